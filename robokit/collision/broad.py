@@ -48,7 +48,8 @@ def find_candidates(x: Any, balls: Any) -> None:
 
 
 def _find(x: Any, balls: Any) -> None:
-    cond(x.candidates[1] > 0, lambda: None, lambda: for_range(x.n_shapes, lambda s: _put(x.sweep, s, s)))
+    known = 1 * x.candidates[1]
+    cond(known > 0, lambda: None, lambda: for_range(x.n_shapes, lambda s: _put(x.sweep, s, s)))
     x.candidates[1] = 0
     ends = zeros(x.n_shapes, 3)  # of the larger ball along the axis, and its radius
     axis, size = _widest(x, balls), _mean_radius(x)
@@ -87,6 +88,7 @@ def _find(x: Any, balls: Any) -> None:
 
     def keep(k: Any, n: Any) -> Any:
         x.candidate[n] = k
+        x.least_gap[k] = where(may_touch[k] * known > 0, x.least_gap[k], 0.0)
         return n + may_touch[k]
 
     x.candidates[0] = for_range(x.n_pairs, keep, 0)

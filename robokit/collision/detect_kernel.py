@@ -58,7 +58,7 @@ def contacts_at(
     given: dict[str, Any] = {name: np.asarray(array) for name, array in scene.items()}
     given |= {"R": np.reshape(R, (n, 9)), "p": p, "V": np.zeros((n, 6)) if V is None else V}
     given |= {"origin": np.zeros(3), "gravity": np.array([0.0, 0.0, -gravity]), "dt": np.array([dt])}
-    sizes = {"n_pairs": len(given["pair_shapes"]), "n_shapes": len(given["shape_body"])}
+    sizes = {"n_pairs": len(given["pair_shapes"]), "n_shapes": len(given["shape_body"]), "n_bodies": n}
     given |= {a.name: a.zeros(sizes) for a in CANDIDATES}
     known = memory or {}
     before = len(known["near_pair"]) if known else 0

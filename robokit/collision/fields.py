@@ -79,8 +79,13 @@ CANDIDATES = (
     whole("candidates", 2, role="inout"),  # how many; 1 once they are found
     real("ball_then", "n_shapes", 4, role="inout"),  # centre of each ball then, and its margin [m]
     whole("sweep", "n_shapes", role="inout"),  # shapes by the lower ends of their balls along an axis
+    real("least_gap", "n_pairs", role="inout"),  # of candidates: no contact has a smaller one [m], or 0
+    whole("apart_along", "n_pairs", role="inout"),  # number of the direction along which that was found
+    whole("apart_corners", "n_pairs", 2, role="inout"),  # one more than the rows of corners of a and b there
+    real("centre_before", "n_shapes", 3, role="inout"),  # of each ball in the last step [m]
+    real("R_before", "n_bodies", 9, role="inout"),  # rotation of each body then
 )
-"""What broad.py keeps. No contact depends on it: all 0 finds the same."""
+"""What tells pairs that cannot touch. No contact depends on it: all 0 finds the same."""
 
 POSES = (
     real("R", "n_bodies", 9),  # rotation of each body, by rows: x_world = R x_body + p
@@ -91,8 +96,8 @@ POSES = (
 """Where the bodies are."""
 
 MEMORY = (
-    whole("near_pair", "n_near", role="inout"),  # pairs that were near in the last step, ascending; -1
-    real("near_direction", "n_near", 3, role="inout"),  # their last separating direction: where GJK begins
+    whole("near_pair", "n_near", role="inout"),  # pairs that might touch in the last step, ascending; -1
+    real("near_direction", "n_near", 3, role="inout"),  # their last normal, in axes of a: GJK begins there
     whole("near_corners", "n_near", 6, role="inout"),  # of a and b in turn: of the last simplex, -1 for none
 )
 """What detection hands to the next step. The first n entries count, the others are -1."""

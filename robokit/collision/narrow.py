@@ -1,6 +1,6 @@
 """Contacts of a pair of shapes: distance and normal, then the manifold; a plane's contacts come at once.
 
-Cost: 1-2 supports for a pair that stays farther apart than is asked for; else 0.5-3 us.
+Cost: 0.5-3 us.
 """
 
 from __future__ import annotations
@@ -22,11 +22,7 @@ Add = Callable[[Any, Any, Any, Any], None]
 """Of a contact's feature (a whole number, below 2^31), place (3), gap, and normal (3), in world axes."""
 
 
-SAME = -2
-"""In place of further corners of a pair that is far: its first is the farthest of a along the direction."""
-
-
-def narrow(x: Any, k: Any, far: Any, direction: Any, corners: Any, add: Add) -> None:
+def narrow(x: Any, k: Any, far: Any, direction: Any, corners: Any, add: Add) -> Any:
     """Find the contacts of pair k.
 
     Args:
@@ -36,25 +32,27 @@ def narrow(x: Any, k: Any, far: Any, direction: Any, corners: Any, add: Add) -> 
         direction: 3 numbers that are read and written: where GJK begins, a unit vector from a to b in the
             axes of shape a, or zeros for none; afterwards the last one that was found.
         corners: 6 whole numbers that are read and written: rows of corners of a and b in turn, of the simplex
-            that was nearest, -1 for none; SAME from the third on where the pair was far. They save time.
+            that was nearest, -1 for none. They save time.
         add: called with each contact: ``add(feature, place, gap, n)``. The place is half-way between the
             surfaces, from the step's origin; the gap is negative where they overlap, slack taken off; n is
             a unit vector from a to b. Place and n are in world axes.
+
+    Returns:
+        0 where a gap below ``far`` is ruled out, else 1.
     """
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
     kinds = x.shape_kind[a], x.shape_kind[b]
 
-    def convex() -> None:
+    def convex() -> Any:
         reach, put = _cores_of(x, k, far, add)
         towards(x, (a, b), direction)
-        with_corners = (kinds[0] <= POLYTOPE) & (kinds[1] <= POLYTOPE)
-        apart = cond(with_corners, lambda: _apart(x, (a, b), reach, direction, corners), lambda: 0)
-        cond(apart > 0, lambda: None, lambda: _cores(x, (a, b), reach, direction, corners, put))
+        return _cores(x, (a, b), reach, direction, corners, put)
 
-    def plane() -> None:
+    def plane() -> Any:
         on_plane(x, k, far, corners, add)
+        return 1
 
-    cond((kinds[0] == PLANE) | (kinds[1] == PLANE), plane, convex)
+    return cond((kinds[0] == PLANE) | (kinds[1] == PLANE), plane, convex)
 
 
 def on_plane(x: Any, k: Any, far: Any, corners: Any, add: Add) -> None:
@@ -114,30 +112,40 @@ def shape_pose(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
     return Matrix3(rows), Vector3(*origin)
 
 
-def _apart(x: Any, shapes: tuple[Any, Any], reach: Any, direction: Any, corners: Any) -> Any:
-    """1 where two shapes with corners are farther apart than ``reach`` along the direction, else 0."""
-    a, b = shapes
-    body_a, body_b = x.shape_body[a], x.shape_body[b]
-    R, S = rotation(x, body_a), rotation(x, body_b)
-    d = Vector3(direction[0], direction[1], direction[2])
-    w = R @ d
-    e = S.transpose_apply(w)
-    i = cond(corners[2] == SAME, lambda: corners[0], lambda: farthest(x, a, d, corners[0]))
-    j = farthest(x, b, -e, corners[1])
-    corners[0], corners[1] = i, j
-    between = w.dot(vector(x.p, body_b) - vector(x.p, body_a))
-    distance = between + e.dot(vector(x.corners, j)) - d.dot(vector(x.corners, i))
+def gap_along(x: Any, k: Any, d: Vector3) -> Any:
+    """A gap that no contact of pair k is below: how far apart its shapes are along a direction.
 
-    def note() -> Any:
-        for k in range(2, 6):
-            corners[k] = SAME
-        return 1
+    Args:
+        x: with SHAPES, PAIRS, POSES and CANDIDATES; ``apart_corners`` of the pair are read and written. That
+            of a is 0 where the direction is another than the last time.
+        k: number of the pair (a, b), neither a plane nor a height field.
+        d: from a to b, a unit vector in the axes of shape a.
+    """
+    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    (R, p), (S, q) = shape_pose(x, a), shape_pose(x, b)
+    along = R @ d
+    e = S.transpose_apply(along)
 
-    return cond(distance > reach, note, lambda: 0)
+    def of_a(last: Any) -> Any:
+        return cond(last < 0, lambda: farthest(x, a, d), lambda: 1 * last)
+
+    def of_b(last: Any) -> Any:
+        return farthest(x, b, -e, last)
+
+    def extreme(s: Any, side: int, d: Vector3, corner_of: Callable[[Any], Any]) -> Vector3:
+        def corner() -> Any:
+            i = corner_of(x.apart_corners[k, side] - 1)
+            x.apart_corners[k, side] = i + 1
+            return tuple(vector(x.corners, i))
+
+        return Vector3(*cond(x.shape_kind[s] <= POLYTOPE, corner, lambda: support(x, s, d)))
+
+    y, z = extreme(a, 0, d, of_a), extreme(b, 1, -e, of_b)
+    return along.dot(q - p) + e.dot(z) - d.dot(y) - x.shape_radius[a] - x.shape_radius[b] + x.pair_slack[k]
 
 
-def _cores(x: Any, shapes: tuple[Any, Any], reach: Any, direction: Any, corners: Any, put: Any) -> None:
-    """Of two convex cores; a height field is one after the other."""
+def _cores(x: Any, shapes: tuple[Any, Any], reach: Any, direction: Any, corners: Any, put: Any) -> Any:
+    """Of two convex cores; a height field is one after the other. Returns what :func:`narrow` does."""
     a, b = shapes
     R, p = shape_pose(x, a)
     R_b, p_b = shape_pose(x, b)
@@ -152,7 +160,7 @@ def _cores(x: Any, shapes: tuple[Any, Any], reach: Any, direction: Any, corners:
     def in_world(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
         put(feature, R @ q + p, gap, R @ n)
 
-    def core(t: Any) -> None:
+    def core(t: Any, found: Any) -> Any:
         at = located(cells, t)
 
         def put_if_it_counts(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
@@ -170,14 +178,14 @@ def _cores(x: Any, shapes: tuple[Any, Any], reach: Any, direction: Any, corners:
                 corners[i] = -1
             return where(near, 1, 0)
 
-        near = cond(field, below, lambda: 1)
-        cond(
-            near > 0,
-            lambda: _two_cores(x, shapes, Q, r, reach, direction, corners, put_if_it_counts),
-            lambda: None,
-        )
+        def both() -> Any:
+            near = _two_cores(x, shapes, Q, r, reach, direction, corners, put_if_it_counts)
+            return where(near, 1, found)
 
-    for_range(cells[3], core)
+        near = cond(field, below, lambda: 1)
+        return cond(near > 0, both, lambda: 1 * found)
+
+    return for_range(cells[3], core, 0)
 
 
 def _two_cores(
@@ -189,7 +197,7 @@ def _two_cores(
     direction: Any,
     corners: Any,
     put: Any,
-) -> None:
+) -> Any:
     a, b = shapes
     place, out = zeros(12), zeros(10)
     status, extreme = nearest_cores(x, shapes, (Q, r), reach, direction, corners, (place, out))
@@ -219,7 +227,9 @@ def _two_cores(
 
         while_loop(lambda k: k < 2, turn, cond(field, begin, lambda: 0))
 
-    cond((status != FAR) & (out[0] < reach), touching, lambda: None)
+    near = (status != FAR) & (out[0] < reach)
+    cond(near, touching, lambda: None)
+    return near
 
 
 def nearest_cores(

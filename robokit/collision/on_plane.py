@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.collision.detect import FALL, may_meet, write_contact
+from robokit.collision.detect import FALL, gap_of_balls, write_contact
 from robokit.collision.narrow import on_plane, place
 from robokit.collision.support import vector
 from robokit.spatial import Vector3
@@ -30,8 +30,8 @@ def detect_on_planes(x: Any) -> None:
             balls[s, c] = number
 
     def pair(k: Any) -> None:
-        near, far = may_meet(x, k, balls, still, dt)
-        cond(near, lambda: on_plane(x, k, far, None, lambda *contact: add(k, *contact)), lambda: None)
+        gap, far = gap_of_balls(x, k, balls, still, dt)
+        cond(gap < far, lambda: on_plane(x, k, far, None, lambda *contact: add(k, *contact)), lambda: None)
 
     def add(k: Any, feature: Any, point: Any, gap: Any, n: Any) -> None:
         def write(feature: Any, p: Any, gap: Any, n: Any) -> None:

@@ -130,18 +130,34 @@ def _climbed(x: Any, s: Any, d: Vector3, near: Any) -> Any:
     return while_loop(lambda at, h, goes: goes > 0, turn, begin, vector(x.corners, begin).dot(d), 1)[0]
 
 
-def part_of_cube(d: Vector3) -> Any:
-    """Number of the part of a cube of directions in which d is; of the null vector that of some."""
+def part_of_cube(d: Vector3, parts: int = CUBE) -> Any:
+    """Number of the part of a cube of directions in which d is; of the null vector that of some.
+
+    Args:
+        d: direction, of any length.
+        parts: of each edge of the cube.
+    """
     a, b, c = abs(d.x), abs(d.y), abs(d.z)
     x_most, y_most = (a >= b) & (a >= c), b >= c
     u = where(x_most, d.y, where(y_most, d.z, d.x))
     v = where(x_most, d.z, where(y_most, d.x, d.y))
     along = where(x_most, d.x, where(y_most, d.y, d.z))
-    scale = 0.5 * CUBE / (abs(along) + smallest())
-    row = minimum(whole(clamp(u * scale + 0.5 * CUBE, 0.0, 1.0 * CUBE)), CUBE - 1)
-    column = minimum(whole(clamp(v * scale + 0.5 * CUBE, 0.0, 1.0 * CUBE)), CUBE - 1)
+    scale = 0.5 * parts / (abs(along) + smallest())
+    row = minimum(whole(clamp(u * scale + 0.5 * parts, 0.0, 1.0 * parts)), parts - 1)
+    column = minimum(whole(clamp(v * scale + 0.5 * parts, 0.0, 1.0 * parts)), parts - 1)
     side = where(x_most, 0, where(y_most, 2, 4)) + where(along < 0.0, 1, 0)
-    return (side * CUBE + row) * CUBE + column
+    return (side * parts + row) * parts + column
+
+
+def middle_of_part(number: Any, parts: int) -> Vector3:
+    """The unit vector to the middle of a part of :func:`part_of_cube`."""
+    side, row, column = number // (parts * parts), number // parts % parts, number % parts
+    axis, along = side // 2, where(side % 2 == 1, -1.0, 1.0)
+    u, v = ((2.0 * k + 1.0) * (1.0 / parts) - 1.0 for k in (row, column))
+    x = where(axis == 0, along, where(axis == 1, v, u))
+    y = where(axis == 0, u, where(axis == 1, along, v))
+    z = where(axis == 0, v, where(axis == 1, u, along))
+    return unit(Vector3(x, y, z))
 
 
 def _of_all(x: Any, s: Any, d: Vector3) -> Any:

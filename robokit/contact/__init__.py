@@ -28,7 +28,6 @@ constraint_derivatives  derivatives of the forces of contacts and loops
 unsymmetric         factors of an unsymmetric matrix with the same pattern
 step_derivatives    derivatives of the velocity update, and of a whole step
 step_pullback       the same in reverse mode
-parameter_gradients gradients with respect to friction, restitution, gravity, inertias and motors
 
 distances           distances of links in a configuration, without a step
 """

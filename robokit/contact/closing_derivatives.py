@@ -23,7 +23,7 @@ from robokit.contact.drift_derivatives import of_motion
 from robokit.contact.fields import LINE
 from robokit.contact.kinematics import entries_of_H, velocities
 from robokit.contact.unsymmetric import back_substitute, back_substitute_transposed, factor
-from robokit.contact.vectors import add, force, matrix, motion, nothing, vector, write_row
+from robokit.contact.vectors import add, force, matrix, motion, nothing, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision
@@ -78,9 +78,9 @@ def prepare(x: Any) -> None:
     """
     once(x, _project)
     once(x, _times, x.r_q, x.P, x.product, x.nv)
-    for_range(x.nv, lambda r: for_range(x.nv, lambda c: _set(x.r_q, r, c, x.product[r, c])))
+    for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.r_q, (r, c), x.product[r, c])))
     for M in (x.z, x.opening):
-        for_range(x.nv, lambda r, M=M: for_range(x.nv, lambda c: _set(M, r, c, 0.0)))
+        for_range(x.nv, lambda r, M=M: for_range(x.nv, lambda c: put(M, (r, c), 0.0)))
     end = SimpleNamespace(**{name: value for name, value in vars(x).items() if name != "once"})
     end.S, end.R, end.p, end.c_E = x.end_S, x.end_R, x.end_p, x.end_E
     velocities(end, x.end_v, x.V_y)
@@ -92,7 +92,7 @@ def _project(x: Any) -> None:
     """P and the factors of Z."""
 
     def clear(M: Any) -> None:
-        for_range(x.nv, lambda r: for_range(x.nv, lambda c: _set(M, r, c, 0.0)))
+        for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(M, (r, c), 0.0)))
 
     def of_H(r: Any, c: Any) -> None:
         for i, k in ((r, c), (c, r))[: 1 if c is r else 2]:
@@ -109,7 +109,7 @@ def _project(x: Any) -> None:
     once(x, back_substitute, x.z, x.z_inverse, x.P)
     clear(x.product)
     entries_of_H(x, times)
-    for_range(x.nv, lambda r: for_range(x.nv, lambda c: _set(x.P, r, c, x.product[r, c])))
+    for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.P, (r, c), x.product[r, c])))
     once(x, back_substitute, x.z, x.z_inverse, x.P)
 
 
@@ -171,14 +171,14 @@ def close(x: Any) -> None:
     one, other = x.dy.reshape(x.nv, count), x.closed.reshape(x.nv, count)
 
     def copy(A: Any, B: Any) -> None:
-        for_range(x.nv, lambda r: for_range(count, lambda c: _set(B, r, c, A[r, c])))
+        for_range(x.nv, lambda r: for_range(count, lambda c: put(B, (r, c), A[r, c])))
 
     once(x, _times, x.P, q, one, count)
     copy(one, q)
     once(x, _times, x.P, v, one, count)
     once(x, _times, x.opening, q, other, count)
     once(x, back_substitute, x.z, x.z_inverse, other)
-    for_range(x.nv, lambda r: for_range(count, lambda c: _set(v, r, c, one[r, c] - other[r, c])))
+    for_range(x.nv, lambda r: for_range(count, lambda c: put(v, (r, c), one[r, c] - other[r, c])))
 
 
 def pull(x: Any) -> None:
@@ -207,16 +207,12 @@ def _times(x: Any, A: Any, B: Any, out: Any, count: Any) -> None:
     """out = A B, with so many columns."""
 
     def row(r: Any) -> None:
-        for_range(count, lambda c: _set(out, r, c, 0.0))
+        for_range(count, lambda c: put(out, (r, c), 0.0))
 
         def term(m: Any) -> None:
             share = A[r, m]
-            for_range(count, lambda c: _set(out, r, c, out[r, c] + share * B[m, c]))
+            for_range(count, lambda c: put(out, (r, c), out[r, c] + share * B[m, c]))
 
         for_range(x.nv, term)
 
     for_range(x.nv, row)
-
-
-def _set(A: Any, r: Any, c: Any, value: Any) -> None:
-    A[r, c] = value

@@ -34,7 +34,7 @@ from robokit.contact.kinematics import (
     whole_inertia,
 )
 from robokit.contact.robot_data import FLOATING
-from robokit.contact.vectors import force
+from robokit.contact.vectors import force, matrix, nothing, put, vector, write
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, RigidInertia, Vector3
 from robokit.spatial.control_flow import cond, for_range
@@ -91,7 +91,7 @@ def begin(x: Any) -> None:
 
     def floats() -> None:
         state = _inner(x)
-        _keep(x, [*state.k, *_velocity(x, state) * state.m], state.T, _origin(x) + state.com)
+        _keep(x, [*state.k, *_velocity(x, state) * state.m], state.T, vector(x.origin) + state.com)
 
     def fixed() -> None:
         T, V = once(x, _energies)
@@ -109,7 +109,7 @@ def begin(x: Any) -> None:
         _chosen(x, together, fixed, floats)
 
     new = (x.kept[KNOWN_AT] == 0.0) & (x.keeps[0] > NOTHING)
-    cond(new, all_of_it, _nothing)
+    cond(new, all_of_it, nothing)
 
 
 def conserve(x: Any) -> None:
@@ -119,7 +119,7 @@ def conserve(x: Any) -> None:
         once(x, place_bodies, x.q)
         _chosen(x, lambda: _hold_together(x), lambda: _hold_energy(x), lambda: _hold_both(x))
 
-    cond(x.keeps[0] > NOTHING, all_of_it, _nothing)
+    cond(x.keeps[0] > NOTHING, all_of_it, nothing)
 
 
 def _chosen(x: Any, together: Any, fixed: Any, floats: Any) -> None:
@@ -128,8 +128,7 @@ def _chosen(x: Any, together: Any, fixed: Any, floats: Any) -> None:
 
 
 def _keep(x: Any, momentum: Any, energy: Scalar, centre: Vector3) -> None:
-    for k, number in enumerate([*momentum, energy, *centre]):
-        x.kept[k] = number
+    write(x.kept, 0, [*momentum, energy, *centre])
 
 
 # ---- states -----------------------------------------------------------------------------------------------
@@ -137,7 +136,7 @@ def _keep(x: Any, momentum: Any, energy: Scalar, centre: Vector3) -> None:
 
 def _inner(x: Any) -> Inner:
     """Of a robot that floats, from axes that move with its base: a fast fall rounds nothing."""
-    for_range(x.nv, lambda j: _set(x.mean, j, x.v[j]))
+    for_range(x.nv, lambda j: put(x.mean, j, x.v[j]))
     return _inner_at_mean(x)
 
 
@@ -149,7 +148,7 @@ def _inner_at_mean(x: Any) -> Inner:
 
 
 def _of_all(x: Any) -> Inner:
-    for_range(x.nv, lambda j: _set(x.mean, j, x.v[j]))
+    for_range(x.nv, lambda j: put(x.mean, j, x.v[j]))
     return Inner.of(once(x, _seen))
 
 
@@ -164,7 +163,7 @@ def _seen(x: Any) -> tuple[Scalar, ...]:
 
 def _velocity(x: Any, state: Inner) -> Vector3:
     """Of G in the world."""
-    return state.u + axes_of(x, 1) @ Vector3(*(x.v[_base(x) + k] for k in range(3, 6)))
+    return state.u + axes_of(x, 1) @ vector(x.v, None, _base(x) + 3)
 
 
 def _energies(x: Any) -> tuple[Scalar, Scalar]:
@@ -175,15 +174,16 @@ def _energies(x: Any) -> tuple[Scalar, Scalar]:
 def _wanted(x: Any, m: Scalar) -> tuple[Force, Force]:
     """Momentum before and after the step; the latter is kept from now on."""
     before, wanted = _with_impulse(x, m, _six(x.account, IMPULSE))
-    for k, number in enumerate([*wanted]):
-        x.kept[MOMENTUM_AT + k] = number
+    write(x.kept, MOMENTUM_AT, wanted)
     return before, wanted
 
 
 def _with_impulse(x: Any, m: Scalar, impulse: Force) -> tuple[Force, Force]:
     """Momentum before the step, and with an impulse about the centre of mass and that of the weight."""
     before = _six(x.kept, MOMENTUM_AT)
-    return before, Force(before.ang + impulse.ang, before.lin + impulse.lin + _gravity(x) * (m * x.dt[0]))
+    return before, Force(
+        before.ang + impulse.ang, before.lin + impulse.lin + vector(x.gravity) * (m * x.dt[0])
+    )
 
 
 def gain(x: Any) -> Scalar:
@@ -194,20 +194,20 @@ def gain(x: Any) -> Scalar:
     """
     I = whole_inertia(x)
     impulse = about(force(x.pushed, 1) + _six(x.account, IMPULSE), I.h * (1.0 / I.m))
-    for_range(x.nq, lambda k: _set(x.q_drifted, k, x.q[k]))
-    for_range(x.nv, lambda j: _set(x.mean, j, x.y[j]))
+    for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
+    for_range(x.nv, lambda j: put(x.mean, j, x.y[j]))
     once(x, advance, x.q_drifted, x.mean, 0.5 * x.dt[0])
     once(x, place_bodies, x.q_drifted)
     state = _inner_at_mean(x)
-    G = _origin(x) + state.com
+    G = vector(x.origin) + state.com
     before, wanted = _with_impulse(x, state.m, impulse)
     I_G = _factor(state.I_G)
     T_s = maximum(state.T - 0.5 * state.k.dot(_solve(I_G, state.k)), 0.0)
     T = T_s + 0.5 * wanted.ang.dot(_solve(I_G, wanted.ang))
-    rise = G - Vector3(*(x.kept[CENTRE_AT + c] for c in range(3)))
+    rise = G - vector(x.kept, None, CENTRE_AT)
     added, mean = wanted.lin - before.lin, (before.lin + wanted.lin) * (0.5 / state.m)
     once(x, place_bodies, x.q)
-    return T - x.kept[ENERGY_AT] + added.dot(mean) - _gravity(x).dot(rise) * state.m
+    return T - x.kept[ENERGY_AT] + added.dot(mean) - vector(x.gravity).dot(rise) * state.m
 
 
 # ---- ends -------------------------------------------------------------------------------------------------
@@ -221,7 +221,7 @@ def _hold_energy(x: Any) -> None:
     add(x, "corrected_e", abs(change) * 2.0 * T)
     x.kept[ENERGY_AT] = where(touched, T * (1.0 + 2.0 * change) + V, target)
     s = sqrt(1.0 + 2.0 * change)
-    for_range(x.nv, lambda j: _set(x.v, j, s * x.v[j]))
+    for_range(x.nv, lambda j: put(x.v, j, s * x.v[j]))
 
 
 def _hold_together(x: Any) -> None:
@@ -242,7 +242,7 @@ def _hold_together(x: Any) -> None:
     x.kept[ENERGY_AT] = where(touched, T_s * (1.0 + 2.0 * change) + held, target)
     s = sqrt(1.0 + 2.0 * change)
     less = -2.0 * change / (1.0 + s)  # 1 - s, without rounding
-    for_range(x.nv, lambda j: _set(x.v, j, x.v[j] - less * x.v[j]))
+    for_range(x.nv, lambda j: put(x.v, j, x.v[j] - less * x.v[j]))
     turn, go = omega - rigid + rigid * less, v_G - state.u + state.u * less
 
     def body(m: Any) -> None:
@@ -250,12 +250,12 @@ def _hold_together(x: Any) -> None:
 
         def moved() -> None:
             R, row = axes_of(x, b), x.dof_row[x.body_dofs[b, 0]]
-            p = Vector3(*(x.p[b, c] for c in range(3)))
+            p = vector(x.p, b)
             faster = [*R.transpose_apply(turn), *R.transpose_apply(go + turn.cross(p - state.com))]
             for c, more in enumerate(faster):
                 x.v[row + c] = x.v[row + c] + more
 
-        cond((x.parent[b] == 0) & (x.joint_kind[b] == FLOATING), moved, _nothing)
+        cond((x.parent[b] == 0) & (x.joint_kind[b] == FLOATING), moved, nothing)
 
     for_range(x.n_bodies - 1, body)
     add(x, "corrected_e", abs(change) * 2.0 * T_s)
@@ -269,21 +269,20 @@ def _hold_both(x: Any) -> None:
     m, k, v_G = after.m, wanted.ang, wanted.lin * (1.0 / after.m)
     touched = (x.account[TOUCHED] > 0.0) | (x.n_motions > 0)
     mean = (before.lin + wanted.lin) * (0.5 / m)
-    throw = Vector3(*(x.kept[CENTRE_AT + c] for c in range(3))) + mean * x.dt[0]
-    here = _origin(x) + after.com
+    throw = vector(x.kept, None, CENTRE_AT) + mean * x.dt[0]
+    here = vector(x.origin) + after.com
     G = Vector3(*(where(touched, a, b) for a, b in zip(here, throw, strict=True)))
     # Part of the work is done on the motion of G. That of the weight is left out on both sides: it is so
     # much that its rounding would turn a robot that hardly moves.
     work = x.account[GIVEN] - _six(x.account, IMPULSE).lin.dot(mean)
-    target = x.kept[ENERGY_AT] + work + _gravity(x).dot(G - throw) * m
+    target = x.kept[ENERGY_AT] + work + vector(x.gravity).dot(G - throw) * m
     I_G = _factor(after.I_G)
     spun = _solve(I_G, after.k)
     T_s = maximum(after.T - 0.5 * after.k.dot(spun), 0.0)
     change, omega, turned, turn = _share(x, I_G, k, T_s, target, touched)
     _enter(x, after, T_s, change, omega, turned, target, touched, k, v_G)
     _write(x, after, change, spun, omega, turn, G, v_G)
-    for c, number in enumerate(G):
-        x.kept[CENTRE_AT + c] = number
+    write(x.kept, CENTRE_AT, G)
 
 
 def _enter(
@@ -324,23 +323,21 @@ def _write(
     R, R_turn = axes_of(x, 1), quat_wxyz_to_rotation(turn)
     s = sqrt(1.0 + 2.0 * change)
     more = 2.0 * change / (1.0 + s)
-    spin = R @ Vector3(*(x.v[base + c] for c in range(3))) - spun
+    spin = R @ vector(x.v, None, base) - spun
     shift = spun.cross(after.com) - after.u
     faster = omega - spun
     moved = R_turn.transpose_apply(v_G) - _velocity(x, after)
     lin = shift * more + moved - faster.cross(after.com)
     own = [*R.transpose_apply(spin * more + faster), *R.transpose_apply(lin)]
     own = [x.v[base + c] + more_of for c, more_of in enumerate(own)]
-    for_range(x.nv, lambda j: _set(x.v, j, s * x.v[j]))
-    for c, number in enumerate(own):
-        x.v[base + c] = number
+    for_range(x.nv, lambda j: put(x.v, j, s * x.v[j]))
+    write(x.v, base, own)
     at = x.coordinate_from[x.joint_coordinate[1]]
     R_0, r_0 = _placement(x)  # q is in the axes of the base's joint
     own_turn = [turn[0], *R_0.transpose_apply(Vector3(*turn[1:]))]
     own_place = R_0.transpose_apply(G - R_turn @ after.com - r_0)
     place = [*quat_multiply(own_turn, [x.q[at + c] for c in range(4)]), *own_place]
-    for c, number in enumerate(place):
-        x.q[at + c] = number
+    write(x.q, at, place)
 
 
 def _share(
@@ -367,14 +364,6 @@ def _share(
 # ---- numbers ----------------------------------------------------------------------------------------------
 
 
-def _nothing() -> None:
-    """The other branch of what is only done sometimes."""
-
-
-def _set(A: Any, j: Any, value: Any) -> None:
-    A[j] = value
-
-
 def _base(x: Any) -> Any:
     """First of the base's places in v."""
     return x.dof_row[x.body_dofs[1, 0]]
@@ -382,20 +371,11 @@ def _base(x: Any) -> Any:
 
 def _placement(x: Any) -> tuple[Matrix3, Vector3]:
     """Of the base's joint in the world."""
-    R = Matrix3([[x.joint_placement[1, 3 * r + c] for c in range(3)] for r in range(3)])
-    return R, Vector3(*(x.joint_placement[1, 9 + c] for c in range(3)))
+    return matrix(x.joint_placement, 1), vector(x.joint_placement, 1, 9)
 
 
 def _six(array: Any, first: int) -> Force:
-    return Force(*(Vector3(*(array[first + 3 * half + k] for k in range(3))) for half in range(2)))
-
-
-def _origin(x: Any) -> Vector3:
-    return Vector3(*(x.origin[k] for k in range(3)))
-
-
-def _gravity(x: Any) -> Vector3:
-    return Vector3(*(x.gravity[k] for k in range(3)))
+    return Force(vector(array, None, first), vector(array, None, first + 3))
 
 
 def _about(I: RigidInertia, p: Vector3) -> tuple[Scalar, ...]:

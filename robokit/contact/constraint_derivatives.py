@@ -275,7 +275,6 @@ def _along(x: Any, r: Any, count: Any, what: int) -> None:
     """Columns r: the impulses that a motion along coordinate r of v changes.
 
     Args:
-        x: the step.
         r: the coordinate.
         count: of bodies in the list.
         what: PLAIN or ALL.

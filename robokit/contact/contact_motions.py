@@ -178,7 +178,6 @@ def frame_motion(x: Any, i: Any, p: Vector3, n: Vector3, A: Motion, B: Motion) -
     """The motion of the frame of constraint i about the origin, as its bodies move by A and B.
 
     Args:
-        x: the step.
         i: a constraint of a contact.
         p, n: its place and normal.
         A, B: motions of its bodies about the origin.

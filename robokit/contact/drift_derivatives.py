@@ -39,7 +39,6 @@ def drift_tangents(x: Any, drift: int, v: Any) -> None:
     """x.tangents[drift] of all joints with a motion that is no sum.
 
     Args:
-        x: the step.
         drift: 0 for that before the kick, 1 for that after it.
         v: velocity before the drift, (nv,).
     """

@@ -143,7 +143,7 @@ STEP_PULLBACK = (
     real("of_middle", "nv", role="work"),
     real("mu", "nv", role="work"),  # of the momentum that the kick leaves unbalanced
     whole("again", 1),  # 1: the last call's factors, of the same step
-    # Of parameters (parameter_gradients.py)
+    # Of parameters (step_pullback.py)
     real("V_mu", "n_bodies", 6, role="work"),
     real("of_pair", "n_pairs", 2, role="out"),  # friction and restitution
     real("of_gravity", 3, role="out"),

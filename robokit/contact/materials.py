@@ -236,7 +236,6 @@ def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
     most; of several loose bodies the one decides that allows least.
 
     Args:
-        robot: the robot.
         shapes: arrays of SHAPES, the world's among them.
     """
     R, p = neutral_poses(robot)
@@ -360,7 +359,6 @@ def joint_numbers(robot: Robot, law: Any) -> Arrays:
     """Damping, dry friction and stops of the joints.
 
     Args:
-        robot: the robot.
         law: by joint 0..N: damping and friction of each dof (an object with ``most`` [N m | N], or None), and
             its stop (``lower``, ``upper``, ``k``, ``d``, or None), as robokit.sim.joints.joint_law has them.
     """
@@ -397,7 +395,6 @@ def motor_numbers(
     """Motors of joints with one dof, which want nothing yet.
 
     Args:
-        robot: the robot.
         bodies: of the driven joints, (n,).
         gains: kp and kd, (n, 2) or what NumPy makes that of.
         limits: largest effort and speed, likewise.

@@ -1,19 +1,23 @@
-"""The measures of a rollout: what each is, the numbers that every step brings up to date, and their columns.
+"""What runs are monitored for: one class a quantity, with its events in one run and its columns of many.
 
-A measure is one class. From then on ``rk.rollout(measures=...)`` and sweeps know it by its name, and the step
-of contact brings its numbers up to date in machine code (monitor.py). Steps count from 0, as of their middle;
-NEVER stands for none. Where a step is taken in parts (step_control.py), a part is so much of it.
+A measure is known to ``rk.rollout(measures=...)`` and sweeps by its name, and the step of contact
+brings its numbers up to date in machine code (monitor.py). Steps count from 0, as of their middle; NEVER
+stands for none. Where a step is taken in parts (step_control.py), a part is so much of it.
 
 A column is an array (B,): of numbers, or of names (None where there is none). Times are those of events: the
 middle of the step in which something happens. A time, or what depends on it, is NaN where it never happens.
 In a row that failed all but ``failure`` and ``failure_time`` are NaN or None.
+
+Events are found in every step of a run, whatever was recorded. Interruptions shorter than SHORTEST do not
+count, nor do shorter slips, saturations, stops and later contacts without an impact: a heel that rattles on
+the ground for a moment is in contact.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -41,6 +45,15 @@ REST = 1e-3
 
 CALM = 0.1
 """Shortest rest at the end of a run that is one [s]."""
+
+BLOW = 0.01
+"""Time after the last arrival of a point over which an impact's impulse is summed [s]."""
+
+SOFT = 1e-2
+"""Speed of approach up to which a link that touches in the first instant stood on the ground [m/s]."""
+
+MOST_NAMES = 3
+"""Links that an answer lists by name."""
 
 Columns = dict[str, np.ndarray]
 
@@ -81,28 +94,151 @@ class Subjects:
     heavy: tuple[int, ...] = ()
 
 
-MEASURES: dict[str, StepMeasure] = {}
-"""All that robokit knows, by name."""
+# ---- events and answers ---------------------------------------------------------------------------------
 
 
-class StepMeasure:
-    """A measure that robokit knows.
+@dataclass(frozen=True)
+class EventKind:
+    """A kind of event.
 
     Attributes:
-        name: by which it is asked for; "" of what is none itself.
-        text: what it is.
-        columns: that it makes: (name, unit, text) of each where it is defined, Columns from then on.
-        reads: name of the measure whose numbers it reads; its own by default.
+        name: such as "first contact".
+        family: kinds that a page draws and filters alike.
+        rank: 0 of the most important kind; each kind has its own.
+        size: what its size is, with its unit.
+        once: whether it occurs once a subject and side at most. There are few of these, and answers rest on
+            them: none is left out of a page.
+        subject: whom it is about, one of SUBJECTS.
     """
 
-    name, text, reads = "", "", ""
+    name: str
+    family: str
+    rank: int
+    size: str
+    once: bool = False
+    subject: str = "link"
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event of a run.
+
+    Attributes:
+        time: when [s]: the middle of its step, where the step's forces act.
+        kind: name of its kind; ``robokit.contact.measures.KINDS`` has all of them.
+        subject: name of the link, joint or robot.
+        size: how much, in the unit.
+        unit: of the size.
+        text: the same in words.
+    """
+
+    time: float
+    kind: str
+    subject: str
+    size: float
+    unit: str
+    text: str
+
+    def __str__(self) -> str:
+        """One line."""
+        return f"{self.time:9.4f} s  {self.kind:<15} {self.subject}: {self.text}"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question that everyone has after a run, and its answer.
+
+    Attributes:
+        label: the question in a word or two, at most 13 characters.
+        value: the answer: a time, a size with its unit, a count.
+        note: what belongs to it: who, when, how fast; may be empty.
+        event: that it is about, or None.
+    """
+
+    label: str
+    value: str
+    note: str
+    event: Event | None = None
+
+    def __str__(self) -> str:
+        """The answer in one line, without the question."""
+        return f"{self.value}: {self.note}" if self.note else self.value
+
+
+@dataclass(frozen=True)
+class RunEvents:
+    """The events of a run, in the order of time, as answers ask for them.
+
+    Attributes:
+        events: all of them.
+        end: of the run [s].
+        ground: whether there was something to fall on; what it did not touch cannot push it.
+    """
+
+    events: Sequence[Event]
+    end: float
+    ground: bool
+
+    def of(self, kind: str) -> list[Event]:
+        """Those of a kind."""
+        return [event for event in self.events if event.kind == kind]
+
+    def largest(self, kind: str) -> Event | None:
+        """The first of the largest of a kind; None where there are none."""
+        return max(self.of(kind), key=lambda event: event.size, default=None)
+
+    @property
+    def touched(self) -> bool:
+        """Whether anything touched the ground."""
+        return self.ground and bool(self.of("first contact"))
+
+
+MONITORS: list[Monitor] = []
+"""All that runs are monitored for, in the order of a report."""
+
+MEASURES: dict[str, Monitor] = {}
+"""Those that are measures, by name."""
+
+KINDS: dict[str, EventKind] = {}
+"""All kinds of events, by name."""
+
+
+SUBJECTS = "link", "joint", "drive", "body", "robot"
+"""Whom events are about: links that can touch the ground, joints with limits, actuators with limits, bodies
+that can meet others, and the robot."""
+
+
+class Monitor:
+    """What runs are monitored for: the events of one run, the columns of many, or both.
+
+    One that has a name is a measure: its numbers are brought up to date in every step of a row, and reduced
+    to columns at the end. One that has kinds finds events in the facts of all steps of a run.
+
+    Attributes:
+        name: by which a measure is asked for; "" of what is none.
+        text: what it is.
+        columns: that it makes: (name, unit, text) of each where it is defined, Columns from then on.
+        law: what of a single run says the same; a measure cannot be defined without one.
+        reads: name of the measure whose numbers it reads; its own by default.
+        subject: whom its events are about, one of SUBJECTS.
+        kinds: of its events.
+    """
+
+    name, text, law, reads, subject = "", "", "", "", ""
     columns: tuple[Any, ...] = ()
+    kinds: tuple[EventKind, ...] = ()
 
     def __init_subclass__(cls) -> None:
+        if cls.name and not cls.law:
+            raise TypeError(f"{cls.__name__}: a measure needs a law: what of a single run says the same")
+        cls.columns = tuple(Column(*row) for row in cls.columns)
+        cls.reads = cls.__dict__.get("reads", cls.name)
+        own = cls()
+        MONITORS.append(own)
         if cls.name:
-            cls.columns = tuple(Column(*row) for row in cls.columns)
-            cls.reads = cls.__dict__.get("reads", cls.name)
-            MEASURES[cls.name] = cls()
+            MEASURES[cls.name] = own
+        for kind in cls.kinds:
+            KINDS[kind.name] = replace(kind, subject=cls.subject)
 
     def start(self, s: Subjects) -> Sequence[float]:
         """The numbers before the first step; none by default."""
@@ -116,8 +252,16 @@ class StepMeasure:
         return numbers
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """The columns of B rows: numbers (size, B), and what is known besides (sim/measuring/readings.py)."""
+        """The columns of B rows: numbers (size, B), and what is known besides (sim/measuring)."""
         raise NotImplementedError
+
+    def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:
+        """The events of a subject, of its number, in the facts of a run (sim/record/step_facts.py)."""
+        return iter(())
+
+    def answers(self, r: RunEvents) -> Iterator[Answer]:
+        """What the events of a run answer, for its report and its page; nothing by default."""
+        return iter(())
 
     def named(self, *values: np.ndarray) -> Columns:
         """The columns by their names."""
@@ -146,10 +290,162 @@ def square_of_force(x: Any, k: Any) -> Scalar:
     return added((x.link_force[k, m] * x.link_force[k, m] for m in range(3)), 0.0)
 
 
-# ---- forces of the ground ---------------------------------------------------------------------------------
+# ---- words ----------------------------------------------------------------------------------------------
 
 
-class PeakForce(StepMeasure):
+def three(size: float) -> str:
+    """A number with three figures, without a power of ten between 1e-3 and 1e6."""
+    return f"{size:.3g}" if abs(size) < 999.5 or abs(size) >= 1e6 else f"{float(f'{size:.3g}'):.0f}"
+
+
+def newtons(force: float) -> str:
+    """A force with three figures, in kN from 1,000 N on."""
+    size, unit = (force, "N") if abs(force) < 999.5 else (force / 1e3, "kN")
+    return f"{size:#.3g}".rstrip(".") + f" {unit}"
+
+
+def length(way: float) -> str:
+    """A length with three figures, in mm below 0.1 m."""
+    return f"{way:.3g} m" if way >= 0.1 else f"{1e3 * way:.3g} mm"
+
+
+def clock(time: float) -> str:
+    """A time as a list of events has it."""
+    return f"{time:.4f} s"
+
+
+def side_of(event: Event) -> str:
+    """The side of an event at a joint limit."""
+    return "upper" if " upper limit" in event.text else "lower"
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+    return ", ".join(names[:MOST_NAMES]) + more
+
+
+def _first(events: list[Event]) -> str:
+    return f"{events[0].subject} first, at {clock(events[0].time)}"
+
+
+def _counted(r: RunEvents, label: str, kind: str, none: str = "") -> Iterator[Answer]:
+    """How many impulses of a kind, and the largest."""
+    if most := r.largest(kind):
+        note = f"the largest {three(most.size)} N s, {most.subject} at {clock(most.time)}"
+        yield Answer(label, str(len(r.of(kind))), note, most)
+    elif none:
+        yield Answer(label, none, "")
+
+
+def _peak(values: np.ndarray) -> tuple[int, float]:
+    """(step, value) of the largest finite one; (0, 0.0) where there is none."""
+    finite = np.where(np.isfinite(values), values, 0.0)
+    step = int(finite.argmax()) if len(finite) else 0
+    return step, float(finite[step]) if len(finite) else 0.0
+
+
+# ---- forces of the ground ----------------------------------------------------------------------------------
+
+
+class Failure(Monitor):
+    """Of the loop over the steps."""
+
+    name, text = "failure", "rows that are no motion of the robot"
+    columns = (
+        ("failure", "", "why: not finite, or energy out of nothing; None of a row that is sound"),
+        ("failure_time", "s", "from when on"),
+    )
+    law = "rows with a start or forces that are not finite"
+    subject = "robot"
+    kinds = (EventKind("failure", "Failure", 0, "0; the text says why the run stopped", True),)
+
+    def read(self, numbers: np.ndarray, r: Any) -> Columns:
+        return {"failure": r.failures.reason, "failure_time": r.failures.time}
+
+    def answers(self, r: RunEvents) -> Iterator[Answer]:
+        for stop in r.of("failure")[:1]:
+            yield Answer("stopped", f"at {clock(stop.time)}", stop.text, stop)
+
+
+class FirstContact(Monitor):
+    """Numbers: of each link the first step with a force that presses."""
+
+    name, text = "first_contact", "when the ground first presses a link"
+    columns = (
+        ("first_contact_time", "s", "when"),
+        ("first_contact_link", "", "name of the link; the first of several at the same time"),
+    )
+    law = "the first event 'first contact' of a run"
+    subject = "link"
+    kinds = (
+        EventKind(
+            "first contact", "Contacts", 2, "speed of approach [m/s], of the first contact of the link", True
+        ),
+        EventKind("contact", "Contacts", 11, "the same, of later ones"),
+        EventKind("release", "Contacts", 12, "how long it had been in contact [s]"),
+    )
+
+    def start(self, s: Subjects) -> Sequence[float]:
+        return [NEVER] * len(s.links)
+
+    def after(self, x: Any, at: Any, step: Scalar) -> None:
+        def link(k: Any) -> None:
+            now = (x.link_force[k, 3] > 0.0) & (x.measured[at + k] < 0.0)
+            x.measured[at + k] = where(now, step, x.measured[at + k])
+
+        for_range(x.n_link_sums - 1, link)
+
+    def read(self, numbers: np.ndarray, r: Any) -> Columns:
+        time, link = r.first_of(numbers, r.subjects.links)
+        return {"first_contact_time": time, "first_contact_link": link}
+
+    def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:
+        normal, closing, few = f.normal[:, k], f.closing[:, k], f.count(SHORTEST)
+        for number, (first, end) in enumerate(f.spans(normal > 0.0, few)):
+            speed = max(0.0, float(closing[first]))
+            if number and f.long(first, end) < few and speed < IMPACT:
+                continue
+            kind, again = ("contact", " again") if number else ("first contact", "")
+            text = f"touches the ground{again} at {speed:.3g} m/s"
+            yield Event(f.middle(first), kind, subject, speed, "m/s", text)
+            if end < len(f):
+                long = f.long(first, end) * f.dt
+                yield Event(
+                    f.middle(end), "release", subject, long, "s", f"leaves the ground after {long:.3g} s"
+                )
+
+    def answers(self, r: RunEvents) -> Iterator[Answer]:
+        first = r.of("first contact")
+        if not r.ground:
+            return
+        if not first:
+            yield Answer("first contact", "none", "nothing touched the ground")
+            return
+        stood = [event for event in first if event.time == first[0].time and event.size < SOFT]
+        if stood and first[0] is r.events[0]:
+            yield Answer("first contact", "from the start", _names([x.subject for x in stood]), stood[0])
+            first = [event for event in first if event not in stood]
+        if first:
+            same = [event for event in first if event.time == first[0].time]
+            label = "next contact" if stood else "first contact"
+            note = f"{_names([x.subject for x in same])} at {same[0].size:.3g} m/s"
+            yield Answer(label, clock(same[0].time), note, same[0])
+
+
+class FirstContactByLink(Monitor):
+    """Reads what first_contact keeps."""
+
+    name, reads = "first_contact_by_link", "first_contact"
+    text = "the same for each link that can touch the ground"
+    columns = (("first_contact_time/LINK", "s", "when the ground first presses it"),)
+    law = "the event 'first contact' of each link"
+
+    def read(self, numbers: np.ndarray, r: Any) -> Columns:
+        rows = zip(r.subjects.links, numbers, strict=True)
+        return {f"first_contact_time/{name}": r.times(steps) for name, steps in rows}
+
+
+class PeakForce(Monitor):
     """Numbers: of each link the square of the largest force [N^2] and its step."""
 
     name, text = "peak_force", "largest force of the ground on a link, friction included"
@@ -158,22 +454,36 @@ class PeakForce(StepMeasure):
         ("peak_force_link", "", "name of the link"),
         ("peak_force_time", "s", "when"),
     )
+    law = "the largest event 'peak force' of a run"
+    subject = "link"
+    kinds = (
+        EventKind(
+            "peak force", "Forces", 3, "largest force of the ground on the link, friction included [N]", True
+        ),
+    )
 
     def start(self, s: Subjects) -> Sequence[float]:
-        """See StepMeasure."""
         return [0.0, NEVER] * len(s.links)
 
     def after(self, x: Any, at: Any, step: Scalar) -> None:
-        """See StepMeasure."""
         for_range(x.n_link_sums - 1, lambda k: keep(x, at + 2 * k, square_of_force(x, k), step))
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
         square, link, time = r.largest_of(numbers[0::2], numbers[1::2], r.subjects.links)
         return {"peak_force": np.sqrt(square), "peak_force_link": link, "peak_force_time": time}
 
+    def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:
+        step, most = _peak(np.linalg.norm(f.force[:, k], axis=-1))
+        if most > 0.0:
+            text = f"feels the largest force of the ground on it, {newtons(most)}"
+            yield Event(f.middle(step), "peak force", subject, most, "N", text)
 
-class PeakForceByLink(StepMeasure):
+    def answers(self, r: RunEvents) -> Iterator[Answer]:
+        if r.touched and (most := r.largest("peak force")):
+            yield Answer("largest force", newtons(most.size), f"{most.subject} at {clock(most.time)}", most)
+
+
+class PeakForceByLink(Monitor):
     """Reads what peak_force keeps."""
 
     name, text, reads = "peak_force_by_link", "the same for each link that can touch the ground", "peak_force"
@@ -181,16 +491,16 @@ class PeakForceByLink(StepMeasure):
         ("peak_force/LINK", "N", "largest force of the ground on it; 0 where it never touches"),
         ("peak_force_time/LINK", "s", "when"),
     )
+    law = "the event 'peak force' of each link"
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
         found: Columns = {}
         for name, square, step in zip(r.subjects.links, numbers[0::2], numbers[1::2], strict=True):
             found |= {f"peak_force/{name}": np.sqrt(square), f"peak_force_time/{name}": r.times(step)}
         return found
 
 
-class PeakLoad(StepMeasure):
+class PeakLoad(Monitor):
     """Numbers: square of the largest force on all links [N^2], and its step."""
 
     name, text = "peak_load", "largest force of the ground on all links together"
@@ -198,62 +508,53 @@ class PeakLoad(StepMeasure):
         ("peak_load", "N", "its size; 0 where nothing touches"),
         ("peak_load_time", "s", "when"),
     )
-
-    def start(self, s: Subjects) -> Sequence[float]:
-        """See StepMeasure."""
-        return 0.0, NEVER
-
-    def after(self, x: Any, at: Any, step: Scalar) -> None:
-        """See StepMeasure."""
-        keep(x, at, square_of_force(x, x.n_link_sums - 1), step)
-
-    def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
-        return {"peak_load": np.sqrt(numbers[0]), "peak_load_time": r.times(numbers[1])}
-
-
-class FirstContact(StepMeasure):
-    """Numbers: of each link the first step with a force that presses."""
-
-    name, text = "first_contact", "when the ground first presses a link"
-    columns = (
-        ("first_contact_time", "s", "when"),
-        ("first_contact_link", "", "name of the link; the first of several at the same time"),
+    law = "the event 'peak load' of a run"
+    subject = "robot"
+    kinds = (
+        EventKind("peak load", "Forces", 1, "largest force of the ground on all links together [N]", True),
     )
 
     def start(self, s: Subjects) -> Sequence[float]:
-        """See StepMeasure."""
-        return [NEVER] * len(s.links)
+        return 0.0, NEVER
 
     def after(self, x: Any, at: Any, step: Scalar) -> None:
-        """See StepMeasure."""
-
-        def link(k: Any) -> None:
-            now = (x.link_force[k, 3] > 0.0) & (x.measured[at + k] < 0.0)
-            x.measured[at + k] = where(now, step, x.measured[at + k])
-
-        for_range(x.n_link_sums - 1, link)
+        keep(x, at, square_of_force(x, x.n_link_sums - 1), step)
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
-        time, link = r.first_of(numbers, r.subjects.links)
-        return {"first_contact_time": time, "first_contact_link": link}
+        return {"peak_load": np.sqrt(numbers[0]), "peak_load_time": r.times(numbers[1])}
+
+    def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:
+        step, load = _peak(f.load)
+        if load > 0.0:
+            text = f"feels the largest force of the ground on all its links together, {newtons(load)}"
+            yield Event(f.middle(step), "peak load", subject, load, "N", text)
+
+    def answers(self, r: RunEvents) -> Iterator[Answer]:
+        if r.touched and len(r.of("peak force")) > 1:
+            for load in r.of("peak load"):
+                yield Answer("on all links", newtons(load.size), f"at {clock(load.time)}", load)
 
 
-class FirstContactByLink(StepMeasure):
-    """Reads what first_contact keeps."""
+class Impact(Monitor):
+    """Points that arrive faster than IMPACT; the impulse is summed for BLOW after the last arrival."""
 
-    name, reads = "first_contact_by_link", "first_contact"
-    text = "the same for each link that can touch the ground"
-    columns = (("first_contact_time/LINK", "s", "when the ground first presses it"),)
+    subject = "link"
+    kinds = (EventKind("impact", "Forces", 6, "impulse along the normal [N s]"),)
 
-    def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
-        rows = zip(r.subjects.links, numbers, strict=True)
-        return {f"first_contact_time/{name}": r.times(steps) for name, steps in rows}
+    def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:
+        normal, closing, blow = f.normal[:, k], f.closing[:, k], f.count(BLOW)
+        for first, end in f.spans(closing > IMPACT, blow):
+            speed = float(closing[first:end].max())
+            impulse = f.integral(normal, first, min(f.step_after(end, blow), len(f)))
+            text = f"hits the ground at {speed:.3g} m/s with {three(impulse)} N s"
+            yield Event(f.middle(first), "impact", subject, impulse, "N s", text)
+
+    def answers(self, r: RunEvents) -> Iterator[Answer]:
+        if r.touched:
+            yield from _counted(r, "impacts", "impact", none="none")
 
 
-class Penetration(StepMeasure):
+class Penetration(Monitor):
     """Numbers: the deepest point in the ground [m], and its step."""
 
     name, text = "penetration", "deepest point in the ground"
@@ -261,39 +562,36 @@ class Penetration(StepMeasure):
         ("deepest_penetration", "m", "how deep"),
         ("deepest_penetration_time", "s", "when"),
     )
+    law = "a run that ends with that step is as deep, one that ends before it is not"
 
     def start(self, s: Subjects) -> Sequence[float]:
-        """See StepMeasure."""
         return 0.0, NEVER
 
     def after(self, x: Any, at: Any, step: Scalar) -> None:
-        """See StepMeasure."""
-
         def contact(i: Any, depth: Scalar) -> Scalar:
             return maximum(depth, cond(on_ground(x, i), lambda: -x.contact_gap[x.c_of[i]], lambda: 0.0))
 
         keep(x, at, for_range(x.n_of[0], contact, 0.0), step)
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
         return {"deepest_penetration": numbers[0].copy(), "deepest_penetration_time": r.times(numbers[1])}
 
 
-class Overlap(StepMeasure):
+class Overlap(Monitor):
     """Of the ledger."""
 
     name, text = "overlap", "deepest overlap of two bodies of the robot"
     columns = (("deepest_overlap", "m", "how deep; 0 without self_collision"),)
+    law = "by the places of two balls that meet"
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
         return {"deepest_overlap": r.entry("overlap")}
 
 
-# ---- joints -----------------------------------------------------------------------------------------------
+# ---- joints and links --------------------------------------------------------------------------------------
 
 
-class Limits(StepMeasure):
+class Limits(Monitor):
     """Joints that reach their limits.
 
     A stop counts once it has lasted SHORTEST or was reached faster than IMPACT; interruptions up to SHORTEST
@@ -317,13 +615,20 @@ class Limits(StepMeasure):
         ("past_limit_joint", "", "which joint"),
         ("past_limit_time", "s", "when"),
     )
+    law = "the events 'limit' and 'past limit' of a run"
+    subject = "joint"
+    kinds = (
+        EventKind("limit", "Limits", 8, "speed at which it reaches its limit [rad/s | m/s]"),
+        EventKind("limit left", "Limits", 13, "largest force of the stop [N m | N]"),
+        EventKind(
+            "past limit", "Limits", 5, "how far it was past a limit at most, on each side [rad | m]", True
+        ),
+    )
 
     def start(self, s: Subjects) -> Sequence[float]:
-        """See StepMeasure."""
         return [0.0, *[NEVER, 0.0, NEVER] * len(s.joints), 0.0, NEVER, NEVER]
 
     def after(self, x: Any, at: Any, step: Scalar) -> None:
-        """See StepMeasure."""
         share = x.step_share[0]
         few = maximum(1.0, -floor(0.5 - SHORTEST / x.dt[0])) * share
 
@@ -350,7 +655,6 @@ class Limits(StepMeasure):
         x.measured[most + 2] = which
 
     def passive(self, numbers: Sequence[Scalar], now: Any) -> Sequence[Scalar]:
-        """See StepMeasure."""
         few, hits, out = maximum(1.0, -floor(0.5 - SHORTEST / now.dt)), numbers[0], list[Scalar]()
         far, when, which = numbers[-3:]
         for k, (force, rate, past) in enumerate(now.limits):
@@ -366,13 +670,47 @@ class Limits(StepMeasure):
         return [hits, *out, far, where(far > numbers[-3], now.step, when), which]
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
         names = [name for name, _ in r.subjects.joints]
         time, joint = r.first_of(numbers[3:-3:3], names)
         found = {"limit_hits": numbers[0].copy(), "limit_joint": joint, "limit_time": time}
         far, step, which = numbers[-3:]
         past = {"past_limit": far.copy(), "past_limit_joint": r.names(which, names)}
         return found | past | {"past_limit_time": r.times(step)}
+
+    def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:
+        force, rate, few, (speeds, forces, places) = (
+            f.stop[:, k],
+            f.rate[:, k],
+            f.count(SHORTEST),
+            f.units(subject),
+        )
+        for sign, side in ((-1.0, "upper"), (1.0, "lower")):
+            for first, end in f.spans(sign * force > 0.0, few):
+                speed, most = abs(float(rate[first])), float(np.abs(force[first:end]).max())
+                if f.long(first, end) < few and speed < IMPACT:
+                    continue
+                text = f"reaches its {side} limit at {speed:.3g} {speeds}"
+                yield Event(f.middle(first), "limit", subject, speed, speeds, text)
+                if end < len(f):
+                    text = f"leaves its {side} limit, which gave at most {three(most)} {forces}"
+                    yield Event(f.middle(end), "limit left", subject, most, forces, text)
+            step, far = _peak(-sign * f.past[:, k])
+            if far > 0.0:
+                text = f"is furthest past its {side} limit: {far:.3g} {places}"
+                yield Event(f.middle(step), "past limit", subject, far, places, text)
+
+    def answers(self, r: RunEvents) -> Iterator[Answer]:
+        reached, far = r.of("limit"), r.largest("past limit")
+        joints = dict.fromkeys(event.subject for event in reached)
+        value = f"{len(joints)} joint" + ("s" if len(joints) > 1 else "")
+        if not joints:
+            yield Answer("joint limits", "none reached", "")
+        elif far:
+            side = f"past its {side_of(far)} one at {clock(far.time)}"
+            note = f"{far.subject} furthest, {far.size:.3g} {far.unit} {side}"
+            yield Answer("joint limits", value, note, far)
+        else:
+            yield Answer("joint limits", value, _first(reached), reached[0])
 
 
 def stopped(
@@ -389,22 +727,103 @@ def stopped(
     return [where(counts, 1.0, 0.0), where(counts, NEVER, begun), side * (step + 1.0), first]
 
 
-class LimitsByJoint(StepMeasure):
+class LimitsByJoint(Monitor):
     """Reads what limits keeps."""
 
     name, text, reads = "limits_by_joint", "the same for each joint with limits", "limits"
     columns = (("limit_time/JOINT", "s", "when it first reaches a limit"),)
+    law = "the first event 'limit' of each joint"
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
         rows = zip(r.subjects.joints, numbers[3:-3:3], strict=True)
         return {f"limit_time/{name}": r.times(steps) for (name, _), steps in rows}
 
 
-# ---- motion -----------------------------------------------------------------------------------------------
+class Slip(Monitor):
+    """Links of which more than half of the normal force slides, for SHORTEST or longer."""
+
+    subject = "link"
+    kinds = (
+        EventKind("slip", "Slips", 10, "speed over the ground [m/s]"),
+        EventKind("stick", "Slips", 15, "the way that it has slid since [m]"),
+    )
+
+    def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:
+        normal, few = f.normal[:, k], f.count(SHORTEST)
+        for first, end in f.spans(2.0 * f.sliding[:, k] > normal, few, few):
+            speed, way = float(f.speed[first, k]), f.integral(f.speed[:, k], first, end)
+            yield Event(f.middle(first), "slip", subject, speed, "m/s", f"slides at {speed:.3g} m/s")
+            if end < len(f) and normal[end] > 0.0:
+                yield Event(f.middle(end), "stick", subject, way, "m", f"sticks after sliding {way:.3g} m")
+
+    def answers(self, r: RunEvents) -> Iterator[Answer]:
+        slips, most = r.of("slip"), r.largest("stick")
+        if not r.touched:
+            return
+        if not slips:
+            yield Answer("slips", "none", "")
+        elif most:
+            begin = [x for x in slips if x.subject == most.subject and x.time < most.time][-1:]
+            event = begin[0] if begin else most
+            note = f"the longest {length(most.size)}, {most.subject} from {clock(event.time)}"
+            yield Answer("slips", str(len(slips)), note, event)
+        else:
+            yield Answer(
+                "slips", str(len(slips)), f"{slips[0].subject} from {clock(slips[0].time)}", slips[0]
+            )
 
 
-class Speed(StepMeasure):
+class Collision(Monitor):
+    """Contacts with other links of the robot.
+
+    The impulse is that of the first BLOW: of links that lie on each other it grows for as long as they lie.
+    """
+
+    subject = "body"
+    kinds = (EventKind("collision", "Collisions", 7, "impulse of other links in the blow [N s]"),)
+
+    def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:
+        impulse = f.met[:, k]
+        for first, end in f.spans(impulse > 0.0, f.count(SHORTEST)):
+            size = float(impulse[first : min(end, f.step_after(first, f.count(BLOW)))].sum())
+            long, blow = f.long(first, end) * f.dt, three(size)
+            text = f"touches another link of the robot for {long:.3g} s, at first with {blow} N s"
+            yield Event(f.middle(first), "collision", subject, size, "N s", text)
+
+    def answers(self, r: RunEvents) -> Iterator[Answer]:
+        yield from _counted(r, "collisions", "collision")
+
+
+class Saturation(Monitor):
+    """Actuators at a limit of effort or speed, for SHORTEST or longer."""
+
+    subject = "drive"
+    kinds = (
+        EventKind("saturation", "Actuators", 9, "force of the actuator [N m | N]"),
+        EventKind("saturation ends", "Actuators", 14, "how long it lasted [s]"),
+    )
+
+    def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:
+        few, (_, unit, _) = f.count(SHORTEST), f.units(subject)
+        for first, end in f.spans(f.limited[:, k] > 0.5, few, few):
+            force, long = float(f.drive[first, k]), f.long(first, end) * f.dt
+            text = f"its actuator is at a limit, with {three(force)} {unit}"
+            yield Event(f.middle(first), "saturation", subject, force, unit, text)
+            if end < len(f):
+                text = f"its actuator was at a limit for {long:.3g} s"
+                yield Event(f.middle(end), "saturation ends", subject, long, "s", text)
+
+    def answers(self, r: RunEvents) -> Iterator[Answer]:
+        if full := r.of("saturation"):
+            joints = dict.fromkeys(event.subject for event in full)
+            value = f"{len(joints)} actuator" + ("s" if len(joints) > 1 else "")
+            yield Answer("saturation", value, _first(full), full[0])
+
+
+# ---- motion ------------------------------------------------------------------------------------------------
+
+
+class Speed(Monitor):
     """Numbers: square of the largest speed of a body's centre of mass [m^2/s^2], its step, and the body."""
 
     name = "speed"
@@ -414,14 +833,12 @@ class Speed(StepMeasure):
         ("greatest_speed_link", "", "name of the body's link"),
         ("greatest_speed_time", "s", "when"),
     )
+    law = "differences of the places of the centres of mass"
 
     def start(self, s: Subjects) -> Sequence[float]:
-        """See StepMeasure."""
         return 0.0, NEVER, NEVER
 
     def after(self, x: Any, at: Any, step: Scalar) -> None:
-        """See StepMeasure."""
-
         def body(b: Any, most: Scalar, which: Scalar) -> tuple[Scalar, Scalar]:
             m = x.I[b, 0]
             u = (inertia(x.I, b) @ motion(x.V, b)).lin * where(m > 0.0, 1.0 / where(m > 0.0, m, 1.0), 0.0)
@@ -433,7 +850,6 @@ class Speed(StepMeasure):
         x.measured[at + 2] = which
 
     def passive(self, numbers: Sequence[Scalar], now: Any) -> Sequence[Scalar]:
-        """See StepMeasure."""
         I, most, which = now.p.tree.I, numbers[0], numbers[2]
         for i in now.subjects.heavy:
             u = (I[i] @ now.V[i]).lin * (1.0 / I[i].m)
@@ -443,14 +859,13 @@ class Speed(StepMeasure):
         return [most, where(most > numbers[0], now.step, numbers[1]), which]
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
         square, step, body = numbers
         link = r.names(body, r.program.robot.tree.name)
         when = {"greatest_speed_time": r.times(step)}
         return {"greatest_speed": np.sqrt(square), "greatest_speed_link": link} | when
 
 
-class Rest(StepMeasure):
+class Rest(Monitor):
     """Numbers: the last step in which the robot is not at rest.
 
     Its speed is the root of twice the kinetic energy over the mass.
@@ -462,14 +877,14 @@ class Rest(StepMeasure):
         ("resting_height", "m", "height of its centre of mass, over z = 0 of the world"),
         ("resting_base_height", "m", "height of the origin of its base, likewise"),
     )
+    law = "the event 'rest' of a run, and its last state"
+    subject = "robot"
+    kinds = (EventKind("rest", "Rest", 4, "largest speed from then on [m/s]: below REST", True),)
 
     def start(self, s: Subjects) -> Sequence[float]:
-        """See StepMeasure."""
         return [NEVER] if s.heavy else []
 
     def after(self, x: Any, at: Any, step: Scalar) -> None:
-        """See StepMeasure."""
-
         def body(b: Any, energy: Scalar, mass: Scalar) -> tuple[Scalar, Scalar]:
             V = motion(x.V, b)
             return energy + V.dot(inertia(x.I, b) @ V), mass + x.I[b, 0]
@@ -478,22 +893,37 @@ class Rest(StepMeasure):
         x.measured[at] = where(energy / mass < REST * REST, x.measured[at], step)
 
     def passive(self, numbers: Sequence[Scalar], now: Any) -> Sequence[Scalar]:
-        """See StepMeasure."""
         tree, V = now.p.tree, now.V
         mass = added((tree.I[i].m for i in tree.outward()), 0.0)
         square = added((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0) / mass
         return [where(square < REST * REST, numbers[0], now.step)]
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
         if not len(numbers):
             return self.named(*[np.full(r.rows, np.nan) for _ in self.columns])
         since = np.where((r.steps - (numbers[0] + 1.0)) * r.dt >= CALM, numbers[0] + 1.0, np.nan)
         heights = [np.where(np.isfinite(since), height, np.nan) for height in r.heights()]
         return self.named(r.times(since), *heights)
 
+    def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:
+        fast = np.flatnonzero(~(f.moving < REST))
+        first = int(fast[-1]) + 1 if len(fast) else 0
+        if f.long(first, len(f)) * f.dt >= CALM:
+            most = float(f.moving[first:].max())
+            text = f"is at rest: at most {1e3 * most:.2g} mm/s from here on"
+            yield Event(f.middle(first), "rest", subject, most, "m/s", text)
 
-class Height(StepMeasure):
+    def answers(self, r: RunEvents) -> Iterator[Answer]:
+        if r.of("failure"):
+            return
+        if rests := r.of("rest"):
+            note = rests[0].text.partition("rest: ")[2] or rests[0].text
+            yield Answer("rest", f"since {clock(rests[0].time)}", note, rests[0])
+        else:
+            yield Answer("rest", "not reached", f"still moving at {r.end:.4g} s")
+
+
+class Height(Monitor):
     """Of the last state."""
 
     name, text = "height", "heights at the end, at rest or not"
@@ -501,16 +931,16 @@ class Height(StepMeasure):
         ("final_height", "m", "height of the centre of mass, over z = 0 of the world"),
         ("final_base_height", "m", "height of the origin of the base, likewise"),
     )
+    law = "the last state of a run"
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
         return self.named(*r.heights())
 
 
-# ---- accounts ---------------------------------------------------------------------------------------------
+# ---- accounts ----------------------------------------------------------------------------------------------
 
 
-class Energy(StepMeasure):
+class Energy(Monitor):
     """Of the ledger, and of the first and the last state."""
 
     name, text = "energy", "where the energy went"
@@ -523,9 +953,9 @@ class Energy(StepMeasure):
         ("work", "J", "given by joint forces, actuators, pushes and moving ground"),
         ("energy_balance", "J", "gained without a cause: mechanical + dissipated - work"),
     )
+    law = "energies and losses of a run at its end"
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
         takers = "contact", "friction", "stops", "collision"
         found = {f"dissipated_by_{name}": r.entry(name) for name in takers}
         dissipated, work = added(found.values(), np.zeros(r.rows)), r.entry("work")
@@ -533,7 +963,7 @@ class Energy(StepMeasure):
         return {"dissipated": dissipated, **found, "work": work, "energy_balance": balance}
 
 
-class Momentum(StepMeasure):
+class Momentum(Monitor):
     """Of the ledger, and of the first and the last state."""
 
     name = "momentum"
@@ -542,37 +972,23 @@ class Momentum(StepMeasure):
         ("momentum_balance_linear", "N s", "of the linear momentum; NaN with a fixed base"),
         ("momentum_balance_angular", "N m s", "of the angular momentum; NaN with a fixed base"),
     )
+    law = "momentum, impulse and weight of a run at its end"
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
         size = np.abs(r.missing_momentum())
         return self.named(size[:, 3:].max(axis=1), size[:, :3].max(axis=1))
 
 
-class Failure(StepMeasure):
-    """Of the loop over the steps."""
+# ---- all of them ----------------------------------------------------------------------------------------
 
-    name, text = "failure", "rows that are no motion of the robot"
-    columns = (
-        ("failure", "", "why: not finite, or energy out of nothing; None of a row that is sound"),
-        ("failure_time", "s", "from when on"),
-    )
-
-    def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """See StepMeasure."""
-        return {"failure": r.failures.reason, "failure_time": r.failures.time}
-
-
-# ---- all of them ------------------------------------------------------------------------------------------
-
-KEPT = tuple(each for each in MEASURES.values() if type(each).after is not StepMeasure.after)
+KEPT = tuple(each for each in MEASURES.values() if type(each).after is not Monitor.after)
 """Those that have numbers of their own, in the order of ``measured_at``."""
 
 
-class Table(Mapping[str, StepMeasure]):
+class Table(Mapping[str, Monitor]):
     """The measures by name; printed, all of them with their columns."""
 
-    def __getitem__(self, name: str) -> StepMeasure:
+    def __getitem__(self, name: str) -> Monitor:
         if name not in MEASURES:
             raise UnknownName("measure", name, list(MEASURES))
         return MEASURES[name]
@@ -590,7 +1006,7 @@ class Table(Mapping[str, StepMeasure]):
         return f"<measures {', '.join(MEASURES)}>"
 
 
-measures: Mapping[str, StepMeasure] = Table()
+measures: Mapping[str, Monitor] = Table()
 """The measures that ``rk.rollout(..., measures=[...])`` knows, by name: ``print(rk.measures)``."""
 
 DEFAULT = tuple(name for name in measures if name not in ("first_contact_by_link", "limits_by_joint"))

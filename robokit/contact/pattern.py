@@ -181,7 +181,6 @@ def apart(x: Any, one: Any, other: Any) -> Any:
     Their signs, 1 for those of the other and -1 for those of the one, are in x.pair_signs.
 
     Args:
-        x: the step.
         one, other: the last dofs of the paths.
 
     Returns:

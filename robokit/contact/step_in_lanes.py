@@ -132,7 +132,6 @@ def may_go_in_lanes(x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray])
     """Whether the steps of a program can be taken in lanes.
 
     Args:
-        x: arrays of the step.
         rows: those in which rows differ, (rows, ...) each.
     """
     differ = {name for name, each in rows.items() if (each != each[:1]).any()}

@@ -260,7 +260,9 @@ def forward_kinematics(
         matrices = run(robot, "forward_kinematics", None, engine, dtype, reproducible, q)
         if matrices.ndim == 3 and matrices.dtype == float and usual and "link poses" not in robot.kernels:
             ready = kernel(robot, "forward_kinematics")
-            robot.kernels["link poses"] = ready.held(LinkPoses, robot.link_index)
+            short = ready.held(LinkPoses, robot.link_index)
+            if short is not None:
+                robot.kernels["link poses"] = short
         return LinkPoses(robot.link_index, matrices)
     if not isinstance(out, LinkPoses):
         raise WrongType("out", out, "LinkPoses, as forward_kinematics returns them")

@@ -11,6 +11,7 @@ NumPy arrays.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -83,6 +84,7 @@ class Kernel:
         self._lock = MAKING
         self.few: Callable[..., Any] = declined
         self._runner: BatchRunner | None = None
+        self._baseline_left = 0.0  # seconds that baseline code of batches may still run
         self._on_cards: dict[Card, OnCard | LoopedOnCard] = {}
         self._maker = Maker(signature, text, key)
         self._looped, self._loops = looped, cast(FlatKernel | None, None)
@@ -398,9 +400,34 @@ class Kernel:
             if self.fast == self._first_call:
                 if self._maker.refused is None and self._has_loops():
                     return None  # the first call goes the way that knows what to do without a compiler
-                code = self._maker.code(ONE_STATE)
-                self.fast = declined if code is None else self._builtin(code)
+                code = self._maker.code(ONE_STATE, baseline=True)
+                self.fast = declined if code is None else self._of_one_state(code)
         return self.fast(*arguments)
+
+    def _of_one_state(self, code: Code) -> Callable[..., Any]:
+        """The builtin function; for baseline code one that asks for better code when that is worth it."""
+        run, left = self._builtin(code), code.baseline
+        if not left:
+            return run
+
+        def baseline(*arguments: Any) -> Any:
+            nonlocal left
+            started = time.perf_counter()
+            result = run(*arguments)
+            left -= time.perf_counter() - started
+            if left < 0.0 and self.fast is baseline:
+                self.fast = run
+                self._maker.improve(ONE_STATE, self._improved)
+            return result
+
+        return baseline
+
+    def _improved(self, code: Code) -> None:
+        """Use better code from now on."""
+        if code.target is ONE_STATE:
+            self.fast = self._builtin(code)
+        else:
+            self._runner = self._runner_of(code)
 
     def _has_loops(self) -> bool:
         """Whether the function is recorded with loops."""
@@ -421,14 +448,20 @@ class Kernel:
             return None
         return FlatKernel(name, self._maker.text, self.signature, arguments)
 
-    def held(self, holder: type, owner: Any) -> Callable[..., Any]:
+    def held(self, holder: type, owner: Any) -> Callable[..., Any] | None:
         """A function of single states, as :attr:`fast`, whose output comes in a new object.
+
+        None as long as there is baseline code only: ask again.
 
         Args:
             holder: class with two slots.
             owner: what the first of them is given; the second is given the output.
         """
-        code = self._maker.code(ONE_STATE) if self._is_double and not self._has_loops() else None
+        code = None
+        if self._is_double and not self._has_loops():
+            code = self._maker.code(ONE_STATE, baseline=True)
+            if code is not None and code.baseline:
+                return None
         return declined if code is None else self._builtin(code, held=(holder, owner))
 
     def _builtin(
@@ -448,15 +481,19 @@ class Kernel:
     def _batch_runner(self) -> BatchRunner | None:
         if self._runner is None:
             with self._lock:
-                code = self._maker.code(self._many)
-                if code is None:
-                    return None
-                lanes = code.target.lanes
-                driver, seconds = code.address("batch"), self._seconds(lanes)
-                self._runner = BatchRunner(driver, code.workspace, GROUP * lanes, seconds, code)
-                if self._is_double and not self.signature.tables:
-                    self.few = self._builtin(code, "batch", self._runner.few)
+                code = self._maker.code(self._many, baseline=True)
+                self._runner = None if code is None else self._runner_of(code)
         return self._runner
+
+    def _runner_of(self, code: Code) -> BatchRunner:
+        """What runs batches; few states go straight to code that is not replaced soon."""
+        lanes = code.target.lanes
+        driver, seconds = code.address("batch"), self._seconds(lanes)
+        runner = BatchRunner(driver, code.workspace, GROUP * lanes, seconds, code)
+        self._baseline_left = code.baseline
+        if self._is_double and not self.signature.tables and not code.baseline:
+            self.few = self._builtin(code, "batch", runner.few)
+        return runner
 
     # -- the slow way in -------------------------------------------------------------------------
 
@@ -494,7 +531,13 @@ class Kernel:
         runner = None if rows == 0 else self._batch_runner()
         if runner is None:
             return 0
-        return runner(arrays, outs if rows else [o[None] for o in outs], rows or 1, threads)
+        started = time.perf_counter()
+        status = runner(arrays, outs if rows else [o[None] for o in outs], rows or 1, threads)
+        if self._baseline_left > 0.0:
+            self._baseline_left -= time.perf_counter() - started
+            if self._baseline_left <= 0.0:
+                self._maker.improve(self._many, self._improved)
+        return status
 
     def _run_loops(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> int:
         """The same for a function with loops, whose arguments are checked before."""

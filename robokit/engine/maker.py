@@ -13,7 +13,7 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from robokit import disk_cache
@@ -25,7 +25,7 @@ from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.order import fused, signs_early
 from robokit.engine.passes.outlining import outline
 from robokit.engine.passes.rerolling import PIECE, SHARED, WORTH, Rerolled, fewest, rerolled
-from robokit.engine.reproducible import in_one_order, plain_zeros
+from robokit.engine.reproducible import plain_zeros
 from robokit.engine.signature import FlatFunction, Signature
 from robokit.engine.trace.graph import NODE_BUDGET, Shares, TraceTooLarge
 from robokit.engine.trace.program import Program
@@ -40,6 +40,12 @@ CODE_BUDGET = 900_000
 
 LONG = 60_000
 """Operations from which on a straight line is so slow to compile that another recording is tried."""
+
+SECONDS_A_BYTE = 1.5e-6
+"""That compiling baseline code takes, about (AMD EPYC)."""
+
+TIERED = True
+"""Whether first calls make do with baseline code. Benchmarks, which ask for speed alone, set it to False."""
 
 MAKING = threading.RLock()
 """Held while code is made, one kernel at a time: a process is never forked with a compiler half-way, which
@@ -75,12 +81,15 @@ class Code:
         target: what it was made for.
         workspace: size of the workspace that its functions need [doubles].
         memory: such a workspace.
+        baseline: seconds, about, that baseline code took to compile, 0 for code that is compiled well. When
+            it has run for as long, better code is worth what it takes to compile.
     """
 
-    def __init__(self, target: Target, code: bytes, symbol: str, workspace: int) -> None:
-        self.target, self.workspace = target, workspace
+    def __init__(self, target: Target, code: bytes, symbol: str, meta: Mapping[str, Any]) -> None:
+        self.target, self.workspace = target, int(meta["workspace"])
+        self.baseline = SECONDS_A_BYTE * len(code) if meta["baseline"] else 0.0
         self._loaded, self.symbol = target.load(code), symbol
-        self.memory = aligned(workspace)
+        self.memory = aligned(self.workspace)
 
     def address(self, driver: str) -> int:
         """Address of the driver "single", "iterate", "batch" or "passes"."""
@@ -220,13 +229,20 @@ class Maker:
         """Those of them that are inside guards."""
         return guarded(self.program())
 
-    def code(self, target: Target) -> Code | None:
-        """The code for a target of this process, None if there can be none."""
+    def code(self, target: Target, baseline: bool = False) -> Code | None:
+        """The code for a target of this process, None if there can be none.
+
+        Args:
+            target: where it runs.
+            baseline: whether baseline code will do, which is there sooner; whoever runs it asks for better
+                code (:meth:`improve`) when it has run for :attr:`Code.baseline` seconds.
+        """
         with self._lock:
-            if target.name not in self._codes and self.refused is None:
+            found, baseline = self._codes.get(target.name), baseline and TIERED
+            if (found is None or (found.baseline and not baseline)) and self.refused is None:
                 try:
-                    meta, content = self.compiled(target)
-                    self._codes[target.name] = Code(target, content, self.symbol, int(meta["workspace"]))
+                    meta, content = self.compiled(target, baseline)
+                    self._codes[target.name] = Code(target, content, self.symbol, meta)
                 except (CompilerMissing, TraceTooLarge) as error:
                     self.refused = str(error)
                     return None
@@ -236,59 +252,73 @@ class Maker:
                     self._plans.clear()
             return self._codes.get(target.name)
 
-    def compiled(self, target: Target) -> tuple[dict[str, Any], bytes]:
+    def improve(self, target: Target, done: Callable[[Code], None]) -> None:
+        """Compile well, in a thread, what there is baseline code for; ``done`` is called there with it."""
+
+        def compile_well() -> None:
+            meta, content = self.compiled(target)
+            with self._lock:
+                code = self._codes[target.name] = Code(target, content, self.symbol, meta)
+            done(code)
+
+        threading.Thread(target=compile_well, name="robokit compiler", daemon=True).start()
+
+    def compiled(self, target: Target, baseline: bool = False) -> tuple[dict[str, Any], bytes]:
         """Metadata and code for any target, from the cache or made now.
+
+        Args:
+            target: where it runs.
+            baseline: as of :meth:`code`.
 
         Raises:
             TraceTooLarge: the function or its code is longer than the budgets.
             CompilerMissing: there is no compiler for this target.
         """
         name = self._file_name(target)
-        found = None if name is None else disk_cache.load(name)
+        found = None if name is None else _kept(name, baseline)
         if found is None:
             with logged(self._signature.name, target.name):
                 if name is None:
-                    return self._compile(target, name)
-                found = _made_once(name, lambda: self._compile(target, name))
+                    return self._compile(target, name, baseline)
+                found = _made_once(name, baseline, lambda: self._compile(target, name, baseline))
         if "refused" in found[0]:
             raise TraceTooLarge(found[0]["refused"])
         return found
 
-    def _compile(self, target: Target, name: str | None) -> tuple[dict[str, Any], bytes]:
+    def _compile(self, target: Target, name: str | None, baseline: bool) -> tuple[dict[str, Any], bytes]:
         """Metadata and code, compiled now and kept in the cache.
 
         Args:
             target: what for.
             name: of the cache's file; None to name it by the code's own text.
+            baseline: as of :meth:`code`.
         """
         described = {"kernel": self._signature.name, "part": target.name}
         try:
-            with without_collector():
+            with self._lock, without_collector():  # LLVM's part needs no lock
                 planned = self.planned(target)
                 text, workspace = target.write(planned)
         except TraceTooLarge as error:
             if name is not None:
                 disk_cache.store(name, {**described, "refused": str(error)}, b"")
             raise
-        if self._signature.reproducible and isinstance(text, str):
-            text = in_one_order(text)
         by_text = name is None
         if name is None:
             name = disk_cache.digest(target.features, text)
-            found = disk_cache.load(name)
+            found = _kept(name, baseline)
             if found is not None:
                 return found
         # Side by side, lanes compute what nobody needs: operations are counted one column after the other.
         alike = all(block.lanes == 1 for block in planned.program.blocks)
         counts = planned.program.counts if alike else None
-        meta, path = {**described, "workspace": workspace, "counts": counts}, name
+        meta, path = {**described, "workspace": workspace, "counts": counts, "baseline": baseline}, name
 
         def assembled() -> tuple[dict[str, Any], bytes]:
-            code = target.assemble(text)
-            disk_cache.store(path, meta, code)
+            code = target.assemble_baseline(text) if baseline else target.assemble(text)
+            disk_cache.store(_baseline_name(path) if baseline else path, meta, code)
             return meta, code
 
-        return _made_once(path, assembled) if by_text else assembled()
+        return _made_once(path, baseline, assembled) if by_text else assembled()
 
     def _file_name(self, target: Target) -> str | None:
         """Name of the cache's file, None where it takes the code's own text to tell."""
@@ -302,7 +332,6 @@ class Maker:
             ir.GROUP,
             ir.HELD,
             ir.FITS,
-            ir.LONG,
             WORTH,
             PIECE,
             NODE_BUDGET,
@@ -313,10 +342,24 @@ class Maker:
         return disk_cache.digest(features, *sources, self._key, self._signature, made_for, settings)
 
 
-def _made_once(name: str, make: Callable[[], tuple[dict[str, Any], bytes]]) -> tuple[dict[str, Any], bytes]:
+Found = tuple[dict[str, Any], bytes]
+
+
+def _baseline_name(name: str) -> str:
+    """Name of the cache's file for baseline code."""
+    return disk_cache.digest(name, "baseline")
+
+
+def _kept(name: str, baseline: bool) -> Found | None:
+    """What the cache has by that name, where it will do baseline code if there is no better."""
+    found = disk_cache.load(name)
+    return disk_cache.load(_baseline_name(name)) if found is None and baseline else found
+
+
+def _made_once(name: str, baseline: bool, make: Callable[[], Found]) -> Found:
     """What another process has stored by that name meanwhile, waiting while it compiles; else made here."""
-    with disk_cache.making(name) as waited:
-        found = disk_cache.load(name) if waited else None
+    with disk_cache.making(_baseline_name(name) if baseline else name) as waited:
+        found = _kept(name, baseline) if waited else None
         return make() if found is None else found
 
 

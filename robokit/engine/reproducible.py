@@ -66,11 +66,6 @@ def _exact() -> bool:
     return True
 
 
-def in_one_order(text: str) -> str:
-    """A module's text without the leave to fuse products with sums."""
-    return text.replace(" contract ", " ")
-
-
 def plain_zeros(program: Program) -> Program:
     """The same program with 0 in place of -0 in its outputs; nodes are renumbered."""
     needed, stored = set(program.order), {r for row in program.results for r in row if type(r) is int}

@@ -27,8 +27,8 @@ from robokit.identification.result import shorten
 from robokit.logs.base_motion import continuous, quaternion_rates, rotations
 from robokit.logs.read import ROWS
 from robokit.model.robot import Robot
-from robokit.sim.motion.robot_size import size_of
 from robokit.sim.record import Trajectory
+from robokit.sim.stepping.step_numbers import size_of
 
 ORDER = 4
 """Of the Butterworth filter; run twice, its response is 1 / (1 + (f/fc)^8)."""

@@ -15,12 +15,11 @@ joints/          damping, friction, limits, actuators, loops and pushes in a ste
 ground/          what there is to fall on
 body_pairs       which bodies of a robot touch each other
 driving/         actuators, keyframes, springs, prescribed motions, pushes
+loop_closure     configurations and velocities that close the loops
 distances        signed distances of links, and which are in contact
-closing          configurations and velocities that close the loops
 """
 
 from robokit.sim.body_pairs import CollisionPairs, collision_pairs
-from robokit.sim.closing import close_loops
 from robokit.sim.distances import Collision, Collisions, Distances, collisions, distance
 from robokit.sim.driving.actuators import PD, Torque, Velocity
 from robokit.sim.driving.keyframes import Keyframes
@@ -28,13 +27,13 @@ from robokit.sim.driving.prescribed import PrescribedMotion
 from robokit.sim.driving.pushes import Push
 from robokit.sim.driving.springs import JointSpring, Spring
 from robokit.sim.ground import Ground, HeightField, Solid
+from robokit.sim.loop_closure import close_loops
 from robokit.sim.measuring import Measure, measures
 from robokit.sim.record import Contacts, Energy, Trajectory
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.run.distance_function import DistanceFunction, distance_function
-from robokit.sim.run.linearised_step import StepDerivatives, step_derivatives
+from robokit.sim.run.step_derivatives import StepDerivatives, StepGradient, step_derivatives, step_vjp
 from robokit.sim.run.step_functions import step_function
-from robokit.sim.run.step_gradient import StepGradient, step_vjp
 from robokit.sim.simulation import Simulation, SimulationState
 from robokit.sim.simulator import simulate
 from robokit.sim.starts.standing import standing_configuration, standing_height

@@ -213,7 +213,6 @@ def body_contacts(robot: Robot, given: Any, ground: bool) -> BodyContacts:
     """What a run makes of its argument ``self_collision``.
 
     Args:
-        robot: the robot.
         given: True, False, pairs of bodies; None for True where there is a ground.
         ground: whether there is one.
 

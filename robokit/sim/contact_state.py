@@ -84,7 +84,6 @@ class ContactState:
         """At rest in the neutral configuration.
 
         Args:
-            robot: the robot.
             dt: time step [s].
             numbers: the arrays ROBOT, SHAPES, PAIRS and FORCES by name, and what of STEP is given; with
                 "accuracy" those of CONTROL, and steps are divided to it (contact/step_control.py).

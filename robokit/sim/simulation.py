@@ -27,26 +27,26 @@ from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationErro
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
-from robokit.sim.closing import closed_start
-from robokit.sim.driving.actuators import Actuator, actuators_of
-from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.driving.prescribed import Motions, motions_of
 from robokit.sim.driving.pushes import Push, pushes_of
 from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
+from robokit.sim.loop_closure import closed_start
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
-from robokit.sim.record.contact_record import Contacts
-from robokit.sim.record.notes import Notes, StepInputs, contacts_of
+from robokit.sim.record.notes import Contacts, Notes, StepInputs, contacts_of
 from robokit.sim.record.sensors import Imu, JointForce, Sensors
 from robokit.sim.rollouts.many_states import ManyStates
-from robokit.sim.run.middle_of_steps import History
 from robokit.sim.run.run_arguments import MOST_STEPS, set_up
 from robokit.sim.run.run_inputs import RunInputs
-from robokit.sim.run.run_loop import Controller, Run
-from robokit.sim.run.run_warnings import warn_of_limits
-from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers, states
-from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.run.run_loop import Controller, History, Run
+from robokit.sim.starts.start_checks import (
+    check_coordinates,
+    checked_starts,
+    numbers,
+    states,
+)
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.steppers import ContactStepper
 
@@ -189,9 +189,7 @@ class Simulation:
             self_collision=self_collision, accuracy=accuracy, reproducible=reproducible, start=(q, v),
             by_step=True, springs=held, motions=prescribed,
         )  # fmt: skip
-        overlaps = check_starts(setup.program, q)
-        warn_of_limits(robot, q)
-        warn_of_start(setup.program, overlaps, q, v, setup.dt)
+        checked_starts(robot, setup.program, q, v, setup.dt)
         _check_rows(setup.program, acting, batch or 1)
         self.robot, self.dt, self.batch, self._start = robot, setup.dt, batch, (q, v)
         span = setup.dt, int(MOST_STEPS), np.atleast_2d(q), batch or 1
@@ -242,8 +240,7 @@ class Simulation:
                 raise ShapeError(f"{name}: expected shape ({n},) or ({batch}, {n}), got {x.shape}")
             check_finite(name, x)
             found.append(x)
-        check_quaternions("q0", robot, found[0])
-        check_angles("q0", robot, found[0])
+        check_coordinates("q0", robot, found[0])
         motions = self._motions
         if motions.rows not in (None, batch):
             raise ShapeError(f"motions: expected {batch or 1}, one a row of the batch, got {motions.rows}")
@@ -653,8 +650,7 @@ class Simulation:
     def _check(self, q: np.ndarray, v: np.ndarray) -> None:
         check_finite("q", q)
         check_finite("v", v)
-        check_quaternions("q", self.robot, q)
-        check_angles("q", self.robot, q)
+        check_coordinates("q", self.robot, q)
 
     def state(self) -> SimulationState:
         """The state on which all later steps depend: :meth:`restore` continues from it, to the last bit."""

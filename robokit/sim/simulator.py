@@ -13,22 +13,24 @@ from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
-from robokit.sim.closing import closed_start
-from robokit.sim.driving.actuators import Actuator, actuators_of
-from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.driving.prescribed import Motions, PrescribedMotion, motions_of
 from robokit.sim.driving.pushes import pushes_of
 from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
+from robokit.sim.loop_closure import closed_start
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
 from robokit.sim.run.half_step import compare, with_rows_twice
 from robokit.sim.run.run_arguments import set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
-from robokit.sim.run.run_warnings import warn_of, warn_of_limits, warn_of_whips
-from robokit.sim.starts.given_states import check_angles, check_quaternions, numbers
-from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.run.run_warnings import warn_of, warn_of_whips
+from robokit.sim.starts.start_checks import (
+    check_coordinates,
+    checked_starts,
+    numbers,
+)
 from robokit.sim.stepping.default_step import SPIN, fastest_spin
 
 
@@ -72,7 +74,7 @@ def simulate(
         ground: ``rk.Ground(...)``, True for one with default values, None for none.
         controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. It is evaluated for the
             middle of the step in which it acts: t, q and v are predicted half a step ahead
-            (robokit.sim.run.middle_of_steps), which makes the motion second-order accurate. On a floating
+            (robokit.sim.run.run_loop), which makes the motion second-order accurate. On a floating
             base, the forces are an external wrench.
         integrator: "contact" (default with a ground or self-collision), "rkmk4" (default without),
             "energy_momentum" or "midpoint"; see robokit.sim.step.integrators.
@@ -152,8 +154,7 @@ def simulate(
         )
     q = numbers("q0", robot.neutral() if q0 is None else q0, robot.nq, robot)
     v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv, robot)
-    check_quaternions("q0", robot, q)
-    check_angles("q0", robot, q)
+    check_coordinates("q0", robot, q)
     held, prescribed = springs_of(springs, robot), motions_of(motions)
     put = Motions.at_start(robot, prescribed, dt)
     if put.rows is not None:
@@ -178,9 +179,7 @@ def simulate(
         motions=prescribed,
     )
     program = setup.program
-    overlaps = check_starts(program, q)
-    warn_of_limits(robot, q)
-    buried = warn_of_start(program, overlaps, q, v, setup.dt)
+    buried = checked_starts(robot, program, q, v, setup.dt)
 
     base = controller is not None and floats(robot.tree)
 

@@ -18,7 +18,7 @@ from robokit.files import output_path, shell_word, write_text
 from robokit.sim.driving.actuators import Actuator
 from robokit.sim.driving.pushes import OutsideForces
 from robokit.sim.ground import Ground
-from robokit.sim.measuring import Column, StepMeasure, measures
+from robokit.sim.measuring import Column, Monitor, measures
 from robokit.sweeps.distributions import Choice, Constant, Distribution, Grid, Normal, Sobol, Uniform
 from robokit.sweeps.parameters import ROBOT, parameter
 from robokit.sweeps.recipe import Recipe, prepare_rows, rows_run_together, run_rows
@@ -171,7 +171,7 @@ def _column_info(recipe: Recipe, column: str, unit: str) -> ColumnInfo:
 
 
 @functools.cache
-def _measures_by_column() -> dict[str, tuple[StepMeasure, Column]]:
+def _measures_by_column() -> dict[str, tuple[Monitor, Column]]:
     """Measures and their columns by the column's name, up to the link or joint that it is about."""
     columns = {}
     for measure in measures.values():

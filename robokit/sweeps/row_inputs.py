@@ -18,13 +18,12 @@ from robokit.dynamics.build import angle_bounds
 from robokit.errors import ModelError, ShapeError
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
-from robokit.sim.closing import closed_rows
-from robokit.sim.driving.actuators import Actuator
-from robokit.sim.driving.joint_values import by_joint, driven, label_of
+from robokit.sim.driving.actuators import Actuator, by_joint, driven, label_of
 from robokit.sim.driving.keyframes import Keyframes
 from robokit.sim.driving.pushes import Push
 from robokit.sim.ground import Ground
 from robokit.sim.joints.joint_law import joint_law
+from robokit.sim.loop_closure import closed_rows
 from robokit.sim.starts.ground_gaps import ground_gaps, lowered, touching_shapes
 from robokit.spatial.rotation import quat_multiply, quat_normalized, quat_wxyz_to_rotation
 from robokit.spatial.scalars import cos, sin

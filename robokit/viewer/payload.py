@@ -16,7 +16,7 @@ from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
 from robokit.sim.record import Trajectory
-from robokit.viewer.data.event_data import events
+from robokit.viewer.data.event_data import event_kinds, events
 from robokit.viewer.data.force_data import ForceHistory, link_forces
 from robokit.viewer.data.key_frames import with_key_frames
 from robokit.viewer.data.mass_matrix_data import structure
@@ -247,6 +247,7 @@ def _robot_payload(
         ties=ties(robot),
         curves=[],
         summary=[],
+        event_kinds=event_kinds(),
     )
 
 

@@ -71,6 +71,7 @@ def test_contacts_are_those_of_all_pairs_however_long_the_candidates_are_kept(se
     u[1] *= 10.0
     given = scene | {"gravity": np.array([0.0, 0.0, -G]), "dt": np.array([DT]), "origin": np.zeros(3)}
     sizes = {"n_pairs": len(scene["pair_shapes"]), "n_shapes": len(scene["shape_body"]), "n_near": 512}
+    sizes["n_bodies"] = count + 1
     kept = {a.name: a.zeros(sizes) for a in (*CANDIDATES, *MEMORY)}
     kept["near_pair"][:] = -1
     made = np.zeros(steps, bool)
@@ -101,13 +102,13 @@ def test_of_many_balls_few_pairs_are_candidates() -> None:
     scene = shape_arrays([PlacedCore(core_of(Sphere(radius), 0.0), 1 + k, Placement()) for k in range(300)])
     scene |= {"shape_beside": np.zeros((300, 2), np.int32), "beside": np.zeros(1, np.int32)}
     scene |= pair_arrays(np.array(np.triu_indices(300, 1)).T, 300)
+    sizes = {"n_pairs": len(scene["pair_shapes"]), "n_shapes": 300, "n_bodies": 301, "n_near": 8}
+    kept = {a.name: a.zeros(sizes) for a in (*CANDIDATES, *MEMORY)}
+    kept["near_pair"][:] = -1
     found = detect_kernel()(
-        **scene, R=np.tile(np.eye(3).ravel(), (301, 1)), p=np.vstack([np.zeros(3), at]), V=np.zeros((301, 6)),
-        origin=np.zeros(3), gravity=np.array([0.0, 0.0, -G]), dt=np.array([1e-3]), n_contacts=8,
-        near_pair=np.full(8, -1, np.int32), near_direction=np.zeros((8, 3)),
-        near_corners=np.zeros((8, 6), np.int32), sweep=np.zeros(300, np.int32),
-        candidate=np.zeros(len(scene["pair_shapes"]), np.int32), candidates=np.zeros(2, np.int32),
-        ball_then=np.zeros((300, 4)),
+        **scene, **kept, R=np.tile(np.eye(3).ravel(), (301, 1)), p=np.vstack([np.zeros(3), at]),
+        V=np.zeros((301, 6)), origin=np.zeros(3), gravity=np.array([0.0, 0.0, -G]), dt=np.array([1e-3]),
+        n_contacts=8,
     )  # fmt: skip
     assert found["counts"].tolist() == [0, 0, 0, 0]
     assert found["candidates"].tolist() == [0, 1]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from robokit.engine import maker
 from robokit.engine.run import single_calls
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -23,4 +24,12 @@ def own_cache(engine_cache):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ROBOKIT_CACHE_DIR", str(engine_cache))
         single_calls._shim()  # compiled once a process: no test's own cache shall see it
+        yield
+
+
+@pytest.fixture(scope="module")
+def compiled_well():
+    """First calls wait for optimised code."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(maker, "TIERED", False)
         yield

@@ -15,10 +15,13 @@ from robokit.engine.kernel import Kernel
 from robokit.engine.run import python_entry, single_calls
 from robokit.errors import UnknownName
 
-pytestmark = pytest.mark.skipif(
-    not python_entry.layout_is_known(),
-    reason="objects of this Python are not laid out as the machine code expects",
-)
+pytestmark = [
+    pytest.mark.usefixtures("compiled_well"),
+    pytest.mark.skipif(
+        not python_entry.layout_is_known(),
+        reason="objects of this Python are not laid out as the machine code expects",
+    ),
+]
 
 
 class Held:

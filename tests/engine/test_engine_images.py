@@ -8,17 +8,16 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import ladder
 import numpy as np
 import pytest
 
-import robokit as rk
 from robokit.dynamics import build
 from robokit.engine.backend import cpu, elf, llvm
-from robokit.engine.emit import ir
-from robokit.engine.kernel import Kernel
+from robokit.engine.kernel import ONE_STATE, Kernel
 
 pytestmark = pytest.mark.skipif(not elf.possible(), reason="images are for Linux on x86-64")
 
@@ -129,7 +128,6 @@ def test_shares_of_a_module_compute_the_same(name, joints, tmp_path, monkeypatch
     divided = llvm.divided
     monkeypatch.setattr(llvm, "LEAST", 20_000)
     monkeypatch.setattr(llvm, "MOST", 10_000_000)
-    monkeypatch.setattr(ir, "LONG", 100_000_000)
     rng, answers = np.random.default_rng(0), []
     for count in (1, 3):
         monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / str(count)))
@@ -195,42 +193,43 @@ def test_every_function_is_in_one_share_and_declared_in_the_first(monkeypatch):
     assert llvm.divided(driver, 3) == [driver]
 
 
-def test_what_is_generated_in_a_hurry_is_in_modules_of_its_own(monkeypatch):
-    monkeypatch.setattr(llvm, "LEAST", 10)
-    chunk = "define internal void @chunk{}(ptr noalias %ws, ptr noalias %args) #{} {{\n  ret void\n}}\n"
-    driver = "define void @run(ptr %ws) #0 {\n  call void @chunk0(ptr %ws, ptr %ws)\n}\n"
-    text = "".join(chunk.format(k, k % 2) for k in range(6)) + driver + "attributes #0 = { noinline }\n"
-    parts = llvm.divided(text, 2)
-    assert [part.startswith(llvm.HURRY) for part in parts] == [False, False, True, True]
-    for k in range(6):
-        homes = [i for i, part in enumerate(parts) if re.search(rf"define \w+ void @chunk{k}\(", part)]
-        assert len(homes) == 1 and parts[homes[0]].startswith(llvm.HURRY) == bool(k % 2)
-        assert f"@chunk{k}(" in parts[0]
-
-
+@pytest.mark.parametrize("reproducible", [False, True])
 @pytest.mark.parametrize("name", ["aba", "aba_derivatives"])
-def test_code_that_was_generated_in_a_hurry_computes_the_same(name, tmp_path, monkeypatch):
-    rng, texts, answers, exact = np.random.default_rng(0), [], [], []
-    monkeypatch.setattr(llvm, "LEAST", 20_000)
-    divided = llvm.divided
-    monkeypatch.setattr(llvm, "divided", lambda text, _: texts.append(divided(text, 2)) or texts[-1])
-    q, state = None, ()
-    for most in (10**9, 0):
-        monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / str(most)))
-        monkeypatch.setattr(ir, "LONG", most)
-        monkeypatch.setattr(ir, "CHUNK", 100)
-        monkeypatch.setattr(ir, "WIDE", 1)
-        robot = ladder.chain(8, base="floating")
-        if q is None:
-            q = robot.random_configuration(rng)
-            state = (q, *rng.standard_normal((2, robot.nv)))
-        answers.append(np.hstack([np.ravel(x) for x in build.kernel(robot, name)(*state)]))
-        bits = getattr(rk, name)(robot, *state, reproducible=True)
-        exact.append(np.hstack([np.ravel(x) for x in bits]))
-    hurried = [[part.startswith(llvm.HURRY) for part in parts] for parts in texts]
-    assert [any(parts) for parts in hurried] == [False, False, True, True]
-    assert np.allclose(*answers, rtol=1e-9, atol=1e-9 * np.abs(answers[0]).max())
-    assert np.array_equal(*exact)
+def test_baseline_code_has_the_same_bits(name, reproducible, tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(llvm, "LEAST", 20_000)  # in several modules
+    robot = ladder.chain(5, base="floating")
+    rng = np.random.default_rng(0)
+    q = np.stack([robot.random_configuration(rng) for _ in range(9)])
+    given = q, *rng.standard_normal((2, 9, robot.nv))
+    made = build.kernel(robot, name, reproducible=reproducible)
+    one = [x[0] for x in given]
+    soon = [np.hstack([np.ravel(x) for x in run(*some)]) for run, some in ((made, one), (made.batch, given))]
+    assert all(code.baseline for code in made._maker._codes.values())
+    made.fast = made._of_one_state(made._maker.code(ONE_STATE))
+    made._runner = made._runner_of(made._maker.code(made._many))
+    assert not any(code.baseline for code in made._maker._codes.values())
+    well = [np.hstack([np.ravel(x) for x in run(*some)]) for run, some in ((made, one), (made.batch, given))]
+    for a, b in zip(soon, well, strict=True):
+        assert np.array_equal(a, b)
+
+
+def test_code_that_runs_for_long_is_compiled_well_meanwhile(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    robot = ladder.chain(4, base="floating")
+    q, v = robot.random_configuration(np.random.default_rng(0)), np.zeros(robot.nv)
+    made = build.kernel(robot, "aba")
+    one, many = made(q, v, v), made.batch(np.tile(q, (9, 1)), v, v)
+    codes, end = made._maker._codes, time.monotonic() + 200.0
+    assert all(code.baseline for code in codes.values())
+    while time.monotonic() < end and any(code.baseline for code in codes.values()):
+        assert np.array_equal(made(q, v, v), one)
+        assert np.array_equal(made.batch(np.tile(q, (500, 1)), v, v)[:9], many)
+    assert len(codes) == 2 and not any(code.baseline for code in codes.values())
+    assert np.array_equal(made(q, v, v), one)
+    again = build.kernel(ladder.chain(4, base="floating"), "aba")
+    assert np.array_equal(again(q, v, v), one)
+    assert not again._maker._codes["single"].baseline  # the disk has both; the better one counts
 
 
 def test_modules_compiled_at_the_same_time_are_the_same_as_one_by_one():

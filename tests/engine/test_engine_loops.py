@@ -12,7 +12,7 @@ from loop_programs import ARRAYS, SIZE, Program, Rounded, Single
 
 import robokit as rk
 from robokit.engine.backend import llvm
-from robokit.engine.backend.llvm import HURRY, LOOPS
+from robokit.engine.backend.llvm import BASELINE, LOOPS
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.loops.environment import Environment
 from robokit.engine.loops.kernel import REALS, ArrayOf, LoopKernel, _Plain, module_of, register
@@ -36,7 +36,7 @@ def agree(seeds, dtype="float64", reproducible=True, passes=True, rows=11, large
     real = REALS[dtype]
     for lanes in (1, register(real)):
         text = module_of(kernels, lanes, real)
-        loaded = llvm.Loaded(llvm.assemble(text if passes else text.replace(LOOPS, HURRY, 1)))
+        loaded = llvm.Loaded(llvm.assemble(text if passes else text.replace(LOOPS, BASELINE, 1)))
         for kernel in kernels:
             kernel._codes[lanes, dtype] = loaded
     wrong = []

@@ -15,6 +15,8 @@ from robokit.engine.memory import LINE_BYTES, address
 from robokit.engine.run.python_entry import ALIGNED_FROM
 from robokit.errors import InvalidValue, ShapeError
 
+pytestmark = pytest.mark.usefixtures("compiled_well")
+
 
 def text(x, y):
     return [[x[0] * y[k % 2] + k for k in range(24)], [x[0] + x[1] + x[2]]]

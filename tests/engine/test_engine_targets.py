@@ -61,7 +61,7 @@ def rnea():
 @pytest.fixture(scope="module", params=TARGETS)
 def emitted(request, rnea):
     triple, cpu, width, *patterns = TARGETS[request.param]
-    ir, _ = batch_module(rnea[0], width, "k", rnea[1])
+    ir, _ = batch_module(rnea[0], width, "k", rnea[1], fused=patterns[1] is not None)
     return (*llvm.cross(ir, triple, cpu), patterns)
 
 

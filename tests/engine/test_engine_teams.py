@@ -24,7 +24,7 @@ def program() -> Program:
 
 
 def test_expanded_computes_the_same(program: Program) -> None:
-    flat, marked = expanded(program, fused_products(program, FLOAT64)[0])
+    flat, marked = expanded(program, fused_products(program)[0])
     assert not flat.blocks and not any(flat.nodes[n][0] in (CALL, RESULT) for n in flat.order)
     given = [np.random.default_rng(3).uniform(-1, 1, size).tolist() for _, size in program.inputs]
     assert flat.evaluate(*given) == program.evaluate(*given)
@@ -33,7 +33,7 @@ def test_expanded_computes_the_same(program: Program) -> None:
 
 @pytest.mark.parametrize(("workers", "window"), [(4, 64), (16, 128)])
 def test_nobody_reads_what_is_not_there(program: Program, workers: int, window: int) -> None:
-    flat, fused = expanded(program, fused_products(program, FLOAT64)[0])
+    flat, fused = expanded(program, fused_products(program)[0])
     team = shared(flat, workers, fused, window)
     done = [n for shares in team.rounds for share in shares for n in share]
     assert sorted(done) == sorted(flat.order)
@@ -62,7 +62,7 @@ def test_nobody_reads_what_is_not_there(program: Program, workers: int, window: 
 
 
 def test_all_have_about_the_same_to_do(program: Program) -> None:
-    flat, fused = expanded(program, fused_products(program, FLOAT64)[0])
+    flat, fused = expanded(program, fused_products(program)[0])
     team = shared(flat, 8, fused, 128)
     longest = sum(max(map(len, shares)) for shares in team.rounds)
     assert longest * 8 < 1.6 * len(flat.order)

@@ -25,7 +25,7 @@ from falls import FROZEN, batch, fingerprint, processor, robot_of, runs_here, si
 import robokit as rk
 from robokit.engine import Kernel
 from robokit.engine.reproducible import wanted
-from robokit.sim.run.driven_joints import end_share
+from robokit.sim.run.run_inputs import end_share
 from robokit.spatial.sines import sine_and_cosine, sines_and_cosines
 
 SECONDS = 1.0
@@ -141,8 +141,8 @@ from robokit.sim.record.saved_robot import joint_numbers
 from robokit.sim.stepping.step_numbers import step_numbers
 parts = [q, joint_numbers(robot), robot.inertial_parameters, program.parameters(1e-3)]
 parts += [x for _, x in sorted(step_numbers(program, 1e-3).items()) if x.dtype == float]
-from robokit.sim.closing import closed_rows, tangent
-from robokit.sim.run.driven_joints import end_share
+from robokit.sim.loop_closure import closed_rows, tangent
+from robokit.sim.run.run_inputs import end_share
 bar, rng = rk.load_urdf(rk.find_robot("four_bar")), np.random.default_rng(3)
 closed = closed_rows(bar, rng.normal(0.0, 1.0, (30, 3)))[0]
 curve = rk.Keyframes(np.arange(9.0) ** 1.5, ("a", "b"), rng.normal(size=(9, 2)))

@@ -7,8 +7,9 @@ from test_loops_simulated import spatial_loop
 
 import robokit as rk
 from robokit.contact.step_in_lanes import may_go_in_lanes
-from robokit.sim.stepping import contact_lanes, contact_rows
-from robokit.sim.stepping.contact_lanes import Lanes
+from robokit.sim.stepping import contact_rows
+from robokit.sim.stepping import contact_rows as contact_lanes
+from robokit.sim.stepping.contact_rows import Lanes
 
 pytestmark = pytest.mark.slow
 

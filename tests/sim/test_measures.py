@@ -7,6 +7,7 @@ from measured_runs import columns_of, differences, speeds_of
 
 import robokit as rk
 from robokit.algorithms.kinematics import forward_kinematics
+from robokit.contact.measures import KINDS, MONITORS, SUBJECTS, Monitor
 from robokit.model import ModelBuilder, Placement, Shape, Sphere
 from robokit.spatial.control_flow import while_loop
 from robokit.spatial.scalars import sqrt
@@ -119,6 +120,22 @@ def test_every_measure_has_a_law(boxes):
         for column in measure.columns:
             law = column.name in said or ELSEWHERE.get(column.name) in globals()
             assert law, f"{name}: {column.name} has no law; add it to measured_runs.py"
+
+
+def test_a_measure_cannot_be_defined_without_a_law():
+    before = list(MONITORS), dict(rk.measures)
+    with pytest.raises(TypeError, match="Lawless: a measure needs a law"):
+
+        class Lawless(Monitor):
+            name, columns = "lawless", (("x", "m", "no one knows"),)
+
+    assert (MONITORS, dict(rk.measures)) == before
+    assert all(measure.law for measure in rk.measures.values())
+
+
+def test_each_kind_of_event_has_a_rank_of_its_own():
+    assert sorted(kind.rank for kind in KINDS.values()) == list(range(len(KINDS)))
+    assert {kind.subject for kind in KINDS.values()} <= set(SUBJECTS)
 
 
 def test_measures_of_the_users_own_are_those_of_all_states():

@@ -90,10 +90,10 @@ def test_joints_that_turn_against_each_other_are_no_spin():
 def test_good_starts_are_silent(name):
     robot = rk.load_urdf(rk.find_robot(name), base="floating")
     from robokit.sim.run.run_arguments import set_up
-    from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+    from robokit.sim.starts.start_checks import checked_starts
 
     setup = set_up(robot, 1e-3, 1e-3, True, None, None, None)  # no step is compiled
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         q = rk.standing_configuration(robot)
-        warn_of_start(setup.program, check_starts(setup.program, q), q, np.zeros(robot.nv), 1e-3)
+        checked_starts(robot, setup.program, q, np.zeros(robot.nv), 1e-3)

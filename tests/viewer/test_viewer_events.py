@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +13,13 @@ from test_viewer_layout import REACH, SIZES, WELL
 from viewer_cases import EVIL, pendulum
 
 import robokit as rk
+from robokit.contact.measures import KINDS, Event, newtons
 from robokit.model import ModelBuilder, Placement, Shape, Sphere
-from robokit.sim.record.events import Event, newtons
 from robokit.viewer import write_page
 from robokit.viewer.data import force_data
 from robokit.viewer.data.answer_data import assumed, books
 from robokit.viewer.data.event_data import events, important, side_of
+from robokit.viewer.page import ASSETS
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +50,12 @@ def largest(run, kind):
 
 
 # ---- the data ----------------------------------------------------------------------------------------
+
+
+def test_each_family_of_kinds_is_drawn():
+    script = (ASSETS / "motion" / "happenings.js").read_text(encoding="utf-8")
+    drawn = set(re.findall(r"(?m)^  (\w+): \{ colour:", script))
+    assert {kind.family for kind in KINDS.values()} == drawn
 
 
 def test_the_page_has_the_events_of_python(run):

@@ -50,7 +50,14 @@ def test_every_declared_key_is_read():
 
 
 def test_every_class_of_the_payload_has_a_name_in_the_scripts():
-    reached_by_chains_alone = {"BodiesData", "StructureData", "CheckData", "FigureData", "EventsData"}
+    reached_by_chains_alone = {
+        "BodiesData",
+        "StructureData",
+        "CheckData",
+        "FigureData",
+        "EventsData",
+        "EventKindData",
+    }
     classes = {kind.__name__ for kind, _ in declared()}
     assert classes - {kind.__name__ for kind in NAMES.values()} == reached_by_chains_alone
 

@@ -32,7 +32,6 @@ def add_constraint(
     """Three rows between two bodies: u = E (V_b - V_a).
 
     Args:
-        x: the step.
         kind: FRICTION, LINE or SPIN.
         of: what it belongs to.
         bodies: a and b.
@@ -79,7 +78,6 @@ def add_row(
     """One row of a dof: u = side qd.
 
     Args:
-        x: the step.
         kind: DAMPING, DRY, STOP or MOTOR.
         of: number of the dof, stop or motor.
         dof: of the tree.

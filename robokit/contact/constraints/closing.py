@@ -23,6 +23,7 @@ from robokit.contact.kinematics import advance, mass_matrix, place_bodies, veloc
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.pattern import symbolic
 from robokit.contact.solver import impulses, relative
+from robokit.contact.vectors import put
 from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision
@@ -43,18 +44,18 @@ def close_for_kick(x: Any) -> None:
     """
 
     def closed() -> None:
-        for_range(x.nq, lambda k: _set(x.q_drifted, k, x.q[k]))
+        for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
         once(x, constrain, 0)
         once(x, symbolic)
         _close_positions(x)
         once(x, place_bodies, x.q)
         once(x, velocities, x.v, x.V)
         once(x, mass_matrix)
-        for_range(x.nq, lambda k: _set(x.q_kick, k, x.q[k]))
-        for_range(x.nq, lambda k: _set(x.q, k, x.q_drifted[k]))
+        for_range(x.nq, lambda k: put(x.q_kick, k, x.q[k]))
+        for_range(x.nq, lambda k: put(x.q, k, x.q_drifted[k]))
 
     def as_it_is() -> None:
-        for_range(x.nq, lambda k: _set(x.q_kick, k, x.q[k]))
+        for_range(x.nq, lambda k: put(x.q_kick, k, x.q[k]))
 
     cond(x.n_loops > 0, closed, as_it_is)
 
@@ -69,7 +70,7 @@ def close(x: Any) -> None:
     def closed() -> None:
         _close_positions(x)
         once(x, project, 1)
-        for_range(x.nv, lambda j: _set(x.v, j, x.v[j] + x.d[j]))
+        for_range(x.nv, lambda j: put(x.v, j, x.v[j] + x.d[j]))
 
     cond(x.n_loops > 0, closed, lambda: None)
 
@@ -98,7 +99,7 @@ def project(x: Any, speeds: Any) -> None:
     n, rows = x.n_of[0], x.n_of[1]
     once(x, assemble, n, rows)
     once(x, factor)
-    for_range(x.nv, lambda j: _set(x.d, j, 0.0))
+    for_range(x.nv, lambda j: put(x.d, j, 0.0))
 
     def correct(_: Any) -> None:
         once(x, velocities, x.d, x.Vd)
@@ -114,14 +115,14 @@ def project(x: Any, speeds: Any) -> None:
         for_range(rows, hold)
         once(x, impulses, n, rows)
         once(x, back_substitute, x.Jg)
-        for_range(x.nv, lambda j: _set(x.d, j, x.d[j] + x.Jg[j]))
+        for_range(x.nv, lambda j: put(x.d, j, x.d[j] + x.Jg[j]))
 
         def pushed(i: Any) -> None:
             x.motion_push[i] = x.motion_push[i] - x.r_G[i] * x.r_gain[i] * x.d[x.r_row[i]]
 
         for_range(rows, pushed)
 
-    for_range(rows, lambda i: _set(x.motion_push, i, 0.0))
+    for_range(rows, lambda i: put(x.motion_push, i, 0.0))
     for_range(2, correct)
 
 
@@ -145,7 +146,3 @@ def _constraints(x: Any, k: Any, speeds: Any) -> None:
             x.c_G[i, m] = G / R
 
     halves(x, k, rows)
-
-
-def _set(A: Any, j: Any, value: Any) -> None:
-    A[j] = value

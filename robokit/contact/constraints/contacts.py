@@ -175,7 +175,6 @@ def _bounce(x: Any, c: Any, u: Scalar, w: Scalar, load: Scalar) -> tuple[Scalar,
     """(1.0 where a contact bounces, the speed at which it leaves).
 
     Args:
-        x: the step.
         c: the contact.
         u: speed along the normal before.
         w: mobility of both bodies.

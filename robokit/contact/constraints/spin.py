@@ -61,7 +61,6 @@ def add_spin(
     """The constraint after that of contact constraint i, if its pair has such friction.
 
     Args:
-        x: the step.
         i: constraint of the contact.
         pair: of shapes.
         bodies: a and b.

@@ -26,7 +26,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from robokit.engine.backend import cpu, elf
-from robokit.engine.emit.ir import HURRIED
 from robokit.interpreter import at_fork
 
 OLDEST = (0, 45)
@@ -143,13 +142,14 @@ def _divided_objects(text: str) -> list[bytes]:
     """
     if text.startswith((LOOPS + LONG, LOOPS + SOON)):
         return _objects(called_apart(text))
-    rest, sines = sines_apart(text)
+    mark = BASELINE if text.startswith(BASELINE) else ""
+    rest, sines = sines_apart(text.removeprefix(mark))
     key = host(), OPTIMISATION, sines
     if not sines or key not in _sines:
         if sines:
             _sines[key] = b""
-        return _objects(divided(text, cpu.processors()))
-    parts = divided(rest, cpu.processors())
+        return _objects([mark + part for part in divided(text.removeprefix(mark), cpu.processors())])
+    parts = [mark + part for part in divided(rest, cpu.processors())]
     if _sines[key]:
         return [*_objects(parts), _sines[key]]
     made = _objects([*parts, sines])
@@ -332,8 +332,9 @@ MOST = 1_500_000
 In modules of 500,000 a text of two million takes a tenth more of the processor.
 """
 
-HURRY = "; level 0\n"
-"""First line of a module that is to be compiled in a hurry."""
+BASELINE = "; baseline\n"
+"""First line of a module of straight lines that a process waits for. LLVM's quick selection of instructions
+generates code in a third of the time, which takes a sixth to two thirds longer; sines are as good as any."""
 
 LOOPS = "; loops, scheduled\n"
 """First line of a module with loops, which LLVM's passes over loops gain much for; scheduling 3 to 7 %."""
@@ -367,7 +368,7 @@ step with contacts takes 0.6 s so, and runs for 28 us and not 17 (a humanoid tha
 function is as that of a module that runs seldom.
 """
 
-QUICK = {HURRY: 0, LOOPS + SELDOM: 0, LOOPS + SOON: 1}
+QUICK = {BASELINE: 0, LOOPS + SELDOM: 0, LOOPS + SOON: 1}
 """Levels of code generation of modules that begin so; no pass goes over them."""
 
 LONG_FROM = 500_000
@@ -375,7 +376,7 @@ LONG_FROM = 500_000
 
 _CALLED = re.compile(r"define internal ([^@\n]*@\w+_function[1-9]\d*\([^\n]*\) #2) \{")
 _OWN = re.compile(r"define (?!internal)|define internal [^@\n]*@\w+_(?:function0|once)\(")
-_MOVABLE = re.compile(r"define internal void @((?:chunk|step|write)[0-9x]+)\(([^)]*)\) (#\d)?")
+_MOVABLE = re.compile(r"define internal void @((?:chunk|step|write)[0-9x]+)\(([^)]*)\)")
 _CALLS = re.compile(r"call void @((?:chunk|step|write)[0-9x]+)\(")
 _NEEDED = re.compile(r"define internal [^@]*@sincos(?:_\d+)?\(")
 _SHARED = ("declare ", "attributes ")
@@ -442,8 +443,6 @@ def called_apart(text: str) -> list[str]:
 def divided(text: str, count: int) -> list[str]:
     """Modules that together are the given one; the first holds the drivers.
 
-    Functions that are to be generated in a hurry are in modules of their own, which begin with :data:`HURRY`.
-
     Args:
         text: a module as the emitters write it.
         count: processors that will compile. There is at most one module for each, or, of a long text,
@@ -462,20 +461,16 @@ def divided(text: str, count: int) -> list[str]:
             kept.append(part)
     if len(moved) < 2:
         return [text]
-    hurried = sum(len(part) for heading, part in moved if heading[3] == HURRIED)
-    calm = _number(len(text) - hurried, count)
-    quick = _number(hurried, count) if hurried else 0
-    shares: list[list[str]] = [[*shared, *kept], *([*shared] for _ in range(calm - 1))]
-    shares += [[HURRY, *shared] for _ in range(quick)]
+    shares: list[list[str]] = [[*shared, *kept]]
+    shares += ([*shared] for _ in range(_number(len(text), count) - 1))
     sizes = [sum(map(len, share)) for share in shares]
     called = [set(_CALLS.findall(part)) if "call void" in part else set[str]() for _, part in moved]
     wanted: set[str] = set().union(*called)  # a straight line may call another one, in any module
     homes, declared = dict[str, int](), dict[str, str]()
     calls: list[set[str]] = [set() for _ in shares]
     for (heading, part), names in sorted(zip(moved, called, strict=True), key=lambda each: -len(each[0][1])):
-        name, parameters, attributes = heading.groups()
-        homely = range(calm, calm + quick) if attributes == HURRIED else range(calm)
-        k = min(homely, key=sizes.__getitem__)
+        name, parameters = heading.groups()
+        k = min(range(len(shares)), key=sizes.__getitem__)
         sizes[k] += len(part)
         homes[name] = k
         declared[name] = f"declare hidden void @{name}({parameters}) #0\n"

@@ -36,6 +36,11 @@ class Planned:
     signature: Signature
 
     @property
+    def fused(self) -> bool:
+        """Whether code for this processor fuses products with sums."""
+        return not self.signature.reproducible and llvm.has_fused_multiply_add()
+
+    @property
     def superword_seeds(self) -> Sequence[tuple[int, int, int]]:
         """Of the signature; none where the bits are the same on every target."""
         return () if self.signature.reproducible else self.signature.superword_seeds
@@ -105,6 +110,14 @@ class Target(ABC):
             CompilerMissing: there is no compiler for this target.
         """
 
+    def assemble_baseline(self, text: Any) -> bytes:
+        """The same code, sooner, which may take longer to run; where there is no such code, the usual one.
+
+        Raises:
+            CompilerMissing: there is no compiler for this target.
+        """
+        return self.assemble(text)
+
     @abstractmethod
     def load(self, code: bytes) -> Loaded:
         """Make code callable in this process.
@@ -135,6 +148,10 @@ class Host(Target):
     def assemble(self, text: str) -> bytes:
         """Machine code of a module."""
         return llvm.assemble(text)
+
+    def assemble_baseline(self, text: str) -> bytes:
+        """The same with the same bits, by LLVM's quick selection of instructions."""
+        return llvm.assemble(llvm.BASELINE + text)
 
     def load(self, code: bytes) -> llvm.Loaded:
         """Machine code in memory."""
@@ -170,6 +187,7 @@ class OneState(Host):
             kernel.signature.finite,
             kernel.shared,
             bounds=kernel.signature.bounds,
+            fused=kernel.fused,
         )
 
 
@@ -204,4 +222,5 @@ class ManyStates(Host):
             bounds=kernel.signature.bounds,
             feedback=kernel.signature.feedback,
             linked=self.linked,
+            fused=kernel.fused,
         )

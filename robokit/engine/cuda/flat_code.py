@@ -11,25 +11,21 @@ The functions are the engine's own chunks (emit/straight_line.py) with another b
 operations, in parts of their own; values that cross a cut are in memory of the thread's own, which the
 hardware lays side by side between threads.
 
-The same products are fused with the same sums as in code of batches for a processor with fused multiply-adds.
-There LLVM fuses a product that is used once, by a sum of the same basic block, and of two the first. Which
-these are is found here from the processor's chunks and written as it is; no cut is made that the processor's
-code has not. So the card computes the same bits.
+The same products are fused with the same sums as in code of batches for a processor with fused multiply-adds
+(passes/contraction.py): no cut is made that the processor's code has not. So the card computes the same bits.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
-from itertools import groupby
-from typing import Any
 
 from robokit.engine.cuda.assemble import PART, REGISTERS, TRIPLE
 from robokit.engine.emit import ir, sincos
-from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, constant, rounded, suffix
+from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, constant, suffix
 from robokit.engine.emit.straight_line import CallWriter, in_turn
 from robokit.engine.passes.calls import CallPlan, call_plan
-from robokit.engine.trace.ops import ADD, CONST, INPUT, INTRINSICS, MUL, OPERATIONS, SUB
+from robokit.engine.passes.contraction import contractions
+from robokit.engine.trace.ops import ADD, INPUT, INTRINSICS, SUB
 from robokit.engine.trace.program import Program
 
 LONG = 12_000
@@ -49,54 +45,21 @@ ONE_FUNCTION = 10**9
 _WORDS = ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
 
 
-def fused_products(program: Program, real: Real) -> tuple[set[int], set[int]]:
+def fused_products(program: Program) -> tuple[set[int], set[int]]:
     """The products that code of batches fuses with a sum, and the nodes that its chunks end with."""
     plan = call_plan(program, 1, True, int(ir.LONGER * ir.CHUNK), 1)
     found = set[int]()
     for chunk in plan.chunks:
-        for _, block in groupby(chunk, lambda n: plan.inside.get(n, ())):
-            found |= _fused_in_block(program, list(block), plan.stored, real)
+        found |= set(contractions(program, chunk, plan.stored, plan.inside).values())
     return found, {chunk[-1] for chunk in plan.chunks if chunk}
-
-
-def _fused_in_block(program: Program, block: list[int], stored: set[int], real: Real) -> set[int]:
-    """Those in a basic block: a product that is used once, by a sum; a product with 1 is none."""
-    nodes, same, known = program.nodes, dict[int, int](), dict[tuple[Any, ...], int]()
-    uses, user = Counter[int](), dict[int, int]()
-
-    def operand(n: int) -> Any:
-        # Constants that only double precision tells apart make equal values, which LLVM computes once.
-        return ("constant", rounded(nodes[n][1], real)) if nodes[n][0] == CONST else same.get(n, n)
-
-    for n in block:
-        op, *operands = nodes[n]
-        given = [operand(o) for o in operands]
-        key = (op, *(sorted(given, key=repr) if OPERATIONS[op].commutes else given))
-        same[n] = known.setdefault(key, n)
-        uses[same[n]] += n in stored
-        if same[n] == n:
-            for o in given:
-                uses[o] += 1
-                user[o] = n
-    return {
-        n
-        for n in block
-        if nodes[n][0] == MUL
-        and uses[same[n]] == 1
-        and same[n] in user
-        and nodes[user[same[n]]][0] in (ADD, SUB)
-        and not any(nodes[o][0] == CONST and abs(rounded(nodes[o][1], real)) == 1.0 for o in nodes[n][1:])
-    }
 
 
 class CardWriter(CallWriter):
     """Writes chunks whose arguments are columns in the card's memory."""
 
-    plain = CallWriter.plain - {ADD, SUB, MUL}
-
-    def __init__(self, program: Program, plan: CallPlan, real: Real, fused: set[int]) -> None:
+    def __init__(self, program: Program, plan: CallPlan, real: Real, products: set[int]) -> None:
         super().__init__(program, plan, True, real)
-        self.fused = fused
+        self.products = products  # that are fused with a sum
         self.arrays = program.first_output + len(program.outputs)
         self.fixed = [
             (k, position + j, value, 1) for k, position, value, count in self.fixed for j in range(count)
@@ -164,30 +127,14 @@ class CardWriter(CallWriter):
     def _fixed_output(self, k: int, position: int, value: float, count: int) -> None:
         self._output(k, position, constant(1, value, self.real))
 
-    def _compute(self, number: int) -> None:
-        node = self.program.nodes[number]
-        if node[0] not in (ADD, SUB, MUL):
-            super()._compute(number)
-        elif number not in self.fused:  # else the sum that reads it writes it
-            self.lines.append(f"%v{number} = {self._sum_or_product(*node)}")
-
-    def _sum_or_product(self, op: int, first: int, second: int) -> str:
-        """The instruction of a product or of a sum, with the product that it is fused with."""
-        t, nodes, ending = self.t, self.program.nodes, self.real.suffix
-        if op == MUL:
-            return f"fmul {t} {self._value(first)}, {self._value(second)}"
-        product, other = (first, second) if first in self.fused else (second, first)
-        if product not in self.fused:
-            return f"{'fadd' if op == ADD else 'fsub'} {t} {self._value(first)}, {self._value(second)}"
-        if other in self.fused:
-            self.lines.append(f"%v{other} = {self._sum_or_product(*nodes[other])}")
-            self.known[other] = f"%v{other}"
-        a, b, c = (self._value(n) for n in (*nodes[product][1:], other))
-        if op == SUB:  # first - second
-            negative, minus = (c, self.fresh()) if product == first else (a, self.fresh())
-            self.lines.append(f"{minus} = fneg {t} {negative}")
-            a, c = (a, minus) if product == first else (minus, c)
-        return f"call {t} @llvm.fma.{ending}({t} {a}, {t} {b}, {t} {c})"
+    def _contractions(self, chunk: Sequence[int]) -> dict[int, int]:
+        found = {}
+        for n in chunk:
+            op, *operands = self.program.nodes[n]
+            product = next((k for k in operands if k in self.products), None) if op in (ADD, SUB) else None
+            if product is not None:
+                found[n] = product
+        return found
 
 
 def flat_code(program: Program, name: str, real: Real, in_one_order: bool = False) -> str:
@@ -199,21 +146,21 @@ def flat_code(program: Program, name: str, real: Real, in_one_order: bool = Fals
         real: its numbers.
         in_one_order: whether no product is fused with a sum (engine/reproducible.py).
     """
-    fused, ends = fused_products(program, real)
+    products, ends = fused_products(program)
     if in_one_order:
-        fused = set()
+        products = set()
     long = len(program.order) > LONG
     plan = call_plan(program, 1, False, PIECE if long else ONE_FUNCTION, ONE_FUNCTION, ends)
-    writer = CardWriter(program, plan, real, fused)
+    writer = CardWriter(program, plan, real, products)
     texts, stages = in_turn(writer, writer.parameters)
     kernel = _kernel(writer, name, stages)
     if not long:
-        return module([*texts, kernel], real)
+        return module([*texts, kernel], real, fused=not in_one_order)
     own = [t for t in texts if t.startswith("define internal void @when")]
     pieces = [t.replace("define internal", "define", 1) for t in texts if t not in own]
     declared = {t[t.index("@") + 1 : t.index("(")]: declaration(t) for t in pieces}
-    parts = [module([t], real, declared) for t in pieces]
-    parts.append(module([*own, kernel], real, declared))
+    parts = [module([t], real, declared, not in_one_order) for t in pieces]
+    parts.append(module([*own, kernel], real, declared, not in_one_order))
     return f"{REGISTERS}{LIMITS[real]}\n" + "".join(f"{PART}\n{part}" for part in parts)
 
 
@@ -223,15 +170,20 @@ def declaration(function: str) -> str:
     return heading.replace("define", "declare", 1).removesuffix(" #0") + "\n"
 
 
-def module(functions: Sequence[str], real: Real, declared: dict[str, str] | None = None) -> str:
-    """A module of some functions; those that they call and that are not among them are declared."""
+def module(
+    functions: Sequence[str], real: Real, declared: dict[str, str] | None = None, fused: bool = True
+) -> str:
+    """A module of some functions; those that they call and that are not among them are declared.
+
+    With ``fused``, products in sines are fused with sums.
+    """
     body = "\n".join(functions)
     t, ending = real.kind, suffix(1, real)
     head = [f'target triple = "{TRIPLE}"\n']
     head += [
         f"declare {t} @llvm.{f}.{ending}({', '.join([t] * (3 if f == 'fma' else 1))})\n"
         for f in (*INTRINSICS, "fma")
-        if f"@llvm.{f}." in body or f == "fabs"
+        if f"@llvm.{f}." in body or f == "fabs" or (f == "fma" and "@sincos(" in body)
     ]
     head += ["declare void @llvm.nvvm.barrier0()\n"] if "@llvm.nvvm.barrier0(" in body else []
     head += [f"declare i32 @llvm.nvvm.read.ptx.sreg.{word}()\n" for word in _WORDS if f".{word}(" in body]
@@ -241,7 +193,7 @@ def module(functions: Sequence[str], real: Real, declared: dict[str, str] | None
         if f"call void @{callee}(" in body and f"void @{callee}(" not in _headings(functions)
     ]
     if "@sincos(" in body:
-        head.append(_sincos(real))
+        head.append(_sincos(real, fused))
     return "".join([*head, body, "\nattributes #0 = { noinline nounwind }\n!0 = !{}\n"])
 
 
@@ -249,11 +201,11 @@ def _headings(functions: Sequence[str]) -> str:
     return "\n".join(each[: each.index("\n")] for each in functions)
 
 
-def _sincos(real: Real) -> str:
+def _sincos(real: Real, fused: bool) -> str:
     """@sincos, with a branch: nearly all angles are near, and far ones cost as much again."""
     t = real.kind
-    near = "\n  ".join(sincos.body(1, "%x", "n", real, True))
-    far = "\n  ".join(sincos.body(1, "%x", "f", real, False))
+    near = "\n  ".join(sincos.body(1, "%x", "n", real, True, fused))
+    far = "\n  ".join(sincos.body(1, "%x", "f", real, False, fused))
     return f"""define internal {{{t}, {t}}} @sincos({t} %x) #0 {{
 entry:
   %size = call {t} @llvm.fabs.{real.suffix}({t} %x)

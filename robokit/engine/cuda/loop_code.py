@@ -601,6 +601,9 @@ class CardFunction(FunctionWriter):
         if self.known.value(number) is None:
             super()._write(number)
 
+    def _look(self, turns: str = "1") -> None:
+        """Nothing: Ctrl-C does not reach a card."""
+
     def _for(self, number: int, node: tuple) -> None:
         count, region = self.known.value(node[2]), self.graph.regions[node[1]]
         turns = self._at_once(region)

@@ -67,9 +67,7 @@ def card_text(
         ]
         defined += [entry] if home[body] == k else []
         texts.append(
-            "\n".join(
-                [f"; part {k}\n{LOOPS}{LONG}", _shared(defined, writer.real), *heads, *defined, ATTRIBUTES]
-            )
+            "\n".join([f"; part {k}\n{LOOPS}{LONG}", _shared(defined, writer), *heads, *defined, ATTRIBUTES])
         )
     return "".join(texts)
 
@@ -87,16 +85,16 @@ def _groups(writer: CardWriter, part: int) -> list[list[str]]:
     return groups
 
 
-def _shared(texts: Sequence[str], real: Real) -> str:
+def _shared(texts: Sequence[str], writer: CardWriter) -> str:
     """What the functions of a module need of LLVM, and sines."""
-    lines = []
+    lines, real = [], writer.real
     for each in dict.fromkeys((FLOAT64, real)):
         t, end = each.kind, each.suffix
         lines += [f"declare {t} @llvm.{f}.{end}({', '.join([t] * (1 + (f in OF_TWO)))})" for f in INTRINSICS]
         lines.append(f"declare {t} @llvm.fma.{end}({t}, {t}, {t})")
         lines.append(f"declare i32 @llvm.fptosi.sat.i32.{end}({t})")
     if any("@sincos_1(" in text for text in texts):
-        lines.append(sincos.function(1, real, "sincos_1"))
+        lines.append(sincos.function(1, real, "sincos_1", writer.contracts))
     return READ + "\n".join(lines)
 
 

@@ -29,7 +29,6 @@ from robokit.engine.cuda.loop_modules import card_text, copies_text
 from robokit.engine.cuda.memory import Memory
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.loops.record import CHECK, ERRORS, INTEGER, told
-from robokit.engine.reproducible import in_one_order
 
 if TYPE_CHECKING:
     from robokit.engine.loops.kernel import LoopKernel
@@ -100,8 +99,7 @@ class Code:
         writer = CardWriter(numbers, kernel.name, real, self.layout, not kernel.reproducible)
         watched = [(k, math.prod(kernel.arrays[k].at(sizes))) for k in map(names.index, finite)]
         looks = [None if name is None else names.index(name) for name in (stop, unfinished)]
-        text = card_text(writer, watched, PART, registers, *looks) + copies_text(real, beside)
-        self.text = in_one_order(text) if kernel.reproducible else text
+        self.text = card_text(writer, watched, PART, registers, *looks) + copies_text(real, beside)
 
 
 KEPT = 16

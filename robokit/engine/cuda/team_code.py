@@ -49,9 +49,9 @@ class TeamWriter(CardWriter):
         states: of a team.
     """
 
-    def __init__(self, program: Program, team: Shared, real: Real, fused: set[int], states: int) -> None:
+    def __init__(self, program: Program, team: Shared, real: Real, products: set[int], states: int) -> None:
         plan = CallPlan(1, [], team.slot, set(team.slot), [], {}, {}, team.slots)
-        super().__init__(program, plan, real, fused)
+        super().__init__(program, plan, real, products)
         self.team, self.states = team, states
 
     @property
@@ -71,6 +71,8 @@ class TeamWriter(CardWriter):
         """The function of a warp; the last one writes what no operation computes."""
         self._line(())
         read: dict[int, int] = {}
+        sums = self._contractions([n for shares in self.team.rounds for n in shares[w]])
+        products = set(sums.values())
         for k, shares in enumerate(self.team.rounds):
             for n in shares[w]:
                 for o in self.program.nodes[n][1:]:
@@ -79,12 +81,18 @@ class TeamWriter(CardWriter):
             if k:
                 self.lines.append(BARRIER)
             for n in shares[w]:
-                self._compute(n)
-                self.known[n] = f"%v{n}"
+                if n in products:
+                    continue
+                if n in sums:
+                    name = self._contracted(n, sums[n])
+                else:
+                    self._compute(n)
+                    name = f"%v{n}"
+                self.known[n] = name
                 if n in self.plan.slot:
-                    self._store(n, f"%v{n}")
+                    self._store(n, name)
                 for array, position in self.targets.get(n, ()):
-                    self._output(array, position, f"%v{n}")
+                    self._output(array, position, name)
             self.labels += 1  # sines of the next round are computed anew
             self.pairs.clear()
             kept = [n for n in self.known if read.get(n, -1) > k]
@@ -114,19 +122,18 @@ def team_code(program: Program, name: str, real: Real, in_one_order: bool, room:
         return ""
     if any(program.nodes[n][0] == GUARD for n in program.order):
         return ""
-    fused = set() if in_one_order else fused_products(program, real)[0]
-    program, fused = expanded(program, fused)
+    program, products = expanded(program, set() if in_one_order else fused_products(program)[0])
     warps, states = WARPS[real], 32
-    team = shared(program, warps, fused, WINDOW[real])
+    team = shared(program, warps, products, WINDOW[real])
     while states * team.slots * real.bytes > room:
         states //= 2
     if states < LEAST or len(program.order) < WORTH * warps * len(team.rounds):
         return ""
-    writer = TeamWriter(program, team, real, fused, states)
+    writer = TeamWriter(program, team, real, products, states)
     pieces = [writer.warp(w, w == warps - 1).replace("internal ", "", 1) for w in range(warps)]
     declared = {f"chunk{w}": declaration(t) for w, t in enumerate(pieces)}
-    parts = [module([t], real) for t in pieces]
-    parts.append(module([_kernel(writer, name, warps)], real, declared))
+    parts = [module([t], real, fused=not in_one_order) for t in pieces]
+    parts.append(module([_kernel(writer, name, warps)], real, declared, not in_one_order))
     head = f"{REGISTERS}{min(255, FILE // (32 * warps))}\n"
     head += f"{TEAM}{warps} {states} {states * team.slots * real.bytes}\n"
     return head + "".join(f"{PART}\n{part}" for part in parts)

@@ -43,6 +43,7 @@ def batch_module(
     bounds: Bounds = (),
     feedback: Pairs = (),
     linked: bool = False,
+    fused: bool = False,
 ) -> tuple[str, int]:
     """Module with the batch driver.
 
@@ -59,15 +60,17 @@ def batch_module(
         feedback: (output, input) of what a pass hands to the next one in a rollout.
         linked: whether it is for callers in machine code, with `linked` in place of the other functions; code
             of one state has both.
+        fused: whether products are fused with sums.
 
     Returns:
         the module's text and the size of its workspace [doubles].
     """
     plan: Schedule
     if shared:
-        plan, chunks, stages = rerolled_code(program, shared, lanes, STAGE, real)
+        plan, chunks, stages = rerolled_code(program, shared, lanes, STAGE, real, fused)
     else:
-        plan, chunks, stages = chunk_code(program, lanes, True, int(ir.LONGER * ir.CHUNK), 1, STAGE, real)
+        size = int(ir.LONGER * ir.CHUNK)
+        plan, chunks, stages = chunk_code(program, lanes, True, size, 1, STAGE, real, fused)
     writer = RowWriter(program, plan, finite, real)
     # Shared code is short, and its values are many.
     group = 1 if shared or len(program.order) <= ir.FITS else ir.GROUP
@@ -75,7 +78,8 @@ def batch_module(
         group //= 2
     # One state's angles lie side by side and can be taken several at a time.
     together = max(width, lanes) if all(run.count * lanes >= width for run in plan.angles) else lanes
-    parts = [sincos.function(lanes, real), sincos.run_function(together, real), *chunks]
+    sines = sincos.function(lanes, real, fused=fused), sincos.run_function(together, real, fused)
+    parts = [*sines, *chunks]
     if linked or lanes == 1:
         link = LinkedWriter(program, plan, (), real)
         parts += [link.linked(name, stages), *link.tables]

@@ -43,22 +43,6 @@ FITS = 5_500
 """Most nodes of a kernel whose code is taken to fit in that cache: its tiles go through it one by one."""
 
 
-LONG = 2_500_000
-"""Characters of the code of one state from which on LLVM's time counts more than the code's.
-
-What is beyond, and at most half of the text, is generated in a hurry, at LLVM's level 0: in a quarter of the
-time, and then takes a quarter longer to run. Level 0 does not fuse products with sums, so that results differ
-in the last digits; with reproducible=True, where nothing is fused, the bits are the same. Of G1 the
-derivatives of forward dynamics take 0.63 of the processor time in LLVM so, and 1.13 of the time in each call.
-"""
-
-WIDE = 8
-"""Least numbers in a vector register for that: narrower vectors take longer anyway."""
-
-HURRIED = "#1"
-"""Attributes of functions that are generated so; those of all others are #0."""
-
-
 @dataclass(frozen=True)
 class Real:
     """The numbers of a kernel.
@@ -128,11 +112,14 @@ def module(parts: Iterable[str], lanes: Iterable[int]) -> str:
         for n in sorted({1, *lanes})
         for f in INTRINSICS
     )
+    declared += "".join(
+        f"declare {vector(n, r.kind)} @llvm.fma.{suffix(n, r)}({', '.join([vector(n, r.kind)] * 3)})\n"
+        for r in (FLOAT64, FLOAT32)
+        for n in sorted({1, *lanes})
+    )
     # 512-bit registers are used where the CPU has them, also on those whose tuning prefers 256.
     widths = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
     attributes = f"attributes #0 = {{ noinline nounwind {widths} }}\n"
-    if any(f" {HURRIED} {{" in part for part in parts):
-        attributes += f"attributes {HURRIED} = {{ noinline nounwind optnone {widths} }}\n"
     return "\n".join([declared, *parts, attributes])
 
 
@@ -176,9 +163,9 @@ class Lines:
         """How far the squared length of a vector is from 1."""
         real = self.real
         t = vector(lanes, real.kind)
-        total = self(f"fmul contract {t} {parts[0]}, {parts[0]}")
+        total = self(f"fmul {t} {parts[0]}, {parts[0]}")
         for part in parts[1:]:
-            total = self(f"fadd contract {t} {total}, {self(f'fmul contract {t} {part}, {part}')}")
+            total = self(f"fadd {t} {total}, {self(f'fmul {t} {part}, {part}')}")
         error = self(f"fsub {t} {total}, {constant(lanes, 1.0, real)}")
         return self(f"call {t} @llvm.fabs.{suffix(lanes, real)}({t} {error})")
 

@@ -21,8 +21,8 @@ class StepWriter(ChunkWriter):
 
     plan: Rerolled
 
-    def __init__(self, program: Program, plan: Rerolled, real: Real) -> None:
-        super().__init__(program, plan, direct=False, real=real)
+    def __init__(self, program: Program, plan: Rerolled, real: Real, fused: bool) -> None:
+        super().__init__(program, plan, direct=False, real=real, fused=fused)
 
     def functions(self) -> list[str]:
         """The functions of all bodies, the tables, and @steps."""
@@ -78,7 +78,7 @@ class StepWriter(ChunkWriter):
 
 
 def rerolled_code(
-    program: Program, shared: Rerolled, lanes: int, parameters: str, real: Real
+    program: Program, shared: Rerolled, lanes: int, parameters: str, real: Real, fused: bool = False
 ) -> tuple[Schedule, list[str], list[str]]:
     """Write the chunks of a program, as ``straight_line.chunk_code`` does, and its shared functions.
 
@@ -88,13 +88,14 @@ def rerolled_code(
         lanes: states in a value.
         parameters: of each function that runs in its turn.
         real: its numbers.
+        fused: whether products are fused with sums.
 
     Returns:
         the plan, the functions, and the names of those that run one after the other.
     """
     plan = replace(shared, lanes=lanes)
-    texts = ChunkWriter(program, plan, direct=False, real=real).functions()
-    texts += StepWriter(program, plan, real).functions()
+    texts = ChunkWriter(program, plan, direct=False, real=real, fused=fused).functions()
+    texts += StepWriter(program, plan, real, fused).functions()
     stages = []
     for item in plan.sequence:
         if isinstance(item, int):

@@ -43,7 +43,9 @@ LIMIT = LARGEST_ANGLE
 NEAR: dict[Real, Way] = {FLOAT64: sines.NEAR, FLOAT32: sines.NEAR_FLOAT32}
 
 
-def body(lanes: int, x: str, z: str = "z", real: Real = FLOAT64, near: bool = False) -> list[str]:
+def body(
+    lanes: int, x: str, z: str = "z", real: Real = FLOAT64, near: bool = False, fused: bool = False
+) -> list[str]:
     """Instructions that compute sine and cosine of x.
 
     Args:
@@ -52,6 +54,7 @@ def body(lanes: int, x: str, z: str = "z", real: Real = FLOAT64, near: bool = Fa
         z: what the new names start with; the results are %{z}sin and %{z}cos.
         real: of x and the results.
         near: whether no number is NaN or larger than NEAR says.
+        fused: whether products are fused with sums.
     """
     t, i = vector(lanes, real.kind), vector(lanes, f"i{8 * real.bytes}")
     truth = vector(lanes, "i1")
@@ -66,12 +69,16 @@ def body(lanes: int, x: str, z: str = "z", real: Real = FLOAT64, near: bool = Fa
         return f"%{z}{name}"
 
     def mul(name: str, a: str, b: str) -> str:
-        return let(name, f"fmul contract {t} {a}, {b}")
+        return let(name, f"fmul {t} {a}, {b}")
 
     def fma(name: str, a: str, b: str, sum_: str, sign: str = "fadd", kind: str = t) -> str:
         """sum_ + a b, or sum_ - a b with the sign fsub."""
-        product = let(name + "p", f"fmul contract {kind} {a}, {b}")
-        return let(name, f"{sign} contract {kind} {sum_}, {product}")
+        if not fused:
+            return let(name, f"{sign} {kind} {sum_}, {let(name + 'p', f'fmul {kind} {a}, {b}')}")
+        if sign == "fsub":
+            a = let(name + "n", f"fneg {kind} {a}")
+        ending = suffix(lanes, FLOAT64 if "double" in kind else FLOAT32)
+        return let(name, f"call {kind} @llvm.fma.{ending}({kind} {a}, {kind} {b}, {kind} {sum_})")
 
     def reduced(name: str, kind: Real, way: Way) -> tuple[str, str]:
         """r and the low bits of k, computed in the given kind of numbers."""
@@ -132,10 +139,10 @@ def body(lanes: int, x: str, z: str = "z", real: Real = FLOAT64, near: bool = Fa
     return lines
 
 
-def function(lanes: int, real: Real = FLOAT64, name: str = "sincos") -> str:
+def function(lanes: int, real: Real = FLOAT64, name: str = "sincos", fused: bool = False) -> str:
     """@sincos: both of one value, for angles that are computed inside a chunk."""
     t = vector(lanes, real.kind)
-    lines = "\n  ".join(body(lanes, "%x", real=real))
+    lines = "\n  ".join(body(lanes, "%x", real=real, fused=fused))
     return f"""define internal {{{t}, {t}}} @{name}({t} %x) #0 {{
   {lines}
   %a = insertvalue {{{t}, {t}}} undef, {t} %zsin, 0
@@ -145,7 +152,7 @@ def function(lanes: int, real: Real = FLOAT64, name: str = "sincos") -> str:
 """
 
 
-def run_function(lanes: int, real: Real = FLOAT64) -> str:
+def run_function(lanes: int, real: Real = FLOAT64, fused: bool = False) -> str:
     """@sincos_run: of n >= lanes consecutive numbers; the last vectors may overlap those before.
 
     Two vectors a round: they share the loads of the constants, and each fills the other's waits.
@@ -156,7 +163,7 @@ def run_function(lanes: int, real: Real = FLOAT64) -> str:
         lines = [f"{name}:"]
         for z in "yz":
             values = name[0] + z
-            lines += body(lanes, f"%{z}", values, real, near)
+            lines += body(lanes, f"%{z}", values, real, near, fused)
             for result, to in (("sin", "sins"), ("cos", "coss")):
                 lines.append(f"%{values}{to} = getelementptr {real.kind}, ptr %{to}, i64 %{z}i")
                 lines.append(f"store {t} %{values}{result}, ptr %{values}{to}, align {real.bytes}")

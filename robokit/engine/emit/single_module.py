@@ -41,6 +41,7 @@ def single_module(
     finite: bool = False,
     shared: Rerolled | None = None,
     bounds: Bounds = (),
+    fused: bool = False,
 ) -> tuple[str, int]:
     """Module with the single and iterate drivers.
 
@@ -53,6 +54,7 @@ def single_module(
         finite: whether outputs are checked too.
         shared: the plan of a large program, whose code is the batch's with one lane.
         bounds: (input, offset, largest magnitude) of each scalar to check.
+        fused: whether products are fused with sums.
 
     Returns:
         the module's text and the size of its workspace [doubles].
@@ -75,12 +77,14 @@ def single_module(
     out.do("run:")
     parts = []
     if shared is not None:
-        body, workspace = batch_module(program, 1, name, quaternions, finite, shared=shared, width=width)
+        body, workspace = batch_module(
+            program, 1, name, quaternions, finite, shared=shared, width=width, fused=fused
+        )
         result = out(f"call i64 @{name}_batch(ptr %args, ptr @one_row, ptr %ws, i64 0, i64 1)")
         zeros = program.first_output + len(program.outputs)
         parts.append(f"@one_row = internal constant [{zeros} x i64] zeroinitializer\n")
     else:
-        body, workspace = _straight(program, width, name, not feedback and width >= ir.WIDE)
+        body, workspace = _straight(program, width, name, fused)
         out(f"call i64 @{name}_linked(ptr %args, ptr %ws, i64 0)")
         result = _outputs_finite(out, program, width) if finite else "0"
     out.do(f"ret i64 {result}")
@@ -93,20 +97,18 @@ def single_module(
     return "\n".join([body, *parts]), workspace
 
 
-def _straight(program: Program, width: int, name: str, hurried: bool) -> tuple[str, int]:
+def _straight(program: Program, width: int, name: str, fused: bool) -> tuple[str, int]:
     """The chunks, and the function that calls them on the caller's arrays; their module and workspace.
 
     Args:
         program: what to compute.
         width: doubles per machine vector.
         name: prefix of the symbols.
-        hurried: whether a part of a long text is generated in a hurry.
+        fused: whether products are fused with sums.
     """
     plan, functions, stages = chunk_code(
-        program, 1, False, ir.CHUNK, width, "ptr noalias %ws, ptr noalias %args"
+        program, 1, False, ir.CHUNK, width, "ptr noalias %ws, ptr noalias %args", fused=fused
     )
-    if hurried:
-        functions = _hurried(functions, set(stages[: len(plan.chunks)]))
     out = Lines()
     for run in plan.angles:
         source = out.pointer(out.argument(run.input), run.offset)
@@ -116,8 +118,8 @@ def _straight(program: Program, width: int, name: str, hurried: bool) -> tuple[s
         out.do(f"call void @{stage}(ptr %ws, ptr %args)")
     lanes = {block.lanes for block in program.blocks if block.lanes > 1}
     lanes |= {LANES} if program.wide else set()
-    wide = [sincos.function(n, name=f"sincos_{n}") for n in sorted(lanes)]
-    parts = [sincos.function(1), *wide, sincos.run_function(width), *functions]
+    wide = [sincos.function(n, name=f"sincos_{n}", fused=fused) for n in sorted(lanes)]
+    parts = [sincos.function(1, fused=fused), *wide, sincos.run_function(width, fused=fused), *functions]
     parts.append(
         f"define i64 @{name}_linked(ptr %args, ptr %ws, i64 %mask) #0 {{\n{out.text()}\n  ret i64 0\n}}\n"
     )
@@ -130,25 +132,6 @@ def _outputs_finite(out: Lines, program: Program, width: int) -> str:
     sizes = [math.prod(shape) for _, shape in program.outputs]
     bad = _not_finite(out, width, [(out.argument(first + k), size) for k, size in enumerate(sizes)])
     return out(f"select i1 {bad}, i64 {NOT_FINITE_OUTPUT}, i64 0")
-
-
-def _hurried(functions: list[str], once: set[str]) -> list[str]:
-    """The same functions, some of them to be generated in a hurry if they are long together.
-
-    Args:
-        functions: to choose from.
-        once: names of those that run once in a call; code of vectors among them gains nothing.
-    """
-    total = sum(map(len, functions))
-    left, found = min(total - ir.LONG, total // 2), []
-    for text in functions:
-        heading, _, rest = text.partition("\n")
-        name = heading.partition("@")[2].partition("(")[0]
-        if left > 0 and name in once and " x double>" not in text and "call" not in text:
-            left -= len(text)
-            text = "\n".join([heading.replace("#0", ir.HURRIED), rest])
-        found.append(text)
-    return found
 
 
 def _not_finite(

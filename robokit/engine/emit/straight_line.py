@@ -26,6 +26,7 @@ from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
 from robokit.engine.emit.ir import number as literal
 from robokit.engine.passes.calls import CallPlan, Copy, call_plan
 from robokit.engine.passes.chunks import Schedule
+from robokit.engine.passes.contraction import contractions
 from robokit.engine.passes.guards import Path
 from robokit.engine.trace.blocks import called
 from robokit.engine.trace.blocks import lane as lane_of
@@ -40,6 +41,7 @@ from robokit.engine.trace.ops import (
     PAIR,
     RESULT,
     SECOND,
+    SUB,
     TRUTHS,
 )
 from robokit.engine.trace.program import LANES, Program
@@ -124,13 +126,14 @@ class ChunkWriter:
     """Opcodes that are one instruction, which takes the values of the operands."""
 
     def __init__(
-        self, program: Program, plan: Schedule, direct: bool, real: Real = FLOAT64, lanes: int = 0
-    ) -> None:
+        self, program: Program, plan: Schedule, direct: bool, real: Real = FLOAT64, lanes: int = 0,
+        fused: bool = False,
+    ) -> None:  # fmt: skip
         """With `direct`, inputs are read from and outputs written to the caller's arrays of doubles.
 
-        A value has the lanes of the plan, if no others are given.
+        A value has the lanes of the plan, if no others are given. With `fused`, products are fused with sums.
         """
-        self.program, self.plan, self.direct, self.real = program, plan, direct, real
+        self.program, self.plan, self.direct, self.real, self.fused = program, plan, direct, real, fused
         self.lanes = lanes = lanes or plan.lanes
         self.t = vector(lanes, real.kind)
         self.truth = vector(lanes, "i1")
@@ -223,6 +226,11 @@ class ChunkWriter:
             for position, number in enumerate(chunk):
                 for operand in nodes[number][1:]:
                     last[operand] = position
+        sums = self._contractions(chunk)
+        products = set(sums.values())
+        for product in products:  # is written with its sum
+            for operand in nodes[product][1:]:
+                last[operand] = max(last[operand], last[product])
         add, value, instruction, plain = self.lines.append, self._value, self.instruction, self.plain
         fresh, wide = self.fresh, self.program.wide
         here: Path = ()
@@ -234,8 +242,12 @@ class ChunkWriter:
                 if path is not here and path != here:
                     self._go(path, position, last)
                     here, known = path, self.known
+            if number in products:
+                continue
             node = nodes[number]
-            if (
+            if number in sums:
+                name = self._contracted(number, sums[number])
+            elif (
                 len(node) == 3 and node[0] in plain and number not in wide
             ):  # nearly all: no call more than there must be
                 a = known.get(node[1]) or value(node[1])
@@ -255,6 +267,31 @@ class ChunkWriter:
             for k, position in self.targets.get(number, ()):
                 self._output(k, position, name)
         self._go((), len(chunk), last)
+
+    def _contractions(self, chunk: Sequence[int]) -> dict[int, int]:
+        """Sums of a chunk, each with the product that it is fused with."""
+        if not self.fused:
+            return {}
+        kept = {n for n in chunk if n in self.plan.stored or n in self.targets}
+        return contractions(self.program, chunk, kept, self.plan.inside)
+
+    def _contracted(self, number: int, product: int) -> str:
+        """Name of a sum or difference that is written with one of its terms, a product."""
+        (op, *terms), t = self.program.nodes[number], self._kind(number)
+        other = terms[0] if terms[0] != product else terms[1]
+        a, b, c = (self._operand(number, n) for n in (*self.program.nodes[product][1:], other))
+        if op == SUB:
+            minus = self.fresh()
+            first = terms[0] == product
+            self.lines.append(f"{minus} = fneg {t} {c if first else a}")
+            a, c = (a, minus) if first else (minus, c)
+        ending, name = suffix(self._lanes(number), self.real), self.fresh()
+        self.lines.append(f"{name} = call {t} @llvm.fma.{ending}({t} {a}, {t} {b}, {t} {c})")
+        return name
+
+    def _operand(self, number: int, operand: int) -> str:
+        """Text of an operand of a node."""
+        return self._value(operand)
 
     def _forget(self, position: int, last: Mapping[int, int]) -> None:
         """Read from memory again what is there, if registers are too few for all that is still wanted.
@@ -481,7 +518,8 @@ class CallWriter(ChunkWriter):
             self.frame = FRAME if number in self.plan.frames.blocks else ""
             return super()._chunk(index)
         if lanes not in self.writers:
-            self.writers[lanes] = LanesWriter(self.program, self.plan, self.direct, self.real, lanes)
+            given = self.program, self.plan, self.direct, self.real, lanes, self.fused
+            self.writers[lanes] = LanesWriter(*given)
         return self.writers[lanes]._chunk(index)
 
     def _compute(self, number: int) -> None:
@@ -588,9 +626,11 @@ class LanesWriter(ChunkWriter):
 
     plan: CallPlan
 
-    def __init__(self, program: Program, plan: CallPlan, direct: bool, real: Real, lanes: int) -> None:
+    def __init__(
+        self, program: Program, plan: CallPlan, direct: bool, real: Real, lanes: int, fused: bool
+    ) -> None:
         """As :class:`ChunkWriter`, for blocks with so many lanes."""
-        super().__init__(program, plan, direct, real, lanes)
+        super().__init__(program, plan, direct, real, lanes, fused)
         self.body, self.sincos = program.bodies(), f"sincos_{lanes}"
 
     def _forget(self, position: int, last: Mapping[int, int]) -> None:
@@ -625,8 +665,10 @@ class LanesWriter(ChunkWriter):
 class PairWriter(CallWriter):
     """Writes the chunks of a program with wide values."""
 
-    def __init__(self, program: Program, plan: CallPlan, direct: bool, real: Real = FLOAT64) -> None:
-        super().__init__(program, plan, direct, real)
+    def __init__(
+        self, program: Program, plan: CallPlan, direct: bool, real: Real = FLOAT64, fused: bool = False
+    ) -> None:
+        super().__init__(program, plan, direct, real, fused=fused)
         self.wide = program.wide
         self.two = vector(LANES, real.kind)
         self.of_two = self._instructions(LANES)
@@ -670,6 +712,9 @@ class PairWriter(CallWriter):
                 add(f"{both} = fcmp une {self.two} {number_of}, {constant(LANES, 0.0, self.real)}")
             self.same[n] = both
         return self.same[n]
+
+    def _operand(self, n: int, operand: int) -> str:
+        return self._in_both(operand) if n in self.wide else self._value(operand)
 
     def _compute(self, n: int) -> None:
         node, add = self.program.nodes[n], self.lines.append
@@ -718,6 +763,7 @@ def chunk_code(
     shortest_run: int,
     parameters: str,
     real: Real = FLOAT64,
+    fused: bool = False,
 ) -> tuple[Schedule, list[str], list[str]]:
     """Plan a program and write its chunks.
 
@@ -725,12 +771,13 @@ def chunk_code(
         program, lanes, bundled, size, shortest_run: as of :func:`call_plan`.
         parameters: of each chunk's function.
         real: its numbers.
+        fused: whether products are fused with sums.
 
     Returns:
         the plan, the functions, and the names of those that run one after the other.
     """
     lines = call_plan(program, lanes, bundled, size, shortest_run)
-    writer = (PairWriter if program.wide else CallWriter)(program, lines, not bundled, real)
+    writer = (PairWriter if program.wide else CallWriter)(program, lines, not bundled, real, fused=fused)
     return lines, *in_turn(writer, parameters)
 
 

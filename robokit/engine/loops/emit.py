@@ -75,6 +75,9 @@ workspace.
 HEADER = 64
 """Bytes at the start of a block of the workspace: where the next one is, and where this one ends."""
 
+STOPPED = -1
+"""Status of a call that Ctrl-C has ended."""
+
 MORE = """define internal ptr @more(ptr %context, ptr %block, i64 %bytes) noinline #2 {
 entry:
   %next = load ptr, ptr %block
@@ -103,12 +106,46 @@ What was in blocks after the present one is over: memory lasts as long as its re
 """
 
 
+TURNS = 1 << 14
+"""Turns of loops between two looks at the clock: less than a hundredth of their time."""
+
+INTERRUPTED = f"""define internal i1 @interrupted(ptr %context) noinline #2 {{
+entry:
+  %left = getelementptr i64, ptr %context, i64 3
+  store i64 {TURNS}, ptr %left
+  %place = getelementptr i64, ptr %context, i64 4
+  %last = load i64, ptr %place
+  %clock = getelementptr i64, ptr %context, i64 5
+  %time = load ptr, ptr %clock
+  %now = call i64 %time(ptr null)
+  %same = icmp eq i64 %now, %last
+  br i1 %same, label %end, label %look
+look:
+  store i64 %now, ptr %place
+  %whether = getelementptr i64, ptr %context, i64 6
+  %function = load ptr, ptr %whether
+  %found = call i32 %function()
+  %none = icmp eq i32 %found, 0
+  br i1 %none, label %end, label %stop
+stop:
+  store i64 {STOPPED}, ptr %context
+  br label %end
+end:
+  %status = load volatile i64, ptr %context
+  %over = icmp ne i64 %status, 0
+  ret i1 %over
+}}
+"""
+"""Whether a call is to end: Ctrl-C was pressed, which is asked each second, or another thread has said so."""
+
+
 class ModuleWriter:
     """Writes a kernel and the functions that it calls, each once for every pattern that it is called in.
 
     Attributes:
         texts: of the functions.
         columns: of a VMAP that code of one state computes in the lanes of a vector.
+        contracts: whether products are fused with sums.
         fused: sums and differences with the product that each takes part in with one rounding.
         widths: numbers of lanes that there are functions for.
     """
@@ -117,7 +154,7 @@ class ModuleWriter:
         self, graph: LoopGraph, name: str, real: Real, columns: int = 1, fused: bool = False
     ) -> None:
         self.graph, self.name, self.real, self.columns = graph, name, real, columns
-        self.fused = _fused(graph) if fused else {}
+        self.contracts, self.fused = fused, _fused(graph) if fused else {}
         self.widths = {1}
         self.uniformity = Uniformity(graph)
         self.texts: list[str] = []
@@ -125,8 +162,8 @@ class ModuleWriter:
         self._has: dict[tuple[int, ...], bool] = {}
 
     def fails(self, function: int) -> bool:
-        """Whether a function takes memory of the workspace, may end with an error, or calls what may."""
-        return self.has(function, ZEROS, CHECK, LINK)
+        """Whether a function takes memory of the workspace, may end early, or calls what may."""
+        return self.has(function, *self.graph.failing)
 
     def has(self, function: int, *opcodes: int) -> bool:
         """Whether a function, or one that it calls, has such operations."""
@@ -188,10 +225,7 @@ class FunctionWriter:
                 "i": vector(width, "i32"),
                 "b": vector(width, "i1"),
             }
-            rows = {
-                operation.number: operation.llvm.format(**words).replace(" contract ", " ")
-                for operation in OPERATIONS
-            }
+            rows = {operation.number: operation.llvm.format(**words) for operation in OPERATIONS}
             rows |= {opcode: text.format(**words) for opcode, text in _WHOLE.items()}
             self.templates[width] = rows
 
@@ -703,6 +737,9 @@ class FunctionWriter:
             n = self.lanes
             wanted = self._choose(INTEGER, outer, counts, "zeroinitializer") if outer else counts
             most = out(f"call i32 @llvm.vector.reduce.smax.v{n}i32(<{n} x i32> {wanted})")
+        innermost = not any(opcode in (FOR, WHILE, CALL, VMAP) for opcode, *_ in graph.operations(region))
+        if innermost and graph.nodes[count][0] != WHOLE:  # nothing disturbs it, and it ends in seconds
+            self._look(most)
         before = self.label
         phis = self._begin(k, number, starts, carried)
         self.names[index] = f"%i{k}"
@@ -711,6 +748,8 @@ class FunctionWriter:
         out.do(f"%go{k} = icmp slt i32 %i{k}, {most}")
         out.do(f"br i1 %go{k}, label %body{k}, label %done{k}")
         self._block(f"body{k}")
+        if not innermost:
+            self._look()
         if differs:
             live = out(f"icmp slt <{self.lanes} x i32> {self._spread(f'%i{k}', INTEGER)}, {counts}")
             self.mask = self._and(live)
@@ -739,6 +778,7 @@ class FunctionWriter:
         live = self.mask
         out.do(f"br i1 {go}, label %body{k}, label %done{k}")
         self._block(f"body{k}")
+        self._look()
         self._region(region, slice(region.tested, None))
         nexts = self._nexts(region, region.parameters, differs)
         self.mask, self.memory = outer, memory
@@ -748,6 +788,21 @@ class FunctionWriter:
             t, first = vector(self.lanes, "i1"), outer or "splat (i1 true)"
             lines = [f"%live{k} = phi {t} [{first}, %{before}], [{live}, %{self.label}]"]
         self._end(k, number, at, phis, nexts, lines)
+
+    def _look(self, turns: str = "1") -> None:
+        """End the call before these turns of a loop if Ctrl-C was pressed; kernels that are checked do so."""
+        if not self.graph.checked:
+            return
+        out = self.out
+        place = out.pointer("%context", 3, "i64")
+        wide = out(f"sext i32 {turns} to i64")
+        left = out(f"sub i64 {out(f'load i64, ptr {place}')}, {wide}")
+        out.do(f"store i64 {left}, ptr {place}")
+        k = self._fresh()
+        out.do(f"br i1 {out(f'icmp sgt i64 {left}, 0')}, label %on{k}, label %look{k}")
+        self._block(f"look{k}")
+        out.do(f"br i1 {out('call i1 @interrupted(ptr %context)')}, label %fail, label %on{k}")
+        self._block(f"on{k}")
 
     def _nexts(self, region: Region, carried: list[int], differs: bool) -> list[str]:
         """What is carried on: in lanes that are done, what it was."""
@@ -856,7 +911,6 @@ def declarations(widths: Sequence[int], real: Real) -> str:
         for number in dict.fromkeys((FLOAT64, real)):
             whole, end = "i32" if width == 1 else f"v{width}i32", suffix(width, number)
             t = vector(width, number.kind)
-            lines.append(f"declare {t} @llvm.fma.{end}({t}, {t}, {t})")
             lines.append(f"declare {vector(width, 'i32')} @llvm.fptosi.sat.{whole}.{end}({t})")
     for lanes in widths:
         if lanes == 1:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 import functools
 import math
+import os
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from robokit.engine.loops.emit import HEADER
+from robokit.engine.loops.emit import HEADER, STOPPED, TURNS
 from robokit.engine.loops.linked import Link
 from robokit.engine.loops.rows import ENVIRONMENT
 from robokit.engine.memory import address, aligned
@@ -31,12 +33,15 @@ class Context:
     memory is taken from its start to its end, then from the next one, and given back in the opposite order.
 
     Attributes:
-        address: of the status, the function that makes blocks, and the first block.
+        address: of the status, the function that makes blocks, the first block, the turns of loops until the
+            next look at the clock, the second of the last look, and the functions for time and for Ctrl-C.
     """
 
     def __init__(self) -> None:
         self._blocks: Blocks = []
-        self._numbers = (ctypes.c_int64 * 3)()
+        self._numbers = (ctypes.c_int64 * 7)()
+        self._numbers[3], self._numbers[4] = TURNS, int(time.time())
+        self._numbers[5:7] = _clock(), _interrupted()
         # No method and no cast, which are cycles of references: large memory must not wait for the collector.
         more = functools.partial(_add, self._blocks)
         self._more = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(more)
@@ -52,10 +57,32 @@ class Context:
             self._numbers[2] = _add(self._blocks, None, size) or 0
         return self._numbers[0]
 
+    def stop(self) -> None:
+        """Let the call that another thread is in end soon."""
+        self._numbers[0] = STOPPED
+
     def status(self) -> int:
         """What failed; the next call begins anew."""
         found, self._numbers[0] = self._numbers[0], 0
         return found
+
+
+@functools.cache
+def _clock() -> int:
+    """Address of the C library's function for the time in seconds."""
+    library = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
+    return ctypes.cast(library["_time64" if os.name == "nt" else "time"], ctypes.c_void_p).value or 0
+
+
+@functools.cache
+def _callback() -> Any:
+    # No Python runs in it, so nothing handles the signal before the call is over.
+    return ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.pythonapi.PyOS_InterruptOccurred)
+
+
+def _interrupted() -> int:
+    """Address of a function that says whether Ctrl-C was pressed, to the main thread."""
+    return ctypes.cast(_callback(), ctypes.c_void_p).value or 0
 
 
 def _add(blocks: Blocks, after: int | None, size: int) -> int | None:

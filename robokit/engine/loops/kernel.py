@@ -10,6 +10,7 @@ import ctypes
 import functools
 import itertools
 import math
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
 from robokit.engine.loops import code_on_disk
 from robokit.engine.loops.dual import differentiated, fill
-from robokit.engine.loops.emit import MORE, ModuleWriter, declarations
+from robokit.engine.loops.emit import INTERRUPTED, MORE, STOPPED, ModuleWriter, declarations
 from robokit.engine.loops.environment import Environment, NoMachineCode
 from robokit.engine.loops.linked import (
     Link,
@@ -40,7 +41,6 @@ from robokit.engine.loops.record import (
     INTEGER,
     LINK,
     REAL,
-    ZEROS,
     Array,
     LoopGraph,
     told,
@@ -51,7 +51,6 @@ from robokit.engine.loops.runs import LoopRunner
 from robokit.engine.maker import ENGINES, MAKING
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address
-from robokit.engine.reproducible import in_one_order
 from robokit.engine.signature import ArrayOf
 from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
 from robokit.spatial.control_flow import count_from_start, recorded_by, zeros
@@ -102,7 +101,7 @@ class LoopKernel:
         arrays: what it takes.
         reproducible: whether its results are the same bits everywhere.
         checked: whether an index out of range is an error, as in Python, and not somebody else's memory.
-            Indices count from 0: one below is out of range.
+            Indices count from 0: one below is out of range. Ctrl-C ends its loops, in a second or so.
         from_source: a function that, with the arrays, tells all that is recorded: it reads nothing that may
             change. If it is one of robokit, code is found on disk under its source, without a recording.
         lanes: states that go together in batches; as many as a vector register has if it is not given.
@@ -266,10 +265,14 @@ class LoopKernel:
             self.function(*known.values(), *given)
         return graph
 
+    @property
+    def fused(self) -> bool:
+        """Whether products are fused with sums, which all code of one kernel agrees on."""
+        return not self.reproducible and llvm.has_fused_multiply_add()
+
     def parts(self, lanes: int, real: Real, part: str = "") -> Parts:
         """The functions for so many lanes, without what kernels have in common; parts as of :meth:`code`."""
-        fused = not self.reproducible and llvm.has_fused_multiply_add()
-        writer = ModuleWriter(self.graph, self.name, real, register(real), fused)
+        writer = ModuleWriter(self.graph, self.name, real, register(real), self.fused)
         of_state = [not a.shared for a in self.arrays]
         driver = Driver(self.name, self.arrays, len(self.sizes), lanes, real, writer.fails(0))
         body = writer.kernel(of_state, lanes)
@@ -396,7 +399,7 @@ class LoopKernel:
         """Whether a call may fail."""
         if self._known_to_fail is not None:
             return self._known_to_fail
-        return any(node[0] in (ZEROS, CHECK, LINK) for node in self.graph.nodes)
+        return any(node[0] in self.graph.failing for node in self.graph.nodes)
 
     def _linked_sizes(self, sizes: Mapping[str, int]) -> list[tuple[Link, dict[str, int]]]:
         """The kernels that are called, and their sizes."""
@@ -688,7 +691,11 @@ class LoopKernel:
     def failed(self, environment: Environment) -> None:
         """Say why a call ended: at which line of the function, and with the error that Python has there."""
         assert environment.context is not None
-        number, code = divmod(environment.context.status(), 2)
+        status = environment.context.status()
+        if status == STOPPED:
+            signal.raise_signal(signal.SIGINT)  # whoever handles it does so now
+            raise KeyboardInterrupt
+        number, code = divmod(status, 2)
         node, line = self.graph.nodes[number], told("here", self.graph.lines[number])
         if node[0] == LINK:
             self.graph.links[node[1]].kernel.failed(environment.links[node[1]])
@@ -722,13 +729,15 @@ def module_of(
     shared = [declarations(widths, real)]
     if any("@more(" in text for text in texts):
         shared.append(MORE)
+    if any("@interrupted(" in text for text in texts):
+        shared.append(INTERRUPTED)
     if any("@no_times(" in text for text in texts):
         shared.append(no_times(real))
     if any("@llvm.memset" in text for text in texts):
         shared.append(MEMSET)
     for width in widths:
         if any(f"@sincos_{width}(" in text for text in texts):
-            shared.append(sincos.function(width, real, f"sincos_{width}"))
+            shared.append(sincos.function(width, real, f"sincos_{width}", kernels[0].fused))
     text = module([*shared, *texts], widths) + ATTRIBUTES
     if all(kernel.seldom for kernel in kernels):
         about = llvm.SELDOM
@@ -736,8 +745,7 @@ def module_of(
         about = llvm.SOON
     else:
         about = llvm.LONG if len(text) > llvm.LONG_FROM else ""
-    text = LOOPS + about + text
-    return in_one_order(text) if kernels[0].reproducible else text
+    return LOOPS + about + text
 
 
 def _numbers(a: ArrayOf, given: Any, dtype: str) -> np.ndarray:

@@ -416,6 +416,11 @@ class LoopGraph(Graph):
             f"{told('made', made)}{told('used', users_line())}"
         )
 
+    @property
+    def failing(self) -> tuple[int, ...]:
+        """Operations of which a function with one may end early; in a checked kernel Ctrl-C ends loops."""
+        return (ZEROS, CHECK, LINK, *((FOR, WHILE) if self.checked else ()))
+
     def operations(self, region: Region) -> Iterator[Node]:
         """All operations of a region and of those inside it."""
         for number in region.nodes:

@@ -12,8 +12,7 @@ from robokit.engine.signature import ArrayOf
 ENVIRONMENT = ("sizes", "lengths", "places", "links", "moves", "context")
 """What an environment points to (environment.py): the sizes; elements of each array, and its memory in lanes,
 or that of work arrays; the table of other kernels; the functions of :data:`MOVES`; and where a call says that
-it failed: a status of 64 bits, 0 where all is well, the address of ``ptr more(ptr block, i64 bytes)``, and
-that of the first block of the workspace (kernel.Context)."""
+it failed: a status of 64 bits, 0 where all is well, and what Context (environment.py) has beside it."""
 
 BATCH = "ptr %args, ptr %strides, ptr %env, i64 %start, i64 %stop, i64 %passes, ptr %jumps"
 """Parameters of the functions of many rows."""

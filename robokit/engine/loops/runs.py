@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -55,7 +56,13 @@ class LoopRunner(RolloutRunner):
 
     def release(self, memory: Any) -> None:
         """Take a workspace back."""
+        if memory is not None and memory.context:
+            memory.context.status()
         self._spare.append(memory)
+
+    def stopper(self, memory: Sequence[Any]) -> threading.Event:
+        """An event that also ends the loops that other threads are in."""
+        return _Stopper(memory)
 
     def roll(
         self,
@@ -106,6 +113,21 @@ class LoopRunner(RolloutRunner):
                     raise KeyboardInterrupt
 
         return call
+
+
+class _Stopper(threading.Event):
+    """Set, it ends the calls that work with these environments."""
+
+    def __init__(self, environments: Sequence[Environment | None]) -> None:
+        super().__init__()
+        self._environments = environments
+
+    def set(self) -> None:
+        """Set it."""
+        super().set()
+        for each in self._environments:
+            if each is not None and each.context:
+                each.context.stop()
 
 
 def _rows(

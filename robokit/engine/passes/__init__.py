@@ -5,6 +5,7 @@ guards        blocks that run only where a lane needs them
 chunks        the line of operations cut into functions, and places in memory
 calls         the same with shared functions: one plan of calls, one of memory
 teams         operations shared among workers that meet after each round
+contraction   the products that are fused with a sum
 superword     what is done for a left and for a right limb in two lanes, in code of one state
 regions       places in memory for a program with shared functions, as WebAssembly
 similarity    pieces of a line that do the same with other numbers

@@ -65,6 +65,10 @@ class RolloutRunner:
         """Memory that one thread needs for :meth:`run`."""
         return aligned(self._workspace) if self._compiled else None
 
+    def stopper(self, memory: Sequence[Any]) -> threading.Event:
+        """The event that ends what works with these workspaces early."""
+        return threading.Event()
+
     def release(self, memory: np.ndarray | None) -> None:
         """Take back what :meth:`workspace` gave."""
 
@@ -147,8 +151,8 @@ class RolloutRunner:
         share = max(1, -(-rows // (shares * self.lanes))) * self.lanes
         starts = range(0, rows, share)
         done = [1] * len(starts)
-        stop = threading.Event()
         memory = [self.workspace() for _ in starts]
+        stop = self.stopper(memory)
 
         def go(number: int) -> None:
             own = range(starts[number], min(starts[number] + share, rows))

@@ -102,14 +102,13 @@ def _quotient(a: float, b: float) -> float:
     return a / b
 
 
-# Additions and multiplications carry `contract`, so the code generator may fuse them, and no other fast-math
-# flag: NaN and infinities mean what they mean. Quotients do not: one rounding, as everywhere.
+# No fast-math flags: NaN and infinities mean what they mean, and passes/contraction.py says what is fused.
 
 MUL = _operation(
     "product",
     "%s * %s",
     operator.mul,
-    "fmul contract {t} %s, %s",
+    "fmul {t} %s, %s",
     slopes=(lambda d, y, a, b: d * b, lambda d, y, a, b: d * a),
     count="mul",
     flop=True,
@@ -120,7 +119,7 @@ ADD = _operation(
     "sum",
     "%s + %s",
     operator.add,
-    "fadd contract {t} %s, %s",
+    "fadd {t} %s, %s",
     slopes=(lambda d, y, a, b: d, lambda d, y, a, b: d),
     count="add",
     flop=True,
@@ -131,7 +130,7 @@ SUB = _operation(
     "difference",
     "%s - %s",
     operator.sub,
-    "fsub contract {t} %s, %s",
+    "fsub {t} %s, %s",
     slopes=(lambda d, y, a, b: d, lambda d, y, a, b: -d),
     count="add",
     flop=True,

@@ -1,31 +1,35 @@
 """Keyframes: joint values at points in time, from a file or from arrays.
 
-Files, by their ending:
+Files, by their ending; errors name the file, the line, the column and the joint:
 
     .csv    a header "time, joint, joint, ..." (a column "name" may be there too), then a row a keyframe
     .json   {"joints": [...], "keyframes": [{"time": 0, "name": "stand", "values": [...]}, ...]}; values may
             be a mapping from joints, and "joints" is then not needed
     .npz    arrays time (K,), joints (n,), values (K, n), and name (K,) if there are names
-
-The readers are in robokit.sim.driving.keyframe_files.
 """
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import math
 import os
+from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
 
 from robokit.arguments import check_finite, one_of, path_argument, real_array
 from robokit.dataclass_tools import short_repr
-from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType, shown
+from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType, one_line, shown
+from robokit.files import check_size, open_regular, read_arrays, read_regular
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
-from robokit.sim.driving import keyframe_files
 
 CURVES = ("linear", "cubic")
 
@@ -70,8 +74,8 @@ class Keyframes:
                 f"Keyframes: expected times (K,) and values (K, {len(joints)}) of {len(joints)} joints, got "
                 f"{time.shape} and {values.shape}"
             )
-        for label, array in (("time", time), ("values", values)):
-            check_finite(f"Keyframes({label}=...)", array)
+        for label, given in (("time", time), ("values", values)):
+            check_finite(f"Keyframes({label}=...)", given)
         if (np.diff(time) <= 0.0).any():
             k = int((np.diff(time) <= 0.0).argmax())
             raise ShapeError(
@@ -101,7 +105,7 @@ class Keyframes:
             UnknownName: a joint that the robot does not have, or no such curve.
         """
         path = path_argument("path", path)
-        time, joints, values, name = keyframe_files.read(path)
+        time, joints, values, name = read(path)
         if robot is not None:
             if not isinstance(robot, Robot):
                 raise not_a_robot(robot)
@@ -176,3 +180,219 @@ class Keyframes:
         for joint, value in zip(self.joints, self.values[which], strict=True):
             out[robot.joint(joint).q_slice] = value
         return out
+
+
+# ---- files -------------------------------------------------------------------------------------------------
+
+
+LARGEST_FILE = 256 << 20
+"""Bytes of a .csv, which is read row by row, and of numbers in a .npz."""
+
+LARGEST_JSON = 64 << 20
+"""Bytes of a .json, which is in memory as a whole, as objects that are some times larger."""
+
+MOST_ENTRIES = 4_000_000
+"""Entries of a .json: each takes far more memory than its characters."""
+
+LONGEST_ROW = 1 << 20
+"""Characters of a row of a .csv; one of a humanoid has a thousand."""
+
+MOST_JOINTS = 10_000
+"""More than any robot has: names and columns beyond are those of another file."""
+
+Table = tuple[np.ndarray, tuple[str, ...], np.ndarray, tuple[str, ...]]
+"""Times (K,), n joints, values (K, n), K names."""
+
+
+class _Wrong(ValueError):
+    """What is wrong in a file, for a message after the file's name."""
+
+
+def read(path: Path) -> Table:
+    """Read a file by its ending.
+
+    Raises:
+        ShapeError: another ending, no such file, no regular or a damaged one, one that would take far more
+            memory than keyframes do, or no keyframes in it.
+    """
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise ShapeError(f"{path}: expected a file of keyframes that ends in {', '.join(READERS)}")
+    try:
+        return reader(path)
+    except _Wrong as error:
+        raise ShapeError(f"{path}{error}") from None
+    except UnicodeDecodeError:
+        raise ShapeError(f"{path}: expected text in UTF-8") from None
+    except OSError as error:
+        raise ShapeError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ShapeError(f"{path}: {one_line(str(error), 300)}") from None
+
+
+def _csv(path: Path) -> Table:
+    with open_regular(path) as raw:
+        check_size(path.stat().st_size, LARGEST_FILE)
+        rows = _rows(raw)
+        line, header = next(rows, (0, []))
+        if not header:
+            raise _Wrong(": expected a header 'time, joint, ...', found nothing")
+        at, columns, named = _columns(line, header)
+        time, values, names = array("d"), array("d"), []
+        for line, row in rows:
+            if len(row) != len(header):
+                raise _Wrong(f", line {line}: expected {len(header)} columns, got {len(row)}")
+            try:
+                numbers = [float(row[k]) for k in (at, *columns)]
+            except ValueError:
+                numbers = [math.nan]
+            if not all(map(math.isfinite, numbers)):
+                bad = next(k for k in (at, *columns) if not _is_finite(row[k]))
+                where = f", line {line}, column {bad + 1} ({shown(header[bad])})"
+                raise _Wrong(f"{where}: expected a finite number, got {shown(row[bad])}")
+            time.append(numbers[0])
+            values.extend(numbers[1:])
+            names.append("" if named is None else row[named])
+    if not time:
+        raise _Wrong(": expected at least one joint and one keyframe")
+    joints = tuple(header[k] for k in columns)
+    return np.array(time), joints, np.array(values).reshape(len(time), len(joints)), tuple(names)
+
+
+def _rows(raw: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are neither empty nor remarks, with the line at which each ends."""
+    text, left = io.TextIOWrapper(raw, encoding="utf-8-sig", newline=""), LONGEST_ROW
+
+    def lines() -> Iterator[str]:
+        nonlocal left
+        while piece := text.readline(left + 1):
+            left -= len(piece)
+            if left < 0:
+                raise _Wrong(f", line {reader.line_num + 1}: a row of more than {LONGEST_ROW:,} characters")
+            yield piece
+
+    reader = csv.reader(lines(), skipinitialspace=True)
+    try:
+        for row in reader:
+            left = LONGEST_ROW
+            cells = [cell.strip() for cell in row]
+            if any(cells) and not cells[0].startswith("#"):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise _Wrong(f", line {reader.line_num}: {error}") from None
+
+
+def _columns(line: int, header: list[str]) -> tuple[int, list[int], int | None]:
+    """Where the times, the joints' values and the names, if any, stand in a row."""
+    if "time" not in header:
+        raise _Wrong(f", line {line}: expected a column 'time' in the header, got {shown(header[:20])}")
+    for name in ("time", "name"):
+        if header.count(name) > 1:
+            raise _Wrong(f", line {line}: expected one column {name!r}, got {header.count(name)}")
+    columns = [k for k, name in enumerate(header) if name not in ("time", "name")]
+    _check_joints(f", line {line}", len(columns))
+    for k in columns:
+        if not header[k]:
+            raise _Wrong(f", line {line}, column {k + 1}: expected the name of a joint")
+    if not columns:
+        raise _Wrong(": expected at least one joint and one keyframe")
+    return header.index("time"), columns, header.index("name") if "name" in header else None
+
+
+def _check_joints(where: str, count: int) -> None:
+    if count > MOST_JOINTS:
+        raise _Wrong(f"{where}: {count:,} joints; at most {MOST_JOINTS:,} are read")
+
+
+def _json(path: Path) -> Table:
+    content = read_regular(path, LARGEST_JSON)
+    entries = sum(map(content.count, (b",", b"[", b"{")))
+    if entries > MOST_ENTRIES:
+        raise _Wrong(f": {entries:,} entries; at most {MOST_ENTRIES:,} are read; write it as .npz")
+    try:
+        data = json.loads(content.decode("utf-8"))
+    except json.JSONDecodeError as error:
+        raise _Wrong(f", line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise _Wrong(": nested too deeply for keyframes") from None
+    frames = data.get("keyframes") if isinstance(data, dict) else None
+    if not isinstance(frames, list) or not frames or not all(isinstance(x, dict) for x in frames):
+        raise _Wrong(": expected an object with a list 'keyframes' of objects")
+    joints = data.get("joints")
+    if joints is None:
+        first = frames[0].get("values")
+        joints = list(first) if isinstance(first, dict) else None
+    if not isinstance(joints, list) or not joints or not all(isinstance(x, str) for x in joints):
+        raise _Wrong(": expected 'joints', a list of joint names, or values that name them")
+    _check_joints("", len(joints))
+    time, values, names = array("d"), array("d"), []
+    for k, frame in enumerate(frames):
+        where = f", keyframe {k}"
+        time.append(_number(f"{where}, 'time'", frame.get("time")))
+        values.extend(_frame_values(where, joints, frame.get("values")))
+        name = frame.get("name")
+        if isinstance(name, list | dict):
+            raise _Wrong(f"{where}, 'name': expected text, got {shown(name)}")
+        names.append("" if name is None else str(name))
+    return np.array(time), tuple(joints), np.array(values).reshape(len(time), len(joints)), tuple(names)
+
+
+def _frame_values(where: str, joints: list[str], row: Any) -> list[float]:
+    """The values of a keyframe in the order of the joints."""
+    if isinstance(row, dict):
+        for joint in (*(row.keys() - set(joints)), *(x for x in joints if x not in row)):
+            raise _Wrong(f"{where}: expected a value for each of 'joints'; look at {shown(joint)}")
+        row = [row[joint] for joint in joints]
+    if not isinstance(row, list) or len(row) != len(joints):
+        raise _Wrong(f"{where}: expected {len(joints)} 'values', got {shown(row)}")
+    if all(isinstance(x, float) and math.isfinite(x) for x in row):
+        return row
+    return [_number(f"{where}, joint {shown(joint)}", x) for joint, x in zip(joints, row, strict=True)]
+
+
+def _npz(path: Path) -> Table:
+    try:
+        arrays = read_arrays(path, ("time", "joints", "values", "name"))
+    except ValueError as error:
+        raise _Wrong(f": not an .npz file, as numpy.savez writes it ({one_line(str(error), 300)})") from None
+    for name in ("time", "joints", "values"):
+        if name not in arrays:
+            raise _Wrong(f": expected an array {name!r}; it has {', '.join(arrays) or 'none'}")
+    time, values, joints = arrays["time"], arrays["values"], arrays["joints"]
+    names = arrays.get("name", np.zeros(0, str))
+    if joints.dtype.kind != "U" or joints.ndim != 1 or names.dtype.kind != "U" or names.ndim > 1:
+        raise _Wrong(": expected names as an array of text (n,) in 'joints' and 'name'")
+    if values.ndim != 2 or values.dtype.kind not in "fiu" or time.dtype.kind not in "fiu":
+        raise _Wrong(": expected numbers (K,) in 'time' and (K, n) in 'values'")
+    _check_joints("", len(joints))
+    K, n = values.shape
+    if time.shape != (K,) or joints.shape != (n,) or names.size not in (0, K):
+        raise _Wrong(
+            f": expected times (K,), values (K, n), n joints and K names or none, got {time.shape}, "
+            f"{values.shape}, {joints.shape} and {names.shape}"
+        )
+    check_size(8 * values.size, LARGEST_FILE)  # as float64, whatever it is in the file
+    with np.errstate(over="ignore"):
+        time, values = time.astype(float), values.astype(float)
+    if not np.isfinite(values).all():
+        k, j = divmod(int(np.isfinite(values).ravel().argmin()), n)
+        raise _Wrong(f": values[{k}, {j}] (joint {shown(str(joints[j]))}) is not finite")
+    return time, tuple(joints.tolist()), values, tuple(names.ravel().tolist())
+
+
+def _number(where: str, given: Any) -> float:
+    """A finite number of a file."""
+    if isinstance(given, bool) or given is None or not _is_finite(given):
+        raise _Wrong(f"{where}: expected a finite number, got {shown(given)}")
+    return float(given)
+
+
+def _is_finite(given: Any) -> bool:
+    try:
+        return math.isfinite(float(given))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+READERS: dict[str, Callable[[Path], Table]] = {".csv": _csv, ".json": _json, ".npz": _npz}
+"""By the ending of the file."""

@@ -176,7 +176,6 @@ class Motions:
         """States (nq,) and (nv,), or rows of them, put on the motions as they are after so many steps.
 
         Args:
-            q, v: the states.
             rows: which of a batch they are, if not all.
             step: taken until then.
         """

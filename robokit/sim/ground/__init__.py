@@ -3,8 +3,6 @@
 ground         Ground: all of it, and the constants of the contact law
 height_field   HeightField: ground whose height is given on a grid
 solids         Solid: boxes, balls, cylinders, capsules and hulls at rest
-ground_world   a ground as what stands still and can be touched
-saved_ground   the ground of a saved trajectory
 """
 
 from robokit.sim.ground.ground import Ground

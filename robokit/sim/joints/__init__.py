@@ -2,7 +2,6 @@
 
 joint_law      damping, friction and limits of a robot's joints
 drives         forces of actuators, within their limits
-outside        forces from outside: pushes, wrenches on the base
-given          actuators and forces from outside, as a step takes them
+step_inputs    actuators and forces from outside, as a step takes them
 loop_impulses  what holds loop joints closed
 """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -138,7 +139,6 @@ def joint_law(robot: Robot, default_damping: float | None = 0.0) -> tuple[JointL
     """The robot's passive joint forces, computed once.
 
     Args:
-        robot: the robot.
         default_damping: given to moving joints that have none, the floating base excepted
             [N m s/rad | N s/m]; None takes the inertia that the joint carries over DAMPING_TIME.
 
@@ -157,8 +157,7 @@ def _joint_law(robot: Robot, default_damping: float | None) -> tuple[JointLaw, l
     friction: list[tuple[Friction | None, ...]] = [()]
     stop: list[Stop | None] = [None]
     defaulted = []
-    carried = _once(lambda: subtree_inertia(robot))
-    turned = _once(lambda: _turned_inertias(robot))
+    carried, turned = cache(partial(subtree_inertia, robot)), cache(partial(_turned_inertias, robot))
     for i, joint in enumerate(robot.body_joints, 1):
         nv = robot.tree.joint[i].kind.nv
         free = joint.kind == "floating"
@@ -196,18 +195,6 @@ def _turned_inertias(robot: Robot) -> dict[tuple[int, int], Any]:
     rub = [i for i, joint in enumerate(robot.body_joints, 1) if joint.kind != "floating" and joint.friction]
     dofs = [(i, k) for i in rub for k in range(robot.tree.joint[i].kind.nv)]  # type: ignore[union-attr]
     return dict(zip(dofs, effective_inertias(robot, dofs), strict=True))
-
-
-def _once(make: Any) -> Any:
-    """make(), computed when it is first asked for."""
-    found: list[Any] = []
-
-    def get() -> Any:
-        if not found:
-            found.append(make())
-        return found[0]
-
-    return get
 
 
 def _plain(x: Any) -> Any:

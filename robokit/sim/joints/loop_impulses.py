@@ -106,8 +106,6 @@ def project(law: LoopLaw, tree: Tree, factor: Factor, q: Rows, v: Rows) -> tuple
     """The state with its loops closed and its velocities such that they stay so.
 
     Args:
-        law: the loop joints.
-        tree: the tree.
         factor: of H near this pose: it only weighs the corrections.
         q, v: the state at the step's end, by joint.
     """

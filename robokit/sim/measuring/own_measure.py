@@ -17,7 +17,7 @@ from robokit.dynamics.differentiate import Flat
 from robokit.dynamics.function_objects import Function
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.inertial_parameters import COUNT
-from robokit.sim.measuring.state_kernels import of_states
+from robokit.sim.measuring.run_ends import of_states
 from robokit.sim.step.measured import Happened
 from robokit.sim.step.step_kernel import Program
 from robokit.spatial import Vector3
@@ -247,7 +247,6 @@ def values_at_start(
     """The values at the starts (B, ...), (B, outputs), by a kernel; NaN where a start is not finite.
 
     Args:
-        program: the step.
         tracker: of the measure.
         q, v: the starts.
         tau: joint forces of the first step, (B or 1, nv).

@@ -74,6 +74,17 @@ def centroidal_state(tree: Tree, X: Sequence[Any], V: Sequence[Motion]) -> tuple
     return about(f[0], p_G), whole, p_G
 
 
+def about_center(I: Any, p: Vector3) -> list[list[Scalar]]:
+    """Rotational inertia about the centre of mass p of a rigid inertia I given about the origin."""
+    xx, yy, zz, xy, xz, yz = I.Ibar
+    (x, y, z), (hx, hy, hz) = p, I.h
+    return [
+        [xx - (y * hy + z * hz), xy + x * hy, xz + x * hz],
+        [xy + x * hy, yy - (x * hx + z * hz), yz + y * hz],
+        [xz + x * hz, yz + y * hz, zz - (x * hx + y * hy)],
+    ]
+
+
 def momentum_at_base(tree: Tree, q: list[Any], v: list[Any]) -> Force:
     """h_G of a robot that floats, as :func:`keep_momentum` measures it: the same wherever the robot is."""
     X = tree.transforms(q)
@@ -96,16 +107,8 @@ def keep_momentum(
         X, V: transforms and body velocities of that state.
     """
     h, I, p_G = centroidal_state(tree, at_base(tree, X), V)
-    xx, yy, zz, xy, xz, yz = I.Ibar
-    x, y, z = p_G
-    hx, hy, hz = I.h
-    about_G = [
-        [xx - (y * hy + z * hz), xy + x * hy, xz + x * hz],
-        [xy + x * hy, yy - (x * hx + z * hz), yz + y * hz],
-        [xz + x * hz, yz + y * hz, zz - (x * hx + y * hy)],
-    ]
     missing = wanted - h
-    omega = Vector3(*ldl_solve(ldl(about_G), list(missing.ang)))
+    omega = Vector3(*ldl_solve(ldl(about_center(I, p_G)), list(missing.ang)))
     v_G = missing.lin * (1.0 / I.m)
     v_base = v_G - omega.cross(p_G)
     E = X[1].E

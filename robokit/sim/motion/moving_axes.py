@@ -60,7 +60,6 @@ def momenta_after(
     the mean of the velocities before and after.
 
     Args:
-        tree: the tree.
         X: ^iX_lambda(i).
         P: momenta now, body coordinates.
         w: velocities for the products, by joint.

@@ -3,13 +3,9 @@
 trajectory       Trajectory: what happened, with energies, momenta and contact forces
 notes            what each step was given and left: what the others are made of
 step_facts       what happens in single steps: contacts, stops, limits of actuators
-events           Event: contacts, impacts, sliding, limits, rest, with time and size
-answers          the questions that everyone has after a run, answered from its events
+events           events of a run, what they answer, and the run in a few lines
 sensors          what sensors would have measured: IMU, contact wrench, joint force
-contact_record   Contacts by point and StepForces by link
-loop_forces      the wrenches of loop joints
 motion_of_steps  accelerations, and the reactions of joints
-run_report       a run in a few lines of text
 saved_robot      the robot of a saved trajectory: what is stored of it, and the same robot again
 """
 

@@ -1,129 +1,53 @@
-"""What happened in a run: contacts, impacts, sliding, limits, rest, each with its time and size.
+"""Events of a run, what they answer, and the run in a few lines of text.
 
-Every step is looked at, whatever was recorded. The time of an event is the middle of its step, where the
-step's forces act. Interruptions shorter than SHORTEST do not count, nor do shorter slips, saturations, stops
-and later contacts without an impact: a heel that rattles on the ground for a moment is in contact.
-
-    kind            subject  size
-    first contact   link     speed of approach [m/s], of the first contact of the link
-    contact         link     the same, of later ones
-    impact          link     impulse along the normal [N s], of points that arrive faster than IMPACT
-    release         link     how long it had been in contact [s]
-    slip            link     speed over the ground [m/s]; more than half of its normal force slides
-    stick           link     the way that it has slid since [m]
-    limit           joint    speed at which it reaches its limit [rad/s | m/s]
-    limit left      joint    largest force of the stop [N m | N]
-    saturation      joint    force of its actuator, which is at a limit of effort or speed [N m | N]
-    saturation ends joint    how long it lasted [s]
-    collision       link     impulse of other links of the robot in the first BLOW of their contact [N s]
-    peak force      link     largest force of the ground on the link in the run, friction included [N]
-    peak load       robot    largest force of the ground on all links together [N]
-    past limit      joint    how far it was past a limit at most, one for each side [rad | m]
-    rest            robot    its largest speed from then on [m/s]: below REST
-    failure         robot    0; the text says why the run stopped
+Each kind of event is in contact/measures.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
-from robokit.contact.measures import CALM, IMPACT, REST, SHORTEST
+from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents
+from robokit.model.robot import Robot
+from robokit.sim.driving.springs import SpringRecord
+from robokit.sim.ground import Ground
+from robokit.sim.joints.joint_law import assumed_damping
 from robokit.sim.record.step_facts import StepFacts, Subjects
 from robokit.sim.step.step_kernel import Program
 
-BLOW = 0.01
-"""Time after the last arrival of a point over which an impact's impulse is summed [s]."""
+# ---- events ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Event:
-    """An event of a run.
-
-    Attributes:
-        time: when [s].
-        kind: kind of event; see robokit.sim.record.events.
-        subject: name of the link, joint or robot.
-        size: how much, in the unit.
-        unit: of the size.
-        text: the same in words.
-    """
-
-    time: float
-    kind: str
-    subject: str
-    size: float
-    unit: str
-    text: str
-
-    def __str__(self) -> str:
-        """One line."""
-        return f"{self.time:9.4f} s  {self.kind:<15} {self.subject}: {self.text}"
+__all__ = ["Answer", "Event", "answers", "events_of", "from_rows"]
 
 
 def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) -> list[Event]:
     """The events of a run in the order of time.
 
     Args:
-        program: the step.
         facts: of every step.
         summary: of the run.
     """
-    name, subjects, units = program.robot.name, Subjects.of(program), {}
-    for one in program.robot.body_joints:
-        units[one.name] = ("m/s", "N", "m") if one.kind == "prismatic" else ("rad/s", "N m", "rad")
-    find = _Finder(facts, summary["dt"])
-    found: list[Event] = []
-    for k, link in enumerate(subjects.links):
-        found += find.of_link(k, link)
-    for k, (joint, _) in enumerate(subjects.joints):
-        found += find.of_stop(k, joint, *units[joint])
-    for k, (joint, *_) in enumerate(subjects.driven):
-        found += find.of_drive(k, joint, units[joint][1])
-    for k, (link, _) in enumerate(subjects.meeting):
-        found += find.of_meeting(k, link)
-    found += find.of_robot(name)
+    robot = program.robot.name
+    names = {**Subjects.of(program).names, "robot": (robot,)}
+    found = [
+        event
+        for about in SUBJECTS
+        for k, name in enumerate(names[about])
+        for monitor in MONITORS
+        if monitor.subject == about
+        for event in monitor.events(facts, k, name)
+    ]
     found.sort(key=lambda event: event.time)
     if "stopped" in summary:
         stop = summary["stopped"]
-        found.append(Event(stop["time"], "failure", name, 0.0, "", stop["reason"].rstrip(".")))
+        found.append(Event(stop["time"], "failure", robot, 0.0, "", stop["reason"].rstrip(".")))
     return found
-
-
-def spans(
-    on: np.ndarray, gap: float = 0, least: float = 0, times: np.ndarray | None = None
-) -> list[tuple[int, int]]:
-    """(first, last + 1) of the steps in which something holds.
-
-    Args:
-        on: (S,) whether it does.
-        gap: interruptions up to so long do not count.
-        least: shorter spans do not count.
-        times: when the steps begin, and the last one ends, (S + 1,); their numbers if it is not given.
-    """
-    t = np.arange(len(on) + 1) if times is None else times
-    edges = np.flatnonzero(np.diff(np.concatenate(([0], on.astype(np.int8), [0]))))
-    joined: list[list[int]] = []
-    for first, end in edges.reshape(-1, 2).tolist():
-        if joined and t[first] - t[joined[-1][1]] <= gap:
-            joined[-1][1] = end
-        else:
-            joined.append([first, end])
-    return [(first, end) for first, end in joined if t[end] - t[first] >= least]
-
-
-def three(size: float) -> str:
-    """A number with three figures, without a power of ten between 1e-3 and 1e6."""
-    return f"{size:.3g}" if abs(size) < 999.5 or abs(size) >= 1e6 else f"{float(f'{size:.3g}'):.0f}"
-
-
-def newtons(force: float) -> str:
-    """A force with three figures, in kN from 1,000 N on."""
-    size, unit = (force, "N") if abs(force) < 999.5 else (force / 1e3, "kN")
-    return f"{size:#.3g}".rstrip(".") + f" {unit}"
 
 
 def from_rows(rows: Any) -> list[Event]:
@@ -139,122 +63,136 @@ def from_rows(rows: Any) -> list[Event]:
     return found
 
 
-class _Finder:
-    """Events of single subjects."""
+def answers(events: Sequence[Event], end: float, ground: bool = True) -> list[Answer]:
+    """The questions that everyone has after a run, answered from its events, for the report and the page.
 
-    def __init__(self, facts: StepFacts, dt: float) -> None:
-        self.facts, self.dt, self.steps = facts, dt, len(facts.moving)
-        self.edges = facts.edges
-        self.few, self.blow = (
-            x / dt if facts.lengths is not None else max(1, round(x / dt)) for x in (SHORTEST, BLOW)
-        )
+    A peak is that of a step, however few were recorded.
 
-    def _at(self, step: int) -> float:
-        """The middle of a step [s]."""
-        ends = self.edges[step], self.edges[min(step + 1, self.steps)]
-        return 0.5 * float(ends[0] + ends[1]) * self.dt
-
-    def _long(self, first: int, end: int) -> float:
-        """How long some steps are, in steps."""
-        return float(self.edges[end] - self.edges[first])
-
-    def _until(self, first: int, long: float) -> int:
-        """The step that begins so long after another one, or a little later."""
-        return int(np.searchsorted(self.edges, self.edges[first] + long))
-
-    def _sum(self, values: np.ndarray, first: int, end: int) -> float:
-        """The integral over some steps."""
-        return self.dt * float((values[first:end] * np.diff(self.edges[first : end + 1])).sum())
-
-    def _spans(self, on: np.ndarray, gap: float = 0, least: float = 0) -> list[tuple[int, int]]:
-        return spans(on, gap, least, self.edges)
-
-    def of_link(self, k: int, link: str) -> Iterator[Event]:
-        """What a link does on the ground."""
-        facts = self.facts
-        normal, closing = facts.normal[:, k], facts.closing[:, k]
-        for number, (first, end) in enumerate(self._spans(normal > 0.0, self.few)):
-            speed = max(0.0, float(closing[first]))
-            if number and self._long(first, end) < self.few and speed < IMPACT:
-                continue
-            kind, again = ("contact", " again") if number else ("first contact", "")
-            text = f"touches the ground{again} at {speed:.3g} m/s"
-            yield Event(self._at(first), kind, link, speed, "m/s", text)
-            if end < self.steps:
-                long = self._long(first, end) * self.dt
-                yield Event(
-                    self._at(end), "release", link, long, "s", f"leaves the ground after {long:.3g} s"
-                )
-        for first, end in self._spans(closing > IMPACT, self.blow):
-            speed = float(closing[first:end].max())
-            impulse = self._sum(normal, first, min(self._until(end, self.blow), self.steps))
-            text = f"hits the ground at {speed:.3g} m/s with {three(impulse)} N s"
-            yield Event(self._at(first), "impact", link, impulse, "N s", text)
-        step, most = _peak(np.linalg.norm(facts.force[:, k], axis=-1))
-        if most > 0.0:
-            text = f"feels the largest force of the ground on it, {newtons(most)}"
-            yield Event(self._at(step), "peak force", link, most, "N", text)
-        slides = 2.0 * facts.sliding[:, k] > normal
-        for first, end in self._spans(slides, self.few, self.few):
-            speed, way = float(facts.speed[first, k]), self._sum(facts.speed[:, k], first, end)
-            yield Event(self._at(first), "slip", link, speed, "m/s", f"slides at {speed:.3g} m/s")
-            if end < self.steps and normal[end] > 0.0:
-                yield Event(self._at(end), "stick", link, way, "m", f"sticks after sliding {way:.3g} m")
-
-    def of_stop(self, k: int, joint: str, speed_unit: str, force_unit: str, unit: str) -> Iterator[Event]:
-        """What a joint does at its limits."""
-        force, rate = self.facts.stop[:, k], self.facts.rate[:, k]
-        for sign, side in ((-1.0, "upper"), (1.0, "lower")):
-            for first, end in self._spans(sign * force > 0.0, self.few):
-                speed, most = abs(float(rate[first])), float(np.abs(force[first:end]).max())
-                if self._long(first, end) < self.few and speed < IMPACT:
-                    continue
-                text = f"reaches its {side} limit at {speed:.3g} {speed_unit}"
-                yield Event(self._at(first), "limit", joint, speed, speed_unit, text)
-                if end < self.steps:
-                    text = f"leaves its {side} limit, which gave at most {three(most)} {force_unit}"
-                    yield Event(self._at(end), "limit left", joint, most, force_unit, text)
-            step, far = _peak(-sign * self.facts.past[:, k])
-            if far > 0.0:
-                text = f"is furthest past its {side} limit: {far:.3g} {unit}"
-                yield Event(self._at(step), "past limit", joint, far, unit, text)
-
-    def of_drive(self, k: int, joint: str, unit: str) -> Iterator[Event]:
-        """When an actuator is at a limit."""
-        for first, end in self._spans(self.facts.limited[:, k] > 0.5, self.few, self.few):
-            force, long = float(self.facts.drive[first, k]), self._long(first, end) * self.dt
-            text = f"its actuator is at a limit, with {three(force)} {unit}"
-            yield Event(self._at(first), "saturation", joint, force, unit, text)
-            if end < self.steps:
-                text = f"its actuator was at a limit for {long:.3g} s"
-                yield Event(self._at(end), "saturation ends", joint, long, "s", text)
-
-    def of_meeting(self, k: int, link: str) -> Iterator[Event]:
-        """When a link meets other links."""
-        impulse = self.facts.met[:, k]
-        for first, end in self._spans(impulse > 0.0, self.few):
-            # That of the blow: of links that lie on each other the impulse grows for as long as they lie.
-            size = float(impulse[first : min(end, self._until(first, self.blow))].sum())
-            long, blow = self._long(first, end) * self.dt, three(size)
-            text = f"touches another link of the robot for {long:.3g} s, at first with {blow} N s"
-            yield Event(self._at(first), "collision", link, size, "N s", text)
-
-    def of_robot(self, name: str) -> Iterator[Event]:
-        """When the robot comes to rest."""
-        fast = np.flatnonzero(~(self.facts.moving < REST))
-        first = int(fast[-1]) + 1 if len(fast) else 0
-        if self._long(first, self.steps) * self.dt >= CALM:
-            most = float(self.facts.moving[first:].max())
-            text = f"is at rest: at most {1e3 * most:.2g} mm/s from here on"
-            yield Event(self._at(first), "rest", name, most, "m/s", text)
-        step, load = _peak(self.facts.load)
-        if load > 0.0:
-            text = f"feels the largest force of the ground on all its links together, {newtons(load)}"
-            yield Event(self._at(step), "peak load", name, load, "N", text)
+    Args:
+        events: of the run, in the order of time.
+        end: of the run [s].
+        ground: whether there was something to fall on.
+    """
+    run = RunEvents(events, end, ground)
+    return [answer for monitor in MONITORS for answer in monitor.answers(run)]
 
 
-def _peak(values: np.ndarray) -> tuple[int, float]:
-    """(step, value) of the largest finite one; (0, 0.0) where there is none."""
-    finite = np.where(np.isfinite(values), values, 0.0)
-    step = int(finite.argmax()) if len(finite) else 0
-    return step, float(finite[step]) if len(finite) else 0.0
+# ---- a run in a few lines ----------------------------------------------------------------------------------
+
+
+WIDTH = 80
+"""Columns of a report's lines."""
+
+LABEL = 13
+"""Columns of the first word of a line."""
+
+CORRECTED = {
+    "energy_corrected": "J",
+    "momentum_corrected_linear": "N s",
+    "momentum_corrected_angular": "N m s",
+}
+"""Figures of the summary that say what the steps missed and was corrected, with their units."""
+
+
+class Run(Protocol):
+    """What of a trajectory is reported; see there."""
+
+    t: np.ndarray
+    energy: Any
+    contact_force: np.ndarray
+    robot: Robot | None
+    ground: Ground | None
+    summary: dict[str, Any]
+
+    @property
+    def springs(self) -> tuple[SpringRecord, ...]:
+        """See there."""
+
+    def sampling(self) -> str:
+        """How often states were recorded, in words."""
+
+
+def report(trajectory: Run) -> list[str]:
+    """The lines; the answers are among them once ``events`` are computed."""
+    s = trajectory.summary
+    name = trajectory.robot.name if trajectory.robot is not None else s.get("robot", "?")
+    first = f"{name}: {trajectory.t[-1]:g} s in {s.get('steps', 0):,} steps of {1e3 * s.get('dt', 0.0):g} ms"
+    if s.get("interrupted"):
+        first += " (interrupted)"
+    elif "stopped" in s:
+        first += " (stopped)"
+    lines = [first]
+    for label, text in _entries(trajectory):
+        line, indent = f"  {label:<{LABEL}} {text}", (LABEL + 3) * " "
+        lines += textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    return lines
+
+
+def _entries(trajectory: Run) -> Iterator[tuple[str, str]]:
+    """(label, text) of each line but the first."""
+    s, e = trajectory.summary, trajectory.energy
+    if s.get("dt_chosen"):
+        yield "time step", f"{1e3 * s['dt']:g} ms, chosen for the robot"
+    if "accuracy" in s:
+        parts = f"{s['parts_taken']:,} of {1e3 * s['shortest_part']:.3g} to {1e3 * s['longest_part']:.3g} ms"
+        missed = f"; {s['parts_not_met']} shortest ones missed it" if s["parts_not_met"] else ""
+        yield "parts", f"{parts} to an accuracy of {s['accuracy']:g}{missed}"
+    if s.get("steps_per_second"):
+        yield "speed", f"{s['steps_per_second']:,.0f} steps/s ({s.get('integrator', '?')})"
+    ends = f"{e.mechanical[0]:.4g} J at the start, {e.mechanical[-1]:.4g} J at the end"
+    yield "energy", f"{ends}, {e.dissipated[-1]:.4g} J dissipated"
+    yield "balance", f"energy {s.get('energy_balance', math.nan):.2e} J{_momentum(trajectory)}"
+    corrected = ", ".join(f"{s[k]:.2e} {unit}" for k, unit in CORRECTED.items() if k in s)
+    if corrected:
+        yield "corrected", f"{corrected}, summed over the steps"
+    if "loop_gap" in s:
+        yield "loops", f"closed to {s['loop_gap']:.2g} m"
+    if trajectory.springs:
+        most = max(trajectory.springs, key=lambda each: float(np.abs(each.force).max(initial=0.0)))
+        unit = "N m" if most.points is None else "N"
+        held = "" if e.springs is None else f"; {e.springs[-1]:.4g} J stored at the end"
+        largest = f"{np.abs(most.force).max():.4g} {unit} in {most.name!r}"
+        yield "springs", f"{len(trajectory.springs)}, at most {largest}{held}"
+    yield from _contact(trajectory)
+    yield from _answers(trajectory)
+    if s.get("saturated"):
+        shares = [f"{name} {100 * share:.3g} %" for name, share in list(s["saturated"].items())[:2]]
+        more = f" and {len(s['saturated']) - 2} more" if len(s["saturated"]) > 2 else ""
+        yield "saturated", f"{', '.join(shares)}{more} of the time"
+    if s.get("estimate"):
+        yield "estimate", s["estimate"]["words"]
+    if s.get("default_damping"):
+        joints = f"{s.get('default_damping_joints', 0)} joints that have none"
+        yield "damping", f"{assumed_damping(s['default_damping'])} assumed in {joints}"
+
+
+def _momentum(trajectory: Run) -> str:
+    s = trajectory.summary
+    if "momentum_balance_linear" not in s:
+        return ""
+    linear, angular = (s[f"momentum_balance_{k}"] for k in ("linear", "angular"))
+    return f", momentum {linear:.2e} N s and {angular:.2e} N m s"
+
+
+def _contact(trajectory: Run) -> Iterator[tuple[str, str]]:
+    s, robot = trajectory.summary, trajectory.robot
+    if trajectory.ground is not None:
+        fz, deepest = trajectory.contact_force[-1, 2], 1e3 * s.get("deepest_penetration", math.nan)
+        yield "contact", f"{fz:.4g} N upward at the end, deepest penetration {deepest:.2g} mm"
+        if s.get("shape_error"):
+            yield "shapes", f"meshes touch within {1e3 * s['shape_error']:.2g} mm of their hulls"
+    if s.get("self_collision_pairs"):
+        pairs = s["self_collision_pairs"]
+        yield "bodies", f"{pairs} pair{'s' if pairs > 1 else ''} that can collide"
+    elif trajectory.ground is not None and robot is not None and robot.nbodies > 1:
+        yield "bodies", "of the robot pass through each other (self-collision is off)"
+
+
+def _answers(trajectory: Run) -> Iterator[tuple[str, str]]:
+    known = trajectory.__dict__.get("events", trajectory.__dict__.get("sampled_events"))
+    if known is None:
+        return
+    for answer in answers(known, float(trajectory.t[-1]), trajectory.ground is not None):
+        yield answer.label, str(answer)
+    if "events" not in trajectory.__dict__:
+        yield "events", f"from the recorded states, {trajectory.sampling()}, and peaks"

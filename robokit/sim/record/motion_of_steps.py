@@ -1,4 +1,4 @@
-"""Accelerations of a run, and what each of its joints passes on from its parent to its child.
+"""Accelerations of a run, what each of its joints passes on from its parent to its child, and loop joints.
 
 A step of "contact" is a kick: its forces act at the pose of its middle and change the velocity there. So the
 accelerations and reactions of a record are the means over the step that led to it, as contact forces are;
@@ -21,20 +21,37 @@ from robokit.algorithms.coupling import coupled_forward_dynamics, reduced_column
 from robokit.algorithms.loop_dynamics import closed_loops, loop_dynamics
 from robokit.dynamics.mass_matrix import crba
 from robokit.dynamics.reactions import JointReactions, reactions
+from robokit.model.constraints import loop_models
 from robokit.model.robot import Robot
 from robokit.sim.driving.springs import JointSpring
-from robokit.sim.joints.outside import as_list
-from robokit.sim.motion.carried import Carried
+from robokit.sim.joints.step_inputs import as_list
+from robokit.sim.motion.ledger import Carried
 from robokit.sim.motion.state_facts import state_poses
-from robokit.sim.record.loop_forces import noted_loops
 from robokit.sim.record.notes import Notes, StepInputs
-from robokit.sim.step.books import along
 from robokit.sim.step.held_forces import held_forces
-from robokit.sim.step.integrators import forces_outside
+from robokit.sim.step.integrators import along, forces_outside
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.energies import in_blocks
 from robokit.sim.stepping.step_numbers import scene_of
 from robokit.spatial import Force
+
+# ---- loop joints -------------------------------------------------------------------------------------------
+
+
+def noted_loops(robot: Robot, notes: Notes) -> dict[str, np.ndarray]:
+    """The wrench [N m; N] of each loop joint on its successor, in its frame on the predecessor, (S, 6)."""
+    R, p = state_poses(robot, notes.arrays["kick"])
+    found = {}
+    for k, model in enumerate(loop_models(robot)):
+        E, r = np.array(model.Xp.E.rows, dtype=float), np.array([*model.Xp.r], dtype=float)
+        n, f = notes.arrays["loop"][:, k, :3], notes.arrays["loop"][:, k, 3:]
+        n = n + np.cross(p[:, model.s] - p[:, model.p] - R[:, model.p] @ r, f)
+        to_P = E @ np.swapaxes(R[:, model.p], 1, 2)
+        found[model.name] = np.concatenate([np.einsum("tij,tj->ti", to_P, x) for x in (n, f)], axis=1)
+    return found
+
+
+# ---- accelerations and reactions ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -94,7 +111,6 @@ def step_motion(
     """The motion of records.
 
     Args:
-        program: the step.
         dt: time step [s].
         notes: of the steps around the records at least.
         inputs: of the steps.
@@ -102,7 +118,7 @@ def step_motion(
         ends: q and v of the last record, (nq,) and (nv,).
     """
     if not program.contact:
-        return _instants(program, dt, notes, inputs, marks, ends)
+        return instants(program, dt, notes, inputs, marks, ends)
     steps = np.maximum(np.array(marks) - 1, marks[0])
     first, last = notes.first(steps), notes.last(steps) + 1
     rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
@@ -118,7 +134,6 @@ def kicks(program: Program, dt: float, taken: Notes) -> tuple[np.ndarray, dict[s
     """Accelerations (n, nv) of steps with contact, and wrenches of loop joints on their successors, (n, 6).
 
     Args:
-        program: the step.
         dt: time step [s].
         taken: notes of the steps.
     """
@@ -224,20 +239,20 @@ def _ends_of_springs(program: Program) -> list[tuple[str, str]]:
     return found
 
 
-def _instants(
+def instants(
     program: Program,
     dt: float,
     notes: Notes,
     inputs: StepInputs,
     marks: Sequence[int],
-    ends: tuple[np.ndarray, np.ndarray],
+    ends: tuple[np.ndarray, np.ndarray] | None,
 ) -> StepMotion:
-    """Of passive motion, at the records themselves."""
+    """Of passive motion, at the records themselves; without the ends, the last is that of the step before."""
     robot, loops = program.robot, program.loops
     steps = np.minimum(marks, max(marks[-1] - 1, marks[0]))
     tau, given = inputs.rows(steps)
     q, v, carried = (notes.arrays[name][notes.first(steps)] for name in ("q", "v", "carried"))
-    if marks[-1] > steps[-1]:
+    if ends is not None and marks[-1] > steps[-1]:
         q[-1], v[-1] = ends
     parameters, nv, N = [float(x) for x in program.parameters(dt)], robot.nv, robot.nbodies
 

@@ -8,19 +8,84 @@ from __future__ import annotations
 
 import bisect
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from robokit.contact.monitor import NOTED_CONTACT
+from robokit.dataclass_tools import short_repr
 from robokit.sim.motion.state_facts import state_poses
-from robokit.sim.record.contact_record import Contacts
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.step_numbers import scene_of
 from robokit.sim.stepping.steppers import Stepper, stepper
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """The K contact points over time.
+
+    Attributes:
+        points: (T, K, 3) in the world [m]; of a sphere, the point under its centre.
+        forces: (T, K, 3) on these links, world axes [N]: the impulse of the step before each state, divided
+            by the step; 0 at the start.
+        links: K link names.
+        against: what each link touches: K names of links, "" for the ground. Empty if all touch the ground.
+        normals: (T, K, 3) unit normals pointing out of the touched surface, world axes; 0 without contact.
+            None if unknown, as in files of earlier versions.
+    """
+
+    points: np.ndarray
+    forces: np.ndarray
+    links: tuple[str, ...]
+    against: tuple[str, ...] = ()
+    normals: np.ndarray | None = None
+
+    __repr__ = short_repr
+
+    def at(self, records: Any) -> Contacts:
+        """The contacts at one record, (K, 3) each, or at several, (..., K, 3)."""
+        normals = None if self.normals is None else self.normals[records]
+        return replace(self, points=self.points[records], forces=self.forces[records], normals=normals)
+
+    @property
+    def of_ground(self) -> np.ndarray:
+        """Which of the points touch the ground, (K,)."""
+        return np.array([not name for name in self.against or [""] * len(self.links)], bool)
+
+
+@dataclass(frozen=True)
+class StepForces:
+    """Force of the ground on the robot in each of S steps.
+
+    Attributes:
+        t: (S,) ends of the steps [s].
+        links: names of the L links that can touch the ground.
+        force: (S, L, 3) the impulse of each step over the step, world axes [N].
+    """
+
+    t: np.ndarray
+    links: tuple[str, ...]
+    force: np.ndarray
+
+    __repr__ = short_repr
+
+    @property
+    def total(self) -> np.ndarray:
+        """(S, 3) the sum over the links [N]."""
+        return self.force.sum(axis=1)
+
+    @staticmethod
+    def of(force: np.ndarray, links: Iterable[str], dt: float) -> StepForces:
+        """Those of steps of dt [s] from the start, given by (S, L, 3) numbers."""
+        steps = np.arange(1, len(force) + 1)
+        return StepForces(dt * steps, tuple(links), force)
+
+
+# ---- notes -------------------------------------------------------------------------------------------------
+
 
 MOST_BYTES = 128_000_000
 """Memory up to which steps are noted as they are taken: those of a humanoid for half a minute."""
@@ -159,7 +224,7 @@ class Notes:
         return [np.concatenate([self.arrays[name], end[None]])[rows] for name, end in (("q", q), ("v", v))]
 
 
-# ---- runs that are too long -------------------------------------------------------------------------------
+# ---- runs that are too long ------------------------------------------------------------------------------
 
 Choose = Callable[[Notes], np.ndarray]
 """Which rows of notes are kept."""
@@ -205,7 +270,6 @@ def retaken(
     """The steps of a run taken once more.
 
     Args:
-        program: the step.
         dt: time step [s].
         start: q and v.
         marks: steps taken until each record.
@@ -226,7 +290,7 @@ def retaken(
     return Notes.joined(parts) if parts else Notes.taken(own)
 
 
-# ---- contacts ---------------------------------------------------------------------------------------------
+# ---- contacts --------------------------------------------------------------------------------------------
 
 
 def contacts_of(
@@ -238,7 +302,6 @@ def contacts_of(
     touch is at the link's origin.
 
     Args:
-        program: the step.
         notes: of these steps at least.
         marks: steps taken until each record.
         q: configurations of the records, (T, nq).

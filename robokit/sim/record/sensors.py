@@ -17,8 +17,8 @@ from robokit.dataclass_tools import short_repr
 from robokit.errors import UnknownName
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
-from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import body_velocities
+from robokit.sim.motion.ledger import Carried
 from robokit.sim.record.notes import Notes, StepInputs
 from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.step_kernel import Program
@@ -81,7 +81,6 @@ class Sensors:
         """Prepare them.
 
         Args:
-            program: the step.
             dt: time step [s].
             notes: of these steps at least.
             inputs: of the steps.

@@ -15,8 +15,8 @@ import numpy as np
 from robokit.dataclass_tools import short_repr
 from robokit.sim.body_pairs import body_names
 from robokit.sim.joints.joint_law import pressing
-from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import body_velocities
+from robokit.sim.motion.ledger import Carried
 from robokit.sim.motion.state_facts import state_facts
 from robokit.sim.record.notes import Notes, StepInputs
 from robokit.sim.step.held_forces import held_forces
@@ -48,6 +48,8 @@ class StepFacts:
         tau: joint forces of the controller in the step, (S, nv) [N m | N].
         lengths: shares of a step that the parts are, (S,); None where steps are not divided.
         first: number of the first step.
+        dt: time step [s].
+        slides: joints that slide; others turn.
     """
 
     force: np.ndarray
@@ -67,8 +69,13 @@ class StepFacts:
     tau: np.ndarray
     lengths: np.ndarray | None = None
     first: int = field(default=0, kw_only=True)
+    dt: float = field(default=0.0, kw_only=True)
+    slides: frozenset[str] = field(default=frozenset(), kw_only=True)
 
     __repr__ = short_repr
+
+    def __len__(self) -> int:
+        return len(self.q)
 
     @property
     def edges(self) -> np.ndarray:
@@ -94,7 +101,7 @@ class StepFacts:
 
     @property
     def _columns(self) -> list[np.ndarray | None]:
-        return [getattr(self, f.name) for f in fields(self) if f.name != "first"]
+        return [getattr(self, f.name) for f in fields(self) if not f.kw_only]
 
     @property
     def load(self) -> np.ndarray:
@@ -108,7 +115,51 @@ class StepFacts:
     def of(self, steps: np.ndarray) -> StepFacts:
         """Those of some steps, by their numbers."""
         columns: list[Any] = [None if x is None else x[steps] for x in self._columns]
-        return StepFacts(*columns, first=self.first)
+        return StepFacts(*columns, first=self.first, dt=self.dt, slides=self.slides)
+
+    # ---- for events (contact/measures.py) --------------------------------------------------------------
+
+    def count(self, seconds: float) -> float:
+        """How many steps a time is, at least one where they are not divided."""
+        return seconds / self.dt if self.lengths is not None else max(1, round(seconds / self.dt))
+
+    def middle(self, step: int) -> float:
+        """The middle of a step [s]."""
+        ends = self.edges[step], self.edges[min(step + 1, len(self))]
+        return 0.5 * float(ends[0] + ends[1]) * self.dt
+
+    def long(self, first: int, end: int) -> float:
+        """How long some steps are, in steps."""
+        return float(self.edges[end] - self.edges[first])
+
+    def step_after(self, first: int, long: float) -> int:
+        """The step that begins so long after another one, or a little later."""
+        return int(np.searchsorted(self.edges, self.edges[first] + long))
+
+    def integral(self, values: np.ndarray, first: int, end: int) -> float:
+        """Over some steps."""
+        return self.dt * float((values[first:end] * np.diff(self.edges[first : end + 1])).sum())
+
+    def spans(self, on: np.ndarray, gap: float = 0, least: float = 0) -> list[tuple[int, int]]:
+        """(first, last + 1) of the steps in which something holds.
+
+        Args:
+            on: (S,) whether it does.
+            gap: interruptions up to so many steps do not count.
+            least: shorter spans do not count.
+        """
+        joined: list[list[int]] = []
+        changes = np.flatnonzero(np.diff(np.concatenate(([0], on.astype(np.int8), [0]))))
+        for first, end in changes.reshape(-1, 2).tolist():
+            if joined and self.long(joined[-1][1], first) <= gap:
+                joined[-1][1] = end
+            else:
+                joined.append([first, end])
+        return [(first, end) for first, end in joined if self.long(first, end) >= least]
+
+    def units(self, joint: str) -> tuple[str, str, str]:
+        """Of a joint's velocity, force and position."""
+        return ("m/s", "N", "m") if joint in self.slides else ("rad/s", "N m", "rad")
 
 
 @dataclass(frozen=True)
@@ -126,6 +177,16 @@ class Subjects:
     joints: tuple[tuple[str, int], ...]
     driven: tuple[tuple[str, int, int], ...]
     meeting: tuple[tuple[str, int], ...]
+
+    @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """Of all of them, as events are about them, in the order of the columns."""
+        return {
+            "link": self.links,
+            "joint": tuple(name for name, _ in self.joints),
+            "drive": tuple(name for name, *_ in self.driven),
+            "body": tuple(name for name, _ in self.meeting),
+        }
 
     @staticmethod
     def of(program: Program) -> Subjects:
@@ -152,7 +213,6 @@ def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) ->
     """The facts of the steps that were noted.
 
     Args:
-        program: the step.
         dt: time step [s].
         notes: of steps.
         inputs: what these were given.
@@ -163,7 +223,8 @@ def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) ->
     else:
         q, v, carried = (notes.arrays[name] for name in ("q", "v", "carried"))
         found = _of_passive_motion(program, dt, q, v, tau, carried, *given)
-    return replace(found, first=int(notes.step[0]) if len(notes) else 0)
+    slides = frozenset(joint.name for joint in program.robot.body_joints if joint.kind == "prismatic")
+    return replace(found, first=int(notes.step[0]) if len(notes) else 0, dt=dt, slides=slides)
 
 
 def _of_contact(program: Program, dt: float, notes: Notes, tau: np.ndarray) -> StepFacts:

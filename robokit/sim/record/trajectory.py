@@ -22,16 +22,16 @@ from robokit.files import output_path, read_arrays, replacing
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.driving.springs import SpringRecord
-from robokit.sim.ground import Ground, saved_ground
+from robokit.sim.ground import Ground
+from robokit.sim.ground.ground import HEIGHTS, record_ground, restored_ground
 from robokit.sim.record import saved_robot
-from robokit.sim.record.answers import Answer, answers
-from robokit.sim.record.contact_record import Contacts, StepForces
-from robokit.sim.record.events import Event, events_of, from_rows
-from robokit.sim.record.loop_forces import loop_forces
-from robokit.sim.record.motion_of_steps import StepMotion, kicks, step_motion
+from robokit.sim.record.events import Answer, Event, answers, events_of, from_rows, report
+from robokit.sim.record.motion_of_steps import StepMotion, instants, kicks, step_motion
 from robokit.sim.record.notes import (
     Choose,
+    Contacts,
     Notes,
+    StepForces,
     StepInputs,
     around_records,
     contacts_of,
@@ -40,7 +40,6 @@ from robokit.sim.record.notes import (
     retaken,
     stands_for,
 )
-from robokit.sim.record.run_report import report
 from robokit.sim.record.sensors import Sensors
 from robokit.sim.record.step_facts import StepFacts, step_facts
 from robokit.sim.step.step_kernel import Program
@@ -316,7 +315,7 @@ class Trajectory:
         if program.contact:
             steps = np.minimum(marks, max(marks[-1] - 1, 0))
             return kicks(program, dt, notes.of(notes.last(steps)))[1]
-        return loop_forces(program, dt, notes, self.inputs, marks)
+        return instants(program, dt, notes, self.inputs, marks, None).loops
 
     @cached_attribute
     def _motion(self) -> StepMotion | None:
@@ -501,7 +500,7 @@ class Trajectory:
         energies = {f"energy_{f.name}": getattr(self.energy, f.name) for f in fields(Energy)}
         arrays |= {name: x for name, x in energies.items() if x is not None}
         if self.ground is not None:
-            about["ground"], heights = saved_ground.record_ground(self.ground)
+            about["ground"], heights = record_ground(self.ground)
             arrays |= heights
         for name in ("tau", "actuator_force", "contact_impulse"):
             if getattr(self, name) is not None:
@@ -662,69 +661,56 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     Raises:
         LookupError, TypeError, ValueError, AttributeError, OverflowError: they do not make one.
     """
-    stored = [f.name for f in fields(Energy) if f.name != "springs" or "energy_springs" in arrays]
-    energy = Energy(**{name: arrays.pop(f"energy_{name}") for name in stored})
-    t, q, v, momentum, force = (arrays.pop(k) for k in ("t", "q", "v", "momentum", "contact_force"))
-    tau, driven, impulse, heights = (
-        arrays.pop(k, None) for k in ("tau", "actuator_force", "contact_impulse", saved_ground.HEIGHTS)
-    )
-    accelerations = arrays.pop("a", None)
-    links, against = (
-        tuple(str(link) for link in about.get(name, ())) for name in ("contact_links", "contacts_against")
-    )
-    T = len(t)
-    shapes = [
-        (t, (T,)),
-        (q, (T, *q.shape[1:2])),
-        (v, (T, *v.shape[1:2])),
-        (momentum, (T, 6)),
-        (force, (T, 3)),
-    ]
-    shapes += [(getattr(energy, name), (T,)) for name in stored]
-    shapes += [(x, v.shape) for x in (tau, driven, accelerations) if x is not None]
-    shapes += [(x, (T, 3)) for x in (impulse,) if x is not None]
-    touching = [arrays.pop(k) for k in ("contact_points", "contact_forces") if k in arrays]
-    normals = arrays.pop("contact_normals", None) if touching else None
-    shapes += [(x, (T, len(links), 3)) for x in (*touching, *([] if normals is None else [normals]))]
-    touched = tuple(str(link) for link in about.get("step_links", dict.fromkeys(links)))
-    every = arrays.pop("step_forces", np.zeros((0, len(touched), 3)))
-    shapes.append((every, (len(every), len(touched), 3)))
-    loops = tuple(str(name) for name in about.get("loop_joints", ()))
-    wrenches = arrays.pop("loop_forces", np.zeros((T, 0, 6)))
-    shapes.append((wrenches, (T, len(loops), 6)))
-    springs = tuple(str(name) for name in about.get("springs", ()))
-    of_springs = arrays.pop("springs", np.zeros((T, 0, 10)))
-    shapes.append((of_springs, (T, len(springs), 10)))
-    prescribed = tuple(str(name) for name in about.get("prescribed", ()))
-    forces = arrays.pop("prescribed_force", np.zeros((T, 0)))
-    shapes.append((forces, (T, len(prescribed))))
-    whole = len(touching) != 1 and len(against) in (0, len(links))
-    if not T or q.ndim != 2 or v.ndim != 2 or not whole or arrays:
+    words = "contact_links", "contacts_against", "loop_joints", "springs", "prescribed"
+    links, against, loops, springs, prescribed = (tuple(map(str, about.get(name, ()))) for name in words)
+    touched = tuple(map(str, about.get("step_links", dict.fromkeys(links))))
+    T, nq, nv = len(arrays["t"]), arrays["q"].shape[1], arrays["v"].shape[1]
+    none = {"loop_forces": (T, 0, 6), "springs": (T, 0, 10), "prescribed_force": (T, 0)}
+    none["step_forces"] = (0, len(touched), 3)
+    x = {name: np.zeros(shape) for name, shape in none.items()} | arrays
+    energies = [f"energy_{f.name}" for f in fields(Energy)]
+    optional: dict[str, tuple[int, ...]] = {"tau": (T, nv), "actuator_force": (T, nv), "a": (T, nv)}
+    optional |= {"contact_impulse": (T, 3), "energy_springs": (T,)}
+    optional |= {f"contact_{name}": (T, len(links), 3) for name in ("points", "forces", "normals")}
+    shapes = {"t": (T,), "q": (T, nq), "v": (T, nv), "momentum": (T, 6), "contact_force": (T, 3)}
+    shapes |= dict.fromkeys(energies, (T,)) | optional
+    shapes |= {"loop_forces": (T, len(loops), 6), "springs": (T, len(springs), 10)}
+    shapes |= {"prescribed_force": (T, len(prescribed)), HEIGHTS: np.shape(x.get(HEIGHTS, ()))}
+    shapes["step_forces"] = (len(x["step_forces"]), len(touched), 3)
+    touching = [name in x for name in ("contact_points", "contact_forces", "contact_normals")]
+    whole = touching[0] == touching[1] >= touching[2] and len(against) in (0, len(links))
+    if not T or not whole or not shapes.keys() - {*optional, HEIGHTS} <= x.keys() <= shapes.keys():
         raise ValueError("its arrays are not those of a trajectory")
-    if any(x.shape != shape for x, shape in shapes):
+    if any(array.shape != shapes[name] for name, array in x.items()):
         raise ValueError("its arrays do not fit together")
     given, summary = about["robot"] or {}, about["summary"]
     summary.setdefault("robot", str(given.get("name", "?")))
-    ground = saved_ground.restored_ground(about["ground"], heights) if about["ground"] else None
-    found = Trajectory(t, q, v, energy, momentum, force, None, tau, ground, summary, actuator_force=driven)
-    found.contact_impulse = impulse
-    if accelerations is not None:
-        found.__dict__["a"] = accelerations
+    ground = restored_ground(about["ground"], x.get(HEIGHTS)) if about["ground"] else None
+    energy: Any = [x.get(name) for name in energies]
+    found = Trajectory(
+        x["t"], x["q"], x["v"], Energy(*energy), x["momentum"], x["contact_force"], None,
+        x.get("tau"), ground, summary, actuator_force=x.get("actuator_force"),
+        contact_impulse=x.get("contact_impulse"),
+    )  # fmt: skip
+    known = found.__dict__
+    if "a" in x:
+        known["a"] = x["a"]
     if "events" in about:
-        found.__dict__["events"] = from_rows(about["events"])
-    found.__dict__["loop_forces"] = {name: wrenches[:, k] for k, name in enumerate(loops)}
-    each_spring = zip(springs, of_springs.swapaxes(0, 1), about.get("spring_ends", ()), strict=True)
-    found.__dict__["springs"] = tuple(SpringRecord.of(*each) for each in each_spring)
-    found.__dict__["prescribed_force"] = {name: forces[:, k] for k, name in enumerate(prescribed)}
-    if touching:
-        found.__dict__["contacts"] = Contacts(touching[0], touching[1], links, against, normals)
-    if len(every):
-        found.__dict__["step_forces"] = StepForces.of(every, touched, summary["dt"])
+        known["events"] = from_rows(about["events"])
+    known["loop_forces"] = {name: x["loop_forces"][:, k] for k, name in enumerate(loops)}
+    each_spring = zip(springs, x["springs"].swapaxes(0, 1), about.get("spring_ends", ()), strict=True)
+    known["springs"] = tuple(SpringRecord.of(*each) for each in each_spring)
+    known["prescribed_force"] = {name: x["prescribed_force"][:, k] for k, name in enumerate(prescribed)}
+    if touching[0]:
+        points, forces, normals = x["contact_points"], x["contact_forces"], x.get("contact_normals")
+        known["contacts"] = Contacts(points, forces, links, against, normals)
+    if len(x["step_forces"]):
+        known["step_forces"] = StepForces.of(x["step_forces"], touched, summary["dt"])
     found.report()  # raises for figures that are no numbers
     return found
 
 
-# ---- the motion as a table ---------------------------------------------------------------------------------
+# ---- the motion as a table --------------------------------------------------------------------------------
 
 
 QUATERNION, ANGULAR = ("qw", "qx", "qy", "qz"), ("wx", "wy", "wz")
@@ -789,7 +775,7 @@ def _cell(name: str) -> str:
     return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\r\n') else name
 
 
-# ---- its file ----------------------------------------------------------------------------------------------
+# ---- its file ---------------------------------------------------------------------------------------------
 
 
 Arrays = dict[str, np.ndarray]

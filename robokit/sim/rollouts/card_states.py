@@ -108,7 +108,6 @@ class CardStates:
         Args:
             tau: joint forces, (nv,) or (B, nv); None for none.
             u: what driven joints are given, (B, n); None for what they have.
-            steps: how many.
         """
         for x in (tau, u):
             self._seen_as(library_of(x))

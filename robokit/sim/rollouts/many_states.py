@@ -38,7 +38,6 @@ class ManyStates:
         """At the start.
 
         Args:
-            program: the step.
             q, v: starts, (B or 1, ...).
             rows: B.
             dt: time step [s].
@@ -78,7 +77,6 @@ class ManyStates:
         Args:
             tau: joint forces, (nv,) or (B, nv); None for none.
             u: what driven joints are given, (B, n); None for what they have.
-            steps: how many.
         """
         before, done = self.state(), self.done
         try:

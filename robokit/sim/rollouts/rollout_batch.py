@@ -62,7 +62,6 @@ class Batch:
         """Take the starts.
 
         Args:
-            program: the step.
             q, v: starts, (rows, ...).
             tau: joint forces, (steps or 1, rows or 1, nv), or None.
             dt: time step [s].
@@ -210,7 +209,6 @@ def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
     """What takes many rows of a program through many steps.
 
     Args:
-        program: the step.
         dt: time step [s].
         number: of the card that does it; None for the processor.
 
@@ -289,7 +287,6 @@ def energy_failures(
     that has lost the energy again by the end is not found.
 
     Args:
-        program: the step.
         q, v: the records, (T, B, nq) and (T, B, nv).
         work: of the joint forces on each row until its end, (B,) [J]; None without joint forces.
         failed: (B,) whether a row is not finite.
@@ -303,23 +300,20 @@ def energy_failures(
         rows = rows[~failed[rows]]
     if not len(rows):
         return rows, rows
-    ends, least = [0, len(q) - 1], negligible(program)
-    rows = rows[_excess(program, q[ends], v[ends], rows, least + given[rows]) < 2]
+    least = negligible(program)
+
+    def excess(records: Sequence[int], least: np.ndarray) -> np.ndarray:
+        both = [_energies(program, q[k].astype(float), v[k].astype(float), rows) for k in records]
+        kinetic, potential = (np.array(x) for x in zip(*both, strict=True))
+        return first_excess(kinetic, potential, np.zeros_like(kinetic), least)
+
+    rows = rows[excess([0, len(q) - 1], least + given[rows]) < 2]
     if not len(rows):
         return rows, rows
     springs = [spring_energy(program.sample(int(k)), q[0, k].astype(float)) for k in rows]
-    first = _excess(program, q, v, rows, least + given[rows] + springs)
+    first = excess(range(len(q)), least + given[rows] + springs)
     found = (first < len(q)) & np.isfinite(q[np.minimum(first, len(q) - 1), rows]).all(axis=1)
     return rows[found], first[found]
-
-
-def _excess(
-    program: Program, q: np.ndarray, v: np.ndarray, rows: np.ndarray, least: np.ndarray
-) -> np.ndarray:
-    """first_excess of some rows; a state that is not finite has infinite energy."""
-    both = [_energies(program, qk.astype(float), vk.astype(float), rows) for qk, vk in zip(q, v, strict=True)]
-    kinetic, potential = (np.array(x) for x in zip(*both, strict=True))
-    return first_excess(kinetic, potential, np.zeros_like(kinetic), least)
 
 
 def _energies(

@@ -18,15 +18,13 @@ from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
-from robokit.sim.closing import closed_start, distances, torn
-from robokit.sim.driving.actuators import Actuator, actuators_of
-from robokit.sim.driving.joint_values import with_rotors
+from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.driving.prescribed import Motions, motions_of
 from robokit.sim.driving.pushes import pushes_of
 from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
-from robokit.sim.measuring.chosen import ChosenMeasures, wanted_measures
-from robokit.sim.measuring.readings import Failures, Readings
+from robokit.sim.loop_closure import closed_start, distances, torn
+from robokit.sim.measuring.row_measures import ChosenMeasures, Failures, Readings, wanted_measures
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
@@ -36,9 +34,12 @@ from robokit.sim.run.run_arguments import MOST_STEPS, set_up
 from robokit.sim.run.run_inputs import NEVER, RunInputs
 from robokit.sim.run.run_loop import Run
 from robokit.sim.run.run_results import Records, limited_times, shape_error, trajectory_of
-from robokit.sim.run.run_warnings import warn_of_length, warn_of_limits, warn_of_rows
-from robokit.sim.starts.given_states import check_angles, check_quaternions, states
-from robokit.sim.starts.start_warnings import check_starts, warn_of_start
+from robokit.sim.run.run_warnings import warn_of_length, warn_of_rows
+from robokit.sim.starts.start_checks import (
+    check_coordinates,
+    checked_starts,
+    states,
+)
 from robokit.sim.step.measured import NOTHING
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.energies import energies
@@ -375,12 +376,9 @@ def rollout(
     put = Motions(robot, prescribed, setup.dt, total)
     own += [("motions", put.rows)]
     forces, rows = controls(tau, total, q, v, own, real)
-    check_quaternions("q0", robot, q)
-    check_angles("q0", robot, q)
+    check_coordinates("q0", robot, q)
     q, v, closing = closed_start(robot, *put.start(q, v), put.dofs)
-    overlaps = check_starts(program, q)
-    warn_of_limits(robot, q)
-    buried = warn_of_start(program, overlaps, q, v, setup.dt)
+    buried = checked_starts(robot, program, q, v, setup.dt)
 
     base = forces is not None and floats(robot.tree) and bool(forces[..., :6].any())
     known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None

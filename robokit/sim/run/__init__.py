@@ -2,17 +2,12 @@
 
 run_arguments    what simulate and rollout make of their arguments, and which they refuse
 run_inputs       actuators and pushes as inputs of the steps
-driven_joints    actuators fitted to a robot and to the steps
 run_loop         the loop over the steps of one simulation, and its reasons to stop
-middle_of_steps  the state that a controller is asked about
 run_results      what a run recorded, as a trajectory with its summary
 run_warnings     warnings about a run's result
 energy_growth    when a simulation has made energy out of nothing
 half_step        how far a run can be trusted: the same with half the step
-linearised_step  how the next state changes with this one
-step_gradient    the same in reverse mode
+step_derivatives  how the next state changes with this one, the joint forces and parameters
 step_functions   steps and rollouts for JAX and PyTorch
 distance_function  distances of links for JAX and PyTorch
-step_parameters  friction, gravity, targets, ...: what they are worth there
-kept_steps       steps that are differentiated, kept by their robot
 """

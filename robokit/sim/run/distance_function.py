@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
-from robokit.caching import cached_attribute
-from robokit.dynamics.host_functions import HostFunction
-from robokit.dynamics.other_libraries import jax_function, torch_function
-from robokit.errors import RobokitError
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.distances import Pairs, Query, query
 from robokit.sim.ground import Ground
-from robokit.sim.run.step_functions import norms, rates
+from robokit.sim.run.step_functions import LibraryFunction, norms, rates
 
 
-class DistanceFunction(HostFunction):
+class DistanceFunction(LibraryFunction):
     """Signed distances of pairs of links as a function of q; arrays may have leading axes.
 
     Attributes:
         pairs: names of the links of each pair.
         inputs, outputs: (name, shape) of each.
-        how: "value", "pullback" or "pushforward".
     """
+
+    name = "distance"
 
     def __init__(self, robot: Robot, of: Query, how: str = "value") -> None:
         """A function; ``of`` measures with gradients."""
@@ -39,42 +35,9 @@ class DistanceFunction(HostFunction):
         elif how == "pushforward":
             self.inputs, self.outputs = (("q", nq), ("dq", nq)), (("ddistance", count),)
 
-    def __repr__(self) -> str:
-        return f"<distance({', '.join(name for name, _ in self.inputs)}) of {self.robot.name}>"
-
-    @cached_attribute
-    def pullback(self) -> DistanceFunction:
-        """q and a weight for each distance -> the gradient of the weighted sum."""
-        return self._derived("pullback")
-
-    @cached_attribute
-    def pushforward(self) -> DistanceFunction:
-        """q and a direction -> the change of each distance along it."""
-        return self._derived("pushforward")
-
-    def _derived(self, how: str) -> DistanceFunction:
-        if self.how != "value":
-            raise RobokitError("distances have first derivatives; second ones are not there")
+    def derived(self, how: str) -> DistanceFunction:
+        """See the base class."""
         return DistanceFunction(self.robot, self._of, how)
-
-    def to_jax(self, *, mode: str = "reverse") -> Callable[..., Any]:
-        """The function of JAX arrays; ``jax.vmap`` makes batches.
-
-        Args:
-            mode: "reverse" for jax.grad, jax.vjp and jax.jacrev, "forward" for jax.jvp and jax.jacfwd.
-
-        Raises:
-            MissingDependency: JAX is not installed.
-        """
-        return jax_function("distance", self, mode)
-
-    def to_torch(self) -> Callable[..., Any]:
-        """The function of PyTorch tensors of float64, of one configuration or with leading axes.
-
-        Raises:
-            MissingDependency: PyTorch is not installed.
-        """
-        return torch_function("distance", self)
 
     def rows(self, flat: list[np.ndarray]) -> tuple[np.ndarray, ...]:
         """As of the base class."""

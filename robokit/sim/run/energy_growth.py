@@ -20,7 +20,7 @@ import numpy as np
 from robokit.conventions import GRAVITY
 from robokit.sim.motion import ledger
 from robokit.sim.motion.state_facts import state_facts
-from robokit.sim.starts.start_contacts import start_contacts
+from robokit.sim.starts.start_checks import start_contacts
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.energies import energies
 

@@ -11,9 +11,9 @@ import numpy as np
 from robokit.algorithms.center_of_mass import center_of_mass
 from robokit.model.robot import Robot
 from robokit.sim.driving.actuators import Actuator
-from robokit.sim.motion.robot_size import size_of
 from robokit.sim.record import Trajectory
 from robokit.sim.stepping.energies import in_blocks
+from robokit.sim.stepping.step_numbers import size_of
 
 AGREEMENT = 0.01
 """Distance of the centres of mass up to which the runs agree, over the robot's size."""

@@ -14,11 +14,11 @@ from robokit.errors import ShapeError, SimulationWarning, shown
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import body_contacts
-from robokit.sim.closing import held_by_loops
 from robokit.sim.driving.prescribed import PrescribedMotion
 from robokit.sim.driving.springs import NO_SPRINGS, Springs
 from robokit.sim.ground import Ground
 from robokit.sim.joints.joint_law import joint_law
+from robokit.sim.loop_closure import held_by_loops
 from robokit.sim.motion.momentum_projection import may_keep_energy
 from robokit.sim.step.integrators import method
 from robokit.sim.step.step_kernel import Program

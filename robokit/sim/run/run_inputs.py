@@ -1,18 +1,320 @@
-"""What is given to the steps of a run besides joint forces: actuators and pushes, as inputs of the kernel."""
+"""What is given to the steps of a run besides joint forces: actuators, pushes, prescribed motions."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from robokit.contact.constraints.motors import NEAR, SERIES
+from robokit.errors import ShapeError
+from robokit.model.parts import Joint
 from robokit.model.robot import Robot
-from robokit.sim.driving.actuators import Actuator
+from robokit.sim.driving.actuators import Actuator, Layout, Signal, by_joint, driven, label_of
 from robokit.sim.driving.prescribed import Motions, PrescribedMotion
 from robokit.sim.driving.pushes import OutsideForces, Push
-from robokit.sim.joints.given import GivenLayout
-from robokit.sim.run.driven_joints import DrivenJoints
+from robokit.sim.joints.drives import Drive
+from robokit.sim.joints.step_inputs import GivenLayout
+from robokit.sim.motion.effective_mass import effective_inertias
+
+# ---- driven joints ----------------------------------------------------------------------------------------
+
+
+ENDLESS = 1e30
+"""Stands for no limit in a row where others have one."""
+
+
+class DrivenJoints:
+    """The driven joints of a run, in the order of the actuators.
+
+    Attributes:
+        joints: the joints.
+        drives: what the step's text depends on.
+        rows: B where gains or targets differ from row to row of a rollout, else None.
+        by_function: whether a target is a function of the state.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        actuators: Sequence[Actuator],
+        dt: float,
+        steps: int,
+        q0: np.ndarray,
+        rows: int | None,
+        divided: bool = False,
+    ) -> None:
+        """Fit them.
+
+        Args:
+            actuators: checked.
+            dt: step [s].
+            steps: of the run.
+            q0: configurations at the start, (B or 1, nq).
+            rows: B of a rollout, 1 in a simulation; None where nothing else says how many there are.
+            divided: whether steps are taken in parts, to an accuracy.
+
+        Raises:
+            UnknownName: no such joint.
+            ShapeError: a joint that cannot be driven, or is driven twice; gains or targets that do not fit.
+        """
+        self.robot, self.dt, self.steps, self.count, self.divided = robot, dt, steps, rows, divided
+        self.joints: list[Joint] = []
+        self.drives: list[Drive] = []
+        self.rows: int | None = None
+        self._numbers: list[Any] = []
+        self._units: list[tuple[str, np.ndarray, np.ndarray, np.ndarray, dict[str, Signal]]] = []
+        """(kind, kp, factor of target velocities, largest speed, signals) of each actuator."""
+        self._damping: list[np.ndarray] = []
+        for k, actuator in enumerate(actuators):
+            self._add(label_of(actuators, k), actuator, q0)
+        for number, joint in enumerate(self.joints):
+            if joint in self.joints[:number]:
+                raise ShapeError(f"actuators: joint {joint.name!r} is driven twice")
+
+    def _add(self, label: str, actuator: Actuator, q0: np.ndarray) -> None:
+        robot = self.robot
+        joints = driven(label, robot, actuator)
+        names = tuple(joint.name for joint in joints)
+        v_at = [joint.v_slice.start for joint in joints]
+        q_at = [joint.q_slice.start for joint in joints]
+        gains = {
+            name: self._by_joint(f"{label}({name}=...)", getattr(actuator, name), joints)
+            for name in actuator.gains
+        }
+        effort = self._limits(f"{label}(effort=...)", actuator.effort, joints, "effort")
+        speed = self._limits(f"{label}(max_velocity=...)", actuator.max_velocity, joints, "velocity")
+        zeros = np.zeros(len(joints))
+        kp, kd = gains.get("kp", zeros), gains.get("kd", gains.get("gain", zeros))
+        mass = np.stack(
+            np.broadcast_arrays(*effective_inertias(robot, [(j.body, 0) for j in joints])), axis=-1
+        )
+        b, lag, follow = servo_numbers(kp, kd, mass, self.dt)
+        if self.divided:  # what a step adds to kd goes with its length, and parts of steps have their own
+            follow = kd + 0.0 * follow
+        for k, joint in enumerate(joints):
+            servo = bool((follow[..., k] > 0.0).any())
+            limits = [bool(np.isfinite(x[..., k]).any()) for x in (effort, speed)]
+            self.drives.append(Drive(joint.body, servo, *limits))
+            limit, fastest = (np.minimum(x[..., k], ENDLESS) for x in (effort, speed))
+            own = {"kp": kp[..., k], "b": b[..., k], "lag": lag[..., k], "effort": limit, "speed": fastest}
+            own["mass"] = mass[..., k]
+            self._numbers += [own[name] for name in self.drives[-1].parameters]
+        self.joints += joints
+
+        in_v, in_q = (
+            Layout(names, at, size, self.steps, self.count)
+            for at, size in ((v_at, robot.nv), (q_at, robot.nq))
+        )
+        zero = np.zeros((1, 1, len(joints)))
+        here = q0[None][:, :, q_at]
+        kind = type(actuator).__name__
+        signals: dict[str, Signal] = {}
+        for name in ("target", "velocity", "feedforward"):
+            if hasattr(actuator, name):
+                position = kind == "PD" and name == "target"
+                signals[name] = Signal(
+                    f"{label}({name}=...)",
+                    getattr(actuator, name),
+                    in_q if position else in_v,
+                    here if position else zero,
+                )
+                if position and getattr(actuator, name) is None:
+                    continue  # the starts count their rows themselves
+                self._count(f"{label}({name}=...)", signals[name].rows)
+        self._units.append((kind, kp, follow, speed, signals))
+        self._damping.append(np.asarray(kd))
+
+    def _count(self, what: str, rows: int | None) -> None:
+        if rows is not None:
+            if self.rows not in (None, rows) or self.count not in (None, rows):
+                if self.count == 1:
+                    raise ShapeError(
+                        f"{what}: expected one set of numbers, got {rows} rows; rk.rollout takes them"
+                    )
+                raise ShapeError(f"{what}: expected {self.rows or self.count} rows, got {rows}")
+            self.rows = rows
+
+    def _by_joint(
+        self, what: str, value: Any, joints: Sequence[Joint], default: Sequence[float] | None = None
+    ) -> np.ndarray:
+        array = by_joint(what, value, joints, self.robot.nv, default)
+        self._count(what, len(array) if array.ndim == 2 else None)
+        return array
+
+    def _limits(self, what: str, value: Any, joints: Sequence[Joint], attribute: str) -> np.ndarray:
+        """Limits (n,) or (B, n), inf for none; those of the description where none are given."""
+        found = [getattr(joint, attribute) or math.inf for joint in joints]
+        if value is not None:
+            return self._by_joint(what, value, joints, found)
+        zero = [joint.name for joint in joints if not getattr(joint, attribute)]
+        if zero:
+            warnings.warn(
+                f"joint {zero[0]!r}" + f" and {len(zero) - 1} more" * (len(zero) > 1) + f": the description "
+                f"limits the {attribute} to 0, which is taken as no limit; {what} sets one",
+                stacklevel=2,
+            )
+        return np.array(found)
+
+    # ---- what the kernel takes -----------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        return bool(self.drives)
+
+    def parameters(self) -> list[Any]:
+        """The numbers of the drives in the order of ``Drive.parameters``, each () or (B,)."""
+        return self._numbers
+
+    @property
+    def by_function(self) -> bool:
+        """Whether a target is a function of the state."""
+        return any(signal.function is not None for *_, signals in self._units for signal in signals.values())
+
+    def at(self, step: int, q: Any = None, v: Any = None) -> tuple[np.ndarray, int]:
+        """What the drives want in a step of a simulation, (n,), and the next step at which that changes."""
+        changes = [s.last(self.dt) for *_, signals in self._units for s in signals.values()]
+        later = max(changes, default=0)
+        return self.table(np.array([step]), q, v)[0, 0], step + 1 if step < later else np.iinfo(np.int64).max
+
+    def gains(self) -> tuple[np.ndarray, np.ndarray]:
+        """kp and kd of each joint, (n,) each."""
+        return np.concatenate([unit[1] for unit in self._units]), np.concatenate(self._damping)
+
+    def kinds_and_wants(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each joint in the first step: kind of its actuator, wanted position and speed, (n,) each.
+
+        The position is 0 where a speed or a force is wanted, the speed likewise.
+        """
+        kinds, places, rates = [], [], []
+        first, zero = np.zeros(1, int), np.zeros((1, 1, 1))
+        for kind, kp, _, speed, signals in self._units:
+            target = signals["target"].at(first, self.dt, q, v)
+            want = signals["velocity"].at(first, self.dt, q, v) if kind == "PD" else target
+            kinds += [kind] * kp.shape[-1]
+            places.append(target if kind == "PD" else zero * target)
+            rates.append(zero * want if kind == "Torque" else np.clip(want, -speed, speed))
+        place, rate = (np.concatenate([x[0, 0] for x in each]) for each in (places, rates))
+        return np.array(kinds), place, rate
+
+    @cached_property
+    def linear(self) -> tuple[np.ndarray, ...] | None:
+        """(feedforward, gain, limit, rest), (B or 1, n) each; None where velocities or feedforwards change.
+
+        Targets t give u = feedforward + gain clip(t, -limit, limit) + rest.
+        """
+        parts: list[list[np.ndarray]] = []
+        for kind, kp, follow, speed, signals in self._units:
+            first, n = np.zeros(1, int), kp.shape[-1]
+            others = [signals[name] for name in ("velocity", "feedforward") if name in signals]
+            if any(one.table is None or len(one.table) > 1 for one in others):
+                return None
+            none, free = np.zeros((1, n)), np.full((1, n), np.inf)
+            if kind == "Torque":
+                parts.append([none, none + 1.0, free, none])
+                continue
+            ahead = signals["feedforward"].at(first, self.dt)[0]
+            if kind == "PD":
+                rate = follow * np.clip(signals["velocity"].at(first, self.dt)[0], -speed, speed)
+                parts.append([ahead, np.atleast_2d(kp), free, rate])
+            else:
+                parts.append([ahead, np.atleast_2d(follow), np.atleast_2d(speed), none])
+        if not parts:
+            return (np.zeros((1, 0)),) * 4
+        rows = max(len(x) for part in parts for x in part)
+        each = ([np.broadcast_to(x, (rows, x.shape[-1])) for x in part] for part in parts)
+        return tuple(np.concatenate(x, axis=1) for x in zip(*each, strict=True))
+
+    def whole_table(self) -> np.ndarray:
+        """The same for all steps and rows of a rollout, (T or 1, B or 1, n).
+
+        Raises:
+            ShapeError: a target is a function.
+        """
+        for *_, signals in self._units:
+            for signal in signals.values():
+                if signal.function is not None:
+                    raise ShapeError(f"{signal.name}: a rollout takes arrays and keyframes, no functions")
+        moving = any(s.last(self.dt) for *_, signals in self._units for s in signals.values())
+        return self.table(np.arange(max(1, self.steps) if moving else 1))
+
+    def table(self, steps: np.ndarray, q: Any = None, v: Any = None) -> np.ndarray:
+        """u = kp q* + (kd + extra) v* + feedforward in these steps, (T or 1, B or 1, n)."""
+        parts = []
+        for kind, kp, follow, speed, signals in self._units:
+            target = signals["target"]
+            if kind == "Torque":
+                parts.append(target.at(steps, self.dt, q, v))
+                continue
+            u = signals["feedforward"].at(steps, self.dt, q, v)
+            if kind == "PD":
+                rate = signals["velocity"].at(steps, self.dt, q, v)
+                curve = target.rates(steps, self.dt)
+                if curve is not None and signals["velocity"].table is signals["velocity"].default:
+                    rate = curve
+                u = u + kp * target.at(steps, self.dt, q, v)
+            else:
+                rate = target.at(steps, self.dt, q, v)
+            parts.append(u + follow * np.clip(rate, -speed, speed))
+        shape = np.broadcast_shapes(*(part.shape[:2] for part in parts))
+        return np.concatenate([np.broadcast_to(p, (*shape, p.shape[2])) for p in parts], axis=2)
+
+
+# ---- servos ------------------------------------------------------------------------------------------------
+# robokit.sim.joints.drives has the law. Everything is computed by + - * / and powers of two, so the numbers
+# are the same to the bit with every C library and every NumPy, as reproducible runs need them.
+
+
+FAR = 700.0
+"""Beyond it e^-z is next to nothing."""
+
+LOG2_E = 1.4426950408889634
+LN_2 = (0.693147180369123816490, 1.90821492927058770002e-10)
+"""ln 2 in two parts, the first with zeros at its end: small multiples of it are exact."""
+
+
+def servo_numbers(kp: Any, kd: Any, mass: Any, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(b, lag, factor of target velocities) of robokit.sim.joints.drives.
+
+    Args:
+        kp: stiffness [N m/rad | N/m], any shape.
+        kd: damping [N m s/rad | N s/m].
+        mass: inertia that the joint moves [kg m^2 | kg].
+        dt: step [s].
+    """
+    alpha = end_share(dt * kd / mass)
+    R = kp * dt * dt / mass
+    extra = kp * dt * (2.0 * R / (1.0 + 2.0 * R))
+    return alpha * kd + extra, (1.0 - alpha) * kd, kd + extra + 0.0 * mass
+
+
+def end_share(z: Any) -> np.ndarray:
+    """alpha = 1 / (1 - e^-z) - 1 / z for z >= 0: from 1/2, where a damper is weak, to 1."""
+    z = np.asarray(z, dtype=float)
+    square = z * z
+    series = np.zeros_like(z)
+    for c in SERIES[::-1]:
+        series = c + square * series
+    far = np.minimum(np.maximum(z, NEAR), FAR)
+    direct = 1.0 / (1.0 - decay(far)) - 1.0 / np.maximum(z, NEAR)
+    return np.where(z < NEAR, 0.5 + z * series, direct)
+
+
+def decay(z: np.ndarray) -> np.ndarray:
+    """e^-z for 0 <= z <= FAR, to some 1e-16 of itself."""
+    k = np.floor(z * LOG2_E + 0.5)
+    r = (z - k * LN_2[0]) - k * LN_2[1]
+    found = np.ones_like(r)
+    for n in range(14, 0, -1):
+        found = 1.0 - found * r / n
+    return np.ldexp(found, -k.astype(int))
+
+
+# ---- all inputs -------------------------------------------------------------------------------------------
+
 
 NEVER = np.iinfo(np.int64).max
 """Number of a step that does not come."""
@@ -44,7 +346,6 @@ class RunInputs:
         """Fit them to the robot and the steps.
 
         Args:
-            robot: the robot.
             actuators, pushes: checked.
             dt: step [s].
             steps: of the run.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.sim.closing import distances, gaps, torn
+from robokit.sim.loop_closure import distances, gaps, torn
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.motion.state_facts import state_facts
@@ -64,7 +64,6 @@ def trajectory_of(
     """The trajectory of a run, with the figures of its summary that follow from the records.
 
     Args:
-        program: the step.
         dt: time step [s].
         records: at least one.
         notes: of all steps; None where there are too many.

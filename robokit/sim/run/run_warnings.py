@@ -8,16 +8,12 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import SimulationWarning
-from robokit.model.robot import Robot
 from robokit.sim.driving.springs import NO_SPRINGS
 from robokit.sim.record import Trajectory
 from robokit.sim.record.notes import Notes
-from robokit.sim.starts.start_warnings import DEEP, two_digits
+from robokit.sim.starts.start_checks import DEEP, two_digits
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.default_step import SPIN, fastest_spin
-
-PAST_ANGLE, PAST_DEPTH = 0.05, 5e-3
-"""A start this far past the limit of a joint is worth a warning [rad], of a slide [m]."""
 
 UNBALANCED = 0.1
 """An energy error above this share of the energy that moved is worth a warning."""
@@ -32,32 +28,6 @@ def warn_of_length(refused: str | None, name: str) -> None:
             SimulationWarning,
             stacklevel=4,
         )
-
-
-def warn_of_limits(robot: Robot, q: np.ndarray) -> None:
-    """Warn of a start past the limit of a joint: the spring of the stop throws the joint back.
-
-    Args:
-        robot: the robot.
-        q: configurations at the start, (nq,) or (B, nq).
-    """
-    for joint in robot.joints:
-        if joint.q_slice.stop - joint.q_slice.start != 1 or joint.kind == "continuous":
-            continue
-        least, unit = (PAST_DEPTH, "m") if joint.kind == "prismatic" else (PAST_ANGLE, "rad")
-        at = q[..., joint.q_slice]
-        for side, limit, past in (
-            ("lower", joint.lower, joint.lower - at),
-            ("upper", joint.upper, at - joint.upper),
-        ):
-            if np.any(past > least):
-                warnings.warn(
-                    f"q0: joint {joint.name!r} starts {np.nanmax(past):.3g} {unit} beyond its {side} "
-                    f"limit, {limit:.4g} {unit}; the limit pushes it back: start within the limits",
-                    SimulationWarning,
-                    stacklevel=3,
-                )
-                return
 
 
 def warn_of(s: dict[str, Any], start: float = 0.0, level: int = 3) -> None:
@@ -113,7 +83,7 @@ and 1 ms. Falls of all robots here stay below a tenth of both."""
 def warn_of_whips(run: Trajectory) -> None:
     """Warn of a link that has become too fast for the step, or in free motion is swung about too fast.
 
-    A start that is too fast is warned of before it (start_warnings.py).
+    A start that is too fast is warned of before it (starts/start_checks.py).
     """
     program, dt, notes = run.program, run.summary["dt"], run.notes
     assert program is not None

@@ -21,8 +21,7 @@ from robokit.dynamics.other_libraries import jax_function, torch_function
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.ground import Ground
-from robokit.sim.run.kept_steps import KeptSteps, kept_steps
-from robokit.sim.run.step_parameters import StepParameters, shape_of
+from robokit.sim.run.step_derivatives import KeptSteps, StepParameters, kept_steps, shape_of
 from robokit.sim.stepping.linear_steps import LinearSteps
 
 
@@ -34,7 +33,59 @@ class Taken(NamedTuple):
     tau: np.ndarray
 
 
-class StepFunction(HostFunction):
+class LibraryFunction(HostFunction):
+    """What functions of steps and of distances have in common: first derivatives, in JAX and PyTorch.
+
+    Attributes:
+        name: "step" or "distance".
+        how: "value", "pullback" or "pushforward".
+    """
+
+    name, how = "", "value"
+
+    def __repr__(self) -> str:
+        return f"<{self.name}({', '.join(name for name, _ in self.inputs)}) of {self.robot.name}>"
+
+    def derived(self, how: str) -> LibraryFunction:
+        """The function of its pullback or pushforward."""
+        raise NotImplementedError
+
+    @cached_attribute
+    def pullback(self) -> LibraryFunction:
+        """Inputs and a weight for each output -> the gradient of the weighted sum by each input."""
+        return self._first("pullback")
+
+    @cached_attribute
+    def pushforward(self) -> LibraryFunction:
+        """Inputs and a direction for each -> the change of each output along it."""
+        return self._first("pushforward")
+
+    def _first(self, how: str) -> LibraryFunction:
+        if self.how != "value":
+            raise RobokitError(f"{self.name}: has first derivatives; second ones are not there")
+        return self.derived(how)
+
+    def to_jax(self, *, mode: str = "reverse") -> Callable[..., Any]:
+        """The function of JAX arrays; ``jax.vmap`` makes batches.
+
+        Args:
+            mode: "reverse" for jax.grad, jax.vjp and jax.jacrev, "forward" for jax.jvp and jax.jacfwd.
+
+        Raises:
+            MissingDependency: JAX is not installed.
+        """
+        return jax_function(self.name, self, mode)
+
+    def to_torch(self) -> Callable[..., Any]:
+        """The function of PyTorch tensors of float64, which may have leading axes.
+
+        Raises:
+            MissingDependency: PyTorch is not installed.
+        """
+        return torch_function(self.name, self)
+
+
+class StepFunction(LibraryFunction):
     """Steps from a state: q, v, tau and parameters in, states out; arrays may have leading axes.
 
     Attributes:
@@ -42,8 +93,9 @@ class StepFunction(HostFunction):
         steps: how many.
         parameters: names of those that are inputs.
         inputs, outputs: (name, shape) of each.
-        how: "value", "pullback" or "pushforward".
     """
+
+    name = "step"
 
     def __init__(
         self, kept: KeptSteps, steps: int | None, parameters: Sequence[str], how: str = "value"
@@ -51,7 +103,6 @@ class StepFunction(HostFunction):
         """A function.
 
         Args:
-            kept: the step.
             steps: how many; None for one, without an axis for it.
             parameters: names of those that are inputs.
             how: what of it.
@@ -74,42 +125,9 @@ class StepFunction(HostFunction):
             self.inputs = (*inputs, *((f"d{name}", shape) for name, shape in inputs))
             self.outputs = tuple((f"d{name}", shape) for name, shape in outputs)
 
-    def __repr__(self) -> str:
-        return f"<step({', '.join(name for name, _ in self.inputs)}) of {self.robot.name}>"
-
-    @cached_attribute
-    def pullback(self) -> StepFunction:
-        """Inputs and a weight for each output -> the gradient of the weighted sum by each input."""
-        return self._derived("pullback")
-
-    @cached_attribute
-    def pushforward(self) -> StepFunction:
-        """Inputs and a direction for each -> the change of each output along it."""
-        return self._derived("pushforward")
-
-    def _derived(self, how: str) -> StepFunction:
-        if self.how != "value":
-            raise RobokitError("a step with contacts has first derivatives; second ones are not there")
+    def derived(self, how: str) -> StepFunction:
+        """See the base class."""
         return StepFunction(self.kept, self.steps, self.parameters, how)
-
-    def to_jax(self, *, mode: str = "reverse") -> Callable[..., Any]:
-        """The function of JAX arrays; ``jax.vmap`` makes batches.
-
-        Args:
-            mode: "reverse" for jax.grad, jax.vjp and jax.jacrev, "forward" for jax.jvp and jax.jacfwd.
-
-        Raises:
-            MissingDependency: JAX is not installed.
-        """
-        return jax_function("step", self, mode)
-
-    def to_torch(self) -> Callable[..., Any]:
-        """The function of PyTorch tensors of float64, of one state or with leading axes.
-
-        Raises:
-            MissingDependency: PyTorch is not installed.
-        """
-        return torch_function("step", self)
 
     # ---- rows --------------------------------------------------------------------------------------------
 

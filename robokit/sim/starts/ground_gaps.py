@@ -21,7 +21,7 @@ from robokit.collision.support import SUPPORTS
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
-from robokit.sim.ground.ground_world import plane_of, world_of
+from robokit.sim.ground.ground import plane_of, world_of
 from robokit.spatial import Vector3
 from robokit.spatial.scalars import added
 

@@ -15,10 +15,10 @@ from robokit.errors import ShapeError, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs, body_contacts
-from robokit.sim.closing import closed, closed_rows
 from robokit.sim.ground import Ground
-from robokit.sim.starts.given_states import check_quaternions, numbers
+from robokit.sim.loop_closure import closed, closed_rows
 from robokit.sim.starts.ground_gaps import body_poses, lowered_base
+from robokit.sim.starts.start_checks import check_quaternions, numbers
 from robokit.spatial.sines import sine_and_cosine
 
 SHAKE = 0.02
@@ -188,7 +188,6 @@ def moved_apart(robot: Robot, bodies: Sequence[tuple[int, int]], q: np.ndarray) 
     between its bodies, inside their limits (Kaczmarz), until none is left. Loops stay closed.
 
     Args:
-        robot: the robot.
         bodies: pairs that are to be apart.
         q: configuration, (nq,), which is returned as it is where nothing overlaps.
 

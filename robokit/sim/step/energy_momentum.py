@@ -28,10 +28,9 @@ from typing import Any
 from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.energy import rotor_energy
 from robokit.model.tree import Tree
-from robokit.sim.motion.carried import Carried
 from robokit.sim.motion.implicit_sweep import body_velocities
-from robokit.sim.motion.ledger import Ledger
-from robokit.sim.motion.momentum_projection import at_base, centroidal_state, floats
+from robokit.sim.motion.ledger import Carried, Ledger
+from robokit.sim.motion.momentum_projection import about_center, at_base, centroidal_state, floats
 from robokit.sim.motion.moving_axes import Rows
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
@@ -91,7 +90,6 @@ def conserve(
     """The state (q1, v1) at the end of a step, corrected to the energy and momenta of the start of the run.
 
     Args:
-        tree: the tree.
         q: the configuration before the step, by joint.
         q1, v1: the state after, by joint.
         dt: time step [s].
@@ -199,17 +197,6 @@ def inner(tree: Tree, q: Rows, v: Rows) -> Inner:
     T = _kinetic(tree, V) + rotor_energy(tree, v) - 0.5 * h.lin.dot(u)
     v_G = u + X[1].E.transpose_apply(Vector3(*v[1][3:]))
     return Inner(X, whole.m, p_G, u, v_G, h.ang, I_G, _solve(I_G, h.ang), T)
-
-
-def about_center(I: Any, p: Vector3) -> list[list[Scalar]]:
-    """Rotational inertia about the centre of mass p of a rigid inertia I given about the origin."""
-    xx, yy, zz, xy, xz, yz = I.Ibar
-    (x, y, z), (hx, hy, hz) = p, I.h
-    return [
-        [xx - (y * hy + z * hz), xy + x * hy, xz + x * hz],
-        [xy + x * hy, yy - (x * hx + z * hz), yz + y * hz],
-        [xz + x * hz, yz + y * hz, zz - (x * hx + y * hy)],
-    ]
 
 
 def kinetic(tree: Tree, X: Sequence[Any], v: Rows) -> Scalar:

@@ -1,6 +1,7 @@
-"""The forces of damping, dry friction, stops and actuators that a step holds constant.
+"""What a step of passive motion needs besides the state, and the forces that it holds constant.
 
-They are those of an implicit solve at the start of the step, for the velocities y at its end:
+Damping, dry friction, stops and actuators are those of an implicit solve at the start of the step, for the
+velocities y at its end:
 
     (H + dt b) y = J^T T + dt tau
 
@@ -14,20 +15,44 @@ Cost: O(n) a sweep.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 from typing import Any
 
 from robokit.model.tree import Tree
 from robokit.sim.joints.joint_law import JointLaw
-from robokit.sim.joints.loop_impulses import LoopKick
-from robokit.sim.motion.carried import Carried
+from robokit.sim.joints.loop_impulses import LoopKick, LoopLaw
+from robokit.sim.joints.step_inputs import Given
 from robokit.sim.motion.implicit_sweep import ImplicitSweep, body_velocities
-from robokit.sim.motion.ledger import Ledger
+from robokit.sim.motion.ledger import Carried, Ledger
 from robokit.sim.motion.moving_axes import Rows, momenta_after
-from robokit.sim.step.problem import Problem
 from robokit.spatial import Motion
 from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, sqrt, where
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A robot and all that acts on it.
+
+    Attributes:
+        tree: the tree.
+        joints: damping, friction and limits.
+        loops: the loop joints, or None.
+        given: actuators and forces from outside.
+    """
+
+    tree: Tree
+    joints: JointLaw
+    loops: LoopLaw | None = None
+    given: Given = field(default_factory=Given)
+
+
+Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger, Carried], tuple[Rows, Rows]]
+"""(problem, q, v, tau, dt, ledger, carried) -> (q, v), all by joint."""
+
+
+# ---- forces that a step holds -----------------------------------------------------------------------------
+
 
 SWEEPS = 3
 """Solves. In the last one stops that pull are let go."""
@@ -58,7 +83,6 @@ def held_forces(
     """Those of a step from the state (q, v), entered into the ledger as the step's.
 
     Args:
-        p: the robot and all that acts on it.
         q, v, tau: state and joint forces, by joint.
         dt: step [s].
         carried: what the step before has handed on.

@@ -16,8 +16,7 @@ from robokit.contact.measures import MEASURES, Subjects
 from robokit.sim.joints.joint_law import pressing
 from robokit.sim.motion.implicit_sweep import body_velocities
 from robokit.sim.motion.moving_axes import Rows
-from robokit.sim.step.held_forces import Held
-from robokit.sim.step.problem import Problem
+from robokit.sim.step.held_forces import Held, Problem
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.scalars import Scalar, maximum
 

@@ -22,17 +22,17 @@ from robokit.model.similar_limbs import similar_inputs
 from robokit.sim.body_pairs import NO_CONTACTS, BodyContacts
 from robokit.sim.driving.springs import NO_SPRINGS, Springs
 from robokit.sim.ground import Ground
-from robokit.sim.joints.given import NOTHING, GivenLayout
 from robokit.sim.joints.joint_law import JointLaw
 from robokit.sim.joints.loop_impulses import PROXIMAL_SINGLE, LoopLaw
+from robokit.sim.joints.step_inputs import NOTHING, GivenLayout
 from robokit.sim.motion import ledger
-from robokit.sim.motion.carried import Carried, CarriedLayout
+from robokit.sim.motion.ledger import Carried, CarriedLayout
 from robokit.sim.motion.momentum_projection import floats, may_keep_energy
 from robokit.sim.motion.moving_axes import Rows
+from robokit.sim.step.held_forces import Problem
 from robokit.sim.step.integrators import Method
 from robokit.sim.step.measured import NOTHING as NOTHING_MEASURED
 from robokit.sim.step.measured import Happened, MeasuredLayout
-from robokit.sim.step.problem import Problem
 
 
 @dataclass

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from robokit.caching import Recent
 from robokit.contact.step import ARRAYS
 from robokit.contact.step_of_robot import FEW_TURNS, kernel_of_robot
 from robokit.engine.cuda.loop_code import NOT_FINITE, NOTES
@@ -17,8 +17,7 @@ from robokit.engine.loops.known import KnownKernel
 from robokit.errors import DeviceError
 from robokit.sim.contact_state import ContactState, enlarged
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_rows import LARGEST, commands, entries_of
-from robokit.sim.stepping.own_measures import OwnMeasures
+from robokit.sim.stepping.contact_rows import LARGEST, OwnMeasures, commands, entries_of
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 
 GIVEN = ("joint_forces", "motor_command", "push_wrench", "motion_values")
@@ -42,7 +41,7 @@ HELD_BYTES = 1 << 30
 KEPT = 16
 """Kernels that a process keeps, so that the next rollout of a robot need not write its code again."""
 
-_kernels: OrderedDict[Any, KnownKernel] = OrderedDict()
+_kernels: Recent[KnownKernel] = Recent(KEPT)
 
 
 def _kernel(
@@ -54,11 +53,7 @@ def _kernel(
         x = np.ascontiguousarray(arrays[name])
         told.update(f"{name} {x.dtype} {x.shape} ".encode() + x.tobytes())
     key = told.digest(), tuple(sizes.items()), frozenset(differ), *more
-    found = _kernels.pop(key, None) or kernel_of_robot(dict(arrays), sizes, differ, *more)
-    _kernels[key] = found
-    while len(_kernels) > KEPT:
-        _kernels.popitem(last=False)
-    return found
+    return _kernels.get(key, lambda: kernel_of_robot(dict(arrays), sizes, differ, *more))
 
 
 class ContactOnCard:

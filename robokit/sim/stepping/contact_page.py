@@ -168,7 +168,6 @@ def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPa
     """What the module is given of a program.
 
     Args:
-        program: the step.
         dt: time step [s].
         pushes: keep the pushes of the run; they are the first ones.
     """

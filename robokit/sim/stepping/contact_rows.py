@@ -1,7 +1,8 @@
 """Many rows through many steps of the kernel of contact/step.py, on several threads.
 
 The machine code takes many steps of many rows in one call, without the GIL. Each thread has rows of its own,
-in arrays of its own: where a row needs larger ones, those of the other threads stay as they are.
+in arrays of its own: where a row needs larger ones, those of the other threads stay as they are. Where that
+pays, rows of a thread go in the lanes of vectors (contact/step_in_lanes.py).
 """
 
 from __future__ import annotations
@@ -11,22 +12,176 @@ import ctypes
 import math
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from robokit.contact import accounts
+from robokit.contact.step_in_lanes import ARRAYS, LANES, kind_of_lanes, lanes_kernel, may_go_in_lanes
 from robokit.engine.backend.cpu import processors
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
-from robokit.sim.contact_state import ContactState, enlarged, steps_taken
+from robokit.sim.contact_state import STEPS, ContactState, enlarged, steps_taken
 from robokit.sim.motion import ledger
+from robokit.sim.step.measured import Happened, Kept, Tracker
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_lanes import LANES, Lanes, pays
-from robokit.sim.stepping.own_measures import OwnMeasures
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
+
+# ---- measures of the user's own ---------------------------------------------------------------------------
+
+
+class OwnMeasures:
+    """Brings the numbers of a program's own measures up to date."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.carried = program, np.zeros(program.layout.size)
+        layout = program.measured
+        self.trackers: list[tuple[Tracker, slice]] = [
+            (each, layout.part(each)) for each in layout.trackers if not isinstance(each, Kept)
+        ]
+        self._kernel: Any = None
+
+    def __bool__(self) -> bool:
+        return bool(self.trackers)
+
+    def after(
+        self,
+        numbers: np.ndarray,
+        state: Sequence[np.ndarray],
+        forces: np.ndarray,
+        parameters: np.ndarray,
+        more: Sequence[np.ndarray],
+    ) -> None:
+        """The numbers after a step, in place of those before; of one state, or of rows of states.
+
+        Args:
+            numbers: all that are measured, the monitor's as they are after the step.
+            state: q and v after the step, and its joint forces.
+            forces: on the links that can touch the ground, and on all, (L + 1, 3) [N].
+            parameters: of the program.
+            more: inputs of the step.
+        """
+        if self._kernel is None:
+            self._kernel = self._built(forces.shape[-2] * forces.shape[-1])
+        flat = forces.reshape(*forces.shape[:-2], -1)
+        given = *state, numbers, flat, self.carried, parameters, *more
+        new = self._kernel(*(np.ascontiguousarray(x, float) for x in given))
+        numbers[...] = new[0] if isinstance(new, list | tuple) else new
+
+    def _built(self, size: int) -> Any:
+        trackers = self.trackers
+
+        def text(bare: Program) -> Any:
+            def after(
+                q: Any, v: Any, tau: Any, numbers: Any, forces: Any, carried: Any, parameters: Any, *more: Any
+            ) -> list[list[Any]]:
+                p, out = bare.problem(parameters, more), list(numbers)
+                taken = Happened(p, numbers[0] - 1.0, [], [], [], (q, v, tau), None, parameters, forces)
+                for tracker, part in trackers:
+                    out[part] = tracker.after(numbers[part], taken)
+                return [out]
+
+            return after
+
+        n = self.program.measured.size
+        return self.program.built(
+            "own_measures",
+            text,
+            inputs=[("measured", n), ("forces", size)],
+            outputs=[("measured_next", (n,))],
+        )
+
+
+# ---- rows in the lanes of vectors -------------------------------------------------------------------------
+
+
+Arrays = Mapping[str, np.ndarray]
+
+LANES_CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, ctypes.c_void_p)
+"""Of the driver "batch" (engine/loops/rows.py)."""
+
+PAYS = 500_000
+"""Steps of rows, in all calls of a process, by which lanes save the time of their compilation (3 to 5 s)."""
+
+_rows_alone: Counter[str] = Counter()
+
+INPUTS = {a.name for a in ARRAYS if a.role == "in"}
+
+
+def pays(rows: int, steps: int, shared: Arrays, reproducible: bool, dtype: str) -> bool:
+    """Whether so many steps are sooner over in lanes, if they can go so."""
+    kernel = lanes_kernel(kind_of_lanes(shared), reproducible, LANES[dtype])
+    if rows < LANES[dtype]:
+        return False
+    _rows_alone[kernel.name] += rows * steps
+    return _rows_alone[kernel.name] >= PAYS or kernel.at_hand("batch", dtype)
+
+
+class Lanes:
+    """What takes steps of rows in lanes.
+
+    Args:
+        shared: arrays of a step.
+        rows: what each row has of its own, (rows, ...) each.
+        sizes: of these arrays.
+        reproducible: whether its results are the same bits everywhere.
+        dtype: of its numbers.
+
+    Raises:
+        NoMachineCode: there is none, or the rows cannot go so.
+    """
+
+    def __init__(
+        self, shared: Arrays, rows: Arrays, sizes: Mapping[str, int], reproducible: bool, dtype: str
+    ) -> None:
+        inputs = {name: x for name, x in rows.items() if name in INPUTS}
+        if not may_go_in_lanes(shared, inputs):
+            raise NoMachineCode("")
+        kind = kind_of_lanes({**shared, **inputs})
+        self.kernel, self.rows = lanes_kernel(kind, reproducible, LANES[dtype]), rows
+        numbers = {**shared, **{name: x[0] for name, x in inputs.items()}}
+        own = [not a.shared and a.name in rows for a in self.kernel.taken]
+        self._held = [
+            rows[a.name] if one else numbers[a.name] for a, one in zip(self.kernel.taken, own, strict=True)
+        ]
+        self._places = np.array([address(x) for x in self._held], np.int64)
+        self._strides = np.array(
+            [x.strides[0] if one else 0 for x, one in zip(self._held, own, strict=True)], np.int64
+        )
+        self._number = {a.name: k for k, a in enumerate(self.kernel.taken)}
+        self._environment = self.kernel.environment(sizes, dtype, many=True)
+        self._call = LANES_CALL(self.kernel.driver("batch", dtype))
+
+    def run(self, a: int, b: int, given: Arrays, steps: int, done: np.ndarray) -> None:
+        """Steps of rows a..b.
+
+        Args:
+            a, b: rows.
+            given: inputs, (steps or 1, rows or 1, ...) each.
+            done: gets how many each row took. Where these are fewer, its state is not finite, or ``needed``
+                says that they are to be taken again.
+        """
+        places, strides = self._places + a * self._strides, self._strides.copy()
+        jumps = np.zeros_like(strides)
+        for name, x in given.items():
+            k = self._number[name]
+            places[k] = address(x)
+            strides[k], jumps[k] = (x.strides[m] if x.shape[m] > 1 else 0 for m in (1, 0))
+        counts = self.rows["ledger"][a:b, STEPS]
+        before = counts.copy()
+        words = places, strides, self._environment
+        self._call(*map(address, words), 0, b - a, steps, address(jumps))
+        self.kernel.looked_at(self._environment)
+        done[:] = counts - before
+        finite = np.isfinite(self.rows["q"][a:b]).all(axis=1) & np.isfinite(self.rows["v"][a:b]).all(axis=1)
+        self.rows["needed"][a:b, 0] = finite & (done < steps)
+
+
+# ---- rows on several threads ------------------------------------------------------------------------------
+
 
 LARGEST = [accounts.AT[name] for name in ("depth", "residual", "overlap", "most")]
 """Entries of a ledger that are no sums."""
@@ -66,15 +221,9 @@ class ContactRunner:
         progress: Callable[[int], Any] | None = None,
     ) -> tuple[int, bool]:
         """See RolloutRunner.roll."""
-        simulation = self.simulation(float(arrays[5].flat[0]))
-        simulation.kernel.seconds = math.inf  # rows are many steps: no code that is there soon
-        simulation.take(0)  # compiles it
-        numbers = simulation.arrays, simulation.kernel.reproducible, simulation.dtype
-        plain = simulation.refused is None and self.program.accuracy is None
-        self.in_lanes = plain and pays(rows, marks[-1], *numbers)
-        wanted = threads or max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
-        size = max(1, -(-rows // (wanted if simulation.refused is None else 1)))
-        parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]
+        if not threads:
+            threads = max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
+        simulation, parts = self._parts(arrays, rows, threads, marks[-1])
         done, stop = [1] * len(parts), threading.Event()
 
         def go(number: int) -> None:
@@ -99,15 +248,21 @@ class ContactRunner:
 
     def divide(self, arrays: Sequence[np.ndarray], rows: int, threads: int) -> None:
         """Divide rows among threads, before :meth:`advance`."""
+        simulation, parts = self._parts(arrays, rows, threads, LONG)
+        self._shares = [_Share(self, simulation, arrays, part) for part in parts]
+
+    def _parts(
+        self, arrays: Sequence[np.ndarray], rows: int, threads: int, steps: int
+    ) -> tuple[ContactState, list[range]]:
+        """The arrays of a step, compiled for so many steps of rows, and the rows of each thread."""
         simulation = self.simulation(float(arrays[5].flat[0]))
         simulation.kernel.seconds = math.inf  # rows are many steps: no code that is there soon
         simulation.take(0)  # compiles it
         numbers = simulation.arrays, simulation.kernel.reproducible, simulation.dtype
         plain = simulation.refused is None and self.program.accuracy is None
-        self.in_lanes = plain and pays(rows, LONG, *numbers)
+        self.in_lanes = plain and pays(rows, steps, *numbers)
         size = max(1, -(-rows // (threads if simulation.refused is None else 1)))
-        parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]
-        self._shares = [_Share(self, simulation, arrays, part) for part in parts]
+        return simulation, [range(k, min(k + size, rows)) for k in range(0, rows, size)]
 
     def advance(self, first: int, last: int) -> None:
         """Steps first..last of all rows, in place."""
@@ -400,7 +555,6 @@ def commands(x: dict[str, np.ndarray], u: np.ndarray, tau: np.ndarray) -> dict[s
     """Joint forces and commands of motors as the step takes them.
 
     Args:
-        x: arrays of the step.
         u: what drives are given, (..., drives) [N m | N].
         tau: joint forces, (..., nv) [N m | N]: those of driven joints go through the motors.
     """

@@ -55,7 +55,6 @@ def step_for_spin(dt: float, robot: Robot, q: np.ndarray, v: np.ndarray) -> floa
 
     Args:
         dt: the step [s].
-        robot: the robot.
         q, v: the starts, (nq,) and (nv,), or rows of them; a single row goes with many.
     """
     speed, _, _ = fastest_spin(robot, q, v, SPIN / dt, SPIN / SHORTEST)
@@ -73,7 +72,6 @@ def fastest_spin(
     """The largest angular velocity of a body [rad/s], its row and the body; (least, 0, 0) if none is larger.
 
     Args:
-        robot: the robot.
         q, v: as of :func:`step_for_spin`; rows that are not finite are skipped.
         least: [rad/s].
         most: rows with larger ones are skipped, too [rad/s].
@@ -102,7 +100,6 @@ def default_step(robot: Robot, falls: bool) -> float:
     """Time step for a robot: 1 ms, halved as often as its links ask.
 
     Args:
-        robot: the robot.
         falls: whether the method is that of falls; for the others 1 ms is enough.
 
     Returns:

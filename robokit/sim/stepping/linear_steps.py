@@ -6,7 +6,7 @@ its steps end as near to these as their tolerance is. What only moves freely end
 
 from __future__ import annotations
 
-import ctypes
+import functools
 import math
 from typing import Any
 
@@ -18,7 +18,6 @@ from robokit.contact.step_derivatives import derivatives_kernel
 from robokit.contact.step_pullback import pullback_kernel
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.kernel import LoopKernel
-from robokit.engine.memory import address
 from robokit.sim.contact_state import ContactState
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.step_numbers import step_numbers
@@ -41,7 +40,6 @@ class LinearSteps:
         """The arrays.
 
         Args:
-            program: the step.
             dt: time step [s].
             engine: "python" for no machine code.
         """
@@ -215,20 +213,6 @@ class LinearSteps:
         try:
             if self.simulation.refused is not None or self.simulation.plain:
                 raise NoMachineCode("")
-            environment = kernel.environment(sizes, "float64")
+            return kernel.single(sizes, given), own
         except NoMachineCode:
-
-            def plain() -> None:
-                kernel.on_memory(*(sizes[n] for n in kernel.sizes), *given)
-
-            return plain, own
-        driver = kernel.driver("single", "float64")
-        function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64)(driver)
-        pointers = np.array([address(each) for each in given], np.uint64)
-        where = address(pointers), address(environment)
-
-        def run(_alive: Any = (pointers, environment, given)) -> None:
-            function(*where, 1)
-            kernel.looked_at(environment)
-
-        return run, own
+            return functools.partial(kernel.on_memory, *(sizes[n] for n in kernel.sizes), *given), own

@@ -20,10 +20,10 @@ from robokit.algorithms.kinematics import forward_kinematics
 from robokit.engine import Kernel
 from robokit.engine.reproducible import wanted
 from robokit.model.regrouping import regrouped
-from robokit.sim.joints.given import GivenLayout
+from robokit.sim.joints.step_inputs import GivenLayout
 from robokit.sim.motion import ledger
-from robokit.sim.motion.carried import Carried
-from robokit.sim.step.problem import Problem
+from robokit.sim.motion.ledger import Carried
+from robokit.sim.step.held_forces import Problem
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.energies import kept_of
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.algorithms.kinematics import forward_kinematics
 from robokit.caching import Recent
 from robokit.collision.fields import FIELD
 from robokit.collision.scene import ERROR, Scene, scene, touches_as_its_inertia
@@ -26,11 +27,33 @@ from robokit.contact.measures import KEPT
 from robokit.contact.robot_data import robot_data
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
-from robokit.sim.ground.ground import weight
-from robokit.sim.ground.ground_world import plane_of, world_of
-from robokit.sim.motion.robot_size import size_of
+from robokit.sim.ground.ground import plane_of, weight, world_of
 from robokit.sim.step.measured import Kept
 from robokit.sim.step.step_kernel import Program
+
+
+def size_of(robot: Robot) -> float:
+    """Longest edge of a box around the joints and centres of mass in the neutral configuration [m].
+
+    At least twice the largest radius of gyration of a body.
+    """
+    tree = robot.tree
+    X0 = forward_kinematics(tree, robot.split_q(robot.neutral().tolist()))
+    places, gyration = [], 0.0
+    for i in tree.outward():
+        m, h = tree.I[i].m, tree.I[i].h
+        places.append(list(X0[i].r))
+        if m > 0.0:
+            c = h * (1.0 / m)
+            places.append(list(X0[i].point(c)))
+            xx, yy, zz, *_ = tree.I[i].Ibar
+            spread = 0.5 * (xx + yy + zz) / m - c.dot(c)
+            gyration = max(gyration, float(spread) ** 0.5 if spread > 0.0 else 0.0)
+    return max(float(np.ptp(np.array(places, float), axis=0).max()) if places else 0.0, 2.0 * gyration)
+
+
+# ---- arrays of the step -----------------------------------------------------------------------------------
+
 
 Arrays = dict[str, np.ndarray]
 
@@ -39,7 +62,6 @@ def step_numbers(program: Program, dt: float) -> Arrays:
     """All arrays of a step that do not change in a run.
 
     Args:
-        program: the step.
         dt: time step [s].
     """
     robot, scene = program.robot, scene_of(program)
@@ -105,7 +127,6 @@ def row_numbers(program: Program, dt: float, scene: Scene, rows: np.ndarray) -> 
     """The arrays in which rows of a batch differ, (n, ...) each.
 
     Args:
-        program: the step.
         dt: time step [s].
         scene: of the first row.
         rows: numbers of some rows, (n,).

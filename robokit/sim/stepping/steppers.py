@@ -71,7 +71,6 @@ class ContactStepper:
         """At rest in the neutral configuration.
 
         Args:
-            program: the step.
             dt: time step [s].
             alone: whether its arrays are its own for good; else others get them when it is gone.
         """

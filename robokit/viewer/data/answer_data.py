@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from robokit.contact.measures import Answer, Event
 from robokit.sim.joints.joint_law import assumed_damping
 from robokit.sim.record import Trajectory
-from robokit.sim.record.answers import Answer
-from robokit.sim.record.events import Event
 from robokit.sim.run.run_arguments import LARGEST_CONTACT_STEP
 from robokit.sim.run.run_warnings import UNBALANCED
-from robokit.sim.starts.start_warnings import DEEP
+from robokit.sim.starts.start_checks import DEEP
 from robokit.viewer.payload_keys import AnswerData
 
 

@@ -6,21 +6,20 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
+from robokit.contact.measures import KINDS, Event, EventKind, length, newtons, side_of, three
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
-from robokit.sim.record.answers import answers as answers_of
-from robokit.sim.record.answers import length
-from robokit.sim.record.events import Event, newtons, three
+from robokit.sim.record.events import answers as answers_of
 from robokit.viewer.data.answer_data import answer_rows, assumed, books
 from robokit.viewer.data.force_data import every_step
-from robokit.viewer.payload_keys import EventsData, HappeningData, ReachedData, TouchedData
+from robokit.viewer.payload_keys import EventKindData, EventsData, HappeningData, ReachedData, TouchedData
 
 MOST_EVENTS = 500
 """Events of a page: as many as a reader scrolls through."""
 
-ALWAYS = ("first contact", "peak force", "peak load", "past limit", "rest", "failure")
-"""Kinds of which there are few, and on which the answers rest."""
+UNKNOWN = EventKind("", "Contacts", len(KINDS), "")
+"""Stands for kinds in files of other versions."""
 
 
 def events(trajectory: Trajectory) -> EventsData | None:
@@ -65,7 +64,7 @@ def important(events: Sequence[Event], needed: Sequence[Event], most: int) -> li
     must, seen = {id(event) for event in needed}, set()
     for event in events:
         side = (event.subject, side_of(event)) if event.kind == "limit" else None
-        if event.kind in ALWAYS or (side is not None and side not in seen):
+        if kind_of(event).once or (side is not None and side not in seen):
             must.add(id(event))
         seen.add(side)
     kinds = defaultdict(list)
@@ -80,9 +79,14 @@ def important(events: Sequence[Event], needed: Sequence[Event], most: int) -> li
     return [event for event in events if id(event) in must]
 
 
-def side_of(event: Event) -> str:
-    """The side of an event at a joint limit."""
-    return "upper" if " upper limit" in event.text else "lower"
+def kind_of(event: Event) -> EventKind:
+    """What is known of its kind."""
+    return KINDS.get(event.kind, UNKNOWN)
+
+
+def event_kinds() -> list[EventKindData]:
+    """All kinds, the most important first."""
+    return [EventKindData(x.name, x.family) for x in sorted(KINDS.values(), key=lambda kind: kind.rank)]
 
 
 def _bodies(robot: Robot) -> dict[str, tuple[int, str]]:
@@ -92,18 +96,16 @@ def _bodies(robot: Robot) -> dict[str, tuple[int, str]]:
     return joints | names | {link.name: (link.body, link.name) for link in robot.links}
 
 
-JOINT_KINDS = ("limit", "limit left", "past limit", "saturation", "saturation ends")
-
-
 def _happening(event: Event, robot: Robot, bodies: dict[str, tuple[int, str]]) -> HappeningData:
     """An event with the body that it happened to."""
     body: int | None = None
     link: str | None = None
-    if event.kind in JOINT_KINDS:
+    about = kind_of(event).subject
+    if about in ("joint", "drive"):
         joint = next((one for one in robot.body_joints if one.name == event.subject), None)
         if joint is not None:
             body, link = joint.body, joint.child_link
-    elif event.kind not in ("rest", "failure", "peak load"):
+    elif about != "robot":
         body, link = bodies.get(event.subject, (None, None))
     return HappeningData(event.time, event.kind, event.subject, body, link, event.text, _size(event))
 

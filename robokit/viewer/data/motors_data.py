@@ -9,9 +9,9 @@ import numpy as np
 from robokit.conventions import GRAVITY
 from robokit.model.parts import Joint
 from robokit.sim.joints.drives import Drive
-from robokit.sim.motion.robot_size import size_of
 from robokit.sim.record import Trajectory
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.step_numbers import size_of
 from robokit.viewer.data.packing import base64_text, packed
 from robokit.viewer.payload_keys import MotorData, MotorsData
 

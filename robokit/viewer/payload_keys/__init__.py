@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from robokit.viewer.payload_keys.of_comparison import ComparedData, GhostData
 from robokit.viewer.payload_keys.of_events import (
     AnswerData,
+    EventKindData,
     EventsData,
     HappeningData,
     ReachedData,
@@ -84,6 +85,7 @@ __all__ = [
     "CountData",
     "CurveData",
     "Deflated",
+    "EventKindData",
     "EventsData",
     "FigureData",
     "FindingData",
@@ -150,6 +152,7 @@ class Payload:
         summary: figures of the run.
         stopped: why the run ended early, or None.
         events: what happened, or None where nobody knows.
+        event_kinds: that there are, the most important first.
         check: the importer's findings, or None on pages without a check.
         ghost: a second run beside this one, or None.
         walk: inside the algorithms, or None on pages without.
@@ -175,6 +178,7 @@ class Payload:
     link_forces: list[LinkForceData] = field(default_factory=list)
     stopped: StoppedData | None = None
     events: EventsData | None = None
+    event_kinds: list[EventKindData] = field(default_factory=list)
     check: CheckData | None = None
     ghost: GhostData | None = None
     walk: WalkData | None = None

@@ -6,12 +6,25 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class EventKindData:
+    """A kind of event; they are listed with the most important one first: what a crowded mark shows.
+
+    Attributes:
+        kind: its name.
+        family: of kinds that are drawn and filtered alike.
+    """
+
+    kind: str
+    family: str
+
+
+@dataclass(frozen=True)
 class HappeningData:
     """An event of the run. (In the scripts ``event`` is the browser's.)
 
     Attributes:
         time: since the start [s].
-        kind: see :mod:`robokit.sim.record.events`.
+        kind: see :data:`robokit.contact.measures.KINDS`.
         subject: name of the link, joint or robot.
         body: number of the body that it happened to, or None.
         link: name of the link that is selected with it, or None.

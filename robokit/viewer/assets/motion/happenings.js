@@ -1,19 +1,16 @@
 // What happened in the run: which event is the current one, which are shown, and the way to each.
 
-// Kinds that mean the same to the eye; a shape each, because colour alone does not tell them apart.
+// How families of kinds are drawn: a shape each, because colour alone does not tell them apart.
 const FAMILIES = {
-  failure: { label: "Failure", colour: "x", shape: "M2.2 1 6 4.8 9.8 1 11 2.2 7.2 6 11 9.8 9.8 11 6 7.2 2.2 11 1 9.8 4.8 6 1 2.2z", kinds: ["failure"] },
-  force: { label: "Forces", colour: "x", shape: "M6 0 12 6 6 12 0 6z", kinds: ["peak load", "peak force", "impact"] },
-  contact: { label: "Contacts", colour: "z", shape: "M0 1h12L6 11.5z", kinds: ["first contact", "contact", "release"] },
-  limit: { label: "Limits", colour: "fill", shape: "M1 1h10v10H1z", kinds: ["past limit", "limit", "limit left"] },
-  meet: { label: "Collisions", colour: "two", shape: "M6 0l1.7 3.9L12 4.3 8.8 7.2l.9 4.3L6 9.3l-3.7 2.2.9-4.3L0 4.3l4.3-.4z", kinds: ["collision"] },
-  rest: { label: "Rest", colour: "y", shape: "M1.5 1h3.4v10H1.5zM7.1 1h3.4v10H7.1z", kinds: ["rest"] },
-  drive: { label: "Actuators", colour: "one", shape: "M4.2 0h3.6v4.2H12v3.6H7.8V12H4.2V7.8H0V4.2h4.2z", kinds: ["saturation", "saturation ends"] },
-  slip: { label: "Slips", colour: "dissipated", shape: "M6 .5a5.5 5.5 0 1 1 0 11a5.5 5.5 0 0 1 0-11z", kinds: ["slip", "stick"] },
+  Failure: { colour: "x", shape: "M2.2 1 6 4.8 9.8 1 11 2.2 7.2 6 11 9.8 9.8 11 6 7.2 2.2 11 1 9.8 4.8 6 1 2.2z" },
+  Forces: { colour: "x", shape: "M6 0 12 6 6 12 0 6z" },
+  Contacts: { colour: "z", shape: "M0 1h12L6 11.5z" },
+  Limits: { colour: "fill", shape: "M1 1h10v10H1z" },
+  Collisions: { colour: "two", shape: "M6 0l1.7 3.9L12 4.3 8.8 7.2l.9 4.3L6 9.3l-3.7 2.2.9-4.3L0 4.3l4.3-.4z" },
+  Rest: { colour: "y", shape: "M1.5 1h3.4v10H1.5zM7.1 1h3.4v10H7.1z" },
+  Actuators: { colour: "one", shape: "M4.2 0h3.6v4.2H12v3.6H7.8V12H4.2V7.8H0V4.2h4.2z" },
+  Slips: { colour: "dissipated", shape: "M6 .5a5.5 5.5 0 1 1 0 11a5.5 5.5 0 0 1 0-11z" },
 };
-// The most important first: what a crowded mark shows.
-const KINDS = ["failure", "peak load", "first contact", "peak force", "rest", "past limit", "impact", "collision", "limit", "saturation", "slip", "contact", "release", "limit left", "saturation ends", "stick"];
-const familyOf = (kind) => Object.keys(FAMILIES).find((name) => FAMILIES[name].kinds.includes(kind)) || "contact";
 
 function familyIcon(family, size = 11) {
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
@@ -32,6 +29,7 @@ class Happenings {
   constructor({ data, timeline, selection }) {
     this.timeline = timeline;
     this.selection = selection;
+    const kinds = data.event_kinds.map(({ kind }) => kind);
     this.entries = data.events.happenings.map((happening, k) => ({
       number: k,
       time: happening.time,
@@ -41,8 +39,8 @@ class Happenings {
       text: happening.text,
       size: happening.size,
       kind: happening.kind,
-      rank: KINDS.indexOf(happening.kind),
-      family: familyOf(happening.kind),
+      rank: kinds.indexOf(happening.kind),
+      family: data.event_kinds[kinds.indexOf(happening.kind)]?.family || "Contacts",
     }));
     this.families = Object.keys(FAMILIES).filter((name) => this.entries.some((entry) => entry.family === name));
     this.hidden = new Set();

@@ -66,7 +66,7 @@ class Summary {
   list(leftOut) {
     const { happenings } = this;
     const chips = happenings.families.map((name) => {
-      const chip = toggle(FAMILIES[name].label, true, (on) => happenings.filter(name, on), { class: "kind" });
+      const chip = toggle(name, true, (on) => happenings.filter(name, on), { class: "kind" });
       chip.prepend(familyIcon(name, 10));
       return chip;
     });

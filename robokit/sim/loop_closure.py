@@ -132,7 +132,6 @@ def closed_start(
     """The start of a simulation with its loops closed, and what that changed, for the summary.
 
     Args:
-        robot: the robot.
         q, v: (nq,) and (nv,), or rows of them; one row of either serves for all rows of the other.
         keep: dofs that stay as they are, with their velocities.
 
