@@ -58,6 +58,9 @@ LARGE = 2**15
 
 DTYPES = "float32", "float64"
 DT, STEPS, DISTINCT = 1e-3, 100, 1024
+BESIDE = ("G1",)
+"""Robots that fall beside peers, each of which compiles for a minute or two."""
+
 WORLDS = 2**13, 2**15
 """Sizes of MuJoCo Warp's batches; MJX's is the first."""
 
@@ -546,7 +549,7 @@ def measure(
         cold(found)
     compilers = Compilers(jobs(names, parts))
     waiting = dict(compilers.futures)
-    beside = peers([name for name in ("G1", "humanoid") if name in names]) if "peers" in parts else []
+    beside = peers([name for name in BESIDE if name in names]) if "peers" in parts else []
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
     while (waiting or beside) and (left := end - last - time.perf_counter()) > 0:
         ready = [peer for peer in beside if peer.ready.is_set()]
