@@ -78,6 +78,8 @@ class Memory:
         """Have a stream wait for the last use. In a graph only for one that is recorded in it, too: whoever
         replays it sees to the rest.
         """
+        if all(last == stream for last, _ in self._moments.values()):  # whatever is recorded
+            return
         last, moment = self._moments.get(self.card.capturing(stream), (stream, None))
         if last != stream:
             moment.before(stream)

@@ -112,7 +112,7 @@ class CardStates:
         for x in (tau, u):
             self._seen_as(library_of(x))
         stream = self.stream()
-        with self.memory.on(stream):
+        with self.memory.on(stream), self._steps.memory.on(stream):
             self._step(tau, u, steps, stream)
 
     def _step(self, tau: Array, u: Array, steps: int, stream: int) -> None:
@@ -169,6 +169,11 @@ class _Contact:
         own.card.fill(own.memory["zero"], 8, 0, own.stream())
         own.card.fill(own.memory["ones"], 8, 0xFF, own.stream())
         self._unforced = True
+
+    @property
+    def memory(self) -> Memory:
+        """That of the states."""
+        return self.on.loops.memory
 
     def start(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Begin rows, by number: nothing was before. It does not wait."""
@@ -275,6 +280,7 @@ class _Passive:
             parameters[None] if parameters.ndim == 2 else parameters[None, None],
             *(np.atleast_2d(x)[None] for x in given),
         ]
+        self.memory = self.on.memory
         self.on.begin(self.arrays, rows, own.stream())
         self._held: list[Array] = []
         self._unforced = True
