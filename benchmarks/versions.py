@@ -49,7 +49,7 @@ TURNS, AGAIN = 12, 3
 SLOWER = 0.97
 """Time before over time now, below which a row is slower."""
 
-LIMIT = 90.0
+LIMIT = 300.0
 """Seconds after which a first call is given up, by the clock."""
 
 CHILD = r'''

@@ -58,73 +58,11 @@ if TYPE_CHECKING:
     from robokit.dynamics.momentum import *
     from robokit.dynamics.own_functions import *
     from robokit.dynamics.regressors import *
-    from robokit.identification import (
-        BaseParameters,
-        Excitation,
-        Identification,
-        base_parameters,
-        excitation,
-        identify,
-    )
-    from robokit.logs import (
-        LogIdentification,
-        TorqueComparison,
-        identify_log,
-        read_log,
-        simulate_log,
-        unexplained_torques,
-        write_log_page,
-    )
+    from robokit.identification import *
+    from robokit.logs import *
     from robokit.momentum_observer import MomentumObserver, external_force, external_torques
-    from robokit.sim import (
-        PD,
-        Collision,
-        CollisionPairs,
-        Collisions,
-        Distances,
-        Ground,
-        HeightField,
-        JointSpring,
-        Keyframes,
-        Measure,
-        PrescribedMotion,
-        Push,
-        Rollout,
-        Simulation,
-        SimulationState,
-        Solid,
-        Spring,
-        StepDerivatives,
-        StepGradient,
-        Torque,
-        Trajectory,
-        Velocity,
-        close_loops,
-        collision_pairs,
-        collisions,
-        distance,
-        distance_function,
-        measures,
-        rollout,
-        simulate,
-        standing_configuration,
-        standing_height,
-        step_derivatives,
-        step_function,
-        step_vjp,
-    )
-    from robokit.sweeps import (
-        Choice,
-        Grid,
-        Normal,
-        Recipe,
-        Sobol,
-        Sweep,
-        Uniform,
-        open_sweep,
-        sweep,
-        sweep_parameters,
-    )
+    from robokit.sim import *
+    from robokit.sweeps import *
 
 __version__ = "0.2.0"
 

@@ -168,7 +168,7 @@ def check_values(
     quaternions: Sequence[tuple[int, int]],
     bounds: Sequence[tuple[int, int, float]] = (),
 ) -> None:
-    """Find what made a kernel refuse.
+    """Find the invalid value that made a kernel refuse, and raise the error that names it.
 
     Args:
         names: of the arguments.
@@ -211,7 +211,7 @@ def check_values(
 
 
 def output(name: str, out: Any, shape: tuple[int, ...], dtype: str = "float64") -> np.ndarray:
-    """An array given to be written to.
+    """Check an array that was passed as ``out``.
 
     Raises:
         ShapeError: not a writable contiguous array of that shape and type.

@@ -65,7 +65,7 @@ class Recent(Generic[T]):
     __slots__ = ("_alive", "_last")
 
     def __init__(self, most: int) -> None:
-        """Nothing yet.
+        """An empty store.
 
         Args:
             most: so many values are kept, those that were asked for last.
@@ -89,7 +89,7 @@ class Spare(Generic[T]):
     __slots__ = ("_kept",)
 
     def __init__(self, most: int) -> None:
-        """None yet.
+        """An empty store.
 
         Args:
             most: so many are kept.

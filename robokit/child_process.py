@@ -26,7 +26,7 @@ MOST_SECONDS = 30.0
 """Longest time for one answer [s]."""
 
 MOST_MEMORY = 2 << 30
-"""Most memory for it [bytes], where the system can bound a process."""
+"""Most memory for one answer [bytes], where the system can limit a process."""
 
 LONGEST_ANSWER = 256 << 20
 """Longest answer [bytes]."""
@@ -50,7 +50,7 @@ def search_path() -> list[str]:
 
 
 def _surroundings() -> tuple[Any, ...]:
-    """What a child has from this process and keeps: relative paths and variables mean the same in both."""
+    """Search path, variables and folder that a child takes over: names mean the same in both processes."""
     try:
         folder = os.getcwd()
     except OSError:  # it is gone
@@ -99,11 +99,11 @@ class Child:
 
     @property
     def runs(self) -> bool:
-        """Whether the process is there and this one's child."""
+        """Whether the process runs and is a child of this one."""
         return self._process is not None and self._owner == os.getpid() and self._process.poll() is None
 
     def ask(self, question: Any) -> Any:
-        """The answer; the process is started if there is none, or none in this folder and environment.
+        """Ask a question. A process is started if none runs in this folder and environment.
 
         Raises:
             OutOfBounds: there is none, because of what the message says.
@@ -113,7 +113,7 @@ class Child:
                 self._start()
             try:
                 kind, content = self._exchange(pickle.dumps(question))
-            except BaseException:  # an interrupt, too: what comes next from it would answer another question
+            except BaseException:  # also on an interrupt: the next answer would belong to this question
                 self.close()
                 raise
         if kind == "memory":
@@ -131,7 +131,7 @@ class Child:
         process.kill()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
-                with contextlib.suppress(OSError):  # it has not read all that was written to it
+                with contextlib.suppress(OSError):  # the child has not read all that was written to it
                     stream.close()
         process.wait()
 
@@ -151,17 +151,12 @@ class Child:
         except OSError as problem:
             raise OutOfBounds(f"{command[0]} cannot be started: {problem.strerror}", "") from None
         self._surroundings = _surroundings()
-        start = {
-            "file": self.file,
-            "sys_path": search_path(),
-            "seconds": self.seconds,
-            "memory": self.memory,
-        }
+        start = {"file": self.file, "sys_path": search_path(), "seconds": self.seconds, "memory": self.memory}
         self._send(pickle.dumps(start))
 
     def _send(self, data: bytes) -> None:
         assert self._process is not None and self._process.stdin is not None
-        with contextlib.suppress(OSError):  # it has ended: the reading says how
+        with contextlib.suppress(OSError):  # the child has ended: reading its answer says how
             child_process_main.write(self._process.stdin, data)
 
     def _exchange(self, question: bytes) -> child_process_main.Message:
@@ -212,7 +207,7 @@ def _gib(memory: int) -> str:
 
 
 class _Reader(pickle.Unpickler):
-    """Reads data: arrays, and classes of the modules that are named; nothing else can be called."""
+    """Unpickles data only: arrays, and classes of the named modules. Nothing else can be called."""
 
     def __init__(self, stream: io.BytesIO, modules: Collection[str]) -> None:
         super().__init__(stream)

@@ -50,7 +50,7 @@ def bound(seconds: float, memory: int) -> None:
     """No more processor time and memory than this beside what is used, where the system has such limits."""
     try:
         import resource
-    except ImportError:  # Windows: the time is watched from outside
+    except ImportError:  # Windows: the parent watches the time
         return
     used = resource.getrusage(resource.RUSAGE_SELF)
     spent = int(used.ru_utime + used.ru_stime) + 1
@@ -59,7 +59,7 @@ def bound(seconds: float, memory: int) -> None:
         (resource.RLIMIT_AS, _mapped() + memory),
         (resource.RLIMIT_CORE, 0),
     ):
-        with contextlib.suppress(ValueError, OSError):  # a limit of the user's own may be lower
+        with contextlib.suppress(ValueError, OSError):  # the user's own limit may be lower
             resource.setrlimit(limit, (most, resource.getrlimit(limit)[1]))
 
 
@@ -71,7 +71,7 @@ def _mapped() -> int:
 
 
 def _search_path(given: list[str]) -> list[str]:
-    """The search path of who asks, after the standard library: no file of the current folder hides that."""
+    """Search path of the parent, after the standard library, which no file of its folder then hides."""
     library = {os.path.normcase(sysconfig.get_path(name)) for name in ("stdlib", "platstdlib")}
     inside = [os.path.normcase(path) for path in sys.path]
     own = [p for p, q in zip(sys.path, inside, strict=True) if q in library or os.path.dirname(q) in library]
@@ -91,7 +91,7 @@ def _answered(answer: Any, question: Any) -> bytes:
         return pickle.dumps(("answer", answer(question)))
     except MemoryError:
         return pickle.dumps(("memory", ""))
-    except Exception as problem:  # of any type: it is another program's
+    except Exception as problem:  # of any type: another program raised it
         said = str(problem)
         if not said or isinstance(problem, LookupError | TypeError | AttributeError):  # they say little
             said = f"{type(problem).__name__}: {said}"
@@ -99,7 +99,7 @@ def _answered(answer: Any, question: Any) -> bytes:
 
 
 def main() -> None:
-    """Answer until nothing is asked any more."""
+    """Answer questions until standard input ends."""
     source = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
     null = os.open(os.devnull, os.O_RDONLY)

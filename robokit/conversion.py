@@ -15,7 +15,7 @@ import numpy as np
 
 from robokit.arguments import one_of
 from robokit.errors import ModelError, RobokitError, WriteError
-from robokit.files import output_path, writing
+from robokit.files import output_path, refuse_input, writing
 from robokit.formats.kept_meshes import is_kept
 from robokit.model.geometry import RGBA, Capsule, Mesh, Shape
 from robokit.model.robot import Robot, children, outward
@@ -28,7 +28,7 @@ FORMATS = {".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf", ".sdf": "sdf", ".wo
 TARGETS = ("urdf", "mjcf", "sdf")
 
 MESHES = ("keep", "absolute", "relative", "copy", "none")
-"""What becomes of the names of mesh files."""
+"""Ways to refer to mesh files in the new file."""
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
@@ -110,7 +110,7 @@ def convert(
     robot = source if isinstance(source, Robot) else _load(source, base, reading)
     if isinstance(source, Robot) and base is not None and base != robot.base:
         raise RobokitError(f"base={base!r} is for a file; this robot has a {robot.base} base")
-    refuse_same_file(file, robot)
+    refuse_input(file, robot)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         _see_what_moves(robot, target)
@@ -148,16 +148,6 @@ def format_to_write(file: Path, to: str | None) -> str:
     return FORMATS[file.suffix.lower()]
 
 
-def refuse_same_file(file: Path, robot: Robot) -> None:
-    """Refuse to write over the file that a robot was read from.
-
-    Raises:
-        RobokitError: it is that file, under whatever name.
-    """
-    if file.exists() and os.path.exists(robot.source) and os.path.samefile(file, robot.source):
-        raise RobokitError(f"{file} is the robot's own file; give another name")
-
-
 # What a format cannot say
 # ------------------------
 
@@ -176,7 +166,7 @@ def _see_what_moves(robot: Robot, target: str) -> None:
 
 
 def _beside(robot: Robot, target: str) -> Iterator[str]:
-    """What no writer writes of a robot, in a sentence each."""
+    """What none of the writers writes of a robot, a sentence for each."""
     name = f"{target.upper()} of robot {robot.name!r}"
     if target == "urdf" and tuple(robot.gravity) != STANDARD_GRAVITY:
         g = ", ".join(f"{x:g}" for x in robot.gravity)

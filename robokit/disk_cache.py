@@ -176,7 +176,7 @@ def store(name: str, meta: dict[str, Any], code: bytes) -> None:
 
 
 def making(name: str) -> contextlib.AbstractContextManager[bool]:
-    """Hold the making of a file; yields whether another process held it meanwhile: it may be there now."""
+    """Lock the making of a file; yields whether another process had the lock: then the file may exist now."""
     with contextlib.suppress(OSError, RuntimeError):
         if (where := _usable(folder(), make=True)) is not None:
             return file_lock(where / f"{name}.lock")
@@ -440,17 +440,13 @@ _PAUSE = 0.02  # [s]
 
 
 @contextlib.contextmanager
-def file_lock(path: Path, patience: float = LOCK_PATIENCE) -> Iterator[bool]:
-    """Hold the lock of a file, which is made for that and removed again.
-
-    Args:
-        path: of the file, in a folder that is there.
-        patience: longest wait [s].
+def file_lock(path: Path) -> Iterator[bool]:
+    """Hold the lock of a file, which is made for that, in an existing folder, and removed again.
 
     Yields:
         whether another process held it meanwhile, and may have done the work.
     """
-    waited, until = False, time.monotonic() + patience
+    waited, until = False, time.monotonic() + LOCK_PATIENCE
     descriptor = None
     with contextlib.suppress(ImportError, OSError):
         while descriptor is None and time.monotonic() < until:

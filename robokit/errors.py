@@ -51,7 +51,7 @@ def shown(value: object, longest: int = LONGEST_NAME + 2) -> str:
     """What a caller gave, for a message: its repr in one line of bounded length, whatever it is."""
     try:
         text = repr(value)
-    except Exception:  # an int of more than 4,300 digits, or an object of the caller's own
+    except Exception:  # an int of more than 4,300 digits, or a user's object whose repr fails
         text = f"a value of type {type(value).__name__}"
     return one_line(text, longest)
 
@@ -72,9 +72,13 @@ def _seen(character: str) -> str:
     return " " if character in "\t\n\r\u2028\u2029" else ascii(character)[1:-1]
 
 
-def nearest_names(
-    name: str, known: Iterable[str], most: int = 3, cutoff: float = 0.6, compared: int = COMPARED
-) -> list[str]:
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """Names for a message, at most so many of them: "a, b, c and 7 more"."""
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def nearest_names(name: str, known: Iterable[str], most: int = 3, cutoff: float = 0.6) -> list[str]:
     """The known names that are most like a wrong one, the nearest first.
 
     The time is bounded whatever the names are: of many names only those that stand next to the wrong one in
@@ -85,15 +89,14 @@ def nearest_names(
         known: the right ones.
         most: number of names in the result, at most.
         cutoff: likeness from which a name counts, 0 to 1.
-        compared: number of names that are compared, at most.
     """
     if len(name) > LONGEST_NAME:
         return []
     names = sorted(k for k in known if len(k) <= LONGEST_NAME)
-    if len(names) > compared:
-        start = bisect.bisect(names, name) - compared // 2
-        start = min(max(start, 0), len(names) - compared)
-        names = names[start : start + compared]
+    if len(names) > COMPARED:
+        start = bisect.bisect(names, name) - COMPARED // 2
+        start = min(max(start, 0), len(names) - COMPARED)
+        names = names[start : start + COMPARED]
     return difflib.get_close_matches(name, names, n=most, cutoff=cutoff)
 
 
@@ -262,7 +265,7 @@ class WriteError(RobokitError, OSError):
         self.strerror = os.strerror(number) if number else message
 
     def __str__(self) -> str:
-        return self.message  # OSError would say its number
+        return self.message  # OSError would print the error number
 
 
 class MissingDependency(RobokitError, ImportError):

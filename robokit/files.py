@@ -15,14 +15,14 @@ import stat
 import tempfile
 import zipfile
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from robokit.arguments import path_argument
-from robokit.errors import ShapeError, WriteError, library
+from robokit.errors import RobokitError, ShapeError, WriteError, library
 
 UNPACKED_BYTES = 128 << 20
 """Bytes that any archive of arrays may unpack to."""
@@ -34,7 +34,7 @@ MOST_TEXT = 64 << 20
 """Bytes of an array of text, which has four for each character."""
 
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
-"""How NumPy packs arrays. Other ways are other libraries, with errors and appetites of their own."""
+"""Compression methods of NumPy. Others use other libraries, with errors and memory needs of their own."""
 
 
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
@@ -44,7 +44,7 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
         OSError: it cannot be opened.
         ValueError: it is a folder, pipe, socket or device; says which, for a message after the file's name.
     """
-    _check_regular(os.stat(path).st_mode)  # a device is not even opened
+    _check_regular(os.stat(path).st_mode)  # a device must not be opened at all
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     file = os.fdopen(os.open(path, flags), "rb")
     try:
@@ -88,7 +88,6 @@ def read_arrays(path: str | os.PathLike[str], names: Collection[str] | None = No
     """The arrays of a .npz file by name; nothing in it runs.
 
     Args:
-        path: of the file.
         names: of the arrays to read; all by default. The sizes of all count in any case.
 
     Raises:
@@ -115,7 +114,7 @@ def read_arrays(path: str | os.PathLike[str], names: Collection[str] | None = No
 
 
 class _Refused(ValueError):
-    """What these functions say themselves."""
+    """An error whose text was written here."""
 
 
 def _check_members(members: list[zipfile.ZipInfo], packed: int) -> None:
@@ -190,6 +189,17 @@ def shell_word(path: str | os.PathLike[str]) -> str:
     return shlex.quote(text)
 
 
+def refuse_input(path: Path, robot: Any) -> None:
+    """Refuse to overwrite the file that a robot was read from, its ``source``.
+
+    Raises:
+        RobokitError: it is that file, under whatever name.
+    """
+    with suppress(OSError):  # one of them does not exist
+        if os.path.samefile(path, robot.source):
+            raise RobokitError(f"{path} is the robot's own file; give another name")
+
+
 def obstacle(path: Path) -> tuple[int, str] | None:
     """What is known to stand in the way of a file of that name: the system's number of it, and words.
 
@@ -211,7 +221,7 @@ def obstacle(path: Path) -> tuple[int, str] | None:
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is such a file; unlike ``path.exists()``, an OSError where the name can be none."""
+    """Whether the file exists; unlike ``path.exists()``, raises OSError for an impossible name."""
     try:
         os.stat(path)
     except FileNotFoundError:
@@ -220,7 +230,7 @@ def _exists(path: Path) -> bool:
 
 
 def _named(path: Path, target: Path) -> Path:
-    """The name to speak of: as it was given, or that at the end of its links."""
+    """The name for messages: as it was given, or the end of its links."""
     return target if path.is_symlink() else path
 
 
@@ -311,7 +321,7 @@ def write_texts(texts: Mapping[Path, str], encoding: str = "utf-8", newline: str
                 place.write_text(text, encoding=encoding, newline=newline)
 
 
-def figure_path(name: str, value: Any) -> Path:
+def figure_path(value: Any) -> Path:
     """The path of a figure that matplotlib is going to write; ".png" where the name has no suffix.
 
     Raises:
@@ -319,8 +329,8 @@ def figure_path(name: str, value: Any) -> Path:
         ShapeError: an ending that matplotlib does not write.
     """
     backends = library("matplotlib.backend_bases", "plots", "a picture of curves or matrices")
-    path = output_path(name, value, ".png")
+    path = output_path("path", value, ".png")
     known = backends.FigureCanvasBase.get_supported_filetypes()
     if path.suffix[1:].lower() not in known:
-        raise ShapeError(f"{name}: expected a name that ends in .{', .'.join(known)}, got {str(path)!r}")
+        raise ShapeError(f"path: expected a name that ends in .{', .'.join(known)}, got {str(path)!r}")
     return path

@@ -170,7 +170,7 @@ class Environments(VectorEnv):  # type: ignore[misc]
         render_mode: str | None = None,
         device: Any = None,
     ) -> None:
-        """Prepare them.
+        """Prepare the environments.
 
         Args:
             task: what they are to do, or the name of one of :data:`TASKS`.
@@ -263,7 +263,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]
     metadata: dict[str, Any] = {"render_modes": []}  # noqa: RUF012
 
     def __init__(self, task: Task | str, render_mode: str | None = None) -> None:
-        """Prepare it: see :class:`Environments`."""
+        """Prepare the environment: see :class:`Environments`."""
         self.rows, self.render_mode = Environments(task, 1, 1, render_mode), render_mode
         self.observation_space = self.rows.single_observation_space
         self.action_space = self.rows.single_action_space

@@ -14,12 +14,12 @@ _HOOKS: dict[str, Callable[..., Any]] = {}
 
 
 def provide(name: str, function: Callable[..., Any]) -> None:
-    """Let the function do what is asked under the name."""
+    """Register the function under the name."""
     _HOOKS[name] = function
 
 
 def call(name: str, *arguments: Any, **options: Any) -> Any:
-    """Do what is asked under the name.
+    """Call the function that is registered under the name.
 
     Raises:
         LookupError: nothing above provides it, which ``import robokit`` always does.

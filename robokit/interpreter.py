@@ -43,7 +43,7 @@ def _others_import() -> bool:
 
 
 def at_fork(**functions: Callable[[], Any]) -> None:
-    """Have functions called at forks, where the system has forks.
+    """Register functions to be called at forks, where the system has forks.
 
     Args:
         functions: ``before``, ``after_in_parent`` and ``after_in_child``, as of ``os.register_at_fork``.

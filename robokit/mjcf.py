@@ -33,7 +33,7 @@ import numpy as np
 
 from robokit.algorithms.loop_dynamics import closed_loops
 from robokit.conventions import LARGEST_ANGLE
-from robokit.errors import ModelError
+from robokit.errors import ModelError, listed
 from robokit.files import output_path, write_text
 from robokit.interop import MUJOCO_PARTS
 from robokit.model.constraints import loop_models
@@ -44,6 +44,7 @@ from robokit.model.parts import Joint, LoopJoint
 from robokit.model.robot import Robot, check_robot, children, joints_in_order, outward
 from robokit.model.tree import NO_COORDINATE
 from robokit.spatial import RigidInertia, Vector3
+from robokit.spatial.rotation import rotation_to_quat_wxyz
 
 # Numbers and poses as attributes of MJCF elements
 # ------------------------------------------------
@@ -58,22 +59,8 @@ def pose(place: Placement) -> dict[str, str]:
     """The attribute pos, and quat where the frame is rotated."""
     found = {"pos": numbers(place.position)}
     if not np.array_equal(place.rotation, np.eye(3)):
-        found["quat"] = numbers(quat_wxyz(np.asarray(place.rotation, dtype=float)))
+        found["quat"] = numbers(rotation_to_quat_wxyz(np.asarray(place.rotation, dtype=float).tolist()))
     return found
-
-
-def quat_wxyz(R: np.ndarray) -> np.ndarray:
-    """Unit quaternion of a rotation: the eigenvector of the largest eigenvalue of Bar-Itzhack's matrix."""
-    (xx, xy, xz), (yx, yy, yz), (zx, zy, zz) = R
-    K = np.array(
-        [
-            [xx + yy + zz, zy - yz, xz - zx, yx - xy],
-            [zy - yz, xx - yy - zz, yx + xy, zx + xz],
-            [xz - zx, yx + xy, yy - xx - zz, zy + yz],
-            [yx - xy, zx + xz, zy + yz, zz - xx - yy],
-        ]
-    )
-    return np.linalg.eigh(K)[1][:, -1]
 
 
 # Bodies of the MJCF model: their names, inertias and joints
@@ -246,10 +233,7 @@ MESHES = (".stl", ".obj", ".msh")
 STL_HEADER, STL_FACE, STL_FACES = 84, 50, 200_000
 """Binary STL: bytes before the faces, bytes of a face; the largest number of faces that MuJoCo reads."""
 
-OPTIONS = {
-    "visual": {"group": "2", "contype": "0", "conaffinity": "0"},
-    "collision": {"group": "3"},
-}
+OPTIONS = {"visual": {"group": "2", "contype": "0", "conaffinity": "0"}, "collision": {"group": "3"}}
 
 
 class Shapes:
@@ -284,8 +268,9 @@ class Shapes:
         """One line for each reason why shapes were left out."""
         lines = []
         for (what, why), names in self._left.items():
-            shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-            lines.append(f"{len(names)} {what}{'s' if len(names) > 1 else ''} left out, {why}: {shown}")
+            lines.append(
+                f"{len(names)} {what}{'s' if len(names) > 1 else ''} left out, {why}: {listed(names, 5)}"
+            )
         return lines
 
     def _geometry(self, what: str, name: str, shape: Shape) -> dict[str, str] | None:
@@ -362,7 +347,7 @@ AXIS_POINT_DISTANCE = 0.1
 """Distance between the two points that hold the axis of a loop's hinge [m]."""
 
 Site = tuple[str, str, Placement]
-"""Its name, and the link and pose in it that it has."""
+"""The site of an end of a loop: its name, and the link and pose that it has."""
 
 
 def add_mimics(equality: ET.Element, robot: Robot) -> None:

@@ -197,13 +197,7 @@ def _of_trajectory(run: Any) -> tuple[Any, ...]:
 
 
 def external_force(
-    robot: Robot,
-    q: Any,
-    external: Any,
-    link: str | Sequence[str],
-    *,
-    point: Any = None,
-    moment: bool = False,
+    robot: Robot, q: Any, external: Any, link: str | Sequence[str], *, point: Any = None, moment: bool = False
 ) -> np.ndarray:
     """The force on a link that best explains external joint forces.
 

@@ -35,7 +35,14 @@ from robokit.arguments import check_finite, real_array
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.errors import InvalidValue, ShapeError
 from robokit.spatial import Matrix3, Vector3
-from robokit.spatial.rotation import quat_exp, quat_log, quat_normalized, quat_wxyz_to_rotation
+from robokit.spatial.rotation import (
+    quat_exp,
+    quat_log,
+    quat_normalized,
+    quat_positive,
+    quat_wxyz_to_rotation,
+    rotation_to_quat_wxyz,
+)
 from robokit.spatial.scalars import Scalar, atan2, cos, sin, sqrt, where
 
 __all__ = [
@@ -71,7 +78,7 @@ SHAPES: dict[str, tuple[int, ...]] = {
     "angle": (),
     "rotation_vector": (3,),
 }
-"""Of one rotation, by what it is given as."""
+"""Shape of one rotation, by its representation."""
 
 
 def _conversion(text: Text) -> Text:
@@ -109,7 +116,7 @@ def _symbolic(x: Any) -> bool:
 
 
 def _rows(name: str, x: Any) -> Any:
-    """Scalars of one rotation as the texts take them."""
+    """Scalars of one rotation, in the order in which the conversions take them."""
     leaves, shape = _leaves(x), SHAPES[name]
     if len(leaves) != int(np.prod(shape)):
         raise ShapeError(f"{name}: expected {shape}, got {len(leaves)} numbers")
@@ -184,33 +191,8 @@ def _stacked(found: Any, batch: tuple[int, ...]) -> Any:
 # ---- texts of one rotation --------------------------------------------------------------------------------
 
 
-def _positive(quat: Sequence[Scalar]) -> list[Scalar]:
-    """The one of q and -q with w >= 0."""
-    sign = where(quat[0] < 0.0, -1.0, 1.0)
-    return [sign * x for x in quat]
-
-
-def _quat_of_matrix(R: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-    """From the largest of w, x, y, z, so that nothing cancels (Shepperd 1978)."""
-    (a, b, c), (d, e, f), (g, h, i) = R
-    # 4 times the largest entry squared, and the quaternion times that entry.
-    ways = [
-        (1.0 + a + e + i, (None, h - f, c - g, d - b)),
-        (1.0 + a - e - i, (h - f, None, b + d, c + g)),
-        (1.0 - a + e - i, (c - g, b + d, None, f + h)),
-        (1.0 - a - e + i, (d - b, c + g, f + h, None)),
-    ]
-    square, quat = ways[0][0], [ways[0][0], *ways[0][1][1:]]
-    for size, parts in ways[1:]:
-        larger = size > square
-        square = where(larger, size, square)
-        quat = [where(larger, size if x is None else x, old) for x, old in zip(parts, quat, strict=True)]
-    k = 0.5 / sqrt(square)
-    return _positive([x * k for x in quat])
-
-
 def _rpy_of_matrix(R: Sequence[Sequence[Scalar]]) -> list[Scalar]:
-    """Roll is taken in the frame of the yaw that was found, so that errors of both cancel."""
+    """Angles of a matrix; roll is taken in the frame of the yaw that was found, so that errors cancel."""
     (r00, r01, r02), (r10, r11, r12), (r20, _, _) = R
     c2 = r00 * r00 + r10 * r10
     locked = c2 < LOCKED * LOCKED
@@ -222,7 +204,7 @@ def _rpy_of_matrix(R: Sequence[Sequence[Scalar]]) -> list[Scalar]:
 
 
 def _axis_angle_of_quat(quat: Sequence[Scalar]) -> tuple[list[Scalar], Scalar]:
-    w, x, y, z = _positive(quat)
+    w, x, y, z = quat_positive(quat)
     s2 = x * x + y * y + z * z
     none = s2 == 0.0
     s = sqrt(where(none, 1.0, s2))
@@ -270,7 +252,7 @@ def matrix_to_quat_wxyz(matrix: Any) -> Any:
         >>> rk.rotations.matrix_to_quat_wxyz([[1, 0, 0], [0, -0.28, -0.96], [0, 0.96, -0.28]]).round(12)
         array([0.6, 0.8, 0. , 0. ])
     """
-    return list(quat_normalized(_quat_of_matrix(matrix)))
+    return list(quat_normalized(rotation_to_quat_wxyz(matrix)))
 
 
 @_conversion
@@ -328,7 +310,7 @@ def matrix_to_rotation_vector(matrix: Any) -> Any:
         >>> rk.rotations.matrix_to_rotation_vector([[0, -1, 0], [1, 0, 0], [0, 0, 1]]).round(6)
         array([0.      , 0.      , 1.570796])
     """
-    return list(quat_log(quat_normalized(_quat_of_matrix(matrix))))
+    return list(quat_log(quat_normalized(rotation_to_quat_wxyz(matrix))))
 
 
 @_conversion
@@ -353,7 +335,7 @@ def matrix_to_axis_angle(matrix: Any) -> Any:
         >>> axis.round(12), round(float(angle), 6)
         (array([0., 0., 1.]), 1.570796)
     """
-    return _axis_angle_of_quat(quat_normalized(_quat_of_matrix(matrix)))
+    return _axis_angle_of_quat(quat_normalized(rotation_to_quat_wxyz(matrix)))
 
 
 @_conversion
@@ -375,7 +357,7 @@ def rpy_to_quat_wxyz(rpy: Any) -> Any:
         >>> rk.rotations.rpy_to_quat_wxyz([0, 0, np.pi / 2]).round(6)
         array([0.707107, 0.      , 0.      , 0.707107])
     """
-    return _positive(_quat_of_rpy(rpy))
+    return quat_positive(_quat_of_rpy(rpy))
 
 
 @_conversion
@@ -397,7 +379,7 @@ def rotation_vector_to_quat_wxyz(rotation_vector: Any) -> Any:
         >>> rk.rotations.rotation_vector_to_quat_wxyz([0, 0, np.pi]).round(12)
         array([0., 0., 0., 1.])
     """
-    return _positive(quat_exp(Vector3(*rotation_vector)))
+    return quat_positive(quat_exp(Vector3(*rotation_vector)))
 
 
 @_conversion
@@ -408,7 +390,7 @@ def axis_angle_to_quat_wxyz(axis: Any, angle: Any) -> Any:
         >>> rk.rotations.axis_angle_to_quat_wxyz([0, 0, 2], np.pi / 2).round(6)
         array([0.707107, 0.      , 0.      , 0.707107])
     """
-    return _positive(_quat_of_axis_angle(axis, angle))
+    return quat_positive(_quat_of_axis_angle(axis, angle))
 
 
 @_conversion

@@ -30,7 +30,7 @@ from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from robokit.errors import ModelError
+from robokit.errors import ModelError, listed
 from robokit.files import output_path, write_text
 from robokit.formats.sdf import NAME
 from robokit.interop import MUJOCO_PARTS
@@ -64,10 +64,7 @@ STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
 def to_sdf(
-    robot: Robot,
-    path: str | os.PathLike[str] | None = None,
-    meshes: bool = True,
-    visuals: bool = True,
+    robot: Robot, path: str | os.PathLike[str] | None = None, meshes: bool = True, visuals: bool = True
 ) -> str:
     """The robot as SDF 1.11, which :func:`robokit.load` reads as the same robot.
 
@@ -216,10 +213,7 @@ class _Writer:
 
     def _tell(self) -> None:
         for what, names in self._left.items():
-            shown = ", ".join(map(repr, names[:5])) + (
-                f" and {len(names) - 5} more" if len(names) > 5 else ""
-            )
-            self.said.append(f"{what}: {shown}")
+            self.said.append(f"{what}: {listed(map(repr, names), 5)}")
 
     def _say(self, what: str, name: str) -> None:
         self._left.setdefault(what, []).append(name)
@@ -336,7 +330,7 @@ class _Writer:
             self._axis(made, joint, None if joint.kind == "spherical" else joint.axis)
 
     def _several(self, model: ET.Element, joint: Joint, parent: str, child: str, own: str) -> None:
-        """A joint of several coordinates as joints of one each, with links without mass between them."""
+        """A joint of several coordinates as single joints, with massless links between them."""
         x, y = (np.array([*t]) for t in plane_axes(Vector3(*joint.axis.tolist())))
         parts = MUJOCO_PARTS[joint.kind]
         axes = [x, y, joint.axis] if joint.kind == "planar" else [joint.axis, joint.axis]
@@ -413,10 +407,7 @@ class _Writer:
                 f"loop joint {loop.name!r} is {loop.kind}, without which the model would move differently; "
                 f"SDF has {', '.join(kinds)}"
             )
-        ends = [
-            (loop.predecessor, loop.predecessor_placement),
-            (loop.successor, loop.successor_placement),
-        ]
+        ends = [(loop.predecessor, loop.predecessor_placement), (loop.successor, loop.successor_placement)]
         at = [self._at_zero(link) @ placement for link, placement in ends]
         apart = float(np.linalg.norm(at[0].position - at[1].position))
         turned = float(np.abs(at[0].rotation - at[1].rotation).max())

@@ -28,7 +28,7 @@ WIDTH = 79
 
 
 def is_live() -> bool:
-    """Whether a line can be written over: in a terminal, and in a notebook."""
+    """Whether a line can be overwritten: in a terminal and in a notebook."""
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     notebook = shell is not None and hasattr(shell, "kernel")
     return notebook or (sys.stderr is not None and sys.stderr.isatty())

@@ -50,21 +50,18 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     "viewer": [
         (
             "nodes",
-            "textures",
             "meshcat_page",
-            "scene_commands",
             "mass_matrix_figure",
             "headless_browser",
             "looks",
-            "cell_pages",
         ),
-        ("poses", "ground_nodes", "payload_keys"),
+        ("poses", "payload_keys"),
         ("scene", "meshcat_shapes"),
         ("data",),
-        ("drawing", "walk"),
+        ("walk",),
         ("payload",),
         ("page", "still"),
-        ("check_page", "sparsity_page", "server", "film", "comparison", "notebook", "live_stage"),
+        ("check_page", "sparsity_page", "server", "film", "comparison", "notebook"),
         ("live",),
         ("__init__",),
     ],
@@ -189,7 +186,6 @@ REMAINING = {
     "engine.passes.guards",
     "engine.run.plain_python",
     "sim.motion.ledger",
-    "viewer.data.answer_data",
 }
 """Modules with such words that still wait for a name. This set only shrinks."""
 

@@ -68,7 +68,7 @@ class MachineCode(Generated):
     def rest(self) -> list[str]:
         """The five stages."""
         program = recorded(pendulum())
-        module, _ = batch_module(program, 4, "pendulum")
+        module, _ = batch_module(program, 4, "pendulum", fused=True)
         assembly, _ = llvm.cross(module, "x86_64-linux-gnu", "x86-64-v3")
         body = [
             line
@@ -86,10 +86,11 @@ class MachineCode(Generated):
             "",
             *code_block("text", listing(program)),
             "The same in LLVM's intermediate language. Each value is a vector of four states. Sines and",
-            "cosines of all angles were computed before and are in the workspace.",
+            "cosines of all angles were computed before and are in the workspace. A product and a sum are",
+            "one operation.",
             "",
             *code_block("llvm", chunk),
-            "The machine code for a processor with AVX2, where a product and a sum are one instruction:",
+            "The machine code for a processor with AVX2:",
             "",
             *code_block("text", "\n".join(body)),
         ]

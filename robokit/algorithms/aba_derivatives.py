@@ -86,12 +86,12 @@ def _derivatives(tree: Tree, q, qd, tau, f_ext, inverse: Callable, turns: bool) 
 
 
 def _floating(tree: Tree) -> list[int]:
-    """The joints that let their body move in any way, from the reference."""
+    """The floating bases: joints of six degrees of freedom between the reference and their body."""
     return [i for i in tree.children[0] if tree.joint[i].S.axes == (0, 1, 2, 3, 4, 5)]
 
 
 def _base_rotation_columns(tree: Tree, q) -> dict[int, list]:
-    """For each dof of the floating bases its column of dqdd/dq: places and values."""
+    """The columns of dqdd/dq of the floating bases' dofs: row numbers and values."""
     columns = {}
     for i in _floating(tree):
         a0 = tree.X(i, q[i]) @ Motion(Vector3.zero(), tree.a0)
@@ -102,7 +102,7 @@ def _base_rotation_columns(tree: Tree, q) -> dict[int, list]:
 
 
 def _base_velocity_columns(tree: Tree, qd) -> dict[int, list]:
-    """For each linear velocity of the floating bases its column of dqdd/dqd: places and values."""
+    """The columns of dqdd/dqd of the floating bases' linear velocities: row numbers and values."""
     columns = {}
     for i in _floating(tree):
         S, rows = tree.joint[i].S, range(tree.nv)[tree.v_slice[i]]
@@ -137,7 +137,7 @@ def _minus_solutions(parent: Sequence[int], L, M, Dinv, both: Sequence[list[list
 
 
 def _solve_transposed(L, path: Sequence[Sequence[int]], b: Mapping) -> dict:
-    """L^-T b where it is not zero, TALL entries at a time: each that is known serves all of them."""
+    """L^-T b at its nonzero entries, TALL at a time, so that a known entry is loaded once for all of them."""
     places = sorted({j for i in b for j in path[i]}, reverse=True)
     x = {j: b.get(j, 0.0) for j in places}
     for some in parts(places, TALL):

@@ -27,13 +27,13 @@ from robokit.model.constraints import ConstraintModel, ContactModel
 from robokit.model.tree import Tree
 
 PROXIMAL = 1e-8
-"""Share of the typical mobility that is added to its diagonal in double precision."""
+"""Fraction of the typical mobility that is added to the diagonal of A, in double precision."""
 
 ITERATIONS = 7
 """Proximal iterations: more than a simulation needs, so that nearly singular constraints are met too."""
 
 LEAST_PIVOT = 1e-13
-"""Share of its row's mobility below which a pivot has no digit left: the constraints repeat one another."""
+"""Pivots below this fraction of their row's mobility are rounding errors: the constraints are redundant."""
 
 
 def constrained_dynamics(

@@ -27,7 +27,7 @@ from robokit.spatial.scalars import Scalar, sqrt, where
 
 
 class Frame(NamedTuple):
-    """What is to be moved somewhere.
+    """The point or frame of a link that is to reach a target.
 
     Attributes:
         body: of the link.
@@ -41,7 +41,7 @@ class Frame(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Where it is to be.
+    """The position or pose that it is to reach.
 
     Attributes:
         at: the point in the link's frame [m].

@@ -85,7 +85,7 @@ class ArticulatedFactor:
         return ArticulatedFactor(tree, X, U, D)
 
     def half(self, b: Sequence[Scalar]) -> Half:
-        """The joint forces left over on the way inward, for b by dof."""
+        """L^-T b: the joint forces that remain after the inward pass, for b by dof."""
         tree, N = self.tree, self.tree.n + 1
         pA: list[Any] = [None] * N
         u: list[Any] = [None] * N

@@ -266,7 +266,7 @@ def mirror(x: Any) -> None:
 
 
 def _rest(x: Any) -> None:
-    """The reference does not move, and falls upwards."""
+    """The motion of the reference: at rest, with the acceleration -g that stands for gravity."""
     _put(x.v, 0, [0.0] * 6)
     _put(x.a, 0, [0.0, 0.0, 0.0, x.a0[0], x.a0[1], x.a0[2]])
 
@@ -310,7 +310,7 @@ def _span(ends: Callable[[Any], tuple[Any, Any]]) -> Spans:
 
 
 def _runs(x: Any) -> Spans:
-    """The dof's own body's and those that carry it."""
+    """The spans of the dof's own body and of the bodies that carry it."""
 
     def each(k: Any, do: Any) -> None:
         start = x.begin[k]

@@ -29,7 +29,6 @@ from robokit.cli.common import (
     print_json,
     print_xml,
     reading,
-    refuse_input,
     say,
     see_xacro,
     tell,
@@ -40,6 +39,7 @@ from robokit.cli.log_commands import opened_states, show_joint_states
 from robokit.disk_cache import Entry
 from robokit.dynamics.choices import CHOICES
 from robokit.errors import RobokitError, UnknownName
+from robokit.files import refuse_input
 from robokit.model.constraints import HELD
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
@@ -89,7 +89,7 @@ def info(arguments: argparse.Namespace) -> int:
 def check(arguments: argparse.Namespace) -> int:
     """Check robot files and folders, and print the findings."""
     from robokit import __version__
-    from robokit.formats.check import check_other
+    from robokit.formats.load import check_other
     from robokit.urdf.lint import Paint, as_json, as_sarif, check_files, exit_status, listing, wants_colour
 
     files, problems = named_files(arguments.files)
@@ -162,11 +162,7 @@ def parity(arguments: argparse.Namespace) -> int:
     if len(files) == len(arguments.robots) == len(bases) == 1:
         robot = load(str(files[0]), arguments.base, arguments.mimic, arguments)
         found = compare(
-            files[0],
-            robot,
-            arguments.states,
-            xacro_args=arguments.xacro,
-            package_dirs=arguments.package_dir,
+            files[0], robot, arguments.states, xacro_args=arguments.xacro, package_dirs=arguments.package_dir
         )
         if arguments.json:
             rows = [asdict(c) | {"agrees": c.agrees} for c in found]
@@ -326,13 +322,13 @@ def robots(_: argparse.Namespace) -> int:
 WIDTH = 80
 
 
-def wrap_names(words: Iterable[str], indent: str = "  ") -> Iterator[str]:
+def wrap_names(words: Iterable[str]) -> Iterator[str]:
     """Words separated by two blanks, in lines of at most 80 columns."""
-    line = indent
+    line = "  "
     for word in words:
         if len(line) + len(word) > WIDTH and line.strip():
             yield line.rstrip()
-            line = indent
+            line = "  "
         line += word + "  "
     if line.strip():
         yield line.rstrip()
@@ -618,7 +614,7 @@ def _tolerance(text: str) -> float:
 TRUTH_VALUES = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
 FILE_PURPOSES = ("declares and explains it", "is the code", "checks it on one state")
-"""Of the files."""
+"""What each written file is for."""
 
 
 def codegen(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import hashlib
 import io
 import json
@@ -367,17 +366,6 @@ def writable(name: str, *suffixes: str) -> Path:
     if wrong is not None:
         raise RobokitError(f"cannot write {path}: {wrong[1]}")
     return path
-
-
-def refuse_input(path: Path, robot: Any) -> None:
-    """Refuse to overwrite the file that a robot was loaded from.
-
-    Raises:
-        RobokitError: it is that file, under whatever name.
-    """
-    with contextlib.suppress(OSError):  # one of them does not exist
-        if os.path.samefile(path, robot.source):
-            raise RobokitError(f"{path} is the robot's own file; give another name")
 
 
 # The time that a command spends on compiling

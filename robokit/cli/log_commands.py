@@ -20,12 +20,12 @@ from robokit.cli.common import (
     open_page,
     positive,
     reading,
-    refuse_input,
     say,
     tell,
     writable,
 )
 from robokit.errors import RobokitError
+from robokit.files import refuse_input
 
 FRAMES = 1.0 / 60.0
 """Seconds between two pictures of a live view."""

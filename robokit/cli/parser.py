@@ -278,10 +278,7 @@ def _add_view(sub: argparse.ArgumentParser) -> None:
 
 def _add_check(sub: argparse.ArgumentParser) -> None:
     sub.add_argument(
-        "files",
-        metavar="FILE",
-        nargs="+",
-        help="a file, a folder, a pattern, or the name of a robot",
+        "files", metavar="FILE", nargs="+", help="a file, a folder, a pattern, or the name of a robot"
     )
     sub.add_argument("--strict", action="store_true", help="treat warnings as errors")
     form = sub.add_mutually_exclusive_group()

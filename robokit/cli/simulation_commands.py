@@ -26,7 +26,6 @@ from robokit.cli.common import (
     open_page,
     positive,
     print_json,
-    refuse_input,
     say,
     seed_number,
     tell,
@@ -34,6 +33,7 @@ from robokit.cli.common import (
     writable,
 )
 from robokit.errors import RobokitError
+from robokit.files import refuse_input
 
 MOST_STEPS = 100_000_000
 """Largest number of steps: an hour of computing. More than that is a typing error."""
@@ -45,10 +45,10 @@ LONGEST_RUN = 100_000.0
 """Longest simulation without --dt [s]."""
 
 NEAREST_TOLD = 5
-"""Pairs that are told though they are apart."""
+"""Number of pairs without contact that are listed."""
 
 START_TRIES = 20
-"""Random configurations that are tried, where a robot has loops to close."""
+"""Random configurations that are tried until the loops of a robot can be closed."""
 
 
 def fall(arguments: argparse.Namespace) -> int:
@@ -249,7 +249,7 @@ def _simulate_and_show(
     """Simulate, write the page whatever happens on the way, print the report; returns the exit status."""
     import robokit as rk
 
-    # Falls of two robots are two pages.
+    # Pages of two robots have different names.
     own = f"{file_stem(robot)}_{arguments.command.__name__}.html"
     page = writable(own if arguments.output is None else arguments.output, ".html")
     data = None if arguments.save is None else writable(arguments.save, ".npz")
@@ -464,19 +464,10 @@ def write_films(arguments: argparse.Namespace, page: Path, files: list[Path]) ->
 # ---------------------------------------------------------------------
 
 SIMULATE = ("dt", "integrator", "joint_damping", "self_collision")
-"""What may differ, of ``rk.simulate``."""
+"""Arguments of ``rk.simulate`` that the second run may change."""
 
-GROUND = (
-    "friction",
-    "restitution",
-    "torsional",
-    "rolling",
-    "sink",
-    "time",
-    "spin",
-    "shape_error",
-)
-"""The same of ``rk.Ground``."""
+GROUND = ("friction", "restitution", "torsional", "rolling", "sink", "time", "spin", "shape_error")
+"""Arguments of ``rk.Ground`` that the second run may change."""
 
 WORDS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "no": False, "none": None}
 

@@ -2,7 +2,6 @@
 
 fields          the arrays by which the modules meet
 hulls           convex hulls with flat faces, and fewer corners
-rounds          balls, cylinders and cones among them
 shapes          geometry as arrays
 broad           pairs that may touch within some steps
 support         support points, and the polygon that faces a direction

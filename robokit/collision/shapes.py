@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from robokit.collision.fields import CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
-from robokit.collision.hulls import Polytope, box, exact_polytope, face_normals, polytope
-from robokit.collision.rounds import Round, kept_hull
+from robokit.collision.hulls import Polytope, Round, box, exact_polytope, face_normals, kept_hull, polytope
 from robokit.collision.support import CUBE
 from robokit.meshes.hull import hull_corners
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere, turned

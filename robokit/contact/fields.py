@@ -175,7 +175,8 @@ CONSTRAINTS = (
     real("c_G", "n_constraints", 8, role="work"),  # -dg/du: 11, 12, 22, 13, 23, 33 of the symmetric part;
     # of the skew one, w x, w along t1 and t2
     real("c_by_load", "n_constraints", 3, role="work"),  # SPIN: impulses over the normal one of its contact
-    real("c_expected", "n_constraints", 3, role="work"),  # impulses that the tangents of the laws have
+    real("c_expected", "n_constraints", 3, role="work"),  # impulses that the tangents of the laws have, then
+    # how the direction changes those that there are
     # Rows of single coordinates: u = gain y[row]
     whole("r_kind", "n_rows", role="work"),  # DAMPING, DRY, STOP, MOTOR, PRESCRIBED
     whole("r_of", "n_rows", role="work"),  # the dof, stop, motor or prescribed joint

@@ -26,7 +26,7 @@ from robokit.contact.kinematics import bias, generalized, multiply, own_inertia,
 from robokit.contact.laws import lean, nearest, row_nearest, row_tangent, tangent, tried
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.pattern import symbolic
-from robokit.contact.vectors import force, motion, nothing, one_by_one, put, write_row
+from robokit.contact.vectors import force, motion, nothing, one_by_one, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, while_loop
@@ -100,7 +100,7 @@ def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
         it, _, found = from_convex(second)
         x.n_of[4] = 0
         once(x, leave)
-        x.errors[1] = once(x, error_of_laws, 0.0)
+        x.errors[1] = once(x, error_of_laws)
         return it, once(x, error), found
 
     second, e, settled = cond(by_law[2] > 0, lambda: by_law, again)
@@ -138,11 +138,9 @@ def attempt(x: Any, convex: Any, before: Any, at: Any = None, few: Any = None) -
     def turn(it: Any, e: Any, settled: Any, kept: Any) -> tuple[Any, Any, Any, Any]:
         cond(kept > 0, lambda: once(x, expect), lambda: once(x, linearise))
         once(x, direction)
-        share = once(x, search, where((it > before) & (e > goal), 1, 0), kept)
-        once(x, go, share)
-        now = once(x, error)
+        share, now = once(x, search, where((it > before) & (e > 0.0), 1, 0), kept)
         met = (now <= goal) & (share == 1.0)
-        settled = cond(met, lambda: once(x, finish, goal), lambda: 0)
+        settled, now = cond(met, lambda: once(x, finish, goal), lambda: (0, now))
         slow = (kept > 0) & (now > FASTER * e)
         keeps = (kept >= 0) & (now <= NEAR) & (share == 1.0) & ~met
         return it + 1, now, settled, where(slow | (kept < 0), -1, where(keeps, 1, 0))
@@ -163,13 +161,13 @@ def begin(x: Any) -> None:
         x.y[j], x.row_mobility[j] = x.guess[j], 1.0 / own_inertia(x, j)
 
     def of_constraint(c: Any) -> None:
-        by_velocity, last = nearest_of(x, c, HERE, 0.0), [x.c_last[c, k] for k in range(3)]
+        by_velocity, last = nearest_of(x, c, 0.0), [x.c_last[c, k] for k in range(3)]
         g = [where(last[2] > 0.0, a, b) for a, b in zip(last, by_velocity, strict=True)]
         write_row(x.c_g, c, g)
         write_row(x.c_expected, c, g)
 
     def of_row(i: Any) -> None:
-        x.r_g[i] = x.r_expected[i] = row_nearest_of(x, i, HERE, 0.0)
+        x.r_g[i] = x.r_expected[i] = row_nearest_of(x, i, 0.0)
 
     for_range(x.nv, coordinate)
     once(x, multiply, x.v0, x.Hv0)
@@ -222,7 +220,7 @@ def expect(x: Any) -> None:
 
 
 def direction(x: Any) -> None:
-    """d, the velocities that it gives, and the impulses that the tangents have at its end."""
+    """d, the velocities that it gives, and the changes to the impulses that the tangents have at its end."""
 
     def swap(c: Any) -> None:
         for k in range(3):
@@ -244,7 +242,7 @@ def direction(x: Any) -> None:
 
 
 def follow(x: Any) -> None:
-    """What follows d: velocities, momentum, and the impulses expected."""
+    """What follows d: velocities, momentum, and the changes of impulses, in place of those expected."""
 
     def change_of(c: Any) -> tuple[Any, Any, Any]:
         return times([x.c_G[c, k] for k in range(8)], tuple(x.c_du[c, k] for k in range(3)))
@@ -257,10 +255,10 @@ def follow(x: Any) -> None:
             return tuple(a + x.c_by_load[c, k] * less for k, a in enumerate(change))
 
         change = cond(x.c_kind[c] == SPIN, of_load, lambda: tuple(change))
-        write_row(x.c_expected, c, [x.c_expected[c, k] - change[k] for k in range(3)])
+        write_row(x.c_expected, c, [x.c_expected[c, k] - change[k] - x.c_g[c, k] for k in range(3)])
 
     def of_row(i: Any) -> None:
-        x.r_expected[i] = x.r_expected[i] - x.r_G[i] * x.r_gain[i] * x.d[x.r_row[i]]
+        x.r_expected[i] = x.r_expected[i] - x.r_G[i] * x.r_gain[i] * x.d[x.r_row[i]] - x.r_g[i]
 
     see(x, x.d, x.c_du)
     once(x, multiply, x.d, x.Hd)
@@ -268,8 +266,8 @@ def follow(x: Any) -> None:
     for_range(x.n_of[1], of_row)
 
 
-def go(x: Any, share: Any) -> None:
-    """Take a share of the direction; the velocity products there."""
+def go(x: Any, share: Any) -> Any:
+    """Take a share of the direction; the error there."""
     once(x, move, share)
     take_products(x)
 
@@ -279,12 +277,23 @@ def go(x: Any, share: Any) -> None:
         x.b[j] = b
 
     for_range(x.nv, left)
+    return error_here(x)
 
-    def again() -> None:
-        multiply_again(x)
-        x.errors[1] = once(x, error_of_laws, 0.0)
 
-    cond(x.n_of[3] > 0, again, nothing)
+def go_back(x: Any, share: Any) -> Any:
+    """Take back a share of what was taken of the direction; the error there."""
+    once(x, move, -share)
+    take_products(x)
+    for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.dt[0] * (x.tau[j] - x.C[j])))
+    once(x, leave)
+    return error_here(x)
+
+
+def error_here(x: Any) -> Any:
+    """The error where y and g are; multipliers aim at the impulses there."""
+    cond(x.n_of[3] > 0, lambda: multiply_again(x), nothing)
+    x.errors[1] = once(x, error_of_laws)
+    return once(x, error)
 
 
 def move(x: Any, share: Any) -> None:
@@ -308,7 +317,7 @@ def move(x: Any, share: Any) -> None:
 def admissible(x: Any, c: Any) -> tuple[Any, ...]:
     """The admissible impulse next to that of a constraint."""
     g = tuple(x.c_g[c, k] for k in range(3))
-    return nearest(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], load(x, c, HERE), 0.0)
+    return nearest(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], load(x, c), 0.0)
 
 
 def admissible_row(x: Any, i: Any) -> Any:
@@ -333,23 +342,26 @@ def outside(x: Any) -> Any:
     return maximum(moved / (all_ + smallest()), rows_moved / (rows_all + smallest()))
 
 
-def finish(x: Any, goal: Any) -> Any:
-    """1 if this is a solution: with impulses that are admissible, and the momentum that they leave solved."""
+def finish(x: Any, goal: Any) -> tuple[Any, Any]:
+    """1 where this is a solution, with admissible impulses and the momentum that they leave solved, else 0.
 
-    def met() -> Any:
+    The error comes with it. Where it is no solution, what is left goes by the next iterations.
+    """
+
+    def met() -> tuple[Any, Any]:
         once(x, polish)
         left = once(x, outside)
         once(x, project)
-        return cond(left <= in_precision(*OUTSIDE), lambda: 1, not_met)
+        return cond(left <= in_precision(*OUTSIDE), lambda: (1, e), not_met)
 
-    def not_met() -> Any:
+    def not_met() -> tuple[Any, Any]:
         once(x, leave)
-        x.errors[1] = once(x, error_of_laws, 0.0)
-        return 0
+        return 0, error_here(x)
 
     once(x, project)
     once(x, leave)
-    return cond(once(x, error) <= goal, met, not_met)
+    e = once(x, error)
+    return cond(e <= goal, met, not_met)
 
 
 def project(x: Any) -> None:
@@ -453,14 +465,14 @@ def impulse_at(x: Any, c: Any, k: Any, share: Any) -> Any:
     """A component of the impulse of a constraint at a share of the direction."""
     if share is HERE:
         return x.c_g[c, k]
-    return x.c_g[c, k] + share * (x.c_expected[c, k] - x.c_g[c, k])
+    return x.c_g[c, k] + share * x.c_expected[c, k]
 
 
 def row_impulse_at(x: Any, i: Any, share: Any) -> Any:
     """The impulse of a row at a share of the direction."""
     if share is HERE:
         return x.r_g[i]
-    return x.r_g[i] + share * (x.r_expected[i] - x.r_g[i])
+    return x.r_g[i] + share * x.r_expected[i]
 
 
 def times(G: Any, u: Any) -> tuple[Any, Any, Any]:
@@ -472,7 +484,7 @@ def times(G: Any, u: Any) -> tuple[Any, Any, Any]:
 
 def tangent_of(x: Any, c: Any) -> tuple[Any, Any, list[Any]]:
     """G of a constraint; what of its impulse is in proportion to N of its contact; its tangent's impulse."""
-    p, R, N = tried_of(x, c, HERE, mobility(x, c)), (x.c_R[c, 0], x.c_R[c, 1]), load(x, c, HERE)
+    p, R, N = tried_of(x, c, HERE, mobility(x, c)), (x.c_R[c, 0], x.c_R[c, 1]), load(x, c)
     G, const = tangent(x.c_kind[c], p, R, x.c_w[c], x.c_mu[c], x.c_arm[c], N, 1.0 * x.n_of[4])
     still = times(G, tuple(x.c_aim[c, k] - x.c_u[c, k] for k in range(3)))
 
@@ -494,10 +506,9 @@ def row_tangent_of(x: Any, i: Any) -> tuple[Any, Any]:
     return G, const - G * (x.r_gain[i] * x.y[x.r_row[i]])
 
 
-def load(x: Any, c: Any, share: Any) -> Any:
-    """Normal impulse of the contact that a patch belongs to, at a share of the direction."""
-    contact = where(x.c_kind[c] == SPIN, x.c_of[c], c)
-    return impulse_at(x, contact, 2, share)
+def load(x: Any, c: Any) -> Any:
+    """Normal impulse of the contact that a patch belongs to."""
+    return x.c_g[where(x.c_kind[c] == SPIN, x.c_of[c], c), 2]
 
 
 def tried_of(x: Any, c: Any, share: Any, w: Any) -> tuple[Any, ...]:
@@ -517,39 +528,40 @@ def tried_of_row(x: Any, i: Any, share: Any, w: Any) -> tuple[Any, Any, Any]:
     return tried(g, u, x.r_aim[i], w, x.r_R[i]), forward, back
 
 
-def nearest_of(x: Any, c: Any, share: Any, w: Any) -> tuple[Any, Any, Any]:
-    """P(p) of a constraint at a share of the direction."""
+def nearest_of(x: Any, c: Any, w: Any) -> tuple[Any, Any, Any]:
+    """P(p) of a constraint."""
     leans = lean(x.c_mu[c], x.c_R[c, 0], x.c_R[c, 1], w, 1.0 * x.n_of[4])
-    p = tried_of(x, c, share, w)
-    return nearest(x.c_kind[c], p, x.c_mu[c], x.c_arm[c], load(x, c, share), leans)
+    return nearest(x.c_kind[c], tried_of(x, c, HERE, w), x.c_mu[c], x.c_arm[c], load(x, c), leans)
 
 
-def row_nearest_of(x: Any, i: Any, share: Any, w: Any) -> Any:
-    """P(p) of a row at a share of the direction."""
-    p, forward, back = tried_of_row(x, i, share, w)
+def row_nearest_of(x: Any, i: Any, w: Any) -> Any:
+    """P(p) of a row."""
+    p, forward, back = tried_of_row(x, i, HERE, w)
     return row_nearest(p, x.r_low[i], x.r_high[i], forward, back)
 
 
-def error_of_laws(x: Any, share: Any) -> Any:
-    """Sum of w |g - P(p)|^2 at a share of the direction [J]."""
+def error_of_laws(x: Any) -> Any:
+    """Sum of w |g - P(p)|^2 [J]."""
 
     def of_constraint(c: Any, total: Any) -> Any:
-        found = nearest_of(x, c, share, mobility(x, c))
-        for k in range(3):
-            off = impulse_at(x, c, k, share) - found[k]
+        for k, found in enumerate(nearest_of(x, c, mobility(x, c))):
+            off = x.c_g[c, k] - found
             total = total + x.c_w[c] * off * off
         return total
 
     def of_row(i: Any, total: Any) -> Any:
         w = x.r_w[i]
-        off = row_impulse_at(x, i, share) - row_nearest_of(x, i, share, w)
+        off = x.r_g[i] - row_nearest_of(x, i, w)
         return total + w * off * off
 
     return for_range(x.n_of[1], of_row, for_range(x.n_of[0], of_constraint, 0.0))
 
 
 def error(x: Any) -> Any:
-    """The error beyond rounding, relative to the impulses that act in the step."""
+    """The error beyond rounding, relative to the impulses that act in the step, each by its own size.
+
+    Weight, and motors against stops, may be no net impulse; sqrt(M) g dt is the weight's in this measure.
+    """
 
     def momentum(j: Any, left: Any, given: Any, acted: Any, all_: Any) -> tuple[Any, ...]:
         r, weight = x.residual[j], x.row_mobility[j]
@@ -565,7 +577,10 @@ def error(x: Any) -> Any:
     x.errors[0] = left
     rows = for_range(x.n_of[1], by_row, 0.0)
     found, least = sqrt(left + x.errors[1]), in_precision(*ROUNDING) * sqrt(all_)
-    return where(found <= least, 0.0, found - least) / (sqrt(given) + sqrt(acted) + sqrt(rows) + smallest())
+    gravity = vector(x.gravity)
+    weight = x.dt[0] * sqrt(x.composite[0, 0] * gravity.dot(gravity))
+    all_of_them = weight + sqrt(given) + sqrt(acted) + sqrt(rows) + smallest()
+    return where(found <= least, 0.0, found - least) / all_of_them
 
 
 def relative(x: Any, c: Any, V: Any) -> tuple[Any, ...]:
@@ -631,12 +646,12 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 # ---- the share of a direction -----------------------------------------------------------------------------
 
 
-def search(x: Any, later: Any, kept: Any) -> Any:
-    """The share of d that is taken: all of it where the error is less there, or half.
+def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
+    """Take a share of d: all of it where the error is less there, or half; the share, and the error there.
 
     Else it ends where the first force changes its state. Where A has a negative determinant the path to a
-    solution goes the other way. The first direction, from a guess, is taken whole, and so is that from where
-    the error is below the tolerance.
+    solution goes the other way. The first direction, from a guess, is taken whole, and so is one from where
+    the error is rounding. Errors are those of new velocity products: else two states may take turns.
 
     Args:
         x: the step.
@@ -644,33 +659,38 @@ def search(x: Any, later: Any, kept: Any) -> Any:
         kept: 1 where the tangents are those of an iteration before: that direction is taken whole or not at
             all.
     """
-    whole = x.errors[0] + x.errors[1]
+    before = x.errors[0] + x.errors[1]
+
+    def less() -> Any:
+        return x.errors[0] + x.errors[1] < LESS * before
 
     def forward() -> tuple[Any, Any]:
-        at_one = once(x, error_of_laws, 1.0)
-        return cond((at_one < LESS * whole) | (later == 0), lambda: (1.0, at_one), shortened)
+        now = once(x, go, 1.0)
+        return cond(less() | (later == 0), lambda: (1.0, now), shortened)
 
     def shortened() -> tuple[Any, Any]:
-        return cond(kept > 0, lambda: (0.0, 1.0 * x.errors[1]), shorter)
+        return cond(kept > 0, lambda: (0.0, once(x, go_back, 1.0)), shorter)
 
     def shorter() -> tuple[Any, Any]:
-        half = once(x, error_of_laws, 0.5)
-        short = half + 0.25 * x.errors[0] < LESS * whole
-        return cond(short, lambda: (0.5, half), lambda: to_change(1.0))
+        half = once(x, go_back, 0.5)
+        return cond(less(), lambda: (0.5, half), from_start)
+
+    def from_start() -> tuple[Any, Any]:
+        once(x, go_back, 0.5)
+        return to_change(1.0)
 
     def to_change(sign: Any) -> tuple[Any, Any]:
         first = once(x, first_change, sign)
         beyond = (1.0 + in_precision(*BEYOND)) * first + rounding(AHEAD, 0.5)
         back = where(first < math.inf, -beyond, 1.0)
         share = where(sign > 0.0, where(beyond < 1.0, beyond, 0.25), back)
-        return share, once(x, error_of_laws, share)
+        return share, once(x, go, share)
 
     def sign_of(c: Any, sign: Any) -> Any:
         return where(x.Dinv[c] < 0.0, -sign, sign)
 
     sign = cond(x.n_of[5] * later > 0, lambda: for_range(x.n_columns, sign_of, 1.0), lambda: 1.0)
-    share, x.errors[1] = cond(sign > 0.0, forward, lambda: to_change(-1.0))
-    return share
+    return cond(sign > 0.0, forward, lambda: to_change(-1.0))
 
 
 def first_change(x: Any, sign: Any) -> Any:

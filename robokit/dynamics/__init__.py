@@ -17,8 +17,7 @@ table            the algorithms: one row each
 layout           arrays to what their texts take, and back; kinds of results
 choices          what they are about: links, contacts, joints
 several_links    functions about a link, for several at once
-regrouped_trees  the trees that the texts are given
-build            their kernels for a robot
+build            their kernels for a robot, and the trees that the texts are given
 devices          where functions are computed: the processor, or a card
 on_card          kernels on a card, of arrays that are there and of NumPy's
 run              the way in of the public functions
@@ -40,9 +39,7 @@ regressors       what is linear in the inertial parameters
 singular         which joint makes H singular
 long_robots      matrices of robots of hundreds of joints, by loops over the robot as data
 cost             operation counts
-codegen          functions as code in other languages
-c_files          the files in C
-exported         methods of functions for all these
+codegen          functions as code in other languages: files in C
 host_functions   functions as other libraries take them
 jax_calls        kernels on a card inside compiled programs of JAX
 other_libraries  CasADi, JAX, PyTorch

@@ -16,7 +16,6 @@ from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.differentiate import Argument, Flat
 from robokit.dynamics.layout import Scalars
 from robokit.dynamics.own_text import one_by_one
-from robokit.dynamics.regrouped_trees import parameters_for, tree_for, tree_of_parameters
 from robokit.dynamics.several_links import count, link_by_link
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
@@ -27,7 +26,9 @@ from robokit.engine.maker import Identity
 from robokit.engine.reproducible import wanted
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import DeviceError, ModelError
-from robokit.model.inertial_parameters import COUNT
+from robokit.model.inertial_parameters import COUNT, inertias
+from robokit.model.inertial_parameters import row as ten_scalars
+from robokit.model.regrouping import placements, regrouped, shifts, slid, sparse
 from robokit.model.robot import Robot
 from robokit.model.similar_limbs import similar_inputs
 from robokit.model.tree import Tree
@@ -45,7 +46,6 @@ def kernel(
     """The robot's kernel of that name, built at the first call.
 
     Args:
-        robot: the robot.
         key: of the kernel.
         dtype: of its numbers.
         reproducible: as of :meth:`Kernel.build`.
@@ -113,7 +113,7 @@ def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) 
 
 
 def _written(row: Algorithm, robot: Robot, key: Key, parameters: bool) -> Flat:
-    """As :func:`flat`, before anything is derived from it."""
+    """As :func:`flat`, without the derivatives."""
     text = _text(row, robot, key)
     links = count(row.about, key)
     inputs = []
@@ -172,11 +172,11 @@ def flat_text(row: Algorithm, robot: Robot, key: Key = "") -> Callable[..., list
 
 
 def _text(row: Algorithm, robot: Robot, key: Key, tree: Tree | None = None) -> Callable[..., list[Scalars]]:
-    """The same before anything is derived from it.
+    """The flat function of the row itself, without the derivatives.
 
     Args:
         row, robot, key: as in :func:`flat`.
-        tree: in place of the one that regrouped_trees.py gives the text.
+        tree: in place of the one that :func:`tree_for` gives the text.
     """
     names = row.inputs.split()
     choices = chosen(row, robot, key)
@@ -316,3 +316,57 @@ def code_on_card(robot: Robot, own: Any, card: Any, rows: int | None = None) -> 
             f'{own.name} of robot {robot.name!r} has no code for a card ({error}); use device="cpu"'
         ) from error
     return code
+
+
+# ---- the trees that texts are given ---------------------------------------------------------------
+# The texts stay those of the book. Where a row of the table says that only sums over the bodies matter, its
+# text gets regrouped inertias in place of the bodies' own. Where also nothing given or returned is in the
+# frame of a body, it gets frames that are slid along their joints' axes (model/regrouping.py).
+
+
+def tree_for(algorithm: Algorithm, robot: Robot) -> Tree:
+    """The tree that the algorithm's text is given."""
+    if not algorithm.sums:
+        return robot.tree
+    to_ground, frames = algorithm.sums == "joints", _frames_are_free(algorithm)
+
+    def made() -> Tree:
+        tree = robot.tree
+        if frames:
+            tree = slid(tree, shifts(tree, to_ground, tree.I if robot.parameters is None else ()))
+        return replace(tree, I=regrouped(tree, to_ground))
+
+    return robot.derived.get(("regrouped tree", to_ground, frames), made)
+
+
+def tree_of_parameters(algorithm: Algorithm, robot: Robot, parameters: Sequence[Any]) -> Tree:
+    """The same for a kernel that takes the inertial parameters of :func:`parameters_for` as an input."""
+    tree, I = robot.tree, inertias(parameters)
+    if algorithm.sums:
+        to_ground = algorithm.sums == "joints"
+        I = sparse(tree, to_ground, I)
+        if _frames_are_free(algorithm):
+            tree = replace(tree, XT=placements(tree, shifts(tree, to_ground)))
+    return replace(tree, I=I)
+
+
+def _frames_are_free(algorithm: Algorithm) -> bool:
+    """Whether nothing that the algorithm takes or returns is in the frame of a body or link."""
+    return bool(algorithm.sums) and not algorithm.about and "f_ext" not in algorithm.inputs.split()
+
+
+def parameters_for(algorithm: Algorithm, robot: Robot) -> np.ndarray:
+    """Inertial parameters that the robot's kernel of the algorithm takes: (n,) or (B, n), n = 10 (N + 1)."""
+    to_ground, frames = algorithm.sums == "joints", _frames_are_free(algorithm)
+
+    def made() -> np.ndarray:
+        tree, given = robot.tree, robot.inertial_parameters
+        if algorithm.sums:
+            if frames:
+                tree = slid(tree, shifts(tree, to_ground))
+            numbers = [x for I in regrouped(tree, to_ground) for x in ten_scalars(I)]
+            given = np.stack([np.broadcast_to(x, given.shape[:-2]) for x in numbers], axis=-1)
+        flat = given.reshape(*robot.inertial_parameters.shape[:-2], -1)
+        return np.ascontiguousarray(flat.view(np.float64))  # not the dtype object of a pickled array
+
+    return robot.derived.get(("regrouped parameters", algorithm.sums, frames), made)

@@ -97,7 +97,6 @@ def frames(robot: Robot, given: Any) -> tuple[Contact, ...]:
     """Links, or points of them, that are felt from outside.
 
     Args:
-        robot: the robot.
         given: names of links (their pose), contacts or (link, at, kind).
 
     Raises:
@@ -109,10 +108,9 @@ def frames(robot: Robot, given: Any) -> tuple[Contact, ...]:
 
 
 def constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
-    """What is held.
+    """The contacts and loop joints that are held.
 
     Args:
-        robot: the robot.
         given: contacts, (link, at, kind) or names of loop joints; None for all loop joints.
 
     Raises:
@@ -125,7 +123,7 @@ def constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
 
 
 def _once(robot: Robot, name: str, given: Any, read: Callable[[Robot, Any], Any]) -> tuple[Any, ...]:
-    """What was given, read; once for equal ones."""
+    """The list that was given, read; equal lists are read once."""
     if given.__class__ is list:
         given = tuple(given)
     try:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
+import math
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,19 @@ import numpy as np
 
 from robokit.arguments import one_of, path_argument
 from robokit.dynamics.build import Key, flat, kernel, kernel_of_own_inertias, row_of
-from robokit.dynamics.c_files import Argument, CFunction, c_files
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.differentiate import Argument as Taken
 from robokit.dynamics.layout import POSES
 from robokit.dynamics.run import dtype_name
 from robokit.dynamics.several_links import count
 from robokit.dynamics.table import KERNELS, Algorithm
-from robokit.engine.emit.c_source import identifier
-from robokit.engine.emit.ir import FLOAT32, FLOAT64
+from robokit.engine.emit.c_source import c_source, comment, extern_c, header, identifier, number
+from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.kernel import Bound, Kernel
+from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.passes.order import fused
 from robokit.engine.trace.graph import TraceTooLarge
+from robokit.engine.trace.program import Program
 from robokit.errors import FunctionError, RobokitError, WriteError
 from robokit.files import obstacle, output_path, write_texts
 from robokit.model.inertial_parameters import COUNT
@@ -35,7 +37,7 @@ from robokit.model.robot import Robot, check_robot
 LANGUAGES = ("c",)
 
 UNITS = {"v": ("rad/s", "m/s"), "a": ("rad/s^2", "m/s^2"), "tau": ("N m", "N")}
-"""Of the entries that turn and of those that slide."""
+"""Units of the entries of revolute and of prismatic joints."""
 
 CONFIGURATIONS = {
     "prismatic": "shift [m]",
@@ -53,13 +55,7 @@ INERTIAL = "inertial parameters of the bodies 0..N: m, m c, I_xx, I_xy, I_yy, I_
 
 
 def codegen(
-    robot: Robot,
-    function: Any,
-    folder: Any = ".",
-    *,
-    language: str = "c",
-    dtype: Any = None,
-    **choices: Any,
+    robot: Robot, function: Any, folder: Any = ".", *, language: str = "c", dtype: Any = None, **choices: Any
 ) -> tuple[Path, Path, Path]:
     """Write a function of a robot as C99: a header, the source, and a program that checks them on one state.
 
@@ -155,7 +151,6 @@ def function_key(robot: Robot, function: str, choices: Mapping[str, Any]) -> Key
     """The key of a function's kernel.
 
     Args:
-        robot: the robot.
         function: name of a row of the table.
         choices: by name; those that have a default may be left out.
 
@@ -186,7 +181,6 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
     """A kernel of the table as it is to be written in C.
 
     Args:
-        robot: the robot.
         key: of the kernel.
         real: kind of the numbers.
 
@@ -278,7 +272,7 @@ def example_state(robot: Robot, row: Algorithm, takes: Sequence[Taken]) -> list[
 
 
 def _about(robot: Robot, row: Algorithm, about: list[str]) -> Iterator[str]:
-    """What is computed, after the first line of the book's page, and for which robot."""
+    """What is computed, by the first line of the algorithm's docstring, and for which robot."""
     page = sys.modules[row.text.__module__].__doc__ if not row.users else row.text.__doc__
     page = (page or "a function of the user's own").strip()
     choices = "".join(f", {name} {value}" for name, value in zip(row.about.split(), about, strict=True))
@@ -291,7 +285,7 @@ def _about(robot: Robot, row: Algorithm, about: list[str]) -> Iterator[str]:
 
 
 def _entries(robot: Robot, given: str) -> Iterator[str]:
-    """What stands where in an input."""
+    """Lines that say which entries of an input belong to which joint or body."""
     if given == "q" or given in UNITS:
         for joint in robot.joints:
             place = joint.q_slice if given == "q" else joint.v_slice
@@ -314,3 +308,218 @@ def _entries(robot: Robot, given: str) -> Iterator[str]:
     elif given == "f_ext":
         for i in range(robot.nbodies + 1):
             yield f"{6 * i}..{6 * i + 5}  {robot.body_name(i)}"
+
+
+# ---- the files in C: a header, the source, and a program that checks them on one state -----------
+# They say what their reader needs: what the function computes for which robot, how its arrays are laid out,
+# the joints behind the entries of q and v, and units. They need nothing but a C99 compiler and math.h.
+
+
+TOLERANCE = {"float64": 1e-8, "float32": 1e-2}
+"""Largest error that the checking program lets pass, over the output's largest entry."""
+
+_WIDTH = 100
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An array that the function takes or fills.
+
+    Attributes:
+        name: an identifier of C.
+        shape: of the array; () for one number.
+        meaning: in a few words.
+        details: more lines.
+        values: of the state that the checking program runs.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    meaning: str
+    details: Sequence[str]
+    values: Sequence[float]
+
+    @property
+    def size(self) -> int:
+        """How many numbers it holds."""
+        return math.prod(self.shape)
+
+
+@dataclass(frozen=True)
+class CFunction:
+    """A function to be written.
+
+    Attributes:
+        name: of the function and of its files.
+        about: what it computes, for which robot; lines.
+        inputs: arrays that it reads.
+        outputs: arrays that it fills.
+        program: what it computes; its inputs, tables and outputs are these.
+        real: kind of its numbers.
+        loops: what it computes where it has loops whose length is known only when it runs.
+    """
+
+    name: str
+    about: Sequence[str]
+    inputs: Sequence[Argument]
+    outputs: Sequence[Argument]
+    program: Program | None
+    real: Real
+    loops: LoopKernel | None = None
+
+    @property
+    def kind(self) -> str:
+        """Type of the numbers in C."""
+        return "double" if self.real is FLOAT64 else "float"
+
+    def macro(self, argument: Argument) -> str:
+        """Name of the macro with an array's size."""
+        return f"{self.name}_{argument.name}_size".upper()
+
+
+def c_files(function: CFunction) -> dict[str, str]:
+    """The text of each file by its name: header, source, checking program."""
+    if function.loops is not None:
+        arrays = (*function.inputs, *function.outputs)
+        about = [*function.about, *(line for a in arrays for line in _numbering(a))]
+        written = function.loops.c_source(function.real.dtype, "\n".join(about))
+        return {**written, f"{function.name}_test.c": _test(function, written[f"{function.name}.h"])}
+    assert function.program is not None
+    source, workspace = c_source(
+        function.program,
+        function.name,
+        [a.name for a in (*function.inputs, *function.outputs)],
+        function.real,
+    )
+    name = function.name
+    return {
+        f"{name}.h": _header(function, workspace),
+        f"{name}.c": f'{_head(function)}\n#include "{name}.h"\n\n#include <math.h>\n\n{source}',
+        f"{name}_test.c": _test(function),
+    }
+
+
+def _numbering(argument: Argument) -> list[str]:
+    """Lines that number the entries of an array, where its name does not say enough."""
+    if not argument.details:
+        return []
+    return ["", f"{argument.name}: {argument.meaning}".rstrip(": "), *(f"    {x}" for x in argument.details)]
+
+
+def _head(function: CFunction) -> str:
+    return comment([f"{function.about[0]}", f"Written by robokit; {function.name}.h says more."])
+
+
+def _header(function: CFunction, workspace: int) -> str:
+    name = function.name
+    lines = [
+        *function.about,
+        "",
+        "Written by robokit. Angular first, quaternions w x y z, SI units, radians.",
+    ]
+    for word, arrays in (("Input", function.inputs), ("Output", function.outputs)):
+        for argument in arrays:
+            shape = "".join(f"[{n}]" for n in argument.shape) or "[1]"
+            rows = ", row by row" if len(argument.shape) > 1 else ""
+            lines += ["", f"{word} {argument.name}{shape}{rows}: {argument.meaning or 'see its text'}"]
+            lines += [f"    {line}" for line in argument.details]
+    stack = workspace * function.real.bytes
+    lines += [
+        "",
+        "Outputs share no memory with inputs. Nothing is checked: quaternions must be of unit length and all",
+        f"numbers finite. The function keeps no state and allocates nothing. It needs {stack} bytes of stack",
+        "and what the compiler adds.",
+        "",
+        "With GCC, -std=c99 rounds each operation by itself. Fastest is, for most robots,",
+        "-O3 -march=native -ffp-contract=fast -fno-tree-slp-vectorize. The check:",
+        f"    cc -std=c99 -O2 {name}.c {name}_test.c -lm -o {name}_test && ./{name}_test",
+    ]
+    sizes = "".join(f"#define {function.macro(a)} {a.size}\n" for a in (*function.inputs, *function.outputs))
+    return header(name, lines, f"{sizes}\n{extern_c(_prototype(function))}")
+
+
+def _prototype(function: CFunction) -> str:
+    arrays = [f"const {function.kind} *{a.name}" for a in function.inputs]
+    arrays += [f"{function.kind} *{a.name}" for a in function.outputs]
+    return f"void {function.name}({', '.join(arrays) or 'void'})"
+
+
+_TEST = """
+#include "{name}.h"
+
+#include <math.h>
+#include <stdio.h>
+
+{stored}
+/* Whether an output is as stored, to {tolerance:g} of its largest entry. */
+static int right(const char *name, const {t} *got, const {t} *stored, int size)
+{{
+    double error = 0, largest = 0;
+    int k, good = 1;
+    for (k = 0; k < size; k++) {{
+        if (fabs((double)stored[k]) > largest) largest = fabs((double)stored[k]);
+    }}
+    for (k = 0; k < size; k++) {{
+        const double off = fabs((double)got[k] - (double)stored[k]);
+        if (!(off <= {tolerance:g} * largest)) good = 0; /* NaN too */
+        if (off > error) error = off;
+    }}
+    printf("%s: largest error %.3g of %.3g, %s\\n", name, error, largest, good ? "right" : "WRONG");
+    return good;
+}}
+
+int main(void)
+{{
+{body}
+}}
+"""
+
+
+def _test(function: CFunction, declared: str = "") -> str:
+    """The program that checks the function on one state.
+
+    Args:
+        function: that it checks.
+        declared: the header of one with loops, which may take a workspace and return a status.
+    """
+    t, name = function.kind, function.name
+    stored = [_stored(function, f"{a.name}_given", a) for a in function.inputs]
+    stored += [_stored(function, f"{a.name}_stored", a) for a in function.outputs]
+    names = [f"{a.name}_given" for a in function.inputs] + [f"{a.name}_found" for a in function.outputs]
+    body = ["int good = 1;"]
+    body += [f"static {t} {a.name}_found[{max(a.size, 1)}];" for a in function.outputs]
+    if function.loops is not None:
+        room = function.loops.workspace(**{a.name: a.values for a in function.inputs})
+        for kind, word, numbers in (("real", "work", t), ("integer", "whole_work", "int")):
+            if f"{numbers} *{word}, int {word}_size" in declared:
+                body.append(f"static {numbers} {word}[{max(room[kind], 1)}];")
+                names += [word, str(max(room[kind], 1))]
+    status = f"int {name}(" in declared
+    body.append(f"{'good = 0 == ' if status else ''}{name}({', '.join(names)});")
+    body += [
+        f'good &= right("{a.name}", {a.name}_found, {a.name}_stored, {a.size});' for a in function.outputs
+    ]
+    body.append("return good ? 0 : 1;")
+    return _head(function) + _TEST.format(
+        name=name,
+        stored="\n".join(stored),
+        t=t,
+        tolerance=TOLERANCE[function.real.dtype],
+        body="\n".join(f"    {line}" for line in body),
+    )
+
+
+def _stored(function: CFunction, name: str, argument: Argument) -> str:
+    values = ",\n".join(_wrapped([number(x, function.real) for x in argument.values] or ["0"]))
+    return f"static const {function.kind} {name}[{max(argument.size, 1)}] = {{\n{values}}};\n"
+
+
+def _wrapped(words: Sequence[str]) -> Iterator[str]:
+    """Lines of words with commas between, the last one left out."""
+    line = ""
+    for word in words:
+        if line and len(line) + len(word) + 2 > _WIDTH:
+            yield line
+            line = ""
+        line += f", {word}" if line else f"    {word}"
+    yield line

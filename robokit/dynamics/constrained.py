@@ -101,8 +101,7 @@ def operational_space_inertia(
         >>> found.inertia.shape, found.inverse_jacobian.shape
         ((3, 3), (7, 3))
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     check_robot(robot)
     dtype = dtype_of(dtype, out, q, damping)
     e = _share("damping", damping)
@@ -167,8 +166,7 @@ def constrained_dynamics(
         >>> round(float(force[5]), 3), round(robot.total_mass * 9.81, 3)  # it carries the whole weight
         (41.202, 41.202)
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     check_robot(robot)
     dtype = dtype_of(dtype, out, q, v, tau, f_ext, stabilisation, proximal)
     name, given = with_forces("constrained_dynamics", robot, q, f_ext, engine, reproducible)
@@ -229,8 +227,7 @@ def impact(
         >>> round(float(impulse[2]), 3)  # [N s], upwards
         4.2
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     check_robot(robot)
     key = ("impact", choices.constraints(robot, constraints))
     dtype = dtype_of(dtype, out, q, v, restitution, proximal)

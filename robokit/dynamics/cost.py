@@ -195,7 +195,6 @@ def algorithm_cost(robot: Robot, name: str, before: bool = True) -> AlgorithmCos
     """Exact operation counts of one algorithm; nothing is compiled.
 
     Args:
-        robot: the robot.
         name: of a kernel in :data:`GROWTH`.
         before: whether to count as well with the bodies' own inertias.
     """

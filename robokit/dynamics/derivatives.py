@@ -17,12 +17,7 @@ from robokit.dynamics.run import FExt, accelerations, body_forces, dtype_of, run
 from robokit.dynamics.table import WITH_FORCES, WITH_WORLD_FORCES
 from robokit.model.robot import Robot
 
-__all__ = [
-    "CentroidalDerivatives",
-    "aba_derivatives",
-    "centroidal_momentum_derivatives",
-    "rnea_derivatives",
-]
+__all__ = ["CentroidalDerivatives", "aba_derivatives", "centroidal_momentum_derivatives", "rnea_derivatives"]
 
 Out = Sequence[np.ndarray] | None
 
@@ -63,8 +58,7 @@ def rnea_derivatives(
         array([[11.617,  3.076],
                [ 3.076,  3.076]])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     if f_ext is None:
         return run(robot, "rnea_derivatives", out, engine, dtype, reproducible, q, v, a)
     dtype = dtype_of(dtype, out, q, v, a, f_ext)
@@ -116,8 +110,7 @@ def aba_derivatives(
         >>> np.allclose(da_dtau, rk.inverse_mass_matrix(robot, [0.5, 0.2]))
         True
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     if f_ext is None:
         return accelerations(robot, "aba_derivatives", out, engine, dtype, reproducible, q, v, tau)
     dtype = dtype_of(dtype, out, q, v, tau, f_ext)
@@ -181,8 +174,7 @@ def centroidal_momentum_derivatives(
         >>> found.dh_dq.shape
         (6, 2)
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return CentroidalDerivatives(
         *run(robot, "centroidal_momentum_derivatives", out, engine, dtype, reproducible, q, v, a)
     )

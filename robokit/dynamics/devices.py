@@ -17,7 +17,7 @@ HERE = frozenset(("numpy", "builtins", "robokit"))
 
 
 class Device(NamedTuple):
-    """A device that is asked for; it goes the way of ``engine``, in whose place it is.
+    """A device that was asked for; it is passed on in the place of ``engine``.
 
     Attributes:
         card: whether it is a card.
@@ -89,7 +89,7 @@ def card_asked_for(device: Any, given: Sequence[Any]) -> bool:
 
 
 def beside(x: Any, constant: Any) -> Any:
-    """NumPy's array as one of the library, dtype and memory that another array has."""
+    """A NumPy array in the library, dtype and memory of another array."""
     if not on_card(x):
         return constant
     from robokit.engine.cuda.arrays import common

@@ -30,7 +30,7 @@ Text = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Argument:
-    """An input of a text.
+    """An input of a function.
 
     Attributes:
         name: of the input.
@@ -43,7 +43,7 @@ class Argument:
     manifold: bool = False
 
     def directions(self, robot: Robot) -> int:
-        """Directions in which it can change."""
+        """Number of directions in which it can change."""
         return robot.nv if self.manifold else self.size
 
 
@@ -78,7 +78,7 @@ class Flat:
 
 @dataclass(frozen=True)
 class Derivation:
-    """A way to make a text of another one.
+    """A way to derive a function from another one.
 
     Attributes:
         how: a name of :data:`WAYS`.
@@ -89,7 +89,7 @@ class Derivation:
     of: tuple[str, ...]
 
     def __call__(self, robot: Robot, name: str, flat: Flat) -> Flat:
-        """The derived text of a text.
+        """The derived function of a function.
 
         Raises:
             ShapeError: the gradient of what is no number.

@@ -48,8 +48,7 @@ def aba(
         >>> rk.aba(robot, q=[0.5, 0.2], v=[0, 0], tau=[0, 0]).round(3)  # let go at rest
         array([-7.203,  1.344])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     if f_ext is None:
         return accelerations(robot, "aba", out, engine, dtype, reproducible, q, v, tau)
     return accelerations(
@@ -101,8 +100,7 @@ def forward_dynamics(
         >>> rk.forward_dynamics(robot, [0.5, 0.2], [0, 0], [0, 0], method="crba").round(3)
         array([-7.203,  1.344])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     if one_of("method", method, ("aba", "crba")) == "aba":
         return aba(robot, q, v, tau, f_ext, out=out, engine=engine, dtype=dtype, reproducible=reproducible)
     dtype = dtype_of(dtype, out, q, v, tau, f_ext)

@@ -9,21 +9,24 @@ from __future__ import annotations
 import contextlib
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, SupportsIndex
 
 import numpy as np
 
 from robokit.arguments import one_of, real_array
-from robokit.dynamics.build import Key, flat, kernel
+from robokit.dynamics.build import Key, flat, kernel, parameters_for
 from robokit.dynamics.choices import CHOICES
+from robokit.dynamics.codegen import codegen
 from robokit.dynamics.devices import on_card, on_device
 from robokit.dynamics.differentiate import Derivation, Flat
-from robokit.dynamics.exported import Exports
+from robokit.dynamics.host_functions import HostFunction, check_one_sample, host_function
 from robokit.dynamics.layout import INPUTS
 from robokit.dynamics.named_results import result_class
+from robokit.dynamics.other_libraries import casadi_function, jax_function, torch_function
 from robokit.dynamics.own_text import Shape, given_by_text, sized
 from robokit.dynamics.run import accelerations, body_forces, dtype_of, run
 from robokit.dynamics.several_links import count, points
@@ -36,7 +39,7 @@ from robokit.model.tree import Tree
 __all__ = ["Function"]
 
 
-class Function(Exports):
+class Function:
     """A function of a robot's state, run as machine code: ``f(robot, q, v)``.
 
     One state or a batch, with ``out=``, ``engine=``, ``dtype=``, ``reproducible=`` and ``device=``, as
@@ -51,10 +54,7 @@ class Function(Exports):
     """
 
     def __init__(
-        self,
-        row: Algorithm,
-        shapes: Mapping[str, Shape | str] | None = None,
-        made_by: tuple[Any, ...] = (),
+        self, row: Algorithm, shapes: Mapping[str, Shape | str] | None = None, made_by: tuple[Any, ...] = ()
     ) -> None:
         """A function of a row; :func:`function` is the usual way.
 
@@ -146,7 +146,7 @@ class Function(Exports):
         return self._named(robot, key, result) if type(result) is tuple else result
 
     def _part(self, tree: Tree, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        """What the text returns inside another one."""
+        """The outputs of this function when it is called inside another function's text."""
         if self.row.derived:
             raise TypeError(
                 f"{self.name} is a derivative, which is made of a whole function: no text can take it; "
@@ -285,7 +285,7 @@ class Function(Exports):
     # -- for those who take it elsewhere ---------------------------------------------------------
 
     def key(self, robot: Robot, **choices: Any) -> Key:
-        """Of its kernels, for :func:`robokit.dynamics.build.kernel`."""
+        """Key of its kernels, for :func:`robokit.dynamics.build.kernel`."""
         wrong = [name for name in choices if name not in self.choices]
         if wrong:
             takes = f"it has {', '.join(self.choices)}" if self.choices else "it has none"
@@ -308,6 +308,120 @@ class Function(Exports):
         check_robot(robot)
         program: Program = kernel(robot, self.key(robot, **choices)).program()
         return program
+
+    # -- in other languages and libraries ---------------------------------------------------------
+
+    def codegen(
+        self, robot: Robot, folder: Any = ".", *, dtype: Any = None, **choices: Any
+    ) -> tuple[Path, Path, Path]:
+        """Write it as C99: see :func:`robokit.codegen`.
+
+        Args:
+            robot: the robot.
+            folder, dtype: as in :func:`robokit.codegen`.
+            choices: what it is about, by name.
+
+        Returns:
+            the paths of the header, the source and the checking program.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> [path.name for path in rk.functions["crba"].codegen(robot, "c_code")]
+            ['double_pendulum_crba.h', 'double_pendulum_crba.c', 'double_pendulum_crba_test.c']
+        """
+        return codegen(robot, self, folder, dtype=dtype, **choices)
+
+    def to_casadi(self, robot: Robot, **choices: Any) -> Any:
+        """The operations as a ``casadi.Function`` of named inputs and outputs; CasADi differentiates them.
+
+        Arrays of more than two axes become matrices of their last one. Quaternions are taken to be unit.
+
+        Args:
+            robot: the robot.
+            choices: what it is about, by name.
+
+        Raises:
+            MissingDependency: CasADi is not installed.
+            RobokitError: the robot has samples of inertias.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> crba = rk.functions["crba"].to_casadi(robot)
+            >>> np.allclose(np.array(crba([0.5, 0.2])), rk.crba(robot, [0.5, 0.2]))
+            True
+        """
+        check_robot(robot)
+        check_one_sample(robot)
+        made = self.flat(robot, **choices)
+        shapes = [self._shape(robot, name, size) for name, size in made.sizes]
+        own = robot.parameters is not None and self.row.inertial  # numbers, as the machine code takes them
+        numbers = parameters_for(self.row, robot).tolist() if own else ()
+        return casadi_function(self.name, made, self.program(robot, **choices), shapes, numbers)
+
+    def to_jax(self, robot: Robot, *, mode: str = "reverse", **choices: Any) -> Callable[..., Any]:
+        """A function of JAX arrays of one state, for ``jax.jit``, ``jax.vmap`` (batches) and ``jax.grad``.
+
+        It calls the machine code on the processor, in double precision; where JAX computes on a graphics card
+        (:doc:`/gpu`) it runs there, inside the compiled program, in float32 or float64 as its arrays are. Its
+        derivative is robokit's, of any order. By coordinates of a quaternion it is that of the function of
+        the quaternion made unit.
+
+        Args:
+            robot: the robot.
+            mode: "reverse" for ``jax.grad``, ``jax.vjp`` and ``jax.jacrev``, "forward" for ``jax.jvp`` and
+                ``jax.jacfwd``.
+            choices: what it is about, by name.
+
+        Raises:
+            MissingDependency: JAX is not installed.
+            ShapeError: at a call: another shape, or JAX's double precision is off.
+            TypeError: in ``jax.jvp``, ``jax.jacfwd`` or ``jax.hessian``, of a function of the mode "reverse".
+
+        Example:
+            >>> import jax
+            >>> jax.config.update("jax_enable_x64", True)
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> height = rk.functions["potential_energy"].to_jax(robot)
+            >>> np.allclose(jax.grad(height)(np.array([0.5, 0.2])), rk.gravity_forces(robot, [0.5, 0.2]))
+            True
+        """
+        return jax_function(self.name, self._host(robot, choices), mode)
+
+    def to_torch(self, robot: Robot, **choices: Any) -> Callable[..., Any]:
+        """A function of PyTorch tensors of float64, of one state or with any leading axes, for autograd.
+
+        It calls the machine code on the processor; tensors on a graphics card (:doc:`/gpu`), of float32 too,
+        are computed there. Its derivative is robokit's, of any order; quaternions as in :meth:`to_jax`.
+
+        Args:
+            robot: the robot.
+            choices: what it is about, by name.
+
+        Raises:
+            MissingDependency: PyTorch is not installed.
+            ShapeError: at a call: another shape, or tensors of another dtype.
+
+        Example:
+            >>> import torch
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> q = torch.tensor([0.5, 0.2], dtype=torch.float64, requires_grad=True)
+            >>> rk.functions["potential_energy"].to_torch(robot)(q).backward()
+            >>> np.allclose(q.grad, rk.gravity_forces(robot, [0.5, 0.2]))
+            True
+        """
+        return torch_function(self.name, self._host(robot, choices))
+
+    def _host(self, robot: Robot, choices: dict[str, Any]) -> HostFunction:
+        made = self.flat(robot, **choices)
+        shapes = {name: self._shape(robot, name, size) for name, size in made.sizes}
+        return host_function(robot, self.key(robot, **choices), shapes)
+
+    def _shape(self, robot: Robot, name: str, size: int) -> tuple[int, ...]:
+        """Shape of an input of one state."""
+        space = self._special.get(name)
+        if space == "f_ext":
+            return (robot.nbodies + 1, 6)
+        return sized(space, robot) if isinstance(space, tuple) else (size,)
 
 
 def _derivative(function: Function, how: str, *of: str) -> Function:

@@ -37,7 +37,6 @@ class HostFunction:
         """A function of the kernel with this key.
 
         Args:
-            robot: the robot.
             key: of a kernel whose inputs are plain.
             inputs: (name, shape) of each.
             outputs: the same; None for those of the kernel.
@@ -149,7 +148,7 @@ class HostFunction:
 
 
 def derived(key: Key, how: str) -> Key:
-    """The key of what is made of a kernel's text."""
+    """The key of a function that is derived from a kernel."""
     row = row_of(key)
     name = row.name if how == "normalized" else f"{row.name}_{how}"
     made = replace(row, name=name, growth="", derived=(*row.derived, Derivation(how, ())))
@@ -160,7 +159,6 @@ def host_function(robot: Robot, key: Key, shapes: Mapping[str, tuple[int, ...]])
     """A function of plain coordinates; always the same for the same robot and key.
 
     Args:
-        robot: the robot.
         key: of the function's kernel.
         shapes: of inputs that are no arrays (n,).
 

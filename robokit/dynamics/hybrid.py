@@ -64,8 +64,7 @@ def hybrid_dynamics(
         >>> tau.round(3), a.round(3)  # the force of the first joint, the acceleration of the second
         (array([2.276, 0.   ]), array([  1.   , -15.302]))
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     check_robot(robot)
     given = tuple(prescribed) if prescribed.__class__ is list else prescribed
     try:
@@ -119,8 +118,7 @@ def floating_base_inverse_dynamics(
         >>> np.allclose(same, [0, 0, 0, 0, 0, 0, *tau])
         True
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return accelerations(
         robot, "floating_base_inverse_dynamics", out, engine, dtype, reproducible, q, v, a_joints
     )
@@ -161,8 +159,7 @@ def floating_base_forces(
         >>> round(float(force[5]), 3), round(robot.total_mass * 9.81, 3)  # its weight
         (41.202, 41.202)
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "floating_base_forces", out, engine, dtype, reproducible, q, v, a)
 
 

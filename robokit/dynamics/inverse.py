@@ -61,8 +61,7 @@ def rnea(
         >>> rk.rnea(robot, [0.5, 0.2], [0, 0], [0, 0], {"lower": [0, 0, 0, 5.0, 0, 0]}).round(3)
         array([7.257, 0.397])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     if f_ext is None:
         return run(robot, "rnea", out, engine, dtype, reproducible, q, v, a)
     return run(
@@ -107,8 +106,7 @@ def bias_forces(
         >>> rk.bias_forces(robot, q=[0.5, 0.2], v=[1.0, -2.0]).round(3)
         array([7.257, 2.632])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     if f_ext is None:
         return run(robot, "bias_forces", out, engine, dtype, reproducible, q, v)
     return run(
@@ -152,6 +150,5 @@ def gravity_forces(
         >>> rk.gravity_forces(robot, [[0.5, 0.2], [0.0, 0.0]]).shape  # a batch of two states
         (2, 2)
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "gravity_forces", out, engine, dtype, reproducible, q)

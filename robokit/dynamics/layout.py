@@ -179,7 +179,7 @@ ENTRIES = Kind(
     reduced=reduced_matrix,
     meaning="entries of the lower triangle that the tree leaves nonzero, row by row",
 )
-"""The entries of the same matrix that the tree leaves nonzero, of the lower triangle."""
+"""The entries of such a matrix that the tree leaves nonzero, of the lower triangle."""
 
 COLUMNS = Kind(
     lambda robot: [(6, robot.nv)],
@@ -220,14 +220,14 @@ def _with_motors(_: Robot, result: tuple[Any, list]) -> list[Any]:
 REGRESSOR_ARMATURE = Kind(
     lambda robot: [(robot.nv, COUNT * robot.nbodies + robot.nv)], _with_motors, reduced=_reduced_motors
 )
-"""The same with a column for the armature of each entry of v, (nv, 10 N + nv)."""
+"""Y with one more column for the armature of each entry of v, (nv, 10 N + nv)."""
 
 REGRESSOR_ENTRIES = Kind(
     lambda robot: [(len(parameter_entries(robot)),)],
     lambda robot, Y: [[Y[k][column] for k, column in parameter_entries(robot).tolist()]],
     reduced=reduced_rows,
 )
-"""The entries of the same matrix that the tree leaves nonzero."""
+"""The entries of Y that the tree leaves nonzero."""
 
 ENERGIES = Kind(lambda robot: [(2, COUNT * robot.nbodies)], lambda _, E: [_flat(E)])
 """Two energies for a unit of each inertial parameter, (2, 10 N)."""
@@ -319,7 +319,7 @@ MATRICES = Kind(
     lambda _, matrices: [_flat(A) for A in matrices],
     reduced=lambda tree, matrices: [reduced_matrix(tree, A) for A in matrices],
 )
-"""Two such matrices, derivatives of forces: A = G^T A_full G."""
+"""Two matrices of joint space, derivatives of forces: A = G^T A_full G."""
 
 INVERSE = Kind(lambda robot: [(robot.nv, robot.nv)], lambda _, A: [_flat(A)], own_text=True, finite=True)
 """The inverse of a matrix of joint space, (nv, nv): no projection gives that of coupled joints."""
@@ -337,4 +337,4 @@ SETS_OF_COLUMNS = Kind(
     lambda _, sets: [_flat(A) for A in sets],
     reduced=lambda tree, sets: [reduced_columns(tree, A) for A in sets],
 )
-"""Four sets of such columns, derivatives of a momentum and of its rate."""
+"""Four matrices (6, nv), derivatives of a momentum and of its rate."""

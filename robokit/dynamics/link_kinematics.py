@@ -63,7 +63,7 @@ def _run(
 
 
 def _in_axes_of(on: Placement, name: str, found: np.ndarray) -> np.ndarray:
-    """What is given in the link's axes, in place in those of a frame on it."""
+    """Rotate what is in the link's axes into the axes of a frame on the link, in place."""
     if on_card(found):
         R = beside(found, on.rotation)
         if name == "link_jacobian":
@@ -240,8 +240,7 @@ def forward_kinematics(
         >>> p.round(3)
         array([-0.562,  0.   , -0.821])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     if at is not None:
         if out is not None:
             raise WrongType("out", out, "None where at is given")
@@ -341,8 +340,7 @@ def link_jacobian(
         >>> rk.link_jacobian(robot, [0.5, 0.2], ["upper", "lower"]).shape
         (2, 6, 2)
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     key = ("link_jacobian", link, axes)
     if link.__class__ is not str:
         return _run_several(robot, key, out, engine, dtype, reproducible, q, at)
@@ -387,8 +385,7 @@ def link_velocity(
         >>> rk.link_velocity(robot, [0.5, 0.2], [1.0, -2.0], "lower", at=(0, 0, -0.5)).round(3)
         array([ 0.   , -1.   ,  0.   , -0.056,  0.   , -0.082])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     key = ("link_velocity", link, axes)
     if link.__class__ is not str:
         return _run_several(robot, key, out, engine, dtype, reproducible, q, v, at)
@@ -442,8 +439,7 @@ def link_acceleration(
         >>> a.round(3)  # upwards, omega^2 r
         array([0., 0., 0., 0., 0., 2.])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     key = ("link_acceleration", link, axes, classical)
     if link.__class__ is not str:
         return _run_several(robot, key, out, engine, dtype, reproducible, q, v, a, at)

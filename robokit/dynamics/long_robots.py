@@ -53,7 +53,6 @@ def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., A
     """The function that replaces a kernel of too many operations; None if there are few enough.
 
     Args:
-        robot: the robot.
         name: of the kernel. What is returned takes its arguments, and ``out``.
         dtype: of the result; the computation is in double precision all the same.
     """
@@ -243,7 +242,7 @@ def _loop(robot: Robot, run: LoopKernel, **given: np.ndarray) -> None:
     """Run a kernel on one state, in its arrays; zeros stand for inputs that are not given."""
     spare: list[_Ready] = robot.derived.get((run, *((name, x.shape) for name, x in given.items())), list)
     try:
-        ready = spare.pop()  # a thread has its own
+        ready = spare.pop()  # each thread has its own
     except IndexError:
         known = _data(robot)
         sizes = {"bodies": len(known["parent"]), "dofs": len(known["S"]), "runs": len(known["below"])}
@@ -266,7 +265,7 @@ Fill = Callable[..., None]
 
 
 class _Way:
-    """A function that replaces a kernel: its arguments, and ``out``."""
+    """A function that replaces a kernel; it takes the kernel's arguments, and ``out``."""
 
     def __init__(self, robot: Robot, name: str, dtype: str) -> None:
         row = KERNELS[name]
@@ -343,7 +342,7 @@ def _for_all(robot: Robot, run: LoopKernel, outs: Outs, names: str, **given: np.
 
 
 def _full(robot: Robot, v: np.ndarray) -> np.ndarray:
-    """Velocities of all joints, the followers' too."""
+    """Velocities of all joints, those that follow others included."""
     return v if robot.coupling is None else np.ascontiguousarray(robot.coupling.G @ v)
 
 
@@ -466,7 +465,7 @@ def _solution(robot: Robot, outs: Outs, L: np.ndarray, D: np.ndarray, b: np.ndar
 
 
 def _left(robot: Robot, ending: str, pose: Any, inertias: Any, v: Any, tau: Any, *f_ext: Any) -> np.ndarray:
-    """tau - C, the forces that accelerate the joints."""
+    """tau - C: the forces that are left to accelerate the joints."""
     C = np.empty(robot.tree.nv)
     _loop(robot, BIAS, **_motion(robot, ending, pose, inertias, v, None, *f_ext), tau=C)
     left: np.ndarray = tau - (C if robot.coupling is None else robot.coupling.G.T @ C)

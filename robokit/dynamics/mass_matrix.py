@@ -59,8 +59,7 @@ def crba(
         array([[1.0814, 0.3962],
                [0.3962, 0.1952]])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     if not sparse:
         return run(robot, "crba", out, engine, dtype, reproducible, q)
     values = crba_nonzeros(robot, q, engine=engine, dtype=dtype, reproducible=reproducible)
@@ -111,8 +110,7 @@ def crba_nonzeros(
         >>> rk.crba_nonzeros(robot, [0.5, 0.2]).round(4)
         array([1.0814, 0.3962, 0.1952])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "crba_nonzeros", out, engine, dtype, reproducible, q)
 
 
@@ -186,12 +184,7 @@ class LTDLFactor:
 
 
 def ltdl(
-    robot: Robot,
-    H: Any,
-    *,
-    engine: str | None = None,
-    reproducible: bool | None = None,
-    device: Any = None,
+    robot: Robot, H: Any, *, engine: str | None = None, reproducible: bool | None = None, device: Any = None
 ) -> LTDLFactor:
     """Factorise H = L^T D L in the sparsity that the robot's branches induce.
 
@@ -218,8 +211,7 @@ def ltdl(
         >>> np.allclose(H @ factor.solve([1.0, 2.0]), [1.0, 2.0])
         True
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     check_robot(robot)
     n = robot.nv
     if on_card(H):
@@ -275,8 +267,7 @@ def inverse_mass_matrix(
         array([[ 3.604, -7.313],
                [-7.313, 19.962]])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     if out is None and engine is None and dtype is None and reproducible is None:
         try:  # the short way of accelerations, without the call
             result = robot.kernels["inverse_mass_matrix"].fast(q)
@@ -319,6 +310,5 @@ def coriolis_matrix(
         >>> np.allclose(C @ v, rk.bias_forces(robot, q, v) - rk.gravity_forces(robot, q))
         True
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "coriolis_matrix", out, engine, dtype, reproducible, q, v)

@@ -49,8 +49,7 @@ def center_of_mass(
         >>> rk.center_of_mass(robot, [0.5, 0.2]).round(3)
         array([-0.336,  0.016, -0.538])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "center_of_mass", out, engine, dtype, reproducible, q)
 
 
@@ -82,8 +81,7 @@ def center_of_mass_jacobian(
                [ 0.   ,  0.   ],
                [ 0.336,  0.12 ]])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "center_of_mass_jacobian", out, engine, dtype, reproducible, q)
 
 
@@ -114,8 +112,7 @@ def center_of_mass_velocity(
         >>> rk.center_of_mass_velocity(robot, [0.5, 0.2], [1.0, -2.0]).round(3)
         array([-0.253,  0.   ,  0.096])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "center_of_mass_velocity", out, engine, dtype, reproducible, q, v)
 
 
@@ -149,8 +146,7 @@ def center_of_mass_acceleration(
         >>> rk.center_of_mass_acceleration(robot, [0.5, 0.2], [0, 0], [1.0, 1.0]).round(3)
         array([-0.681,  0.   ,  0.456])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "center_of_mass_acceleration", out, engine, dtype, reproducible, q, v, a)
 
 
@@ -181,8 +177,7 @@ def kinetic_energy(
         >>> round(rk.kinetic_energy(robot, [0.5, 0.2], [1.0, -2.0]), 4)
         0.1388
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "kinetic_energy", out, engine, dtype, reproducible, q, v)
 
 
@@ -212,8 +207,7 @@ def potential_energy(
         >>> round(rk.potential_energy(robot, [0.5, 0.2]), 4)
         -11.617
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "potential_energy", out, engine, dtype, reproducible, q)
 
 
@@ -244,8 +238,7 @@ def centroidal_momentum_matrix(
         >>> np.allclose(A_G @ [1.0, -2.0], rk.centroidal_momentum(robot, [0.5, 0.2], [1.0, -2.0]))
         True
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "centroidal_momentum_matrix", out, engine, dtype, reproducible, q)
 
 
@@ -276,8 +269,7 @@ def centroidal_momentum(
         >>> rk.centroidal_momentum(robot, [0.5, 0.2], [1.0, -2.0]).round(3)
         array([-0.004, -0.082, -0.004, -0.557,  0.   ,  0.211])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "centroidal_momentum", out, engine, dtype, reproducible, q, v)
 
 
@@ -310,6 +302,5 @@ def centroidal_momentum_bias(
         >>> np.allclose(rate[3:], (1.2 + 1.0) * rk.center_of_mass_acceleration(robot, q, v, a))
         True
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "centroidal_momentum_bias", out, engine, dtype, reproducible, q, v)

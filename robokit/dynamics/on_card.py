@@ -124,7 +124,7 @@ def _quickly(robot: Robot, key: Key, reproducible: bool | None, arguments: Seque
 
 
 class _Fixed:
-    """An array that never changes: what a robot gives to each call of a kernel."""
+    """An array that never changes, which a robot passes to each call of a kernel."""
 
     def __init__(self, array: np.ndarray) -> None:
         self.array = array
@@ -176,7 +176,7 @@ def launch(
     stream = library.stream(number)
     taken, kept, rows, read = [], [], None, []
     if len(given) != len(signature.arguments):
-        signature.arrays(given)  # says so
+        signature.arrays(given)  # raises the error that says so
     for (name, count), x in zip(signature.arguments, given, strict=True):
         array = _there(name, x, where)
         seen = library.seen(array)
@@ -189,7 +189,7 @@ def launch(
                 raise ShapeError(f"{name}: expected a batch of {rows[1]} like {rows[0]}, got {seen.shape[0]}")
             rows = rows or (name, seen.shape[0])
         column = arrays.column(seen, len(seen.shape) - 1)
-        assert column is not None  # of one axis
+        assert column is not None  # an array of one axis always has it
         read.append(arrays.extent(seen))
         taken.append(column)
         kept.append(array)
@@ -261,11 +261,7 @@ def _check_apart(where: Common, targets: Sequence[tuple[str, Any]]) -> None:
 
 
 def _fitting(
-    target: tuple[str, Any],
-    shape: tuple[int, ...],
-    lead: int,
-    where: Common,
-    read: Sequence[tuple[int, int]],
+    target: tuple[str, Any], shape: tuple[int, ...], lead: int, where: Common, read: Sequence[tuple[int, int]]
 ) -> tuple[int, int, int] | None:
     """How a kernel writes to a caller's array; None where it cannot do so directly.
 

@@ -28,7 +28,7 @@ MODES = ("reverse", "forward")
 
 
 def results(name: str, names: Sequence[str]) -> Callable[[Sequence[Any]], Any]:
-    """What makes the answer of the outputs: the only one, or a named tuple of them."""
+    """A function from the outputs to the result: the only output, or a named tuple of all."""
     if len(names) == 1:
         return lambda outputs: outputs[0]
     made = result_class(name, tuple(names))
@@ -74,7 +74,7 @@ def casadi_function(
 
 
 def _matrix(shape: tuple[int, ...]) -> tuple[int, int]:
-    """Rows and columns of an array: CasADi has no others."""
+    """The shape of an array as rows and columns: CasADi has matrices only."""
     return (math.prod(shape[:-1]), shape[-1]) if len(shape) > 1 else (math.prod(shape), 1)
 
 
@@ -129,7 +129,7 @@ def jax_function(name: str, host: HostFunction, mode: str) -> Callable[..., Any]
 
 
 def _jax_real(jax: Any, given: Sequence[Any]) -> Any:
-    """Of the numbers of a call: float64, or on a card that of its arrays; None where JAX has no float64."""
+    """Dtype of a call: float64, or on a card that of its arrays; None where JAX has no float64."""
     from robokit.engine.cuda.arrays import JAX  # `import robokit` stays light
 
     double = jax.config.jax_enable_x64
@@ -162,7 +162,7 @@ def _jax_call(jax: Any, host: HostFunction) -> Callable[..., tuple[Any, ...]]:
 
 
 def _jax_reverse(jax: Any, host: HostFunction) -> Callable[..., tuple[Any, ...]]:
-    """With the transposed derivative, made when it is first asked for."""
+    """The function with its transposed derivative, made when it is first needed."""
     call = jax.custom_vjp(_jax_call(jax, host))
     transposed: list[Callable[..., Any]] = []
 
@@ -176,7 +176,7 @@ def _jax_reverse(jax: Any, host: HostFunction) -> Callable[..., tuple[Any, ...]]
 
 
 def _jax_forward(jax: Any, host: HostFunction) -> Callable[..., tuple[Any, ...]]:
-    """With the derivative along a direction."""
+    """The function with its derivative along a direction."""
     call = jax.custom_jvp(_jax_call(jax, host))
     along: list[Callable[..., Any]] = []
 

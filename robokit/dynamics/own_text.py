@@ -34,22 +34,22 @@ OF_NUMBERS = (
     "; a text takes the algorithms of robokit.algorithms and other texts, f(tree, q, ...): "
     "functions (robot, q, ...) are of numbers"
 )
-"""What is said where a function of robokit refuses what a text has given it."""
+"""Advice where a function of robokit refuses an argument of the user's function."""
 
 BY_JOINT = " (q[i] is the list of the coordinates of joint i, from joint 1 on, and q[i][0] a number)"
-"""What is said of a list where a number is expected, and of one that has no such entry."""
+"""Advice where a list stands in the place of a number, and where a list is too short."""
 
 OF_ARRAYS = (
     " (NumPy's arrays take no index that is known only when the function runs: copy them to "
     "zeros(n) of robokit.spatial.control_flow, entry by entry, before the loop)"
 )
-"""What is said where NumPy refuses an index."""
+"""Advice where NumPy refuses an index."""
 
 OF_LAPACK = (
     " (np.linalg solves no systems of scalars that are known only later: robokit.spatial.linear has "
     "ldl_solve(ldl(A), b) for symmetric positive A)"
 )
-"""What is said where NumPy refuses to make numbers of scalars."""
+"""Advice where NumPy cannot convert traced scalars to numbers."""
 
 SPACES: dict[str, tuple[Shape, Callable[[Robot, Any], Any]]] = {
     "q": (("nq",), lambda robot, q: robot.join_q(q)),
@@ -101,7 +101,7 @@ class ByJoint(list[Any]):
     """Coordinates of each joint, ``q[i]`` or ``q["left_knee"]``; entry 0 belongs to the reference."""
 
     def __init__(self, rows: Sequence[Any], what: str, robot: Robot) -> None:
-        """Of the rows, for a robot.
+        """Coordinates from the rows of an array, for a robot.
 
         Args:
             rows: of the joints, from 1 on, after that of the reference.
@@ -143,7 +143,7 @@ class Numbers(list[Any]):
     """
 
     def __init__(self, values: Sequence[Any], what: str) -> None:
-        """Of some values; ``what`` is the input's name, for messages."""
+        """Scalars from values; ``what`` is the input's name, for messages."""
         super().__init__(values)
         self._what = what
         self._array = getattr(values, "array", None)
@@ -165,7 +165,7 @@ class Numbers(list[Any]):
             raise IndexError(f"{self._what}[{place}]: {self._what} has {count}, counted from 0") from None
 
     def _later(self, place: Any) -> Any:
-        """One of them at a place that is known only later."""
+        """The scalar at an index that is known only when the function runs."""
         if self._array is not None:
             return self._array[place]
         look = getattr(getattr(recorder, "now", None), "look", None)
@@ -245,7 +245,7 @@ def kind_of(name: str, text: Callable[..., Any], outputs: Mapping[str, Shape | s
 
 
 def _parts(names: list[str], returned: Any, wrong: Callable[[str], FunctionError]) -> list[Any]:
-    """What belongs to each output of what a text returned."""
+    """The part of the returned value that belongs to each output."""
     words = ", ".join(names)
     if isinstance(returned, Mapping):
         if set(returned) != set(names):
@@ -364,7 +364,7 @@ def located(name: str, text: Callable[..., Any], error: Exception) -> FunctionEr
 
 
 def _of_lists(error: Exception) -> bool:
-    """Whether a list was not long enough, or no number."""
+    """Whether the error is that of a list that is too short, or of one used as a number."""
     of_lists = any(f"'{kind.__name__}'" in str(error) for kind in (list, Numbers, ByJoint))
     return isinstance(error, IndexError) or (isinstance(error, TypeError) and of_lists)
 

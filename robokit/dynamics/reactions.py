@@ -125,8 +125,7 @@ def joint_reactions(
         >>> free["upper_joint"].round(3)  # let go: nothing about the axis, and less to carry
         array([ 0.229, -0.   , -0.175,  8.109,  0.   , 16.608])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     check_robot(robot)
     if on_card(q, v, a, tau):
         raise DeviceError(
@@ -208,7 +207,7 @@ def _of_loop(robot: Robot, model: LoopModel, poses: LinkPoses, forces: np.ndarra
 
 
 class _Folded(NamedTuple):
-    """What hangs below a joint that is fixed.
+    """What hangs below a fixed joint.
 
     Attributes:
         at: place of the joint.
@@ -226,7 +225,7 @@ class _Folded(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """Of the joints of bodies, then the fixed ones.
+    """The order of the reactions: joints of bodies, then fixed joints.
 
     Attributes:
         names: of the joints, loop joints at the end.
@@ -271,7 +270,7 @@ def _layout(robot: Robot) -> _Layout:
 
 
 def _spatial_inertia(link: Link) -> np.ndarray:
-    """About the body's origin in its axes, (6, 6) or (B, 6, 6)."""
+    """Spatial inertia about the body's origin in its axes, (6, 6) or (B, 6, 6)."""
     R, m = link.placement.rotation, np.asarray(link.mass, dtype=float)
     c = _cross_matrix(link.com @ R.T + link.placement.position)
     mass = m[..., None, None]
@@ -296,7 +295,6 @@ def reactions(
     """Reactions of a motion under forces that are known.
 
     Args:
-        robot: the robot.
         q, v, a: the motion.
         wrenches: on links, [n; f] in world axes about the world's origin, (6,) or (B, 6).
         loops: on the successors of loop joints, in axes and about the origin of their frames on the
@@ -370,7 +368,7 @@ def _of_folded(
 
 
 def _pose(poses: LinkPoses, link: str) -> tuple[np.ndarray, np.ndarray]:
-    """Of a link, or of the world where that closes a loop."""
+    """World pose of a link, or of the world itself where a loop ends there."""
     if link in poses:
         return poses[link]
     batch = poses.position.shape[:-2]

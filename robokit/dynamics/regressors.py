@@ -12,13 +12,7 @@ from robokit.dynamics.run import run
 from robokit.errors import WrongType
 from robokit.model.robot import Robot, check_robot
 
-__all__ = [
-    "energy_regressor",
-    "momentum_regressor",
-    "regressor",
-    "regressor_entries",
-    "regressor_nonzeros",
-]
+__all__ = ["energy_regressor", "momentum_regressor", "regressor", "regressor_entries", "regressor_nonzeros"]
 
 
 def regressor(
@@ -65,8 +59,7 @@ def regressor(
         array([[0.3, 0. ],
                [0. , 0.4]])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     if armature is False:
         return run(robot, "regressor", out, engine, dtype, reproducible, q, v, a)
     if not isinstance(armature, bool | np.bool_):
@@ -108,8 +101,7 @@ def regressor_nonzeros(
         >>> rk.regressor_nonzeros(robot, [0.5, 0.2], [1.0, -2.0], [0.3, 0.4]).shape  # of 40 entries
         (30,)
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "regressor_nonzeros", out, engine, dtype, reproducible, q, v, a)
 
 
@@ -160,8 +152,7 @@ def energy_regressor(
         >>> (rk.energy_regressor(robot, [0.5, 0.2], [1.0, -2.0]) @ pi).round(4)  # kinetic, potential
         array([  0.1388, -11.617 ])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "energy_regressor", out, engine, dtype, reproducible, q, v)
 
 
@@ -197,6 +188,5 @@ def momentum_regressor(
         >>> (rk.momentum_regressor(robot, [0.5, 0.2], [1.0, -2.0]) @ pi).round(3)
         array([-0.001,  0.289,  0.004, -0.557,  0.   ,  0.211])
     """
-    if device is not None:
-        engine = on_device(device, engine)
+    engine = engine if device is None else on_device(device, engine)
     return run(robot, "momentum_regressor", out, engine, dtype, reproducible, q, v)

@@ -26,7 +26,7 @@ LOOKS = 32
 """States whose accelerations are not finite that are searched for a joint to blame."""
 
 MACHINE_CODE: Any = type(len)
-"""Class of the functions of single states that take arrays to write to."""
+"""Type of the compiled functions of single states, which take output arrays."""
 
 DTYPES = ("float64", "float32")
 

@@ -21,7 +21,7 @@ from robokit.model.robot import Robot
 Scalars = Sequence[Any]
 
 ORIGIN = (0.0, 0.0, 0.0)
-"""The point that is meant where none is given."""
+"""The point of a link if none is given: its origin."""
 
 
 def link_names(robot: Robot, link: Any) -> str | tuple[str, ...]:
@@ -82,7 +82,7 @@ def _origins(several: int) -> np.ndarray:
 
 
 def link_by_link(text: Callable[[Any, Any], Scalars], at: Scalars, frames: Sequence[Any]) -> list[Any]:
-    """What a text gives for each link, flat.
+    """The results of a function for each link, in one flat list.
 
     Args:
         text: of one point and one frame.

@@ -40,7 +40,6 @@ def singular_joint(robot: Robot, q: np.ndarray | None = None) -> Joint | None:
     """The outermost joint without a pivot, or None; of a robot with samples, in any of them.
 
     Args:
-        robot: the robot.
         q: configuration to look at, (nq,); a random one by default, which finds what is singular always.
     """
     if q is None:
@@ -76,7 +75,7 @@ def _without_pivot(robot: Robot, tree: Tree, q: np.ndarray) -> Joint | None:
 
 
 def _without_coupled_pivot(robot: Robot, tree: Tree, q: np.ndarray) -> Joint | None:
-    """The same from the pivots of H_r = L^T D L."""
+    """As :func:`_without_pivot`, from the pivots of H_r = L^T D L of coupled joints."""
     H = reduced_matrix(tree, crba(tree, robot.split_q(q.tolist())))
     for joint in reversed(robot.joints):
         for k in reversed(range(robot.nv)[joint.v_slice]):
@@ -92,7 +91,7 @@ def _without_coupled_pivot(robot: Robot, tree: Tree, q: np.ndarray) -> Joint | N
 
 
 def _are_pivots(D: Sequence[Sequence[Any]], H: Sequence[Any]) -> bool:
-    """Whether D is positive beside the diagonal of H, for all samples."""
+    """Whether D is positive, relative to the diagonal of H, for all samples."""
     if not all(np.all(h > 0.0) for h in H):
         return False
     if len(H) == 1:

@@ -47,10 +47,7 @@ from robokit.algorithms.momentum_regressor import momentum_regressor
 from robokit.algorithms.operational_space import operational_space_inertia
 from robokit.algorithms.regressor import regressor, regressor_armature
 from robokit.algorithms.rnea import rnea
-from robokit.algorithms.rnea_derivatives import (
-    rnea_derivatives,
-    rnea_derivatives_world,
-)
+from robokit.algorithms.rnea_derivatives import rnea_derivatives, rnea_derivatives_world
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.differentiate import Derivation
 from robokit.dynamics.layout import (
@@ -110,7 +107,7 @@ class Algorithm:
         sums: what of them matters, where single bodies do not: "joints", what the joints feel (joint forces,
             accelerations and H of all together), or "whole", the mass, momentum and energy of the whole too.
             Such a text is given inertias of fewer numbers and, without f_ext and choices, other origins of
-            the bodies on their joints' axes (regrouped_trees.py). "" for all others.
+            the bodies on their joints' axes (``tree_for`` in build.py). "" for all others.
         massive: whether there is no answer where nothing that moves has mass.
         own_check: whether the public function itself refuses robots on which there is no answer.
         floating: whether it is about robots on a floating base only.

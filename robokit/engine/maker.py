@@ -261,7 +261,8 @@ class Maker:
                 code = self._codes[target.name] = Code(target, content, self.symbol, meta)
             done(code)
 
-        threading.Thread(target=compile_well, name="robokit compiler", daemon=True).start()
+        with contextlib.suppress(RuntimeError):  # no thread can be had: a limit, or the program is ending
+            threading.Thread(target=compile_well, name="robokit compiler", daemon=True).start()
 
     def compiled(self, target: Target, baseline: bool = False) -> tuple[dict[str, Any], bytes]:
         """Metadata and code for any target, from the cache or made now.

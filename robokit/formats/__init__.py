@@ -1,7 +1,7 @@
 """Descriptions of robots in other formats: what is read, and the robot that it becomes.
 
-check            what ``robokit check`` finds in files that are no URDF
-load             ``robokit.load``: a file of any format, or a name, becomes a robot
+load             ``robokit.load``: a file of any format, or a name, becomes a robot; what ``robokit check``
+                 finds in files that are no URDF
 build            a description becomes a robot
 read             which program reads a file
 description      the one form: bodies, joints, shapes and loops in one world

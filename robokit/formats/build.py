@@ -116,7 +116,7 @@ class _Build:
         held = any(WORLD in (x.predecessor, x.successor) for x in self._loops(inside | {WORLD}))
         rests = len(robots) == 1 and not self.into[robots[0]].moves
         alone = floats or (rests and (self.base == "floating" or self._is_world(robots[0])))
-        if held and self.base == "fixed":  # then the loop needs the world for a link
+        if held and self.base == "fixed":  # the end of the loop is then the world
             alone = False
         self.root = robots[0] if alone else WORLD
         self.bodies = [*self._below(self.root)] if alone else [WORLD, *self._ordered(robots)]
@@ -210,7 +210,7 @@ class _Build:
                 f"{self.side.file}: joint {name!r} is {kind!r}; robots have {', '.join(JOINT_TABLE)}",
                 self.said,
             )
-        if joint.parent == WORLD and kind == "floating":  # its coordinates are the pose in the world
+        if joint.parent == WORLD and kind == "floating":  # its coordinates are the body's pose in the world
             at = Placement(child.rotation, child.position)
             self._add_joint(name, joint, kind, parent.inverse(), at, mimics)
             return
@@ -295,7 +295,7 @@ class _Build:
         return Placement() if name == WORLD else self.side.bodies[name].pose
 
     def _free_link(self, name: str) -> str:
-        """A name that no link has: this one, or one like it."""
+        """A free name for a link: this one, or this one with a suffix."""
         while name in self.links:
             name += "_frame"
         self.links.add(name)
@@ -435,14 +435,14 @@ class _Build:
         return WORLD, pose.rotation @ point + pose.position
 
     def _friction(self, shape: DescribedShape, ground: float | None) -> float | None:
-        """Of a shape on the plane, as the format has it: MuJoCo takes the larger, Gazebo the smaller one."""
+        """Friction of a shape on the plane: MuJoCo takes the larger of the two, Gazebo the smaller."""
         own = 1.0 if shape.friction is None and self.side.format == "SDF" else shape.friction
         if own is None or ground is None or shape.prior:
             return own
         return min(own, ground) if self.side.format == "SDF" else max(own, ground)
 
     def _configuration(self, values: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
-        """With the free joint under its name here."""
+        """A configuration, with the free joint under the name that it has in the robot."""
         renamed = self.free.name if self.free is not None and self.base == "floating" else None
         return {FLOATING_BASE if joint == renamed else joint: x for joint, x in values.items()}
 
@@ -499,7 +499,7 @@ def _efforts(scene: DescribedScene, joints: Collection[str]) -> dict[str, float]
 
 
 def _laws_of_spring(spring: DescribedSpring, joint: str | None = None) -> list[Any]:
-    """A spring as what robokit has: linear laws, or one function."""
+    """A spring as springs of robokit: linear ones, or one with a function as its law."""
     from robokit.sim.driving.springs import JointSpring, Spring
 
     between: dict[str, Any] = {}

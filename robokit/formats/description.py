@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import Diagnostic, RobokitError, Severity
+from robokit.errors import Diagnostic, RobokitError, Severity, listed
 from robokit.model.geometry import RGBA, Placement
 from robokit.urdf.description import UNLIMITED, JointDescription, LinkDescription
 
@@ -373,7 +373,6 @@ def finding(
         what: the kind of thing in the plural, such as "springs of joints".
         names: of these things.
         text: what becomes of them, for one and for many alike.
-        file: the file.
         hint: what to do.
 
     Returns:
@@ -382,10 +381,11 @@ def finding(
     found = list(dict.fromkeys(names))
     if not found:
         return None
-    shown = ", ".join(map(repr, found[:5])) + (f" and {len(found) - 5} more" if len(found) > 5 else "")
     head = re.split(" of | with ", what)[0]
     one = head.removesuffix("ies") + "y" if head.endswith("ies") else head.removesuffix("s")
-    element = f"{len(found)} {one if len(found) == 1 else head}{what[len(head) :]} ({shown})"
+    element = (
+        f"{len(found)} {one if len(found) == 1 else head}{what[len(head) :]} ({listed(map(repr, found), 5)})"
+    )
     return Diagnostic(CODES[code], code, element, file, 0, text, hint)
 
 

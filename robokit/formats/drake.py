@@ -244,14 +244,7 @@ def _joint(joint: Any, name: str, ends: list[str], context: Any, actuators: list
         axis = X.rotation().matrix() @ joint.revolute_axis()
     elif kind == "prismatic":
         axis = X.rotation().matrix() @ joint.translation_axis()
-    out = DescribedJoint(
-        name,
-        kind,
-        ends[0],
-        ends[1],
-        axis,
-        np.array(X.translation()),
-    )
+    out = DescribedJoint(name, kind, ends[0], ends[1], axis, np.array(X.translation()))
     out.lower = out.upper = None
     out.laws = None
     if kind in ("revolute", "prismatic"):
@@ -329,7 +322,7 @@ def _passive(side: Description, files: SdfFiles) -> None:
         inertial = link.find("inertial")
         if body is not None and inertial is not None and inertial.get("auto", "0") in ("0", "false"):
             _inertia_as_written(body, inertial)
-    side.gravity = None  # a model alone says none
+    side.gravity = None  # only a world has a gravity
     for _, gravity in files.elements("gravity"):
         numbers = (gravity.text or "").split()
         if gravity.getparent().tag == "world" and len(numbers) == 3:

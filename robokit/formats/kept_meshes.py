@@ -15,7 +15,7 @@ from robokit import disk_cache
 from robokit.files import replacing
 
 FOLDER = "meshes"
-"""In the folder of compiled code."""
+"""Name of the folder of these meshes, in the folder of compiled code."""
 
 
 def file_of_mesh(name: str, points: np.ndarray, faces: np.ndarray) -> Path:

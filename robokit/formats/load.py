@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from robokit.arguments import one_of
-from robokit.errors import LoadError, MissingDependency, RobokitError, UnknownName, WrongType
+from robokit.errors import (
+    Diagnostic,
+    LoadError,
+    MissingDependency,
+    ModelError,
+    RobokitError,
+    UnknownName,
+    WrongType,
+)
 from robokit.interpreter import without_collector
 from robokit.model.robot import Robot
 from robokit.robot_names import find_robot
 from robokit.stages import stage
+from robokit.urdf import check_urdf
+from robokit.urdf.description import RobotDescription
 from robokit.urdf.load import BASES, LOOPS, MIMICS, UP_AXES, load_urdf
 
 PathLike = str | os.PathLike[str]
@@ -109,3 +122,66 @@ def _check_choices(base: str | None, mimic: str | None, mesh_up_axis: str, loops
         one_of("treatment of mimic joints", mimic, MIMICS)
     one_of("treatment of up axes", mesh_up_axis, UP_AXES)
     one_of("treatment of loops", loops, LOOPS)
+
+
+# ---- what ``robokit check`` finds in files that are no URDF --------------------------------------
+
+
+OF_THE_TEXT = (
+    "limit-incomplete",
+    "limit-missing",
+    "mesh-up-axis",
+    "mimic-independent",
+    "robot-name-empty",
+    "version-too-low",
+)
+"""Codes about a URDF's text, which says nothing about the file that the robot came from."""
+
+
+def check_other(
+    path: Path,
+    base: str = "either",
+    package_dirs: Sequence[str | os.PathLike[str]] = (),
+    meshes: bool = False,
+    mimic: str | None = None,
+    **options: Any,
+) -> tuple[RobotDescription | None, list[Diagnostic]] | None:
+    """Judge a file that is no URDF; never raises over the file.
+
+    Args:
+        base, package_dirs, meshes, mimic: as for :func:`robokit.urdf.check_urdf`.
+        options: others of :func:`robokit.load`.
+
+    Returns:
+        None for a URDF, and for what is no file; else the robot as a URDF describes it (None where it cannot)
+        and all findings, errors first.
+    """
+    from robokit.formats.read import format_of  # `import robokit` stays light
+    from robokit.urdf.write import dump
+
+    if not path.is_file() or format_of(path) == "URDF":
+        return None
+
+    file = os.fspath(path)
+    try:
+        robot = load(file, None if base == "either" else base, package_dirs, mimic=mimic, **options)
+    except RobokitError as problem:
+        said = problem.diagnostics if isinstance(problem, LoadError) else []
+        text = str(problem).removeprefix(f"{file}: ")
+        return None, [Diagnostic("error", "file-refused", "the file", file, 0, text), *said]
+    found = list(robot.diagnostics)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the warnings about what a URDF leaves out
+            text = dump(robot, own_types=True)
+    except ModelError as problem:
+        found.append(
+            Diagnostic("note", "unjudged", "the robot", file, 0, f"its masses are not judged: {problem}")
+        )
+        return None, found
+    judged_base = "floating" if robot.base == "floating" else "fixed" if base == "either" else base
+    description, findings = check_urdf(text.encode(), judged_base, package_dirs, True, meshes, mimic)
+    physics = (d for d in findings if d.code not in OF_THE_TEXT)
+    found += [replace(d, file=file, line=0) for d in physics]
+    order = ("error", "warning", "note")
+    return description, sorted(found, key=lambda d: order.index(d.severity))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import RobokitError
+from robokit.errors import RobokitError, listed
 from robokit.formats.description import (
     WORLD,
     DescribedBody,
@@ -27,6 +27,7 @@ from robokit.formats.description import (
 )
 from robokit.formats.other_programs import one_line
 from robokit.model.geometry import Placement
+from robokit.spatial.rotation import quat_wxyz_to_rotation
 
 KINDS = {0: "floating", 1: "spherical", 2: "prismatic", 3: "revolute"}
 """MuJoCo's types of joints: free, ball, slide, hinge."""
@@ -53,7 +54,6 @@ def read_mujoco(path: str | os.PathLike[str], folder: str = "") -> Description:
     """Read a file through MuJoCo, with MuJoCo's own defaults.
 
     Args:
-        path: the file.
         folder: where names of meshes start from, if that is not the file's own folder.
 
     Mesh files that are missing or that MuJoCo cannot read are left out; a note says so.
@@ -99,7 +99,6 @@ def compiled(path: Path, notes: list[str], lenient: bool = True, folder: str = "
     """The model (``mujoco.MjModel``) and its ``MjSpec``.
 
     Args:
-        path: the file.
         notes: what MuJoCo says is added.
         lenient: read a file without its meshes where it cannot be read with them.
         folder: as for ``read_mujoco``.
@@ -236,7 +235,7 @@ def _joints(model: Any, data: Any, b: int) -> list[DescribedJoint]:
 
 
 def _whole(model: Any, data: Any, b: int) -> tuple[DescribedJoint, list[str]] | None:
-    """What the joints of a body are together, and their names; None if that has no name."""
+    """The one kind of joint that the joints of a body form, and their names; None if it has no name."""
     those = range(int(model.body_jntadr[b]), int(model.body_jntadr[b] + model.body_jntnum[b]))
     kind = SEVERAL.get(tuple(KINDS[int(model.jnt_type[j])] for j in those))
     if kind is None:
@@ -300,15 +299,8 @@ def described_shape(model: Any, k: int) -> DescribedShape | None:
 
 def placement_of(quat_wxyz: Any, position: Any) -> Placement:
     """A quaternion (4,) and a position (3,) as a pose."""
-    w, x, y, z = (float(c) for c in quat_wxyz)
-    R = np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
-    return Placement(R, np.array([float(c) for c in position]))
+    R = quat_wxyz_to_rotation([float(c) for c in quat_wxyz]).rows
+    return Placement(np.array(R), np.array([float(c) for c in position]))
 
 
 # What couples joints and closes loops in a model of MuJoCo: equality constraints and fixed tendons
@@ -364,7 +356,7 @@ def relations_of(model: Any) -> tuple[list[Relation], str]:
         used |= {first, second}
     used |= {t for t, _ in rods(model)}
     apart = [str(model.tendon(t).name) or f"tendon {t}" for t in range(model.ntendon) if t not in used]
-    return found, ", ".join(apart[:3]) + (f" and {len(apart) - 3} more" if len(apart) > 3 else "")
+    return found, listed(apart, 3)
 
 
 def sum_of_joints(model: Any, t: int) -> dict[str, float] | None:

@@ -134,7 +134,7 @@ def _shapes(side: Description, model: Any, spec: Any, says: Says) -> None:
     for k in range(model.ngeom):
         b = int(model.geom_bodyid[k])
         if not b:
-            continue  # the world's are its ground
+            continue  # shapes of the world are its ground
         kind = int(model.geom_type[k])
         if kind in (0, 1):
             planes.append(name_of(model, "geom", k))
@@ -361,12 +361,7 @@ def _apart(scene: DescribedScene, model: Any, says: Says) -> None:
                 partly.append(f"{name_of(model, 'body', a)} and {name_of(model, 'body', b)}")
         if floors and not meet(bits[a], floors)[0]:
             silent.append(name_of(model, "body", a))
-    says(
-        "rewritten",
-        "pairs of bodies",
-        partly,
-        "in the file only some geoms touch; here all do",
-    )
+    says("rewritten", "pairs of bodies", partly, "in the file only some geoms touch; here all do")
     says("rewritten", "bodies", silent, "not touching the ground in the file; here it does")
 
 
@@ -400,12 +395,7 @@ def _actuators(scene: DescribedScene, model: Any, says: Says) -> None:
         stiffness, damping = gear * gear * kp, gear * gear * kd
         scene.actuators.append(DescribedActuator(name, control, joint, stiffness, damping, effort))
     for why, names in others.items():
-        says(
-            "left-out",
-            "actuators",
-            names,
-            f"{why}: robokit drives joints of one coordinate",
-        )
+        says("left-out", "actuators", names, f"{why}: robokit drives joints of one coordinate")
     text = "acting on the joint that the tendon's others follow with mimic='couple'"
     says("rewritten", "actuators of tendons", pulling, text)
     text = "targets are forces, positions or velocities of the joint, without the file's factors and offsets"
@@ -455,7 +445,7 @@ def _transmission(model: Any, k: int) -> tuple[str, float]:
 
 
 def _not_taken(model: Any, k: int) -> str:
-    """Why an actuator has no counterpart; "" if it has one."""
+    """Why robokit has no such actuator; "" if it has."""
     import mujoco
 
     if int(model.actuator_trntype[k]) not in JOINT_TRANSMISSIONS:

@@ -39,7 +39,6 @@ def read_description(
     """Read a description: URDF, xacro, MJCF, SDF or USD.
 
     Args:
-        path: the file.
         through: the program that reads a URDF, one of ``PROGRAMS``.
         package_dirs: folders searched first for ``package://`` files.
         xacro_args: values of the arguments of a .xacro file.
@@ -77,7 +76,6 @@ def read_robot(
     """Read all of an MJCF, SDF or USD file that a robot and its surroundings can have.
 
     Args:
-        path: the file.
         package_dirs, xacro_args: as for :func:`read_description`.
         root: what of the file is the robot, where the reader chooses: a model of an SDF world.
 

@@ -39,6 +39,7 @@ from robokit.formats.kept_meshes import cone_mesh, ellipsoid_mesh
 from robokit.formats.sdf_files import MOST_NESTED, SdfFiles, idle, version_of
 from robokit.model.builder import PERPENDICULAR
 from robokit.model.geometry import RGBA, Placement
+from robokit.spatial.rotation import rotation_to_quat_wxyz
 from robokit.urdf.description import UNLIMITED, InertialDescription, Origin
 
 NAME = "{https://robokit}name"
@@ -114,7 +115,6 @@ def read_sdf(
     """Read a model of an SDF.
 
     Args:
-        path: the file.
         package_dirs: folders searched first for ``model://`` and ``package://``.
         model: name of one model, needed where the file has several that are not static.
         text: what is in the file, where that was expanded first.
@@ -628,7 +628,7 @@ class _Reader:
         where = f"joint {own!r}"
         ends = [(element.findtext(tag) or "").strip() for tag in ("parent", "child")]
         if model.element.tag == "world" and not all(self._known(model, end) for end in ends):
-            return None  # of other models
+            return None  # joints of other models
         if not all(ends):
             raise RobokitError(
                 f"{self.file}: {where} (line {element.sourceline}): needs <parent> and <child>"
@@ -880,10 +880,8 @@ def _inertial(inertial: Any) -> InertialDescription:
 
 def _coordinates(pose: Placement) -> tuple[float, ...]:
     """Quaternion wxyz and position of a free body."""
-    from robokit.mjcf import quat_wxyz
-
     upright = np.array_equal(pose.rotation, np.eye(3))
-    quat = (1.0, 0.0, 0.0, 0.0) if upright else tuple(map(float, quat_wxyz(pose.rotation)))
+    quat = (1.0, 0.0, 0.0, 0.0) if upright else tuple(rotation_to_quat_wxyz(pose.rotation.tolist()))
     return (*quat, *map(float, pose.position))
 
 
@@ -998,7 +996,7 @@ def _friction(collision: Any) -> float | None:
 
 
 def _solid_mesh(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] | None:
-    """Of a mesh: the sum over the tetrahedra that its triangles span with the origin."""
+    """Volume, centre and inertia of a mesh: sums over the tetrahedra of its triangles and the origin."""
     from robokit.meshes.read_mesh import read_mesh
 
     if shape.points is not None and shape.faces is not None:
@@ -1021,7 +1019,7 @@ def _solid_mesh(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] |
         "k,ki,kj->ij", volumes, total, total
     )
     second = second / 20.0 - volume * np.outer(center, center)
-    sign = math.copysign(1.0, volume)  # faces that are turned inside out
+    sign = math.copysign(1.0, volume)  # faces with reversed winding
     return abs(volume), center, sign * (np.trace(second) * np.eye(3) - second)
 
 

@@ -35,14 +35,7 @@ from robokit.urdf.description import (
 from robokit.urdf.findings import refusal
 from robokit.urdf.xacro import expand_xacro, is_xacro
 
-JUDGED = {
-    "axis-zero",
-    "limit-inverted",
-    "mass-negative",
-    "mimic-cycle",
-    "mimic-self",
-    "mimic-unknown",
-}
+JUDGED = {"axis-zero", "limit-inverted", "mass-negative", "mimic-cycle", "mimic-self", "mimic-unknown"}
 """Errors of the importer over numbers, which a comparison can take as they are written."""
 
 KINDS = {"continuous": "revolute"}

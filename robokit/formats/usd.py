@@ -30,6 +30,7 @@ from robokit.formats.kept_meshes import cone_mesh
 from robokit.formats.other_programs import one_line
 from robokit.formats.sdf import WATER, solid_of
 from robokit.model.geometry import RGBA, Placement
+from robokit.spatial.rotation import quat_wxyz_to_rotation
 
 KINDS = {
     "PhysicsRevoluteJoint": "revolute",
@@ -42,10 +43,7 @@ DEGREE = math.pi / 180.0
 
 AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 
-UP = {
-    "Z": Placement(),
-    "Y": Placement(np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])),
-}
+UP = {"Z": Placement(), "Y": Placement(np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]]))}
 """Axis of a stage that points up -> rotation into a world with z up."""
 
 Edge = tuple[Any, str, str, Placement, Placement]
@@ -67,7 +65,6 @@ def read_usd(path: str | os.PathLike[str], whole: bool = False) -> Description:
     """Read a USD stage.
 
     Args:
-        path: the file.
         whole: read all that a robot can have: visual shapes, meshes, drives, masses of colliders; what it
             cannot have is told in ``said``.
 
@@ -110,7 +107,7 @@ class _Stage:
         self._said: dict[tuple[str, str, str], list[str]] = {}
 
     def say(self, code: str, what: str, name: str, text: str) -> None:
-        """Remember what a robot will not have, or otherwise."""
+        """Collect what the robot will not have, or has in another form, for the diagnostics."""
         self._said.setdefault((code, what, text), []).append(name)
 
     def description(self) -> Description:
@@ -228,7 +225,7 @@ class _Stage:
             if step is None:
                 loose = [e for _, e in left if e[1] not in done]
                 if not loose:
-                    break  # what is left closes loops
+                    break  # the remaining joints close loops
                 children = {e[2] for _, e in left}
                 root = next((e[1] for e in loose if e[1] not in children), loose[0][1])
                 joints[-len(joints) - 1] = [DescribedJoint("", "floating", WORLD, root)]
@@ -531,14 +528,7 @@ def quaternion(q: Any) -> np.ndarray:
     n = math.sqrt(w * w + x * x + y * y + z * z)
     if n == 0.0:
         return np.eye(3)
-    w, x, y, z = w / n, x / n, y / n, z / n
-    return np.array(
-        [
-            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-        ]
-    )
+    return np.array(quat_wxyz_to_rotation((w / n, x / n, y / n, z / n)).rows)
 
 
 def _body(prim: Any, metres: float, kilograms: float, up: Placement) -> DescribedBody:
@@ -549,7 +539,7 @@ def _body(prim: Any, metres: float, kilograms: float, up: Placement) -> Describe
     mass = UsdPhysics.MassAPI(prim)
     body.mass = float(_get(mass.GetMassAttr(), 0.0)) * kilograms
     com = np.array(_get(mass.GetCenterOfMassAttr(), (0.0, 0.0, 0.0)), dtype=float)
-    if np.isfinite(com).all():  # minus infinity stands for "not said"
+    if np.isfinite(com).all():  # minus infinity means that the file does not say it
         body.com = com * scale * metres
     moments = np.array(_get(mass.GetDiagonalInertiaAttr(), (0.0, 0.0, 0.0)), dtype=float)
     axes = _get(mass.GetPrincipalAxesAttr(), None)
@@ -790,7 +780,7 @@ def _looks(prim: Any) -> tuple[RGBA | None, str]:
 
 
 def _input(shader: Any, *names: str) -> tuple[Any, str]:
-    """The value of the first of several inputs that is there, and the image file that is connected to it."""
+    """The value of the first input that exists, and the image file that is connected to it."""
     for name in names:
         given = shader.GetInput(name)
         if not given:

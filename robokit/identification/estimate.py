@@ -30,7 +30,7 @@ from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 
 LEAST_NOISE = 1e-8
-"""Of the root mean square of all forces: what a force is at most trusted to."""
+"""Smallest error of a joint force that is assumed, as a fraction of the root mean square of all forces."""
 
 
 def identify(
@@ -150,7 +150,7 @@ def identify(
 
 
 def _free_bodies(robot: Robot, bodies: np.ndarray, held: set[int]) -> np.ndarray:
-    """Places among the bodies 1..N of those that are fitted: they have mass, and nobody holds them."""
+    """Places of the fitted bodies among 1..N: those with mass that the caller does not hold fixed."""
     free = np.array([i for i, row in enumerate(bodies) if row[0] > 0.0 and i + 1 not in held], dtype=int)
     if not len(free) and len(held) < robot.nbodies:
         raise ShapeError(
@@ -261,16 +261,16 @@ def _scales(columns: Columns, data: Measurements) -> np.ndarray:
 # ---- warnings ----------------------------------------------------------------------------------
 
 UNEXPLAINED_SHARE = 0.5
-"""Of a force's root mean square: what is left of it where the data must be wrong."""
+"""Residual, as a fraction of a force's root mean square, above which the data must be wrong."""
 
 OUTLIER_FACTOR, OUTLIER_FORCE_SHARE, OUTLIER_COUNT_SHARE = 10.0, 0.1, 0.1
-"""An outlier: so many times the usual error, such a share of the force, and no more than so many of them."""
+"""Outliers: least error in usual errors, least fraction of the force, and largest fraction of all forces."""
 
 MAX_JOINTS_NAMED = 3
-"""Joints that a warning of outliers names."""
+"""Number of joints that a warning of outliers names."""
 
 MEDIAN_OF_NORMAL = 0.6745
-"""Of the magnitude of normal noise, in standard deviations."""
+"""Median magnitude of normally distributed noise, in standard deviations."""
 
 
 def warn_impossible(robot: Robot, data: Measurements, residual: np.ndarray, noise: np.ndarray) -> None:
@@ -339,5 +339,5 @@ def warn_outliers(robot: Robot, off: np.ndarray) -> None:
 
 
 def _constant(force: np.ndarray) -> str:
-    """That a force does not change, as when nobody measured it; empty where it does."""
+    """In words, that a force does not change, as if nobody measured it; "" where it does."""
     return "" if np.ptp(force) else f", which is {force[0]:.6g} in all states"

@@ -198,10 +198,10 @@ def _chunk_starts(states: int, progress: bool) -> Sequence[int]:
 # ---- parameters and their places ---------------------------------------------------------------
 
 SYMBOLS = ("m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz")
-"""Of a body's ten parameters, in their order."""
+"""Names of a body's ten parameters, in order."""
 
 FRICTION = ("viscous", "coulomb")
-"""Kinds of friction: a force of so much a velocity, and one of constant size against the velocity."""
+"""Kinds of friction: viscous, proportional to velocity; and Coulomb's, constant against it."""
 
 MOTOR = "armature"
 """Inertia of a motor as its joint feels it."""
@@ -236,7 +236,7 @@ class Columns:
 
     @property
     def inertial(self) -> int:
-        """10 N."""
+        """Number of inertial parameters, 10 N."""
         return COUNT * self.robot.nbodies
 
     @property
@@ -259,7 +259,7 @@ class Columns:
         return slice(start, start + n)
 
     def names(self) -> list[str]:
-        """Of all parameters."""
+        """Names of all parameters."""
         joints = dof_names(self.robot)
         return inertial_names(self.robot) + [f"{joints[k]} {kind}" for kind in self.kinds for k in self.dofs]
 

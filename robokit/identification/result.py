@@ -28,7 +28,7 @@ from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 
 WELL_DETERMINED_SHARE = 0.1
-"""Share of its prior deviation to which data bring a combination that they determine well."""
+"""Fraction of its prior deviation to which data bring a combination that they determine well."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class Identification:
 
     @property
     def names(self) -> list[str]:
-        """Of all parameters, (p,)."""
+        """Names of all parameters, (p,)."""
         return self.columns.names()
 
     @property
@@ -275,7 +275,7 @@ def write_figure(
     path: str | Path, joints: Sequence[str], tau: np.ndarray, predicted: np.ndarray, certainty: Certainty
 ) -> Path:
     """Draw to a file; see :meth:`Identification.plot`."""
-    path = figure_path("path", path)
+    path = figure_path(path)
     from matplotlib.figure import Figure
 
     size = np.sqrt(np.mean(tau**2, axis=0))
@@ -320,8 +320,8 @@ def _draw_combinations(axes: Any, certainty: Certainty) -> None:
     axes.tick_params(axis="x", labelsize=7)
 
 
-def _short(expression: str, most: int = 34) -> str:
-    return _plain(expression if len(expression) <= most else expression[: most - 3] + "...")
+def _short(expression: str) -> str:
+    return _plain(expression if len(expression) <= 34 else expression[:31] + "...")
 
 
 def _plain(name: str) -> str:

@@ -131,7 +131,6 @@ def default_start(robot: Robot, limits: bool) -> np.ndarray:
     Where such a range ends on one side only, at that end.
 
     Args:
-        robot: the robot.
         limits: whether position limits count.
     """
     q = robot.neutral()
@@ -195,7 +194,7 @@ def single_result(
 def batch_result(
     arrays: TargetArrays, q: np.ndarray, state: np.ndarray, tried: np.ndarray, tolerance: float
 ) -> InverseKinematicsResult:
-    """The result of many."""
+    """The result of many problems."""
     errors: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     largest = np.zeros(len(q))
     for (name, angle), x in zip(arrays.parts, state.T[STATE:], strict=True):
@@ -210,7 +209,7 @@ def batch_result(
 
 
 def _missed(arrays: TargetArrays, state: list[float], tried: int, tolerance: float) -> str:
-    """What is missed by how much, and why, after so many starts."""
+    """Which targets were missed, by how much and why, after so many starts."""
     size, (name, angle) = max(zip(state[STATE:], arrays.parts, strict=True))
     left = f"{4.0 * math.atan(size / 4.0):.3g} rad" if angle else f"{size:.3g} m"
     why = "it was still improving: allow more iterations"

@@ -19,10 +19,10 @@ from robokit.ik.targets import TargetArrays
 from robokit.model.robot import Robot
 
 STATIONARY_TOLERANCE = 1e-5
-"""Slope over error at which nothing better is near."""
+"""Gradient over error below which there is no better configuration nearby."""
 
 POSTURE_TOLERANCE = 1e-3
-"""The same for the search with a posture, which the targets alone follow."""
+"""The same bound for the search with a posture, whose optimum the targets alone decide."""
 
 ROW_STEPS_BETWEEN_CHECKS, MAX_STEPS_BETWEEN_CHECKS = 2048, 8
 """Rows times steps between two looks at who is done, and at most so many steps: a look costs some 20 us."""
@@ -98,10 +98,10 @@ class Search:
         step = kernel.python if self.in_python else kernel.fast
         for _ in range(self.iterations):
             found = step(q, state, *same)
-            if found is None:  # what the fast way does not take
+            if found is None:  # arguments that the fast way does not take
                 found = kernel(q, state, *same)
             elif state is self.state and not self.in_python:
-                step = kernel.fast  # there since its first call
+                step = kernel.fast  # the kernel has existed since its first call
             q, state = found
             if state[2] != RUNNING:
                 break
@@ -278,13 +278,13 @@ class Solver:
         return bounds
 
     def _of_q(self, bounds: np.ndarray) -> np.ndarray:
-        """The same for all of q, (2, nq): the largest numbers where there are none."""
+        """Bounds of all of q, (2, nq); the largest numbers where there is no limit."""
         box = np.repeat(np.finfo(float).max * np.array([[-1.0], [1.0]]), len(self.largest), axis=1)
         box[:, self.scalar_places] = bounds.reshape(2, -1)[:, self.scalar_dofs]
         return box
 
     def runner(self) -> RolloutRunner:
-        """What takes steps with many rows."""
+        """The kernel's runner for many rows."""
         if self._runner is None:
             self._runner = self.kernel.rollout_runner()
         return self._runner
@@ -334,7 +334,6 @@ def solver(robot: Robot, links: Links, com: bool, rest: bool) -> Solver:
     """The robot's solver for targets of these links, made at the first call.
 
     Args:
-        robot: the robot.
         links: (name, whether its orientation has a target too) of each.
         com: whether the centre of mass has a target.
         rest: whether there is a rest configuration.

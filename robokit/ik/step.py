@@ -148,7 +148,7 @@ def _free_dofs(problem: Problem, q: Scalars, limits: Scalars, gradient: Scalars)
 def _clamp_crossing(
     problem: Problem, q: Scalars, d: Scalars, limits: Scalars, free: Scalars
 ) -> tuple[list[Scalar], list[Scalar]]:
-    """What d leaves to those that it would take past a limit, 0 for all others; and who is still free."""
+    """The part of d for dofs that would cross a limit, 0 for all others; and which dofs stay free."""
     n, own = len(problem.dofs), problem.coordinates
     part, free = [0.0] * n, list(free)
     for i, k in enumerate(problem.dofs):
@@ -206,7 +206,7 @@ def _parts(problem: Problem, counts: Scalars, e: Scalars) -> list[Scalar]:
 
 
 def _any_above(parts: Scalars, tolerance: Scalar) -> Scalar:
-    """Whether one of the parts is larger."""
+    """Whether one of the parts exceeds its tolerance."""
     found = parts[0] > tolerance
     for part in parts[1:]:
         found = found | (part > tolerance)
@@ -235,7 +235,7 @@ STATE = 4
 
 @dataclass(frozen=True)
 class Problem:
-    """What is asked of a robot, without the numbers.
+    """A problem of inverse kinematics without its numbers.
 
     Attributes:
         robot: the robot.
@@ -269,7 +269,7 @@ class Problem:
 
     @property
     def parts(self) -> list[int]:
-        """Parts of it with a unit of their own: 2 of a pose (angle, position), 1 of a point."""
+        """Number of parts with units of their own: 2 for a pose (angle, position), 1 for a point."""
         return [2 if f.turned else 1 for f in self.frames] + [1] * self.com
 
     @property

@@ -16,7 +16,7 @@ from robokit.model.robot import Robot
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
 CENTER_OF_MASS = "center of mass"
-"""Its name among the errors of a result, and among the weights."""
+"""Name of the centre of mass among the errors of a result, and among the weights."""
 
 LARGEST_COORDINATE = 1e9
 """Largest coordinate of a target [m]."""
@@ -65,7 +65,6 @@ def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) ->
     """Check targets and make arrays of them.
 
     Args:
-        robot: the robot.
         targets: {link: target}.
         at: {link: point}, or None.
         weights: {link: weights}, or None.

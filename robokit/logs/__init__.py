@@ -5,8 +5,7 @@ tables         CSV and NumPy files
 bags           ROS 1 and ROS 2 bags and MCAP files
 bag_child      the process that reads them; states of joints in a message of any format
 base_motion    how a floating base moved
-checks         what is odd about the states of a log
-read           read_log: a log as a trajectory of a robot
+read           read_log: a log as a trajectory of a robot, and what is odd about it
 torques        forces that the model cannot explain, from smoothed motion
 replay         the simulation beside a log, and the page of both
 identify       identify_log: parameters from a log, and what they leave

@@ -346,7 +346,7 @@ class JointState(NamedTuple):
 
 
 def field(message: Any, name: str, default: Any = None) -> Any:
-    """A field of a message: of a mapping or of an object."""
+    """A field of a message, which is a mapping or an object."""
     if isinstance(message, Mapping):
         return message.get(name, default)
     return getattr(message, name, default)
@@ -401,7 +401,7 @@ def _with_values(names: tuple[str, ...], values: Sequence[Any], stamp: int) -> J
 
 
 def _of_list(joints: list[Any]) -> tuple[tuple[str, ...], tuple[list[float] | None, ...]]:
-    """Names and values of a list of joints; NaN for what a joint of it lacks."""
+    """Names and values of a list of joints; NaN for a value that a joint lacks."""
     names = _names([field(joint, "name") for joint in joints])
     values: list[list[float] | None] = []
     for quantity in QUANTITIES:
@@ -426,7 +426,7 @@ def _optional(joint: Any, quantity: str) -> float:
 def _of_interfaces(
     names: tuple[str, ...], interfaces: list[Any]
 ) -> tuple[tuple[str, ...], tuple[list[float] | None, ...]]:
-    """Of control_msgs/DynamicJointState: each joint has values by the name of an interface."""
+    """The joints of a control_msgs/DynamicJointState, which has values by the name of an interface."""
     rows: list[dict[str, float]] = []
     for one in interfaces:
         keys, values = list(field(one, "interface_names", ())), list(field(one, "values", ()))

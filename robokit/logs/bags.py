@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from robokit.child_process import Child, OutOfBounds
-from robokit.errors import MissingDependency, ShapeError, UrdfError, nearest_names, one_line
+from robokit.errors import MissingDependency, ShapeError, UrdfError, listed, nearest_names, one_line
 from robokit.files import open_regular
 from robokit.logs import bag_child
 from robokit.logs.recording import Block, Poses, Recording
@@ -165,23 +165,22 @@ def _wanted(recording: Recording, topics: tuple[str, ...]) -> set[str]:
     for topic in topics:
         if topic not in kinds:
             near = nearest_names(topic, kinds) or sorted(joints)
-            advice = f"did you mean {' or '.join(map(repr, near))}?" if near else "it has " + _listed(kinds)
+            advice = f"did you mean {' or '.join(map(repr, near))}?" if near else "it has " + _topics(kinds)
             raise ShapeError(f"topic: {recording.source} has no topic {topic!r}; {advice}")
     if not joints and not topics:
         raise ShapeError(
             f"{recording.source}: no topic has states of joints (sensor_msgs/JointState, "
-            "control_msgs/DynamicJointState, foxglove.JointStates); " + _listed(kinds)
+            "control_msgs/DynamicJointState, foxglove.JointStates); " + _topics(kinds)
         )
     others = {t for t, kind in kinds.items() if kind in bag_child.POSES}
     return (set(topics) or joints) | others | _descriptions(kinds)
 
 
-def _listed(kinds: dict[str, str]) -> str:
+def _topics(kinds: dict[str, str]) -> str:
     if not kinds:
         return "it has no topics at all"
-    shown = [f"{topic} ({kind or 'no type'})" for topic, kind in sorted(kinds.items())[:MOST_TOPICS]]
-    more = f" and {len(kinds) - MOST_TOPICS} more" if len(kinds) > MOST_TOPICS else ""
-    return f"its topics: {', '.join(shown)}{more}"
+    topics = (f"{topic} ({kind or 'no type'})" for topic, kind in sorted(kinds.items()))
+    return f"its topics: {listed(topics, MOST_TOPICS)}"
 
 
 def _read(child: Child, path: Path, recording: Recording, progress: bool) -> None:

@@ -12,6 +12,7 @@ from robokit.dynamics import forward_kinematics
 from robokit.errors import ShapeError, nearest_names
 from robokit.logs.recording import Poses, Recording
 from robokit.model.robot import Robot
+from robokit.spatial.rotation import quat_wxyz_to_rotation, rotation_to_quat_wxyz
 
 ODD_TWIST = 0.3
 """Share of a velocity by which a twist may differ from the rate of its pose before its axes are looked at."""
@@ -40,7 +41,6 @@ def base_motion(
     """The motion of a floating base at stamps t; None of one that is fixed, or where the log does not say.
 
     Args:
-        robot: the robot.
         recording: of the log.
         t: stamps [ns], (T,).
         q: configurations with the joints' positions, (T, nq).
@@ -103,7 +103,7 @@ def _of_topic(recording: Recording, topic: str | None) -> list[Poses]:
 
 
 def _together(parts: Sequence[Poses]) -> Poses:
-    """Batches of one frame as one, its stamps in order."""
+    """All poses of one frame together, in the order of their stamps."""
     t, pose = np.concatenate([p.t for p in parts]), np.concatenate([p.pose for p in parts])
     twists = [p.twist for p in parts]
     twist = None if any(x is None for x in twists) else np.concatenate([x for x in twists if x is not None])
@@ -155,20 +155,13 @@ def continuous(quaternions: np.ndarray) -> np.ndarray:
 
 def rotations(quaternions: np.ndarray) -> np.ndarray:
     """Rotation matrices (T, 3, 3) of quaternions wxyz (T, 4) of any length."""
-    w, x, y, z = (quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)).T
-    rows = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(rows), 2, 0)
+    unit = quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)
+    return np.moveaxis(np.array(quat_wxyz_to_rotation(unit.T).rows), 2, 0)
 
 
 def _quaternions(R: np.ndarray) -> np.ndarray:
     """Unit quaternions wxyz (T, 4) of rotations (T, 3, 3), each near the one before."""
-    from scipy.spatial.transform import Rotation
-
-    return continuous(Rotation.from_matrix(R).as_quat()[:, [3, 0, 1, 2]])
+    return continuous(np.stack(rotation_to_quat_wxyz(np.moveaxis(R, 0, 2)), axis=1))
 
 
 def _of_root(
@@ -241,7 +234,7 @@ def _velocity(
 
 
 def _late(name: str, t: np.ndarray, own: np.ndarray) -> list[str]:
-    """That poses do not cover the samples, in words."""
+    """In words, that poses do not cover the samples."""
     span = float(t[-1] - t[0])
     lacking = max(float(own[0] - t[0]), float(t[-1] - own[-1])) if len(own) > 1 else 0.0
     if lacking <= 0.01 * span:

@@ -29,13 +29,13 @@ from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
 
 SHARE = 0.75
-"""Of a log: what is fitted; the rest judges the fit, unless another log does."""
+"""Fraction of a log that is fitted; the rest validates the fit, unless another log does."""
 
 CARRIED_SHARE = 0.1
-"""Of a robot's weight: what may act on a floating base that is taken to fly."""
+"""Largest force on a floating base that counts as flying, as a fraction of the robot's weight."""
 
 LEAST_SHARE = 0.1
-"""Of a joint's forces: fewer than these are not kept alone because the others are next to reversals."""
+"""Least fraction of a joint's forces that is used even if the others are next to reversals."""
 
 GOOD_CONDITION = 100.0
 """Condition number of the scaled equations up to which a motion excites its combinations well.
@@ -209,7 +209,7 @@ def identify_log(
 
 
 def _check_flight(robot: Robot, motion: SmoothMotion, chosen: np.ndarray) -> None:
-    """See that nothing carries a floating base.
+    """Check that no external force acts on a floating base.
 
     Raises:
         ShapeError: something does, which the log has no forces of.

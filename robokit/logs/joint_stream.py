@@ -32,7 +32,7 @@ POLL = 0.02
 """Seconds between looks at a file that has not grown."""
 
 STDIN = 0
-"""Its file descriptor."""
+"""File descriptor of standard input."""
 
 LONGEST_WAIT = 1.0
 """Seconds that a line waits for its stamp at most."""
@@ -178,7 +178,7 @@ class JointStream:
             if self.stamp:
                 start = start or (self.stamp, time.monotonic())
                 ahead = 1e-9 * (self.stamp - start[0]) - (time.monotonic() - start[1])
-                if ahead > LONGEST_WAIT or ahead < -LONGEST_WAIT:  # a gap, or another clock
+                if ahead > LONGEST_WAIT or ahead < -LONGEST_WAIT:  # a gap, or a clock that was reset
                     start = (self.stamp, time.monotonic())
                 elif ahead > 0.0:
                     time.sleep(ahead)

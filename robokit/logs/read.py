@@ -19,12 +19,12 @@ import numpy as np
 from robokit.arguments import path_argument, real_number
 from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE
 from robokit.dynamics import centroidal_momentum, kinetic_energy, potential_energy
-from robokit.errors import ShapeError, UnknownName, WrongType, nearest_names, quoted
+from robokit.errors import ShapeError, UnknownName, WrongType, listed, nearest_names, quoted
 from robokit.files import open_regular, read_arrays
 from robokit.logs.bag_child import POSES, QUANTITIES
 from robokit.logs.bags import described, read_bag, robot_of_description, topics_of
 from robokit.logs.base_motion import base_motion
-from robokit.logs.recording import Block, Recording
+from robokit.logs.recording import GAP, Block, Recording
 from robokit.logs.tables import NANOSECONDS, Coordinates, read_table
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot, check_robot
@@ -33,9 +33,6 @@ from robokit.sim.record.trajectory import PARTS
 
 BAGS = (".bag", ".mcap", ".db3")
 """Endings of bags; a folder is a bag of ROS 2."""
-
-GAP = 10.0
-"""Times the usual step: a longer one is a gap in a log, and a step back by more is a clock that was reset."""
 
 ROWS = 65536
 """States whose energies are computed at once."""
@@ -156,7 +153,7 @@ def base_of(path: Path) -> str:
             with open_regular(path) as file:
                 names = file.readline(1 << 20).decode("utf-8", "replace")
     except (OSError, ValueError):
-        return "fixed"  # the reading says what is wrong
+        return "fixed"  # reading the file reports what is wrong
     return "floating" if FLOATING_BASE in names else "fixed"
 
 
@@ -278,7 +275,7 @@ def _in_order(t: np.ndarray) -> tuple[np.ndarray, list[str]]:
     if (steps >= 0).all() and (steps > 0).all():
         return kept, notes
     forward = steps[steps > 0]
-    usual = float(np.median(forward if len(forward) else -steps))  # all backwards: the last row came first
+    usual = float(np.median(forward if len(forward) else -steps))  # all in reverse: the last row comes first
     resets = np.flatnonzero(steps < -GAP * usual)
     if len(resets):
         edges = np.concatenate([[0], resets + 1, [len(t)]])
@@ -405,15 +402,8 @@ def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=2)
 
 
-def _listed(names: Sequence[str], most: int = 8) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
-
-
 def _trajectory(recording: Recording, robot: Robot, options: _Options) -> Trajectory:
     """The recording as states of the robot."""
-    from robokit.logs.checks import check_rates, check_states, gaps
-
     source = recording.source
     blocks = [_renamed(block, options.rename) for block in recording.blocks]
     recording = Recording(source, blocks, recording.poses, None, recording.topics, recording.notes)
@@ -483,7 +473,7 @@ def _check_names(robot: Robot, options: _Options) -> None:
 
 def _no_joint(robot: Robot, names: list[str], source: str) -> None:
     joints = [name for name in robot.joint_names if name != FLOATING_BASE]
-    own, other_names = (_listed([quoted(n) for n in each]) or "none" for each in (joints, names))
+    own, other_names = (listed(map(quoted, each)) or "none" for each in (joints, names))
     near = [n for name in names[:100] for n in nearest_names(name, joints, 1)][:1]
     other = next((name for name in names if near and nearest_names(name, near, 1)), "")
     hint = f"; rename={{{other!r}: {near[0]!r}}} joins two names" if near else ""
@@ -505,13 +495,13 @@ def _tell_names(robot: Robot, table: _Table, series: Sequence[_Series], options:
         hint = f"; perhaps {pairs}: rename= (--rename)" if hints else ""
         table.notes.append(
             f"{len(strangers)} joint{'s' * (len(strangers) > 1)} that robot {robot.name!r} has not: "
-            f"{_listed(strangers)}{hint}"
+            f"{listed(strangers)}{hint}"
         )
     lacking = [name for name in lacking if name not in options.missing]
     if lacking:
         table.notes.append(
             f"no positions of {len(lacking)} of {len(robot.joints)} joints, which stay at 0: "
-            f"{_listed(lacking)}; missing= (--missing) gives others"
+            f"{listed(lacking)}; missing= (--missing) gives others"
         )
 
 
@@ -541,7 +531,7 @@ class _Table:
             n for s in held if max(s.t[0] - t[0], t[-1] - s.t[-1]) > 0.01 * (t[-1] - t[0]) for n in s.names
         ]
         if late:
-            self.notes.append(f"held where they have no samples, at the start or the end: {_listed(late)}")
+            self.notes.append(f"held where they have no samples, at the start or the end: {listed(late)}")
         if len({len(s.t) for s in series}) > 1 or any(not np.array_equal(s.t, series[0].t) for s in series):
             self.notes.append(
                 "joints come in several messages: interpolated to the times of those with the most"
@@ -632,13 +622,13 @@ class _Table:
 
     def _tell(self, differences: Sequence[str], unwrapped: Sequence[str]) -> None:
         if differences:
-            whose = "any joint" if len(differences) == len(self.measured) else _listed(differences)
+            whose = "any joint" if len(differences) == len(self.measured) else listed(differences)
             self.notes.append(f"no velocities of {whose}: they are differences of its positions")
         if unwrapped:
-            self.notes.append(f"turns of +-pi are taken out of {_listed(unwrapped)}")
+            self.notes.append(f"turns of +-pi are taken out of {listed(unwrapped)}")
         lacking = [name for name in self.measured if name not in self.efforts and name != FLOATING_BASE]
         if self.efforts and lacking:
-            self.notes.append(f"no efforts of {_listed(lacking)}: 0")
+            self.notes.append(f"no efforts of {listed(lacking)}: 0")
 
     def _check_followers(self, q: np.ndarray) -> None:
         """Note coupled mimic joints that the log has elsewhere than the joint that they follow says."""
@@ -655,3 +645,104 @@ class _Table:
                 self.notes.append(
                     f"{joint.name!r} is up to {off:.3g} off where {followed.name!r}, which it mimics, has it"
                 )
+
+
+# ---- what is odd about the states: units, signs, gaps --------------------------------------------
+
+
+def gaps(t: np.ndarray) -> list[str]:
+    """Gaps between stamps [ns], in words."""
+    steps = np.diff(t)
+    usual = float(np.median(steps))
+    long = np.flatnonzero(steps > GAP * usual)
+    if not len(long):
+        return []
+    k = long[np.argmax(steps[long])]
+    return [
+        f"{len(long)} gap{'s' * (len(long) > 1)} without samples, the longest {steps[k] * 1e-9:.3g} s at "
+        f"t = {(t[k] - t[0]) * 1e-9:.4g} s"
+    ]
+
+
+def check_states(robot: Robot, measured: list[str], q: np.ndarray, degrees: bool) -> list[str]:
+    """What is odd about measured states, in words.
+
+    Args:
+        measured: joints with positions.
+        q: configurations, (T, nq).
+        degrees: whether they were taken as degrees.
+    """
+    notes = []
+    outside, turned = [], []
+    for joint in robot.joints:
+        if joint.name not in measured or joint.q_slice.stop - joint.q_slice.start != 1:
+            continue
+        x = q[:, joint.q_slice.start]
+        low, high = joint.lower, joint.upper
+        if joint.kind == "continuous":
+            low, high = -2 * math.pi, 2 * math.pi
+        if not (math.isfinite(low) and math.isfinite(high)) or high <= low:
+            continue
+        slack = 0.05 * (high - low)
+        past = max(low - float(x.min()), float(x.max()) - high)
+        if past <= slack:
+            continue
+        outside.append((past, joint.name))
+        as_radians = x * (math.pi / 180)
+        if joint.kind in ("revolute", "continuous") and past > high - low:
+            turned.append(as_radians.min() >= low - slack and as_radians.max() <= high + slack)
+    if turned and all(turned) and not degrees:
+        notes.append(
+            f"{len(turned)} joints are far past their limits, and within them as degrees: if the log is in "
+            "degrees, degrees=True (--degrees)"
+        )
+    elif outside:
+        past, name = max(outside)
+        notes.append(
+            f"{len(outside)} joint{'s are' if len(outside) > 1 else ' is'} past limits of the description, "
+            f"{name!r} by {past:.3g}; look at units, zeros and signs of the log"
+        )
+    return notes
+
+
+WINDOWS = 20
+"""Parts of a log in which velocities are compared with changes of position: noise averages out over them."""
+
+ODD_SHARE = 0.3
+"""Fraction of a joint's path that velocities may miss."""
+
+
+STANDS_STILL = 10.0
+"""Times the path that noise makes of a joint at rest: joints with less are not compared."""
+
+
+def check_rates(robot: Robot, t: np.ndarray, names: list[str], q: np.ndarray, v: np.ndarray) -> list[str]:
+    """Measured velocities that are not the rates of the positions, in words.
+
+    Args:
+        t: stamps [ns], (T,).
+        names: joints with measured velocities.
+        q, v: the states, (T, nq) and (T, nv).
+    """
+    seconds = (t - t[0]) * 1e-9
+    edges = np.unique(np.linspace(0, len(t) - 1, WINDOWS + 1).astype(int))
+    odd = []
+    for joint in robot.joints:
+        if joint.name not in names or joint.q_slice.stop - joint.q_slice.start != 1:
+            continue
+        speed = v[:, joint.v_slice.start]
+        way = np.concatenate([[0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * np.diff(seconds))])
+        of_v, of_q = np.diff(way[edges]), np.diff(q[edges, joint.q_slice.start])
+        size = float(np.linalg.norm(of_q))
+        x = q[:, joint.q_slice.start]
+        # What noise alone makes of the ways: second differences of white noise have 6 times its variance.
+        noise = float(np.std(np.diff(x, 2)) / np.sqrt(6.0) * np.sqrt(2.0 * len(of_q))) if len(x) > 2 else 0.0
+        if size > STANDS_STILL * noise and float(np.linalg.norm(of_v - of_q)) > ODD_SHARE * size:
+            odd.append((joint.name, float(of_v @ of_q) / size**2))
+    if not odd:
+        return []
+    factors = listed((f"{name} {factor:.3g}" for name, factor in odd), 4)
+    return [
+        "velocities are not the rates of the positions, which a factor in their place tells: "
+        f"{factors} (-1: a sign; 57.3 or 0.0175: degrees; 0: not measured)"
+    ]

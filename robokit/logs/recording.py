@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+GAP = 10.0
+"""Times the usual step: a longer one is a gap in a log, and a step back by more is a clock that was reset."""
+
 
 @dataclass(frozen=True, eq=False)
 class Block:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from robokit.errors import ShapeError, nearest_names, quoted
+from robokit.errors import ShapeError, listed, nearest_names, quoted
 from robokit.files import open_regular, read_arrays
 from robokit.logs.bag_child import QUANTITIES
 from robokit.logs.recording import Block, Recording
@@ -39,10 +39,10 @@ UNITS |= {"degree": UNITS["deg"], "degrees": UNITS["deg"], "degs": UNITS["deg"],
 """Units in a header, to SI."""
 
 NANOSECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
-"""Of the units of time that a column may be in."""
+"""Units of time that a column may have."""
 
 LATEST = 2.0**62
-"""Stamp that is one [ns]: in the year 2116."""
+"""Stamps from this one on are invalid [ns]: it is in the year 2116."""
 
 TIME = {"time", "t", "timestamp", "stamp", "timestamps", "times", "rosbagtimestamp", "elapsed", "clock"}
 CLOCKS = [[word] for word in sorted(TIME)]
@@ -102,7 +102,6 @@ def read_table(
     """The samples of a CSV, .npz or .npy file.
 
     Args:
-        path: of the file.
         coordinates: of the robot.
         rate: samples per second [1/s], of a table without times.
         time_unit: "s", "ms", "us" or "ns"; guessed, and noted, if None.
@@ -135,7 +134,7 @@ def _read_npy(path: Path) -> np.ndarray:
 
 
 def words_of(header: str) -> list[str]:
-    """The words of a header in lower case."""
+    """The words of a header, in lower case."""
     return [word for word in re.split(SEPARATORS, header.strip().lower()) if word]
 
 
@@ -161,7 +160,7 @@ def column_of(header: str, names: Iterable[str]) -> tuple[str, str, float] | Non
 
 
 def _said(before: list[str], after: list[str]) -> tuple[str, float] | None:
-    """Quantity and factor that the words around a name say."""
+    """The quantity and the factor to SI units that the words around a name mean."""
     if OTHERS.intersection(before):
         return None
     factor, quantity = 1.0, None
@@ -276,7 +275,8 @@ class _Table:
             advice = f"did you mean {', '.join(map(repr, near))}? " if near else ""
             raise ShapeError(
                 f"{self.recording.source}: no column is named after a joint of the robot; {advice}"
-                f"columns: {_some(cells)}; joints: {_some(self.coordinates.joints)}"
+                f"columns: {listed(map(quoted, cells))}; "
+                f"joints: {listed(map(quoted, self.coordinates.joints))}"
             )
         taken = {c.place for c in columns} | {k for k, _ in times}
         rest = [
@@ -285,7 +285,7 @@ class _Table:
             if place not in taken and cell and not cell.startswith(OWN) and words_of(cell)[-1:] not in CLOCKS
         ]
         if rest:
-            self.recording.notes.append(f"columns that are not read: {_some(rest)}")
+            self.recording.notes.append(f"columns that are not read: {listed(map(quoted, rest))}")
         return columns, times
 
     def _numbered(self, numbered: dict[tuple[str, int], int], by_number: dict[int, str]) -> list[Column]:
@@ -377,10 +377,10 @@ class _Table:
         if T is None:
             raise ShapeError(
                 f"{self.recording.source}: expected arrays t (T,), q (T, n), and v, tau, names where "
-                f"there are any; got {_some(arrays)}"
+                f"there are any; got {listed(map(quoted, arrays))}"
             )
         if rest:
-            self.recording.notes.append(f"arrays that are not read: {_some(rest)}")
+            self.recording.notes.append(f"arrays that are not read: {listed(map(quoted, rest))}")
         t = self._times([(a.astype(float), key, _unit(words_of(key))) for key, a in timed[:1]], T)
         self._block(t, columns)
 
@@ -412,7 +412,7 @@ class _Table:
             unit = self.time_unit
         elif unit is None:
             unit, why = guessed_unit(values[good])
-            if why:  # by the step alone
+            if why:  # guessed from the step alone
                 self.recording.notes.append(
                     f"time {header!r} is read as {unit}: {why}; time_unit= (--time-unit) says another"
                 )
@@ -543,7 +543,7 @@ EMPTY = {"", "nan", "none", "null", "na", "n/a", "-"}
 def _slow_rows(
     recording: Recording, text: str, delimiter: str | None, places: list[int], headers: list[str], start: int
 ) -> np.ndarray:
-    """The same for a table with empty cells, decimal commas or a last line that breaks off."""
+    """As :func:`_rows`, for a table with empty cells, decimal commas or an incomplete last line."""
     rows, short = list[list[float]](), 0
     line = text.count("\n", 0, start)
     lines = text[start:].splitlines()
@@ -588,9 +588,3 @@ def _quantity(key: str) -> str | None:
         return None
     whole = "_".join(words)
     return next((k for k, known in WORDS.items() if whole in known or (words and words[-1] in known)), None)
-
-
-def _some(names: Iterable[str], most: int = 8) -> str:
-    names = list(names)
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(quoted(name) for name in names[:most]) + more

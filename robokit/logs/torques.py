@@ -26,21 +26,19 @@ from robokit.errors import ShapeError, WrongType
 from robokit.identification.result import shorten
 from robokit.logs.base_motion import continuous, quaternion_rates, rotations
 from robokit.logs.read import ROWS
+from robokit.logs.recording import GAP
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
 from robokit.sim.stepping.step_numbers import size_of
 
 ORDER = 4
-"""Of the Butterworth filter; run twice, its response is 1 / (1 + (f/fc)^8)."""
+"""Order of the Butterworth filter; run twice, its response is 1 / (1 + (f/fc)^8)."""
 
 CUTOFFS = 60
-"""Frequencies that are compared."""
-
-GAP = 10.0
-"""Times the usual step: a longer one is a gap."""
+"""Number of frequencies that are compared."""
 
 BASE = "base"
-"""How the names of a floating base's six rows begin."""
+"""Beginning of the names of a floating base's six rows."""
 
 HIGHEST_CUTOFF = 0.15
 """Of the sampling rate: up to there second differences of fourth order err by 1 %, (2 pi 0.15)^4 / 90."""
@@ -52,7 +50,7 @@ There the filter rings; its slowest pole, at 2 pi fc sin(pi / 8), leaves exp(-9.
 """
 
 LEAST_SAMPLES = 30
-"""Of a log that is smoothed: the filter's padding, twice."""
+"""Least number of samples of a log that is smoothed: twice the filter's padding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +153,7 @@ def forces_of(log: Trajectory) -> tuple[np.ndarray, np.ndarray]:
 
 
 def efforts_of(log: Trajectory) -> tuple[str, ...]:
-    """Joints with measured forces."""
+    """Names of the joints with measured forces."""
     robot = robot_of(log)
     if "efforts" in log.summary:
         return tuple(log.summary["efforts"])

@@ -148,15 +148,11 @@ def _faces(indices: np.ndarray, mode: int) -> np.ndarray:
         return indices[np.stack([k + 1, k + 2, np.zeros_like(k)], axis=1)]
     faces = indices[np.stack([k, k + 1 + k % 2, k + 2 - k % 2], axis=1)]
     a, b, c = faces.T
-    return faces[(a != b) & (b != c) & (a != c)]  # strips are joined by triangles without area
+    return faces[(a != b) & (b != c) & (a != c)]  # triangles without area connect strips
 
 
 def _with_material(
-    data: GltfData,
-    surface: Surface,
-    material: dict[str, Any],
-    attributes: dict[str, Any],
-    used: np.ndarray,
+    data: GltfData, surface: Surface, material: dict[str, Any], attributes: dict[str, Any], used: np.ndarray
 ) -> Surface:
     """The surface with the colour or the picture of its material."""
     looks = material.get("pbrMetallicRoughness", {})
@@ -180,7 +176,7 @@ def _with_material(
 
 
 def _from_linear(factor: Any) -> RGBA:
-    """A colour factor of glTF, linear (3.9.2), in sRGB (IEC 61966-2-1)."""
+    """A colour factor of glTF, linear (3.9.2), converted to sRGB (IEC 61966-2-1)."""
     light = np.clip(np.append(np.asarray(factor, dtype=float), 1.0)[:4], 0.0, 1.0)
     red, green, blue, _ = np.where(light <= 0.0031308, 12.92 * light, 1.055 * light ** (1.0 / 2.4) - 0.055)
     return float(red), float(green), float(blue), float(light[3])
@@ -281,7 +277,7 @@ class GltfData:
             data = self.view(given["bufferView"])
             values = _strided_view(data, given.get("byteOffset", 0), count, columns, kind, stride)
         else:
-            self._budget.triangles(count // 3)  # no bytes of the file stand for them
+            self._budget.triangles(count // 3)  # these are not stored in the file
             values = np.zeros((count, columns), kind)
         if isinstance(given.get("sparse"), dict):
             self._budget.triangles(count // 3)  # a copy of its own
@@ -365,7 +361,7 @@ def decoded_uri(uri: str) -> bytes:
 
 
 def whole(value: Any, what: str, most: int) -> int:
-    """A whole number of a glTF file.
+    """A whole number in a glTF file, checked.
 
     Raises:
         ValueError: it is none from 0 to most.

@@ -18,12 +18,12 @@ from robokit.meshes.untrusted import read_file, scaled
 from robokit.model.geometry import Mesh
 
 
-def solid_hull(points: np.ndarray, growing: bool = False) -> Any:
+def solid_hull(points: np.ndarray) -> Any:
     """scipy's convex hull of points (n, 3), None where they are in one plane or fewer than four."""
     from scipy.spatial import ConvexHull, QhullError
 
     try:
-        return ConvexHull(points, incremental=growing)
+        return ConvexHull(points)
     except (QhullError, ValueError):
         return None
 
@@ -79,7 +79,7 @@ def _hull(points: np.ndarray) -> np.ndarray:
 # counts as a circle if the circle through its corners leaves it by at most the error.
 
 FEWEST_CORNERS = 12
-"""Corners of a circle at least."""
+"""Least number of corners of a circle."""
 
 CIRCLE_TOLERANCE = 0.25
 """Corners this near a circle lie on it, relative to the error."""
@@ -131,7 +131,7 @@ def _planes(equations: np.ndarray, tolerance: float) -> list[tuple[np.ndarray, f
 
 
 def _off(circle: Circle, points: np.ndarray) -> float:
-    """How far points are from a circle, at most."""
+    """Largest distance of the points from a circle."""
     off = points - circle.center
     height = off @ circle.axis
     wide = np.linalg.norm(off - np.outer(height, circle.axis), axis=1)

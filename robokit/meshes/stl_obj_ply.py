@@ -26,7 +26,7 @@ OBJ_STEPS, OBJ_STEPS_A_BYTE = 100_000_000, 20
 all vertices for each material."""
 
 MOST_MATERIALS = 2_000
-"""Of an OBJ: trimesh compares the names of all pieces, and each material is one."""
+"""Pieces of an OBJ: trimesh compares the names of all of them, and each material is one."""
 
 MOST_SOLIDS = 100
 """Solids of a text STL that are written so that they cannot be joined; trimesh compares all their names."""
@@ -110,7 +110,7 @@ class _Materials(Mapping[str, bytes]):
         return "\n".join(lines).encode()
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The way by which trimesh asks for pictures: there are none."""
+        """Called by trimesh for pictures: there are none."""
         raise FileNotFoundError(f"{name!r} is not opened")
 
     def __iter__(self) -> Iterator[str]:
@@ -140,7 +140,7 @@ def _checked_stl(content: bytes) -> tuple[bytes, bool]:
         if room < count:
             raise ValueError(f"the STL says that it has {count:,} triangles, and there is room for {room:,}")
         return content, len(content) == 84 + 50 * count
-    if len(content) == 84 + 50 * count:  # binary all the same
+    if len(content) == 84 + 50 * count:  # it is binary nevertheless
         return content, True
     text = re.sub(rb"(?i)endsolid[^\n]{0,200}\n\s*solid[^\n]{0,200}\n", b"", _utf8(content))
     solids = len(re.findall(rb"(?i)endsolid", text))

@@ -27,7 +27,7 @@ MOST_BYTES = 512 << 20
 """Bytes of a mesh file, together with the buffers and lists of materials that it names."""
 
 MOST_TRIANGLES, FREE_TRIANGLES, BYTES_A_TRIANGLE = 10_000_000, 100_000, 2
-"""At most; in any file; and bytes for each triangle beyond. A mesh that is placed twice counts twice."""
+"""Triangles: at most; in any file; bytes of the file for each one beyond. Meshes placed twice count twice."""
 
 MOST_PIECES, MOST_PLACES, FREE_PLACES, BYTES_A_PLACE = 20_000, 50_000, 1_000, 20
 """Pieces at most, nodes and instances of a scene at most; either in any file; bytes for each beyond."""
@@ -167,7 +167,7 @@ Source: Git LFS specification, "The Pointer", and its form before version 1.
 """
 
 FETCH = "fetch the files of its repository: git lfs pull"
-"""What to do about one."""
+"""What to do about a Git LFS pointer."""
 
 LEVELS = 2
 """Folders above its own that a mesh file may reach, as a robot's relative names may."""
@@ -296,7 +296,7 @@ def shortened(name: str) -> str:
 # format alone. Sizes are compared before anything is decoded.
 
 MOST_PIXELS, LONGEST_SIDE = 1 << 25, 16_384
-"""Of a picture: 8192 x 4096, and no side longer than this."""
+"""Pixels of a picture, 8192 x 4096, and of its longest side."""
 
 MOST_SCANS = 200
 """Passes over a progressive JPEG; usual are ten. Each costs the time of the whole picture and few bytes."""
@@ -334,7 +334,7 @@ def open_picture(picture: Path | bytes) -> Image:
         _check_pixels(*_webp_size(content))  # Pillow makes room for the pixels when it opens the file
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # an error follows
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the caller raises an error
             image = Image.open(io.BytesIO(content), formats=[kind])
     except Image.UnidentifiedImageError as problem:
         raise ValueError(f"it begins like a {kind} and is none") from problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from operator import add
 from typing import Any
 
@@ -56,7 +56,7 @@ class ModelBuilder:
         self.base_armature = 0.0
         self._links: dict[str, LinkDraft] = {}
         self._joints: dict[str, JointDraft] = {}
-        self._loops: dict[str, LoopDraft] = {}
+        self._loops: dict[str, LoopJoint] = {}
 
     def link(
         self,
@@ -88,12 +88,7 @@ class ModelBuilder:
             raise ModelError(f"inertia of link {name!r} is not symmetric")
         mass = not_negative(f"mass of link {name!r}", mass)
         self._links[name] = LinkDraft(
-            name,
-            mass,
-            finite(f"com of link {name!r}", com, (3,)),
-            matrix,
-            tuple(visuals),
-            tuple(collisions),
+            name, mass, finite(f"com of link {name!r}", com, (3,)), matrix, tuple(visuals), tuple(collisions)
         )
         return self
 
@@ -223,9 +218,10 @@ class ModelBuilder:
             raise ModelError(f"joint {name!r} is there already; joint names are unique")
         kind = one_of("joint kind", kind, LOOP_TABLE)
         axis = _axis(name, kind, axis)
-        self._loops[name] = LoopDraft(
+        self._loops[name] = LoopJoint(
             name,
             kind,
+            0,  # numbered at the end
             predecessor,
             successor,
             checked_placement(f"predecessor placement of loop joint {name!r}", predecessor_placement),
@@ -424,34 +420,18 @@ class JointDraft:
     parent: str
     child: str
     placement: Placement
-    axis: np.ndarray
-    pitch: float
-    lower: float
-    upper: float
-    effort: float
-    velocity: float
-    damping: float
-    friction: float
-    mimic: Mimic | None
+    axis: np.ndarray = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
+    pitch: float = 0.0
+    lower: float = -math.inf
+    upper: float = math.inf
+    effort: float = math.inf
+    velocity: float = math.inf
+    damping: float = 0.0
+    friction: float = 0.0
+    mimic: Mimic | None = None
     safety: Safety | None = None
     calibration: Calibration | None = None
     armature: float = 0.0
-
-
-@dataclass
-class LoopDraft:
-    """A loop joint as :class:`ModelBuilder` keeps it: the arguments of ``loop_joint``, checked."""
-
-    name: str
-    kind: str
-    predecessor: str
-    successor: str
-    predecessor_placement: Placement
-    successor_placement: Placement
-    axis: np.ndarray
-    pitch: float = 0.0
-    axis2: np.ndarray | None = None
-    length: float = 0.0
 
 
 def snap(row: Iterable[float]) -> list[float]:
@@ -496,7 +476,7 @@ def assemble(
     source: str,
     links: Mapping[str, LinkDraft],
     joints: Mapping[str, JointDraft],
-    loops: Mapping[str, LoopDraft],
+    loops: Mapping[str, LoopJoint],
     base: str,
     diagnostics: Sequence[Diagnostic],
     gravity: Sequence[float] | None,
@@ -505,7 +485,6 @@ def assemble(
     """Number the bodies and fold the fixed joints: what ``ModelBuilder.build`` does, with its errors.
 
     Args:
-        name: of the robot.
         source: file that it came from, or "<code>".
         links, joints, loops: drafts by name, in document order.
         base: "fixed" or "floating".
@@ -550,7 +529,7 @@ def assemble(
             for d in joints.values()
             if d.kind == "fixed"
         ),
-        loop_joints=tuple(_loop_of(d, tree.n + k) for k, d in enumerate(loops.values(), 1)),
+        loop_joints=tuple(replace(d, number=tree.n + k) for k, d in enumerate(loops.values(), 1)),
         diagnostics=list(diagnostics),
         source=source,
     )
@@ -581,24 +560,7 @@ class _Bodies:
 
     def add_floating_base(self, root: str, armature: float) -> None:
         """Body 1: the root link, carried by a joint of six degrees of freedom."""
-        x = np.array([1.0, 0, 0])
-        free = JointDraft(
-            name=FLOATING_BASE,
-            kind="floating",
-            parent=WORLD,
-            child=root,
-            placement=Placement(),
-            axis=x,
-            pitch=0.0,
-            lower=-math.inf,
-            upper=math.inf,
-            effort=math.inf,
-            velocity=math.inf,
-            damping=0.0,
-            friction=0.0,
-            mimic=None,
-            armature=armature,
-        )
+        free = JointDraft(FLOATING_BASE, "floating", WORLD, root, Placement(), armature=armature)
         model = JointModel(JOINT_TABLE["floating"], Vector3(1.0, 0.0, 0.0))
         self._open(root, 0, free, model, Transform.identity())
 
@@ -653,7 +615,7 @@ def _walk(
     model: str,
     links: Mapping[str, LinkDraft],
     joints: Mapping[str, JointDraft],
-    loops: Mapping[str, LoopDraft],
+    loops: Mapping[str, LoopJoint],
 ) -> tuple[list[str], dict[str, JointDraft]]:
     """Links depth first from the root, and the joint that leads to each."""
     if not links:
@@ -726,22 +688,6 @@ def _joint_of(d: JointDraft, body: int, q_slice: slice, v_slice: slice) -> Joint
         d.safety,
         d.calibration,
         d.armature,
-    )
-
-
-def _loop_of(d: LoopDraft, number: int) -> LoopJoint:
-    return LoopJoint(
-        d.name,
-        d.kind,
-        number,
-        d.predecessor,
-        d.successor,
-        d.predecessor_placement,
-        d.successor_placement,
-        d.axis,
-        d.pitch,
-        d.axis2,
-        d.length,
     )
 
 

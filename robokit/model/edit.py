@@ -73,7 +73,7 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
         mimic = draft.mimic
         if mimic is not None and mimic.joint in positions and name not in positions:
             at = q[robot.joint(mimic.joint).q_slice]
-            if at.size == 1:  # there is no telling what following a joint of several coordinates means
+            if at.size == 1:  # it is undefined what following a joint of several coordinates means
                 offset = mimic.offset + mimic.multiplier * float(at[0])
                 builder._joints[name] = replace(draft, mimic=replace(mimic, offset=offset))
     return _rebuilt(robot, builder, base)
@@ -81,23 +81,7 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
 
 def _fixed(draft: JointDraft, moved: Placement) -> JointDraft:
     """A joint as a fixed one, where its motion has brought it."""
-    return replace(
-        draft,
-        kind="fixed",
-        placement=draft.placement @ moved,
-        axis=np.array([1.0, 0.0, 0.0]),
-        pitch=0.0,
-        lower=-math.inf,
-        upper=math.inf,
-        effort=math.inf,
-        velocity=math.inf,
-        damping=0.0,
-        friction=0.0,
-        armature=0.0,
-        mimic=None,
-        safety=None,
-        calibration=None,
-    )
+    return JointDraft(draft.name, "fixed", draft.parent, draft.child, draft.placement @ moved)
 
 
 def remove_subtree(robot: Robot, link: str) -> Robot:

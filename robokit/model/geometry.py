@@ -26,13 +26,13 @@ def product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
 
 
 def turned(R: np.ndarray, p: np.ndarray) -> np.ndarray:
-    """R p of points (..., 3), likewise."""
+    """R p of points (..., 3), in the same order of sums."""
     p = np.asarray(p)  # a placement may have been given a tuple
     return R[..., 0] * p[..., :1] + R[..., 1] * p[..., 1:2] + R[..., 2] * p[..., 2:]
 
 
 def turned_inertia(R: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """R I R^T of matrices (..., 3, 3), likewise."""
+    """R I R^T of matrices (..., 3, 3), in the same order of sums."""
     return product(product(R, inertia), np.swapaxes(R, -1, -2))
 
 
@@ -47,7 +47,7 @@ def product_of_rows(A: Rows, B: Rows) -> list[list[float]]:
 
 
 def turned_by_rows(R: Rows, p: Sequence[float]) -> list[float]:
-    """R p, likewise."""
+    """R p, to the bit as :func:`turned` computes it."""
     x, y, z = p
     return [a * x + b * y + c * z for a, b, c in R]
 

@@ -47,7 +47,7 @@ def inertias(values: Sequence[Any]) -> tuple[RigidInertia, ...]:
 
 
 def columns(parameters: np.ndarray) -> list[Any]:
-    """The scalars of (N + 1, 10): floats; of (B, N + 1, 10): arrays (B,)."""
+    """The scalars of parameters: floats from (N + 1, 10), arrays (B,) from (B, N + 1, 10)."""
     if parameters.ndim == 2:
         return parameters.reshape(-1).tolist()
     return list(parameters.reshape(len(parameters), -1).T)
@@ -203,7 +203,7 @@ def _by_body(bodies: Bodies, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]
             if link.name == bodies.names[link.body]:
                 m, c, I = _about_com(by_body[link.body])
                 link = replace(link, mass=_scalar(m), com=c, inertia=I)
-            else:  # how much of the body it is, nobody knows
+            else:  # its share of the body is not known
                 link = replace(link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
         links.append(link)
     return given, tuple(links)

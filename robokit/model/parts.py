@@ -147,7 +147,7 @@ class Link:
         return link
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy or another process gets: the shapes, made."""
+        """State for copies and other processes: with the shapes made."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
 

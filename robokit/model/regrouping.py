@@ -35,18 +35,15 @@ SECOND_MOMENTS = (4, 6, 9)
 """Places of I_xx, I_yy and I_zz in the ten parameters of a body."""
 
 
-def regrouped(
-    tree: Tree, to_ground: bool, I: Sequence[RigidInertia] | None = None
-) -> tuple[RigidInertia, ...]:
+def regrouped(tree: Tree, to_ground: bool) -> tuple[RigidInertia, ...]:
     """Inertias of bodies 0..N that give the same motion of the whole with fewer numbers.
 
     Args:
         tree: the tree; with the inertias of samples, arrays (B,), the results are arrays too.
         to_ground: whether what acts only through body 0 is left out: joint forces, H and accelerations stay,
             but the total mass, the momentum of the whole and the potential energy need it.
-        I: inertias in place of the tree's.
     """
-    found = list(tree.I if I is None else I)
+    found = list(tree.I)
     for i in tree.inward():
         p, S = tree.parent[i], tree.joint[i].S
         if p != 0 or to_ground:
@@ -158,7 +155,6 @@ def shifts(tree: Tree, to_ground: bool, I: Sequence[RigidInertia] = ()) -> list[
     """The shift w_i of the origin of body i, in body-i coordinates, for bodies 0..N [m].
 
     Args:
-        tree: the tree.
         to_ground: whether where the bodies stand on body 0 does not matter.
         I: inertias of bodies 0..N, whose zeros are looked at; none where they are not known.
     """
@@ -168,7 +164,7 @@ def shifts(tree: Tree, to_ground: bool, I: Sequence[RigidInertia] = ()) -> list[
         return _offset(tree, w, i)
 
     def work(i: int) -> float:
-        """What body i's frame costs, there and at its children."""
+        """Number of operations that the frame of body i causes, there and at its children."""
         total = added(_entries(offset(c)) for c in tree.children[i]) * OFFSET
         if not (to_ground and tree.parent[i] == 0):
             total += _entries(offset(i)) * OFFSET
@@ -223,7 +219,7 @@ def free_directions(S: MotionSubspace) -> tuple[Vector3, ...]:
 
 
 def _about(I: RigidInertia, w: Vector3) -> RigidInertia:
-    """The inertia about the origin w in place of its own."""
+    """The inertia about the point w instead of the origin."""
     return I.congruence(Transform(Matrix3.identity(), w * -1.0)) if any(w) else I
 
 

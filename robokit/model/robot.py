@@ -36,7 +36,7 @@ from robokit.model.tree import Coupling, Tree
 from robokit.spatial.scalars import added
 
 MOST_GRAVITIES = 4
-"""Of which a robot keeps variants that nobody uses: each has its machine code, megabytes for a humanoid."""
+"""Number of unused variants that a robot keeps: each has machine code, megabytes for a humanoid."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +86,7 @@ class Robot:
         return str(hooks.call("notebook_html", self))
 
     def __getstate__(self) -> dict[str, Any]:
-        """What a copy or another process gets: not machine code, nor what other modules derived."""
+        """State for copies and other processes: without machine code and what other modules derived."""
         left = ("kernels", "derived", "_by_gravity")
         kept = {name: value for name, value in vars(self).copy().items() if name not in left}
         return kept | {"shared_kernels": {}}
@@ -647,10 +647,7 @@ def finite_values(what: str, value: Any, n: int) -> np.ndarray:
 
 def of_joint(robot: Robot, error: InvalidValue) -> InvalidValue:
     """The error with the name of the joint whose number it is about, where the argument is by joint."""
-    sizes = {
-        "q_slice": ("q", "q0", "q1"),
-        "v_slice": ("v", "v0", "dv", "a", "tau"),
-    }
+    sizes = {"q_slice": ("q", "q0", "q1"), "v_slice": ("v", "v0", "dv", "a", "tau")}
     for place, names in sizes.items():
         if error.argument in names and error.place:
             for joint in robot.joints:

@@ -256,7 +256,7 @@ def plain_tree(parent: Sequence[int], loops: Sequence[tuple[int, int]] = ()) -> 
 # Source: mimic element of URDF; equations of motion under v_full = G v, RBDA section 3.3 (H_r = G^T H G).
 
 NO_COORDINATE = -1
-"""The coordinate of what stands still."""
+"""Index of the coordinate of joints that do not move: none."""
 
 
 @dataclass(frozen=True)

@@ -273,7 +273,7 @@ class Bodies:
         return ""
 
     def _together(self, links: list[str], total: Rigid, theirs: Rigid) -> tuple[str, list[Found]] | None:
-        """One cause at work on every link of a merged body."""
+        """The one cause that acts on every link of a merged body."""
         clear = self._slack(total, len(links)).rougher(CAUSE_THRESHOLD * ROUNDINGS[1])
         if len(links) < 2 or clear.same(total, theirs):
             return None
@@ -325,7 +325,7 @@ def _ranked_by_support(told: list[tuple[Finding, list[Found]]]) -> Iterator[Find
 
 
 def _sign(found: Found) -> Found:
-    """What two findings of one cause have in common: where a number is taken from B, that number."""
+    """What findings of one cause have in common: a number that was taken from B, if any."""
     return found[0], found[1].partition(":")[0] if found[0] in WEAK_CAUSES else ""
 
 

@@ -158,7 +158,7 @@ def compare(
                     comparison.errors[what] = max(comparison.errors.get(what, 0.0), error)
         except MissingDependency as problem:
             comparison.failure, comparison.imported = str(problem), False
-        except Exception as refusal:  # of any type: what another program answers may have any shape
+        except Exception as refusal:  # of any type: the answer of another program may have any shape
             comparison.failure = one_line(refusal)
             comparison.errors.clear()
         if TOLERANCE < comparison.errors.get("qdd", 0.0) <= uncertain:
@@ -468,7 +468,7 @@ def _reasons(rows: Sequence[FileComparison], names: Mapping[Path, str]) -> Itera
             seen.setdefault((row.file, "robokit"), "cannot load it: " + row.failure)
         for c in row.engines:
             if not c.imported:
-                seen.setdefault((None, c.engine), c.failure)  # once: it is no matter of a file
+                seen.setdefault((None, c.engine), c.failure)  # once, since it does not depend on the file
             elif c.failure:
                 seen.setdefault((row.file, c.engine), "cannot load it: " + c.failure)
             elif c.changes:

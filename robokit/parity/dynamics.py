@@ -20,6 +20,7 @@ from robokit.model.geometry import Placement
 from robokit.parity.inertials import NO_MASS, ROUNDING_TOLERANCE, Rigid, number
 from robokit.parity.matching import Alignment, Pairing, Tree, is_base_fixed, root_group
 from robokit.parity.verdict import Dynamics, Finding
+from robokit.spatial.rotation import quat_wxyz_to_rotation
 
 STATE_COUNT = 3
 """Random states: what two robots have in common at one of them they hardly have at three."""
@@ -190,7 +191,7 @@ def _differences(a: Answers, b: Answers, scales: Answers) -> Answers:
 
 
 def _finite(x: np.ndarray) -> np.ndarray:
-    """What is no number differs by more than any number."""
+    """The value; infinity for NaN, so that it counts as a difference."""
     return np.nan_to_num(x, nan=1e300, posinf=1e300)
 
 
@@ -252,7 +253,7 @@ def _gravities(pairing: Pairing, lay: Placement) -> tuple[np.ndarray, np.ndarray
     default = np.array(GRAVITY)
     if a is None and b is not None:
         strength = float(np.linalg.norm(b))
-        if abs(strength - 9.81) <= 2e-3 * 9.81:  # another default, which whole_compared notes
+        if abs(strength - 9.81) <= 2e-3 * 9.81:  # another default value, which whole_findings notes
             default = default * (strength / 9.81)
     ours = default if a is None else a
     theirs = ours if b is None else b
@@ -316,13 +317,8 @@ def _states(m: Mechanism, ranges: dict[int, tuple[float, float]], rng: np.random
 
 
 def _rotations(quaternions: np.ndarray) -> np.ndarray:
-    w, x, y, z = (quaternions / np.linalg.norm(quaternions, axis=1)[:, None]).T
-    R = [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
-    return np.moveaxis(np.array(R), 2, 0)
+    unit = quaternions / np.linalg.norm(quaternions, axis=1)[:, None]
+    return np.moveaxis(np.array(quat_wxyz_to_rotation(unit.T).rows), 2, 0)
 
 
 def _displacement(hinge: Hinge, states: States) -> tuple[np.ndarray, np.ndarray]:
@@ -446,7 +442,7 @@ def _rounding(pairing: Pairing, a: Mechanism, b: Mechanism, most: float, size: f
 
 
 def _shaken(m: Mechanism, by: Rounding, size: float, rng: np.random.Generator) -> Mechanism:
-    """The mechanism with every number moved by its rounding, up or down."""
+    """The mechanism with every number changed by its rounding error, up or down at random."""
 
     def sign(*shape: int) -> np.ndarray:
         return rng.choice([-1.0, 1.0], shape)

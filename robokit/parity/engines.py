@@ -498,6 +498,6 @@ def open_here(name: str, text: bytes, robot: Robot) -> tuple[int, list[str]]:
 
 
 def answer_here(number: int, x: State) -> tuple[Answers, list[str]]:
-    """The answers for a state, and all that was changed until then."""
+    """The answers for a state, and all changes made until then."""
     answering, changes = _open[number]
     return answering(x), changes

@@ -543,7 +543,7 @@ def _round(x: float) -> bool:
 
 
 def unknown_cause(a: Rigid, b: Rigid, slack: Slack) -> Found:
-    """A difference without a known cause: rounding if it is small, else which of the three differ."""
+    """The finding without a known cause: rounding if it is small, else which of the three differ."""
     rough = Slack(ROUNDING_TOLERANCE, slack.mass, slack.length + ROUNDING_LENGTH, slack.inertia)
     if rough.same(a, b):
         return "rounded", "B's mass, centre of mass or inertia is A's rounded"

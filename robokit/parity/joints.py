@@ -370,7 +370,7 @@ def value_causes(a: DescribedJoint, b: DescribedJoint, tolerance: float) -> Iter
 
 
 Efforts = tuple[float | None, float | None]
-"""The least and the largest effort, None where they are not known."""
+"""Least and largest effort, None where not known."""
 
 
 def _efforts(joint: DescribedJoint) -> Efforts:

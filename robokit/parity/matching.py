@@ -294,7 +294,7 @@ def _main(tree: Tree, g: int) -> str:
 
 @dataclass
 class Alignment:
-    """Where links are.
+    """The result of the alignment: where the links are.
 
     Attributes:
         maps: link of A -> map from B's world to A's, as far as this link is concerned.

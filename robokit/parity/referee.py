@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from robokit.arguments import one_of
-from robokit.errors import RobokitError
+from robokit.errors import RobokitError, listed
 from robokit.formats.description import Description, with_composite_joints
 from robokit.formats.read import read_description
 from robokit.parity.bodies import Bodies
@@ -118,17 +118,15 @@ def compare_descriptions(
     verdict.findings += dynamics_finding(verdict.dynamics, verdict.findings, a.name or "robot")
     if rounded:
         names = list(dict.fromkeys(f.name for f in rounded))
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        verdict.notes.append(f"B's numbers are rounded: {', '.join(names[:3])}{more}")
+        verdict.notes.append(f"B's numbers are rounded: {listed(names, 3)}")
     named = sum(plain_name(name) == plain_name(theirs.name) for name, theirs in pairing.joints.items())
     alike, names_of_a = len(pairing.direct) + named, len(a.bodies) + len(a.movable)
     if alike < names_of_a / 4 and len(verdict.findings) > len(a.bodies):
         verdict.notes.insert(0, "hardly a name is the same, and most differs: B may be another robot")
     if pairing.unnamed:
         pairs = [f"{x} is {y}" for x, y in pairing.unnamed.items() if a.bodies[x].mass or b.bodies[y].mass]
-        more = f" and {len(pairs) - 3} more" if len(pairs) > 3 else ""
         if pairs:
-            verdict.notes.append(f"matched by geometry: {', '.join(pairs[:3])}{more}")
+            verdict.notes.append(f"matched by geometry: {listed(pairs, 3)}")
     if alignment.reframed:
         verdict.notes.append(
             f"B places {len(alignment.reframed)} link frames elsewhere; the bodies are where A's are"

@@ -32,7 +32,7 @@ def counterpart(pairing: Pairing, g: int) -> int | None:
 
 
 def nearest_paired_group(pairing: Pairing, h: int) -> int | None:
-    """The group of B with a counterpart that a group of B is part of, likewise."""
+    """The paired group of B that one of its groups is part of: its own, or that of the nearest body above."""
     found = set(pairing.groups.values())
     while h >= 0 and h not in found:
         h = pairing.b.parent[h]
@@ -369,11 +369,7 @@ def _order(pairing: Pairing, notes: list[str]) -> Iterator[Text]:
         if a.format == b.format:
             notes.append("B writes the joints depth first, A in another order; programs number them alike")
         return
-    known = {
-        "breadth first": broad,
-        "alphabetical": sorted(written),
-        "reversed": written[::-1],
-    }
+    known = {"breadth first": broad, "alphabetical": sorted(written), "reversed": written[::-1]}
     how = next((name for name, order in known.items() if order == theirs), "")
     k, (mine, other) = next(
         (k, pair) for k, pair in enumerate(zip(written, theirs, strict=True)) if pair[0] != pair[1]

@@ -295,7 +295,7 @@ CAUSES = {row[0]: Cause(row[0], row[1], row[2], tuple(row[3].split())) for row i
 # --------------------------------------------------
 
 MOST_SHOWN = 8
-"""Findings of one cause that are shown."""
+"""Number of findings of one cause that are shown."""
 
 
 def verdict_lines(verdict: Verdict, width: int | None = None, most: int | None = MOST_SHOWN) -> list[str]:

@@ -198,10 +198,7 @@ def in_precision(double: float, single: float) -> Any:
 
 
 def solution(
-    residual: Callable[..., Any],
-    unknown: Any,
-    *parameters: Any,
-    solve: Callable[[Any], Any] | None = None,
+    residual: Callable[..., Any], unknown: Any, *parameters: Any, solve: Callable[[Any], Any] | None = None
 ) -> Any:
     """The numbers that solve an equation, as they were found; their derivatives follow from the equation.
 
@@ -306,7 +303,7 @@ def count_from_start(index: Any) -> None:
 
 
 def _kept(on: Any, value: Any, before: Any) -> Any:
-    """What an entry holds after rows have written to it."""
+    """The value of an entry after some rows have written to it."""
     return (
         scalars.where(on, value, before)
         if isinstance(on, np.ndarray)
@@ -315,7 +312,7 @@ def _kept(on: Any, value: Any, before: Any) -> Any:
 
 
 def _columns(index: Any) -> list[np.ndarray] | None:
-    """The indices, each a column, if one of them is."""
+    """All indices as columns, if one of them is a column."""
     each = index if isinstance(index, tuple) else (index,)
     look = getattr(getattr(recorder, "now", None), "look", None)
     if look is not None:
@@ -351,7 +348,7 @@ def shaped_like(pattern: Any, numbers: Iterator[Any]) -> Any:
 
 
 def carried_on(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
-    """What a body carries on, one entry for each of those that it began with.
+    """The values that a body returns, checked to be as many as it was given.
 
     Raises:
         TypeError: it returned another number of them, or none.
@@ -388,14 +385,14 @@ def chosen(condition: Any, a: Any, b: Any, where: Callable[[Any, Any, Any], Any]
 
 
 def numbers(values: Any) -> list[Any]:
-    """The numbers of nested tuples, lists, vectors and NumPy arrays, in order."""
+    """The numbers in nested tuples, lists, vectors and NumPy arrays, in order."""
     if isinstance(values, np.ndarray):
         return numbers(values.tolist())
     return [x for each in values for x in numbers(each)] if hasattr(values, "__iter__") else [values]
 
 
 def shaped(pattern: Any, items: Sequence[Any]) -> Any:
-    """Numbers in the form of a pattern, the other way round than :func:`numbers`.
+    """Numbers in the form of a pattern: the inverse of :func:`numbers`.
 
     Raises:
         TypeError: the pattern has something else than tuples, lists and NumPy arrays of numbers.
@@ -476,7 +473,7 @@ def known_count(count: Any) -> Any:
 
 
 def _is_real(x: Any) -> bool:
-    """Whether a number is a real one, be it recorded (``ref``) or dual (``tangents``)."""
+    """Whether something is a real number: recorded (``ref``), dual (``tangents``) or a float."""
     return isinstance(x, float | np.floating) or hasattr(x, "ref") or hasattr(x, "tangents")
 
 

@@ -89,7 +89,7 @@ def _exchanged(condition: Any, a: Scalar, b: Scalar) -> tuple[Scalar, Scalar]:
 
 
 def _less(x: Scalar, products: Sequence[tuple[Scalar, Scalar]]) -> Scalar:
-    """x less these products."""
+    """x minus these products."""
     for a, b in products:
         if not (is_zero(a) or is_zero(b)):
             x = x - a * b

@@ -148,11 +148,11 @@ def acos(x: Scalar) -> Scalar:
 FUNCTIONS: dict[str, Callable[..., Scalar]] = {
     each.__name__: each for each in (acos, asin, atan, atan2, exp, log, tan, tanh)
 }
-"""By name."""
+"""The functions by name."""
 
 
 def _polynomial(coefficients: Sequence[float], x: Scalar) -> Scalar:
-    """By Horner's rule, the highest coefficient first."""
+    """A polynomial by Horner's rule, the highest coefficient first."""
     total: Scalar = coefficients[0]
     for each in coefficients[1:]:
         total = total * x + each

@@ -55,12 +55,7 @@ def _shift(a: Vector3, r: Vector3) -> Symmetric3:
     sx, sy, sz = r.x * 0.5, r.y * 0.5, r.z * 0.5
     px, py, pz = a.x * r.x, a.y * r.y, a.z * r.z
     return Symmetric3(
-        py + pz,
-        px + pz,
-        px + py,
-        -(a.x * sy + a.y * sx),
-        -(a.x * sz + a.z * sx),
-        -(a.y * sz + a.z * sy),
+        py + pz, px + pz, px + py, -(a.x * sy + a.y * sx), -(a.x * sz + a.z * sx), -(a.y * sz + a.z * sy)
     )
 
 

@@ -7,7 +7,7 @@ B's axes from A's by the coordinate rotation E, B's origin at r in A; no 6 x 6 m
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 from robokit.spatial.scalars import Scalar
 from robokit.spatial.vector3 import Matrix3, Vector3
@@ -20,39 +20,45 @@ class Inertia(Protocol):
         """X^T I X."""
 
 
-class Motion:
-    """Spatial motion vector [omega; v]: velocity or acceleration."""
+class _Vector6:
+    """What motions and forces have in common: an angular and a linear part, sums and multiples."""
 
     __slots__ = ("ang", "lin")
 
     def __init__(self, ang: Vector3, lin: Vector3) -> None:
         self.ang, self.lin = ang, lin
 
-    @staticmethod
-    def zero() -> Motion:
-        """The null motion."""
-        return Motion(Vector3.zero(), Vector3.zero())
+    @classmethod
+    def zero(cls) -> Self:
+        """The null vector."""
+        return cls(Vector3.zero(), Vector3.zero())
 
     def __iter__(self) -> Iterator[Scalar]:
         yield from self.ang
         yield from self.lin
 
     def __repr__(self) -> str:
-        return f"Motion({self.ang}, {self.lin})"
+        return f"{type(self).__name__}({self.ang}, {self.lin})"
 
-    def __add__(self, other: Motion) -> Motion:
-        return Motion(self.ang + other.ang, self.lin + other.lin)
+    def __add__(self, other: Self) -> Self:
+        return type(self)(self.ang + other.ang, self.lin + other.lin)
 
-    def __sub__(self, other: Motion) -> Motion:
-        return Motion(self.ang - other.ang, self.lin - other.lin)
+    def __sub__(self, other: Self) -> Self:
+        return type(self)(self.ang - other.ang, self.lin - other.lin)
 
-    def __neg__(self) -> Motion:
-        return Motion(-self.ang, -self.lin)
+    def __neg__(self) -> Self:
+        return type(self)(-self.ang, -self.lin)
 
-    def __mul__(self, s: Scalar) -> Motion:
-        return Motion(self.ang * s, self.lin * s)
+    def __mul__(self, s: Scalar) -> Self:
+        return type(self)(self.ang * s, self.lin * s)
 
     __rmul__ = __mul__
+
+
+class Motion(_Vector6):
+    """Spatial motion vector [omega; v]: velocity or acceleration."""
+
+    __slots__ = ()
 
     def dot(self, f: Force) -> Scalar:
         """Power of the force f on this velocity."""
@@ -60,52 +66,17 @@ class Motion:
 
     def cross(self, m: Motion) -> Motion:
         """Motion cross product, v x m."""
-        return Motion(
-            self.ang.cross(m.ang),
-            self.ang.cross(m.lin) + self.lin.cross(m.ang),
-        )
+        return Motion(self.ang.cross(m.ang), self.ang.cross(m.lin) + self.lin.cross(m.ang))
 
     def cross_force(self, f: Force) -> Force:
         """Force cross product, v x* f."""
-        return Force(
-            self.ang.cross(f.ang) + self.lin.cross(f.lin),
-            self.ang.cross(f.lin),
-        )
+        return Force(self.ang.cross(f.ang) + self.lin.cross(f.lin), self.ang.cross(f.lin))
 
 
-class Force:
+class Force(_Vector6):
     """Spatial force vector [n; f]: force or momentum."""
 
-    __slots__ = ("ang", "lin")
-
-    def __init__(self, ang: Vector3, lin: Vector3) -> None:
-        self.ang, self.lin = ang, lin
-
-    @staticmethod
-    def zero() -> Force:
-        """The null force."""
-        return Force(Vector3.zero(), Vector3.zero())
-
-    def __iter__(self) -> Iterator[Scalar]:
-        yield from self.ang
-        yield from self.lin
-
-    def __repr__(self) -> str:
-        return f"Force({self.ang}, {self.lin})"
-
-    def __add__(self, other: Force) -> Force:
-        return Force(self.ang + other.ang, self.lin + other.lin)
-
-    def __sub__(self, other: Force) -> Force:
-        return Force(self.ang - other.ang, self.lin - other.lin)
-
-    def __neg__(self) -> Force:
-        return Force(-self.ang, -self.lin)
-
-    def __mul__(self, s: Scalar) -> Force:
-        return Force(self.ang * s, self.lin * s)
-
-    __rmul__ = __mul__
+    __slots__ = ()
 
 
 class Transform:

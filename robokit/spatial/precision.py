@@ -25,5 +25,5 @@ def rounding(bound: float, power: float = 1.0) -> Any:
 
 
 def smallest() -> Any:
-    """What is added to a number that is divided by and may be 0: beside any other it is nothing."""
+    """A number that is added to a divisor that may be 0; beside any other it changes nothing."""
     return in_precision(1e-300, 1e-36)

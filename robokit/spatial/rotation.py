@@ -7,6 +7,7 @@ Small angles take a series through ``where``: the text never branches on a value
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from robokit.spatial.scalars import Scalar, atan2, cos, sin, sqrt, where
 from robokit.spatial.vector3 import Matrix3, Vector3
@@ -73,6 +74,34 @@ def quat_normalized(a: Sequence[Scalar]) -> tuple[Scalar, ...]:
     w, x, y, z = a
     k = 1.0 / sqrt(w * w + x * x + y * y + z * z)
     return (w * k, x * k, y * k, z * k)
+
+
+def quat_positive(quat: Sequence[Scalar]) -> list[Scalar]:
+    """The one of q and -q, which are the same rotation, with w >= 0."""
+    sign = where(quat[0] < 0.0, -1.0, 1.0)
+    return [sign * x for x in quat]
+
+
+def rotation_to_quat_wxyz(R: Any) -> list[Scalar]:
+    """Quaternion with w >= 0 of a rotation matrix, three rows of three scalars; of unit length to rounding.
+
+    Source: S. W. Shepperd (1978): from the largest of w, x, y, z, so that nothing cancels.
+    """
+    (a, b, c), (d, e, f), (g, h, i) = R
+    # 4 times the largest entry squared, and the quaternion times that entry.
+    ways = [
+        (1.0 + a + e + i, (None, h - f, c - g, d - b)),
+        (1.0 + a - e - i, (h - f, None, b + d, c + g)),
+        (1.0 - a + e - i, (c - g, b + d, None, f + h)),
+        (1.0 - a - e + i, (d - b, c + g, f + h, None)),
+    ]
+    square, quat = ways[0][0], [ways[0][0], *ways[0][1][1:]]
+    for size, parts in ways[1:]:
+        larger = size > square
+        square = where(larger, size, square)
+        quat = [where(larger, size if x is None else x, old) for x, old in zip(parts, quat, strict=True)]
+    k = 0.5 / sqrt(square)
+    return quat_positive([x * k for x in quat])
 
 
 def _safe(theta2: Scalar) -> tuple[Scalar, Scalar, Scalar]:

@@ -27,7 +27,7 @@ Item = TypeVar("Item")
 
 
 def holds(condition: Any) -> bool:
-    """Whether a condition that is known holds; Python's ``~True`` is -2."""
+    """Whether a known condition holds; in Python ``~True`` is -2, which counts as false here."""
     return bool(condition) and condition != -2
 
 
@@ -98,7 +98,7 @@ _CONSTANT = (float, int, bool, np.bool_, np.float64)
 
 
 OUTERMOST: set[type] = set()
-"""Types whose functions are taken where there are scalars of several types: they hold those of the others."""
+"""Types that hold scalars of other types: where several types meet, theirs are the functions."""
 
 
 def register(scalar_type: type, functions: Any, outermost: bool = False) -> None:
@@ -153,52 +153,25 @@ def telling(tell: Callable[[], None]) -> Iterator[None]:
         _listener.tell = before
 
 
-def _sympy() -> Any:
-    sp = importlib.import_module("sympy")
-    return SimpleNamespace(
-        library=sp,
-        sin=sp.sin,
-        cos=sp.cos,
-        sqrt=sp.sqrt,
-        floor=sp.floor,
-        atan2=sp.atan2,
-        where=lambda c, a, b: sp.Piecewise((a, c), (b, True)),
-        maximum=sp.Max,
-        minimum=sp.Min,
-    )
+_NAMES = ("sin", "cos", "sqrt", "floor", "atan2", "where", "maximum", "minimum")
+
+_LIBRARIES: dict[str, tuple[str, dict[str, str]]] = {
+    "sympy": ("sympy", {"where": "Piecewise", "maximum": "Max", "minimum": "Min"}),
+    "casadi": ("casadi", {"where": "if_else", "maximum": "fmax", "minimum": "fmin"}),
+    "jax": ("jax.numpy", {"atan2": "arctan2"}),
+    "jaxlib": ("jax.numpy", {"atan2": "arctan2"}),
+}
+"""Package of a scalar's type -> the module with its functions, and those that have another name there."""
 
 
-def _casadi() -> Any:
-    ca = importlib.import_module("casadi")
-    return SimpleNamespace(
-        library=ca,
-        sin=ca.sin,
-        cos=ca.cos,
-        sqrt=ca.sqrt,
-        floor=ca.floor,
-        atan2=ca.atan2,
-        where=ca.if_else,
-        maximum=ca.fmax,
-        minimum=ca.fmin,
-    )
-
-
-def _jax() -> Any:
-    jnp = importlib.import_module("jax.numpy")
-    return SimpleNamespace(
-        library=jnp,
-        sin=jnp.sin,
-        cos=jnp.cos,
-        sqrt=jnp.sqrt,
-        floor=jnp.floor,
-        atan2=jnp.arctan2,
-        where=jnp.where,
-        maximum=jnp.maximum,
-        minimum=jnp.minimum,
-    )
-
-
-_LIBRARIES = {"sympy": _sympy, "casadi": _casadi, "jax": _jax, "jaxlib": _jax}
+def _library(package: str) -> Any:
+    """The functions of a library; SymPy takes the two branches of ``where`` as pairs."""
+    module, own = _LIBRARIES[package]
+    found = importlib.import_module(module)
+    functions = SimpleNamespace(library=found, **{x: getattr(found, own.get(x, x)) for x in _NAMES})
+    if package == "sympy":
+        functions.where = lambda c, a, b: found.Piecewise((a, c), (b, True))
+    return functions
 
 
 def _functions(scalar_type: type) -> Any:
@@ -216,7 +189,7 @@ def _functions(scalar_type: type) -> Any:
                 f"robokit has no sin, cos and sqrt for scalars of type {scalar_type.__qualname__}; "
                 "give them with robokit.spatial.scalars.register(type, functions)"
             )
-        found = _TABLE[scalar_type] = _LIBRARIES[library]()
+        found = _TABLE[scalar_type] = _library(library)
     return found
 
 

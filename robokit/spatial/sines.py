@@ -48,12 +48,12 @@ COS_FLOAT32 = (0.04166664685483267, -0.0013887366920632739, 2.4438380580700725e-
 
 
 def sine_and_cosine(x: float) -> tuple[float, float]:
-    """Of one angle [rad].
+    """Sine and cosine of one angle [rad].
 
     Raises:
         ValueError: x is infinite.
     """
-    if x == 0.0:  # most angles of a robot's description; also what is computed below
+    if x == 0.0:  # most angles in descriptions are 0; the result below would be the same
         return 0.0, 1.0
     size = abs(x)
     if not size <= LIMIT:
@@ -80,7 +80,7 @@ def sine_and_cosine(x: float) -> tuple[float, float]:
 
 
 def sines_and_cosines(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of each number of an array, in its own precision, float64 or float32."""
+    """Sines and cosines of an array, in its own precision, float64 or float32."""
     short = x.dtype == np.float32
     if not short and x.dtype != np.float64:
         x = np.asarray(x, float)
@@ -109,7 +109,7 @@ def sines_and_cosines(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _reduced(x: np.ndarray, shift: float, parts: Sequence[float]) -> tuple[np.ndarray, np.ndarray]:
-    """What is left of x after whole quarters of a turn, and their number."""
+    """The remainder of x after whole quarter turns, and their number."""
     k = (shift + x * TWO_OVER_PI) - shift
     for part in parts:
         x = x - k * part
@@ -117,7 +117,7 @@ def _reduced(x: np.ndarray, shift: float, parts: Sequence[float]) -> tuple[np.nd
 
 
 def _polynomial(c: Sequence[float], r2: np.ndarray, r4: np.ndarray) -> np.ndarray:
-    """In the order of emit/sincos.py."""
+    """A polynomial, summed in the order of emit/sincos.py."""
     pairs = [c[j] + r2 * c[j + 1] for j in range(0, len(c) - 1, 2)]
     total = pairs.pop() if len(c) % 2 == 0 else c[-1]
     while pairs:

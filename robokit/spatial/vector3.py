@@ -112,18 +112,12 @@ class Matrix3:
         if isinstance(other, Vector3):
             return Vector3(*(a * other.x + b * other.y + c * other.z for a, b, c in self.rows))
         columns = tuple(zip(*other.rows, strict=True))
-        return Matrix3(
-            [[a * d + b * e + c * f for d, e, f in columns] for a, b, c in self.rows],
-        )
+        return Matrix3([[a * d + b * e + c * f for d, e, f in columns] for a, b, c in self.rows])
 
     def transpose_apply(self, v: Vector3) -> Vector3:
         """E^T v without building E^T."""
         (a, b, c), (d, e, f), (g, h, i) = self.rows
-        return Vector3(
-            a * v.x + d * v.y + g * v.z,
-            b * v.x + e * v.y + h * v.z,
-            c * v.x + f * v.y + i * v.z,
-        )
+        return Vector3(a * v.x + d * v.y + g * v.z, b * v.x + e * v.y + h * v.z, c * v.x + f * v.y + i * v.z)
 
 
 class Symmetric3:
@@ -152,11 +146,7 @@ class Symmetric3:
     def full(self) -> Matrix3:
         """All nine entries."""
         return Matrix3(
-            (
-                (self.xx, self.xy, self.xz),
-                (self.xy, self.yy, self.yz),
-                (self.xz, self.yz, self.zz),
-            )
+            ((self.xx, self.xy, self.xz), (self.xy, self.yy, self.yz), (self.xz, self.yz, self.zz))
         )
 
     def __iter__(self) -> Iterator[Scalar]:

@@ -8,8 +8,7 @@ A run is its recipe: row k of a sweep follows from the recipe and k alone, to th
     parameters      the table of parameters, and their values in each row
     recipe          all that the rows of a sweep follow from, and what a row comes to
     make_recipe     from the arguments of a sweep to its recipe
-    robot_record    a robot as a recipe keeps it, in JSON
-    mesh_copies     its meshes and pictures, for pages
+    robot_record    a robot as a recipe keeps it, in JSON; its meshes and pictures, for pages
     user_measures   measures of the user's own
     row_inputs      starts, masses, ground, pushes and actuators of rows
     run_sweep       computes what is missing of a sweep, and keeps it

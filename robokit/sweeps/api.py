@@ -166,7 +166,7 @@ def sweep(
 
 
 def device_name(device: Any) -> str | None:
-    """A device as workers are told; None for the processor.
+    """The device as text for the workers; None for the processor.
 
     Raises:
         DeviceError: there is no such device here.
@@ -176,7 +176,7 @@ def device_name(device: Any) -> str | None:
 
 
 def rows_of_a_chunk(recipe: Recipe, device: str | None = None) -> int:
-    """How many rows of a sweep are computed and written together, where nobody says."""
+    """Number of rows of a chunk, if the caller gives none."""
     steps = max(round(recipe.duration / dt) for dt in recipe.dt.values())
     return default_chunk(recipe.count, steps, device)
 
@@ -281,7 +281,7 @@ class Sweep:
         return public_table(self.worst_rows(measure, n, smallest))
 
     def worst_rows(self, measure: str, n: int = 10, smallest: bool = False) -> RowTable:
-        """What :meth:`worst` gives, as columns of NumPy."""
+        """As :meth:`worst`, as columns of NumPy."""
         n = whole_number("n", n, 0)
         column = self.rows([measure])[measure]
         if column.dtype == object:

@@ -43,7 +43,7 @@ class Distribution:
     _values_field: ClassVar[str] = ""
 
     def at(self, u: np.ndarray) -> np.ndarray:
-        """The values at numbers that are even between 0 and 1, (B,)."""
+        """The values at uniformly distributed numbers between 0 and 1, (B,)."""
         raise NotImplementedError
 
     def values(self) -> list[Value] | None:
@@ -73,7 +73,7 @@ class Constant(Distribution):
     _values_field: ClassVar[str] = "value"
 
     def at(self, u: np.ndarray) -> np.ndarray:
-        """The values at numbers that are even between 0 and 1, (B,)."""
+        """The values at uniformly distributed numbers between 0 and 1, (B,)."""
         return np.full(len(u), self.value, dtype=object if isinstance(self.value, str) else float)
 
 
@@ -117,7 +117,7 @@ class Uniform(Distribution):
         _set_range(self, type(self).__name__)
 
     def at(self, u: np.ndarray) -> np.ndarray:
-        """The values at numbers that are even between 0 and 1, (B,)."""
+        """The values at uniformly distributed numbers between 0 and 1, (B,)."""
         return self.low + (self.high - self.low) * u
 
     def bounds(self) -> tuple[float, float]:
@@ -178,7 +178,7 @@ class Normal(Distribution):
         return 0.5 * math.erfc((self.mean - x) / (self.deviation * math.sqrt(2.0)))
 
     def at(self, u: np.ndarray) -> np.ndarray:
-        """The values at numbers that are even between 0 and 1, (B,)."""
+        """The values at uniformly distributed numbers between 0 and 1, (B,)."""
         assert self.shares is not None
         p = self.shares[0] + (self.shares[1] - self.shares[0]) * u
         p = np.minimum(np.maximum(p, 2.0**-60), 1.0 - 2.0**-53)
@@ -221,7 +221,7 @@ class Choice(Distribution):
         object.__setattr__(self, "weights", weights)
 
     def at(self, u: np.ndarray) -> np.ndarray:
-        """The values at numbers that are even between 0 and 1, (B,)."""
+        """The values at uniformly distributed numbers between 0 and 1, (B,)."""
         n = len(self.options)
         if self.weights is None:
             place = np.minimum((u * n).astype(int), n - 1)

@@ -116,7 +116,7 @@ class SweepFile:
 
     @property
     def hash(self) -> str:
-        """SHA-256 of all of it."""
+        """SHA-256 of the layout, the size of chunks, the number of rows and the recipe."""
         return hashlib.sha256(f"{self.layout} {self.chunk} {self.count} {self.recipe}".encode()).hexdigest()
 
     def write(self, folder: Path) -> None:
@@ -193,7 +193,7 @@ _CHANGED = (
 
 
 def _changed(folder: Path, sweep_file: SweepFile) -> str:
-    """In what sweep.json differs from the recipe that a chunk has, in words; "" where there is none."""
+    """How sweep.json differs from the recipe in a chunk, in words; "" where no chunk can be read."""
     with contextlib.suppress(Exception):  # without it, the error says a little less
         for path in sorted((folder / CHUNKS).glob("*.parquet")):
             content = regular_bytes(path)

@@ -335,7 +335,7 @@ def draw_parameters(
 
 
 def grid_places(parameters: Mapping[str, Distribution], rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Of each grid, which of its values a row has: the last grid changes fastest, robots faster still."""
+    """The place in each grid of a row's value: the last grid changes fastest, robots faster still."""
     grids = {name: x for name, x in parameters.items() if isinstance(x, Grid)}
     rest, found = rows.astype(np.int64), {}
     for name in sorted(grids, key=lambda x: x == ROBOT)[::-1]:

@@ -384,7 +384,6 @@ def prepare_rows(recipe: Recipe, name: str, rows: np.ndarray, values: Values) ->
 
     Args:
         recipe: of the sweep.
-        name: of the robot.
         rows: their numbers, (B,).
         values: their parameters, (B,) each.
     """
@@ -431,7 +430,7 @@ def run_rows(recipe: Recipe, name: str, runs: Runs, **options: Any) -> Rollout:
     """
     options |= {"threads": 1} if options.get("device") is None else {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what a row is warned of is in its columns
+        warnings.simplefilter("ignore")  # the columns of a row have what its warnings say
         rolled = rollout(
             runs.robot, runs.q, runs.v, duration=recipe.duration, dt=recipe.dt[name], ground=runs.ground,
             pushes=runs.pushes or None, actuators=runs.actuators or None, reproducible=True,
@@ -457,7 +456,7 @@ def rows_run_together(recipe: Recipe, values: Values, count: int) -> list[tuple[
         if "gravity" not in values:
             groups.append((name, places))
             continue
-        g = values["gravity"][places]  # a constant of the step's code
+        g = values["gravity"][places]  # gravity is a constant of the step's code
         groups += [(name, places[g == each]) for each in np.unique(g)]
     return groups
 

@@ -366,10 +366,10 @@ def ground_words(ground: Ground | None, drawn: bool = False) -> str:
 # ---- the columns -----------------------------------------------------------------------------------------
 
 BINS = 48
-"""At most, and half as many at least."""
+"""Bins of a histogram: at most so many, and at least half as many."""
 
 MAX_TICKS = 20 * BINS
-"""A column with more values than these, among the first SEEN rows, has no steps."""
+"""A column with more different values among its first MAX_VALUES_SEEN rows counts as continuous."""
 
 MAX_VALUES_SEEN = 100_000
 
@@ -377,7 +377,7 @@ EQUAL_TOLERANCE = 1e-12
 """Numbers that differ by a smaller share of themselves are one number."""
 
 LARGEST = 1e38
-"""Numbers that are larger, as of rows that explode, are shown as this one: pages hold single precision."""
+"""Larger numbers, as of rows that explode, are shown as this one: pages hold single precision."""
 
 MAX_LABELS = 40
 """Texts that a column of texts keeps by name, the most frequent; the others are "other"."""

@@ -127,13 +127,8 @@ class RobotRows:
     problem: str = ""
 
 
-def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> tuple[RerunData, int]:
-    """What the page gets of them, and how many of them it can run again.
-
-    Args:
-        rows: of a robot.
-        max_triangles: as of :func:`robokit.viewer.write_page`.
-    """
+def rerun_data(rows: RobotRows) -> tuple[RerunData, int]:
+    """The data with which the page runs a robot's rows again, and how many of them it can run again."""
     none = RerunData(rows.name, "", rows.steps, "", [], [], None, False, "")
     if rows.problem:
         return replace(none, problem=f"{rows.problem}; {INSTEAD}"), 0
@@ -146,7 +141,7 @@ def rerun_data(rows: RobotRows, max_triangles: int | None = None) -> tuple[Rerun
         return replace(none, problem=f"{str(error).partition('; write')[0]}; {INSTEAD}"), 0
     pose = q if np.isfinite(q).all() else rows.robot.neutral()
     payload = replace(
-        motionless_payload(rows.robot, program.ground and program.ground.row(0), pose, max_triangles),
+        motionless_payload(rows.robot, program.ground and program.ground.row(0), pose),
         live=live,
     )
     factors = factors_of(rows.parameters)
@@ -259,7 +254,7 @@ class PackedInput:
         return InputData(self.name, deflated(base, "<f8"), parts)
 
     def _begun(self, place: int, column: np.ndarray, part: slice) -> _Entry:
-        """An entry that begins to differ in this block; all rows before had that of the base."""
+        """Begin an entry that differs in this block; all rows before had the value of the base."""
         if part.start == 0:
             factor, start = _proportional(column, [x[part] for x in self.factors])
             if factor >= 0:

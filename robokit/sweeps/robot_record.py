@@ -7,9 +7,16 @@ computed where the recipe was made, and replace those of the robot that is built
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import functools
+import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,7 +28,8 @@ from robokit.collision.hulls import Polytope
 from robokit.collision.scene import RobotShapes, robot_shapes
 from robokit.collision.shapes import Core, PlacedCore
 from robokit.errors import ModelError, RobokitError, ShapeError, shown
-from robokit.model.geometry import Placement
+from robokit.meshes.untrusted import companion, files_named, read_file, wanted_path
+from robokit.model.geometry import Mesh, Placement, Shape
 from robokit.model.inertial_parameters import COUNT, inertias
 from robokit.model.joints import JointModel
 from robokit.model.robot import Robot
@@ -33,9 +41,9 @@ from robokit.sim.ground import Ground
 from robokit.sim.record.saved_robot import joint_numbers, record
 from robokit.spatial import Transform, Vector3
 from robokit.spatial.vector3 import Matrix3
-from robokit.sweeps.mesh_copies import Looks, mesh_hashes, with_mesh_copies
 from robokit.sweeps.row_inputs import link_share
 from robokit.urdf.load import robot_of_text
+from robokit.urdf.mesh_files import Resolver
 
 WORDS = ("name", "base", "gravity", "mimic", "joint_names", "joint_kinds", "source", "urdf")
 """What is stored of a robot besides numbers, as robokit.sim.record.saved_robot names it."""
@@ -68,7 +76,7 @@ class RobotRecord:
     meshes: dict[str, str]
     pairs: CollisionPairs | None = None
     actuators: tuple[Actuator, ...] = ()
-    looks: Looks = Looks({}, {})  # noqa: RUF009 (nothing of it changes)
+    looks: Looks = field(default_factory=lambda: Looks({}, {}))
 
     @classmethod
     def of(
@@ -84,7 +92,6 @@ class RobotRecord:
         """The record of a robot.
 
         Args:
-            robot: the robot.
             q, v: the states to start from, (S, nq) and (S, nv).
             ground: what it falls on, or None.
             links: those with a mass of their own among the parameters.
@@ -98,7 +105,7 @@ class RobotRecord:
         if about["urdf"] is None:
             from robokit.urdf import dump
 
-            dump(robot, own_types=True)  # raises, and says what a URDF cannot say
+            dump(robot, own_types=True)  # raises an error that says what a URDF cannot express
             raise ModelError(f"robot {robot.name!r}: a URDF cannot say it, so a sweep cannot keep it")
         if robot.samples is not None:
             raise ModelError(
@@ -370,7 +377,7 @@ def actuator_to_json(actuator: Actuator) -> dict[str, Any]:
 
 
 def actuator_from_json(content: Mapping[str, Any]) -> Actuator:
-    """What :func:`actuator_to_json` was given."""
+    """An actuator from the JSON of :func:`actuator_to_json`."""
     values = {name: _value_from_json(x) for name, x in content.items() if name != "kind"}
     return ACTUATORS[content["kind"]](**values)
 
@@ -403,3 +410,138 @@ def _value_from_json(content: Any) -> Any:
     if "by_joint" in content:
         return {name: _value_from_json(x) for name, x in content["by_joint"].items()}
     return content["names"] if "names" in content else array_from_json(content["array"])
+
+
+# ---- copies of meshes and pictures, for pages ----------------------------------------------------
+# A recipe may come from anybody, and it names files. A file is used only if its content is that of the
+# recipe; materials, pictures and buffers that a mesh file refers to must be in the recipe, too. Pages are
+# made from copies, so that no file can be exchanged in between. A description is never read again, and no
+# xacro is expanded.
+
+
+@dataclass(frozen=True)
+class Looks:
+    """Hashes of the files that a robot looks like, besides its meshes.
+
+    Attributes:
+        pictures: SHA-256 by the file's name in the description.
+        named: by mesh, SHA-256 of each file that the mesh names, by its name there.
+    """
+
+    pictures: Mapping[str, str]
+    named: Mapping[str, Mapping[str, str]]
+
+    @classmethod
+    def of(cls, robot: Robot) -> Looks:
+        """Those of the files that are there."""
+        pictures: dict[str, str] = {}
+        named: dict[str, dict[str, str]] = {}
+        for shape in _shapes(robot):
+            mesh = shape.geometry
+            if shape.texture and shape.texture_filename:
+                pictures[shape.texture_filename] = _hash(Path(shape.texture))
+            if isinstance(mesh, Mesh) and mesh.path is not None and mesh.filename not in named:
+                named[mesh.filename] = {}
+                with contextlib.suppress(OSError, ValueError):
+                    found = files_named(Path(mesh.path))
+                    named[mesh.filename] = _known({name: _hash(path) for name, path in found.items()})
+        return cls(_known(pictures), {name: x for name, x in sorted(named.items()) if x})
+
+
+def mesh_hashes(robot: Robot) -> dict[str, str]:
+    """SHA-256 of the files of all meshes that are there, by name."""
+    found: dict[str, str] = {}
+    for shape in _shapes(robot):
+        mesh = shape.geometry
+        if isinstance(mesh, Mesh) and mesh.path is not None and mesh.filename not in found:
+            found[mesh.filename] = _hash(Path(mesh.path))
+    return _known(found)
+
+
+@functools.cache
+def _folder() -> Path:
+    """Where the copies of this process are; removed when it ends."""
+    found = tempfile.mkdtemp(prefix="robokit-")
+    atexit.register(_remove, found, os.getpid())
+    return Path(found)
+
+
+def _remove(folder: str, process: int) -> None:
+    if os.getpid() == process:  # not when a forked child ends
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def with_mesh_copies(robot: Robot, source: Path, meshes: Mapping[str, str], looks: Looks) -> Robot:
+    """The robot with copies of its files in its shapes: of those that are as they were.
+
+    Args:
+        robot: without files.
+        source: the file that its description was read from.
+        meshes: SHA-256 by the mesh's name.
+        looks: of the other files.
+    """
+    find, copies = Resolver(source.absolute().parent), dict[str, Path | None]()
+
+    def copy(name: str, hashes: Mapping[str, str]) -> Path | None:
+        if name in hashes and name not in copies:
+            copies[name] = None
+            with contextlib.suppress(OSError, ValueError):
+                found = find(name).path
+                copies[name] = (
+                    None if found is None else _copy(found, hashes[name], looks.named.get(name, {}))
+                )
+        return copies.get(name) if name in hashes else None
+
+    def shown(shape: Shape) -> Shape:
+        mesh, name = shape.geometry, shape.texture_filename
+        if isinstance(mesh, Mesh):
+            shape = replace(shape, geometry=replace(mesh, path=copy(mesh.filename, meshes)))
+        picture = None if name is None else copy(name, looks.pictures)
+        return replace(shape, texture=None if picture is None else str(picture))
+
+    links = tuple(
+        replace(link, visuals=tuple(map(shown, link.visuals)), collisions=tuple(map(shown, link.collisions)))
+        for link in robot.links
+    )
+    return replace(robot, links=links)
+
+
+def _copy(path: Path, known: str, named: Mapping[str, str]) -> Path | None:
+    """The copy of a file, with those that it names beside it; None where it is not what it was."""
+    content = read_file(path)
+    if hashlib.sha256(content).hexdigest() != known:
+        return None
+    beside = {}
+    for name, hash_of_it in named.items():
+        with contextlib.suppress(OSError, ValueError):
+            more = read_file(companion(path.parent, name))
+            if hashlib.sha256(more).hexdigest() == hash_of_it:
+                beside[Path(wanted_path(name)).name] = more
+    key = repr(
+        (path.name, known, sorted((name, hashlib.sha256(x).hexdigest()) for name, x in beside.items()))
+    )
+    # Three folders deep: what a mesh may name ends within them.
+    place = _folder() / hashlib.sha256(key.encode()).hexdigest()[:16] / "a" / "b"
+    if not (place / path.name).exists():
+        place.mkdir(parents=True, exist_ok=True)
+        for name, more in beside.items():
+            (place / name).write_bytes(more)
+        (place / path.name).write_bytes(content)
+    return place / path.name
+
+
+def _shapes(robot: Robot) -> Iterator[Shape]:
+    for link in robot.links:
+        yield from (*link.visuals, *link.collisions)
+
+
+def _hash(path: Path) -> str:
+    """SHA-256 of a file; "" where it cannot be read."""
+    try:
+        return hashlib.sha256(read_file(path)).hexdigest()
+    except (OSError, ValueError):
+        return ""
+
+
+def _known(hashes: Mapping[str, str]) -> dict[str, str]:
+    return {name: x for name, x in sorted(hashes.items()) if x}

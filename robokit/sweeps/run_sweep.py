@@ -78,7 +78,7 @@ class RunSummary:
 
 
 CARD = 32
-"""How many times as many rows as of a processor keep a card as busy, about."""
+"""Times as many rows as on a processor keep a card busy, about."""
 
 
 def default_chunk(count: int, steps: int, device: str | None = None) -> int:
@@ -183,7 +183,7 @@ class _Run:
         except ClusterEnded as error:
             raise RobokitError(self._how_to_go_on(str(error))) from error
         except ChunksFailed:
-            pass  # said below
+            pass  # the error is raised below
         finally:
             seen.close()
             with contextlib.suppress(OSError):
@@ -320,7 +320,7 @@ def _failures(failed: dict[tuple[int, int], str]) -> str:
 # ---- how far a sweep is ------------------------------------------------------------------------
 
 LINE_SECONDS = 30.0
-"""Time between two lines where standard error is a file [s]."""
+"""Time between two lines where standard error is no terminal [s]."""
 
 
 class SweepProgress:
@@ -358,7 +358,7 @@ class SweepProgress:
 
     @property
     def seconds(self) -> float:
-        """Since the beginning [s]."""
+        """Seconds since the beginning."""
         return time.monotonic() - self.started
 
     def add(self, rows: int, failures: int) -> None:

@@ -62,7 +62,7 @@ class StoredMeasure:
             code = _pickled(measure.function)
         except MissingDependency:  # nor is it needed, as long as all rows are computed here and none is kept
             code = b""
-        except Exception as error:  # whatever the function refers to
+        except Exception as error:  # pickling may raise anything, depending on what the function refers to
             raise ModelError(
                 f"measure {measure.name!r}: its function cannot be sent to other processes: "
                 f"{one_line(str(error), 120)}"
@@ -83,14 +83,14 @@ class StoredMeasure:
         """
         try:
             return Measure(pickle.loads(self.code), **self.about)
-        except Exception as error:  # whatever the stored code raises
+        except Exception as error:  # the stored code may raise anything
             raise ModelError(
                 f"measure {self.about['name']!r} of the recipe cannot be made here: "
                 f"{one_line(str(error), 120)}"
             ) from error
 
     def identity(self) -> dict[str, Any]:
-        """What two sweeps with the same measure have in common: its code only where nothing else tells."""
+        """What equal measures of two sweeps have in common; the code only if nothing else tells."""
         code = {} if self.source else {"code": base64.b64encode(self.code).decode("ascii")}
         return {**self.about, "source": self.source, **code}
 

@@ -58,7 +58,7 @@ CONNECT_SECONDS = 10.0
 """How long an existing scheduler may take to answer [s]."""
 
 AGAIN_SECONDS = 30.0
-"""And one that was lost, to answer again [s]."""
+"""How long a lost scheduler may take to answer again [s]."""
 
 CLOSE_SECONDS = 0.5
 """How long a client and a scheduler may take to end [s]; nothing depends on it."""
@@ -128,7 +128,7 @@ class ChunkQueue:
         self._waiting: deque[tuple[int, int]] = deque()
         self._suspects: deque[tuple[int, int]] = deque()  # these failed: each is tried again alone
         self._times_sent: dict[int, int] = {}  # how often a chunk was given to Dask
-        self._attempts: dict[int, int] = {}  # and how often it failed
+        self._attempts: dict[int, int] = {}  # chunk -> how often it failed
         self._token = os.urandom(8).hex()
         self._name = f"robokit-recipe-{self._token}"
         self._compiled = False  # whether a chunk is done, and so all code is compiled
@@ -239,7 +239,7 @@ class ChunkQueue:
         from distributed import CancelledError, KilledWorker
 
         if isinstance(outcome, CancelledError | TimeoutError):
-            self._waiting.append(chunk)  # lost on the way, no fault of the rows
+            self._waiting.append(chunk)  # the result was lost, which is not the fault of the rows
         elif isinstance(outcome, KilledWorker):
             why = "their worker is killed again and again; is its memory too small?"
             self._set_aside(chunk, why, again=True)
@@ -392,7 +392,7 @@ class LocalProcesses:
         return "" if workers else "starting"
 
     def reconnect(self) -> bool:
-        """Whether the scheduler can be reached again: never, for it was in this process."""
+        """Whether the scheduler can be reached again: never, because it ran in this process."""
         return False
 
     def close(self) -> None:

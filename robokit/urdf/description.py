@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robokit.model.geometry import RGBA, Geometry, Placement, Rows
+from robokit.spatial.rotation import quat_wxyz_to_rotation
 from robokit.spatial.sines import sine_and_cosine
 
 Triple = tuple[float, float, float]
@@ -56,7 +57,9 @@ class Origin(NamedTuple):
     def rotation_rows(self) -> Rows:
         """Rotation from the frame into its parent in plain floats: three rows of three."""
         if self.quat_xyzw is not None:
-            return _quaternion_rotation(self.quat_xyzw)
+            n = math.hypot(*self.quat_xyzw)
+            x, y, z, w = (c / n for c in self.quat_xyzw)
+            return quat_wxyz_to_rotation((w, x, y, z)).rows
         if self.rpy == (0.0, 0.0, 0.0):
             return _UPRIGHT
         (r, p, y) = self.rpy
@@ -73,16 +76,6 @@ class Origin(NamedTuple):
 
 
 _UPRIGHT: Rows = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
-
-
-def _quaternion_rotation(quat_xyzw: tuple[float, float, float, float]) -> Rows:
-    n = math.hypot(*quat_xyzw)
-    x, y, z, w = (c / n for c in quat_xyzw)
-    return [
-        [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
-        [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
-        [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
-    ]
 
 
 class InertialDescription(NamedTuple):

@@ -326,16 +326,10 @@ def as_sarif(
     found = [(one, d) for one in checked for d in one.diagnostics]
     codes = sorted({d.code for _, d in found})
     notifications = [{"level": "error", "message": {"text": problem}} for problem in problems]
-    driver = {
-        "name": "robokit",
-        "semanticVersion": version,
-        "rules": [_sarif_rule(code) for code in codes],
-    }
+    driver = {"name": "robokit", "semanticVersion": version, "rules": [_sarif_rule(code) for code in codes]}
     run = {
         "tool": {"driver": driver},
-        "invocations": [
-            {"executionSuccessful": not problems, "toolExecutionNotifications": notifications},
-        ],
+        "invocations": [{"executionSuccessful": not problems, "toolExecutionNotifications": notifications}],
         "columnKind": "unicodeCodePoints",
         "results": [_sarif_result(one.file, d, codes.index(d.code), strict) for one, d in found],
     }

@@ -211,7 +211,7 @@ class NoFiles(Resolver):
     """Finds none: the meshes and textures of a text that comes from anywhere are not even looked for."""
 
     def __call__(self, filename: str) -> Resolution:
-        """None."""
+        """No file, whatever the name."""
         return Resolution(reason="no file is looked for")
 
 

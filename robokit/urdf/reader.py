@@ -324,7 +324,7 @@ def parse_number(text: str) -> float:
             return value
     except ValueError:
         pass
-    # Something is odd: say what.
+    # Something is wrong: report what.
     text = text.strip(_SPACE)
     if len(text) > _LONGEST:
         raise NumberError("number-invalid", f"{quoted(text)} is not a number: {len(text)} characters")

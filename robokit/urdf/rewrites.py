@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robokit.model.geometry import Mesh
+from robokit.spatial.rotation import rotation_to_quat_wxyz
 from robokit.urdf.description import (
     InertialDescription,
     JointDescription,
@@ -234,9 +235,8 @@ def with_z_up(robot: RobotDescription, resolver: Resolver) -> RobotDescription:
         R = np.array(TO_Z_UP[axes[mesh.filename]])
         # The scale acts along z-up axes: S R = R (R^T S R).
         x, y, z = (np.abs(R).T @ mesh.scale).tolist()
-        origin = shape.origin._replace(
-            rpy=(0.0, 0.0, 0.0), quat_xyzw=_quaternion(shape.origin.rotation() @ R)
-        )
+        w, *xyz = rotation_to_quat_wxyz((shape.origin.rotation() @ R).tolist())
+        origin = shape.origin._replace(rpy=(0.0, 0.0, 0.0), quat_xyzw=(*xyz, w))
         return shape._replace(geometry=Mesh(mesh.filename, (x, y, z), mesh.path), origin=origin)
 
     links = (
@@ -246,19 +246,3 @@ def with_z_up(robot: RobotDescription, resolver: Resolver) -> RobotDescription:
         for link in robot.links
     )
     return robot._replace(links=tuple(links))
-
-
-def _quaternion(R: np.ndarray) -> tuple[float, float, float, float]:
-    """The unit quaternion x, y, z, w of a rotation: the eigenvector of the largest eigenvalue.
-
-    Source: I. Y. Bar-Itzhack, "New method for extracting the quaternion from a rotation matrix" (2000).
-    """
-    (a, b, c), (d, e, f), (g, h, i) = R.tolist()
-    K = [
-        [a - e - i, b + d, c + g, h - f],
-        [b + d, e - a - i, f + h, c - g],
-        [c + g, f + h, i - a - e, d - b],
-        [h - f, c - g, d - b, a + e + i],
-    ]
-    x, y, z, w = np.linalg.eigh(np.array(K))[1][:, -1].tolist()
-    return x, y, z, w

@@ -190,7 +190,7 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
             # Undeclared prefixes, such as a leftover xacro:, are no reason to stop.
             root = etree.fromstring(_with_prefixes(data), _parser())
             undeclared = True
-        if root.getroottree().docinfo.internalDTD is not None:  # hidden from the look at the text
+        if root.getroottree().docinfo.internalDTD is not None:  # the check of the text may miss it
             _refuse_doctype(0, report)
             return None
         lines = _line_table(data, root)
@@ -198,7 +198,7 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
             _tell_prefixes(lines, report)
         return root, lines
     except etree.XMLSyntaxError as problem:
-        if _has_control_characters(body, report):  # which end the parsing, too
+        if _has_control_characters(body, report):  # these end the parsing, too
             return None
         line = problem.lineno or 0
         # It can quote white space by the thousand: made short before any pattern looks at it.
@@ -229,7 +229,7 @@ def _with_prefixes(data: bytes) -> bytes:
     used = {prefix.decode() for prefix in _PREFIX.findall(data)} - {"xml", "xmlns"} - declared.keys()
     blank = _SKIPPED.sub(lambda m: b" " * len(m[0]), data)
     start = re.search(rb"<[^\s/>]+", blank)
-    assert start is not None  # it has a root
+    assert start is not None  # the recovering parser has found a root element
     names = "".join(f' xmlns:{prefix}="{UNDECLARED}{prefix}"' for prefix in sorted(used))
     return data[: start.end()] + names.encode() + data[start.end() :]
 
@@ -266,7 +266,7 @@ def _parser(recover: bool = False) -> etree.XMLParser:
 def is_refused(text: str, report: Report) -> bool:
     """Whether the text is a Git LFS pointer, begins with a DOCTYPE or holds characters that XML forbids.
 
-    What it is is reported.
+    The reason is reported.
     """
     return _is_pointer(text, report) or _has_doctype(text, report) or _has_control_characters(text, report)
 

@@ -48,7 +48,7 @@ def expand(path: str, args: dict[str, str], roots: Sequence[str], longest: int) 
         text = xacro.process_file(path, mappings=args).toxml()
     except Exception as problem:  # xacro lets through whatever an expression raises
         chain = _chain(problem)
-        if any(isinstance(one, MemoryError) for one in chain):  # which says nothing
+        if any(isinstance(one, MemoryError) for one in chain):  # its message is empty
             return {"problem": "it needs more memory than it may have"}
         answer = {"problem": _words(problem)}
         for one in chain:
@@ -98,7 +98,7 @@ def _words(problem: BaseException) -> str:
     said: dict[str, set[str]] = {}
     for text in (*map(_own_words, chain), *suffixes):
         text = " ".join(re.sub(r"<class '[^']*'>:?", " ", text).split())
-        words = set(re.findall(r"[^\s:]+", text))  # what says the same may say it in another order
+        words = set(re.findall(r"[^\s:]+", text))  # equal messages may have their words in another order
         if words and not any(words <= other for other in said.values()):
             said = {other: own for other, own in said.items() if not own <= words}
             said[text] = words

@@ -1,12 +1,10 @@
 """Showing robots: a self-contained HTML page, a live view in meshcat, pictures of the mass matrix.
 
-    nodes                a thing to draw: shape, colour, placement on a body
-    scene                a robot as a list of nodes
+    nodes                a thing to draw: shape, colour, placement on a body, pictures as data URIs
+    scene                a robot and the ground as lists of nodes
     poses                poses of bodies, frames of a motion, bounding boxes
     payload_keys         the keys of a page's data, for Python and JavaScript alike
     payload              the data of a page, of a motion or of a pose
-    ground_nodes         what the robot falls on, as nodes
-    drawing              its geometries, nodes and pictures
     data/                its parts: frames, curves and figures of a motion, patterns of the mass matrix
     walk/                inside the algorithms: their own text recorded line by line
     page                 the page: one HTML file, from payload and assets/
@@ -15,18 +13,14 @@
     comparison           two runs in one page
     film                 films and pictures of a page
     still                a picture without a browser, in NumPy
-    cell_pages           the pages behind the stills of a notebook, served by this process
     notebook             a robot or a motion in a notebook cell: a still and a button
     looks                from where a camera looks
     headless_browser     a page in Chromium without a window
     live                 Viewer: meshcat with Python in the loop
-    live_stage           its camera, grid and ground
     meshcat_shapes       shapes, surfaces and placements in meshcat's terms
-    server               the live view's web server
-    scene_commands       the commands that a browser needs to show the scene
+    server               the live view's web server, and the commands that a browser needs
     meshcat_page         where meshcat's own web page is
     mass_matrix_figure   the tree beside H and its factors, with matplotlib
-    textures             pictures as data URIs
 
 matplotlib, meshcat and trimesh are imported only by what uses them.
 """

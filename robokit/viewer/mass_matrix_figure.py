@@ -58,7 +58,7 @@ def draw_sparsity(robot: Robot, path: str | Path) -> Path:
         >>> draw_sparsity(robot, "h.svg").name
         'h.svg'
     """
-    path = figure_path("path", path)
+    path = figure_path(path)
     figure = sparsity_figure(robot)
     with replacing(path) as beside:
         figure.savefig(beside, dpi=180, facecolor="white")
@@ -207,7 +207,7 @@ def _mark_joints(axes: Axes, joints: Sequence[Joint], n: int, named: bool) -> No
 
 
 def _middle(joint: Joint) -> float:
-    """Of the joint's rows, from the top of the pattern, in rows."""
+    """Middle of a joint's rows, from the top of the pattern, in rows."""
     return 0.5 * (joint.v_slice.start + joint.v_slice.stop)
 
 

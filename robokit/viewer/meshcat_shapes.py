@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
-from robokit.viewer.nodes import Drawable, Node, Triangles
+from robokit.viewer.nodes import Drawable, Node, Triangles, data_uri
 from robokit.viewer.poses import rotate
-from robokit.viewer.textures import data_uri
 
 REPEAT = 1000
 """three.js' number of a picture that repeats."""

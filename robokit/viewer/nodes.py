@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from robokit.meshes.surface import Picture
+from robokit.meshes.untrusted import open_picture
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Placement, Sphere
 
 Role = Literal["visual", "collision", "inertia", "axis", "ground"]
@@ -72,3 +76,33 @@ def local_box(geometry: Drawable) -> tuple[np.ndarray, np.ndarray]:
         caps = geometry.radius if isinstance(geometry, Capsule) else 0.0
         half = np.array([geometry.radius, geometry.radius, 0.5 * geometry.length + caps], dtype=float)
     return -half, half
+
+
+# ---- pictures ------------------------------------------------------------------------------------
+
+
+LARGEST = 512
+"""Pixels along the longer side in a page."""
+
+
+def data_uri(picture: str | Path | bytes) -> str:
+    """A picture as text that a browser opens: JPEG, or PNG where it is transparent somewhere.
+
+    Args:
+        picture: the path of a file, or its content.
+
+    Raises:
+        ValueError: a format that is not opened, or too many pixels; OSError: a file that is no picture.
+    """
+    image = open_picture(Path(picture) if isinstance(picture, str) else picture)
+    clear = "A" in image.getbands() or "transparency" in image.info
+    if image.mode in ("L", "RGB", "RGBA") and "transparency" not in image.info:
+        image.thumbnail((LARGEST, LARGEST))  # before it is copied
+    small = image.convert("RGBA" if clear else "RGB")
+    if clear and small.getchannel("A").getextrema() == (255, 255):
+        small, clear = small.convert("RGB"), False
+    small.thumbnail((LARGEST, LARGEST))
+    content = io.BytesIO()
+    small.save(content, "PNG") if clear else small.save(content, "JPEG", quality=85)
+    kind = "png" if clear else "jpeg"
+    return f"data:image/{kind};base64,{base64.b64encode(content.getvalue()).decode('ascii')}"

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import replace
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from robokit.arguments import check_values, real_array
+from robokit.dynamics.cost import algorithm_cost
 from robokit.errors import RobokitError, ShapeError, WrongType
+from robokit.meshes.surface import Picture
 from robokit.model.arguments import not_a_robot
+from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
+from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
 from robokit.sim.ground import Ground
 from robokit.sim.record import Trajectory
 from robokit.viewer.data.event_data import event_kinds, events
 from robokit.viewer.data.force_data import ForceHistory, link_forces
-from robokit.viewer.data.key_frames import with_key_frames
-from robokit.viewer.data.mass_matrix_data import structure
+from robokit.viewer.data.kept_data import kept
 from robokit.viewer.data.motion_data import curves, motion_frames, still_frame, stopped, summary, ties
 from robokit.viewer.data.own_curves import Curve, Values, own_curves
-from robokit.viewer.data.step_states import step_states
-from robokit.viewer.drawing import draw
-from robokit.viewer.ground_nodes import ground_nodes
-from robokit.viewer.nodes import Node
+from robokit.viewer.data.packing import base64_text, packed, packed_bits
+from robokit.viewer.data.step_states import step_states, with_key_frames
+from robokit.viewer.nodes import Drawable, Node, Triangles, data_uri
 from robokit.viewer.payload_keys import (
     BodiesData,
+    CostData,
+    CountData,
     FramesData,
     GroundData,
     JointData,
@@ -35,16 +40,11 @@ from robokit.viewer.payload_keys import (
     NodeData,
     Payload,
     RobotData,
+    ShapeData,
+    StructureData,
 )
-from robokit.viewer.poses import (
-    body_poses,
-    bounds,
-    frame_indices,
-    pose_numbers,
-    relative_pose,
-    sane_frames,
-)
-from robokit.viewer.scene import drawn_size, scene
+from robokit.viewer.poses import body_poses, bounds, frame_indices, pose_numbers, relative_pose, sane_frames
+from robokit.viewer.scene import drawn_size, ground_nodes, scene
 from robokit.viewer.walk.walk_data import walk_data, walk_of_motion
 
 
@@ -59,7 +59,6 @@ def trajectory_payload(
     """Everything that the page of a motion shows.
 
     Args:
-        trajectory: the Trajectory.
         max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
         max_fps: frames per second at most; the page interpolates between them.
@@ -79,7 +78,7 @@ def trajectory_payload(
     more = own_curves(trajectory, own)
     check_follow(robot, follow)
     chosen = frame_indices(trajectory.t, max_fps)
-    states = step_states(trajectory)  # first: the events are found in the same facts
+    states = step_states(trajectory)  # before the events, which are found in the same records
     whole, shown = with_key_frames(trajectory, chosen)
     poses = body_poses(robot, whole.q[shown])
     nodes = scene(robot, max_triangles)
@@ -105,7 +104,6 @@ def pose_payload(
     """Everything that the page of a single pose shows.
 
     Args:
-        robot: the Robot.
         q: configuration, (nq,); the neutral one by default.
         max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
             well.
@@ -132,7 +130,6 @@ def motionless_payload(
     """The page of a motion that is still to come: the robot, what it falls on, and one frame.
 
     Args:
-        robot: the Robot.
         ground: what it falls on, or None.
         q: configuration of the frame, (nq,).
         max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
@@ -150,9 +147,6 @@ def motionless_payload(
 
 def structure_payload(robot: Robot) -> Payload:
     """What a page without a scene shows of a robot: names, tree, patterns and counts.
-
-    Args:
-        robot: the Robot.
 
     Raises:
         WrongType: not a robot.
@@ -211,11 +205,7 @@ def one_configuration(robot: Robot, q: np.ndarray) -> np.ndarray:
 
 
 def _robot_payload(
-    robot: Robot,
-    nodes: list[Node],
-    poses: np.ndarray,
-    frames: FramesData,
-    ground: Ground | None = None,
+    robot: Robot, nodes: list[Node], poses: np.ndarray, frames: FramesData, ground: Ground | None = None
 ) -> Payload:
     """The payload of a robot, its frames and its ground, without curves and figures."""
     drawing = draw([*nodes, *(ground_nodes(ground) if ground is not None else ())])
@@ -299,3 +289,132 @@ def _follows(robot: Robot, joint: Joint) -> tuple[int, float] | None:
         return None
     index, multiplier, _ = robot.coupling.q_from[robot.tree.q_slice[joint.body].start]
     return index, float(multiplier)
+
+
+# ---- the nodes of a scene: geometries and pictures stored once -----------------------------------
+
+
+STEPS = 65535
+"""Steps that a mesh's box is divided into along each axis: finer than a pixel."""
+
+
+@dataclass
+class Drawing:
+    """What nodes need: the payload's lists of the same names.
+
+    Attributes:
+        geometries: each once.
+        nodes: in the order given.
+        pictures: data URIs, each once.
+    """
+
+    geometries: list[ShapeData] = field(default_factory=list)
+    nodes: list[NodeData] = field(default_factory=list)
+    pictures: list[str] = field(default_factory=list)
+
+
+def draw(nodes: Sequence[Node]) -> Drawing:
+    """The nodes of a scene for the page; a picture that cannot be read is left out with a warning."""
+    drawing = Drawing()
+    shapes: dict[Drawable | int, int] = {}
+    pictures: dict[Picture, int | None] = {}
+    for node in nodes:
+        # Triangles are arrays, which have no hash; each is one object, shared by its nodes.
+        key = id(node.geometry) if isinstance(node.geometry, Triangles) else node.geometry
+        if key not in shapes:
+            shapes[key] = len(drawing.geometries)
+            drawing.geometries.append(shape_data(node.geometry))
+        drawing.nodes.append(
+            NodeData(
+                geometry=shapes[key],
+                body=node.body,
+                pose=pose_numbers(node.placement),
+                rgba=[round(float(c), 4) for c in node.rgba],
+                role=node.role,
+                link=node.link,
+                picture=None
+                if node.picture is None
+                else _picture_number(node.picture, node.link, drawing.pictures, pictures),
+            )
+        )
+    return drawing
+
+
+def _picture_number(
+    picture: Picture, link: str, shown: list[str], known: dict[Picture, int | None]
+) -> int | None:
+    """Place of a picture in the list of those shown; None where it cannot be read."""
+    if picture not in known:
+        known[picture] = None
+        try:
+            uri = data_uri(picture)
+        except Exception as problem:  # each reader fails in its own way on a bad file
+            name = "inside a mesh" if isinstance(picture, bytes) else str(picture)
+            warnings.warn(f"picture {name!r} of link {link!r} is left out: {problem}", stacklevel=2)
+        else:
+            known[picture] = len(shown)
+            shown.append(uri)
+    return known[picture]
+
+
+def shape_data(geometry: Drawable) -> ShapeData:
+    """A geometry for the page; corners of a mesh are rounded to 16 bits of its box."""
+    if isinstance(geometry, Box):
+        return ShapeData("box", size=geometry.size)
+    if isinstance(geometry, Sphere):
+        return ShapeData("sphere", radius=geometry.radius)
+    if isinstance(geometry, Cylinder):
+        return ShapeData("cylinder", radius=geometry.radius, length=geometry.length)
+    if isinstance(geometry, Capsule):
+        return ShapeData("capsule", radius=geometry.radius, length=geometry.length)
+    low, high = geometry.vertices.min(axis=0), geometry.vertices.max(axis=0)
+    step = np.where(high > low, (high - low) / STEPS, 1.0)
+    corners = np.round((geometry.vertices - low) / step).astype("<u2")
+    wide = len(corners) > STEPS
+    colours, uv = geometry.colours, geometry.uv
+    return ShapeData(
+        "mesh",
+        low=low.tolist(),
+        step=step.tolist(),
+        wide=wide,
+        vertices=base64_text(corners),
+        faces=base64_text(geometry.faces.astype("<u4" if wide else "<u2")),
+        colours=None if colours is None else base64_text(colours.astype(np.uint8)),
+        uv=None if uv is None else packed(uv),
+    )
+
+
+# ---- the mass matrix -----------------------------------------------------------------------------
+
+
+COUNTED = ("rnea", "crba", "ltdl", "aba")
+"""Algorithms whose operations the page lists."""
+
+
+def structure(robot: Robot) -> StructureData:
+    """Patterns of H and of L of H = LLᵀ, the multiply-adds of both, and the operations of the algorithms."""
+    parents = robot.dof_parent
+    pattern = inertia_pattern(parents)
+    filled = cholesky_fill(pattern)
+    tree, cholesky = ltdl_counts(parents), factorisation_counts(filled)
+    counts = CountData(
+        entries=int(tree["entries"]),
+        zeros=int(tree["zeros"]),
+        zeros_share=float(tree["zeros_share"]),
+        factorise=int(tree["factorise"]),
+        factorise_dense=int(tree["factorise_dense"]),
+        solve=int(tree["solve"]),
+        solve_dense=int(tree["solve_dense"]),
+        fill=int(filled.sum() - np.tril(pattern).sum()),
+        cholesky_factorise=cholesky["factorise"],
+        cholesky_solve=cholesky["solve"],
+    )
+    costs = robot.derived.get(
+        "page costs", lambda: kept("page costs", robot, (), list[CostData], lambda: _costs(robot))
+    )
+    return StructureData(len(parents), packed_bits(pattern), packed_bits(filled), counts, costs)
+
+
+def _costs(robot: Robot) -> list[CostData]:
+    counted = {name: algorithm_cost(robot, name, before=False) for name in COUNTED}
+    return [CostData(name, c.growth, c.mul, c.add, c.div, c.sincos, c.note) for name, c in counted.items()]

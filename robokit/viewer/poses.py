@@ -11,6 +11,7 @@ from robokit.dynamics import forward_kinematics
 from robokit.errors import ShapeError
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
+from robokit.spatial.rotation import rotation_to_quat_wxyz
 from robokit.viewer.nodes import Node, Role, local_box
 
 MAX_FPS = 60.0
@@ -21,7 +22,6 @@ def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
     """World poses of all bodies.
 
     Args:
-        robot: the Robot.
         q: configurations, (T, nq).
 
     Returns:
@@ -63,31 +63,14 @@ def relative_pose(parent: np.ndarray, child: np.ndarray) -> list[float]:
 def quaternions_xyzw(rotation: np.ndarray) -> np.ndarray:
     """Unit quaternions of rotation matrices, without jumps of sign along the first axis.
 
-    Source: the largest-component method (Shepperd 1978).
-
     Args:
         rotation: (T, 3, 3).
 
     Returns:
         (T, 4), scalar last.
     """
-    R = np.asarray(rotation, dtype=float)
-    trace = R[:, 0, 0] + R[:, 1, 1] + R[:, 2, 2]
-    x, y, z = R[:, 0, 0], R[:, 1, 1], R[:, 2, 2]
-    # Each row is 4 q_k q for one component q_k; the row of the largest component is well conditioned.
-    yz, zx, xy = R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]
-    YZ, ZX, XY = R[:, 2, 1] + R[:, 1, 2], R[:, 0, 2] + R[:, 2, 0], R[:, 1, 0] + R[:, 0, 1]
-    candidates = np.stack(
-        [
-            np.stack([1 + x - y - z, XY, ZX, yz], axis=1),
-            np.stack([XY, 1 - x + y - z, YZ, zx], axis=1),
-            np.stack([ZX, YZ, 1 - x - y + z, xy], axis=1),
-            np.stack([yz, zx, xy, 1 + trace], axis=1),
-        ],
-        axis=1,
-    )
-    best = np.argmax(np.stack([x, y, z, trace], axis=1), axis=1)
-    quat = candidates[np.arange(len(R)), best]
+    w, *xyz = rotation_to_quat_wxyz(np.moveaxis(np.asarray(rotation, dtype=float), 0, 2))
+    quat = np.stack([*xyz, w], axis=1)
     quat /= np.linalg.norm(quat, axis=1, keepdims=True)
     if len(quat) > 1:
         turned = np.sum(quat[1:] * quat[:-1], axis=1) < 0
@@ -95,13 +78,12 @@ def quaternions_xyzw(rotation: np.ndarray) -> np.ndarray:
     return quat
 
 
-def frame_indices(t: np.ndarray, max_fps: float = MAX_FPS, max_frames: int = MAX_FRAMES) -> np.ndarray:
+def frame_indices(t: np.ndarray, max_fps: float = MAX_FPS) -> np.ndarray:
     """Which samples of a trajectory become frames.
 
     Args:
         t: sample times, increasing, (T,) [s].
         max_fps: frames per second at most.
-        max_frames: frames at most; the page interpolates between them.
 
     Returns:
         Increasing indices, the first and the last sample among them.
@@ -114,7 +96,7 @@ def frame_indices(t: np.ndarray, max_fps: float = MAX_FPS, max_frames: int = MAX
     t = np.asarray(t, dtype=float)
     if len(t) < 2:
         return np.arange(len(t))
-    count = int(min(max_frames, np.ceil((t[-1] - t[0]) * max_fps) + 1))
+    count = int(min(MAX_FRAMES, np.ceil((t[-1] - t[0]) * max_fps) + 1))
     if count >= len(t):
         return np.arange(len(t))
     wanted = np.linspace(t[0], t[-1], max(count, 2))

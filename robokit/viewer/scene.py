@@ -22,6 +22,8 @@ from robokit.model.geometry import RGBA, Box, Cylinder, Geometry, Mesh, Placemen
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
+from robokit.sim.ground import Ground, HeightField
+from robokit.sim.ground.solids import Hull, Solid
 from robokit.stages import stage
 from robokit.viewer.nodes import Drawable, Node, Role, Triangles
 from robokit.viewer.poses import body_poses, bounds
@@ -107,7 +109,7 @@ def _shares(robot: Robot, max_triangles: int | None) -> dict[Sized, int]:
 
 
 def _triangles(path: Path) -> int:
-    """How many a mesh file has; 0 of one that cannot be read."""
+    """Number of triangles of a mesh file; 0 if it cannot be read."""
     try:
         return sum(len(surface.faces) for surface in _surfaces(path))
     except Exception:  # whoever draws it tells why
@@ -116,7 +118,7 @@ def _triangles(path: Path) -> int:
 
 @cache
 def _surfaces(path: Path) -> list[Surface]:
-    """Those of a mesh file, read once for a scene."""
+    """The surfaces of a mesh file, read once for a scene."""
     return list(read_mesh(path))
 
 
@@ -151,7 +153,6 @@ def drawn_size(robot: Robot, nodes: list[Node]) -> float:
     """The length that overlays are scaled by: half the diagonal of what is drawn at the neutral pose [m].
 
     Args:
-        robot: the Robot.
         nodes: its nodes. Counted are its visuals; collision shapes where there are none, else inertia boxes;
             and the places of its bodies.
     """
@@ -259,3 +260,53 @@ def _stand_ins(nodes: list[Node]) -> list[Node]:
         for node in nodes
         if node.role in shown
     ]
+
+
+# ---- the ground ----------------------------------------------------------------------------------
+
+
+TERRAIN_COLOUR: RGBA = (0.66, 0.68, 0.62, 1.0)
+SOLID_COLOUR: RGBA = (0.74, 0.70, 0.63, 1.0)
+
+MOST_LINES = 200
+"""Lines of a height field that are drawn along each side: 80,000 triangles."""
+
+
+def ground_nodes(ground: Ground) -> list[Node]:
+    """Nodes of all but the plane."""
+    nodes = [] if ground.terrain is None else [_terrain_node(ground.terrain)]
+    return nodes + [_solid_node(solid) for solid in ground.shapes]
+
+
+def _terrain_node(field: HeightField) -> Node:
+    z = np.asarray(field.heights)
+    rows, columns = (
+        np.unique(np.linspace(0, n - 1, min(n, MOST_LINES)).round().astype(int)) for n in z.shape
+    )
+    z = z[np.ix_(rows, columns)]
+    (dx, dy), (x0, y0, z0) = field.cell, field.origin
+    x, y = np.meshgrid(x0 + dx * rows, y0 + dy * columns, indexing="ij")
+    vertices = np.stack([x, y, z0 + z], axis=-1).reshape(-1, 3)
+    number = np.arange(z.size).reshape(z.shape)
+    a, b, c, d = number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]
+    faces = np.stack([a, b, c, a, c, d], axis=-1).reshape(-1, 3)
+    return Node("", 0, Triangles(vertices, faces), Placement(), TERRAIN_COLOUR, "ground")
+
+
+def _solid_node(solid: Solid) -> Node:
+    shape = solid.geometry
+    if isinstance(shape, Hull):
+        shape = hull_triangles(shape.points)
+    return Node("", 0, shape, solid.placement, solid.rgba or SOLID_COLOUR, "ground")
+
+
+def hull_triangles(points: np.ndarray) -> Triangles:
+    """The triangles of a convex hull, wound outward."""
+    from scipy.spatial import ConvexHull
+
+    hull = ConvexHull(points)
+    faces = hull.simplices.copy()
+    a, b, c = (points[faces[:, k]] for k in range(3))
+    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
+    faces[inward] = faces[inward][:, ::-1]
+    return Triangles(points, faces)

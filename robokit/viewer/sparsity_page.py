@@ -13,25 +13,15 @@ from robokit.viewer.page import filled, joined, json_for_html, own_scripts
 from robokit.viewer.payload import structure_payload
 
 SCRIPTS = (
-    "base/util.js",
-    "base/branches.js",
-    "panels/tree.js",
-    "panels/matrix.js",
-    "panels/operations.js",
-    "panels/structure.js",
-    "side_by_side.js",
-)
+    "base/util.js", "base/branches.js", "panels/tree.js", "panels/matrix.js", "panels/operations.js",
+    "panels/structure.js", "side_by_side.js",
+)  # fmt: skip
 """The page's scripts: those of the structure panel, and one that puts robots side by side."""
 
 STYLES = (
-    "styles/theme.css",
-    "styles/header.css",
-    "styles/panels.css",
-    "styles/plots.css",
-    "styles/structure.css",
-    "styles/matrix.css",
-    "styles/side_by_side.css",
-)
+    "styles/theme.css", "styles/header.css", "styles/panels.css", "styles/plots.css", "styles/structure.css",
+    "styles/matrix.css", "styles/side_by_side.css",
+)  # fmt: skip
 
 
 def write_sparsity_page(robots: Sequence[Robot], path: str | Path) -> Path:

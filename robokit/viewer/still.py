@@ -17,11 +17,10 @@ from robokit.errors import RobokitError
 from robokit.model.geometry import Box, Capsule, Sphere
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory
-from robokit.viewer.ground_nodes import ground_nodes
 from robokit.viewer.nodes import Drawable, Node, Triangles
 from robokit.viewer.payload import one_robot
 from robokit.viewer.poses import body_poses, bounds, rotate, sane_frames
-from robokit.viewer.scene import drawn_size, scene
+from robokit.viewer.scene import drawn_size, ground_nodes, scene
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -35,7 +34,7 @@ FINER = 2
 FIELD_OF_VIEW = math.radians(30.0)
 ELEVATION = math.radians(17.0)
 AZIMUTHS = (math.radians(-58.0), math.radians(-32.0))
-"""Of the camera, of motions that are longest along x, and along y."""
+"""Azimuths of the camera, for motions that are longest along x and along y."""
 
 LIGHT = np.array([0.45, -0.75, 1.5]) / math.sqrt(0.45**2 + 0.75**2 + 1.5**2)
 """Direction towards the light."""
@@ -63,22 +62,18 @@ AT_ONCE = 1_000_000
 """Pixels of triangles that are looked at together: about 100 MB."""
 
 Corners = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Of triangles: places (n, 3, 3), normals (n, 3, 3) and colours (n, 3)."""
+"""Triangles: corners (n, 3, 3), normals (n, 3, 3) and colours (n, 3)."""
 
 
-def still_png(source: Robot | Trajectory, size: tuple[int, int] = SIZE) -> bytes:
+def still_png(source: Robot | Trajectory) -> bytes:
     """A picture of a robot in its neutral configuration, or of a motion, as the content of a PNG file.
-
-    Args:
-        source: a Robot or a Trajectory.
-        size: width and height [px].
 
     Raises:
         RobokitError: the trajectory was loaded without its robot.
         ShapeError: the robot has samples of masses.
     """
     content = io.BytesIO()
-    still(source, size).save(content, "PNG", optimize=True)
+    still(source).save(content, "PNG", optimize=True)
     return content.getvalue()
 
 
@@ -245,7 +240,7 @@ class _Camera:
         shares = np.stack([of_a[found], of_b[found], of_c[found]], axis=-1)
         closeness = (shares / depth[some][found[0]]).sum(axis=1)
         at = (row[found[0], found[1], 0] * self.wide + column[found[0], 0, found[2]]).astype(np.int64)
-        order = np.argsort(closeness, kind="stable")  # the foremost is written last
+        order = np.argsort(closeness, kind="stable")  # sorted, so that the foremost triangle is written last
         order = order[closeness[order] > near[at[order]]]
         near[at[order]], which[at[order]], share[at[order]] = (
             closeness[order],
@@ -308,14 +303,14 @@ def _triangles(geometry: Drawable, colour: np.ndarray) -> Corners:
 
 
 def _flat(places: np.ndarray) -> np.ndarray:
-    """The normals of flat triangles, one a corner."""
+    """The normals of flat triangles, repeated for each corner."""
     across = np.cross(places[:, 1] - places[:, 0], places[:, 2] - places[:, 0])
     size = np.linalg.norm(across, axis=1, keepdims=True)
     return np.repeat((across / np.where(size > 0.0, size, 1.0))[:, None], 3, axis=1)
 
 
 def _round(outline: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places and normals of a surface of revolution about z."""
+    """Points and normals of a surface of revolution about z."""
     angle = np.linspace(0.0, 2.0 * np.pi, ROUND + 1)
     c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
     made = []

@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from robokit.collision.detect import DIRECTIONS
 from robokit.collision.detect_kernel import contacts_at, detect_kernel
 from robokit.collision.fields import CANDIDATES, CYLINDER, MEMORY
 from robokit.collision.scene import _beside, _pairs
 from robokit.collision.shapes import PlacedCore, core_of, pair_arrays, plane_core, shape_arrays
+from robokit.collision.support import middle_of_part, part_of_cube
 from robokit.model.geometry import Box, Capsule, Cylinder, Placement, Sphere
+from robokit.spatial import Vector3
 
 G, DT = 9.81, 4e-3
 
@@ -75,7 +78,7 @@ def test_contacts_are_those_of_all_pairs_however_long_the_candidates_are_kept(se
     kept = {a.name: a.zeros(sizes) for a in (*CANDIDATES, *MEMORY)}
     kept["near_pair"][:] = -1
     made = np.zeros(steps, bool)
-    touched = 0
+    touched = apart = 0
     for step in range(steps):
         if step == 70:
             p[1:] += rng.uniform(-0.5, 0.5, (count, 3))
@@ -84,6 +87,7 @@ def test_contacts_are_those_of_all_pairs_however_long_the_candidates_are_kept(se
         before = kept["ball_then"]
         found = detect_kernel()(**given, **state, **kept, n_contacts=512)
         kept = {name: found[name] for name in kept}
+        apart += int(np.sum(kept["least_gap"] > 0.0))
         made[step] = (kept["ball_then"] != before).any()
         cold = contacts_at(scene, R, p, V, G, DT)
         n = found["counts"][0]
@@ -91,8 +95,18 @@ def test_contacts_are_those_of_all_pairs_however_long_the_candidates_are_kept(se
         touched += n
         p = p + DT * u
         R = np.array([turned(DT * each) @ r for each, r in zip(w, R, strict=True)])
-    assert touched > 200
+    assert touched > 200 and apart > 1000  # some pairs touch, and gaps of others are known
     assert made[0] and made[70] and 3 < made.sum() < steps // 2
+
+
+def test_a_direction_is_as_its_number_tells() -> None:
+    d = np.random.default_rng(5).normal(size=(200, 3))
+    for v in [*d / np.linalg.norm(d, axis=1)[:, None], *np.eye(3), *-np.eye(3)]:
+        number = part_of_cube(Vector3(*v.tolist()), DIRECTIONS)
+        assert 0 <= number < 2**31
+        middle = middle_of_part(number, DIRECTIONS)
+        assert part_of_cube(middle, DIRECTIONS) == number
+        assert np.linalg.norm([*middle] - v) < 2.0 / DIRECTIONS
 
 
 def test_of_many_balls_few_pairs_are_candidates() -> None:

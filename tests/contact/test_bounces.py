@@ -61,14 +61,17 @@ def test_a_plate_that_bounces_fast_makes_no_energy() -> None:
 
 
 def test_hands_that_hit_the_ground_hard_do_not_sink_in() -> None:
-    """Two of a thousand pushed humanoids: 38 and 12 mm where a step was accepted before the law held."""
+    """Two of a thousand pushed humanoids: 38 and 12 mm where a step was accepted before the law held.
+
+    In the others dry friction took both its directions in turn, for the error that was expected was less.
+    """
     robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
     rng = np.random.default_rng(0)
     speed, angle = rng.uniform(0.2, 2.0, 1000), rng.uniform(0.0, 2.0 * np.pi, 1000)
     v = np.zeros((1000, robot.nv))
     v[:, 3], v[:, 4] = speed * np.cos(angle), speed * np.sin(angle)
     ground, q = rk.Ground(sink=5e-4), rk.standing_configuration(robot)
-    run = rk.rollout(robot, q, v[[562, 971]], duration=1.3, dt=1e-3, ground=ground)
+    run = rk.rollout(robot, q, v[[562, 971, 9, 61, 115]], duration=1.5, dt=1e-3, ground=ground)
     assert run.deepest.max() < 3e-3 and run.summary["steps_not_settled"] == 0
 
 

@@ -10,9 +10,8 @@ from ladder import ALL_KINDS, OWN, ROBOTS, State, chain, random_tree, relative
 from table_calls import values
 
 import robokit as rk
-from robokit.dynamics.build import example_key, flat_text, sizes
+from robokit.dynamics.build import example_key, flat_text, parameters_for, sizes, tree_for
 from robokit.dynamics.cost import GROWTH
-from robokit.dynamics.regrouped_trees import parameters_for, tree_for
 from robokit.dynamics.table import KERNELS
 from robokit.model import Mimic, Placement, couple
 from robokit.model.inertial_parameters import rigid_inertia

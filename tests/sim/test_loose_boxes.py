@@ -36,6 +36,52 @@ def test_a_tower_stands(count: int) -> None:
     assert run.summary["momentum_balance_linear"] < 1e-9
 
 
+def sway_of_a_tower(count: int, size: float, mass: float, aside: float, k: float, d: float) -> complex:
+    """Slowest mode [1/s] of boxes on each other, each second one aside: its growth and its frequency.
+
+    In the plane, linear: each face stands on two springs and dampers (k, d) at either end, 30 times as stiff
+    along it, by implicit Euler; its load tips, at the pose of the step's middle.
+    """
+    K, D, tips = np.zeros((3, 3 * count, 3 * count))
+    M = np.kron(np.eye(count), np.diag([mass, mass, mass * size**2 / 6.0]))
+    at = aside * (np.arange(count) % 2)
+    for i in range(count):
+        below = at[i - 1] if i else at[i]
+        for x in (max(at[i], below) - 0.5 * size, min(at[i], below) + 0.5 * size):
+            for along, factor in ((0, 30.0), (1, 1.0)):
+                row = np.zeros(3 * count)
+                for b, sign in ((i, 1.0), (i - 1, -1.0)) if i else ((i, 1.0),):
+                    row[3 * b + along] = sign
+                    row[3 * b + 2] = sign * (-(x - at[b]) if along else -sign * 0.5 * size)
+                K += 2.0 * factor * k * np.outer(row, row)
+                D += 2.0 * factor**0.5 * d * np.outer(row, row)
+        tips[3 * i + 2, 3 * i + 2] = (2 * (count - i) - 1) * mass * 9.81 * 0.5 * size
+    kick = np.linalg.solve(M + STEP * D + STEP**2 * K, np.hstack([STEP * (tips - K), M]))
+    n = 3 * count
+    step = np.vstack([np.hstack([np.eye(n), np.zeros((n, n))]) + STEP * kick, kick])
+    modes = np.log(np.linalg.eigvals(step).astype(complex)) / STEP
+    return complex(modes[np.argmax(modes.real)])
+
+
+def test_a_tower_of_twenty_sways_as_its_springs_let_it() -> None:
+    """It is 2 m high and 10 cm wide: by its springs its sway takes 13 s to become a fiftieth."""
+    count, size, aside, sink, time = 20, 0.1, 1e-3, 2.5e-4, 1e-2
+    robot = rk.together({f"box{k}": box(size=size) for k in range(count)})
+    q = robot.neutral()
+    q[4::7], q[6::7] = aside * (np.arange(count) % 2), size * (np.arange(count) + 0.5)
+    ground = rk.Ground(sink=sink, time=time)
+    run = rk.simulate(robot, q, duration=2.5, dt=STEP, ground=ground, record_every=10)
+    k = count * 9.81 / sink
+    mode = sway_of_a_tower(count, size, 1.0, aside, k, k * time)
+    late = run.t > 1.0
+    t, x = run.t[late], run.q[late, -3]
+    waves = np.exp(mode.real * t)[:, None] * np.stack([np.cos(mode.imag * t), np.sin(mode.imag * t)], axis=1)
+    left = np.column_stack([waves, np.ones_like(t)])
+    found = np.linalg.lstsq(left, x, rcond=None)[0]
+    assert np.abs(found[:2]).max() > 1e-5  # it sways
+    assert np.abs(left @ found - x).max() < 1e-7
+
+
 def test_a_box_slides_as_far_as_coulomb_says_and_does_not_rise() -> None:
     q, v = np.array([1, 0, 0, 0, 0, 0, 0.1]), np.array([0, 0, 0, 2.0, 0, 0])
     ground = rk.Ground(friction=0.5)

@@ -198,6 +198,7 @@ def test_a_wheel_in_a_groove_rolls_on_the_edges_of_its_rims(slope):
         run = rk.simulate(builder.build("floating"), q, v0=v0, duration=1.0, dt=1e-3, ground=ground)
         assert run.q[-1, 4:] == pytest.approx([0.0, -0.6 + speed, q[6]], abs=5e-5)
         assert np.abs(run.v[-1] - v0)[0] < 1e-3
+        assert run.summary["steps_not_settled"] == 0
 
 
 def test_corners_of_a_box_are_that_box():

@@ -17,8 +17,7 @@ from robokit.contact.measures import KINDS, Event, newtons
 from robokit.model import ModelBuilder, Placement, Shape, Sphere
 from robokit.viewer import write_page
 from robokit.viewer.data import force_data
-from robokit.viewer.data.answer_data import assumed, books
-from robokit.viewer.data.event_data import events, important, side_of
+from robokit.viewer.data.event_data import assumed, books, events, important, side_of
 from robokit.viewer.page import ASSETS
 
 

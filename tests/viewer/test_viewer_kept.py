@@ -7,7 +7,7 @@ from viewer_cases import pendulum
 
 from robokit import disk_cache
 from robokit.sim.stepping import contact_page
-from robokit.viewer.data import mass_matrix_data
+from robokit.viewer import payload
 from robokit.viewer.walk import walk_data
 
 
@@ -22,15 +22,15 @@ def fails(*_):
 
 
 def test_walk_and_costs_are_made_once(cache, monkeypatch):
-    walk, structure = walk_data.walk_data(pendulum(), pushed=True), mass_matrix_data.structure(pendulum())
+    walk, structure = walk_data.walk_data(pendulum(), pushed=True), payload.structure(pendulum())
     monkeypatch.setattr(walk_data, "_walk", fails)
-    monkeypatch.setattr(mass_matrix_data, "_costs", fails)
+    monkeypatch.setattr(payload, "_costs", fails)
     assert (
         walk_data.walk_data(pendulum(), pushed=True, touched="x")
         != walk
         == walk_data.walk_data(pendulum(), pushed=True)
     )
-    assert mass_matrix_data.structure(pendulum()) == structure
+    assert payload.structure(pendulum()) == structure
     # Another robot, or another question, is not the same.
     for call in (
         lambda: walk_data.walk_data(pendulum(), pushed=False),

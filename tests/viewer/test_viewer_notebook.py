@@ -19,7 +19,7 @@ from robokit.errors import MissingDependency, RobokitError, WrongType
 from robokit.model import Box, Cylinder, ModelBuilder, Placement, Shape, Sphere
 from robokit.viewer import embed, notebook
 from robokit.viewer import still as drawn
-from robokit.viewer.cell_pages import MOST_PAGES, PAGES, CellPages
+from robokit.viewer.notebook import MOST_PAGES, PAGES, CellPages
 from robokit.viewer.page import page_html
 from robokit.viewer.still import SIZE, still
 

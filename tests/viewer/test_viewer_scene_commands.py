@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robokit.viewer.scene_commands import SceneCommands
+from robokit.viewer.server import SceneCommands
 
 WHOLE = ("set_object", "set_transform", "set_animation", "delete")
 

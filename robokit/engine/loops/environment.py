@@ -41,7 +41,7 @@ class Context:
         self._blocks: Blocks = []
         self._numbers = (ctypes.c_int64 * 7)()
         self._numbers[3], self._numbers[4] = TURNS, int(time.time())
-        self._numbers[5:7] = _clock(), _interrupted()
+        self._numbers[5:7] = [_clock(), _interrupted()]
         # No method and no cast, which are cycles of references: large memory must not wait for the collector.
         more = functools.partial(_add, self._blocks)
         self._more = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(more)
@@ -71,7 +71,7 @@ class Context:
 def _clock() -> int:
     """Address of the C library's function for the time in seconds."""
     library = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
-    return ctypes.cast(library["_time64" if os.name == "nt" else "time"], ctypes.c_void_p).value or 0
+    return ctypes.c_void_p.from_buffer(library["_time64" if os.name == "nt" else "time"]).value or 0
 
 
 @functools.cache
@@ -82,7 +82,7 @@ def _callback() -> Any:
 
 def _interrupted() -> int:
     """Address of a function that says whether Ctrl-C was pressed, to the main thread."""
-    return ctypes.cast(_callback(), ctypes.c_void_p).value or 0
+    return ctypes.c_void_p.from_buffer(_callback()).value or 0
 
 
 def _add(blocks: Blocks, after: int | None, size: int) -> int | None:

@@ -1,14 +1,9 @@
 """Forces of actuators: on the diagonal of H, as damping is, and within their limits.
 
     tau = u - kp q - lag v - b y + tau_given,     u = kp q* + (kd + extra) v* + feedforward
-    b = alpha kd + extra,     lag = (1 - alpha) kd,     alpha = 1 / (1 - e^-z) - 1 / z,     z = dt kd / m
-    extra = kp dt 2 R / (1 + 2 R),     R = kp dt^2 / m
 
 q is the configuration at mid step, v the velocity at the start and y that at the end of the step, m the
-inertia that the joint moves. For a joint alone and kp = 0 the law is exact: y = e^-z v. It is of second
-order, and no gain is too stiff: with A = 1 + dt b / m and c = 1 - dt lag / m, the roots of the
-characteristic polynomial z^2 - (1 + (c - R) / A) z + c / A of a step lie inside the unit circle if extra >=
-(1/2 - 2/R) kp dt. That holds up to an inertia eight times smaller than m.
+inertia that the joint moves; b, lag and extra, and why no gain is too stiff: contact/constraints/motors.py.
 
 Limits: the effort may not exceed L, and it pushes no further than to the largest speed,
 

@@ -20,6 +20,7 @@ from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import hangs_on_nothing
 from robokit.sim.step.measured import Kept, MeasuredLayout, Tracker
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.energies import energies
 
 # ---- what is known of rows --------------------------------------------------------------------------------
 
@@ -38,25 +39,51 @@ class Failures:
 
 
 @dataclass(frozen=True)
-class Readings:
-    """What is known of B rows at the end of a rollout.
+class RowLedgers:
+    """What the ledgers of B rows hold.
 
     Attributes:
         program: the step.
+        q, v: states of the start and of the end, (2, B, ...).
+        entries: of the ledger at the end, (B, size); NaN in a row that failed.
+    """
+
+    program: Program
+    q: np.ndarray
+    v: np.ndarray
+    entries: np.ndarray
+
+    def entry(self, name: str) -> np.ndarray:
+        """One of ledger.SLOTS, (B,)."""
+        return self.entries[:, ledger.AT[name]].copy()
+
+    def share(self, name: str) -> np.ndarray:
+        """An impulse as a share of that which presses, (B,); 0 where nothing does."""
+        return self.entry(name) / np.maximum(self.entry("pressed"), 1e-300)
+
+    def energy_balance(self) -> np.ndarray:
+        """Mechanical energy gained + dissipated - work, (B,) [J]."""
+        robot = self.program.robot
+        good = np.isfinite(self.q).all(axis=(0, 2)) & np.isfinite(self.v).all(axis=(0, 2))
+        q, v = np.where(good[:, None], self.q, robot.neutral()), np.where(good[:, None], self.v, 0.0)
+        start, end = (sum(energies(robot, q[k], v[k])) for k in (0, 1))
+        dissipated = sum(self.entry(name) for name in ledger.DISSIPATED)
+        return np.where(good, end - start + dissipated - self.entry("work"), np.nan)
+
+
+@dataclass(frozen=True)
+class Readings(RowLedgers):
+    """What else is known of B rows at the end of a rollout, NaN in a row that failed.
+
+    Attributes:
         dt: time step [s].
         steps: taken.
-        q, v: states of the start and of the end, (2, B, ...); NaN at the end of a row that failed.
-        entries: of the ledger at the end, (B, size); NaN in a row that failed.
         subjects: whom the measures are about.
         failures: rows that are no motion of the robot.
     """
 
-    program: Program
     dt: float
     steps: int
-    q: np.ndarray
-    v: np.ndarray
-    entries: np.ndarray
     subjects: Subjects
     failures: Failures
 
@@ -69,10 +96,6 @@ class Readings:
         """The numbers of a tracker, (size, B)."""
         part = self.program.measured.part(tracker)
         return self.entries[:, self.program.sums + part.start : self.program.sums + part.stop].T
-
-    def entry(self, name: str) -> np.ndarray:
-        """An entry of the ledger, (B,)."""
-        return self.entries[:, ledger.AT[name]].copy()
 
     def times(self, steps: np.ndarray) -> np.ndarray:
         """The middle of steps [s]; NaN where it is none."""

@@ -25,13 +25,11 @@ from robokit.model.constraints import loop_models
 from robokit.model.robot import Robot
 from robokit.sim.driving.springs import JointSpring
 from robokit.sim.joints.step_inputs import as_list
-from robokit.sim.motion.ledger import Carried
 from robokit.sim.motion.state_facts import state_poses
-from robokit.sim.record.notes import Notes, StepInputs
-from robokit.sim.step.held_forces import held_forces
+from robokit.sim.record.notes import Notes, StepInputs, of_held_forces
+from robokit.sim.step.held_forces import Held
 from robokit.sim.step.integrators import along, forces_outside
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.energies import in_blocks
 from robokit.sim.stepping.step_numbers import scene_of
 from robokit.spatial import Force
 
@@ -254,27 +252,25 @@ def instants(
     q, v, carried = (notes.arrays[name][notes.first(steps)] for name in ("q", "v", "carried"))
     if ends is not None and marks[-1] > steps[-1]:
         q[-1], v[-1] = ends
-    parameters, nv, N = [float(x) for x in program.parameters(dt)], robot.nv, robot.nbodies
+    nv, N = robot.nv, robot.nbodies
 
-    def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
-        rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
-        p = program.problem(parameters, inputs)
-        held = held_forces(p, *rows, dt, Carried(program.layout, kept))
+    def motion(p: Any, qs: Any, vs: Any, taus: Any, held: Held) -> Sequence[Any]:
         total = along(along(held.given, 1.0, held.rub), 1.0, held.stops)
-        outside, _ = forces_outside(p, rows[0], rows[2])
+        outside, _ = forces_outside(p, qs, taus)
         f_ext, wrenches = None if outside is None else as_list(outside), []
         if loops is not None:
-            a, forces, system = loop_dynamics(p.tree, loops.models, *rows[:2], total, loops.proximal, f_ext)
+            a, forces, system = loop_dynamics(p.tree, loops.models, qs, vs, total, loops.proximal, f_ext)
             rest = iter(forces)
             wrenches = [loop.wrench([next(rest) for _ in loop.rows]) for loop in system.loops]
         else:
             text = aba if p.tree.coupling is None else coupled_forward_dynamics
-            a = text(p.tree, *rows[:2], total, f_ext)
+            a = text(p.tree, qs, vs, total, f_ext)
         on_bodies = f_ext or [Force.zero()] * (N + 1)
         return [*robot.join_v(a), *(x for f in (*on_bodies, *wrenches) for x in f)]
 
     names = [] if loops is None else [model.name for model in loops.models]
-    columns = in_blocks(text, nv + 6 * (N + 1 + len(names)), q, v, tau, carried, *given)
+    width = nv + 6 * (N + 1 + len(names))
+    columns = of_held_forces(program, dt, motion, width, q, v, tau, carried, *given)
     forces = columns[:, nv:].reshape(len(q), -1, 6)
     R, p = state_poses(robot, q)
     on_bodies = (forces[:, : N + 1].reshape(len(q), N + 1, 2, 3) @ np.swapaxes(R, -1, -2)).reshape(

@@ -17,8 +17,11 @@ import numpy as np
 
 from robokit.contact.monitor import NOTED_CONTACT
 from robokit.dataclass_tools import short_repr
+from robokit.sim.motion.ledger import Carried
 from robokit.sim.motion.state_facts import state_poses
+from robokit.sim.step.held_forces import held_forces
 from robokit.sim.step.step_kernel import Program
+from robokit.sim.stepping.energies import in_blocks
 from robokit.sim.stepping.step_numbers import scene_of
 from robokit.sim.stepping.steppers import Stepper, stepper
 
@@ -288,6 +291,26 @@ def retaken(
         block = Notes.taken(own, first)
         parts.append(block if choose is everything else block.of(choose(block)))
     return Notes.joined(parts) if parts else Notes.taken(own)
+
+
+# ---- passive motion ---------------------------------------------------------------------------------------
+
+
+def of_held_forces(
+    program: Program, dt: float, wanted: Callable[..., Sequence[Any]], width: int, *states: np.ndarray
+) -> np.ndarray:
+    """``wanted(problem, q, v, tau, held)`` of steps of passive motion: (S, width) numbers.
+
+    ``states`` are q, v, joint forces, what was handed on, and inputs of the steps, (S, ...) each.
+    """
+    robot, parameters = program.robot, program.parameters(dt).tolist()
+
+    def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
+        rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
+        p = program.problem(parameters, inputs)
+        return wanted(p, *rows, held_forces(p, *rows, dt, Carried(program.layout, kept)))
+
+    return in_blocks(text, width, *states)
 
 
 # ---- contacts --------------------------------------------------------------------------------------------

@@ -18,9 +18,8 @@ from robokit.errors import UnknownName
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
 from robokit.sim.motion.implicit_sweep import body_velocities
-from robokit.sim.motion.ledger import Carried
-from robokit.sim.record.notes import Notes, StepInputs
-from robokit.sim.step.held_forces import held_forces
+from robokit.sim.record.notes import Notes, StepInputs, of_held_forces
+from robokit.sim.step.held_forces import Held
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.energies import in_blocks
 from robokit.spatial import Vector3
@@ -164,16 +163,13 @@ class Sensors:
             elif not any(drive.body == i for drive in program.given.drives):
                 parts[..., 0] = tau[:, dofs]
             return JointForce(*(parts[..., k] for k in range(3)))
-        parameters, size = program.parameters(self._dt).tolist(), dofs.stop - dofs.start
+        size = dofs.stop - dofs.start
         q, v, carried = (notes.arrays[name][notes.first(self._steps)] for name in ("q", "v", "carried"))
 
-        def held(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
-            rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
-            p, carry = program.problem(parameters, inputs), Carried(program.layout, kept)
-            found = held_forces(p, *rows, self._dt, carry)
-            return [*found.given[i], *found.rub[i], *found.stops[i]]
+        def parts_of(_: Any, _q: Any, _v: Any, _tau: Any, held: Held) -> Sequence[Any]:
+            return [*held.given[i], *held.rub[i], *held.stops[i]]
 
-        forces = in_blocks(held, 3 * size, q, v, tau, carried, *given)
+        forces = of_held_forces(program, self._dt, parts_of, 3 * size, q, v, tau, carried, *given)
         return JointForce(forces[:, :size], forces[:, size : 2 * size], forces[:, 2 * size :])
 
 

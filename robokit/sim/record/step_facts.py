@@ -16,12 +16,10 @@ from robokit.dataclass_tools import short_repr
 from robokit.sim.body_pairs import body_names
 from robokit.sim.joints.joint_law import pressing
 from robokit.sim.motion.implicit_sweep import body_velocities
-from robokit.sim.motion.ledger import Carried
 from robokit.sim.motion.state_facts import state_facts
-from robokit.sim.record.notes import Notes, StepInputs
-from robokit.sim.step.held_forces import held_forces
+from robokit.sim.record.notes import Notes, StepInputs, of_held_forces
+from robokit.sim.step.held_forces import Held
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.energies import in_blocks
 from robokit.sim.stepping.step_numbers import scene_of
 from robokit.spatial.scalars import added, maximum
 
@@ -276,30 +274,26 @@ def _of_passive_motion(
     *given: np.ndarray,
 ) -> StepFacts:
     """Of steps from S states: nothing touches."""
-    robot, subjects = program.robot, Subjects.of(program)
-    parameters = [float(x) for x in program.parameters(dt)]
+    subjects = Subjects.of(program)
     L, J, D, M = (len(x) for x in (subjects.links, subjects.joints, subjects.driven, subjects.meeting))
     widths = [3 * L, L, L, L, L, J, J, J, D, D, M, 1]
 
-    def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
-        rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
-        p, carry = program.problem(parameters, inputs), Carried(program.layout, kept)
-        held = held_forces(p, *rows, dt, carry)
+    def facts(p: Any, qs: Any, vs: Any, _: Any, held: Held) -> Sequence[Any]:
         out: list[Any] = [0.0] * sum(widths[:5])
         stops = {i: stop for i, stop in enumerate(program.joints.stop) if stop is not None}
-        out += [pressing(stops[i], rows[0][i][0], held.stops[i][0]) for _, i in subjects.joints]
-        out += [rows[1][i][0] for _, i in subjects.joints]
-        out += [past_of(rows[0][i][0], program.joints.stop[i]) for _, i in subjects.joints]
+        out += [pressing(stops[i], qs[i][0], held.stops[i][0]) for _, i in subjects.joints]
+        out += [vs[i][0] for _, i in subjects.joints]
+        out += [past_of(qs[i][0], program.joints.stop[i]) for _, i in subjects.joints]
         out += [held.given[i][0] for _, i, _ in subjects.driven]
         out += [held.limited[k] for *_, k in subjects.driven]
         out += [0.0 for _ in subjects.meeting]
         tree = p.tree
         mass = added((tree.I[i].m for i in tree.outward()), 0.0)
-        V = held.V or body_velocities(tree, tree.transforms(rows[0]), rows[1])
+        V = held.V or body_velocities(tree, tree.transforms(qs), vs)
         energy = added((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0)
         return [*out, (maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0]
 
-    columns = in_blocks(text, sum(widths), q, v, tau, carried, *given)
+    columns = of_held_forces(program, dt, facts, sum(widths), q, v, tau, carried, *given)
     parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
     parts[0], parts[-1] = parts[0].reshape(len(columns), L, 3), parts[-1][:, 0]
     return StepFacts(*[*parts, v, q, tau])

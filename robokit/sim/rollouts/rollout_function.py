@@ -24,7 +24,7 @@ from robokit.sim.driving.pushes import pushes_of
 from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.loop_closure import closed_start, distances, torn
-from robokit.sim.measuring.row_measures import ChosenMeasures, Failures, Readings, wanted_measures
+from robokit.sim.measuring.row_measures import ChosenMeasures, Failures, Readings, RowLedgers, wanted_measures
 from robokit.sim.motion import ledger
 from robokit.sim.motion.momentum_projection import floats
 from robokit.sim.record import Trajectory
@@ -42,7 +42,6 @@ from robokit.sim.starts.start_checks import (
 )
 from robokit.sim.step.measured import NOTHING
 from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.energies import energies
 from robokit.sim.stepping.steppers import tally
 
 FORCE = slice(ledger.AT["impulse_fx"], ledger.AT["impulse_fz"] + 1)
@@ -434,7 +433,7 @@ def _measured(batch: Batch, chosen: ChosenMeasures, found: Rollout) -> dict[str,
     reason[found.failed] = NOT_FINITE
     reason[batch.excess] = EXCESS
     when[found.failed] = found.failed_time
-    run = batch.program, batch.dt, found.marks[-1], ends.q, ends.v, ends.entries
+    run = batch.program, ends.q, ends.v, ends.entries, batch.dt, found.marks[-1]
     return chosen.columns(Readings(*run, chosen.subjects, Failures(reason, when)))
 
 
@@ -570,39 +569,3 @@ def controls(
     # lie side by side.
     good = array.strides[2] == array.itemsize and array.flags.aligned
     return array if good else np.ascontiguousarray(array), rows
-
-
-# ---- ledgers -----------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class RowLedgers:
-    """What the ledgers of B rows hold.
-
-    Attributes:
-        program: the step.
-        q, v: states of the start and of the end, (2, B, ...).
-        entries: of the ledger at the end, (B, size); NaN in a row that failed.
-    """
-
-    program: Program
-    q: np.ndarray
-    v: np.ndarray
-    entries: np.ndarray
-
-    def entry(self, name: str) -> np.ndarray:
-        """One of ledger.SLOTS, (B,)."""
-        return self.entries[:, ledger.AT[name]].copy()
-
-    def share(self, name: str) -> np.ndarray:
-        """An impulse as a share of that which presses, (B,); 0 where nothing does."""
-        return self.entry(name) / np.maximum(self.entry("pressed"), 1e-300)
-
-    def energy_balance(self) -> np.ndarray:
-        """Mechanical energy gained + dissipated - work, (B,) [J]."""
-        robot = self.program.robot
-        good = np.isfinite(self.q).all(axis=(0, 2)) & np.isfinite(self.v).all(axis=(0, 2))
-        q, v = np.where(good[:, None], self.q, robot.neutral()), np.where(good[:, None], self.v, 0.0)
-        start, end = (sum(energies(robot, q[k], v[k])) for k in (0, 1))
-        dissipated = sum(self.entry(name) for name in ledger.DISSIPATED)
-        return np.where(good, end - start + dissipated - self.entry("work"), np.nan)

@@ -1,18 +1,12 @@
 """What keeps energy, both momenta and the path of the centre of mass at the end of a step.
 
-The fourth-order step of "rkmk4" is followed by a correction of the size of its local error. A robot that
-floats moves as a rigid whole and in its shape, and the two share no kinetic energy:
-
-    T = 1/2 M v_G^2 + 1/2 k^T I_G^-1 k + T_s        k = I_G omega: angular momentum about the centre of mass G
-
-What is known of the end of a step is put in its place: v_G and G itself by the law of the throw, k as it was.
-This leaves the energy about G, which only joint forces change. It is met by one number x, which scales the
-velocities of the shape and turns the whole robot about G against the gyroscopic torque:
-
-    T_s <- (1 + 2 x) T_s        turn by x I_G^-1 (omega x k) / omega^2
-
-The first has no effect on a rigid body, the second none on a robot that does not tumble: together they
-follow the gradient of the energy in what k leaves free. With a fixed base T is scaled to meet T + V.
+The fourth-order step of "rkmk4" is followed by a correction of the size of its local error, that of
+contact/conservation.py where nothing touches. The velocity of the centre of mass G and G itself are put where
+the law of the throw has them, the angular momentum k about G is as it was. This leaves the energy about G,
+which only joint forces change. It is met by one number x, which scales the velocities of the shape and turns
+the whole robot about G against the gyroscopic torque. The first has no effect on a rigid body, the second
+none on a robot that does not tumble: together they follow the gradient of the energy in what k leaves free.
+With a fixed base T is scaled to meet T + V.
 
 Source: projection methods, Hairer, Lubich and Wanner, "Geometric numerical integration", section IV.4;
 kinetic energy about G, dynamics notes eq. 20-22.

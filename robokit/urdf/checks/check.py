@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from robokit.conventions import FLOATING_BASE
+from robokit.errors import listed
 from robokit.urdf.checks.files import check_files, check_heads, mesh_boxes
 from robokit.urdf.checks.physics import check_inertias, check_joints, check_masses, check_sums
 from robokit.urdf.checks.plausible import MeshBox, check_capsules, check_plausible, check_zero
@@ -82,9 +83,8 @@ def check(
 
 def _tell_own_base(robot: RobotDescription, own: OwnBase, report: Report) -> None:
     names = [link.name for link in robot.links if link.name in own.links]
-    shown = ", ".join(map(repr, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     seen = any(link.visuals or link.collisions for link in robot.links if link.name in own.links)
-    what = f"link{'s' * (len(names) > 1)} {shown}" + (" with shapes" if seen else "")
+    what = f"link{'s' * (len(names) > 1)} {listed(map(repr, names), 4)}" + (" with shapes" if seen else "")
     dynamics = own.joint.dynamics
     damped = dynamics is not None and any((dynamics.damping, dynamics.friction, dynamics.armature))
     lost = "origin and dynamics" if damped else "origin"

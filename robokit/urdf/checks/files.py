@@ -106,12 +106,12 @@ def mesh_boxes(robot: RobotDescription, resolver: Resolver, report: Report) -> M
 
 def _mesh_box(path: Path | None) -> tuple[tuple[np.ndarray, np.ndarray] | None, str]:
     """The box of a mesh file, and why there is none."""
-    if path is None:  # which has a finding of its own
+    if path is None:  # a missing file has a finding of its own
         return None, ""
     from robokit.meshes.read_mesh import read_mesh  # seven modules that loading does without
     from robokit.meshes.untrusted import POINTER, head_of
 
-    if head_of(path, 32).startswith(POINTER):  # has one, too
+    if head_of(path, 32).startswith(POINTER):  # it has a finding of its own, too
         return None, ""
     try:
         points = [surface.vertices for surface in read_mesh(path) if len(surface.vertices)]

@@ -12,6 +12,7 @@ import math
 import numpy as np
 
 from robokit.conventions import FLOATING_BASE
+from robokit.errors import listed
 from robokit.urdf.checks.structure import HERE, LinkTree, compose
 from robokit.urdf.description import InertialDescription, JointDescription, LinkDescription, RobotDescription
 from robokit.urdf.findings import Report
@@ -238,11 +239,11 @@ def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Rep
 
 
 def _tell_no_mass(robot: RobotDescription, names: list[str], base: str, report: Report) -> None:
-    """A robot without any mass or inertia, whose moving joints have these names."""
+    """Tell of a robot without any mass or inertia; ``names`` are its moving joints."""
     if base == "floating":
         names.insert(0, FLOATING_BASE)
     if names:
-        shown = ", ".join(map(repr, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        shown = listed(map(repr, names), 4)
         joined = f"joints {shown} move" if len(names) > 1 else f"joint {shown} moves"
         message = f"no link has a mass, so {joined} no inertia: kinematics works, but H is zero"
         report.add("massless-subtree", "robot", robot.line, message)
@@ -251,7 +252,7 @@ def _tell_no_mass(robot: RobotDescription, names: list[str], base: str, report: 
 def _tell_base(
     robot: RobotDescription, root: LinkDescription, joint: JointDescription, base: str, report: Report
 ) -> None:
-    """A floating base that moves the same body as the one joint on the root."""
+    """Tell of a floating base that moves the same body as the one joint on the root."""
     if base == "floating":
         message = (
             f"the floating base carries no inertia of its own and moves the same body as joint "

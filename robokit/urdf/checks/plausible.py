@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robokit.errors import listed
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from robokit.model.inertial_parameters import LARGEST_JUDGED, EquivalentBox, equivalent_box
 from robokit.urdf.checks.files import MeshBox
@@ -240,8 +241,7 @@ def check_zero(robot: RobotDescription, report: Report) -> None:
             beyond.append((joint, f"{joint.name!r} [{lower:.4g}, {upper:.4g}]"))
     if not beyond:
         return
-    shown = ", ".join(text for _, text in beyond[:4])
-    shown += f" and {len(beyond) - 4} more" if len(beyond) > 4 else ""
+    shown = listed((text for _, text in beyond), 4)
     first = beyond[0][0]
     assert first.limit is not None
     where = f"joint {first.name!r} limit" if len(beyond) == 1 else "robot"

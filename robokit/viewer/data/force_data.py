@@ -27,10 +27,9 @@ class ForceHistory:
     """
 
     def __init__(self, trajectory: Trajectory, chosen: np.ndarray) -> None:
-        """Of every step, as far as that is known.
+        """The forces of every step, as far as they are known.
 
         Args:
-            trajectory: the Trajectory.
             chosen: indices of the records that become frames, (T,).
         """
         t = trajectory.t - trajectory.t[0]

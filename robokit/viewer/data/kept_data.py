@@ -13,7 +13,7 @@ from robokit.serialize import from_json
 
 
 def kept(label: str, robot: Robot, key: tuple[Any, ...], kind: Any, make: Callable[[], Any]) -> Any:
-    """What the folder has, or what is made now and kept there.
+    """Load what is on disk, or make it now and store it.
 
     Args:
         label: for ``robokit cache``.

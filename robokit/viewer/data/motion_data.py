@@ -34,14 +34,13 @@ LOSSES = {
     "collision": "collisions",
     "springs": "springs",
 }
-"""What takes energy, by the name of its entry in the ledger, as the page names it."""
+"""What dissipates energy: the name in the energy accounting -> the name on the page."""
 
 
 def still_frame(robot: Robot, q: np.ndarray, poses: np.ndarray) -> FramesData:
     """The single frame of a pose.
 
     Args:
-        robot: the Robot.
         q: configuration, (1, nq).
         poses: of its bodies, (1, nbodies + 1, 7).
     """
@@ -59,8 +58,6 @@ def motion_frames(
     """The frames of a motion.
 
     Args:
-        trajectory: the Trajectory.
-        robot: its robot.
         chosen: indices of the samples that become frames, (T,).
         poses: of the bodies at these samples, (T, nbodies + 1, 7).
         sane: frames at the start that can be trusted.
@@ -106,7 +103,7 @@ def ties(robot: Robot, springs: Sequence[SpringRecord] = ()) -> list[TieData]:
 
 
 def _tied(robot: Robot, link: str, at: Sequence[float] | np.ndarray) -> AttachmentData:
-    """A point of a link, in the frame of its body."""
+    """A point of a link as a point of its body."""
     if link == WORLD and link not in robot.link_index:
         return AttachmentData(0, np.asarray(at, float).tolist())
     body, placement = robot.frame(link)
@@ -177,7 +174,6 @@ def curves(trajectory: Trajectory, forces: ForceHistory, states: StepStates | No
     """The plots, thinned to a screen's width so that every peak stays.
 
     Args:
-        trajectory: the Trajectory.
         forces: of the ground.
         states: of every step, if they are known.
     """

@@ -56,7 +56,6 @@ def own_curves(trajectory: Trajectory, curves: Mapping[str, Curve | Values] | No
     """The plots of a page's own curves.
 
     Args:
-        trajectory: the Trajectory.
         curves: by name: a Curve, or its values.
 
     Raises:
@@ -146,7 +145,7 @@ def _values(what: str, trajectory: Trajectory, curve: Curve, t: np.ndarray) -> t
 
 
 def _asked(what: str, trajectory: Trajectory, function: Callable[..., Any]) -> Any:
-    """What a function of the state says at every record."""
+    """The values of a function at every recorded state."""
     rows = []
     for t, q, v in zip(trajectory.t, trajectory.q, trajectory.v, strict=True):
         try:
