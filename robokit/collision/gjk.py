@@ -46,6 +46,12 @@ ROUNDING = 1e-14
 SETTLED = 1e-10
 """Of the size of A - B: what a distance or depth of round sets may be off. Polytopes' are exact."""
 
+BEYOND = 1e2 * ROUNDING, 0.5 * ROUNDING * RATIO
+"""Of the size of A - B, in double and in single precision: a corner that is farther beyond a face than this
+sees it. It is less than what a depth may be off: else a face that a corner is beyond would stay, and be
+asked again and again.
+"""
+
 TURNS = 100
 """Of GJK at most: polytopes take up to 20, round sets approach without end and stop by rounding."""
 
@@ -414,7 +420,7 @@ def _opened(P: Any, F: Any, corners: Any, gone: Any, add: Any, new: Any, faces: 
     w = at(P[new])
 
     def sort(f: Any, kept: Any, seen: Any) -> Any:
-        sees = (at(F[f]).dot(w) - F[f, 3] > 1e2 * rounding(ROUNDING) * size) | (F[f, 3] >= float("inf"))
+        sees = (at(F[f]).dot(w) - F[f, 3] > in_precision(*BEYOND) * size) | (F[f, 3] >= float("inf"))
 
         def go() -> Any:
             for m in range(3):

@@ -124,7 +124,7 @@ def to_middle(x: Any) -> None:
     once(x, velocities, x.v, x.V)
     once(x, mass_matrix)
     close_for_kick(x)
-    detect(x)
+    once(x, detect)
     collect(x)
 
 

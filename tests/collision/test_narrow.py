@@ -26,6 +26,14 @@ from scenes import (
 from scipy.optimize import nnls
 from scipy.spatial import ConvexHull
 
+from robokit.collision.fields import SHAPES
+from robokit.collision.gjk import nearest_sets
+from robokit.collision.support import vector
+from robokit.engine.loops.fields import kernel_of, real, whole
+from robokit.spatial import Vector3
+from robokit.spatial.control_flow import for_range, zeros
+from robokit.spatial.scalars import where
+
 HERE = np.eye(3), np.zeros(3)
 LYING = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
 """Turns z to x."""
@@ -482,3 +490,42 @@ def _turned_by(w: np.ndarray) -> np.ndarray:
     """A rotation about w by half a tangent of its length."""
     K = 0.5 * np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
     return np.linalg.solve(np.eye(3) - K, np.eye(3) + K)
+
+
+def _depth(x: Any) -> None:
+    """Depth of two clouds of points, and how many supports it takes."""
+
+    def outermost(points: Any, d: Any) -> Any:
+        def better(k: Any, most: Any, at: Any) -> Any:
+            h = vector(points, k).dot(d)
+            return where(h > most, h, most), where(h > most, k, at)
+
+        return for_range(x.n, better, -np.inf, 0)[1]
+
+    def vertex(d: Any, row: Any) -> Any:
+        x.supports[0] = x.supports[0] + 1
+        d = Vector3(*d)
+        i, j = outermost(x.A, d), outermost(x.B, -d)
+        a, b = vector(x.A, i), vector(x.B, j) + Vector3(x.offset[0], x.offset[1], x.offset[2])
+        for k, number in enumerate((*(a - b), *a, *b, 1.0 * i, 1.0 * j)):
+            row[k] = number
+        return (a - b).dot(d)
+
+    numbers, direction = zeros(6, kind="integer"), zeros(3)
+    direction[0] = 1.0
+    nearest_sets(x, vertex, 1.0, direction, x.result, (lambda k, row: 0, numbers))
+
+
+def test_depth_in_single_precision_takes_the_supports_of_double_precision():
+    """A corner that no face sees, though it is beyond one, is asked for again until there is no place."""
+    work = [a for a in SHAPES if a.name.startswith("inner_")]
+    points = [real("A", "n", 3), real("B", "n", 3)]
+    found = [real("result", 10, role="out"), whole("supports", 1, role="out")]
+    kernel = kernel_of("depth", _depth, [*points, real("offset", 3), *work, *found])
+    rng = np.random.default_rng(0)
+    p = rng.normal(size=(60, 3))
+    p /= np.linalg.norm(p, axis=1)[:, None]
+    given = {"A": p * [1.0, 1.5, 0.7], "B": p * [0.6, 1.2, 1.0], "offset": rng.normal(size=(200, 3))}
+    double, single = (kernel(**given, dtype=dtype) for dtype in ("float64", "float32"))
+    np.testing.assert_allclose(single["result"][:, 0], double["result"][:, 0], atol=2e-5)
+    assert double["supports"].max() < 60 and single["supports"].max() < 60

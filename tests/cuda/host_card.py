@@ -35,6 +35,7 @@ def for_host(text: str) -> str:
         text = text.replace(f"@llvm.nvvm.read.ptx.sreg.{name}(", f"@thread.{name}(")
     text = re.sub(r"external global \[0 x (\w+)\]", rf"global [{SHARED} x \1] zeroinitializer", text)
     text = text.replace("@llvm.nvvm.barrier0(", "@thread.barrier(")
+    text = text.replace("@llvm.nvvm.vote.any.sync(", "@thread.any(")
     kernels = KERNEL.findall(text)
     text = text.replace("ptx_kernel ", "")
     read = "".join(f"declare i32 @thread.{name}()\n" for name in SPECIAL if f"@thread.{name}(" in text)
@@ -124,6 +125,9 @@ declare i32 @pthread_setspecific(i32, ptr)
 declare i32 @pthread_barrier_wait(ptr)
 {_numbers}define void @thread.set(i32 %a, i32 %b, i32 %c, i32 %d) {{
 {_set}  ret void
+}}
+define i1 @thread.any(i32 %threads, i1 %x) {{
+  ret i1 %x
 }}
 define void @thread.barrier() {{
   %x = call i32 @pthread_barrier_wait(ptr inttoptr (i64 {ctypes.addressof(GATE)} to ptr))

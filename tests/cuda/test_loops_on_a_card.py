@@ -5,6 +5,8 @@ What reads memory before it is written gives NaN there.
 
 from __future__ import annotations
 
+import re
+
 import ladder
 import numpy as np
 import pytest
@@ -17,7 +19,8 @@ from robokit.engine.cuda.loop_code import NOT_FINITE
 from robokit.engine.cuda.loops import Code, Loops
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
-from robokit.spatial.control_flow import call, for_range, zeros
+from robokit.spatial.control_flow import call, cond, for_range, zeros
+from robokit.spatial.scalars import sqrt, where
 
 WHERE = ["tile", "tile", "tile", "tile", "shared", "shared"]
 
@@ -107,6 +110,57 @@ def test_states_that_fail_stop_and_say_why_and_others_go_on():
         loops.failed(status[5]), MemoryError
     )
     assert taken[3] == taken[5] == 0
+
+
+def test_states_of_many_passes_and_states_that_wait_do_not_hold_up_the_next_of_their_thread():
+    """Steps of one to five passes, and states that stop at the second step; 150 states in 64 threads."""
+
+    def text(passes, left, steps, full):
+        left[0] = cond(left[0] > 0, lambda: left[0] - 1, lambda: passes[0] - 1)
+        steps[0] = steps[0] + where(left[0] == 0, 1, 0)
+        full[0] = where((passes[0] == 3) & (steps[0] == 2) & (left[0] == 0), 1, 0)
+
+    arrays = [ArrayOf("passes", (1,), "in", "integer")]
+    arrays += [ArrayOf(name, (1,), "inout", "integer") for name in ("left", "steps", "full")]
+    kernel, passes = LoopKernel("passes", text, [], arrays), 1 + np.arange(150)[:, None] % 5
+    loops = Loops(
+        HostCard(), kernel, {}, ["tile"] * 4, "float32", {}, 150, stop="full", unfinished="left"
+    )  # fmt: skip
+    loops.write("passes", passes)
+    loops.run(3)
+    stopped = (passes == 3)[:, 0]
+    np.testing.assert_array_equal(loops.read("taken"), np.where(stopped, 1, 3))
+    np.testing.assert_array_equal(loops.read("steps")[:, 0], np.where(stopped, 2, 3))
+    np.testing.assert_array_equal(loops.read("full")[:, 0], stopped)
+    loops.write("full", np.zeros((1, 1)))
+    loops.run(3, resumed=True)
+    assert (loops.read("taken") == 3).all() and not loops.read("left").any()
+
+
+def test_what_all_numbers_of_an_array_say_alike_is_known():
+    """No shape here is of kind 5: code for it is not written, also in a function that is handed the kind."""
+
+    def text(n, kind, x, out):
+        def of(k, value):
+            return cond(k == 5, lambda: sqrt(value), lambda: cond(k < 3, lambda: 2.0 * value, lambda: value))
+
+        def each(i):
+            out[i] = call(of, kind[i], x[i])
+
+        for_range(n, each)
+
+    arrays = [ArrayOf("kind", ("n",), "in", "integer"), ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")]
+    kernel = LoopKernel("kinds", text, ["n"], arrays)
+    kind, x = np.array([1, 4, 2, 1]), np.arange(160.0).reshape(40, 4)
+    expected = kernel(kind=kind, x=x)["out"]
+    for known, roots in (({"kind": kind}, 0), ({}, 1)):
+        where_ = ["shared", "tile", "tile"]
+        code = Code(kernel, {"n": 4}, FLOAT64, where_, known).text
+        assert bool(re.search(r"call double @llvm.sqrt", code)) == roots
+        loops = Loops(HostCard(), kernel, {"n": 4}, where_, "float64", {"kind": kind}, 40, known)
+        loops.write("x", x)
+        loops.run(1)
+        np.testing.assert_array_equal(loops.read("out"), expected)
 
 
 def test_columns_of_a_card_go_to_states_and_back_all_or_some():

@@ -204,13 +204,22 @@ def _object(text: str) -> bytes:
     if loops and level == OPTIMISATION:
         long, vectors = text.startswith(LOOPS + LONG), not text.startswith(LOOPS + LONG + ONCE)
         _optimise(llvm, module, machine, long, vectors)
+    with contextlib.nullcontext() if loops else _unscheduled():
+        return _generated(llvm, machine, module, OBJECT)
+
+
+ASSEMBLY, OBJECT = 0, 1
+"""LLVM's numbers of what it generates."""
+
+
+def _generated(llvm: Any, machine: Any, module: Any, what: int) -> bytes:
+    """Assembly or object file of a module, past llvmlite's lock."""
     library = llvm.ffi.lib
     generate = getattr(library.LLVMPY_TargetMachineEmitToMemory, "_cfn", None)
     if generate is None:  # another llvmlite
-        return machine.emit_object(module)
+        return machine.emit_object(module) if what == OBJECT else machine.emit_assembly(module).encode()
     with llvm.ffi.OutputString() as problem:
-        with contextlib.nullcontext() if loops else _unscheduled():
-            buffer = generate(machine, module, 1, problem)
+        buffer = generate(machine, module, what, problem)
         if not buffer:
             raise RuntimeError(str(problem))
     try:
@@ -249,7 +258,7 @@ def cross_assembly(text: str, triple: str, cpu: str = "", features: str = "") ->
     Takes and raises what :func:`cross` does.
     """
     machine, module = _for(text, triple, cpu, features)
-    return machine.emit_assembly(module)
+    return _generated(_binding(), machine, module, ASSEMBLY).decode()
 
 
 def _cross(text: str, triple: str, cpu: str, features: str) -> tuple[str, bytes]:

@@ -16,7 +16,6 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -157,28 +156,28 @@ def assemble(text: str, arch: str) -> bytes:
 
 def assembled(text: str, arch: str) -> tuple[bytes, list[Usage]]:
     """Code of a text, and what each of its functions uses; arguments and errors as of :func:`assemble`."""
-    tool("ptxas"), tool("nvlink")
+    tools = tool("ptxas"), tool("nvlink")
     parts = modules(text)
     first = text.partition("\n")[0]
     limit = int(first.removeprefix(REGISTERS)) if first.startswith(REGISTERS) else 0
-    written = llvm.elsewhere([functools.partial(ptx, part) for part in parts], cpu.processors())
     flags = [f"-arch={arch}", "-O3", "-v", *([f"-maxrregcount={limit}"] if limit else [])]
+    flags += ["-c"] * (len(parts) > 1)
     with tempfile.TemporaryDirectory(prefix="robokit") as folder:
-        place = Path(folder)
-        for k, part in enumerate(written):
-            (place / f"{k}.ptx").write_text(part)
-        code, alone = place / "code", len(written) == 1
-        jobs = [
-            [tool("ptxas"), *flags, *([] if alone else ["-c"]), str(place / f"{k}.ptx"), "-o",
-             str(code if alone else place / f"{k}.o")]
-            for k in range(len(written))
-        ]  # fmt: skip
-        with ThreadPoolExecutor(cpu.processors()) as pool:
-            said = "\n".join(pool.map(_run, jobs))
-        if not alone:
-            objects = [str(place / f"{k}.o") for k in range(len(written))]
-            _run([tool("nvlink"), f"-arch={arch}", *objects, "-o", str(code)])
-        return code.read_bytes(), usages(said)
+
+        def made(k: int) -> str:
+            """Write the object file of a part; what ptxas says."""
+            place = Path(folder, f"{k}.ptx")
+            place.write_text(ptx(parts[k]))
+            return _run([tools[0], *flags, str(place), "-o", str(place.with_suffix(".o"))])
+
+        longest_first = sorted(range(len(parts)), key=lambda k: -len(parts[k]))
+        said = llvm.elsewhere([functools.partial(made, k) for k in longest_first], cpu.processors())
+        objects = [str(Path(folder, f"{k}.o")) for k in range(len(parts))]
+        code = Path(objects[0])
+        if len(parts) > 1:
+            code = Path(folder, "code")
+            _run([tools[1], f"-arch={arch}", *objects, "-o", str(code)])
+        return code.read_bytes(), usages("\n".join(said))
 
 
 def modules(text: str) -> list[str]:

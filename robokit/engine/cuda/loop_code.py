@@ -72,6 +72,9 @@ NOT_FINITE = -1
 MOST_TURNS, MOST_LOADS = 4, 32
 """Of a loop whose turns are taken at once: turns, and numbers that are read before the first is used."""
 
+FEW_KINDS = 16
+"""Different whole numbers in an array, up to which comparisons with any of them are looked at."""
+
 BASES = ("tile", "given", "work", "shared")
 
 
@@ -180,6 +183,8 @@ class Known:
                     self.bound.setdefault(inside, set()).add(outside)
         self.read = {node[1] for node in graph.nodes if node[0] == LOAD}
         self._values: dict[int, Any] = {}
+        self._choices: dict[int, frozenset[int] | None] = {}
+        self._found: dict[int, frozenset[int] | None] = {}
         self._arrays: dict[int, int | None] = {}
 
     def array(self, number: int) -> int | None:
@@ -222,6 +227,10 @@ class Known:
             array, index = self.array(node[1]), self.value(node[2])
             known = array in self.contents and index is not None
             return int(self.contents[array][index]) if known else None  # type: ignore[index]
+        if opcode in COMPARISONS:
+            sides = [self.choices(k) for k in node[1:]]
+            found = {_FOLD[opcode](a, b) for a in sides[0] or () for b in sides[1] or ()}
+            return found.pop() if len(found) == 1 else None
         if opcode in _FOLD:
             given = [self.value(k) for k in node[1:]]
             return None if None in given else _FOLD[opcode](*given)
@@ -233,6 +242,35 @@ class Known:
             return None if None in given else not decides
         return None
 
+    def choices(self, number: int) -> frozenset[int] | None:
+        """What a whole number may be, if these are few: one of an array, whatever the index is."""
+        if number not in self._choices:
+            self._choices[number] = None
+            self._choices[number] = self._of_few(number)
+        return self._choices[number]
+
+    def _of_few(self, number: int) -> frozenset[int] | None:
+        value, node = self.value(number), self.graph.nodes[number]
+        if value is not None:
+            return frozenset([value])
+        given: Sequence[int] = ()
+        if node[0] == LOAD and self.array(node[1]) in self.contents:
+            return self._kinds(self.array(node[1]))
+        if node[0] == PARAMETER and number in self.same:
+            given = list(self.same[number])
+        elif node[0] == WHOLE_SELECT:
+            given = node[2:]
+        found = [self.choices(k) for k in given]
+        return frozenset().union(*found) if found and None not in found else None  # type: ignore[arg-type]
+
+    def _kinds(self, array: Any) -> frozenset[int] | None:
+        if array not in self._found:
+            kinds = np.unique(self.contents[array])
+            self._found[array] = frozenset(kinds.tolist()) if len(kinds) <= FEW_KINDS else None
+        return self._found[array]
+
+
+COMPARISONS = (WHOLE_LT, WHOLE_LE, WHOLE_EQ)
 
 _FOLD: dict[int, Any] = {
     PLUS: lambda a, b: a + b,

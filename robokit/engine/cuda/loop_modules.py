@@ -32,6 +32,9 @@ READ = "".join(
     f"declare i32 @llvm.nvvm.read.ptx.sreg.{x}()\n" for x in ("tid.x", "ctaid.x", "ntid.x", "nctaid.x")
 )
 
+ANY = "declare i1 @llvm.nvvm.vote.any.sync(i32, i1)\n"
+"""Whether something holds in a thread of a warp, all of which come here."""
+
 
 def card_text(
     writer: CardWriter,
@@ -95,7 +98,7 @@ def _shared(texts: Sequence[str], writer: CardWriter) -> str:
         lines.append(f"declare i32 @llvm.fptosi.sat.i32.{end}({t})")
     if any("@sincos_1(" in text for text in texts):
         lines.append(sincos.function(1, real, "sincos_1", writer.contracts))
-    return READ + "\n".join(lines)
+    return READ + ANY + "\n".join(lines)
 
 
 def _in_tile(name: str, base: str, row: str, size: int, bytes_: int, beside: int) -> str:
@@ -125,8 +128,8 @@ def _entry(
     sizes, bytes_, beside = writer.layout.sizes, writer.real.bytes, writer.layout.beside
     words = {
         "work": _in_tile("work", "%works", "%first", sizes["work"], bytes_, beside),
-        "tile": _in_tile("tile", "%tiles", "%t", sizes["tile"], bytes_, beside),
-        "given": _in_tile("given0", "%givens", "%t", sizes["given"], bytes_, beside),
+        "tile": _in_tile("tile2", "%tiles", "%next", sizes["tile"], bytes_, beside),
+        "given": _in_tile("given2", "%givens", "%next", sizes["given"], bytes_, beside),
         "taken": writer.layout.at(1) * bytes_,
         "wanted": writer.layout.at(2) * bytes_,
         "bad": NOT_FINITE,
@@ -142,56 +145,83 @@ def _entry(
 
 _ENTRY = """define ptx_kernel void @{name}(ptr addrspace(1) %tiles, ptr addrspace(1) %givens, i64 %jump, \
 ptr addrspace(1) %works, ptr addrspace(1) %shared, i64 %rows, i64 %passes, i64 %resumed) #2 {{
-{thread}{work}  %some = icmp slt i64 %first, %rows
-  br i1 %some, label %state, label %end
-state:
-  %t = phi i64 [%first, %entry], [%next, %stop]
-{tile}{given}  %taken = getelementptr i8, ptr addrspace(1) %tile, i64 {taken}
-  %wanted = getelementptr i8, ptr addrspace(1) %tile, i64 {wanted}
-  %goal0 = load i32, ptr addrspace(1) %wanted, align 4
+{thread}{work}  %before = sub i64 %first, %step
   %many = trunc i64 %passes to i32
-  %goal1 = add i32 %goal0, %many
   %again = icmp ne i64 %resumed, 0
-  %goal = select i1 %again, i32 %goal0, i32 %goal1
-  store i32 %goal, ptr addrspace(1) %wanted, align 4
-  %since = sub i32 %goal, %many
   br label %pass
 pass:
+  %t0 = phi i64 [%before, %entry], [%t, %after]
+  %tile0 = phi ptr addrspace(1) [%tiles, %entry], [%tile, %after]
+  %given0 = phi ptr addrspace(1) [%givens, %entry], [%given1, %after]
+  %goal0 = phi i32 [0, %entry], [%goal, %after]
+  %holds0 = phi i1 [false, %entry], [%holds2, %after]
+  br label %seek
+seek:
+  %t = phi i64 [%t0, %pass], [%next, %take]
+  %tile = phi ptr addrspace(1) [%tile0, %pass], [%tile2, %take]
+  %given1 = phi ptr addrspace(1) [%given0, %pass], [%given2, %take]
+  %goal = phi i32 [%goal0, %pass], [%goal2, %take]
+  %holds = phi i1 [%holds0, %pass], [true, %take]
+  %taken = getelementptr i8, ptr addrspace(1) %tile, i64 {taken}
   %status = load i32, ptr addrspace(1) %tile, align 4
   %count = load i32, ptr addrspace(1) %taken, align 4
   %fine = icmp eq i32 %status, 0
   %more = icmp slt i32 %count, %goal
-  %go = and i1 %fine, %more
-  br i1 %go, label %run, label %stop
+  %ready = and i1 %fine, %more
+  %go = and i1 %ready, %holds
+  br i1 %go, label %found, label %another
+another:
+  %next = add i64 %t, %step
+  %some = icmp slt i64 %next, %rows
+  br i1 %some, label %take, label %found
+take:
+{tile}{given}  %wanted = getelementptr i8, ptr addrspace(1) %tile2, i64 {wanted}
+  %goal3 = load i32, ptr addrspace(1) %wanted, align 4
+  %goal4 = add i32 %goal3, %many
+  %goal2 = select i1 %again, i32 %goal3, i32 %goal4
+  store i32 %goal2, ptr addrspace(1) %wanted, align 4
+  br label %seek
+found:
+  %alive = phi i1 [true, %seek], [false, %another]
+  %any = call i1 @llvm.nvvm.vote.any.sync(i32 -1, i1 %alive)
+  br i1 %any, label %meet, label %end
+meet:
+  br i1 %alive, label %run, label %stop
 run:
+  %since = sub i32 %goal, %many
   %p0 = sub i32 %count, %since
   %late = icmp slt i32 %p0, 0
   %p1 = select i1 %late, i32 0, i32 %p0
   %p = zext i32 %p1 to i64
   %away = mul i64 %p, %jump
-  %given = getelementptr i8, ptr addrspace(1) %given0, i64 %away
+  %given = getelementptr i8, ptr addrspace(1) %given1, i64 %away
   {call}
 {looks}  %count2 = add i32 %count, 1
   store i32 %count2, ptr addrspace(1) %taken, align 4
-{finite}  br i1 %finite, label %pass, label %bad
+{finite}  br i1 %finite, label %go_on, label %bad
 bad:
   store i32 {bad}, ptr addrspace(1) %tile, align 4
   br label %stop
 stop:
-  %next = add i64 %t, %step
-  %another = icmp slt i64 %next, %rows
-  br i1 %another, label %state, label %end
+  br label %after
+go_on:
+  br label %after
+after:
+  %holds2 = phi i1 [false, %stop], [true, %go_on]
+  br label %pass
 end:
   ret void
 }}
 """
+"""Each thread takes its next state as soon as it is done with one, whatever its neighbours do: if it waited
+for them, the slowest of 32 would decide. All threads meet before each pass."""
 
 
 def _looks(writer: CardWriter, stop: int | None, unfinished: int | None) -> str:
     """Where a state goes after a pass that failed, that had no place, or that is not over."""
     slot, found = f"i{8 * writer.real.bytes}", ""
     places = {"failed": (0, "stop")} if writer.fails(0) else {}
-    for name, array, to in (("stopped", stop, "stop"), ("unfinished", unfinished, "pass")):
+    for name, array, to in (("stopped", stop, "stop"), ("unfinished", unfinished, "go_on")):
         if array is not None:
             places[name] = writer.layout.at(writer.layout.places[array].offset), to
     for name, (place, to) in places.items():

@@ -38,15 +38,18 @@ BLOCK = 32
 
 REGISTERS = 255
 """Registers of a thread. Fewer would let more threads run at once, but what does not fit goes to memory,
-which steps with contacts wait for already (G1 on an H200: 1.61 million steps a second, 1.38 with 64).
+which steps with contacts wait for already (falls of G1 on an H200: with 128, and twice the threads, .8 times
+as fast).
 """
 
-BESIDE = 4
-"""Numbers of a state that are side by side: four are read at once (1.38; one: 1.28, eight: 1.29)."""
+BESIDE = 8
+"""Numbers of a state that are side by side, to be read together: eight and four are alike; with 32, where
+each line of the cache belongs to one state, falls of G1 are .8 times as fast.
+"""
 
 RESIDENT = 4
 """Blocks of a multiprocessor at most: what four warps work with is still in its caches when it is needed
-again (1.96; eight warps: 1.47).
+again (0.80 million steps a second of falls of G1 on an H200; six warps: 0.63, eight: 0.65).
 """
 
 PART = 400_000
