@@ -212,7 +212,7 @@ class Loops:
             "tile": self.tiles * n["tile"] * slot,
             "given": passes * self.jump,
             "work": blocks * work,
-            "shared": n["shared"],
+            "shared": max(16, n["shared"]),
         }
         self.memory = Memory(card, bytes_)
         with card.aside() as stream:

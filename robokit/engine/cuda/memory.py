@@ -106,7 +106,8 @@ def _give_back(
     if any(map(card.capturing, streams)):
         return  # the graph may have the addresses, and be replayed at any time
     ends = [moment for graph, (_, moment) in moments.items() if not graph]
-    for each in (*ends, *map(card.event, streams)):
-        each.before(card.side)
-    for place in places.values():
-        card.free(place, card.side)
+    with card.relaxed():
+        for each in (*ends, *map(card.event, streams)):
+            each.before(card.side)
+        for place in places.values():
+            card.free(place, card.side)
