@@ -39,8 +39,8 @@ from robokit.spatial.control_flow import cond
 Arrays = Mapping[str, np.ndarray]
 
 FEW_TURNS = 4
-"""Iterations of a pass: the slowest of 32 states takes several times those of the mean, which is 2.4 in falls of
-G1, and the others go on to their next steps in the meantime."""
+"""Iterations of a pass: the slowest of 32 states takes several times those of the mean, which is 2.4 in falls
+of G1, and the others go on to their next steps in the meantime."""
 
 OF_TREE = (advance, place_bodies, velocities, mass_matrix, multiply, bias, generalized, _seen, _energies)
 """Functions that only the tree decides."""
