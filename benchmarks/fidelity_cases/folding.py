@@ -55,7 +55,11 @@ def folding(look: Look) -> Found:
 
 
 class Overlaps:
-    """Pairs of a robot's links that may meet, as hulls."""
+    """Pairs of a robot's links that may meet, as hulls.
+
+    Not those of Coal's ``buildConvexRepresentation``, which keep corners that lie inside: their distances
+    depend on the order of the two (of iCub: 2 or 5 mm apart where no plane is between them).
+    """
 
     def __init__(self, robot: rk.Robot, path: Any) -> None:
         import coal
@@ -69,8 +73,9 @@ class Overlaps:
         shapes = pin.buildGeomFromUrdf(model, str(path), pin.GeometryType.COLLISION, package_dirs=folders)
         for shape in shapes.geometryObjects:
             if isinstance(shape.geometry, coal.BVHModelBase):
-                shape.geometry.buildConvexRepresentation(False)
-                shape.geometry = shape.geometry.convex
+                points = coal.StdVec_Vec3s()
+                points.extend(list(shape.geometry.vertices()))
+                shape.geometry = coal.Convex.convexHull(points, True, "Qt")
         self.model, self.shapes = model, shapes
         self.data, self.placed = model.createData(), shapes.createData()
         self.to = PinocchioAdapter(robot, model)
@@ -82,7 +87,7 @@ class Overlaps:
             for j in range(i)
             if (objects[i].parentJoint, objects[j].parentJoint) not in near
         ]
-        meeting = self._meet(robot.neutral())
+        meeting = {(i, j) for i, j, _ in self._all(robot.neutral())}
         self.pairs = [pair for pair in self.pairs if pair not in meeting]
 
     def _around(self, joint: int) -> set[int]:
@@ -106,15 +111,6 @@ class Overlaps:
             if coal.collide(a, at, b, bt, coal.CollisionRequest(), result):
                 out.append((i, j, float(-result.getContact(0).penetration_depth)))
         return out
-
-    def _meet(self, q: np.ndarray) -> set[tuple[int, int]]:
-        """Pairs that meet in a configuration: Coal at times finds a deep overlap in one order only."""
-        forward = {pair[:2] for pair in self._all(q)}
-        pairs = self.pairs
-        self.pairs = [(j, i) for i, j in pairs]
-        backward = {(i, j) for j, i, _ in self._all(q)}
-        self.pairs = pairs
-        return forward | backward
 
     def __call__(self, q: np.ndarray) -> list[tuple[str, str, float]]:
         """Overlapping pairs (link, link, depth [m]) in a configuration."""

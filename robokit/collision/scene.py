@@ -229,8 +229,7 @@ def touching_pairs(robot: Robot, error: float = ERROR) -> tuple[tuple[int, int],
 
     Left out are a body and the nearest one with a shape that carries it, bodies that a loop joint connects,
     those that the robot's file keeps apart, and bodies of one robot that touch in the neutral configuration:
-    they are made so. Shapes with fewer
-    corners than their meshes count as larger by their error there.
+    they are made so. That is judged by hulls with all their corners.
 
     Args:
         robot: the robot, or several in one world.
@@ -243,19 +242,36 @@ def touching_pairs(robot: Robot, error: float = ERROR) -> tuple[tuple[int, int],
 
 
 def _touching_pairs(robot: Robot, error: float) -> tuple[tuple[int, int], ...]:
-    placed = robot_shapes(robot, error).placed
-    bodies = sorted({c.body for c in placed})
+    bodies = sorted({c.body for c in robot_shapes(robot, error).placed})
     root = roots(robot)
     near = neighbours(robot, set(bodies), root)
     found = {(i, j) for m, i in enumerate(bodies) for j in bodies[m + 1 :]} - near
+    touch, may_touch = _meeting(robot, {p for p in found if root[p[0]] == root[p[1]]}, error)
+    if may_touch:
+        touch |= _meeting(robot, may_touch, None)[0]
+    return tuple(sorted(found - kept_apart(robot) - touch))
+
+
+def _meeting(
+    robot: Robot, bodies: set[tuple[int, int]], error: float | None
+) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
+    """Pairs of bodies that touch in the neutral configuration, and others of which that is left open.
+
+    Thinned hulls lie in those that they stand for, and these reach out of them by their error at most.
+    """
+    placed = robot_shapes(robot, error).placed
     arrays = shape_arrays(placed)
     arrays |= {"shape_beside": np.zeros((len(placed), 2), np.int32), "beside": np.zeros(1, np.int32)}
-    pairs = _pairs(arrays["shape_body"], 0, set(), {p for p in found if root[p[0]] == root[p[1]]})
+    pairs = _pairs(arrays["shape_body"], 0, set(), bodies)
     larger = np.array([c.core.hull.error if c.core.hull else 0.0 for c in placed])
     arrays |= pair_arrays(pairs, len(placed))
     arrays |= {name: arrays[name] + larger for name in ("shape_radius", "shape_bound")}
-    touching = contacts_at(arrays, *neutral_poses(robot))["contact_bodies"]
-    return tuple(sorted(found - kept_apart(robot) - {(int(i), int(j)) for i, j in touching}))
+    contacts = contacts_at(arrays, *neutral_poses(robot))
+    touching = contacts["contact_gap"] <= -larger[pairs[contacts["contact_pair"]]].sum(axis=1)
+    touch, may_touch = (
+        {(int(i), int(j)) for i, j in contacts["contact_bodies"][which]} for which in (touching, ~touching)
+    )
+    return touch, may_touch - touch
 
 
 def kept_apart(robot: Robot) -> set[tuple[int, int]]:

@@ -291,6 +291,15 @@ def outermost(d: Vector3) -> Vector3:
     return unit(Vector3(d.x + fixed, d.y, 0.0))
 
 
+def outermost_turns(d: Vector3) -> Vector3:
+    """Derivative by d of the angle about the axis at which :func:`outermost` is."""
+    size = TILT * TILT + d.x * d.x + d.y * d.y
+    fixed = TILT * TILT * TILT / size
+    x, slope = d.x + fixed, -2.0 * fixed / size
+    length = x * x + d.y * d.y
+    return Vector3(-d.y * (1.0 + slope * d.x) / length, (x - d.y * d.y * slope) / length, 0.0)
+
+
 def corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> tuple[Scalar, Scalar, Scalar, Any]:
     """Corner k of a polygon that faces d, counter-clockwise from outside, and its number in the shape."""
 

@@ -17,7 +17,7 @@ from typing import Any
 from robokit.contact import closing_derivatives
 from robokit.contact.constraints import springs
 from robokit.contact.constraints.contacts import TANGENTIAL, impact
-from robokit.contact.contact_motions import frame_motion, look
+from robokit.contact.contact_motions import along_rim, frame_motion, look
 from robokit.contact.drift_derivatives import of_motion
 from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
@@ -360,13 +360,15 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
     u = [(B - A).dot(e) for e in E]
     opens = seen(of(x.X_y, b) - of(x.X_y, a), motion(x.V_y, b) - motion(x.V_y, a))
     du = list(opens)
+    on_rim = cond(x.c_kind[i] == FRICTION, lambda: along_rim(x, i, M, A, B), lambda: 0.0)
+    closer = u[2] + on_rim  # of the gap
     if what == ALL:
         # Of loops u - aim has the velocities before in it as well, and so has the aim of an impact.
         both = seen(of(x.X_sum, b) - of(x.X_sum, a), motion(x.V_sum, b) - motion(x.V_sum, a))
         du = [where(loop, s, t) for s, t in zip(both, opens, strict=True)]
-        hits = both[2] - opens[2] + x.c_aims[i, 4] * u[2]
+        hits = both[2] - opens[2] + x.c_aims[i, 4] * closer
         du = [z - x.c_aims[i, 1 + k] * hits for k, z in enumerate(du)]
-    du[2] = du[2] - x.c_aims[i, 0] * u[2]
+    du[2] = du[2] - x.c_aims[i, 0] * closer
 
     def pushed(rates: list[Any], m: int) -> Force:
         """Of r_q, r_y, r_v (m); turning friction changes with the normal impulse of its contact, too."""

@@ -13,6 +13,9 @@ a corner, end or centre.
          p_b' = v_b + beta e; of the rim of a cylinder or cone: where it is lowest along n
          along n: on b's surface where a is the world, else half-way between the two
 
+The gap changes with the velocity of b's place against a's along n. Where the lowest point of a rim runs along
+it, the other corners of its polygon do, too, and these rise or sink (``along_rim``).
+
 What is left, ellipsoids, what is round on something round, and edges across those of height fields, moves
 with the mean of both bodies. Of two faces that are not quite flush the gap is that to one of them along the
 normal of the other: this is left out.
@@ -27,7 +30,7 @@ from typing import Any
 
 from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
 from robokit.collision.narrow import shape_pose
-from robokit.collision.support import facing, outermost
+from robokit.collision.support import facing, outermost_turns
 from robokit.collision.terrain import kind_of
 from robokit.contact.vectors import vector, write_row
 from robokit.engine.loops.fields import once
@@ -40,11 +43,11 @@ ALIGNED = 1e-10
 
 SIZE = 23
 """Numbers of a contact: weights of b for place and normal, 1 where two edges cross, 1 / distance of round
-ones, offsets of both surfaces along n, 1 where n is not of a face; rim: axis, its share, centre; directions
-of the two edges, 0 for none; weight of b for the velocity along n."""
+ones, offsets of both surfaces along n, 1 where n is not of a face; rim: axis, how corners turn about it,
+centre; directions of the two edges, 0 for none; weight of b for the velocity along n."""
 
 PLACE, NORMAL, CROSS, NEAR, OFFSETS, FREE = 0, 1, 2, 3, 4, 6
-AXIS, SHARE, CENTRE, EDGES, SURFACE = 7, 10, 13, 16, 22
+AXIS, TURNS, CENTRE, EDGES, SURFACE = 7, 10, 13, 16, 22
 
 END = 1e-6
 """Share of an edge from its end where a point on it counts as the end."""
@@ -91,9 +94,10 @@ def look(x: Any, i: Any, c: Any) -> None:
     near = where(apart, 1.0 / where(apart, distance, 1.0), 0.0)
     numbers = [place, normal, where(crosses, 1.0, 0.0), near, *ends, where(free, 1.0, 0.0)]
     write_row(x.c_moves, i, [*numbers, *(0.0,) * 9, *d, *e, along_n])
-    kind = x.shape_kind[shapes[1]]
-    rim = corner_b & ((kind == CYLINDER) | (kind == CONE))
-    cond(rim, lambda: _on_rim(x, i, shapes[1], n), lambda: None)
+    of_rim, outward = where(corner_b, shapes[1], shapes[0]), n * where(corner_b, -1.0, 1.0)
+    kind = x.shape_kind[of_rim]
+    rim = (corner_a | corner_b) & ((kind == CYLINDER) | (kind == CONE))
+    cond(rim, lambda: _on_rim(x, i, of_rim, outward), lambda: None)
 
 
 def _edge(x: Any, s: Any, p: Any, n: Any) -> Any:
@@ -156,22 +160,13 @@ def _has_face(x: Any, s: Any, n: Any) -> Any:
     return cond((kind == POLYTOPE) | (kind == CYLINDER) | (kind == CONE), polygon, lambda: 0)
 
 
-def _on_rim(x: Any, i: Any, s: Any, n: Vector3) -> None:
-    """The rim's point that is lowest along n turns about the axis a with the direction u in which it is."""
+def _on_rim(x: Any, i: Any, s: Any, outward: Vector3) -> None:
+    """Corners of the rim's polygon turn about the axis with the point that is farthest along a direction."""
     R, centre = shape_pose(x, s)
-    d = -(R.T @ n)
-    across = (d.x * d.x + d.y * d.y) ** 0.5
-    a = R @ Vector3(0.0, 0.0, 1.0)
-    u = R @ outermost(d)
-    share = u * (a.dot(n) / where(across > 0.0, across, 1.0))
-    tilted = across > 1e-4  # else its points keep their places, see support.TILT
-
-    def write() -> None:
-        for first, of_rim in ((AXIS, a), (SHARE, share), (CENTRE, centre)):
-            for c, number in enumerate(of_rim):
-                x.c_moves[i, first + c] = number
-
-    cond(tilted, write, lambda: None)
+    a, turns = R @ Vector3(0.0, 0.0, 1.0), outward.cross(R @ outermost_turns(R.T @ outward))
+    for first, of_rim in ((AXIS, a), (TURNS, turns), (CENTRE, centre)):
+        for c, number in enumerate(of_rim):
+            x.c_moves[i, first + c] = number
 
 
 def frame_motion(x: Any, i: Any, p: Vector3, n: Vector3, A: Motion, B: Motion) -> Motion:
@@ -196,12 +191,27 @@ def frame_motion(x: Any, i: Any, p: Vector3, n: Vector3, A: Motion, B: Motion) -
     apart = turned * (m[OFFSETS + 1] - m[OFFSETS]) - (v_b - v_a)
     along = d * (apart.dot(n.cross(e)) * where(m[CROSS] > 0.0, 1.0 / where(m[CROSS] > 0.0, sigma, 1.0), 0.0))
     crossing = v_a + along - turned * m[OFFSETS]
-    rolled = _rolled(x, i, ends[1], B.ang - w)
-    own = _between(v_a - turned * m[OFFSETS], v_b + rolled - turned * m[OFFSETS + 1], m[PLACE])
+    rolled = _rolled(x, i, p, n, w, A, B)
+    own = _between(v_a - turned * m[OFFSETS], v_b - turned * m[OFFSETS + 1], m[PLACE]) + rolled
     own = _chosen((m[CROSS] > 0.0) & (m[PLACE] == 0.5), crossing, own)
-    surface = _between(_at(A, p), _at(B, p), x.c_moves[i, SURFACE])
+    along_n = x.c_moves[i, SURFACE]
+    surface = _between(_at(A, p), _at(B, p), along_n) + rolled * (1.0 - abs(m[PLACE] - along_n))
     v = own + n * n.dot(surface - own)
     return Motion(w, v - w.cross(p))
+
+
+def along_rim(x: Any, i: Any, M: Motion, A: Motion, B: Motion) -> Scalar:
+    """What the gap of a contact at a rim changes beside the velocity of the bodies' points there; else 0.
+
+    Args:
+        x: the step.
+        i: a constraint of a contact.
+        M: the motion of its frame.
+        A, B: those of its bodies.
+    """
+    c = x.c_of[i]
+    p, n = vector(x.contact_place, c), vector(x.contact_frame, c, 6)
+    return _rolled(x, i, p, n, M.ang, A, B).dot(n) * (2.0 * x.c_moves[i, PLACE] - 1.0)
 
 
 def _at(M: Motion, point: Vector3) -> Vector3:
@@ -234,10 +244,12 @@ def _chosen(condition: Any, a: Vector3, b: Vector3) -> Vector3:
     return Vector3(*(where(condition, s, t) for s, t in zip(a, b, strict=True)))
 
 
-def _rolled(x: Any, i: Any, p: Vector3, w: Vector3) -> Vector3:
-    """What the lowest point of a rim moves beside the body's point, at its angular velocity w against n."""
-    a, share, centre = (vector(x.c_moves, i, first) for first in (AXIS, SHARE, CENTRE))
-    return a.cross(p - centre) * -(a.dot(w) + share.dot(w))
+def _rolled(x: Any, i: Any, p: Vector3, n: Vector3, w: Vector3, A: Motion, B: Motion) -> Vector3:
+    """What the place at a rim moves beside its body's point, at that body's angular velocity against w."""
+    a, turns, centre = (vector(x.c_moves, i, first) for first in (AXIS, TURNS, CENTRE))
+    of_b = x.c_moves[i, PLACE]
+    point = p + n * ((1.0 - of_b) * x.c_moves[i, OFFSETS] + of_b * x.c_moves[i, OFFSETS + 1])
+    return a.cross(point - centre) * -turns.dot(_between(A.ang, B.ang, of_b) - w)
 
 
 def _between(a: Vector3, b: Vector3, weight: Scalar) -> Vector3:

@@ -27,6 +27,7 @@ from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationErro
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
+from robokit.sim.contact_state import LAYOUT
 from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.driving.prescribed import Motions, motions_of
 from robokit.sim.driving.pushes import Push, pushes_of
@@ -679,8 +680,9 @@ class Simulation:
                 digest = ""
             same = robot.name, robot.joint_names, robot.nq, robot.nv, float(np.max(robot.total_mass))
             self._about = (
-                ("robot", same), ("batch", self.batch), ("dt", self.dt), ("integrator", program.name),
-                ("accuracy", program.accuracy), ("device or dtype", self._place),
+                ("layout", LAYOUT), ("robot", same), ("batch", self.batch), ("dt", self.dt),
+                ("integrator", program.name), ("accuracy", program.accuracy),
+                ("device or dtype", self._place),
                 ("ground, actuators, pushes or other arguments", digest),
             )  # fmt: skip
         return self._about
@@ -692,15 +694,21 @@ class Simulation:
         reset or in a second simulation, all records are discarded and the trajectory begins at the state.
 
         Raises:
-            WrongType, ShapeError: no state, or one of a simulation with other arguments.
+            WrongType, ShapeError: no state, one of a simulation with other arguments, or of a version of
+                robokit whose steps hand on other numbers.
         """
         if not isinstance(state, SimulationState):
             raise WrongType("state", state, "what Simulation.state() gave")
         if state.q.shape != np.shape(self.q if self._many is None else self._many.q):
             raise ShapeError(f"state: expected one of q {np.shape(self.q)}, got {state.q.shape}")
         of_state = dict(state.about)
+        if of_state.get("layout") != LAYOUT:
+            raise ShapeError(
+                "state: expected one of this version of robokit, got one of another, whose steps hand on "
+                "other numbers; begin anew at its configuration and velocity: reset(state.q, state.v)"
+            )
         for name, own in self._arguments():
-            its = of_state.get(name, "cpu")  # states of earlier versions have no device
+            its = of_state[name]
             if own != its:
                 told = (
                     f": {its} instead of {own}" if isinstance(own, float | str) and len(str(own)) < 40 else ""

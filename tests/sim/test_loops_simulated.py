@@ -147,6 +147,17 @@ def test_redundant_cranks_swing_as_one_pendulum():
     assert max(np.abs(f).max() for f in run.loop_forces.values()) < 500.0
 
 
+def test_cranks_remain_parallel_where_their_loop_loses_rank():
+    """With all links level two branches meet; what turns fast stays on its own, ten times in a second."""
+    robot = parallelogram(2)
+    turning = np.array([1.0 if name.startswith("hinge") else -1.0 for name in robot.joint_names])
+    run = rk.simulate(robot, 0.0 * turning, 30.0 * turning, duration=1.0, dt=1e-3, joint_damping=0.0)
+    cranks = turning > 0.0
+    assert run.q[-1, cranks].min() > 8.0 * np.pi
+    assert np.ptp(run.v[:, cranks], axis=1).max() < 1e-5 and np.ptp(run.q[:, cranks], axis=1).max() < 1e-7
+    assert np.ptp(run.energy.mechanical) < 1e-6 * run.energy.kinetic[0]
+
+
 def test_a_spatial_loop_keeps_its_energy():
     robot = spatial_loop()
     run = rk.simulate(robot, v0=[2.0, 0, 0, 0, 1.0], duration=5.0, dt=1e-3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import signal
 
@@ -385,6 +386,10 @@ def test_a_state_of_another_run_begins_its_trajectory():
         with pytest.raises(rk.ShapeError, match="state: expected one of a simulation with the same"):
             rk.Simulation(robot, q, v, **{"dt": DT, "ground": GROUND, **options}).restore(there)
     assert there != first.state()
+    told = "of this version of robokit, .* reset"
+    for about in (there.about[1:], (("layout", "older"), *there.about[1:])):  # those of 0.2.0 have none
+        with pytest.raises(rk.ShapeError, match=told):
+            first.restore(dataclasses.replace(there, about=about))
 
 
 def test_a_state_of_a_batch_goes_on_whatever_threads_there_are():

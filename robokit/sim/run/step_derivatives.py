@@ -45,7 +45,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.motion.momentum_projection import floats, momentum_at_base
 from robokit.sim.run.run_arguments import Setup, set_up
 from robokit.sim.run.run_inputs import DrivenJoints, RunInputs
-from robokit.sim.starts.start_checks import check_coordinates, check_starts, states
+from robokit.sim.starts.start_checks import BURIED, check_coordinates, check_starts, states
 from robokit.sim.step.energy_momentum import kept_energy
 from robokit.sim.step.step_kernel import Program
 from robokit.sim.stepping.linear_steps import LinearSteps
@@ -201,7 +201,9 @@ def step_derivatives(
     sides, along ``robot.integrate(q, dq)``. At a switch, where a contact opens or begins to slide, they are
     those of the side that the step is on, and never NaN; where several points are at a switch at once, as
     corners that just touch, no single side need be that of every direction. Loops are not closed first, as
-    :func:`simulate` does with a start that leaves them open: A holds for every small change of the state.
+    :func:`simulate` does with a start that leaves them open: A holds for every small change of a state that
+    the loops allow, also for those that open them, up to terms of second order in dt. Of a state whose
+    velocities open loops it is only an approximation.
 
     A step with contact is solved to rounding here, a run's to its tolerance (1e-3 of its impulses, squared by
     the last correction). Momentum and energy, which the end of a step corrects by terms of third order in dt,
@@ -246,7 +248,6 @@ def step_derivatives(
     setup = kept.setup
     program = setup.program
     if kept.contact:
-        check_starts(program, given[0], "q")
         found = _by_implicit_function(kept, given, engine, joint_damping, self_collision)
         return StepDerivatives(*(x[0] for x in found)) if single else found
     if floats(robot.tree):
@@ -291,8 +292,15 @@ def _by_implicit_function(
         with own.steps() as steps:
             steps.wanted = own.wanted(*state[:2])
             found.q[k], found.v[k], slopes = steps(*state)
+            _check_depth(kept, steps, given[0])
             found.A[k], found.B[k] = slopes[:, : 2 * nv], slopes[:, 2 * nv :]
     return found
+
+
+def _check_depth(kept: KeptSteps, steps: LinearSteps, q: np.ndarray) -> None:
+    """Raise ShapeError where a start is deep inside the ground, which a step would have found."""
+    if steps.depth() > BURIED:
+        check_starts(kept.setup.program, q, "q")
 
 
 def each_row(
@@ -685,8 +693,11 @@ def step_vjp(
     if not kept.contact:
         found = _by_columns(robot, given, ground, dt, options, engine)
     else:
-        check_starts(kept.setup.program, given[0], "q")
-        rows = [_pulled(*row) for row in each_row(kept, given, engine, joint_damping, self_collision)]
+        rows = []
+        for own, row in each_row(kept, given, engine, joint_damping, self_collision):
+            with own.steps() as steps:
+                rows.append(_pulled(own, steps, row))
+                _check_depth(kept, steps, given[0])
         names = rows[0].parameters if rows else {}
         sizes = (robot.nq, *[robot.nv] * 4)
         arrays = [np.array([row[k] for row in rows]).reshape(len(rows), n) for k, n in enumerate(sizes)]
@@ -701,13 +712,12 @@ def _of(arrays: Sequence[np.ndarray], parameters: dict[str, np.ndarray]) -> Step
     return StepGradient(q, v, dq, dv, dtau, parameters)
 
 
-def _pulled(kept: KeptSteps, row: Sequence[np.ndarray]) -> StepGradient:
+def _pulled(kept: KeptSteps, steps: LinearSteps, row: Sequence[np.ndarray]) -> StepGradient:
     """Of one state."""
     q, v, tau, dq, dv = row
-    with kept.steps() as steps:
-        steps.wanted = kept.wanted(q, v)
-        end_q, end_v, of = steps.pullback(q, v, tau, dq, dv)
-        return _of([end_q, end_v, *of.copy()], StepParameters(kept, steps).worth(q, v))
+    steps.wanted = kept.wanted(q, v)
+    end_q, end_v, of = steps.pullback(q, v, tau, dq, dv)
+    return _of([end_q, end_v, *of.copy()], StepParameters(kept, steps).worth(q, v))
 
 
 def _by_columns(

@@ -58,9 +58,14 @@ def check_coordinates(what: str, robot: Robot, q: np.ndarray) -> None:
         what: they are to the caller.
     """
     check_quaternions(what, robot, q)
-    bounds = robot.derived.get("bounds of angles", lambda: angle_bounds(robot))
+
+    def found() -> tuple[float, Any]:
+        bounds = angle_bounds(robot)
+        return min((most for _, most in bounds), default=math.inf), bounds
+
+    least, bounds = robot.derived.get("bounds of angles", found)
     finite = np.where(np.isfinite(q), q, 0.0)  # rows that are not finite are marked as such later
-    if np.abs(finite).max(initial=0.0) > min((most for _, most in bounds), default=math.inf):
+    if np.abs(finite).max(initial=0.0) > least:
         check_values((what,), (finite,), (), [(0, k, most) for k, most in bounds])
 
 

@@ -83,6 +83,13 @@ class LinearSteps:
         x["tolerance"][:] = given
         return self.simulation.arrays["q"].copy(), self.simulation.arrays["v"].copy()
 
+    def depth(self) -> float:
+        """How deep something was in what does not move, in the step that was taken last [m]."""
+        x = self.simulation.work
+        found = slice(int(x["counts"][0]))
+        depths = -x["contact_gap"][found][x["contact_bodies"][found, 0] == 0]
+        return float(depths.max(initial=0.0))
+
     def _end_of_drift(self) -> tuple[np.ndarray, np.ndarray]:
         return self.found["q_next"].copy(), self.found["v_next"].copy()
 
