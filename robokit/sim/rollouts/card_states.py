@@ -95,7 +95,9 @@ class CardStates:
     @property
     def failed(self) -> np.ndarray:
         """(B,) rows whose state is no longer finite, on the host; waits."""
-        self.card.synchronize(self.stream())
+        stream = self.stream()
+        with self.memory.on(stream):  # the last step may have been on another
+            self.card.synchronize(stream)
         return ~np.logical_and(*(np.isfinite(np.asarray(x)).all(axis=1) for x in self._views))
 
     def stream(self) -> int:

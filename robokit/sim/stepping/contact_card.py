@@ -93,9 +93,12 @@ class ContactOnCard:
         self.options, self.steps_held, self.few = options, steps, few
         self._last: tuple[int, int, bool] = (0, 0, False)
         self.own = self._numbers_of_rows()
-        self._places = program.robot.derived.get(("places of contacts on a card",), lambda: dict(PLACES))
+        steady = 2 * state.sizes["n_loops"] + state.sizes["n_springs"]  # constraints that every step has
+        self._places = program.robot.derived.get(
+            ("places of contacts on a card", steady),
+            lambda: PLACES | {"n_constraints": PLACES["n_constraints"] + steady},
+        )
         self.sizes = {**state.sizes, **{n: max(state.sizes[n], k) for n, k in self._places.items()}}
-        self.sizes["n_constraints"] += 2 * self.sizes["n_loops"] + self.sizes["n_springs"]
         self._make()
 
     def _numbers_of_rows(self) -> dict[str, np.ndarray]:
