@@ -58,14 +58,17 @@ LARGE = 2**15
 
 DTYPES = "float32", "float64"
 DT, STEPS, DISTINCT = 1e-3, 100, 1024
+BESIDE = ("G1",)
+"""Robots that fall beside peers, each of which compiles for a minute or two."""
+
 WORLDS = 2**13, 2**15
 """Sizes of MuJoCo Warp's batches; MJX's is the first."""
 
 LONG = 2.0
 """Falls are cut to so many seconds, but never to fewer than 20 steps."""
 
-AGREED = 640, 50
-"""Rows and steps of the falls that are compared with the processor's."""
+AGREED = 640
+"""Rows of the falls that are compared with the processor's: one of each state of :func:`moments`."""
 
 PEER = 25.0
 """Longest time for which a peer measures [s]; it is ended before the time is up."""
@@ -230,16 +233,15 @@ class Job(NamedTuple):
         if self.part == "functions":
             both = (agreement(robot, CALLS[self.what], self.dtype, rows) for rows in (LARGE, SIZES[0]))
             return {"error": max(both)}
-        rows, steps = AGREED
-        sim = falling(self, rows)
-        sim.step(steps=steps)
+        sim = falling(self, AGREED)
+        sim.step(steps=STEPS)
         there = np.asarray(sim.q.double().cpu())
         here = scenes.many(
-            robot, *starts(self.robot, rows), steps=steps, dt=DT, ground=scenes.ground(),
-            self_collision=FALLS[self.what], record_every=steps,
+            robot, *starts(self.robot, AGREED), steps=STEPS, dt=DT, ground=scenes.ground(),
+            self_collision=FALLS[self.what], record_every=STEPS,
         )  # fmt: skip
         apart = np.abs(there - here.q[-1]).max(axis=1)
-        return {"apart": {"median": float(np.median(apart)), "worst": float(apart.max()), "steps": steps}}
+        return {"apart": {"median": float(np.median(apart)), "worst": float(apart.max()), "steps": STEPS}}
 
     def measure(self, row: dict[str, Any], save: Callable[[], None]) -> None:
         """Rates of each size; ``save`` is called after each."""
@@ -303,6 +305,7 @@ def timed_fall(job: Job, rows: int) -> tuple[float, int]:
     """
     import torch
 
+    falling(job, AGREED).step(steps=STEPS)  # then there is room for all contacts
     sim, best = falling(job, rows), math.inf
 
     def spent(steps: int) -> float:
@@ -313,12 +316,10 @@ def timed_fall(job: Job, rows: int) -> tuple[float, int]:
         torch.cuda.synchronize()
         return time.perf_counter() - started
 
-    spent(1)
+    spent(5)
     steps = int(min(STEPS, max(20, 5 * LONG / spent(5))))
     for _ in range(2):
         best = min(best, spent(steps))
-        if best > LONG / 2:
-            break
     if sim.failed.any():
         raise ValueError(f"{sim.failed.sum()} of {rows} rows failed")
     return rows * steps / best / 1e6, steps
@@ -548,7 +549,7 @@ def measure(
         cold(found)
     compilers = Compilers(jobs(names, parts))
     waiting = dict(compilers.futures)
-    beside = peers([name for name in ("G1", "humanoid") if name in names]) if "peers" in parts else []
+    beside = peers([name for name in BESIDE if name in names]) if "peers" in parts else []
     rows: dict[tuple[str, str, str], dict[str, Any]] = {}
     while (waiting or beside) and (left := end - last - time.perf_counter()) > 0:
         ready = [peer for peer in beside if peer.ready.is_set()]

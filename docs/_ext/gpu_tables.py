@@ -39,6 +39,7 @@ def functions(found: dict[str, Any]) -> list[str]:
             " / ".join(rate(kinds.get(dtype, {}).get(n)) for dtype in ("float32", "float64")) for n in SHOWN
         ]
         rows.append([robot, what, *cells])
+    rows.sort(key=lambda cells: cells[0])
     return table(("robot", "float32 / float64", *map(count, SHOWN)), rows)
 
 

@@ -2,7 +2,7 @@
 
 Where nothing touches but the world, the entries of A are those of H, and its factors have no others: then
 what the tree decides, factors and solutions too, is a straight line. Else the factors are loops anyway, and
-straight lines beside them made no step faster (G1 on an H200), but twice the code.
+straight lines beside them made steps no faster (one run of G1 on an H200), but more code.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from robokit.spatial.control_flow import cond
 Arrays = Mapping[str, np.ndarray]
 
 FEW_TURNS = 4
-"""Iterations of a pass: the slowest of 32 states takes ten times those of the mean, which is 2.4, and the
-others go on to their next steps in the meantime."""
+"""Iterations of a pass: the slowest of 32 states takes several times those of the mean, which is 2.4 in falls
+of G1, and the others go on to their next steps in the meantime."""
 
 OF_TREE = (advance, place_bodies, velocities, mass_matrix, multiply, bias, generalized, _seen, _energies)
 """Functions that only the tree decides."""

@@ -74,8 +74,12 @@ def test_rough_ground_motors_pushes_and_bounces_and_too_little_place(card, monke
         made.append(dict(own.sizes))
 
     monkeypatch.setattr(contact_card.ContactOnCard, "_make", noted)
-    same(robot, q, v, options | rough(robot))
+    options |= rough(robot)
+    same(robot, q, v, options)
     assert len(made) > 1 and made[-1]["n_contacts"] > made[0]["n_contacts"]
+    count = len(made)
+    rk.rollout(robot, q, v, device="cuda", **(options | {"steps": 100, "tau": options["tau"][:100]}))
+    assert len(made) == count + 1 and made[-1] == made[-2]  # the next rows have the places from the start
 
 
 @pytest.mark.slow

@@ -162,7 +162,7 @@ def assembled(text: str, arch: str) -> tuple[bytes, list[Usage]]:
     limit = int(first.removeprefix(REGISTERS)) if first.startswith(REGISTERS) else 0
     flags = [f"-arch={arch}", "-O3", "-v", *([f"-maxrregcount={limit}"] if limit else [])]
     flags += ["-c"] * (len(parts) > 1)
-    with tempfile.TemporaryDirectory(prefix="robokit") as folder:
+    with tempfile.TemporaryDirectory(prefix="robokit", ignore_cleanup_errors=True) as folder:
 
         def made(k: int) -> str:
             """Write the object file of a part; what ptxas says."""

@@ -363,16 +363,22 @@ class Card:
             self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
 
     @contextlib.contextmanager
-    def aside(self) -> Iterator[int]:
-        """A stream on which memory is prepared, also while a CUDA graph is recorded; waits at the end."""
+    def relaxed(self) -> Iterator[None]:
+        """What is done inside on streams that record nothing is allowed while others record CUDA graphs."""
         mode = ctypes.c_int(RELAXED)
         with self.current():
             self._call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
             try:
-                yield self.side
-                self.synchronize(self.side)
+                yield
             finally:
                 self._call("cuThreadExchangeStreamCaptureMode", ctypes.byref(mode))
+
+    @contextlib.contextmanager
+    def aside(self) -> Iterator[int]:
+        """A stream on which memory is prepared, also while a CUDA graph is recorded; waits at the end."""
+        with self.relaxed():
+            yield self.side
+            self.synchronize(self.side)
 
     def capturing(self, stream: int = 0) -> int:
         """The number of the CUDA graph that a stream records, in which nothing may wait; 0 for none."""

@@ -78,6 +78,8 @@ class Memory:
         """Have a stream wait for the last use. In a graph only for one that is recorded in it, too: whoever
         replays it sees to the rest.
         """
+        if all(last == stream for last, _ in self._moments.values()):  # whatever is recorded
+            return
         last, moment = self._moments.get(self.card.capturing(stream), (stream, None))
         if last != stream:
             moment.before(stream)
@@ -104,7 +106,8 @@ def _give_back(
     if any(map(card.capturing, streams)):
         return  # the graph may have the addresses, and be replayed at any time
     ends = [moment for graph, (_, moment) in moments.items() if not graph]
-    for each in (*ends, *map(card.event, streams)):
-        each.before(card.side)
-    for place in places.values():
-        card.free(place, card.side)
+    with card.relaxed():
+        for each in (*ends, *map(card.event, streams)):
+            each.before(card.side)
+        for place in places.values():
+            card.free(place, card.side)

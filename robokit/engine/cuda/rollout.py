@@ -24,6 +24,7 @@ class RolloutOnCard:
     Attributes:
         card: the card.
         columns: where the present states are, one Column for each input of the kernel.
+        memory: of the states and the inputs.
     """
 
     def __init__(self, kernel: Any, card: Any) -> None:
@@ -41,15 +42,15 @@ class RolloutOnCard:
         self._kernel = kernel.on_card(card)
         self._kernel.ready()
         self.columns: list[Column] = []
-        self._memory, self._sizes = Memory(card, {}), dict[str, int]()
+        self.memory, self._sizes = Memory(card, {}), dict[str, int]()
 
     def _room(self, k: int, numbers: int) -> int:
         """Memory of input k, or, below 0, of the next numbers of output -k - 1."""
         name, size = str(k), numbers * self.dtype.itemsize
         if self._sizes.get(name, -1) < size:
-            self._memory.allocate({name: size})
+            self.memory.allocate({name: size})
             self._sizes[name] = size
-        return self._memory[name]
+        return self.memory[name]
 
     # ---- inputs --------------------------------------------------------------------------------
 
@@ -62,7 +63,7 @@ class RolloutOnCard:
             stream: on which.
         """
         self.rows, self.columns = rows, [(0, 1, 0)] * len(self.sizes)
-        with self._memory.on(stream):
+        with self.memory.on(stream):
             for k, x in enumerate(arrays):
                 if len(x) == 1:
                     self.put(k, x[0], stream)
@@ -71,7 +72,7 @@ class RolloutOnCard:
     def put(self, k: int, x: np.ndarray, stream: int = 0) -> None:
         """Copy input k of all steps to come to the card, (rows, n), or (1, n) for all rows."""
         own = np.broadcast_to(x, (self.rows, x.shape[1])) if self._fed_back(k) else x
-        with self._memory.on(stream):
+        with self.memory.on(stream):
             pointer = self.columns[k][0] if self._fed_back(k) else 0
             pointer = pointer or self._room(k, self.sizes[k] * len(own))
             if own.size:
@@ -92,7 +93,7 @@ class RolloutOnCard:
             changing: inputs that change from step to step, one Column a step.
             stream: on which.
         """
-        with self._memory.on(stream):
+        with self.memory.on(stream):
             for step in range(count):
                 for k, each in (changing or {}).items():
                     self.columns[k] = each[step]
@@ -108,7 +109,7 @@ class RolloutOnCard:
 
     def look(self, arrays: Sequence[np.ndarray], which: Sequence[int] | None = None, stream: int = 0) -> None:
         """Copy the states from the card into the arrays of the host, (1, rows, n); waits."""
-        with self._memory.on(stream):
+        with self.memory.on(stream):
             for _, k in self.feedback:
                 if self.sizes[k] and (which is None or k in which):
                     found = np.empty((self.sizes[k], self.rows), self.dtype)
@@ -150,7 +151,7 @@ class RolloutOnCard:
         most = max(1, HELD_BYTES // width) if width else last - first
         for at in range(first, last, most):
             count, changing = min(most, last - at), {}
-            with self._memory.on(0):
+            with self.memory.on(0):
                 for k, x in tables.items():
                     part = np.ascontiguousarray(np.moveaxis(x[at : at + count], 1, 2), self.dtype)
                     pointer, (_, n, B) = self._room(k, part.size), part.shape

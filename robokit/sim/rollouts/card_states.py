@@ -95,7 +95,9 @@ class CardStates:
     @property
     def failed(self) -> np.ndarray:
         """(B,) rows whose state is no longer finite, on the host; waits."""
-        self.card.synchronize(self.stream())
+        stream = self.stream()
+        with self.memory.on(stream):  # the last step may have been on another
+            self.card.synchronize(stream)
         return ~np.logical_and(*(np.isfinite(np.asarray(x)).all(axis=1) for x in self._views))
 
     def stream(self) -> int:
@@ -112,7 +114,7 @@ class CardStates:
         for x in (tau, u):
             self._seen_as(library_of(x))
         stream = self.stream()
-        with self.memory.on(stream):
+        with self.memory.on(stream), self._steps.memory.on(stream):
             self._step(tau, u, steps, stream)
 
     def _step(self, tau: Array, u: Array, steps: int, stream: int) -> None:
@@ -169,6 +171,11 @@ class _Contact:
         own.card.fill(own.memory["zero"], 8, 0, own.stream())
         own.card.fill(own.memory["ones"], 8, 0xFF, own.stream())
         self._unforced = True
+
+    @property
+    def memory(self) -> Memory:
+        """That of the states."""
+        return self.on.loops.memory
 
     def start(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Begin rows, by number: nothing was before. It does not wait."""
@@ -275,6 +282,7 @@ class _Passive:
             parameters[None] if parameters.ndim == 2 else parameters[None, None],
             *(np.atleast_2d(x)[None] for x in given),
         ]
+        self.memory = self.on.memory
         self.on.begin(self.arrays, rows, own.stream())
         self._held: list[Array] = []
         self._unforced = True

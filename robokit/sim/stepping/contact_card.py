@@ -24,7 +24,8 @@ GIVEN = ("joint_forces", "motor_command", "push_wrench", "motion_values")
 """Inputs that may change from step to step."""
 
 PLACES = {"n_contacts": 48, "n_near": 96, "n_constraints": 48}
-"""For what a step finds, at first. Where a row needs more the code is made again."""
+"""For what a step finds, at first. Where a row needs more the code is made again, with places for all rows of
+the robot from then on."""
 
 POLYGONS = 2048
 """Numbers that detection works with beside its memory: 29 for each corner of the largest face, of which hulls
@@ -92,8 +93,12 @@ class ContactOnCard:
         self.options, self.steps_held, self.few = options, steps, few
         self._last: tuple[int, int, bool] = (0, 0, False)
         self.own = self._numbers_of_rows()
-        self.sizes = {**state.sizes, **{n: max(state.sizes[n], k) for n, k in PLACES.items()}}
-        self.sizes["n_constraints"] += 2 * self.sizes["n_loops"] + self.sizes["n_springs"]
+        steady = 2 * state.sizes["n_loops"] + state.sizes["n_springs"]  # constraints that every step has
+        self._places = program.robot.derived.get(
+            ("places of contacts on a card", steady),
+            lambda: PLACES | {"n_constraints": PLACES["n_constraints"] + steady},
+        )
+        self.sizes = {**state.sizes, **{n: max(state.sizes[n], k) for n, k in self._places.items()}}
         self._make()
 
     def _numbers_of_rows(self) -> dict[str, np.ndarray]:
@@ -201,6 +206,7 @@ class ContactOnCard:
         old = self.loops
         kept["needed"][:, 0] = 0
         self.sizes |= sizes
+        self._places |= {n: max(k, self.sizes[n]) for n, k in self._places.items()}  # for rows to come, too
         self._make(stream)
         size = self.steps_held * old.jump
         with self.loops.memory.on(stream), old.memory.on(stream):
