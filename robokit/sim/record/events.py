@@ -20,10 +20,10 @@ from robokit.sim.joints.joint_law import assumed_damping
 from robokit.sim.record.step_facts import StepFacts, Subjects
 from robokit.sim.step.step_kernel import Program
 
+__all__ = ["Answer", "Event", "answers", "events_of", "from_rows", "report"]
+
+
 # ---- events ------------------------------------------------------------------------------------------------
-
-
-__all__ = ["Answer", "Event", "answers", "events_of", "from_rows"]
 
 
 def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) -> list[Event]:
