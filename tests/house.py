@@ -111,7 +111,6 @@ LONGEST_FUNCTION = 60
 """Lines of a function, without its docstring."""
 
 LONGER = {
-    "collision.detect.detect",
     "engine.emit.sincos.body",
     "sim.rollouts.rollout_function.rollout",
     "sim.simulator.simulate",

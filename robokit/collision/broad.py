@@ -34,8 +34,8 @@ def find_candidates(x: Any, balls: Any) -> None:
 
     Args:
         x: with SHAPES, PAIRS and CANDIDATES.
-        balls: centre of each shape's, its radius and how far it may move in the step, and this alone,
-            (n_shapes, 5) [m].
+        balls: a row a shape, of which the first five count: the centre, the radius and how far it may move
+            in the step, and this alone [m].
     """
 
     def left(s: Any, found: Any) -> Any:

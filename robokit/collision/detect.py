@@ -20,7 +20,7 @@ contacts.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from robokit.collision.broad import GUARD, find_candidates
 from robokit.collision.fields import FIELD, PLANE
@@ -101,69 +101,102 @@ def _place_balls(x: Any, balls: Any, still: Any) -> None:
 
 def _look_at_candidates(x: Any, balls: Any, still: Any) -> None:
     """Contacts of candidates, and what is known of them for the next step."""
-    known, dt = remembered(x.near_pair, x.n_near), x.dt[0]
-    before, directions, direction = zeros(known, kind="integer"), zeros(known, 3), zeros(3)
-    simplices, corners = zeros(known, CORNERS, kind="integer"), zeros(CORNERS, kind="integer")
-
-    def keep(k: Any) -> None:
-        before[k] = x.near_pair[k]
-        _write(directions, k, _row(x.near_direction, k))
-        _write(simplices, k, [x.near_corners[k, i] for i in range(CORNERS)])
+    dt, last = x.dt[0], _last(x)
 
     def pair(m: Any, at: Any) -> Any:
-        """One whose balls overlap, and whose gap may be as small as far: that is at most these sums."""
         k = x.candidate[m]
+        return cond(_stays_apart(x, k, balls), lambda: at, lambda: overlapping(k, at))
+
+    def overlapping(k: Any, at: Any) -> Any:
         a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-        gap = (x.least_gap[k] - (balls[a, MOVED] + balls[b, MOVED])) * (1.0 - rounding(GUARD, 0.5))
-        gap = maximum(gap, 0.0)
-        x.least_gap[k] = gap
-        turn = balls[a, TURN] + balls[b, TURN] + rounding(GUARD, 0.5)
-        most = balls[a, MORE] + balls[b, MORE] + turn * (balls[a, SIZE] + balls[b, SIZE])
-        return cond(gap > most, lambda: at, lambda: overlapping(k, a, b, at))
-
-    def overlapping(k: Any, a: Any, b: Any, at: Any) -> Any:
         d, reach = _row(balls, b) - _row(balls, a), balls[a, RADIUS] + balls[b, RADIUS] - x.pair_slack[k]
-        return cond(d.dot(d) < reach * abs(reach), lambda: closer(k, at), lambda: at)
+        return cond(d.dot(d) < reach * abs(reach), lambda: closer(k, a, b, at), lambda: at)
 
-    def closer(k: Any, at: Any) -> Any:
+    def closer(k: Any, a: Any, b: Any, at: Any) -> Any:
         gap, far = gap_of_balls(x, k, balls, still, dt)
-        return cond(gap < far, lambda: look(k, far, at), lambda: _apart(x, k, gap, at))
+        beyond = rounding(GUARD, 0.5) * (far + balls[a, SIZE] + balls[b, SIZE])
+        return cond(gap < far, lambda: _look(x, k, (far, beyond), last, at), lambda: _apart(x, k, gap, at))
 
-    def look(k: Any, far: Any, at: Any) -> Any:
-        at = while_loop(lambda m: _entry(before, known, m) < k, lambda m: m + 1, at)
-        is_known = _entry(before, known, at) == k
-
-        def along() -> Any:
-            return gap_along(x, k, middle_of_part(x.apart_along[k], DIRECTIONS))
-
-        def take() -> None:
-            _put_all(direction, [directions[at, i] for i in range(3)])
-            _put_all(corners, [simplices[at, i] for i in range(CORNERS)])
-
-        def begin() -> None:
-            _put_all(direction, [0.0] * 3)
-            _put_all(corners, [-1] * CORNERS)
-
-        def add(feature: Any, point: Any, gap: Any, n: Any) -> None:
-            add_contact(x, k, feature, Vector3(*point), gap, Vector3(*n))
-
-        def narrowly() -> Any:
-            cond(is_known, take, begin)
-            near = narrow(x, k, far, direction, corners, add)
-            cond(near > 0, lambda: _remember(x, k, direction, corners), note)
-            return at
-
-        def note() -> None:
-            x.apart_along[k] = part_of_cube(_row(direction, 0), DIRECTIONS)
-            x.apart_corners[k, 0] = 0
-
-        gap = cond(both_convex(x, k) & ~is_known, along, lambda: 0.0)
-        return cond(gap > (1.0 + rounding(GUARD, 0.5)) * far, lambda: _apart(x, k, gap, at), narrowly)
-
-    for_range(known, keep)
     for_range(x.candidates[0], pair, 0)
     n = minimum(x.counts[1], x.n_near)
-    for_range(known - n, lambda k: _put(x.near_pair, n + k, -1))
+    for_range(last.count - n, lambda k: _put(x.near_pair, n + k, -1))
+
+
+def _stays_apart(x: Any, k: Any, balls: Any) -> Any:
+    """Whether the gap of a pair, less what both have moved, is above far: that is at most the sums here."""
+    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    gap = (x.least_gap[k] - (balls[a, MOVED] + balls[b, MOVED])) * (1.0 - rounding(GUARD, 0.5))
+    gap = maximum(gap, 0.0)
+    x.least_gap[k] = gap
+    turn = balls[a, TURN] + balls[b, TURN] + rounding(GUARD, 0.5)
+    return gap > balls[a, MORE] + balls[b, MORE] + turn * (balls[a, SIZE] + balls[b, SIZE])
+
+
+class _Last(NamedTuple):
+    """A copy of MEMORY as the last step left it: this one writes its own over it."""
+
+    count: Any
+    pair: Any
+    direction: Any
+    corners: Any
+
+
+def _last(x: Any) -> _Last:
+    count = remembered(x.near_pair, x.n_near)
+    last = _Last(count, zeros(count, kind="integer"), zeros(count, 3), zeros(count, CORNERS, kind="integer"))
+
+    def keep(k: Any) -> None:
+        last.pair[k] = x.near_pair[k]
+        _write(last.direction, k, _row(x.near_direction, k))
+        _write(last.corners, k, [x.near_corners[k, i] for i in range(CORNERS)])
+
+    for_range(count, keep)
+    return last
+
+
+def _look(x: Any, k: Any, reach: tuple[Any, Any], last: _Last, at: Any) -> Any:
+    """Contacts of a pair whose balls are near, and what is known of it.
+
+    Args:
+        k: number of the pair.
+        reach: the gap below which contacts count, and how much more rules them out, beyond rounding [m].
+        last: the pairs of the last step.
+        at: how many of these come before k at least.
+
+    Returns:
+        How many do.
+    """
+    far, beyond = reach
+    direction, corners = zeros(3), zeros(CORNERS, kind="integer")
+    at = while_loop(lambda m: _entry(last.pair, last.count, m) < k, lambda m: m + 1, at)
+    is_known = _entry(last.pair, last.count, at) == k
+
+    def take() -> None:
+        _put_all(direction, [last.direction[at, i] for i in range(3)])
+        _put_all(corners, [last.corners[at, i] for i in range(CORNERS)])
+
+    def begin() -> None:
+        _put_all(direction, [0.0] * 3)
+        _put_all(corners, [-1] * CORNERS)
+
+    def add(feature: Any, point: Any, gap: Any, n: Any) -> None:
+        add_contact(x, k, feature, Vector3(*point), gap, Vector3(*n))
+
+    def narrowly() -> Any:
+        cond(is_known, take, begin)
+        near = narrow(x, k, far, direction, corners, add)
+        cond(near > 0, lambda: _remember(x, k, direction, corners), note)
+        return at
+
+    def note() -> None:
+        x.apart_along[k] = part_of_cube(_row(direction, 0), DIRECTIONS)
+        x.apart_corners[k, 0] = 0
+
+    def along() -> Any:
+        return gap_along(x, k, middle_of_part(x.apart_along[k], DIRECTIONS))
+
+    gap = cond(both_convex(x, k) & ~is_known, along, lambda: 0.0)
+    return cond(gap > far + beyond, lambda: _apart(x, k, gap, at), narrowly)
 
 
 def _apart(x: Any, k: Any, gap: Any, at: Any) -> Any:

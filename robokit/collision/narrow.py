@@ -172,11 +172,14 @@ def _cores(x: Any, shapes: tuple[Any, Any], reach: Any, direction: Any, corners:
 
         def below() -> Any:
             near = enter(x, a, cells, t, ball(), size, reach)
+            cond(near, along_normal, lambda: None)
+            return where(near, 1, 0)
+
+        def along_normal() -> None:
             for i, number in enumerate(vector(x.cell, NORMAL)):
                 direction[i] = number
             for i in range(6):
                 corners[i] = -1
-            return where(near, 1, 0)
 
         def both() -> Any:
             near = _two_cores(x, shapes, Q, r, reach, direction, corners, put_if_it_counts)

@@ -60,8 +60,8 @@ NOTHING_MEASURED = {
 KEPT = ("kept", "change", "loop_force", "dry_force", "motion_force", "part")
 """What else it hands on, if there is such an array."""
 
-LAYOUT = KEPT, tuple((a.name, a.shape) for a in ARRAYS if a.name in (*KEPT, *MEMORY)), accounts.ENTRIES
-"""What a saved state is made of besides q and v."""
+LAYOUT = KEPT, tuple((a.name, a.shape) for a in ARRAYS if a.role == "inout"), accounts.ENTRIES
+"""What a saved state is made of; that of a batch has all that steps read and write."""
 
 
 def keeps(tree: Tree) -> int:

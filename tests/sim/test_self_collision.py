@@ -5,7 +5,10 @@ import pytest
 import sim_models as m
 
 import robokit as rk
+from robokit.collision.fields import CANDIDATES
 from robokit.model import Capsule, ModelBuilder, Placement, Shape, Sphere
+from robokit.sim.contact_state import ContactState
+from robokit.sim.stepping.step_numbers import step_numbers
 
 MASSES = (1.0, 2.0)
 
@@ -213,3 +216,26 @@ def test_rollouts_move_as_single_runs_do():
     one = rk.simulate(robot, v0=v0[3], **options)
     assert np.abs(many.q[-1, 3] - one.q[-1]).max() < 1e-6
     assert many.summary["self_collision_pairs"] == len(rk.collision_pairs(robot))
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("name", ["humanoid", "quadruped"])
+def test_what_is_known_of_gaps_changes_no_bit(name: str, dtype: str) -> None:
+    """A fall beside one that forgets before each step which pairs cannot touch; both jump now and then."""
+    robot = rk.load_urdf(rk.find_robot(name), base="floating")
+    start = rk.standing_configuration(robot, height=0.02)
+    program = rk.Simulation(robot, start, ground=True, self_collision=True, dt=2e-3)._program
+    one, other = (ContactState(robot, 2e-3, step_numbers(program, 2e-3), dtype=dtype) for _ in range(2))
+    rng, known = np.random.default_rng(3), 0
+    for step in range(240):
+        if step % 60 == 0:
+            q, v = robot.integrate(start, 0.1 * rng.normal(size=robot.nv)), 2.0 * rng.normal(size=robot.nv)
+            for each in (one, other):
+                each.arrays["q"][:], each.arrays["v"][:] = q, v
+        for array in CANDIDATES:
+            other.arrays[array.name][...] = 0
+        assert one.take(1) == other.take(1) == 1
+        known += int((one.arrays["least_gap"] > 0.0).sum())
+        for x in "qv":
+            np.testing.assert_array_equal(one.arrays[x], other.arrays[x])
+    assert known > 240

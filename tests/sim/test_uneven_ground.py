@@ -232,6 +232,18 @@ def test_a_field_of_a_plane_is_the_plane_and_is_level_beyond_its_edge():
     assert [event.kind for event in again.events] == [event.kind for event in on_field.events]
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_a_box_falls_beside_a_peak(dtype):
+    """At first it is below the top of the field, and near none of its triangles."""
+    heights = np.zeros((20, 20))
+    heights[0, 0] = 2.0
+    q = raised(m.box().neutral(), 0.6)
+    q[4:6] = 1.0
+    ground = rk.Ground(terrain=rk.HeightField(heights, 0.1))
+    run = rk.rollout(m.box(), q[None], duration=0.8, dt=2e-3, ground=ground, dtype=dtype)
+    assert run.q[-1, 0, 6] == pytest.approx(0.1, abs=1e-4) and abs(run.v[-1]).max() < 1e-3
+
+
 def test_a_field_of_a_picture_has_its_heights(tmp_path):
     from PIL import Image
 
