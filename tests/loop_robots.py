@@ -43,7 +43,7 @@ def closed_at(robot: rk.Robot, kind: str, q, moved) -> rk.Robot:
     step = Placement(np.array(X.E.rows).T, np.array(list(X.r)))
     at = Placement(S, s).inverse() @ Placement(R, p) @ loop.predecessor_placement @ step
     b = ModelBuilder.from_robot(robot)
-    b._loops["loop"].successor_placement = at
+    b._loops["loop"] = dataclasses.replace(b._loops["loop"], successor_placement=at)
     return b.build("floating")
 
 

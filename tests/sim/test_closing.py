@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from sim_models import ROBOTS
@@ -53,7 +55,8 @@ def test_rows_that_are_not_finite_stay_as_they_are():
 
 def test_a_loop_that_cannot_be_closed_is_named_with_its_gap():
     b = ModelBuilder.from_robot(four_bar())
-    b._loops["closing_joint"].successor_placement = Placement(position=np.array([3.0, 0.0, 0.0]))
+    far = Placement(position=np.array([3.0, 0.0, 0.0]))
+    b._loops["closing_joint"] = dataclasses.replace(b._loops["closing_joint"], successor_placement=far)
     with pytest.raises(rk.ShapeError, match=r"q: loop joint 'closing_joint' cannot .* open by \d\.\d+ m"):
         rk.close_loops(b.build())
     with pytest.raises(rk.ShapeError, match=r"q\[1\]: loop joint 'closing_joint'"):

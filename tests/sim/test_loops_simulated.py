@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import cache
 
 import numpy as np
@@ -226,7 +227,8 @@ def test_starts_that_do_not_close_are_closed_and_it_is_said():
     assert distances(robot, run.q[:1]).max() < 1e-12
     assert any("loops" in line for line in run.report())
     b = ModelBuilder.from_robot(robot)
-    b._loops["closing_joint"].successor_placement = Placement(position=np.array([3.0, 0.0, 0.0]))
+    far = Placement(position=np.array([3.0, 0.0, 0.0]))
+    b._loops["closing_joint"] = dataclasses.replace(b._loops["closing_joint"], successor_placement=far)
     with pytest.raises(rk.ShapeError, match=r"q0: loop joint 'closing_joint' cannot be closed"):
         rk.simulate(b.build(), duration=0.01)
     with pytest.raises(rk.ShapeError, match=r"q0\[0\]: loop joint 'closing_joint' cannot be closed"):
