@@ -174,7 +174,7 @@ def test_the_step_of_a_page_is_small(name):
     robot = rk.load_urdf(rk.find_robot(name))
     motion = rk.simulate(robot, duration=1e-3, dt=1e-3, integrator="contact")
     live = live_data(motion, joined(WORKER))
-    assert 60_000 < len(json_for_html(live)) < 150_000
+    assert 60_000 < len(json_for_html(live)) < 160_000
     assert 80_000 < live.stepper.bytes < 240_000
 
 
