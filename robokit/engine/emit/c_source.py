@@ -20,7 +20,7 @@ from robokit.engine.passes.calls import call_plan
 from robokit.engine.trace.ops import CONST, INPUT, LOOKUP, OPERATIONS, TABLE, TRUTHS
 from robokit.engine.trace.program import Program
 from robokit.errors import one_line
-from robokit.spatial.sines import (
+from robokit.spatial.scalars import (
     COS,
     COS_FLOAT32,
     FAR,
