@@ -2,8 +2,8 @@
 
 scalars    sin, cos, sqrt, where, ... dispatched on the scalar's type; sines the same on every machine
 elementary exp, log, tan, atan2, ... made of these
-control_flow  for_range, while_loop, cond, call, vmap, zeros, whole, in_precision, solution; bounds of rounding
-vectors    Vector3, Matrix3; Motion, Force, Transform (E, r); RigidInertia (m, h, Ī), ArticulatedInertia (6 x 6)
+control_flow  for_range, while_loop, cond, call, vmap, zeros, whole, in_precision, solution, rounding
+vectors    Vector3, Matrix3; Motion, Force, Transform (E, r); RigidInertia (m, h, Ī), ArticulatedInertia
 rotation   coordinate rotations, quaternions wxyz, exponential and logarithm
 linear     linear systems: small symmetric ones by LDL, dense ones by LU
 """

@@ -1,4 +1,4 @@
-"""Linear systems of generic scalars: small symmetric ones, as the D of a joint, and dense ones by LU factors."""
+"""Linear systems of generic scalars: small symmetric ones, as a joint's D, and dense ones by LU factors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors of three scalars and rotation matrices: the letters omega, v, r, h and E are made of these."""
+"""Vectors of three scalars and rotation matrices, 6-vectors and Plücker transforms, inertias of bodies."""
 
 from __future__ import annotations
 
