@@ -26,8 +26,7 @@ from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.kernel import Bound, Kernel
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.passes.order import fused
-from robokit.engine.trace.graph import TraceTooLarge
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.graph import Program, TraceTooLarge
 from robokit.errors import FunctionError, RobokitError, WriteError
 from robokit.files import obstacle, output_path, write_texts
 from robokit.model.inertial_parameters import COUNT

@@ -1,4 +1,4 @@
-"""Forces of constraints: operational space, constrained dynamics, impacts, and the reactions of all joints."""
+"""Forces of constraints: operational space, constrained dynamics, impacts, reactions of all joints."""
 
 from __future__ import annotations
 

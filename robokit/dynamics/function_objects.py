@@ -1,7 +1,7 @@
 """Functions of robots as objects: the user's own, those of the table, and their derivatives.
 
-A function is a row (table.py), robokit's or one made of a user's text (own_text.py). From there on both go the
-same way: layout, kernels, checks.
+A function is a row (table.py), robokit's or one made of a user's text (own_text.py). From there on both go
+the same way: layout, kernels, checks.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from robokit.dynamics.own_text import (
 )
 from robokit.dynamics.run import accelerations, body_forces, dtype_of, run
 from robokit.dynamics.table import KERNELS, Algorithm
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.graph import Program
 from robokit.errors import FunctionError, ShapeError, UnknownName, WrongType
 from robokit.model.robot import Robot, check_robot
 from robokit.model.tree import Tree

@@ -24,7 +24,7 @@ from robokit.dynamics.differentiate import Derivation, Flat
 from robokit.dynamics.run import accelerations, run
 from robokit.engine import Bound
 from robokit.engine.passes.replay import replayed
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.graph import Program
 from robokit.errors import DeviceError, RobokitError, ShapeError, library
 from robokit.model.robot import Robot, check_robot
 

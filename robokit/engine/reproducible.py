@@ -21,10 +21,9 @@ from dataclasses import replace
 from typing import Any
 
 from robokit.engine.passes.replay import replayed
-from robokit.engine.trace.graph import Node, TraceTooLarge
+from robokit.engine.trace.graph import Node, Program, TraceTooLarge
 from robokit.engine.trace.ops import ADD, CONST
-from robokit.engine.trace.program import Program
-from robokit.engine.trace.words import RunTimeLoop
+from robokit.engine.trace.record import RunTimeLoop
 from robokit.errors import RobokitError, UnknownName, WrongType
 
 REPRODUCIBLE_VARIABLE = "ROBOKIT_REPRODUCIBLE"

@@ -18,7 +18,7 @@ from robokit.dynamics.build import angle_bounds, quaternion_offsets, without_ine
 from robokit.dynamics.choices import link_frame
 from robokit.dynamics.singular import check_mass
 from robokit.engine import ENGINES, Kernel
-from robokit.engine.run.rollout_calls import RolloutRunner
+from robokit.engine.batch_calls import RolloutRunner
 from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType, shown
 from robokit.ik.step import ALPHA, REACHED, RUNNING, STALLED, STATE, Problem, step
 from robokit.model.robot import Robot, check_robot

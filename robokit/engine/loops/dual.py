@@ -33,8 +33,7 @@ from robokit.engine.loops.record import Integer
 from robokit.engine.loops.recorder import identity
 from robokit.engine.signature import FlatFunction
 from robokit.engine.trace import scalar
-from robokit.engine.trace.numpy_calls import METHODS, of_numpy
-from robokit.engine.trace.scalar import NO_BRANCH, Truth
+from robokit.engine.trace.scalar import METHODS, NO_BRANCH, Truth, of_numpy
 from robokit.spatial import control_flow, elementary, linear
 from robokit.spatial import scalars as generic
 from robokit.spatial.control_flow import for_range, zeros

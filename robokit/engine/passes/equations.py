@@ -1,4 +1,4 @@
-"""Derivatives of numbers that solve an equation, by the implicit function theorem (trace/words.py).
+"""Derivatives of numbers that solve an equation, by the implicit function theorem (trace/record.py).
 
 Source: A. Griewank, A. Walther, Evaluating Derivatives, SIAM 2008, section 15.1.
 """
