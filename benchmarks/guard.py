@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 from dynamics import BATCH, pinocchio_calls, robokit_calls
-from measure import machine, minima, one_core
+from measure import machine, minima, one_core, prepare_to_measure
 
 import robokit as rk
 from robokit.engine.backend import llvm
@@ -76,4 +76,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from measure import machine, minima, one_core
+from measure import machine, minima, one_core, prepare_to_measure
 
 import robokit as rk
 from robokit.dynamics.build import kernel
@@ -112,4 +112,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -23,7 +23,7 @@ import loading
 import plots
 import targets
 import throughput
-from measure import ROOT, commit, machine, one_core, progress, step
+from measure import ROOT, commit, machine, one_core, prepare_to_measure, progress, step
 
 from robokit.engine.backend import llvm
 
@@ -109,4 +109,5 @@ def measure(results: dict[str, Any], jobs: list[tuple[str, str]], parts: list[st
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()
