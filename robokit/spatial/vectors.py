@@ -226,7 +226,7 @@ def _is(x: Scalar, number: float) -> bool:
 
 
 class Inertia(Protocol):
-    """What stands between X^T and X: :mod:`robokit.spatial.inertia` has a rigid and an articulated one."""
+    """What stands between X^T and X: the inertia of a rigid or of an articulated body."""
 
     def congruence(self, X: Transform) -> Any:
         """X^T I X."""
