@@ -325,3 +325,11 @@ def whole_number(name: str, value: Any, least: int, most: int | None = None) -> 
         return int(value)
     bound = f">= {least}" if most is None else f"from {least} to {most}"
     raise ShapeError(f"{name}: expected a whole number {bound}, got {shown(value)}")
+
+
+def not_a_robot(given: Any, argument: str = "robot") -> WrongType:
+    """The error for an argument that is not a Robot."""
+    hint = ""
+    if isinstance(given, (str, Path)):
+        hint = f"load it first: rk.load_urdf({shown(str(given), 500)})"
+    return WrongType(argument, given, "a Robot, as rk.load_urdf or ModelBuilder.build returns it", hint)

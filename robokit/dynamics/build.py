@@ -27,9 +27,8 @@ from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import DeviceError, ModelError
 from robokit.model.inertial_parameters import COUNT, inertias
 from robokit.model.inertial_parameters import row as ten_scalars
-from robokit.model.regrouping import placements, regrouped, shifts, slid, sparse
+from robokit.model.regrouping import placements, regrouped, shifts, similar_inputs, slid, sparse
 from robokit.model.robot import Robot
-from robokit.model.similar_limbs import similar_inputs
 from robokit.model.tree import Tree
 
 Key = str | Algorithm | tuple[Any, ...]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import batch_size, check_finite, is_single_precision, one_of, real_array
+from robokit.arguments import batch_size, check_finite, is_single_precision, not_a_robot, one_of, real_array
 from robokit.dynamics.build import Key, kernel
 from robokit.dynamics.devices import Device, card_asked_for, on_card
 from robokit.dynamics.singular import refuse, singular_joint
@@ -16,7 +16,6 @@ from robokit.dynamics.table import WITH_FORCES
 from robokit.engine import ENGINES, Bound, Kernel
 from robokit.engine.reproducible import wanted
 from robokit.errors import InvalidValue, ShapeError, SingularInertia
-from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot, check_robot, of_joint
 
 FExt = Mapping[str, Any] | np.ndarray | None

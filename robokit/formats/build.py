@@ -31,9 +31,8 @@ from robokit.model.builder import ModelBuilder
 from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
 from robokit.model.joints import JOINT_TABLE, LOOP_TABLE
-from robokit.model.parts import Mimic
+from robokit.model.parts import Mimic, Scene
 from robokit.model.robot import Robot
-from robokit.model.scene import Scene
 from robokit.spatial.scalars import maximum, minimum
 
 CLOSE = 1e-12

@@ -2,18 +2,15 @@
 
 tree                 Tree: lambda, mu, nu, kappa, p, s; Coupling of joints that follow others
 joints               the joint table
-parts                Link, Joint, LoopJoint, Mimic, Safety, Calibration
+parts                Link, Joint, LoopJoint, Mimic, Safety, Calibration; Scene; checks of their numbers
 geometry             shapes and placements
 inertial_parameters  inertial parameters as arrays; the equivalent box
 sparsity             patterns and operation counts of H and its factors
-arguments            checks of arguments: names, finite numbers, placements, the robot
-scene                Scene: what a robot's file says beside the robot
 robot                Robot: names on top of the tree; its configurations; walks over its links
 builder              ModelBuilder: robots in code; drafts of links and joints, numbered at the end
 edit                 robots made of robots: lock, remove, graft, merge, replace, couple, put together
 constraints          loop joints and contacts by body and frame, for the algorithms
-regrouping           trees of the same motion with fewer numbers
-similar_limbs        limbs that are alike, such as a left and a right leg
+regrouping           trees of the same motion with fewer numbers; limbs that are alike
 """
 
 from robokit.model.builder import ModelBuilder
@@ -30,9 +27,8 @@ from robokit.model.edit import (
     together,
 )
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
-from robokit.model.parts import Calibration, Joint, Link, LoopJoint, Mimic, Safety
+from robokit.model.parts import Calibration, Joint, Link, LoopJoint, Mimic, Safety, Scene
 from robokit.model.robot import Robot
-from robokit.model.scene import Scene
 from robokit.model.tree import Coupling, Tree, plain_tree
 
 __all__ = [

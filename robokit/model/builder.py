@@ -13,7 +13,17 @@ import numpy as np
 from robokit.arguments import one_of
 from robokit.conventions import FLOATING_BASE, SNAP, WORLD
 from robokit.errors import Diagnostic, ModelError, UnknownName
-from robokit.model.arguments import (
+from robokit.model.geometry import Placement, Shape, product_of_rows, turned_by_rows
+from robokit.model.joints import JOINT_TABLE, LOOP_TABLE, NO_JOINT, JointModel, plane_axes
+from robokit.model.parts import (
+    Calibration,
+    Joint,
+    Link,
+    LoopJoint,
+    MakeShapes,
+    Mimic,
+    Safety,
+    Scene,
     checked_name,
     checked_placement,
     finite,
@@ -22,11 +32,7 @@ from robokit.model.arguments import (
     limits,
     not_negative,
 )
-from robokit.model.geometry import Placement, Shape, product_of_rows, turned_by_rows
-from robokit.model.joints import JOINT_TABLE, LOOP_TABLE, NO_JOINT, JointModel, plane_axes
-from robokit.model.parts import Calibration, Joint, Link, LoopJoint, MakeShapes, Mimic, Safety
 from robokit.model.robot import Robot, joints_in_order
-from robokit.model.scene import Scene
 from robokit.model.tree import Tree, depth_first
 from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
 

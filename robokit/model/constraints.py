@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from robokit.arguments import one_of
 from robokit.conventions import SNAP
 from robokit.errors import WrongType
-from robokit.model.arguments import finite
 from robokit.model.builder import snap
 from robokit.model.geometry import Placement
 from robokit.model.joints import LOOP_TABLE, JointModel
+from robokit.model.parts import finite
 from robokit.model.robot import Robot
 from robokit.spatial import Matrix3, Transform, Vector3
 

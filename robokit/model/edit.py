@@ -16,12 +16,10 @@ import numpy as np
 
 from robokit.conventions import FLOATING_BASE, WORLD
 from robokit.errors import ModelError, UnknownName, WrongType, shown
-from robokit.model.arguments import checked_name, checked_placement, finite, not_negative
 from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder
 from robokit.model.geometry import Placement, turned, turned_inertia
-from robokit.model.parts import Joint, Link
+from robokit.model.parts import Joint, Link, Scene, checked_name, checked_placement, finite, not_negative
 from robokit.model.robot import Robot, check_robot, children, is_base, joint_order, outward, subtree
-from robokit.model.scene import Scene
 from robokit.model.tree import NO_COORDINATE, Coupling, reduced_parents
 from robokit.spatial.scalars import added
 

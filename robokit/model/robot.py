@@ -18,6 +18,7 @@ from robokit.arguments import (
     check_finite,
     check_values,
     is_single_precision,
+    not_a_robot,
     random_generator,
     real_array,
     whole_number,
@@ -26,11 +27,9 @@ from robokit.caching import Derived, Recent, cached_attribute
 from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE, WORLD
 from robokit.errors import Diagnostic, InvalidValue, ShapeError, UnknownName, WrongType, shown
 from robokit.model import inertial_parameters as inertial
-from robokit.model.arguments import not_a_robot
 from robokit.model.geometry import Placement
 from robokit.model.joints import JointModel
-from robokit.model.parts import Joint, Link, LoopJoint
-from robokit.model.scene import Scene
+from robokit.model.parts import Joint, Link, LoopJoint, Scene
 from robokit.model.sparsity import inertia_pattern
 from robokit.model.tree import Coupling, Tree
 from robokit.spatial.scalars import added

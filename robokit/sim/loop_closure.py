@@ -19,11 +19,10 @@ import numpy as np
 
 from robokit.algorithms.coupling import reduced_force
 from robokit.algorithms.loop_dynamics import closed_loops
-from robokit.arguments import check_finite, real_array
+from robokit.arguments import check_finite, not_a_robot, real_array
 from robokit.dynamics.mass_matrix import crba
 from robokit.dynamics.singular import refuse, singular
 from robokit.errors import ShapeError, WrongType
-from robokit.model.arguments import not_a_robot
 from robokit.model.constraints import loop_models
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot

@@ -20,11 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robokit.arguments import check_call, check_finite, real_array, real_number, whole_number
+from robokit.arguments import check_call, check_finite, not_a_robot, real_array, real_number, whole_number
 from robokit.dynamics.devices import beside, card_number, check_gradient, dtype_there, on_card, on_host
 from robokit.dynamics.run import dtype_name
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
-from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.contact_state import LAYOUT

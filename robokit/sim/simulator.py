@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_call
+from robokit.arguments import check_call, not_a_robot
 from robokit.errors import ShapeError, SimulationError, WrongType
-from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors

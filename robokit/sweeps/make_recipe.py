@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import real_array, real_number, whole_number
+from robokit.arguments import not_a_robot, real_array, real_number, whole_number
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
-from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.ground import Ground

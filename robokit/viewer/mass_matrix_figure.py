@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from robokit.arguments import not_a_robot
 from robokit.errors import library
 from robokit.files import figure_path, replacing
-from robokit.model.arguments import not_a_robot
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts

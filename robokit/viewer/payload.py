@@ -9,11 +9,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from robokit.arguments import check_values, real_array
+from robokit.arguments import check_values, not_a_robot, real_array
 from robokit.dynamics.cost import algorithm_cost
 from robokit.errors import RobokitError, ShapeError, WrongType
 from robokit.meshes.surface import Picture
-from robokit.model.arguments import not_a_robot
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link

@@ -12,7 +12,7 @@ from for_each import for_each
 import robokit as rk
 from robokit.model.edit import couple
 from robokit.model.parts import Mimic
-from robokit.model.similar_limbs import similar_inputs, similar_joints
+from robokit.model.regrouping import similar_inputs, similar_joints
 
 
 @pytest.mark.parametrize("name", ["humanoid", "quadruped"])

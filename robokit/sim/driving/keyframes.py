@@ -24,11 +24,10 @@ from typing import IO, Any
 
 import numpy as np
 
-from robokit.arguments import check_finite, one_of, path_argument, real_array
+from robokit.arguments import check_finite, not_a_robot, one_of, path_argument, real_array
 from robokit.dataclass_tools import short_repr
 from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType, one_line, shown
 from robokit.files import check_size, open_regular, read_arrays, read_regular
-from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 
 CURVES = ("linear", "cubic")

@@ -16,8 +16,7 @@ from robokit.dynamics.own_text import located
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
 from robokit.errors import InvalidValue, RobokitError, ShapeError, WrongType, shown
-from robokit.model.arguments import finite
-from robokit.model.parts import Joint
+from robokit.model.parts import Joint, finite
 from robokit.model.robot import Robot
 
 Tension = Callable[[Any, Any], Any]

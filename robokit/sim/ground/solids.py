@@ -11,8 +11,8 @@ import numpy as np
 from robokit.arguments import real_array, real_number
 from robokit.errors import ModelError, ShapeError, WrongType, shown
 from robokit.meshes.hull import box_of_corners, hull_corners, solid_hull
-from robokit.model.arguments import checked_placement
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
+from robokit.model.parts import checked_placement
 
 MOST_POINTS = 100_000
 """Points of which a solid may be the hull."""

@@ -12,14 +12,13 @@ from typing import Any
 import numpy as np
 
 from robokit import hooks
-from robokit.arguments import one_of, path_argument
+from robokit.arguments import not_a_robot, one_of, path_argument
 from robokit.caching import cached_attribute
 from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
 from robokit.dynamics.choices import ORIGIN
 from robokit.dynamics.constrained import FRAMES, JointReactions
 from robokit.errors import MissingDependency, RobokitError, ShapeError
 from robokit.files import output_path, read_arrays, replacing
-from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.driving.springs import SpringRecord
 from robokit.sim.ground import Ground

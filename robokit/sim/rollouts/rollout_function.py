@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_finite, real_array, whole_number
+from robokit.arguments import check_finite, not_a_robot, real_array, whole_number
 from robokit.caching import cached_attribute
 from robokit.dynamics.devices import card_number, dtype_there, on_host
 from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
-from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors

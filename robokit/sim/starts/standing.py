@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import random_generator, real_array, real_number
+from robokit.arguments import not_a_robot, random_generator, real_array, real_number
 from robokit.collision.detect_kernel import Arrays, Detector
 from robokit.collision.scene import scene
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.errors import ShapeError, WrongType
-from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs, body_contacts
 from robokit.sim.ground import Ground

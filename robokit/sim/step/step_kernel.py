@@ -17,8 +17,8 @@ from robokit.dynamics.build import without_inertias
 from robokit.engine import Kernel
 from robokit.model.constraints import loop_models
 from robokit.model.inertial_parameters import inertias
+from robokit.model.regrouping import similar_inputs
 from robokit.model.robot import Robot
-from robokit.model.similar_limbs import similar_inputs
 from robokit.sim.body_pairs import NO_CONTACTS, BodyContacts
 from robokit.sim.driving.springs import NO_SPRINGS, Springs
 from robokit.sim.ground import Ground
