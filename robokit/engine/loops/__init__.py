@@ -2,13 +2,12 @@
 
 record   the graph of a function with loops: regions of operations; integers, arrays
 recorder what loops, conditions and calls do while it is recorded
-analysis what is needed of a recording, and which values are the same in all lanes
+analysis what is needed of a recording, what is the same in all lanes; operations for given arguments
 emit     writes the regions as LLVM IR, for one state or for lanes
 rows     the functions that callers see: rows of batches to lanes and back
 environment  what machine code works with: memory in lanes, workspace, other kernels and their calls
 c_source the regions as C99
 wasm     the regions as WebAssembly
-counts   operations and workspace for given arguments
 dual     derivatives: the same functions over pairs of a value and a derivative
 kernel   such a function in every way to run it: one state, rows, steps; its code on disk
 fields   kernels of many arrays, as one namespace; kernels for given sizes and contents

@@ -62,7 +62,7 @@ from robokit.spatial.control_flow import count_from_start, recorded_by, zeros
 
 if TYPE_CHECKING:
     from robokit.engine.emit.wasm_code import Function
-    from robokit.engine.loops.counts import Usage
+    from robokit.engine.loops.analysis import Usage
 
 
 # -- Code on disk, under the source that its text is made from --------------------------------------------
@@ -714,7 +714,7 @@ class LoopKernel:
         return Live(self._alone, self._written).reasons()
 
     def _usage(self, given: Mapping[str, Any]) -> Usage:
-        from robokit.engine.loops.counts import Usage
+        from robokit.engine.loops.analysis import Usage
 
         sizes, arrays, rows = self._read(given, "float64")
         if rows is not None:
