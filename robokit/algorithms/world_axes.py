@@ -33,6 +33,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from robokit.algorithms.regressor import newton_euler
+from robokit.model.inertial_parameters import row
 from robokit.spatial import Force, Matrix3, Motion, RigidInertia, Symmetric3, Transform, Vector3
 from robokit.spatial.control_flow import for_range
 from robokit.spatial.vectors import ArticulatedInertia, CoriolisInertia
@@ -44,7 +45,7 @@ def mass_matrix(x: Any) -> None:
 
     def outward(k: Any) -> None:
         rotation = _rotation(x.pose, k + 1)
-        _put(x.Ic, k + 1, _ten(rotation.T @ _inertia(x.inertias, k + 1) @ rotation))
+        _put(x.Ic, k + 1, row(rotation.T @ _inertia(x.inertias, k + 1) @ rotation))
 
     def inward(k: Any) -> None:
         i = x.bodies - 1 - k
@@ -55,7 +56,7 @@ def mass_matrix(x: Any) -> None:
             _column(x.forces, 0, d, I @ _axis(x, i, d, rotation))
 
         for_range(x.last[i] - x.first[i], own)
-        _put(x.Ic, p, _ten(_inertia(x.Ic, p) + X.T @ I @ X))
+        _put(x.Ic, p, row(_inertia(x.Ic, p) + X.T @ I @ X))
 
     for_range(x.bodies - 1, outward)
     for_range(x.bodies - 1, inward)
@@ -125,7 +126,7 @@ def _vectors(x: Any, what: str) -> None:
             for_range(x.last[i] - x.first[i], rates)
         I = rotation.T @ _inertia(x.inertias, i) @ rotation
         B = CoriolisInertia.of(I, vi)
-        _put(x.Ic, i, _ten(I))
+        _put(x.Ic, i, row(I))
         _put(x.Bc, i, _twelve(B))
         _put(x.fc, i, I @ ai + B @ vi - rotation.T @ _force(x.f_ext, i))
         _put(x.hc, i, rotation.T @ _force(x.held, i))
@@ -152,7 +153,7 @@ def _vectors(x: Any, what: str) -> None:
 
         for_range(x.last[i] - x.first[i], own)
         if what:
-            _put(x.Ic, p, _ten(_inertia(x.Ic, p) + X.T @ I @ X))
+            _put(x.Ic, p, row(_inertia(x.Ic, p) + X.T @ I @ X))
             _put(x.Bc, p, _twelve(_coriolis(x.Bc, p) + B.congruence(X)))
         _put(x.fc, p, _force(x.fc, p) + X.T @ f)
         _put(x.hc, p, _force(x.hc, p) + X.T @ h)
@@ -420,11 +421,6 @@ def _column(A: Any, k: int, d: Any, values: Any) -> None:
 def _inertia(A: Any, i: Any) -> RigidInertia:
     m, x, y, z, xx, xy, yy, xz, yz, zz = (A[i, c] for c in range(10))
     return RigidInertia(m, Vector3(x, y, z), Symmetric3(xx, yy, zz, xy, xz, yz))
-
-
-def _ten(I: RigidInertia) -> list[Any]:
-    J = I.Ibar
-    return [I.m, *I.h, J.xx, J.xy, J.yy, J.xz, J.yz, J.zz]
 
 
 def _twelve(B: CoriolisInertia) -> list[Any]:

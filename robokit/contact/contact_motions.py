@@ -37,6 +37,7 @@ from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import Scalar, clamp, where
+from robokit.spatial.vectors import chosen
 
 ALIGNED = 1e-10
 """One less the cosine of the angle up to which a face is perpendicular to a normal: what GJK leaves."""
@@ -182,9 +183,9 @@ def frame_motion(x: Any, i: Any, p: Vector3, n: Vector3, A: Motion, B: Motion) -
     v_a, v_b = _at(A, ends[0]), _at(B, ends[1])
     d, e = (vector(x.c_moves, i, EDGES + 3 * k) for k in range(2))
     flat = _between(A.ang, B.ang, m[NORMAL]).cross(n)
-    turned = _chosen(m[CROSS] > 0.0, _of_edges(A.ang, B.ang, d, e, n), flat)
-    turned = _chosen(m[NEAR] > 0.0, _of_points(A, B, ends, d, e, n, m[NEAR]), turned)
-    turned = _chosen(m[FREE] > 0.0, turned, flat)
+    turned = chosen(m[CROSS] > 0.0, _of_edges(A.ang, B.ang, d, e, n), flat)
+    turned = chosen(m[NEAR] > 0.0, _of_points(A, B, ends, d, e, n, m[NEAR]), turned)
+    turned = chosen(m[FREE] > 0.0, turned, flat)
     turned = turned - n * n.dot(turned)
     w = n.cross(turned)
     sigma = n.dot(d.cross(e))
@@ -193,7 +194,7 @@ def frame_motion(x: Any, i: Any, p: Vector3, n: Vector3, A: Motion, B: Motion) -
     crossing = v_a + along - turned * m[OFFSETS]
     rolled = _rolled(x, i, p, n, w, A, B)
     own = _between(v_a - turned * m[OFFSETS], v_b - turned * m[OFFSETS + 1], m[PLACE]) + rolled
-    own = _chosen((m[CROSS] > 0.0) & (m[PLACE] == 0.5), crossing, own)
+    own = chosen((m[CROSS] > 0.0) & (m[PLACE] == 0.5), crossing, own)
     along_n = x.c_moves[i, SURFACE]
     surface = _between(_at(A, p), _at(B, p), along_n) + rolled * (1.0 - abs(m[PLACE] - along_n))
     v = own + n * n.dot(surface - own)
@@ -233,15 +234,11 @@ def _of_points(
 ) -> Vector3:
     """n' of a normal between a point of b and an edge or point of a, or the other way round."""
     of_b = e.dot(e) > 0.0
-    point = _chosen(of_b, ends[0], ends[1])
-    w = _chosen(of_b, B.ang, A.ang)
+    point = chosen(of_b, ends[0], ends[1])
+    w = chosen(of_b, B.ang, A.ang)
     edge = d + e
     u = _at(B, point) - _at(A, point)
     return w.cross(n) + (u - edge * edge.dot(u)) * near
-
-
-def _chosen(condition: Any, a: Vector3, b: Vector3) -> Vector3:
-    return Vector3(*(where(condition, s, t) for s, t in zip(a, b, strict=True)))
 
 
 def _rolled(x: Any, i: Any, p: Vector3, n: Vector3, w: Vector3, A: Motion, B: Motion) -> Vector3:

@@ -31,6 +31,7 @@ from robokit.contact.fields import LINE
 from robokit.spatial import Force, Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision
 from robokit.spatial.scalars import Scalar, cos, sin, sqrt, where
+from robokit.spatial.vectors import chosen
 
 SOFT = 1e-3, 1e-2
 """Compliance over the mobility of all that moves, which loops have to hold at most, in double and in single
@@ -98,10 +99,10 @@ def halves(x: Any, k: Any, rows: Any) -> None:
         all_of_them, tilts = _orientation(R, axes), _tilts(R, axes)
         full, cross = x.loop_turns[k] > 2, x.loop_turns[k] == 1
         delta = [where(full, s, t) for s, t in zip(all_of_them[1], tilts[1], strict=True)]
-        E = [_where(full, s, t) for s, t in zip(all_of_them[0], tilts[0], strict=True)]
+        E = [chosen(full, s, t) for s, t in zip(all_of_them[0], tilts[0], strict=True)]
         right_angle = _right_angle(R, axes)
         delta = [where(cross, s, t) for s, t in zip(right_angle[1], delta, strict=True)]
-        E = [_where(cross, s, t) for s, t in zip(right_angle[0], E, strict=True)]
+        E = [chosen(cross, s, t) for s, t in zip(right_angle[0], E, strict=True)]
         rows(0, [in_world(Force(f, Vector3.zero())) for f in E], delta)
 
     cond(x.loop_turns[k] > 0, rotations, lambda: None)
@@ -121,10 +122,6 @@ def _between(x: Any, k: Any) -> tuple[Matrix3, Vector3, list[Vector3]]:
     """R and r of a loop, and its t1, t2 and axis, all in P."""
     (P, p), (S, s) = _frame(x, k, 0), _frame(x, k, 1)
     return P.T @ S, P.transpose_apply(s - p), [vector(x.loop_axes, k, 3 * m) for m in range(3)]
-
-
-def _where(condition: Any, a: Vector3, b: Vector3) -> Vector3:
-    return Vector3(*(where(condition, s, t) for s, t in zip(a, b, strict=True)))
 
 
 def _orientation(R: Matrix3, axes: list[Vector3]) -> tuple[list[Vector3], list[Scalar]]:
@@ -176,7 +173,7 @@ def _positions(
     apart = size > 0.0
     along = r * where(apart, 1.0 / where(apart, size, 1.0), 0.0)
     delta[0] = where(is_rod, size - length, delta[0])
-    first = _where(is_rod, Vector3.zero(), forces[0].ang), _where(is_rod, along, forces[0].lin)
+    first = chosen(is_rod, Vector3.zero(), forces[0].ang), chosen(is_rod, along, forces[0].lin)
     forces[0] = Force(*first)
     holds = [x.loop_holds[k, m] for m in range(3)]
     return [f * h for f, h in zip(forces, holds, strict=True)], [

@@ -20,7 +20,7 @@ from numpy import empty, ndarray
 
 from robokit.engine.trace.graph import Block, Graph, Program
 from robokit.engine.trace.ops import CALL, CONST, GUARD, LOOKUP, MUL, PARAMETER, RESULT, SELECT, TRUTHS
-from robokit.engine.trace.scalar import Scalar
+from robokit.engine.trace.scalar import Scalar, node_of
 from robokit.spatial.control_flow import closed, flat, shaped_like
 
 WORTH = 60
@@ -53,7 +53,7 @@ def call(graph: Graph, function: Callable[..., Any], arguments: tuple[Any, ...])
     if measured is None or measured.operations < (LONG if graph.large else len(given) + measured.results):
         return function(*arguments)
     number = _block(graph, (*key, "call"), text, [None] * len(given), 1)
-    values = _called(graph, number, [_node(graph, x) for x in given], 1)[0]
+    values = _called(graph, number, [node_of(graph, x) for x in given], 1)[0]
     return measured.shaped(values)
 
 
@@ -85,7 +85,7 @@ def vmap(graph: Graph, function: Callable[..., Any], columns: Sequence[tuple[Any
     zero, values = graph.constant(0.0), list[list[Any]]()
     for start in range(0, len(columns), lanes):
         part = given[start : start + lanes]
-        operands = [_node(graph, column[k]) for column in part for k in changing]
+        operands = [node_of(graph, column[k]) for column in part for k in changing]
         operands += [zero] * (lanes * len(changing) - len(operands))
         values += _called(graph, number, operands, len(part))
     return [measured.shaped(column) for column in values]
@@ -224,11 +224,6 @@ def _known(row: Sequence[Any]) -> float | None:
     """The number that an argument is in all columns; None where it changes."""
     first = row[0]
     return float(first) if all(type(x) is not Scalar and x == first for x in row) else None
-
-
-def _node(graph: Graph, x: Any) -> int:
-    """The node that holds a value, be it a number."""
-    return graph.plain(x.ref if type(x) is Scalar else graph.constant(float(x)))
 
 
 def _block(

@@ -366,14 +366,14 @@ def _quotient(graph: Graph, a: int, b: int) -> Any:
     return Scalar(graph, number if (a < 0) == (b < 0) else -number)
 
 
-def _number(graph: Graph, x: Any) -> int:
+def node_of(graph: Graph, x: Any) -> int:
     """Node that holds a traced or plain number as it is."""
     return graph.plain(x.ref if type(x) is Scalar else graph.constant(float(x)))
 
 
 def _compare(opcode: int, a: Any, b: Any) -> Truth:
     graph = a.graph if type(a) is Scalar else b.graph
-    return Truth(graph, graph.record(opcode, _number(graph, a), _number(graph, b)))
+    return Truth(graph, graph.record(opcode, node_of(graph, a), node_of(graph, b)))
 
 
 def _function(opcode: int, x: Scalar) -> Scalar:
@@ -441,7 +441,7 @@ class Table:
 
     def lookup(self, index: Any) -> Scalar:
         """The entry at the index, rounded down and clamped to the table."""
-        return Scalar(self.graph, self.graph.record(LOOKUP, self.number, _number(self.graph, index)))
+        return Scalar(self.graph, self.graph.record(LOOKUP, self.number, node_of(self.graph, index)))
 
 
 def maximum(a: Any, b: Any) -> Any:
