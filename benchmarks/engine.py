@@ -27,8 +27,8 @@ from sparse import sparsity
 import robokit as rk
 from robokit.dynamics.build import kernel
 from robokit.engine.backend import llvm
+from robokit.engine.batch_calls import processors
 from robokit.engine.emit import sincos
-from robokit.engine.run.batch_calls import processors
 
 
 @contextmanager

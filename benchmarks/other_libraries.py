@@ -17,7 +17,7 @@ from measure import machine, minima, one_core, prepare_to_measure
 
 import robokit as rk
 from robokit.dynamics.build import kernel
-from robokit.dynamics.host_functions import host_function
+from robokit.dynamics.other_libraries import host_function
 
 BATCH = 4096
 Calls = dict[str, Callable[[], Any]]

@@ -21,7 +21,7 @@ from models import frictionless, in_pinocchio, states
 
 import robokit as rk
 from robokit.dynamics.build import kernel
-from robokit.engine.run.batch_calls import processors
+from robokit.engine.batch_calls import processors
 from robokit.interop import MujocoAdapter
 
 BATCH, ROWS, STEPS, DT = 4096, 256, 20, 1e-3
