@@ -34,6 +34,7 @@ from robokit.contact.step import ARRAYS, fits, from_middle, give, go_back, step,
 from robokit.contact.vectors import nothing
 from robokit.engine.loops.fields import once, whole
 from robokit.engine.loops.known import KnownKernel
+from robokit.engine.signature import ArrayOf
 from robokit.spatial.control_flow import cond
 
 Arrays = Mapping[str, np.ndarray]
@@ -94,8 +95,19 @@ def kernel_of_robot(
         else:
             step(x)
 
+    taken = [_in_steps(a, sizes) for a in taken]
     name = "contact_of_robot" + "_of_springs" * bool(springs)
     return KnownKernel(name, whole_step, taken, sizes, contents, unrolls, zeros, instead, reproducible)
+
+
+def _in_steps(a: ArrayOf, sizes: Mapping[str, int]) -> ArrayOf:
+    """A work array whose rows begin at multiples of the numbers that a card has side by side, or of half of
+    them: all numbers of a row then have one address and a known distance from it.
+    """
+    shape = a.at(sizes)
+    if a.role != "work" or len(shape) < 2 or shape[-1] % 4 == 0 or shape[-1] <= 2:
+        return a
+    return replace(a, shape=(*shape[:-1], -(-shape[-1] // 4) * 4 if shape[-1] < 4 else -(-shape[-1] // 8) * 8))
 
 
 def _pass(x: Any, few: int) -> None:
