@@ -42,6 +42,9 @@ AFTER = 2**31 - 1
 CORNERS = 6
 """Numbers of corners that are remembered of a pair."""
 
+LISTED = 32
+"""Near pairs that are listed before they are looked at."""
+
 DIRECTIONS = 2**14
 """Parts of the edge of a cube of directions along which gaps are known: as many as a whole number tells."""
 
@@ -100,24 +103,39 @@ def _place_balls(x: Any, balls: Any, still: Any) -> None:
 
 
 def _look_at_candidates(x: Any, balls: Any, still: Any) -> None:
-    """Contacts of candidates, and what is known of them for the next step."""
-    dt, last = x.dt[0], _last(x)
+    """Contacts of candidates, and what is known of them for the next step.
 
-    def pair(m: Any, at: Any) -> Any:
+    Near ones are listed before they are looked at, some at a time: states that are computed side by side,
+    whose pairs differ, look at their first one together, then at their second one.
+    """
+    dt, last, total = x.dt[0], _last(x), x.candidates[0]
+    near, reach = zeros(LISTED, kind="integer"), zeros(LISTED, 2)
+
+    def pair(m: Any, count: Any) -> Any:
         k = x.candidate[m]
-        return cond(_stays_apart(x, k, balls), lambda: at, lambda: overlapping(k, at))
+        return m + 1, cond(_stays_apart(x, k, balls), lambda: count, lambda: overlapping(k, count))
 
-    def overlapping(k: Any, at: Any) -> Any:
+    def overlapping(k: Any, count: Any) -> Any:
         a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-        d, reach = _row(balls, b) - _row(balls, a), balls[a, RADIUS] + balls[b, RADIUS] - x.pair_slack[k]
-        return cond(d.dot(d) < reach * abs(reach), lambda: closer(k, a, b, at), lambda: at)
+        d, sum_ = _row(balls, b) - _row(balls, a), balls[a, RADIUS] + balls[b, RADIUS] - x.pair_slack[k]
+        return cond(d.dot(d) < sum_ * abs(sum_), lambda: closer(k, a, b, count), lambda: count)
 
-    def closer(k: Any, a: Any, b: Any, at: Any) -> Any:
+    def closer(k: Any, a: Any, b: Any, count: Any) -> Any:
         gap, far = gap_of_balls(x, k, balls, still, dt)
-        beyond = rounding(GUARD, 0.5) * (far + balls[a, SIZE] + balls[b, SIZE])
-        return cond(gap < far, lambda: _look(x, k, (far, beyond), last, at), lambda: _apart(x, k, gap, at))
 
-    for_range(x.candidates[0], pair, 0)
+        def is_near() -> Any:
+            near[count], reach[count, 0] = k, far
+            reach[count, 1] = rounding(GUARD, 0.5) * (far + balls[a, SIZE] + balls[b, SIZE])
+            return count + 1
+
+        return cond(gap < far, is_near, lambda: _apart(x, k, gap, count))
+
+    def some(m: Any, at: Any) -> Any:
+        m, count = while_loop(lambda m, count: (m < total) & (count < LISTED), pair, m, 0)
+        at = for_range(count, lambda i, at: _look(x, near[i], (reach[i, 0], reach[i, 1]), last, at), at)
+        return m, at
+
+    while_loop(lambda m, _: m < total, some, 0, 0)
     n = minimum(x.counts[1], x.n_near)
     for_range(last.count - n, lambda k: _put(x.near_pair, n + k, -1))
 
