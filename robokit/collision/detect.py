@@ -177,7 +177,9 @@ class _Last(NamedTuple):
 def _last(x: Any) -> _Last:
     count = remembered(x.near_pair, x.n_near)
     at = zeros(1, kind="integer")
-    last = _Last(at, count, zeros(count, kind="integer"), zeros(count, 3), zeros(count, CORNERS, kind="integer"))
+    last = _Last(
+        at, count, zeros(count, kind="integer"), zeros(count, 3), zeros(count, CORNERS, kind="integer")
+    )
 
     def keep(k: Any) -> None:
         last.pair[k] = x.near_pair[k]

@@ -42,8 +42,8 @@ class Pairs(NamedTuple):
     pair: Callable[[Any], tuple[Any, Any]]
     """Number of the pair (a, b), and the gap below which contacts count [m]."""
     direction: Any
-    """3 numbers that are read and written: where GJK begins, a unit vector from a to b in the axes of shape a,
-    or zeros for none; afterwards the last one that was found."""
+    """3 numbers that are read and written: where GJK begins, a unit vector from a to b in the axes of a, or zeros
+    for none; afterwards the last one that was found."""
     corners: Any
     """6 whole numbers that are read and written: rows of corners of a and b in turn, of the simplex that was
     nearest, -1 for none. They save time."""
@@ -101,7 +101,9 @@ def narrow_pairs(x: Any, count: Any, pairs: Pairs, add: Callable[..., None]) -> 
         def contacts() -> None:
             k, far = pairs.pair(i)
             of_pair = lambda *contact: add(k, *contact)  # noqa: E731
-            _contacts(x, k, far, located([cells[c] for c in range(4)], t - 1), pairs.corners, found, last, of_pair)
+            _contacts(
+                x, k, far, located([cells[c] for c in range(4)], t - 1), pairs.corners, found, last, of_pair
+            )
 
         cond(now > 0, contacts, lambda: None)
         return i, t, near
@@ -131,7 +133,14 @@ def _ball(x: Any, a: Any, b: Any) -> Vector3:
 
 
 def _part_touches(
-    x: Any, k: Any, far: Any, cells: list[Any], t: Any, given: tuple[Any, Any], found: tuple[Any, Any], last: Any
+    x: Any,
+    k: Any,
+    far: Any,
+    cells: list[Any],
+    t: Any,
+    given: tuple[Any, Any],
+    found: tuple[Any, Any],
+    last: Any,
 ) -> Any:
     """Whether a part of pair k may have contacts: 1 for planes."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
@@ -163,7 +172,14 @@ def _part_touches(
 
 
 def _contacts(
-    x: Any, k: Any, far: Any, at: tuple[Any, Any, Any], corners: Any, found: tuple[Any, Any], last: Any, add: Add
+    x: Any,
+    k: Any,
+    far: Any,
+    at: tuple[Any, Any, Any],
+    corners: Any,
+    found: tuple[Any, Any],
+    last: Any,
+    add: Add,
 ) -> None:
     """The contacts of a part of pair k, of which it is known how near it is."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]

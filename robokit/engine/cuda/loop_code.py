@@ -512,7 +512,9 @@ class CardFunction(FunctionWriter):
         """The element of an array in a tile, and the numbers that its address is a multiple of."""
         place, out, beside = self.places[array], self.out, self.cards.layout.beside
         terms, known = self._scaled(index)
-        multiple = math.gcd(beside, *(f * (MOST_TURNS if isinstance(k, str) else 1) for k, f in terms.items()))
+        multiple = math.gcd(
+            beside, *(f * (MOST_TURNS if isinstance(k, str) else 1) for k, f in terms.items())
+        )
         known += place.offset
         if multiple == 1:
             each, known = self._terms(index)
