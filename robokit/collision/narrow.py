@@ -42,8 +42,8 @@ class Pairs(NamedTuple):
     pair: Callable[[Any], tuple[Any, Any]]
     """Number of the pair (a, b), and the gap below which contacts count [m]."""
     direction: Any
-    """3 numbers that are read and written: where GJK begins, a unit vector from a to b in the axes of a, or zeros
-    for none; afterwards the last one that was found."""
+    """3 numbers that are read and written: where GJK begins, a unit vector from a to b in the axes of a, or
+    zeros for none; afterwards the last one that was found."""
     corners: Any
     """6 whole numbers that are read and written: rows of corners of a and b in turn, of the simplex that was
     nearest, -1 for none. They save time."""
