@@ -33,8 +33,7 @@ from robokit.contact.solver import CAP, attempt, begin_solution, end_solution
 from robokit.contact.step import ARRAYS, fits, from_middle, give, go_back, step, to_middle
 from robokit.contact.vectors import nothing
 from robokit.engine.cuda.loops import BESIDE
-from robokit.engine.loops.fields import once, whole
-from robokit.engine.loops.known import KnownKernel
+from robokit.engine.loops.fields import KnownKernel, once, whole
 from robokit.engine.signature import ArrayOf
 from robokit.spatial.control_flow import cond
 
