@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from robokit.engine.trace.graph import Block, Graph, Node
@@ -13,6 +15,9 @@ from robokit.engine.trace.ops import CALL, CONST, OPERATIONS, RESULT, TABLE, cou
 
 LANES = 2
 """Of a wide value (passes/superword.py)."""
+
+_OPERANDS = itemgetter(slice(1, None))
+"""Of a node."""
 
 
 @dataclass
@@ -107,6 +112,10 @@ class Program:
             inside = counted(line)
             counts = {name: count + times[block] * inside[name] for name, count in counts.items()}
         return counts
+
+    def operands(self, numbers: Iterable[int]) -> Iterator[int]:
+        """What these nodes read, one after the other."""
+        return chain.from_iterable(map(_OPERANDS, map(self.nodes.__getitem__, numbers)))
 
     def bodies(self) -> dict[int, int]:
         """The number of the block of each node that depends on its parameters."""
