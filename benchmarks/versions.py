@@ -217,7 +217,7 @@ class Child:
 def source_of(version: str) -> Iterator[Path]:
     """A folder with the package as it was at a commit."""
     packed = subprocess.run(
-        ["git", "archive", version, "robokit"], cwd=ROOT, capture_output=True, check=True
+        ["git", "archive", version, "robokit", "robots"], cwd=ROOT, capture_output=True, check=True
     ).stdout
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
