@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from robokit.engine import maker
-from robokit.engine.run import single_calls
+from robokit.engine import maker, single_calls
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -29,7 +28,13 @@ def own_cache(engine_cache):
 
 @pytest.fixture(scope="module")
 def compiled_well():
-    """First calls wait for optimised code."""
+    """First calls wait for optimised code, in the whole file."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(maker, "TIERED", False)
         yield
+
+
+@pytest.fixture
+def no_baseline_code(monkeypatch):
+    """First calls wait for optimised code, in this test alone."""
+    monkeypatch.setattr(maker, "TIERED", False)

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 
 from robokit.engine.passes.guards import Path
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import ADD, MUL, SUB
-from robokit.engine.trace.program import Program
 
 
 def contractions(
