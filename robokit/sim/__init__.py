@@ -19,16 +19,14 @@ loop_closure     configurations and velocities that close the loops
 distances        signed distances of links, and which are in contact
 """
 
+from robokit.sim.actuators import PD, Keyframes, Torque, Velocity
 from robokit.sim.body_pairs import CollisionPairs, collision_pairs
 from robokit.sim.distances import Collision, Collisions, Distances, collisions, distance
-from robokit.sim.driving.actuators import PD, Torque, Velocity
-from robokit.sim.driving.keyframes import Keyframes
-from robokit.sim.driving.prescribed import PrescribedMotion
-from robokit.sim.driving.pushes import Push
-from robokit.sim.driving.springs import JointSpring, Spring
 from robokit.sim.ground import Ground, HeightField, Solid
 from robokit.sim.loop_closure import close_loops
 from robokit.sim.measuring import Measure, measures
+from robokit.sim.prescribed import PrescribedMotion
+from robokit.sim.pushes import Push
 from robokit.sim.record import Contacts, Energy, Trajectory
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.run.distance_function import DistanceFunction, distance_function
@@ -36,6 +34,7 @@ from robokit.sim.run.step_derivatives import StepDerivatives, StepGradient, step
 from robokit.sim.run.step_functions import step_function
 from robokit.sim.simulation import Simulation, SimulationState
 from robokit.sim.simulator import simulate
+from robokit.sim.springs import JointSpring, Spring
 from robokit.sim.starts.standing import standing_configuration, standing_height
 
 __all__ = [

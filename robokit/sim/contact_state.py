@@ -22,7 +22,7 @@ from robokit.engine.memory import address
 from robokit.engine.signature import ArrayOf
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
-from robokit.sim.motion.momentum_projection import floats, hangs_on_nothing, may_keep_energy
+from robokit.sim.motion import floats, hangs_on_nothing, may_keep_energy
 
 Arrays = dict[str, np.ndarray]
 

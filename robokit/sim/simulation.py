@@ -26,15 +26,14 @@ from robokit.dynamics.run import dtype_name
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.contact_state import LAYOUT
-from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
-from robokit.sim.driving.prescribed import Motions, motions_of
-from robokit.sim.driving.pushes import Push, pushes_of
-from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.loop_closure import closed_start
-from robokit.sim.motion.momentum_projection import floats
+from robokit.sim.motion import floats
+from robokit.sim.prescribed import Motions, motions_of
+from robokit.sim.pushes import Push, pushes_of
 from robokit.sim.record import Trajectory
 from robokit.sim.record.notes import Contacts, Notes, StepInputs, contacts_of
 from robokit.sim.record.sensors import Imu, JointForce, Sensors
@@ -42,13 +41,14 @@ from robokit.sim.rollouts.many_states import ManyStates
 from robokit.sim.run.run_arguments import MOST_STEPS, set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, History, Run
+from robokit.sim.springs import springs_of
 from robokit.sim.starts.start_checks import (
     check_coordinates,
     checked_starts,
     numbers,
     states,
 )
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.steppers import ContactStepper
 
 if TYPE_CHECKING:

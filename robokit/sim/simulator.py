@@ -12,20 +12,20 @@ from robokit.arguments import check_call
 from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.body_pairs import CollisionPairs
-from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
-from robokit.sim.driving.prescribed import Motions, PrescribedMotion, motions_of
-from robokit.sim.driving.pushes import pushes_of
-from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.loop_closure import closed_start
-from robokit.sim.motion.momentum_projection import floats
+from robokit.sim.motion import floats
+from robokit.sim.prescribed import Motions, PrescribedMotion, motions_of
+from robokit.sim.pushes import pushes_of
 from robokit.sim.record import Trajectory
 from robokit.sim.run.half_step import compare, with_rows_twice
 from robokit.sim.run.run_arguments import set_up
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.run.run_loop import Controller, Run
 from robokit.sim.run.run_warnings import warn_of, warn_of_whips
+from robokit.sim.springs import springs_of
 from robokit.sim.starts.start_checks import (
     check_coordinates,
     checked_starts,
@@ -77,7 +77,7 @@ def simulate(
             (robokit.sim.run.run_loop), which makes the motion second-order accurate. On a floating
             base, the forces are an external wrench.
         integrator: "contact" (default with a ground or self-collision), "rkmk4" (default without),
-            "energy_momentum" or "midpoint"; see robokit.sim.step.integrators.
+            "energy_momentum" or "midpoint"; see robokit.sim.integrators.
         gravity: (3,) in world axes [m/s^2]; the robot's own by default.
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
             recorded always.

@@ -11,7 +11,7 @@ from robokit.arguments import real_array, real_number, whole_number
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
-from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
+from robokit.sim.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.ground import Ground
 from robokit.sim.measuring import DEFAULT, Measure
 from robokit.sim.measuring.row_measures import wanted_measures

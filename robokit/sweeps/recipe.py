@@ -24,11 +24,10 @@ from robokit.engine.backend import cpu
 from robokit.errors import ModelError, RobokitError, ShapeError, SimulationError, one_line, shown
 from robokit.model.robot import Robot
 from robokit.serialize import INVALID_CONTENT, Format, array_from_json, from_json, to_json
-from robokit.sim.driving.actuators import Actuator, with_rotors
-from robokit.sim.driving.pushes import Push
-from robokit.sim.ground import Ground
-from robokit.sim.ground.ground import HEIGHTS, record_ground, restored_ground
+from robokit.sim.actuators import Actuator, with_rotors
+from robokit.sim.ground import HEIGHTS, Ground, record_ground, restored_ground
 from robokit.sim.measuring import column_of
+from robokit.sim.pushes import Push
 from robokit.sim.record import Trajectory
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.starts.ground_gaps import ground_gaps

@@ -13,9 +13,9 @@ import numpy as np
 
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot
-from robokit.sim.driving.pushes import OutsideForces
+from robokit.sim.pushes import OutsideForces
 from robokit.sim.rollouts import Rollout
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.energies import first_carried
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 from robokit.viewer.data.live_data import live_data_of

@@ -34,9 +34,8 @@ from robokit.model.inertial_parameters import COUNT, inertias
 from robokit.model.joints import JointModel
 from robokit.model.robot import Robot
 from robokit.serialize import array_from_json, array_to_json, from_json, layout, to_json
+from robokit.sim.actuators import PD, Actuator, Keyframes, Torque, Velocity
 from robokit.sim.body_pairs import CollisionPairs, body_contacts, collision_pairs
-from robokit.sim.driving.actuators import PD, Actuator, Torque, Velocity
-from robokit.sim.driving.keyframes import Keyframes
 from robokit.sim.ground import Ground
 from robokit.sim.record.saved_robot import joint_numbers, record
 from robokit.spatial import Transform, Vector3

@@ -207,7 +207,7 @@ def test_a_rotor_is_inertia_of_its_joint(name):
 def test_rotors_in_the_equations_of_motion():
     """aba solves (H + rotors) a = tau - C, and passive motion keeps the energy with that of the rotors."""
     from robokit.algorithms.aba import aba
-    from robokit.sim.driving.actuators import with_rotors
+    from robokit.sim.actuators import with_rotors
 
     robot = m.double_pendulum()
     rotors = np.array([0.7, 0.2])

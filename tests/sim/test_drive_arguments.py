@@ -13,9 +13,8 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.sim.driving.actuators import PD, Torque, Velocity, actuators_of
-from robokit.sim.driving.keyframes import Keyframes
-from robokit.sim.driving.pushes import OutsideForces, Push, pushes_of
+from robokit.sim.actuators import PD, Keyframes, Torque, Velocity, actuators_of
+from robokit.sim.pushes import OutsideForces, Push, pushes_of
 from robokit.sim.run.run_inputs import DrivenJoints
 
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from robokit.sim.joints.drives import Drive, DriveNumbers, DriveState
+from robokit.sim.joint_forces import Drive, DriveNumbers, DriveState
 from robokit.sim.run.run_inputs import servo_numbers
 
 

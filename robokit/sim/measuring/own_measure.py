@@ -18,8 +18,7 @@ from robokit.dynamics.function_objects import Function
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.inertial_parameters import COUNT
 from robokit.sim.measuring.run_ends import of_states
-from robokit.sim.step.measured import Happened
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Happened, Program
 from robokit.spatial import Vector3
 from robokit.spatial.scalars import Scalar, where
 

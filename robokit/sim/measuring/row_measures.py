@@ -14,12 +14,11 @@ from robokit.contact.measures import Columns, Subjects
 from robokit.contact.measures import measures as known
 from robokit.dynamics.function_objects import Function
 from robokit.errors import ShapeError, UnknownName, WrongType
+from robokit.sim import motion
 from robokit.sim.measuring.own_measure import Measure, OwnTracker, values_at_start
 from robokit.sim.measuring.run_ends import figures, has_mass, root
-from robokit.sim.motion import ledger
-from robokit.sim.motion.momentum_projection import hangs_on_nothing
-from robokit.sim.step.measured import Kept, MeasuredLayout, Tracker
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.motion import hangs_on_nothing
+from robokit.sim.step_kernel import Kept, MeasuredLayout, Program, Tracker
 from robokit.sim.stepping.energies import energies
 
 # ---- what is known of rows --------------------------------------------------------------------------------
@@ -55,7 +54,7 @@ class RowLedgers:
 
     def entry(self, name: str) -> np.ndarray:
         """One of ledger.SLOTS, (B,)."""
-        return self.entries[:, ledger.AT[name]].copy()
+        return self.entries[:, motion.AT[name]].copy()
 
     def share(self, name: str) -> np.ndarray:
         """An impulse as a share of that which presses, (B,); 0 where nothing does."""
@@ -67,7 +66,7 @@ class RowLedgers:
         good = np.isfinite(self.q).all(axis=(0, 2)) & np.isfinite(self.v).all(axis=(0, 2))
         q, v = np.where(good[:, None], self.q, robot.neutral()), np.where(good[:, None], self.v, 0.0)
         start, end = (sum(energies(robot, q[k], v[k])) for k in (0, 1))
-        dissipated = sum(self.entry(name) for name in ledger.DISSIPATED)
+        dissipated = sum(self.entry(name) for name in motion.DISSIPATED)
         return np.where(good, end - start + dissipated - self.entry("work"), np.nan)
 
 
@@ -154,9 +153,9 @@ class Readings(RowLedgers):
         robot, given = self.program.robot, self.program.given
         if not hangs_on_nothing(robot.tree) or not has_mass(self.program):
             return np.full((self.rows, 6), np.nan)
-        missing = self.end[:, 4:] - self.start[:, 4:] - self.entries[:, ledger.IMPULSE]
+        missing = self.end[:, 4:] - self.start[:, 4:] - self.entries[:, motion.IMPULSE]
         if given.outside:
-            missing -= self.entries[:, ledger.SIZE : ledger.SIZE + 6]
+            missing -= self.entries[:, motion.SIZE : motion.SIZE + 6]
         mass = np.broadcast_to(robot.total_mass, self.rows)
         missing[:, 3:] -= self.steps * self.dt * mass[:, None] * robot.gravity
         return np.asarray(missing)

@@ -13,9 +13,8 @@ from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.model.tree import Tree
-from robokit.sim.motion.momentum_projection import bases_are_free
-from robokit.sim.step.measured import NOTHING
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.motion import bases_are_free
+from robokit.sim.step_kernel import NOTHING_MEASURED, Program
 
 
 def of_states(
@@ -39,7 +38,7 @@ def of_states(
         dt: time step [s].
     """
     plain, robot = copy(program), program.robot
-    plain.measured = NOTHING
+    plain.measured = NOTHING_MEASURED
     kernel = plain.built(name, text, inputs=[], outputs=[(name, (size,))])
     good = np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
     q, v = np.where(good[:, None], q, robot.neutral()), np.where(good[:, None], v, 0.0)

@@ -14,11 +14,11 @@ import numpy as np
 
 from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents
 from robokit.model.robot import Robot
-from robokit.sim.driving.springs import SpringRecord
 from robokit.sim.ground import Ground
-from robokit.sim.joints.joint_law import assumed_damping
+from robokit.sim.joint_forces import assumed_damping
 from robokit.sim.record.step_facts import StepFacts, Subjects
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.springs import SpringRecord
+from robokit.sim.step_kernel import Program
 
 __all__ = ["Answer", "Event", "answers", "events_of", "from_rows", "report"]
 

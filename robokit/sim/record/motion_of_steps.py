@@ -23,13 +23,12 @@ from robokit.dynamics.mass_matrix import crba
 from robokit.dynamics.reactions import JointReactions, reactions
 from robokit.model.constraints import loop_models
 from robokit.model.robot import Robot
-from robokit.sim.driving.springs import JointSpring
-from robokit.sim.joints.step_inputs import as_list
-from robokit.sim.motion.state_facts import state_poses
+from robokit.sim.integrators import Held, along, forces_outside
+from robokit.sim.joint_forces import as_list
+from robokit.sim.motion import state_poses
 from robokit.sim.record.notes import Notes, StepInputs, of_held_forces
-from robokit.sim.step.held_forces import Held
-from robokit.sim.step.integrators import along, forces_outside
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.springs import JointSpring
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.step_numbers import scene_of
 from robokit.spatial import Force
 

@@ -17,10 +17,9 @@ import numpy as np
 
 from robokit.contact.monitor import NOTED_CONTACT
 from robokit.dataclass_tools import short_repr
-from robokit.sim.motion.ledger import Carried
-from robokit.sim.motion.state_facts import state_poses
-from robokit.sim.step.held_forces import held_forces
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.integrators import held_forces
+from robokit.sim.motion import Carried, state_poses
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.energies import in_blocks
 from robokit.sim.stepping.step_numbers import scene_of
 from robokit.sim.stepping.steppers import Stepper, stepper

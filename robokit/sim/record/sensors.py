@@ -17,10 +17,10 @@ from robokit.dataclass_tools import short_repr
 from robokit.errors import UnknownName
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
-from robokit.sim.motion.implicit_sweep import body_velocities
+from robokit.sim.integrators import Held
+from robokit.sim.motion import body_velocities
 from robokit.sim.record.notes import Notes, StepInputs, of_held_forces
-from robokit.sim.step.held_forces import Held
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.energies import in_blocks
 from robokit.spatial import Vector3
 

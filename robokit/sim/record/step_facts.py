@@ -14,12 +14,11 @@ import numpy as np
 
 from robokit.dataclass_tools import short_repr
 from robokit.sim.body_pairs import body_names
-from robokit.sim.joints.joint_law import pressing
-from robokit.sim.motion.implicit_sweep import body_velocities
-from robokit.sim.motion.state_facts import state_facts
+from robokit.sim.integrators import Held
+from robokit.sim.joint_forces import pressing
+from robokit.sim.motion import body_velocities, state_facts
 from robokit.sim.record.notes import Notes, StepInputs, of_held_forces
-from robokit.sim.step.held_forces import Held
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.step_numbers import scene_of
 from robokit.spatial.scalars import added, maximum
 

@@ -21,9 +21,7 @@ from robokit.errors import MissingDependency, RobokitError, ShapeError
 from robokit.files import output_path, read_arrays, replacing
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
-from robokit.sim.driving.springs import SpringRecord
-from robokit.sim.ground import Ground
-from robokit.sim.ground.ground import HEIGHTS, record_ground, restored_ground
+from robokit.sim.ground import HEIGHTS, Ground, record_ground, restored_ground
 from robokit.sim.record import saved_robot
 from robokit.sim.record.events import Answer, Event, answers, events_of, from_rows, report
 from robokit.sim.record.motion_of_steps import StepMotion, instants, kicks, step_motion
@@ -42,7 +40,8 @@ from robokit.sim.record.notes import (
 )
 from robokit.sim.record.sensors import Sensors
 from robokit.sim.record.step_facts import StepFacts, step_facts
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.springs import SpringRecord
+from robokit.sim.step_kernel import Program
 from robokit.stages import stage
 
 FORMAT = 2

@@ -13,7 +13,7 @@ from robokit.engine.cuda.memory import Memory
 from robokit.engine.cuda.views import View, seen_by
 from robokit.sim.rollouts.rollout_batch import runner_of
 from robokit.sim.run.run_inputs import RunInputs
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.contact_card import ContactOnCard
 from robokit.sim.stepping.contact_rows import commands
 from robokit.sim.stepping.energies import first_carried

@@ -10,7 +10,7 @@ from robokit.engine.backend.cpu import processors
 from robokit.engine.run.batch_calls import PAYS_SECONDS
 from robokit.sim.rollouts.rollout_batch import runner_of
 from robokit.sim.run.run_inputs import RunInputs
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.contact_rows import SECONDS, ContactRunner
 from robokit.sim.stepping.energies import first_carried
 

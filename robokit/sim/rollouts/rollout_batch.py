@@ -13,16 +13,16 @@ from robokit.dynamics import kinetic_energy, potential_energy
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import DeviceError, ShapeError
+from robokit.sim import motion
 from robokit.sim.measuring.run_ends import figures
-from robokit.sim.motion import ledger
 from robokit.sim.run.energy_growth import first_excess, negligible, spring_energy
 from robokit.sim.run.run_loop import stepping
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.contact_rows import ContactRunner
 from robokit.sim.stepping.energies import first_carried
 from robokit.sim.stepping.steppers import ContactStepper
 
-LARGEST = [ledger.AT[name] for name in ("depth", "residual")]
+LARGEST = [motion.AT[name] for name in ("depth", "residual")]
 """Entries of the ledger that are largest values, not sums."""
 
 
@@ -164,7 +164,7 @@ class Batch:
         ground = self.program.ground
         moves = ground is not None and ground.moves
         driven = self.arrays[2].any() or bool(self.given) or moves or bool(self.program.springs.given)
-        given = self.ledger[:, ledger.AT["work"]] if driven else None
+        given = self.ledger[:, motion.AT["work"]] if driven else None
         rows, first = energy_failures(self.program, self.q[:n], self.v[:n], given, failed)
         for row, k in zip(rows, first, strict=True):
             self.failed_at[row], self.excess[row] = self.marks[k], True

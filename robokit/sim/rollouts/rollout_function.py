@@ -17,16 +17,15 @@ from robokit.dynamics.run import dtype_name
 from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim import motion
+from robokit.sim.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.body_pairs import CollisionPairs
-from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
-from robokit.sim.driving.prescribed import Motions, motions_of
-from robokit.sim.driving.pushes import pushes_of
-from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.loop_closure import closed_start, distances, torn
 from robokit.sim.measuring.row_measures import ChosenMeasures, Failures, Readings, RowLedgers, wanted_measures
-from robokit.sim.motion import ledger
-from robokit.sim.motion.momentum_projection import floats
+from robokit.sim.motion import floats
+from robokit.sim.prescribed import Motions, motions_of
+from robokit.sim.pushes import pushes_of
 from robokit.sim.record import Trajectory
 from robokit.sim.record.notes import Notes
 from robokit.sim.rollouts.rollout_batch import Batch, check_room
@@ -35,16 +34,16 @@ from robokit.sim.run.run_inputs import NEVER, RunInputs
 from robokit.sim.run.run_loop import Run
 from robokit.sim.run.run_results import Records, limited_times, shape_error, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length, warn_of_rows
+from robokit.sim.springs import springs_of
 from robokit.sim.starts.start_checks import (
     check_coordinates,
     checked_starts,
     states,
 )
-from robokit.sim.step.measured import NOTHING
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import NOTHING_MEASURED, Program
 from robokit.sim.stepping.steppers import tally
 
-FORCE = slice(ledger.AT["impulse_fx"], ledger.AT["impulse_fz"] + 1)
+FORCE = slice(motion.AT["impulse_fx"], motion.AT["impulse_fz"] + 1)
 
 
 @dataclass
@@ -147,7 +146,7 @@ class Rollout:
             raise SimulationError(f"row {row} was not finite from the start")
         n = int((np.isfinite(self.q[:, row]).all(axis=1) & np.isfinite(self.v[:, row]).all(axis=1)).sum())
         program = copy(program.sample(row))
-        program.measured = NOTHING
+        program.measured = NOTHING_MEASURED
         tables = [x[:, [row if x.shape[1] > 1 else 0]] for x in (self._forces, *self.given)]
         take = _row_with_contact if program.contact else _row_of_passive_motion
         records, notes = take(program, self.summary["dt"], first, list(self.marks[:n]), tables)
@@ -221,7 +220,7 @@ def _row_of_passive_motion(
     q, v, entries, carried = (x[:, 0].astype(float) for x in (batch.q, batch.v, batch.entries, batch.carried))
     records, inputs = Records(), _Tables(tables)
     for step in marks:
-        impulse = entries[max(0, step - 1), ledger.IMPULSE]
+        impulse = entries[max(0, step - 1), motion.IMPULSE]
         records.add(step, q[step], v[step], entries[step], impulse)
     for step in range(max(map(len, tables))):
         (tau, *rest), _ = inputs.at(step)
@@ -482,7 +481,7 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
     if program.ground is not None:
         found.summary |= {
             "shape_error": shape_error(program),
-            "deepest_penetration": _finite(batch.ledger[:, ledger.AT["depth"]], np.max),
+            "deepest_penetration": _finite(batch.ledger[:, motion.AT["depth"]], np.max),
         }
     return found
 

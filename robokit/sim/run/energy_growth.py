@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from robokit.conventions import GRAVITY
-from robokit.sim.motion import ledger
-from robokit.sim.motion.state_facts import state_facts
+from robokit.sim import motion
+from robokit.sim.motion import state_facts
 from robokit.sim.starts.start_checks import start_contacts
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.energies import energies
 
 ROUNDING = 1e-9
@@ -100,8 +100,8 @@ class EnergyWatch:
             self.potential = np.concatenate([self.potential, potential])
         self.due = 2 * n
         sums = np.array(entries)
-        dissipated = sums[:, [ledger.AT[k] for k in ledger.DISSIPATED]].sum(axis=1)
-        work = sums[:, ledger.AT["work"]]
+        dissipated = sums[:, [motion.AT[k] for k in motion.DISSIPATED]].sum(axis=1)
+        work = sums[:, motion.AT["work"]]
         sound = self.kinetic[:n], self.potential[:n], work
         found = int(first_excess(*sound, self.least, dissipated))
         if found < n:  # rarely: then what springs hold at the start is looked at, too
@@ -116,6 +116,6 @@ class EnergyWatch:
 
     def made(self, k: int, entries: np.ndarray) -> float:
         """Energy made without a cause until state k [J]: mechanical energy, or what contacts gave."""
-        mechanical = sum(x[k] - x[0] for x in (self.kinetic, self.potential)) - entries[ledger.AT["work"]]
-        dissipated = sum(entries[ledger.AT[name]] for name in ledger.DISSIPATED)
+        mechanical = sum(x[k] - x[0] for x in (self.kinetic, self.potential)) - entries[motion.AT["work"]]
+        dissipated = sum(entries[motion.AT[name]] for name in motion.DISSIPATED)
         return float(max(mechanical, -dissipated))

@@ -10,7 +10,7 @@ import numpy as np
 
 from robokit.algorithms.center_of_mass import center_of_mass
 from robokit.model.robot import Robot
-from robokit.sim.driving.actuators import Actuator
+from robokit.sim.actuators import Actuator
 from robokit.sim.record import Trajectory
 from robokit.sim.stepping.energies import in_blocks
 from robokit.sim.stepping.step_numbers import size_of

@@ -14,14 +14,14 @@ from robokit.errors import ShapeError, SimulationWarning, shown
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import body_contacts
-from robokit.sim.driving.prescribed import PrescribedMotion
-from robokit.sim.driving.springs import NO_SPRINGS, Springs
 from robokit.sim.ground import Ground
-from robokit.sim.joints.joint_law import joint_law
+from robokit.sim.integrators import method
+from robokit.sim.joint_forces import joint_law
 from robokit.sim.loop_closure import held_by_loops
-from robokit.sim.motion.momentum_projection import may_keep_energy
-from robokit.sim.step.integrators import method
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.motion import may_keep_energy
+from robokit.sim.prescribed import PrescribedMotion
+from robokit.sim.springs import NO_SPRINGS, Springs
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.default_step import default_step, step_for_spin
 
 FRAME = 5e-3

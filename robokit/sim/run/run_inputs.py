@@ -14,12 +14,11 @@ from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.errors import ShapeError
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
-from robokit.sim.driving.actuators import Actuator, Layout, Signal, by_joint, driven, label_of
-from robokit.sim.driving.prescribed import Motions, PrescribedMotion
-from robokit.sim.driving.pushes import OutsideForces, Push
-from robokit.sim.joints.drives import Drive
-from robokit.sim.joints.step_inputs import GivenLayout
-from robokit.sim.motion.effective_mass import effective_inertias
+from robokit.sim.actuators import Actuator, Layout, Signal, by_joint, driven, label_of
+from robokit.sim.joint_forces import Drive, GivenLayout
+from robokit.sim.motion import effective_inertias
+from robokit.sim.prescribed import Motions, PrescribedMotion
+from robokit.sim.pushes import OutsideForces, Push
 
 # ---- driven joints ----------------------------------------------------------------------------------------
 
@@ -264,7 +263,7 @@ class DrivenJoints:
 
 
 # ---- servos ------------------------------------------------------------------------------------------------
-# robokit.sim.joints.drives has the law. Everything is computed by + - * / and powers of two, so the numbers
+# robokit.sim.joint_forces has the law. Everything is computed by + - * / and powers of two, so the numbers
 # are the same to the bit with every C library and every NumPy, as reproducible runs need them.
 
 
@@ -277,7 +276,7 @@ LN_2 = (0.693147180369123816490, 1.90821492927058770002e-10)
 
 
 def servo_numbers(kp: Any, kd: Any, mass: Any, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(b, lag, factor of target velocities) of robokit.sim.joints.drives.
+    """(b, lag, factor of target velocities) of robokit.sim.joint_forces.
 
     Args:
         kp: stiffness [N m/rad | N/m], any shape.

@@ -24,7 +24,7 @@ import numpy as np
 
 from robokit.errors import MissingDependency
 from robokit.model.robot import Robot
-from robokit.sim.motion.implicit_sweep import body_velocities
+from robokit.sim.motion import body_velocities
 from robokit.sim.record import Trajectory
 from robokit.sim.record.notes import MOST_BYTES, Notes
 from robokit.sim.run.energy_growth import EnergyWatch
@@ -32,7 +32,7 @@ from robokit.sim.run.run_inputs import NEVER
 from robokit.sim.run.run_results import Records, trajectory_of
 from robokit.sim.run.run_warnings import warn_of_length
 from robokit.sim.starts.start_checks import numbers
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.default_step import default_step
 from robokit.sim.stepping.steppers import stepper
 from robokit.stages import stage

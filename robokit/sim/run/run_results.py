@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from robokit.sim import motion
 from robokit.sim.loop_closure import distances, gaps, torn
-from robokit.sim.motion import ledger
-from robokit.sim.motion.momentum_projection import hangs_on_nothing
-from robokit.sim.motion.state_facts import state_facts
+from robokit.sim.motion import hangs_on_nothing, state_facts
 from robokit.sim.record import Energy, Trajectory
 from robokit.sim.record.notes import Notes, StepInputs
 from robokit.sim.run.energy_growth import negligible
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.energies import energies, momenta
 from robokit.sim.stepping.step_numbers import scene_of
 from robokit.sim.stepping.steppers import tally
@@ -75,15 +74,15 @@ def trajectory_of(
     with np.errstate(all="ignore"):  # sums over the last finite states may not be
         kinetic, potential = energies(robot, q, v) if energy is None else energy
         momentum = state_facts(robot, q, v)[:, 2:] if program.contact else momenta(robot, q, v)
-        losses = {k: entries[:, ledger.AT[k]] for k in ledger.DISSIPATED}
-        work, stored = entries[:, ledger.AT["work"]], None
+        losses = {k: entries[:, motion.AT[k]] for k in motion.DISSIPATED}
+        work, stored = entries[:, motion.AT["work"]], None
         if program.springs.given:
-            taken = entries[:, ledger.SIZE + program.given.entries + ledger.OWN.index("springs")]
+            taken = entries[:, motion.SIZE + program.given.entries + motion.OWN.index("springs")]
             stored = program.springs.stored(robot, q)
             losses["springs"] = taken - (stored - stored[0])
             work = work + taken
         dissipated = sum(losses.values())
-        impulse = entries[:, ledger.IMPULSE]
+        impulse = entries[:, motion.IMPULSE]
         force = (impulse - np.array(records.impulses))[:, 3:] / dt
         found = Trajectory(
             t, q, v, Energy(kinetic, potential, np.asarray(dissipated), work, stored),
@@ -102,7 +101,7 @@ def actuator_forces(program: Program, t: np.ndarray, entries: np.ndarray) -> np.
         return None
     out = np.zeros((*entries.shape[:-1], robot.nv))
     dofs = {joint.body: joint.v_slice.start for joint in robot.joints}
-    first = ledger.SIZE + 6 * given.outside
+    first = motion.SIZE + 6 * given.outside
     with np.errstate(all="ignore"):
         for k, drive in enumerate(given.drives):
             sums = np.diff(entries[..., first + 2 * k], axis=0)
@@ -113,7 +112,7 @@ def actuator_forces(program: Program, t: np.ndarray, entries: np.ndarray) -> np.
 def limited_times(program: Program, entries: np.ndarray) -> dict[str, np.ndarray]:
     """Time that each actuator with a limit was at it [s], by joint, of entries (..., size)."""
     names = {joint.body: joint.name for joint in program.robot.joints}
-    first = ledger.SIZE + 6 * program.given.outside + 1
+    first = motion.SIZE + 6 * program.given.outside + 1
     return {
         names[drive.body]: entries[..., first + 2 * k]
         for k, drive in enumerate(program.given.drives)
@@ -142,19 +141,19 @@ def _summary(
         "interrupted": False,
     }
     if program.layout.energy:
-        summary["energy_corrected"] = float(last[ledger.AT["corrected_e"]])
-    for k in ledger.DISSIPATED:
-        summary[f"dissipated_by_{k}"] = float(last[ledger.AT[k]])
+        summary["energy_corrected"] = float(last[motion.AT["corrected_e"]])
+    for k in motion.DISSIPATED:
+        summary[f"dissipated_by_{k}"] = float(last[motion.AT[k]])
     if hangs_on_nothing(robot.tree):
-        missing = found.momentum - found.momentum[0] - (entries - entries[0])[:, ledger.IMPULSE]
+        missing = found.momentum - found.momentum[0] - (entries - entries[0])[:, motion.IMPULSE]
         if program.given.outside:
-            missing -= (entries - entries[0])[:, ledger.SIZE : ledger.SIZE + 6]
+            missing -= (entries - entries[0])[:, motion.SIZE : motion.SIZE + 6]
         missing[:, 3:] -= (found.t - found.t[0])[:, None] * robot.total_mass * robot.gravity
         size = np.abs(missing).max(axis=0)
         summary["momentum_balance_angular"] = float(size[:3].max())
         summary["momentum_balance_linear"] = float(size[3:].max())
-        summary["momentum_corrected_angular"] = float(last[ledger.AT["corrected_k"]])
-        summary["momentum_corrected_linear"] = float(last[ledger.AT["corrected_l"]])
+        summary["momentum_corrected_angular"] = float(last[motion.AT["corrected_k"]])
+        summary["momentum_corrected_linear"] = float(last[motion.AT["corrected_l"]])
     if program.given.drives:
         shares = {
             name: min(1.0, float(x) / (steps * dt))
@@ -169,8 +168,8 @@ def _summary(
             summary["loop_torn"] = name
     if program.ground is not None:
         summary["shape_error"] = shape_error(program)
-        summary["deepest_penetration"] = float(last[ledger.AT["depth"]])
-        pressed = max(float(last[ledger.AT["pressed"]]), 1e-300)
+        summary["deepest_penetration"] = float(last[motion.AT["depth"]])
+        pressed = max(float(last[motion.AT["pressed"]]), 1e-300)
         for name in ("pulled", "outside"):
-            summary[f"contact_impulse_{name}"] = float(last[ledger.AT[name]]) / pressed
+            summary[f"contact_impulse_{name}"] = float(last[motion.AT[name]]) / pressed
     return summary | tally(program, last)

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import SimulationWarning
-from robokit.sim.driving.springs import NO_SPRINGS
 from robokit.sim.record import Trajectory
 from robokit.sim.record.notes import Notes
+from robokit.sim.springs import NO_SPRINGS
 from robokit.sim.starts.start_checks import DEEP, two_digits
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.default_step import SPIN, fastest_spin
 
 UNBALANCED = 0.1

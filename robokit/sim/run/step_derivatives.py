@@ -39,15 +39,15 @@ from robokit.engine import ENGINES, Kernel
 from robokit.engine.passes.derivative import along
 from robokit.errors import ShapeError, UnknownName
 from robokit.model.robot import Robot, check_robot
-from robokit.sim.driving.actuators import PD, Actuator, actuators_of, with_rotors
-from robokit.sim.driving.springs import springs_of
+from robokit.sim.actuators import PD, Actuator, actuators_of, with_rotors
 from robokit.sim.ground import Ground
-from robokit.sim.motion.momentum_projection import floats, momentum_at_base
+from robokit.sim.integrators import kept_energy
+from robokit.sim.motion import floats, momentum_at_base
 from robokit.sim.run.run_arguments import Setup, set_up
 from robokit.sim.run.run_inputs import DrivenJoints, RunInputs
+from robokit.sim.springs import springs_of
 from robokit.sim.starts.start_checks import BURIED, check_coordinates, check_starts, states
-from robokit.sim.step.energy_momentum import kept_energy
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.linear_steps import LinearSteps
 
 # ---- steps that are kept ----------------------------------------------------------------------------------
@@ -209,7 +209,7 @@ def step_derivatives(
     the last correction). Momentum and energy, which the end of a step corrects by terms of third order in dt,
     are not corrected in A and B. Targets of actuators are held.
 
-    Source: contact/step_derivatives.py; else the step (robokit.sim.step), forward mode.  Cost: with contact
+    Source: contact/step_derivatives.py; else the step (robokit.sim.step_kernel), forward mode.  Cost: with contact
     about that of a step, else 3 nv times that of a few steps.
 
     Args:

@@ -20,8 +20,7 @@ from robokit.collision.shapes import Core, PlacedCore
 from robokit.collision.support import SUPPORTS
 from robokit.errors import ShapeError
 from robokit.model.robot import Robot
-from robokit.sim.ground import Ground
-from robokit.sim.ground.ground import plane_of, world_of
+from robokit.sim.ground import Ground, plane_of, world_of
 from robokit.spatial import Vector3
 from robokit.spatial.scalars import added
 

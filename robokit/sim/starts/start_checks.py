@@ -19,10 +19,10 @@ from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.errors import InvalidValue, ShapeError, SimulationWarning
 from robokit.model.robot import Robot, of_joint
 from robokit.sim.body_pairs import body_names
-from robokit.sim.ground.ground import plane_of
-from robokit.sim.motion.state_facts import state_poses
+from robokit.sim.ground import plane_of
+from robokit.sim.motion import state_poses
 from robokit.sim.starts.ground_gaps import body_poses
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.default_step import SPIN, fastest_spin
 from robokit.sim.stepping.step_numbers import ground_stiffness, scene_of
 

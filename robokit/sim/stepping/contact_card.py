@@ -16,7 +16,7 @@ from robokit.engine.cuda.loops import Loops
 from robokit.engine.loops.known import KnownKernel
 from robokit.errors import DeviceError
 from robokit.sim.contact_state import ContactState, enlarged
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.contact_rows import LARGEST, OwnMeasures, commands, entries_of
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 

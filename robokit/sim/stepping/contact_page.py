@@ -46,7 +46,7 @@ from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel, wasm_module
 from robokit.errors import RobokitError
 from robokit.sim.contact_state import ContactState
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.page_step import without_pushes
 from robokit.sim.stepping.step_numbers import step_numbers
 from robokit.spatial.control_flow import for_range

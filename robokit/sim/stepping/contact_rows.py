@@ -24,10 +24,9 @@ from robokit.engine.backend.cpu import processors
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
+from robokit.sim import motion
 from robokit.sim.contact_state import STEPS, ContactState, enlarged, steps_taken
-from robokit.sim.motion import ledger
-from robokit.sim.step.measured import Happened, Kept, Tracker
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Happened, Kept, Program, Tracker
 from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 
 # ---- measures of the user's own ---------------------------------------------------------------------------
@@ -572,5 +571,5 @@ def entries_of(program: Program, x: dict[str, np.ndarray]) -> np.ndarray:
     outside = [x["outside_impulse"]] if program.given.outside else []
     motors = x["motor_sums"].reshape(*sums.shape[:-1], -1)
     control = [x["control"]] if program.accuracy is not None else []
-    own = sums[..., : ledger.SIZE], *outside, motors, sums[..., ledger.SIZE :], *control, x["measured"]
+    own = sums[..., : motion.SIZE], *outside, motors, sums[..., motion.SIZE :], *control, x["measured"]
     return np.concatenate(own, axis=-1)

@@ -30,8 +30,7 @@ import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.model.robot import Robot
-from robokit.sim.motion.effective_mass import effective_inertias
-from robokit.sim.motion.implicit_sweep import body_velocities
+from robokit.sim.motion import body_velocities, effective_inertias
 
 LONGEST = 1e-3
 """Default time step [s] of a robot that needs no shorter one."""

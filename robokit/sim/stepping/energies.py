@@ -15,9 +15,9 @@ import numpy as np
 from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.model.robot import Robot
-from robokit.sim.motion.momentum_projection import momentum_at_base
-from robokit.sim.step.energy_momentum import kept_energy
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.integrators import kept_energy
+from robokit.sim.motion import momentum_at_base
+from robokit.sim.step_kernel import Program
 
 BLOCK = 2048
 """States at a time: arrays of this length stay in the cache."""

@@ -19,7 +19,7 @@ from robokit.contact.step_pullback import pullback_kernel
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.sim.contact_state import ContactState
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.step_numbers import step_numbers
 
 TIGHT = 1e-13

@@ -20,11 +20,11 @@ from robokit.algorithms.kinematics import forward_kinematics
 from robokit.engine import Kernel
 from robokit.engine.reproducible import wanted
 from robokit.model.regrouping import regrouped
-from robokit.sim.joints.step_inputs import GivenLayout
-from robokit.sim.motion import ledger
-from robokit.sim.motion.ledger import Carried
-from robokit.sim.step.held_forces import Problem
-from robokit.sim.step.step_kernel import Program
+from robokit.sim import motion
+from robokit.sim.integrators import Problem
+from robokit.sim.joint_forces import GivenLayout
+from robokit.sim.motion import Carried
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.energies import kept_of
 
 
@@ -70,7 +70,7 @@ def page_step(program: Program, reproducible: bool | None = None, pushes: bool =
             "drives", with what each of them wants.
         reproducible: None for what the program, or else the environment, says.
         pushes: keep the pushes of the run: both kernels have one more input, "pushes", with the wrench of
-            each place as ``robokit.sim.driving.pushes.OutsideForces`` gives it for the step.
+            each place as ``robokit.sim.pushes.OutsideForces`` gives it for the step.
     """
     kept = program if pushes else without_pushes(program)
     bare = replace(
@@ -127,7 +127,7 @@ def _step_text(program: Program) -> Any:
         q: Any, v: Any, tau: Any, entries: Any, gravity: Any, carried: Any, parameters: Any, *more: Any
     ) -> list[list[Any]]:
         p, dt = _problem(program, gravity, parameters, more), parameters[0]
-        sums, kept = ledger.Ledger(entries), Carried(program.layout, carried)
+        sums, kept = motion.Ledger(entries), Carried(program.layout, carried)
         rows, speeds, none = robot.split_q(q), robot.split_v(v), robot.split_tau([0.0] * len(tau))
         assert program.method.step is not None
         q1, v1 = program.method.step(p, rows, speeds, none, dt, sums, kept)

@@ -26,10 +26,8 @@ from robokit.contact.materials import (
 from robokit.contact.measures import KEPT
 from robokit.contact.robot_data import robot_data
 from robokit.model.robot import Robot
-from robokit.sim.ground import Ground
-from robokit.sim.ground.ground import plane_of, weight, world_of
-from robokit.sim.step.measured import Kept
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.ground import Ground, plane_of, weight, world_of
+from robokit.sim.step_kernel import Kept, Program
 
 
 def size_of(robot: Robot) -> float:

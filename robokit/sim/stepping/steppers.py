@@ -20,9 +20,9 @@ from robokit.caching import Spare
 from robokit.contact.monitor import NOTES
 from robokit.engine.maker import engine
 from robokit.errors import InvalidValue
+from robokit.sim import motion
 from robokit.sim.contact_state import ContactState, steps_taken
-from robokit.sim.motion import ledger
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.contact_rows import commands, entries_of
 from robokit.sim.stepping.energies import first_carried
 from robokit.sim.stepping.step_numbers import step_numbers
@@ -37,11 +37,11 @@ def tally(program: Program, entries: np.ndarray) -> dict[str, Any]:
         return {}
     own = entries.reshape(-1, entries.shape[-1])[:, : program.sums]
     last = own[np.isfinite(own).all(axis=1)]
-    first = ledger.SIZE + program.given.entries
-    steps, iterations, most, missed, _ = last[:, first : first + len(ledger.OWN)].T
+    first = motion.SIZE + program.given.entries
+    steps, iterations, most, missed, _ = last[:, first : first + len(motion.OWN)].T
     found: dict[str, Any] = {}
     if program.accuracy is not None:
-        rejected, shortest, longest, not_met = last[:, -len(ledger.CONTROL) :].T
+        rejected, shortest, longest, not_met = last[:, -len(motion.CONTROL) :].T
         found = {
             "accuracy": program.accuracy,
             "parts_taken": int(steps.sum()),
@@ -55,7 +55,7 @@ def tally(program: Program, entries: np.ndarray) -> dict[str, Any]:
     return found | {
         "contact_iterations_mean": float(iterations.sum() / max(1.0, steps.sum())),
         "contact_iterations_most": int(most.max(initial=0.0)),
-        "residual_largest": float(last[:, ledger.AT["residual"]].max(initial=0.0)),
+        "residual_largest": float(last[:, motion.AT["residual"]].max(initial=0.0)),
         "steps_not_settled": int(missed.sum()),
     }
 
@@ -170,7 +170,7 @@ class ContactStepper:
 
     def impulse(self) -> np.ndarray:
         """That of the ground so far, (6,) as in the ledger."""
-        return self.state.arrays["ledger"][ledger.IMPULSE].astype(float)
+        return self.state.arrays["ledger"][motion.IMPULSE].astype(float)
 
     def memory(self) -> np.ndarray:
         """What the next step is handed besides q and v."""
@@ -211,12 +211,12 @@ class ContactStepper:
         """Own accounts from those of the program."""
         x, more = self.state.arrays, self.program.given
         sums = x["ledger"]
-        sums[: ledger.SIZE] = entries[: ledger.SIZE]
-        first = ledger.SIZE + more.entries
-        sums[ledger.SIZE :] = entries[first : first + len(ledger.OWN)]
+        sums[: motion.SIZE] = entries[: motion.SIZE]
+        first = motion.SIZE + more.entries
+        sums[motion.SIZE :] = entries[first : first + len(motion.OWN)]
         if "control" in x:
-            x["control"][:] = entries[first + len(ledger.OWN) : self.program.sums]
-        at = ledger.SIZE
+            x["control"][:] = entries[first + len(motion.OWN) : self.program.sums]
+        at = motion.SIZE
         if more.outside:
             x["outside_impulse"][:] = entries[at : at + 6]
             at += 6
@@ -309,7 +309,7 @@ class PassiveStepper:
 
     def impulse(self) -> np.ndarray:
         """That of the ground: none, (6,)."""
-        return self._entries[ledger.IMPULSE]
+        return self._entries[motion.IMPULSE]
 
     def memory(self) -> np.ndarray:
         """See :class:`ContactStepper`."""

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from robokit.contact.measures import KINDS, Answer, Event, EventKind, length, newtons, side_of, three
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot
-from robokit.sim.joints.joint_law import assumed_damping
+from robokit.sim.joint_forces import assumed_damping
 from robokit.sim.record import Trajectory
 from robokit.sim.record.events import answers as answers_of
 from robokit.sim.run.run_arguments import LARGEST_CONTACT_STEP

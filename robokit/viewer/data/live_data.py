@@ -19,11 +19,11 @@ from robokit.conventions import GRAVITY
 from robokit.engine import Kernel
 from robokit.errors import RobokitError
 from robokit.model.parts import Joint
-from robokit.sim.joints.drives import Drive
-from robokit.sim.motion import ledger
-from robokit.sim.motion.momentum_projection import hangs_on_nothing
+from robokit.sim import motion
+from robokit.sim.joint_forces import Drive
+from robokit.sim.motion import hangs_on_nothing
 from robokit.sim.record import Trajectory
-from robokit.sim.step.step_kernel import Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.stepping.contact_page import ARRAYS, LOOK, contact_page, page_module
 from robokit.sim.stepping.default_step import default_step
 from robokit.sim.stepping.page_step import PageStep, page_step
@@ -161,7 +161,7 @@ def _passive(steps: PageStep, dt: float, parameters: np.ndarray | None) -> dict[
         "parameters": base64_text(given.astype("<f8")),
         "momentum": steps.program.layout.momentum,
         "energy": steps.program.layout.energy,
-        "ledger": list(ledger.SLOTS),
+        "ledger": list(motion.SLOTS),
     }
 
 

@@ -1,26 +1,345 @@
-"""The ground: a plane, a height field and solids at rest, with the constants of the contact law."""
+"""The ground: a plane, a height field, solids at rest, and the constants of the contact law."""
 
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, fields, replace
+from dataclasses import InitVar, dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 
-from robokit.arguments import real_array, real_number
+from robokit.arguments import check_finite, path_argument, real_array, real_number
 from robokit.collision.scene import World
 from robokit.conventions import GRAVITY
-from robokit.errors import ShapeError, SimulationWarning, WrongType, shown
-from robokit.model.geometry import Placement
+from robokit.dataclass_tools import short_repr
+from robokit.errors import ModelError, ShapeError, SimulationWarning, WrongType, shown
+from robokit.meshes.hull import box_of_corners, hull_corners, solid_hull
+from robokit.meshes.untrusted import open_picture
+from robokit.model.arguments import checked_placement
+from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.robot import Robot
-from robokit.sim.ground.height_field import HeightField
-from robokit.sim.ground.solids import Solid, solid
 from robokit.spatial import Vector3
 from robokit.spatial.scalars import added
 from robokit.spatial.sines import sine_and_cosine
+
+# ==== solids at rest ==============================================================================
+# Convex solids at rest in the world: boxes, balls, cylinders, capsules and hulls that robots fall on.
+
+
+MOST_POINTS = 100_000
+"""Points of which a solid may be the hull."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hull:
+    """The convex hull of points.
+
+    Attributes:
+        points: its corners, (n, 3) [m].
+    """
+
+    points: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Solid:
+    """A convex solid at rest in the world, as part of the ground.
+
+    Attributes:
+        geometry: a Box, Sphere, Cylinder, Capsule or Mesh of robokit.model, or points (n, 3) [m]; a mesh and
+            points stand for their convex hull, which is kept as a :class:`Hull`, or as a Box, at its place,
+            if they are the corners of one.
+        placement: of the geometry's frame in the world, a Placement or only a position (3,) [m].
+        friction: Coulomb coefficient of this solid; None takes that of the ground.
+        rgba: its colour on the page, each 0 to 1, or None.
+
+    Raises:
+        ShapeError: an argument of the wrong content; points or a mesh that span no solid.
+        WrongType: a geometry that is none.
+
+    Example:
+        >>> from robokit.model import Box
+        >>> step = rk.Solid(Box(size=(0.4, 1.0, 0.2)), (0.5, 0.0, 0.1), friction=0.6)
+        >>> len(rk.Ground(shapes=[step]).shapes)
+        1
+    """
+
+    geometry: Any
+    placement: Any = field(default_factory=Placement)
+    friction: float | None = None
+    rgba: RGBA | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "geometry", _geometry(self.geometry))
+        object.__setattr__(self, "placement", _placement(self.placement))
+        found = box_of_corners(self.geometry.points) if isinstance(self.geometry, Hull) else None
+        if found is not None:
+            size, R, middle = found
+            own = self.placement
+            place = Placement(own.rotation @ R, own.rotation @ middle + own.position)
+            object.__setattr__(self, "geometry", Box(tuple(size.tolist())))
+            object.__setattr__(self, "placement", place)
+        if self.friction is not None:
+            mu = real_number("Solid(friction=...)", self.friction, least=0.0)
+            object.__setattr__(self, "friction", mu)
+        if self.rgba is not None:
+            rgba = real_array("Solid(rgba=...)", self.rgba, "(4,)")
+            if rgba.shape != (4,) or not ((rgba >= 0.0) & (rgba <= 1.0)).all():
+                raise ShapeError(
+                    f"Solid(rgba=...): expected four numbers from 0 to 1, got {shown(self.rgba)}"
+                )
+            object.__setattr__(self, "rgba", tuple(rgba.tolist()))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same solid at the same place."""
+        return isinstance(other, Solid) and self.record() == other.record()
+
+    def __hash__(self) -> int:
+        return hash(self.kind)
+
+    @property
+    def kind(self) -> str:
+        """box, sphere, cylinder, capsule or hull."""
+        return type(self.geometry).__name__.lower()
+
+    def record(self) -> dict[str, Any]:
+        """The solid in plain lists and numbers, for a file."""
+        shape = self.geometry
+        numbers = {name: getattr(shape, name, None) for name in ("size", "radius", "length")}
+        return {
+            "kind": self.kind,
+            **{name: value for name, value in numbers.items() if value is not None},
+            **({"points": shape.points.tolist()} if isinstance(shape, Hull) else {}),
+            "rotation": self.placement.rotation.tolist(),
+            "position": self.placement.position.tolist(),
+            "friction": self.friction,
+            "rgba": None if self.rgba is None else list(self.rgba),
+        }
+
+    @staticmethod
+    def of_record(record: dict[str, Any]) -> Solid:
+        """The solid of :meth:`record`; raises LookupError, TypeError or ValueError where it is none."""
+        kind = record["kind"]
+        geometry: Any
+        if kind == "hull":
+            geometry = np.array(record["points"], dtype=float)
+        elif kind == "box":
+            geometry = Box(tuple(record["size"]))
+        elif kind == "sphere":
+            geometry = Sphere(record["radius"])
+        else:
+            geometry = {"cylinder": Cylinder, "capsule": Capsule}[kind](record["radius"], record["length"])
+        placement = Placement(np.array(record["rotation"]), np.array(record["position"]))
+        return Solid(geometry, placement, record["friction"], record["rgba"])
+
+
+def solid(name: str, given: Any) -> Solid:
+    """A Solid, or one of a Shape of robokit.model.
+
+    Raises:
+        WrongType: neither.
+    """
+    if isinstance(given, Solid):
+        return given
+    if isinstance(given, Shape):
+        return Solid(given.geometry, given.placement, rgba=given.rgba)
+    raise WrongType(name, given, "rk.Solid(geometry, placement)")
+
+
+def _geometry(given: Any) -> Any:
+    what = "Solid(geometry)"
+    if isinstance(given, Hull):
+        return given
+    if isinstance(given, Box):
+        size = real_array(f"{what}: size of a Box", given.size, "(3,)")
+        if size.shape != (3,) or not (np.isfinite(size) & (size > 0.0)).all():
+            raise ShapeError(f"{what}: expected three edges > 0 of a Box, got {shown(given.size)}")
+        return Box(tuple(size.tolist()))  # type: ignore[arg-type]
+    if isinstance(given, Sphere):
+        return Sphere(real_number(f"{what}: radius of a Sphere", given.radius, above=0.0))
+    if isinstance(given, Cylinder | Capsule):
+        name = type(given).__name__
+        radius = real_number(f"{what}: radius of a {name}", given.radius, above=0.0)
+        return type(given)(radius, real_number(f"{what}: length of a {name}", given.length, above=0.0))
+    if isinstance(given, Mesh):
+        try:
+            return _hull(hull_corners(given))
+        except Exception as error:  # readers of mesh formats raise whatever they like
+            raise ShapeError(f"{what}: mesh {given.filename!r}: {error}") from error
+    if isinstance(given, np.ndarray | list | tuple):
+        points = real_array(f"{what}: points", given, "(n, 3)")
+        if points.ndim != 2 or points.shape[1] != 3 or not np.isfinite(points).all():
+            raise ShapeError(f"{what}: expected finite points (n, 3), got shape {points.shape}")
+        if len(points) > MOST_POINTS:
+            raise ShapeError(f"{what}: expected at most {MOST_POINTS:,} points, got {len(points):,}")
+        try:
+            return _hull(points)
+        except ValueError as error:
+            raise ShapeError(f"{what}: {error}") from error
+    raise WrongType(
+        what, given, "a Box, Sphere, Cylinder, Capsule or Mesh of robokit.model, or points (n, 3)"
+    )
+
+
+def _hull(points: np.ndarray) -> Hull:
+    hull = solid_hull(points)
+    if hull is None:
+        raise ValueError(f"{len(points)} points that do not span a solid")
+    return Hull(np.array(points[hull.vertices]))
+
+
+def _placement(given: Any) -> Placement:
+    what = "Solid(placement)"
+    if not isinstance(given, Placement):
+        position = real_array(what, given, "a Placement or a position (3,)")
+        if position.shape != (3,):
+            raise ShapeError(f"{what}: expected a Placement or a position (3,), got shape {position.shape}")
+        given = Placement(position=np.array(position))
+    try:
+        found = checked_placement("solid", given)
+    except ModelError as error:
+        raise ShapeError(f"{what}: {error}") from error
+    if not math.isfinite(float(np.abs(found.position).max())):
+        raise ShapeError(f"{what}: expected a finite position, got {shown(given.position)}")
+    return found
+
+
+# ==== height field ================================================================================
+# HeightField: ground whose height is given on a grid, by an array or by a picture.
+
+
+MOST_HEIGHTS = 1 << 22
+"""Heights of a field: 2048 x 2048."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeightField:
+    """Ground given by heights on a grid.
+
+    Each cell has two triangles. Beyond the grid, the ground continues horizontally at the height of its edge.
+
+    Attributes:
+        heights: (nx, ny) [m]; heights[i, j] is at x = origin[0] + i cell[0], y = origin[1] + j cell[1].
+        cell: distances (dx, dy) between neighbours [m], or one for both.
+        origin: (x, y) or (x, y, z) of heights[0, 0]'s corner in the world [m]; z is added to all heights.
+        friction: Coulomb coefficient of the field; None takes that of the ground.
+
+    Raises:
+        ShapeError: an argument of the wrong shape or content.
+
+    Example:
+        >>> x = np.linspace(-1.0, 1.0, 21)
+        >>> hills = rk.HeightField(0.05 * np.cos(3 * x)[:, None] * np.ones(21), cell=0.1, origin=(-1.0, -1.0))
+        >>> rk.Ground(terrain=hills).plane
+        False
+    """
+
+    heights: Any
+    cell: Any = 0.1
+    origin: Any = (0.0, 0.0, 0.0)
+    friction: float | None = None
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        heights = np.array(real_array("HeightField(heights)", self.heights, "(nx, ny)"), dtype=float)
+        if heights.ndim != 2 or min(heights.shape) < 2 or heights.size > MOST_HEIGHTS:
+            raise ShapeError(
+                "HeightField(heights): expected shape (nx, ny), at least 2 each and at most "
+                f"{MOST_HEIGHTS:,} in all, got {heights.shape}"
+            )
+        check_finite("HeightField(heights)", heights)
+        cell = real_array("HeightField(cell=...)", self.cell, "() or (2,)")
+        cell = np.broadcast_to(cell, (2,)) if cell.shape in ((), (2,)) else np.zeros(2)
+        if not (np.isfinite(cell) & (cell > 0.0)).all():
+            raise ShapeError(
+                f"HeightField(cell=...): expected one or two lengths > 0, got {shown(self.cell)}"
+            )
+        origin = real_array("HeightField(origin=...)", self.origin, "(2,) or (3,)")
+        if origin.shape not in ((2,), (3,)) or not np.isfinite(origin).all():
+            raise ShapeError(
+                f"HeightField(origin=...): expected (x, y) or (x, y, z), got {shown(self.origin)}"
+            )
+        heights.setflags(write=False)
+        object.__setattr__(self, "heights", heights)
+        object.__setattr__(self, "cell", tuple(map(float, cell)))
+        object.__setattr__(self, "origin", (*map(float, origin), 0.0)[:3])
+        if self.friction is not None:
+            mu = real_number("HeightField(friction=...)", self.friction, least=0.0)
+            object.__setattr__(self, "friction", mu)
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same field at the same place."""
+        return isinstance(other, HeightField) and (
+            (self.cell, self.origin, self.friction) == (other.cell, other.origin, other.friction)
+            and np.array_equal(self.heights, other.heights)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.cell, self.origin, self.friction, self.heights.shape))
+
+    @staticmethod
+    def from_picture(
+        path: str | os.PathLike[str],
+        size: float | Sequence[float] = 10.0,
+        low: float = 0.0,
+        high: float = 1.0,
+        origin: Sequence[float] | None = None,
+        friction: float | None = None,
+    ) -> HeightField:
+        """A height field from an image: black is low, white is high. Needs Pillow.
+
+        Columns of pixels are along x, rows along -y, so from above the field looks like the image.
+
+        Args:
+            path: a PNG, JPEG, BMP, TGA, GIF, WebP or TIFF file; of 16 bits a pixel, all count.
+            size: lengths along x and y from the first to the last pixel [m], or the longer one, for square
+                pixels.
+            low, high: heights of black and of white [m].
+            origin: (x, y) or (x, y, z) of the lower left pixel [m]; None centres the image on the world's
+                origin.
+            friction: Coulomb coefficient of the field; None takes that of the ground.
+
+        Raises:
+            ShapeError: the picture cannot be read, or another argument of the wrong content.
+        """
+        path = path_argument("path", path)
+        low, high = real_number("low", low), real_number("high", high)
+        lengths = real_array("size", size, "() or (2,)")
+        if lengths.shape not in ((), (2,)) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
+            raise ShapeError(f"size: expected one or two lengths > 0, got {shown(size)}")
+        try:
+            grey = _grey(path)
+        except (OSError, ValueError, SyntaxError) as error:
+            raise ShapeError(f"path: {os.fspath(path)}: no picture of heights ({error})") from error
+        if min(grey.shape) < 2 or grey.size > MOST_HEIGHTS:
+            raise ShapeError(
+                f"path: {os.fspath(path)} has {grey.shape[1]} x {grey.shape[0]} pixels; expected at least "
+                f"2 x 2 and at most {MOST_HEIGHTS:,} in all"
+            )
+        heights = low + (high - low) * grey[::-1].T
+        cells = np.array(heights.shape) - 1
+        cell = lengths / (cells if lengths.ndim else cells.max())
+        middle = (-0.5 * cells * cell).tolist()
+        return HeightField(heights, cell, middle if origin is None else origin, friction)
+
+
+def _grey(path: Any) -> np.ndarray:
+    """Brightness of the pixels from 0 to 1, row by row from the top."""
+    with open_picture(path) as image:
+        if image.mode.startswith("I"):
+            return np.asarray(image, dtype=float) / 65535.0
+        if image.mode == "F":
+            raise ValueError("its pixels are floating-point numbers; give the array to HeightField instead")
+        return np.asarray(image.convert("L"), dtype=float) / 255.0
+
+
+# ==== the ground ==================================================================================
+# The ground: a plane, a height field and solids at rest, with the constants of the contact law.
+
 
 DEEPEST = 1e-3
 """Depth at which one point carries the whole weight of a robot that is not small [m]."""

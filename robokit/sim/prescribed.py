@@ -11,7 +11,7 @@ import numpy as np
 from robokit.arguments import check_call, check_finite, real_array, real_number
 from robokit.errors import InvalidValue, RobokitError, ShapeError, WrongType
 from robokit.model.robot import Robot
-from robokit.sim.driving.keyframes import Keyframes
+from robokit.sim.actuators import Keyframes
 
 PER_STEP = 8.0
 """Parts of a step in which the rate of a function of time is taken: five values around it leave an error of
