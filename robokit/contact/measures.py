@@ -256,7 +256,7 @@ class Monitor:
         raise NotImplementedError
 
     def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:
-        """The events of a subject, of its number, in the facts of a run (sim/record/step_facts.py)."""
+        """The events of a subject, of its number, in the facts of a run (sim/events.py)."""
         return iter(())
 
     def answers(self, r: RunEvents) -> Iterator[Answer]:

@@ -5,7 +5,7 @@
     Velocity   tau = gain (target - v) + feedforward
 
 Each drives joints of one degree of freedom, within the limits of effort and velocity. Here are the values as
-they are given, and as numbers by joint and by step; robokit.sim.run.run_inputs fits them to a robot.
+they are given, and as numbers by joint and by step; robokit.sim.run_inputs fits them to a robot.
 """
 
 from __future__ import annotations
@@ -226,7 +226,7 @@ def with_rotors(robot: Robot, actuators: Sequence[Actuator]) -> Robot:
     The same rotors give the same object, and with it the same machine code.
 
     Raises:
-        UnknownName, ShapeError: as :class:`~robokit.sim.run.run_inputs.DrivenJoints`.
+        UnknownName, ShapeError: as :class:`~robokit.sim.run_inputs.DrivenJoints`.
     """
     rotors: dict[int, float] = {}
     for k, actuator in enumerate(actuators):

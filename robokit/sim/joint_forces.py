@@ -26,7 +26,7 @@ from robokit.model.constraints import LoopModel
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.sim.ground import weight
-from robokit.sim.motion import ImplicitSweep, Ledger, Rows, body_velocities, effective_inertias
+from robokit.sim.motion import ByJoint, ImplicitSweep, Ledger, Rows, body_velocities, effective_inertias
 from robokit.spatial import Force, Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, where
 
@@ -278,8 +278,6 @@ def subtree_inertia(robot: Robot) -> list[tuple[list[list[Any]], Any]]:
 #
 # Cost: about 5 operations a driven joint, and 20 an iteration where it is limited.
 
-
-ByJoint = Sequence[Sequence[Scalar]]
 
 CAUTION = 0.1
 """Share of the inertia that the largest speed is looked ahead with, once there is an iterate: a joint whose

@@ -21,7 +21,7 @@ from robokit.contact.materials import (
 )
 from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim.joint_forces import joint_law
-from robokit.sim.run.run_inputs import servo_numbers as of_arrays
+from robokit.sim.run_inputs import servo_numbers as of_arrays
 
 
 def box_robot(half):

@@ -167,7 +167,7 @@ def test_save_and_load_keep_the_actuators_forces(tmp_path):
 
 
 def test_nothing_given_is_the_same_kernel():
-    from robokit.sim.run.run_arguments import set_up
+    from robokit.sim.run_inputs import set_up
 
     program = set_up(m.box(), 1.0, None, True, None, None, None).program
     assert [name for name, _ in program.kernel().signature.inputs][-1] == "parameters"

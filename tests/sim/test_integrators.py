@@ -143,7 +143,7 @@ def test_momentum_that_the_projection_gives_back_vanishes_with_the_order(name):
 @pytest.mark.parametrize("name", ["midpoint", "rkmk4"])
 def test_momentum_without_the_projection(name, monkeypatch):
     """The text of the steps with the projection taken out, on plain floats."""
-    from robokit.sim import integrators
+    from robokit.sim import integrators, motion
     from robokit.sim.joint_forces import joint_law
     from robokit.sim.step_kernel import Program
 
@@ -154,7 +154,7 @@ def test_momentum_without_the_projection(name, monkeypatch):
     before = rk.centroidal_momentum(robot, robot.neutral(), v0)
     missing = []
     for steps in (10, 20):
-        state = [robot.neutral().tolist(), v0.tolist(), [0.0] * ledger.SIZE, [0.0] * program.layout.size]
+        state = [robot.neutral().tolist(), v0.tolist(), [0.0] * motion.SIZE, [0.0] * program.layout.size]
         for _ in range(steps):
             state = program.text(*state[:2], [0.0] * robot.nv, *state[2:], [0.2 / steps])
         missing.append(np.abs(rk.centroidal_momentum(robot, state[0], state[1]) - before).max())

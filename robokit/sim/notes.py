@@ -17,12 +17,11 @@ import numpy as np
 
 from robokit.contact.monitor import NOTED_CONTACT
 from robokit.dataclass_tools import short_repr
+from robokit.sim.contact_state import scene_of
 from robokit.sim.integrators import held_forces
 from robokit.sim.motion import Carried, state_poses
 from robokit.sim.step_kernel import Program
-from robokit.sim.stepping.energies import in_blocks
-from robokit.sim.stepping.step_numbers import scene_of
-from robokit.sim.stepping.steppers import Stepper, stepper
+from robokit.sim.steppers import Stepper, in_blocks, stepper
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ the first column of ``motor_command``. The last two pushes are the host's: at an
 A compiled module comes with robokit, so that nobody waits for it. It begins with the digest of the sources
 that it was made of; where these have changed since, it is passed over. After a change of the step:
 
-    python -m robokit.sim.stepping.contact_page
+    python -m robokit.sim.contact_page
 """
 
 from __future__ import annotations
@@ -45,10 +45,9 @@ from robokit.contact.step import step_kernel
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel, wasm_module
 from robokit.errors import RobokitError
-from robokit.sim.contact_state import ContactState
+from robokit.sim.contact_state import ContactState, step_numbers
+from robokit.sim.page_step import without_pushes
 from robokit.sim.step_kernel import Program
-from robokit.sim.stepping.page_step import without_pushes
-from robokit.sim.stepping.step_numbers import step_numbers
 from robokit.spatial.control_flow import for_range
 
 LOOK = (
@@ -62,9 +61,9 @@ ARRAYS = (*STEP_ARRAYS, *LOOK)
 
 FILE = Path(__file__).with_name("page_step.wasm.gz")
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 
-SOURCES = ("contact", "collision", "engine", "spatial", "model/joints.py", "sim/stepping/contact_page.py")
+SOURCES = ("contact", "collision", "engine", "spatial", "model/joints.py", "sim/contact_page.py")
 """Folders and files of robokit that decide what the module does."""
 
 HANDS = 2

@@ -21,11 +21,10 @@ from robokit.errors import MissingDependency, RobokitError, ShapeError
 from robokit.files import output_path, read_arrays, replacing
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim import saved_robot
+from robokit.sim.events import Answer, Event, StepFacts, answers, events_of, from_rows, report, step_facts
 from robokit.sim.ground import HEIGHTS, Ground, record_ground, restored_ground
-from robokit.sim.record import saved_robot
-from robokit.sim.record.events import Answer, Event, answers, events_of, from_rows, report
-from robokit.sim.record.motion_of_steps import StepMotion, instants, kicks, step_motion
-from robokit.sim.record.notes import (
+from robokit.sim.notes import (
     Choose,
     Contacts,
     Notes,
@@ -38,8 +37,7 @@ from robokit.sim.record.notes import (
     retaken,
     stands_for,
 )
-from robokit.sim.record.sensors import Sensors
-from robokit.sim.record.step_facts import StepFacts, step_facts
+from robokit.sim.sensors import Sensors, StepMotion, instants, kicks, step_motion
 from robokit.sim.springs import SpringRecord
 from robokit.sim.step_kernel import Program
 from robokit.stages import stage
@@ -204,7 +202,7 @@ class Trajectory:
     def events(self) -> list[Event]:
         """Contacts, impacts, sliding, limits, saturation, rest and failure, in the order of time.
 
-        Every step counts, whatever was recorded. See :class:`robokit.sim.record.events.Event`.
+        Every step counts, whatever was recorded. See :class:`robokit.sim.events.Event`.
 
         Raises:
             RobokitError: the trajectory was loaded from a file that has no events.

@@ -25,7 +25,7 @@ from robokit.sim.integrators import Problem
 from robokit.sim.joint_forces import GivenLayout
 from robokit.sim.motion import Carried
 from robokit.sim.step_kernel import Program
-from robokit.sim.stepping.energies import kept_of
+from robokit.sim.steppers import kept_of
 
 
 @dataclass(frozen=True)

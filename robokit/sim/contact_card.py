@@ -15,10 +15,9 @@ from robokit.engine.cuda.loop_code import NOT_FINITE, NOTES
 from robokit.engine.cuda.loops import Loops
 from robokit.engine.loops.known import KnownKernel
 from robokit.errors import DeviceError
-from robokit.sim.contact_state import ContactState, enlarged
+from robokit.sim.contact_rows import LARGEST, OwnMeasures, commands, entries_of
+from robokit.sim.contact_state import ContactState, differ, enlarged, row_numbers, scene_of
 from robokit.sim.step_kernel import Program
-from robokit.sim.stepping.contact_rows import LARGEST, OwnMeasures, commands, entries_of
-from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 
 GIVEN = ("joint_forces", "motor_command", "push_wrench", "motion_values")
 """Inputs that may change from step to step."""

@@ -25,16 +25,13 @@ import numpy as np
 from robokit.errors import MissingDependency
 from robokit.model.robot import Robot
 from robokit.sim.motion import body_velocities
-from robokit.sim.record import Trajectory
-from robokit.sim.record.notes import MOST_BYTES, Notes
-from robokit.sim.run.energy_growth import EnergyWatch
-from robokit.sim.run.run_inputs import NEVER
-from robokit.sim.run.run_results import Records, trajectory_of
-from robokit.sim.run.run_warnings import warn_of_length
-from robokit.sim.starts.start_checks import numbers
+from robokit.sim.notes import MOST_BYTES, Notes
+from robokit.sim.run_inputs import NEVER
+from robokit.sim.run_results import EnergyWatch, Records, trajectory_of, warn_of_length
+from robokit.sim.starts import numbers
 from robokit.sim.step_kernel import Program
-from robokit.sim.stepping.default_step import default_step
-from robokit.sim.stepping.steppers import stepper
+from robokit.sim.steppers import default_step, stepper
+from robokit.sim.trajectory import Trajectory
 from robokit.stages import stage
 
 # ---- the middle of steps ----------------------------------------------------------------------------------

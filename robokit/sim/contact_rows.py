@@ -25,9 +25,16 @@ from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
 from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.sim import motion
-from robokit.sim.contact_state import STEPS, ContactState, enlarged, steps_taken
+from robokit.sim.contact_state import (
+    STEPS,
+    ContactState,
+    differ,
+    enlarged,
+    row_numbers,
+    scene_of,
+    steps_taken,
+)
 from robokit.sim.step_kernel import Happened, Kept, Program, Tracker
-from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
 
 # ---- measures of the user's own ---------------------------------------------------------------------------
 
