@@ -22,8 +22,7 @@ from robokit.model.arguments import checked_placement
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.robot import Robot
 from robokit.spatial import Vector3
-from robokit.spatial.scalars import added
-from robokit.spatial.sines import sine_and_cosine
+from robokit.spatial.scalars import added, sine_and_cosine
 
 # ==== solids at rest ==============================================================================
 # Convex solids at rest in the world: boxes, balls, cylinders, capsules and hulls that robots fall on.

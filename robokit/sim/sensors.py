@@ -13,8 +13,8 @@ from robokit.algorithms.coupling import coupled_forward_dynamics, reduced_column
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.loop_dynamics import closed_loops, loop_dynamics
 from robokit.dataclass_tools import short_repr
+from robokit.dynamics.constrained import JointReactions, reactions
 from robokit.dynamics.mass_matrix import crba
-from robokit.dynamics.reactions import JointReactions, reactions
 from robokit.errors import UnknownName
 from robokit.model.constraints import loop_models
 from robokit.model.geometry import Placement

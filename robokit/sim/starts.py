@@ -31,8 +31,7 @@ from robokit.sim.motion import state_poses
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import SPIN, fastest_spin
 from robokit.spatial import Vector3
-from robokit.spatial.scalars import added
-from robokit.spatial.sines import sine_and_cosine
+from robokit.spatial.scalars import added, sine_and_cosine
 
 # ==== ground gaps =================================================================================
 # How far a robot's shapes are from a ground, and how far it is to be lowered onto it.
