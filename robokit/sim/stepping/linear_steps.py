@@ -156,7 +156,8 @@ class LinearSteps:
             if not self._step(q, v, tau) or not self.simulation.work["solved"][2]:
                 break  # else the shift of a contact has no end: the step as a run takes it
         x["tolerance"][:] = given
-        self._place_loops(loops)
+        if self.simulation.sizes["n_loops"]:
+            self._place_loops(loops)
         return end if np.isfinite(self.simulation.work["y"]).all() else None
 
     def _loops(self) -> dict[str, np.ndarray]:
