@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 import numpy as np
-from measure import step
+from measure import prepare_to_measure, step
 from models import frictionless, in_pinocchio
 
 import robokit as rk
@@ -258,4 +258,5 @@ def everything(jobs: list[tuple[str, str]]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from dynamics import peers
-from measure import arguments_of, chosen, machine, minima, one_core
+from measure import arguments_of, chosen, machine, minima, one_core, prepare_to_measure
 
 import robokit as rk
 from robokit.dynamics.build import kernel
@@ -126,4 +126,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -33,7 +33,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from measure import ROOT, commit, machine, one_core
+from measure import ROOT, commit, machine, one_core, prepare_to_measure
 
 ROWS = (128, 4096)
 TIMES = ("first", "first batch", "single", *map(str, ROWS))
@@ -410,4 +410,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

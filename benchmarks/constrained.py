@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from measure import arguments_of, machine, minima, nothing_compiled, one_core
+from measure import arguments_of, machine, minima, nothing_compiled, one_core, prepare_to_measure
 from models import G1, in_pinocchio, states
 
 import robokit as rk
@@ -118,4 +118,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

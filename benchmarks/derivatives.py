@@ -15,7 +15,16 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from measure import arguments_of, chosen, machine, minima, nothing_compiled, one_core, without_avx512
+from measure import (
+    arguments_of,
+    chosen,
+    machine,
+    minima,
+    nothing_compiled,
+    one_core,
+    prepare_to_measure,
+    without_avx512,
+)
 from models import G1, in_pinocchio, states
 
 import robokit as rk
@@ -99,4 +108,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

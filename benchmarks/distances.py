@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pinocchio as pin
-from measure import machine
+from measure import machine, prepare_to_measure
 from models import in_pinocchio
 
 import robokit as rk
@@ -120,6 +120,7 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     print(machine())
     for each_name in sys.argv[1:] or ROBOTS:
         main(each_name)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measure import arguments_of, chosen, machine, minima, one_core
+from measure import arguments_of, chosen, machine, minima, one_core, prepare_to_measure
 from models import in_pinocchio, states
 
 import robokit as rk
@@ -233,4 +233,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

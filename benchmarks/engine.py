@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measure import machine, minima, nothing_compiled, one_core, progress, step
+from measure import machine, minima, nothing_compiled, one_core, prepare_to_measure, progress, step
 from memory import memory
 from models import G1, chain, random_tree, states
 from sparse import sparsity
@@ -27,8 +27,8 @@ from sparse import sparsity
 import robokit as rk
 from robokit.dynamics.build import kernel
 from robokit.engine.backend import llvm
+from robokit.engine.batch_calls import processors
 from robokit.engine.emit import sincos
-from robokit.engine.run.batch_calls import processors
 
 
 @contextmanager
@@ -242,4 +242,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

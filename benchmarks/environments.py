@@ -13,7 +13,7 @@ import sys
 import time
 
 import gymnasium
-from measure import machine
+from measure import machine, prepare_to_measure
 
 import robokit.gym
 
@@ -40,4 +40,5 @@ def main(count: int) -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main(int(sys.argv[1]) if len(sys.argv) > 1 else 64)

@@ -30,7 +30,7 @@ from typing import Any
 
 from fidelity_cases import peer, pictures
 from fidelity_cases.table import CASES, Look, NotYet
-from measure import ROOT, commit, machine, without_avx512
+from measure import ROOT, commit, machine, prepare_to_measure, without_avx512
 
 TOPICS = (
     *("rest", "sliding", "turning", "rolling", "meshes", "impacts", "forces", "folding"),
@@ -199,4 +199,5 @@ def _picture(name: str) -> Path:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

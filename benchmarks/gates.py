@@ -30,7 +30,7 @@ import numpy as np
 from fidelity_cases import scenes as s
 from fidelity_cases.peer import Peer
 from fidelity_cases.peer import there as mujoco_is_there
-from measure import ROOT, commit, machine
+from measure import ROOT, commit, machine, prepare_to_measure
 
 import robokit as rk
 from robokit.contact.step import step_kernel
@@ -314,4 +314,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from fidelity_cases import scenes
-from measure import ROOT, commit, machine
+from measure import ROOT, commit, machine, prepare_to_measure
 from models import states
 
 import robokit as rk
@@ -580,4 +580,5 @@ def measure(
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

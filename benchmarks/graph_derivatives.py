@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from measure import arguments_of, chosen, machine, minima, nothing_compiled, one_core
+from measure import arguments_of, chosen, machine, minima, nothing_compiled, one_core, prepare_to_measure
 from models import G1, in_pinocchio, states
 
 import robokit as rk
@@ -98,4 +98,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

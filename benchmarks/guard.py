@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 from dynamics import BATCH, pinocchio_calls, robokit_calls
-from measure import machine, minima, one_core
+from measure import machine, minima, one_core, prepare_to_measure
 
 import robokit as rk
-from robokit.engine.backend import cpu
+from robokit.engine.backend import llvm
 
 FLOORS = Path(__file__).with_name("guard.json")
 ROBOT, BASE = "example-robot-data:g1", "floating"
@@ -56,7 +56,7 @@ def main() -> None:
     if not FLOORS.exists():
         sys.exit(f"{FLOORS.name} is not there; run with --write on an idle core")
     floors = json.loads(FLOORS.read_text())
-    if "avx512f" not in cpu.flags():
+    if "avx512f" not in llvm.processor_flags():
         floors = {what: x / 2 if what.endswith("batch") else x for what, x in floors.items()}
     missing = sorted(set(found) ^ set(floors))
     if missing:
@@ -76,4 +76,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from measure import machine
+from measure import machine, prepare_to_measure
 
 import robokit as rk
 from robokit.identification.consistent_fit import nearest_possible, parameters_of, pseudo_inertia
@@ -79,4 +79,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from importlib.util import find_spec
 
-from measure import commit, machine, minima, one_core
+from measure import commit, machine, minima, one_core, prepare_to_measure
 
 import robokit as rk
 
@@ -71,4 +71,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

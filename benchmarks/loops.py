@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import commit, machine, minima, one_core
+from measure import commit, machine, minima, one_core, prepare_to_measure
 from peak import bytes_per_second, flops_per_second
 
 from robokit.engine.backend.llvm import vector_width
@@ -361,4 +361,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -16,13 +16,6 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TextIO
 
-# Before any peer is loaded: threads of its pool that wait actively would slow down whoever is measured next.
-os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-
-from robokit.engine import maker
-
-maker.TIERED = False  # code that is there sooner is no measure of speed
-
 _bar: Any = None  # the progress bar that is shown
 
 
@@ -69,6 +62,18 @@ def step(name: str) -> Iterator[None]:
 
 
 ROOT = Path(__file__).resolve().parents[1]
+
+
+def prepare_to_measure() -> None:
+    """From now on first calls wait for optimised code, and the threads of peers' pools wait passively.
+
+    For programs alone, as their first step: what is merely imported changes nothing.
+    """
+    from robokit.engine import maker
+
+    maker.TIERED = False  # code that is there sooner is no measure of speed
+    # Before a peer has threads: those that wait actively would slow down whoever is measured next.
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def minima(

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from measure import machine, minima, one_core
+from measure import machine, minima, one_core, prepare_to_measure
 
 import robokit as rk
 from robokit.dynamics.build import kernel
-from robokit.dynamics.host_functions import host_function
+from robokit.dynamics.other_libraries import host_function
 
 BATCH = 4096
 Calls = dict[str, Callable[[], Any]]
@@ -112,4 +112,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

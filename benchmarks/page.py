@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from measure import machine
+from measure import machine, prepare_to_measure
 
 import robokit as rk
 from robokit.viewer import write_page
@@ -95,4 +95,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from measure import machine, one_core
+from measure import machine, one_core, prepare_to_measure
 
 import robokit as rk
 from robokit.model import edit
@@ -230,4 +230,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from measure import ROOT, commit, machine
+from measure import ROOT, commit, machine, prepare_to_measure
 from mutations import MUTATIONS, Mutant, Mutation
 from mutations.natives import NATIVES
 from mutations.wholes import fixed_links, merged
@@ -280,4 +280,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -12,7 +12,7 @@ from __future__ import annotations
 import time
 
 import numpy as np
-from measure import arguments_of, chosen, machine, minima, nothing_compiled, one_core
+from measure import arguments_of, chosen, machine, minima, nothing_compiled, one_core, prepare_to_measure
 from models import G1, in_pinocchio, states
 
 import robokit as rk
@@ -64,4 +64,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

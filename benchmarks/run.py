@@ -23,9 +23,9 @@ import loading
 import plots
 import targets
 import throughput
-from measure import ROOT, commit, machine, one_core, progress, step
+from measure import ROOT, commit, machine, one_core, prepare_to_measure, progress, step
 
-from robokit.engine.backend import cpu, llvm
+from robokit.engine.backend import llvm
 
 NAMES = {name.split(":")[-1]: (name, base) for name, base in dynamics.DEFAULT}
 PARTS = ["dynamics", "peers", "loading", *engine.PARTS]
@@ -37,7 +37,7 @@ def forced_avx2() -> None:
     fewer = ",".join(x for x in features.split(",") if not x.startswith("+avx512"))
     name = "x86-64-v3" if "+avx512f" in features.split(",") else name
     llvm.host = lambda: (name, fewer)
-    cpu.described = lambda: ""  # so that LLVM's words count
+    llvm.processor_description = lambda: ""  # so that LLVM's words count
     llvm.identity.cache_clear()
     llvm.vector_width.cache_clear()
 
@@ -109,4 +109,5 @@ def measure(results: dict[str, Any], jobs: list[tuple[str, str]], parts: list[st
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from agree import Disagreement
-from measure import machine
+from measure import machine, prepare_to_measure
 from models import frictionless
 from mujoco_model import model_on_a_plane
 
@@ -235,4 +235,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import mujoco
 import numpy as np
-from measure import machine
+from measure import machine, prepare_to_measure
 from mujoco_model import model_on_a_plane
 
 import robokit as rk
@@ -83,4 +83,5 @@ def main(name: str) -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main(sys.argv[1] if len(sys.argv) > 1 else "humanoid")

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from measure import machine
+from measure import machine, prepare_to_measure
 from waiting_workers import waiting
 
 import robokit as rk
@@ -80,4 +80,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

@@ -16,12 +16,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from measure import arguments_of, chosen, machine, minima, one_core
+from measure import arguments_of, chosen, machine, minima, one_core, prepare_to_measure
 from models import frictionless, in_pinocchio, states
 
 import robokit as rk
 from robokit.dynamics.build import kernel
-from robokit.engine.run.batch_calls import processors
+from robokit.engine.batch_calls import processors
 from robokit.interop import MujocoAdapter
 
 BATCH, ROWS, STEPS, DT = 4096, 256, 20, 1e-3
@@ -177,4 +177,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    prepare_to_measure()
     main()

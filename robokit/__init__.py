@@ -16,9 +16,9 @@ from robokit import dynamics, hooks, rotations, unknown_names
 from robokit.dynamics import *
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.cost import cost
+from robokit.dynamics.function_objects import functions
 from robokit.dynamics.other_libraries import autograd_call as _autograd_call
 from robokit.dynamics.other_libraries import jax_pullback as _jax_pullback
-from robokit.dynamics.own_functions import functions
 from robokit.errors import (
     DeviceError,
     Diagnostic,
@@ -48,15 +48,11 @@ if TYPE_CHECKING:
 
     # Once more, chapter by chapter: type checkers read lists of names, but do not add them up.
     from robokit.dynamics.constrained import *
-    from robokit.dynamics.derivatives import *
-    from robokit.dynamics.forward import *
+    from robokit.dynamics.equations_of_motion import *
     from robokit.dynamics.function_objects import *
-    from robokit.dynamics.hybrid import *
-    from robokit.dynamics.inverse import *
     from robokit.dynamics.link_kinematics import *
     from robokit.dynamics.mass_matrix import *
     from robokit.dynamics.momentum import *
-    from robokit.dynamics.own_functions import *
     from robokit.dynamics.regressors import *
     from robokit.identification import *
     from robokit.logs import *

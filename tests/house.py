@@ -40,7 +40,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("passes",),
         ("emit",),
         ("backend",),
-        ("run", "reproducible"),
+        ("single_calls", "batch_calls", "reproducible"),
         ("maker",),
         ("loops",),
         ("cuda",),
@@ -183,7 +183,6 @@ REMAINING = {
     "contact.closing_derivatives",
     "contact.constraints.closing",
     "engine.passes.guards",
-    "engine.run.plain_python",
     "sim.motion.ledger",
 }
 """Modules with such words that still wait for a name. This set only shrinks."""

@@ -15,7 +15,7 @@ from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.composites import composite_inertias
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Motion, Transform, Vector3
-from robokit.spatial.vector3 import Matrix3
+from robokit.spatial.vectors import Matrix3
 
 
 def centroidal_momentum_matrix(tree: Tree, q) -> list[list]:

@@ -1,6 +1,6 @@
 """What each joint carries while everything moves: composites of inertia, Coriolis matrix and force.
 
-    I^c_i, B^c_i, f^c_i and h^c_i: sums over the subtree of i of I, of B (spatial/inertia.py), of
+    I^c_i, B^c_i, f^c_i and h^c_i: sums over the subtree of i of I, of B (spatial/vectors.py), of
     f = I a + B v - f_ext and of h = I v, in body-i coordinates
 
 Derivatives and the Coriolis matrix are made of them, and of how the columns s of S_i change:
@@ -22,7 +22,7 @@ from typing import Any
 
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Motion, Transform, Vector3
-from robokit.spatial.inertia import CoriolisInertia
+from robokit.spatial.vectors import CoriolisInertia
 
 
 class MovingComposites:

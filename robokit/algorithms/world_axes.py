@@ -35,7 +35,7 @@ from typing import Any
 from robokit.algorithms.regressor import newton_euler
 from robokit.spatial import Force, Matrix3, Motion, RigidInertia, Symmetric3, Transform, Vector3
 from robokit.spatial.control_flow import for_range
-from robokit.spatial.inertia import ArticulatedInertia, CoriolisInertia
+from robokit.spatial.vectors import ArticulatedInertia, CoriolisInertia
 
 
 def mass_matrix(x: Any) -> None:

@@ -641,7 +641,7 @@ def codegen(arguments: argparse.Namespace) -> int:
 def code_function(robot: Any, given: str, derivative: str | None, choices: dict[str, Any]) -> Any:
     """What is to be written: a name of the table, or a function of a file, or a derivative of one of them."""
     from robokit.dynamics.codegen import function_key
-    from robokit.dynamics.own_functions import functions
+    from robokit.dynamics.function_objects import functions
 
     file, _, name = given.rpartition(":")
     if file:

@@ -175,7 +175,7 @@ def _describe(read: Any) -> None:
 
 def _differences(read: Any, run: Any) -> Iterator[str]:
     """How far the simulation is from the log, in lines of at most 80 columns."""
-    from robokit.identification.result import shorten
+    from robokit.identification.estimate import shorten
     from robokit.logs.replay import differences
 
     reached = run.t[-1] - run.t[0]

@@ -15,8 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import cond, for_range, while_loop, zeros
-from robokit.spatial.precision import rounding
+from robokit.spatial.control_flow import cond, for_range, rounding, while_loop, zeros
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
 
 MARGIN = 0.25

@@ -28,10 +28,9 @@ from robokit.collision.flush import hidden, on_face
 from robokit.collision.narrow import gap_along, narrow, place, rotation
 from robokit.collision.support import middle_of_part, part_of_cube, tangents
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import call, cond, for_range, while_loop, zeros
-from robokit.spatial.precision import rounding
+from robokit.spatial.control_flow import call, cond, for_range, rounding, while_loop, zeros
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
-from robokit.spatial.vector3 import chosen
+from robokit.spatial.vectors import chosen
 
 FALL = 10.0
 """Of g dt^2: what is so near may touch before the step is over, though nothing moves yet."""

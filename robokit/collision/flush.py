@@ -19,10 +19,9 @@ from robokit.collision.narrow import shape_pose
 from robokit.collision.support import support, vector
 from robokit.engine.loops.fields import once
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import cond, for_range, in_precision
-from robokit.spatial.precision import smallest
+from robokit.spatial.control_flow import cond, for_range, in_precision, smallest
 from robokit.spatial.scalars import minimum, sqrt, where
-from robokit.spatial.vector3 import chosen
+from robokit.spatial.vectors import chosen
 
 FLUSH = 1e-6, 1e-5
 """Of the size of a solid, in double and in single precision: what is off by less is flush."""

@@ -26,10 +26,20 @@ from typing import Any
 from robokit.collision.fields import FACES, POINTS, ROW
 from robokit.collision.support import unit
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import call, cond, for_range, in_precision, while_loop, whole, zeros
-from robokit.spatial.precision import RATIO, rounding, smallest
+from robokit.spatial.control_flow import (
+    RATIO,
+    call,
+    cond,
+    for_range,
+    in_precision,
+    rounding,
+    smallest,
+    while_loop,
+    whole,
+    zeros,
+)
 from robokit.spatial.scalars import added, clamp, maximum, minimum, sqrt, where
-from robokit.spatial.vector3 import chosen
+from robokit.spatial.vectors import chosen
 
 Vertex = Callable[[Any, Any], Any]
 """Of a direction (3 numbers) and an array's row (ROW numbers)."""

@@ -23,8 +23,7 @@ from typing import Any
 
 from robokit.collision.support import COS, SIN, Facing, corner, facing, tangents, unit, vector
 from robokit.spatial import Matrix3, Vector3
-from robokit.spatial.control_flow import call, cond, for_range, in_precision, zeros
-from robokit.spatial.precision import rounding
+from robokit.spatial.control_flow import call, cond, for_range, in_precision, rounding, zeros
 from robokit.spatial.scalars import added, clamp, maximum, minimum, sqrt, where
 
 POINTS = 8

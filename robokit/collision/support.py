@@ -23,8 +23,7 @@ from typing import Any, NamedTuple
 from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, FIELD, POINT, POLYTOPE, SEGMENT, SMOOTH
 from robokit.collision.terrain import NORMAL, edge_of_cell, support_of_cell
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import cond, for_range, while_loop, whole
-from robokit.spatial.precision import smallest
+from robokit.spatial.control_flow import cond, for_range, smallest, while_loop, whole
 from robokit.spatial.scalars import Scalar, clamp, minimum, sqrt, where
 
 Triple = tuple[Scalar, Scalar, Scalar]

@@ -21,10 +21,9 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import cond, for_range, in_precision, whole
-from robokit.spatial.precision import smallest
+from robokit.spatial.control_flow import cond, for_range, in_precision, smallest, whole
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
-from robokit.spatial.vector3 import chosen
+from robokit.spatial.vectors import chosen
 
 OPPOSITE, NORMAL, STATE, CENTRE = 3, 6, 7, 8
 """Rows of ``cell``: 0 to 2 are the triangle's corners, then those opposite to its edges, its normal, and

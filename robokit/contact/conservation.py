@@ -37,9 +37,8 @@ from robokit.contact.robot_data import FLOATING
 from robokit.contact.vectors import force, matrix, nothing, put, vector, write
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, RigidInertia, Vector3
-from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.control_flow import cond, for_range, rounding, smallest
 from robokit.spatial.linear import ldl, ldl_solve
-from robokit.spatial.precision import rounding, smallest
 from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 

@@ -26,8 +26,7 @@ from robokit.contact.solver import HERE, load, mobility, relative, tried_of
 from robokit.contact.vectors import add, force, motion, nothing, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.precision import smallest
+from robokit.spatial.control_flow import cond, for_range, smallest
 from robokit.spatial.scalars import maximum, where
 
 PLAIN, ALL = 2, 4

@@ -35,8 +35,8 @@ from robokit.contact.vectors import (
 )
 from robokit.spatial import Force, Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.inertia import CoriolisInertia
 from robokit.spatial.scalars import where
+from robokit.spatial.vectors import CoriolisInertia
 
 
 def inverse_dynamics_derivatives(x: Any, w: Any, a: Any, dq: Any, dv: Any) -> None:

@@ -31,10 +31,9 @@ from robokit.engine.loops.fields import kernel_of, once, real
 from robokit.engine.loops.fields import whole as whole_array
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import call, cond, for_range, while_loop, whole, zeros
-from robokit.spatial.precision import smallest
+from robokit.spatial.control_flow import call, cond, for_range, smallest, while_loop, whole, zeros
 from robokit.spatial.scalars import added, clamp, maximum, minimum, sqrt, where
-from robokit.spatial.vector3 import chosen
+from robokit.spatial.vectors import chosen
 
 _ROBOT = (
     "parent body_dofs joint_kind joint_placement joint_turn joint_slide joint_coordinate coordinate_from "

@@ -25,8 +25,7 @@ import math
 from typing import Any
 
 from robokit.contact.fields import FRICTION, LINE, SPIN
-from robokit.spatial.control_flow import cond
-from robokit.spatial.precision import smallest
+from robokit.spatial.control_flow import cond, smallest
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 
 

@@ -35,8 +35,8 @@ from robokit.contact.vectors import (
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, Motion, Symmetric3, Vector3
 from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.inertia import ArticulatedInertia
 from robokit.spatial.scalars import where
+from robokit.spatial.vectors import ArticulatedInertia
 
 
 def stiffness(x: Any, c: Any) -> ArticulatedInertia:

@@ -29,8 +29,7 @@ from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import force, motion, nothing, one_by_one, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3
-from robokit.spatial.control_flow import cond, for_range, in_precision, while_loop
-from robokit.spatial.precision import rounding, smallest
+from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, smallest, while_loop
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 
 CAP = 30

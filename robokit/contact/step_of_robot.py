@@ -32,8 +32,7 @@ from robokit.contact.robot_data import BLOCK, FEW
 from robokit.contact.solver import CAP, attempt, begin_solution, end_solution
 from robokit.contact.step import ARRAYS, fits, from_middle, give, go_back, step, to_middle
 from robokit.contact.vectors import nothing
-from robokit.engine.loops.fields import once, whole
-from robokit.engine.loops.known import KnownKernel
+from robokit.engine.loops.fields import KnownKernel, once, whole
 from robokit.spatial.control_flow import cond
 
 Arrays = Mapping[str, np.ndarray]

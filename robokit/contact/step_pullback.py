@@ -40,8 +40,7 @@ from robokit.contact.vectors import add, force, inertia, matrix, motion, nothing
 from robokit.engine.loops.fields import kernel_of, once
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.precision import smallest
+from robokit.spatial.control_flow import cond, for_range, smallest
 from robokit.spatial.scalars import clamp, where
 
 

@@ -15,24 +15,17 @@ All functions raise
 
 table            the algorithms: one row each
 layout           arrays to what their texts take, and back; kinds of results
-choices          what they are about: links, contacts, joints
-several_links    functions about a link, for several at once
+choices          what they are about: links, several at once, contacts, joints
 build            their kernels for a robot, and the trees that the texts are given
 devices          where functions are computed: the processor, or a card
-on_card          kernels on a card, of arrays that are there and of NumPy's
+on_card          kernels on a card, of arrays that are there and of NumPy's, and inside programs of JAX
 run              the way in of the public functions
 link_kinematics  poses and Jacobians of links
-reactions        what each joint passes on from its parent to its child
-inverse          RNEA, bias and gravity forces
+equations_of_motion  RNEA, ABA and what lies between; their derivatives; derivatives of centroidal momentum
 mass_matrix      H, its sparsity, its factors, its inverse; the Coriolis matrix
-forward          ABA, and RNEA + CRBA + LTDL
-derivatives      of inverse and forward dynamics, and of the centroidal momentum
-hybrid           some accelerations given, some forces; floating bases
-constrained      contacts and loop joints, impacts, operational space
+constrained      contacts and loop joints, impacts, operational space; what each joint passes on
 momentum         centre of mass, energies, centroidal momentum
-function_objects functions as objects, and their derivatives
-named_results    classes of results with several outputs
-own_functions    those of the user's own, and robokit's by name
+function_objects functions as objects, the table's and the user's own, and their derivatives
 own_text         what a user's text returns, and its errors
 differentiate    derivatives of the functions of a robot
 regressors       what is linear in the inertial parameters
@@ -40,48 +33,31 @@ singular         which joint makes H singular
 long_robots      matrices of robots of hundreds of joints, by loops over the robot as data
 cost             operation counts
 codegen          functions as code in other languages: files in C
-host_functions   functions as other libraries take them
-jax_calls        kernels on a card inside compiled programs of JAX
 other_libraries  CasADi, JAX, PyTorch
 """
 
 from robokit.dynamics import (
     constrained,
-    derivatives,
-    forward,
+    equations_of_motion,
     function_objects,
-    hybrid,
-    inverse,
     link_kinematics,
     mass_matrix,
     momentum,
-    own_functions,
-    reactions,
     regressors,
 )
 from robokit.dynamics.constrained import *
-from robokit.dynamics.derivatives import *
-from robokit.dynamics.forward import *
+from robokit.dynamics.equations_of_motion import *
 from robokit.dynamics.function_objects import *
-from robokit.dynamics.hybrid import *
-from robokit.dynamics.inverse import *
 from robokit.dynamics.link_kinematics import *
 from robokit.dynamics.mass_matrix import *
 from robokit.dynamics.momentum import *
-from robokit.dynamics.own_functions import *
-from robokit.dynamics.reactions import *
 from robokit.dynamics.regressors import *
 
 __all__: list[str] = []
-__all__ += derivatives.__all__
-__all__ += forward.__all__
+__all__ += constrained.__all__
+__all__ += equations_of_motion.__all__
 __all__ += function_objects.__all__
-__all__ += inverse.__all__
 __all__ += link_kinematics.__all__
 __all__ += mass_matrix.__all__
 __all__ += momentum.__all__
-__all__ += own_functions.__all__
-__all__ += constrained.__all__
-__all__ += hybrid.__all__
-__all__ += reactions.__all__
 __all__ += regressors.__all__

@@ -16,19 +16,17 @@ import numpy as np
 
 from robokit.arguments import one_of, path_argument
 from robokit.dynamics.build import Key, flat, kernel, kernel_of_own_inertias, row_of
-from robokit.dynamics.choices import CHOICES
+from robokit.dynamics.choices import CHOICES, count
 from robokit.dynamics.differentiate import Argument as Taken
 from robokit.dynamics.layout import POSES
 from robokit.dynamics.run import dtype_name
-from robokit.dynamics.several_links import count
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine.emit.c_source import c_source, comment, extern_c, header, identifier, number
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.kernel import Bound, Kernel
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.passes.order import fused
-from robokit.engine.trace.graph import TraceTooLarge
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.graph import Program, TraceTooLarge
 from robokit.errors import FunctionError, RobokitError, WriteError
 from robokit.files import obstacle, output_path, write_texts
 from robokit.model.inertial_parameters import COUNT

@@ -18,7 +18,7 @@ from robokit.dynamics.own_text import one_by_one
 from robokit.engine.loops.dual import along_with_loops, jacobian_by_loop, jacobian_with_loops
 from robokit.engine.loops.recorded_once import recorded_with_loops
 from robokit.engine.passes.derivative import along, gradient, jacobian, pullback, pushforward
-from robokit.engine.trace.words import UNROLLED, RunTimeLoop
+from robokit.engine.trace.record import UNROLLED, RunTimeLoop
 from robokit.errors import FunctionError, ShapeError
 from robokit.model.robot import Robot
 from robokit.spatial.control_flow import recorder

@@ -9,10 +9,9 @@ import numpy as np
 
 from robokit.arguments import check_finite, real_array
 from robokit.dynamics.build import kernel
-from robokit.dynamics.choices import axes_name, flag
+from robokit.dynamics.choices import ORIGIN, axes_name, flag, link_names, points
 from robokit.dynamics.devices import beside, on_card, on_device
 from robokit.dynamics.run import dtype_of, run
-from robokit.dynamics.several_links import ORIGIN, link_names, points
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot, check_robot

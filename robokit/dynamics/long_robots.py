@@ -31,8 +31,7 @@ from robokit.dynamics.build import Key, kernel
 from robokit.dynamics.layout import lower_entries, parameter_entries, parameter_pattern
 from robokit.dynamics.table import KERNELS, WITH_FORCES, WITH_WORLD_FORCES
 from robokit.engine import NotFinite
-from robokit.engine.loops.kernel import ArrayOf, LoopKernel
-from robokit.engine.loops.runs import LoopRunner
+from robokit.engine.loops.kernel import ArrayOf, LoopKernel, LoopRunner
 from robokit.engine.maker import engine
 from robokit.engine.memory import address, result_array
 from robokit.engine.signature import Signature

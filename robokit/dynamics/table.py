@@ -3,8 +3,8 @@
 A row gives an algorithm its kernels (layout.py says how arrays become what its text takes, and back; build.py
 makes them), its behaviour on coupled joints and on samples of inertias, its place in ``robokit cost``, and
 the tests that every public function must pass. The public function itself stands in the chapter that it
-belongs to: link_kinematics.py, inverse.py, mass_matrix.py, forward.py, derivatives.py, hybrid.py,
-constrained.py, momentum.py, regressors.py.
+belongs to: link_kinematics.py, mass_matrix.py, equations_of_motion.py, constrained.py, momentum.py,
+regressors.py.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ from robokit.model.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class Algorithm:
-    """A row, or (own_functions.py) a text of the user's own. It is its own key among a robot's kernels.
+    """A row, or (function_objects.py) a text of the user's own. It is its own key among a robot's kernels.
 
     Attributes:
         text: the algorithm: tree, then the inputs by joint, then the choices -> result. With ``of_dofs`` its

@@ -6,10 +6,11 @@ emit/      writes the graph as LLVM IR: one state, batches, rollouts; C and WebA
 backend/   what code is made for, and the way from IR to machine code in memory
 loops/     loops, conditions and arrays in recorded functions, whose sizes are known only at run time
 cuda/      kernels on NVIDIA cards: PTX, ptxas, the driver
-run/       calls machine code from Python: the builtin function, one state, batches, rollouts
 
 memory       aligned arrays, and a pool of buffers for large results
 signature    what a kernel takes and returns
+single_calls one state: the builtin function that Python calls
+batch_calls  many states, through many steps, on several threads
 reproducible outputs that are the same bits on every target
 maker        the way from a function to its code, by way of the cache on disk
 kernel       all of it together: a function in every way to run it

@@ -2,7 +2,7 @@
 
     build       nothing happens yet
     first call  found in the cache, or traced, written as IR, compiled and kept
-    then        single states through run/single_calls.py, batches through run/batch_calls.py
+    then        single states through single_calls.py, batches through batch_calls.py
 
 The code of single states and that of batches are separate modules, each made when it is first needed.
 Without a compiler, or when the function is too long to record, the same function runs on plain floats and
@@ -20,20 +20,24 @@ import numpy as np
 from robokit import arguments as check
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.backend.targets import ManyStates, OneState, Target
+from robokit.engine.batch_calls import (
+    BLOCK_SECONDS,
+    SECONDS,
+    BatchRunner,
+    RolloutRunner,
+    iterate_plain,
+    run_plain,
+)
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
 from robokit.engine.loops.environment import NoMachineCode
-from robokit.engine.loops.flat_kernel import FlatKernel
+from robokit.engine.loops.recorded_once import FlatKernel
 from robokit.engine.maker import MAKING, Code, Identity, Maker
 from robokit.engine.memory import address, aligned
 from robokit.engine.reproducible import recorded, wanted
-from robokit.engine.run.batch_calls import BLOCK_SECONDS, BatchRunner
-from robokit.engine.run.plain_python import SECONDS, iterate_plain, run_plain
-from robokit.engine.run.rollout_calls import RolloutRunner
-from robokit.engine.run.single_calls import declined, fast_call, iterate
 from robokit.engine.signature import ArrayOf, FlatFunction, Signature
-from robokit.engine.trace.graph import TraceTooLarge
+from robokit.engine.single_calls import declined, fast_call, iterate
+from robokit.engine.trace.graph import Program, TraceTooLarge
 from robokit.engine.trace.ops import flops
-from robokit.engine.trace.program import Program
 from robokit.errors import WrongType
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from robokit.engine.passes.outlining import outline
 from robokit.engine.passes.rerolling import PIECE, SHARED, WORTH, Rerolled, fewest, rerolled
 from robokit.engine.reproducible import plain_zeros
 from robokit.engine.signature import FlatFunction, Signature
-from robokit.engine.trace.graph import NODE_BUDGET, Shares, TraceTooLarge
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.graph import NODE_BUDGET, Program, Shares, TraceTooLarge
 from robokit.errors import UnknownName
 from robokit.interpreter import at_fork, without_collector
 from robokit.stages import stage

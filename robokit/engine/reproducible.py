@@ -4,7 +4,7 @@ IEEE 754 fixes + - * / and the square root. What else could differ is fixed here
 
     contraction    none: no product is fused with a sum, for WebAssembly and old processors cannot
     order          that of the recorded graph: sums are not rearranged
-    sine, cosine   the engine's own polynomials, also where the graph is run by Python (spatial/sines.py)
+    sine, cosine   the engine's own polynomials, also where the graph is run by Python (spatial/scalars.py)
     zeros          outputs hold no -0: which zero a sum of opposite numbers gives depends on how signs are
                    kept while a function is recorded, and on nothing else
 
@@ -21,10 +21,9 @@ from dataclasses import replace
 from typing import Any
 
 from robokit.engine.passes.replay import replayed
-from robokit.engine.trace.graph import Node, TraceTooLarge
+from robokit.engine.trace.graph import Node, Program, TraceTooLarge
 from robokit.engine.trace.ops import ADD, CONST
-from robokit.engine.trace.program import Program
-from robokit.engine.trace.words import RunTimeLoop
+from robokit.engine.trace.record import RunTimeLoop
 from robokit.errors import RobokitError, UnknownName, WrongType
 
 REPRODUCIBLE_VARIABLE = "ROBOKIT_REPRODUCIBLE"

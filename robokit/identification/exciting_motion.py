@@ -20,8 +20,12 @@ import numpy as np
 from robokit.arguments import one_of, random_generator, real_number, whole_number
 from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
 from robokit.errors import ModelError, ShapeError
-from robokit.identification.combinations import BaseParameters, structural_combinations
-from robokit.identification.measurements import Columns, one_blas_thread
+from robokit.identification.measurements import (
+    BaseParameters,
+    Columns,
+    one_blas_thread,
+    structural_combinations,
+)
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 

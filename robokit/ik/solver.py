@@ -1,22 +1,238 @@
-"""The search: from one start, then from random ones where it did not lead to the targets."""
+"""Inverse kinematics: the targets as arrays, the search from one start or from random ones, the result."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from robokit import arguments as check
 from robokit.algorithms.pose_error import Frame
+from robokit.arguments import batch_size, check_finite, real_array
+from robokit.caching import cached_attribute
+from robokit.conventions import LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
 from robokit.dynamics.build import angle_bounds, quaternion_offsets, without_inertias
 from robokit.dynamics.choices import link_frame
 from robokit.dynamics.singular import check_mass
-from robokit.engine import Kernel
-from robokit.engine.run.rollout_calls import RolloutRunner
-from robokit.errors import ShapeError
-from robokit.ik.step import ALPHA, REACHED, RUNNING, STATE, Problem, step
-from robokit.ik.targets import TargetArrays
-from robokit.model.robot import Robot
+from robokit.engine import ENGINES, Kernel
+from robokit.engine.batch_calls import RolloutRunner
+from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType, shown
+from robokit.ik.step import ALPHA, REACHED, RUNNING, STALLED, STATE, Problem, step
+from robokit.model.robot import Robot, check_robot
+from robokit.spatial.rotation import quat_wxyz_to_rotation
+
+# ---- targets, read into the arrays of the kernel ------------------------------------------------
+
+CENTER_OF_MASS = "center of mass"
+"""Name of the centre of mass among the errors of a result, and among the weights."""
+
+LARGEST_COORDINATE = 1e9
+"""Largest coordinate of a target [m]."""
+
+FORMS = (
+    "a position (3,), a pose (R (3, 3), p (3,)) or (quat_wxyz (4,), p (3,)), or an array (4, 4), (3, 4) or "
+    "(7,) [quat_wxyz, position]; each with a leading B for a batch"
+)
+
+
+@dataclass(frozen=True)
+class TargetArrays:
+    """Targets as arrays.
+
+    Attributes:
+        links: (name, whether its orientation has a target too) of each, in the robot's order.
+        com: whether the centre of mass has one.
+        goals: (G,) or (B, G): R by rows and p, or p, of each link; p of the centre of mass.
+        points: the point of each link that is to be moved, in its frame [m], 3 numbers each.
+        weights: of all rows of the error, (m,).
+        is_default: whether neither points nor weights are given.
+    """
+
+    links: tuple[tuple[str, bool], ...]
+    com: bool
+    goals: np.ndarray
+    points: list[float]
+    weights: list[float]
+    is_default: bool
+
+    @property
+    def counts(self) -> list[float]:
+        """1 for each row that counts as error, 0 for those of weight 0."""
+        return [float(w > 0.0) for w in self.weights]
+
+    @cached_attribute
+    def parts(self) -> list[tuple[str, bool]]:
+        """(target, whether it is an angle) of each part of the error."""
+        found = []
+        for link, turned in self.links:
+            found += [(link, True)] * turned + [(link, False)]
+        return found + [(CENTER_OF_MASS, False)] * self.com
+
+
+def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) -> TargetArrays:
+    """Check targets and make arrays of them.
+
+    Args:
+        targets: {link: target}.
+        at: {link: point}, or None.
+        weights: {link: weights}, or None.
+        com: target of the centre of mass, or None.
+
+    Raises:
+        UnknownName: no such link, or a point or weight for one without a target.
+        WrongType: no mapping.
+        ShapeError: a target, point or weight of a wrong shape or content, or no target at all.
+        InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
+    """
+    targets = _mapping("targets", targets, f"link names to targets; a target is {FORMS}")
+    points, link_weights = (
+        _mapping("at", at, "link names to points"),
+        _mapping("weights", weights, "link names to weights"),
+    )
+    for link in targets:
+        robot.link(link)
+    known = [*targets, *[CENTER_OF_MASS] * (com is not None)]
+    for link in points:
+        if link not in targets:
+            raise UnknownName("target", link, targets, "(argument at)")
+    for name in link_weights:
+        if name not in known:
+            raise UnknownName("target", name, known, "(argument weights)")
+    if not known:
+        raise ShapeError("targets: expected at least one, {link: target} or center_of_mass=(x, y, z)")
+    links, names, goals = [], [], []
+    places: list[float] = []
+    rows: list[float] = []
+    for link in sorted(targets, key=robot.link_index.__getitem__) if len(targets) > 1 else targets:
+        name = f"targets[{link!r}]"
+        R, p = _pose(name, targets[link])
+        links.append((link, R is not None))
+        if R is None:
+            names.append(name)
+            goals.append(p)
+        else:
+            names += (name, name)
+            goals += (R, p)
+        rows += _weights(link, link_weights.get(link), 3 if R is None else 6)
+        places += _point(link, points.get(link))
+    if com is not None:
+        names.append("center_of_mass")
+        goals.append(_position("center_of_mass", com))
+        rows += _weights(CENTER_OF_MASS, link_weights.get(CENTER_OF_MASS), 3)
+    count = batch_size(names, goals)
+    if count is not None:
+        goals = [np.broadcast_to(g, (count, g.shape[-1])) for g in goals]
+    is_default = not (points or link_weights)
+    return TargetArrays(
+        tuple(links), com is not None, np.concatenate(goals, axis=-1), places, rows, is_default
+    )
+
+
+def _mapping(name: str, value: Any, what: str) -> Mapping[str, Any]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise WrongType(name, value, f"a mapping from {what}")
+    return value
+
+
+def _finite(name: str, array: np.ndarray) -> np.ndarray:
+    if not (np.abs(array) <= LARGEST_COORDINATE).all():  # NaN is not either
+        check_finite(name, array)
+        raise ShapeError(
+            f"{name}: expected numbers of at most {LARGEST_COORDINATE:g}, got {np.abs(array).max():g}"
+        )
+    return array
+
+
+def _position(name: str, value: Any) -> np.ndarray:
+    p = real_array(name, value, "(3,) or (B, 3)")
+    if p.ndim not in (1, 2) or p.shape[-1] != 3:
+        raise ShapeError(f"{name}: expected a position (3,) or (B, 3) [m], got shape {p.shape}")
+    return _finite(name, p)
+
+
+def _point(link: str, value: Any) -> list[float]:
+    if value is None:
+        return [0.0, 0.0, 0.0]
+    p = real_array(f"at[{link!r}]", value, "(3,)")
+    if p.shape != (3,):
+        raise ShapeError(f"at[{link!r}]: expected a point (3,) in the link's frame [m], got shape {p.shape}")
+    return _finite(f"at[{link!r}]", p).tolist()
+
+
+def _weights(name: str, value: Any, rows: int) -> list[float]:
+    if value is None:
+        return [1.0] * rows
+    w = real_array(f"weights[{name!r}]", value, f"a number or ({rows},)")
+    if w.shape not in ((), (rows,)) or not (np.isfinite(w).all() and (w >= 0.0).all()):
+        kind = "[angular; linear] of a pose" if rows == 6 else "of a point"
+        raise ShapeError(
+            f"weights[{name!r}]: expected a number or ({rows},) {kind}, finite and >= 0, got {shown(value)}"
+        )
+    return np.broadcast_to(w, rows).tolist()
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    try:
+        return np.shape(value)
+    except ValueError:
+        return ()
+
+
+def _pose(name: str, value: Any) -> tuple[np.ndarray | None, np.ndarray]:
+    """(R by rows (..., 9), p (..., 3)); None for R where only a position is asked for."""
+    if isinstance(value, tuple | list) and len(value) == 2 and _shape(value[1])[-1:] == (3,):
+        shape = _shape(value[0])
+        if shape[-2:] == (3, 3):
+            return _rotation(name, real_array(name, value[0], FORMS)), _position(name, value[1])
+        if shape[-1:] == (4,):
+            return _of_quaternion(name, real_array(name, value[0], FORMS)), _position(name, value[1])
+    array = real_array(name, value, FORMS)
+    shape = array.shape
+    if shape[-2:] in ((4, 4), (3, 4)) and array.ndim in (2, 3):
+        if shape[-2] == 4 and np.abs(array[..., 3, :] - (0.0, 0.0, 0.0, 1.0)).max(initial=0.0) > 1e-9:
+            raise ShapeError(f"{name}: the last row of a pose (4, 4) must be (0, 0, 0, 1)")
+        return _rotation(name, array[..., :3, :3]), _position(name, array[..., :3, 3])
+    if shape[-1:] == (7,) and array.ndim in (1, 2):
+        return _of_quaternion(name, array[..., :4]), _position(name, array[..., 4:])
+    if shape[-1:] == (3,) and array.ndim in (1, 2):
+        return None, _finite(name, array)
+    raise ShapeError(f"{name}: expected {FORMS}; got shape {shape}")
+
+
+def _rotation(name: str, R: np.ndarray) -> np.ndarray:
+    if R.ndim not in (2, 3):
+        raise ShapeError(f"{name}: expected a rotation (3, 3) or (B, 3, 3), got shape {R.shape}")
+    nine = R.reshape(*R.shape[:-2], 9)
+    single = nine.ndim == 1  # then Python's floats are quicker; and NumPy's own products of 3 x 3 are slow
+    a, b, c, d, e, f, g, h, i = nine.tolist() if single else nine.T
+    off = [a * a + b * b + c * c - 1.0, d * d + e * e + f * f - 1.0, a * d + b * e + c * f]
+    off += [b * f - c * e - g, c * d - a * f - h, a * e - b * d - i]
+    if not (all(abs(x) <= 1e-6 for x in off) if single else (np.abs(off) <= 1e-6).all()):
+        raise ShapeError(
+            f"{name}: expected a rotation matrix, R R^T = 1 and det R = 1, got one that is off by "
+            f"{np.abs(off).max():.3g}"
+        )
+    return nine
+
+
+def _of_quaternion(name: str, quat: np.ndarray) -> np.ndarray:
+    if quat.ndim not in (1, 2):
+        raise ShapeError(f"{name}: expected a quaternion (4,) or (B, 4), got shape {quat.shape}")
+    norm = np.linalg.norm(quat, axis=-1)
+    good = np.abs(norm**2 - 1.0) <= UNIT_QUATERNION_TOLERANCE
+    if not good.all():
+        got = f"{np.atleast_1d(norm)[~np.atleast_1d(good)][0]:.6g}"
+        raise InvalidValue(
+            f"{name}: expected a unit quaternion (quat_wxyz), got norm {got}; divide it by that", name
+        )
+    rows = quat_wxyz_to_rotation([quat[..., k] for k in range(4)]).rows
+    return np.stack([x for row in rows for x in row], axis=-1)
+
 
 STATIONARY_TOLERANCE = 1e-5
 """Gradient over error below which there is no better configuration nearby."""
@@ -343,3 +559,207 @@ def solver(robot: Robot, links: Links, com: bool, rest: bool) -> Solver:
     if found is None:
         found = robot.kernels.setdefault(place, Solver(robot, links, com, rest))
     return found
+
+
+# ---- the public function ------------------------------------------------------------------------
+
+
+def inverse_kinematics(
+    robot: Robot,
+    targets: Any,
+    q0: Any = None,
+    limits: bool = True,
+    *,
+    at: Any = None,
+    weights: Any = None,
+    center_of_mass: Any = None,
+    posture: Any = None,
+    posture_weight: Any = 0.1,
+    starts: int = 20,
+    seed: Any = 0,
+    tolerance: float = 1e-6,
+    iterations: int = 100,
+    engine: str | None = None,
+) -> InverseKinematicsResult:
+    """A configuration that places points or frames of links at targets.
+
+    Levenberg-Marquardt steps on the robot's manifold, damped by the error, for all rows of a batch at once.
+    Joints that do not move any target keep their values in q0. A floating base is free to move; its joint has
+    no limits. If a start leads to a local minimum, other starts follow. If none meets the targets, q is the
+    nearest configuration that was found, and ``converged`` is False.
+
+    Source: Nielsen 1999, Sugihara 2011 (the steps); RBDA sections 2.3, 4.1 (Jacobians).
+    Cost: O(n) a step and the solution of the smaller of (rows of the error, joints) equations.
+
+    Args:
+        robot: the robot.
+        targets: {link: target}: a position (3,) in the world [m]; or a pose: (R (3, 3), p (3,)),
+            (quat_wxyz (4,), p (3,)), an array (4, 4) or (3, 4), or (7,) [quat_wxyz, position]. Each may be a
+            batch with a leading B.
+        q0: start, (nq,) or (B, nq). By default the neutral configuration, with joints whose limits exclude
+            zero in the middle of their range. A joint of q0 outside its limits starts at the nearest limit.
+        limits: whether to respect the joints' position limits, and those of the joints that follow them.
+        at: {link: point (3,) in the link's frame [m]} that is to be at the target's position; the link's
+            origin by default.
+        weights: {link: number, or (3,) for a position in world axes, or (6,) for a pose, [angular; linear] in
+            the target's axes}; 1 by default. An axis of weight 0 is free. The key "center of mass" is for
+            the target of the centre of mass.
+        center_of_mass: target of the centre of mass in the world, (3,) or (B, 3) [m].
+        posture: preferred configuration among those that meet the targets, (nq,): the weighted sum of all
+            errors is minimised first, then that of the targets alone, starting from there. It does not apply
+            to joints of several coordinates, such as a floating base.
+        posture_weight: weight of a joint's distance from the posture, a number or (nv,).
+        starts: number of starts: q0 and, if it fails, random ones within the limits until one succeeds. Use 1
+            if q must stay near q0, as in a control loop that follows a moving target.
+        seed: of the random starts: a whole number or a generator of NumPy.
+        tolerance: largest error of a target that is met [m | rad].
+        iterations: steps from each start, at most.
+        engine: as in :func:`rnea`.
+
+    Returns:
+        q and the errors that are left, (nq,) or (B, nq).
+
+    Raises:
+        UnknownName: no such link.
+        ShapeError: an argument of a wrong shape or content, or no target.
+        InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
+        WrongType: an argument of a wrong type.
+        SingularInertia: a target of the centre of mass where nothing that moves has mass.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("arm"))
+        >>> hand = robot.link_names[-1]
+        >>> found = rk.inverse_kinematics(robot, {hand: (0.4, 0.2, 0.5)})
+        >>> found.converged
+        True
+        >>> rk.forward_kinematics(robot, found.q)[hand][1].round(3)
+        array([0.4, 0.2, 0.5])
+    """
+    check_robot(robot)
+    arrays = read_targets(robot, targets, at, weights, center_of_mass)
+    if arrays.com and robot.samples is not None:
+        raise ShapeError("center_of_mass: the robot has samples of inertias; take one with robot.sample(k)")
+    if not isinstance(limits, bool):
+        raise WrongType("limits", limits, "True or False")
+    if engine is not None:
+        check.one_of("engine", engine, ENGINES)
+    starts = check.whole_number("starts", starts, 1)
+    iterations = check.whole_number("iterations", iterations, 1)
+    tolerance = check.real_number("tolerance", tolerance, above=0.0)
+    if seed.__class__ is not int or seed < 0:
+        seed = check.random_generator("seed", seed)
+    search = Search(robot, arrays, limits, tolerance, iterations, engine == "python")
+    start = search.solver.configuration("q0", default_start(robot, limits) if q0 is None else q0)
+    start = search.solver.within(start, limits)
+    count = check.batch_size(["q0", "targets"], [start, arrays.goals])
+    if posture is not None:
+        search.prefer(search.solver.configuration("posture", posture), posture_weight)
+    if count is None:
+        q, state = search.run(start, arrays.goals)
+        if starts == 1 or state[2] == REACHED:
+            return single_result(arrays, q, state, 1, tolerance)
+        q, state = q[None], state[None]
+    else:
+        q, state = search.run_many(
+            np.broadcast_to(start, (count, robot.nq)),
+            np.broadcast_to(arrays.goals, (count, arrays.goals.shape[-1])),
+        )
+    rng = check.random_generator("seed", seed)
+    tried = search.retry(q, state, np.atleast_2d(start), np.atleast_2d(arrays.goals), starts, rng)
+    if count is None:
+        return single_result(arrays, q[0], state[0], int(tried[0]), tolerance)
+    return batch_result(arrays, q, state, tried, tolerance)
+
+
+def default_start(robot: Robot, limits: bool) -> np.ndarray:
+    """The neutral configuration, with joints whose limits exclude zero in the middle of their range, (nq,).
+
+    Where such a range ends on one side only, at that end.
+
+    Args:
+        limits: whether position limits count.
+    """
+    q = robot.neutral()
+    for joint in robot.joints if limits else ():
+        if joint.q_slice.stop == joint.q_slice.start + 1:
+            low, high = robot.position_range(joint)
+            if not low <= 0.0 <= high:
+                bounded = max(abs(low), abs(high)) < LARGEST_ANGLE
+                q[joint.q_slice] = 0.5 * (low + high) if bounded else min(max(0.0, low), high)
+    return q
+
+
+# ---- the result --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class InverseKinematicsResult:
+    """Configurations, and their remaining errors.
+
+    Attributes:
+        q: configuration, (nq,) or (B, nq), within the limits.
+        converged: whether all targets are met within the tolerance, bool or (B,).
+        error: the largest of the errors below [m | rad], float or (B,).
+        position_error: {target: distance [m]}, float or (B,) each; axes of weight 0 do not count.
+        rotation_error: {link: angle [rad]} for targets with an orientation, float or (B,) each.
+        iterations: number of iterations from the start that led to q, int or (B,).
+        starts: number of starts that were tried, int or (B,).
+        message: which target is not met and why; "" if all are met.
+    """
+
+    q: np.ndarray
+    converged: Any
+    error: Any
+    position_error: dict[str, Any]
+    rotation_error: dict[str, Any]
+    iterations: Any
+    starts: Any
+    message: str
+
+    def __repr__(self) -> str:
+        if self.q.ndim == 1:
+            met = "converged" if self.converged else "not converged"
+            return f"<InverseKinematicsResult: {met}, error {self.error:.3g}, {self.iterations} iterations>"
+        return f"<InverseKinematicsResult: {int(np.sum(self.converged))} of {len(self.q)} converged>"
+
+
+def single_result(
+    arrays: TargetArrays, q: np.ndarray, state: np.ndarray, tried: int, tolerance: float
+) -> InverseKinematicsResult:
+    """The result of one problem."""
+    numbers = state.tolist()
+    errors: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    for (name, angle), x in zip(arrays.parts, numbers[STATE:], strict=True):
+        errors[angle][name] = 4.0 * math.atan(x / 4.0) if angle else x
+    largest = max((*errors[0].values(), *errors[1].values()))
+    met = numbers[2] == REACHED
+    message = "" if met else _missed(arrays, numbers, tried, tolerance)
+    return InverseKinematicsResult(q, met, largest, *errors, int(numbers[3]), tried, message)
+
+
+def batch_result(
+    arrays: TargetArrays, q: np.ndarray, state: np.ndarray, tried: np.ndarray, tolerance: float
+) -> InverseKinematicsResult:
+    """The result of many problems."""
+    errors: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    largest = np.zeros(len(q))
+    for (name, angle), x in zip(arrays.parts, state.T[STATE:], strict=True):
+        errors[angle][name] = 4.0 * np.arctan(x / 4.0) if angle else x.copy()
+        largest = np.maximum(largest, errors[angle][name])
+    met, message = state[:, 2] == REACHED, ""
+    if not met.all():
+        row, count = int(met.argmin()), int(np.count_nonzero(~met))
+        missed = _missed(arrays, state[row].tolist(), int(tried[row]), tolerance)
+        message = f"{count} of {len(q)} not met; row {row}: {missed}"
+    return InverseKinematicsResult(q, met, largest, *errors, state[:, 3].astype(int), tried, message)
+
+
+def _missed(arrays: TargetArrays, state: list[float], tried: int, tolerance: float) -> str:
+    """Which targets were missed, by how much and why, after so many starts."""
+    size, (name, angle) = max(zip(state[STATE:], arrays.parts, strict=True))
+    left = f"{4.0 * math.atan(size / 4.0):.3g} rad" if angle else f"{size:.3g} m"
+    why = "it was still improving: allow more iterations"
+    if state[2] == STALLED:
+        found = "nothing better is near" if tried == 1 else f"none of {tried} starts came nearer"
+        why = f"{found}: it is out of reach, or more starts may find a way (starts={max(20, 5 * tried)})"
+    return f"target of {name!r} missed by {left} (tolerance {tolerance:g}); {why}"

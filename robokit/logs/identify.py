@@ -13,7 +13,7 @@ from robokit.conventions import FLOATING_BASE
 from robokit.dataclass_tools import short_repr
 from robokit.errors import ShapeError
 from robokit.identification import Identification, identify
-from robokit.identification.estimate import LEAST_NOISE, UNEXPLAINED_SHARE
+from robokit.identification.estimate import LEAST_NOISE, UNEXPLAINED_SHARE, shorten
 from robokit.identification.measurements import (
     FRICTION,
     MOTOR,
@@ -23,7 +23,6 @@ from robokit.identification.measurements import (
     dof_names,
     one_blas_thread,
 )
-from robokit.identification.result import shorten
 from robokit.logs.torques import SmoothMotion, model_forces, smooth
 from robokit.model.robot import Robot
 from robokit.sim.record import Trajectory

@@ -23,7 +23,7 @@ from robokit.conventions import FLOATING_BASE
 from robokit.dataclass_tools import short_repr
 from robokit.dynamics import link_jacobian, rnea
 from robokit.errors import ShapeError, WrongType
-from robokit.identification.result import shorten
+from robokit.identification.estimate import shorten
 from robokit.logs.base_motion import continuous, quaternion_rates, rotations
 from robokit.logs.read import ROWS
 from robokit.logs.recording import GAP

@@ -21,11 +21,11 @@ from robokit.collision.shapes import pair_arrays, shape_arrays
 from robokit.contact.distances import distance_kernel
 from robokit.contact.robot_data import robot_data
 from robokit.dynamics.build import quaternion_offsets
-from robokit.engine.backend.cpu import processors
+from robokit.engine.backend.llvm import processors
+from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.maker import engine
 from robokit.engine.memory import address
-from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.errors import ModelError, ShapeError, UnknownName, WrongType, shown
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.body_pairs import CollisionPairs, body_names

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from robokit.spatial.scalars import Scalar, atan2, cos, sin, sqrt, where
-from robokit.spatial.vector3 import Matrix3, Vector3
+from robokit.spatial.vectors import Matrix3, Vector3
 
 # Below this squared angle the series' first omitted term is under 1e-17.
 _SMALL = 1e-4

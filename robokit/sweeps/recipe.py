@@ -20,7 +20,7 @@ import numpy as np
 
 from robokit.arguments import real_number, whole_number
 from robokit.disk_cache import source_digest
-from robokit.engine.backend import cpu
+from robokit.engine.backend import llvm
 from robokit.errors import ModelError, RobokitError, ShapeError, SimulationError, one_line, shown
 from robokit.model.robot import Robot
 from robokit.serialize import INVALID_CONTENT, Format, array_from_json, from_json, to_json
@@ -349,7 +349,7 @@ def versions() -> dict[str, str]:
         "numpy": np.__version__,
         "scipy": scipy.__version__,
         "python": platform.python_version(),
-        "processor": cpu.name(),
+        "processor": llvm.processor_name(),
         "source": source_digest().hex()[:16],
     }
 

@@ -2,7 +2,7 @@
 
 All of these are inputs of the step, with one value per row: no parameter of a row compiles anything. Every
 number is computed by + - * / and square roots, and by robokit's own sines and cosines
-(robokit.spatial.sines), so that a row starts with the same bits on every machine and in every chunk.
+(robokit.spatial.scalars), so that a row starts with the same bits on every machine and in every chunk.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from robokit.sim.loop_closure import closed_rows
 from robokit.sim.starts.ground_gaps import ground_gaps, lowered, touching_shapes
 from robokit.spatial.rotation import quat_multiply, quat_normalized, quat_wxyz_to_rotation
 from robokit.spatial.scalars import cos, sin
-from robokit.spatial.vector3 import Vector3
+from robokit.spatial.vectors import Vector3
 from robokit.sweeps.distributions import Distribution
 from robokit.sweeps.parameters import out_of_range, parameter
 from robokit.sweeps.random_streams import normal_quantile, uniforms

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from robokit.disk_cache import source_digest
-from robokit.engine.backend.cpu import processors
+from robokit.engine.backend.llvm import processors
 from robokit.errors import RobokitError
 from robokit.files import shell_word
 from robokit.stages import is_live

@@ -13,7 +13,7 @@ import numpy as np
 
 from robokit.model.geometry import RGBA, Geometry, Placement, Rows
 from robokit.spatial.rotation import quat_wxyz_to_rotation
-from robokit.spatial.sines import sine_and_cosine
+from robokit.spatial.scalars import sine_and_cosine
 
 Triple = tuple[float, float, float]
 

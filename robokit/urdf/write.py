@@ -22,7 +22,7 @@ from robokit.files import output_path, write_text
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
 from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.robot import Robot, check_robot, joints_in_order
-from robokit.spatial.sines import sine_and_cosine
+from robokit.spatial.scalars import sine_and_cosine
 from robokit.urdf.checks.check import check
 from robokit.urdf.description import (
     JOINT_TYPES,

@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from robokit.engine.backend import elf, llvm
+from robokit.engine.backend import llvm
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import REALS
 from robokit.sim.stepping import contact_page
@@ -39,12 +39,12 @@ def test_code_of_one_run_and_of_what_runs_seldom_has_the_same_bits() -> None:
     assert texts[1] == texts[0].replace(llvm.LOOPS, llvm.LOOPS + llvm.SOON, 1)
 
 
-@pytest.mark.skipif(not elf.possible(), reason="images are for x86-64 Linux")
+@pytest.mark.skipif(not llvm.images_possible(), reason="images are for x86-64 Linux")
 def test_modules_with_loops_need_no_loader_of_llvm() -> None:
     """Zeros and copies are no calls of the C library, so the code is an image, compiled once."""
     text = _kernel().text(1, REALS["float64"], "linked")
     assert "llvm.memset" in text
-    assert llvm.assemble(text).startswith(elf.MAGIC)
+    assert llvm.assemble(text).startswith(llvm.MAGIC)
 
 
 def test_the_page_step_that_comes_with_robokit_is_of_this_source() -> None:

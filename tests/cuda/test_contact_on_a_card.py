@@ -7,9 +7,8 @@ import pytest
 
 import robokit as rk
 from robokit.engine.cuda import assemble
-from robokit.engine.loops.fields import once
+from robokit.engine.loops.fields import KnownKernel, once
 from robokit.engine.loops.kernel import ArrayOf
-from robokit.engine.loops.known import KnownKernel
 from robokit.sim import contact_state
 from robokit.sim.stepping import contact_card
 from robokit.spatial.control_flow import cond, for_range, while_loop

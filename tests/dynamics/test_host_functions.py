@@ -11,8 +11,7 @@ import pytest
 from ladder import State, relative
 
 import robokit as rk
-from robokit.dynamics.host_functions import host_function
-from robokit.dynamics.other_libraries import library, torch_function
+from robokit.dynamics.other_libraries import host_function, library, torch_function
 from robokit.robot_names import find_robot
 
 

@@ -13,7 +13,7 @@ from robokit.dynamics import differentiate
 from robokit.engine import maker
 from robokit.engine.backend import llvm
 from robokit.engine.loops import kernel as loop_kernel
-from robokit.engine.trace.words import UNROLLED, RunTimeLoop
+from robokit.engine.trace.record import UNROLLED, RunTimeLoop
 from robokit.errors import FunctionError
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range, solution, vmap, while_loop, whole, zeros

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from robokit.engine import maker
-from robokit.engine.run import single_calls
+from robokit.engine import maker, single_calls
 
 sys.path.insert(0, str(Path(__file__).parent))
 

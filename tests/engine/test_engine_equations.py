@@ -17,7 +17,7 @@ from robokit.engine.passes.derivative import along, gradient, jacobian, pullback
 from robokit.engine.trace.record import trace
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range, solution, while_loop, zeros
-from robokit.spatial.dense_lu import lu, lu_in_place, lu_solve, lu_solve_in_place, lu_solve_transposed
+from robokit.spatial.linear import lu, lu_in_place, lu_solve, lu_solve_in_place, lu_solve_transposed
 from robokit.spatial.scalars import cos, maximum, minimum, sin, sqrt, where
 
 P = np.array([3.0, 1.2, 0.7])

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 import robokit as rk
+from robokit.engine import single_calls
 from robokit.engine.kernel import Kernel
-from robokit.engine.run import python_entry, single_calls
 from robokit.errors import UnknownName
 
 pytestmark = [
     pytest.mark.usefixtures("compiled_well"),
     pytest.mark.skipif(
-        not python_entry.layout_is_known(),
+        not single_calls.layout_is_known(),
         reason="objects of this Python are not laid out as the machine code expects",
     ),
 ]
@@ -108,21 +108,21 @@ def test_poses_outlive_their_robot_and_know_their_links():
 
 @pytest.mark.parametrize("field", ["type", "bytes", "float", "data", "ndim", "dims", "descr", "flags"])
 def test_an_offset_that_is_wrong_is_noticed(monkeypatch, field):
-    layout = python_entry.LAYOUT
+    layout = single_calls.LAYOUT
     moved = dataclasses.replace(layout, **{field: getattr(layout, field) + 8})
-    monkeypatch.setattr(python_entry, "LAYOUT", moved)
-    assert not python_entry.layout_is_known()
+    monkeypatch.setattr(single_calls, "LAYOUT", moved)
+    assert not single_calls.layout_is_known()
 
 
 def test_slots_that_lie_otherwise_are_noticed(monkeypatch):
-    assert python_entry.can_hold(Held)
-    layout = python_entry.LAYOUT
-    monkeypatch.setattr(python_entry, "LAYOUT", dataclasses.replace(layout, slots=layout.slots[::-1]))
-    assert not python_entry.can_hold(Held)
+    assert single_calls.can_hold(Held)
+    layout = single_calls.LAYOUT
+    monkeypatch.setattr(single_calls, "LAYOUT", dataclasses.replace(layout, slots=layout.slots[::-1]))
+    assert not single_calls.can_hold(Held)
 
 
 def test_where_objects_lie_otherwise_calls_go_through_ctypes(monkeypatch):
-    monkeypatch.setattr(python_entry, "layout_is_known", lambda: False)
+    monkeypatch.setattr(single_calls, "layout_is_known", lambda: False)
     monkeypatch.setattr(single_calls, "_shim", single_calls._shim.__wrapped__)  # as in a process's first call
     other = Kernel.build("slow", [("x", 3)], [("y", (2, 3))], lambda x: [[*x, *(2.0 * a for a in x)]])
     assert other(np.array([1.0, 2.0, 3.0])).tolist() == [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]

@@ -19,10 +19,10 @@ import pytest
 from robokit import disk_cache
 from robokit.dynamics import build
 from robokit.engine import maker
-from robokit.engine.backend import cpu, elf, llvm
+from robokit.engine.backend import llvm
 from robokit.engine.kernel import ONE_STATE, Kernel
 
-pytestmark = pytest.mark.skipif(not elf.possible(), reason="images are for Linux on x86-64")
+pytestmark = pytest.mark.skipif(not llvm.images_possible(), reason="images are for Linux on x86-64")
 
 MODULE = """
 @table = internal constant [2 x ptr] [ptr @one, ptr @two]
@@ -64,20 +64,20 @@ def function(code: bytes, symbol: str, *kinds):
 
 def test_an_image_and_llvms_loader_give_the_same():
     direct = llvm._object(MODULE)
-    image = elf.image([direct])
-    assert image.startswith(elf.MAGIC) and direct.startswith(b"\x7fELF")
+    image = llvm.image([direct])
+    assert image.startswith(llvm.MAGIC) and direct.startswith(b"\x7fELF")
     for code in (direct, image):
         choose = function(code, "choose", ctypes.c_int64, ctypes.c_double)
         assert [choose(k, 2.0) for k in (0, 1)] == [2.0 + 1.1, 2.0 * 3.140625]
 
 
 def test_objects_find_what_others_define():
-    image = elf.image([llvm._object(CALLER), llvm._object(FAR)])
+    image = llvm.image([llvm._object(CALLER), llvm._object(FAR)])
     assert function(image, "near", ctypes.c_double)(2.0) == 1.5
-    with pytest.raises(elf.NotLinked, match="'far' from outside"):
-        elf.image([llvm._object(CALLER)])
-    with pytest.raises(elf.NotLinked, match="'far' twice"):
-        elf.image([llvm._object(FAR), llvm._object(FAR)])
+    with pytest.raises(llvm.NotLinked, match="'far' from outside"):
+        llvm.image([llvm._object(CALLER)])
+    with pytest.raises(llvm.NotLinked, match="'far' twice"):
+        llvm.image([llvm._object(FAR), llvm._object(FAR)])
 
 
 @pytest.mark.parametrize(
@@ -90,22 +90,22 @@ def test_objects_find_what_others_define():
     ],
 )  # fmt: skip
 def test_what_an_image_cannot_hold_is_left_to_llvm(text, message):
-    with pytest.raises(elf.NotLinked, match=message):
-        elf.image([llvm._object(text)])
+    with pytest.raises(llvm.NotLinked, match=message):
+        llvm.image([llvm._object(text)])
     assert llvm.assemble(text).startswith(b"\x7fELF")
 
 
 def test_foreign_bytes_are_no_object():
     for content in (b"\x7fELF\x01\x01" + bytes(100), bytes(200)):
-        with pytest.raises(elf.NotLinked, match="no relocatable object"):
-            elf.image([content])
+        with pytest.raises(llvm.NotLinked, match="no relocatable object"):
+            llvm.image([content])
     arm = llvm.cross(FAR, "aarch64-linux-gnu")[1]
-    with pytest.raises(elf.NotLinked, match="no relocatable object"):
-        elf.image([arm])
+    with pytest.raises(llvm.NotLinked, match="no relocatable object"):
+        llvm.image([arm])
 
 
 def test_code_can_be_run_and_not_written():
-    loaded = elf.Image(elf.image([llvm._object(FAR)]))
+    loaded = llvm.Image(llvm.image([llvm._object(FAR)]))
     place = loaded.address("far")
     for line in Path("/proc/self/maps").read_text().splitlines():
         span, rights = line.split()[:2]
@@ -118,7 +118,7 @@ def test_code_can_be_run_and_not_written():
 
 
 def test_a_system_that_runs_no_new_code_gets_plain_python(monkeypatch):
-    monkeypatch.setattr(elf, "_mprotect", lambda: lambda *words: -1)
+    monkeypatch.setattr(llvm, "_mprotect", lambda: lambda *words: -1)
     kernel = Kernel.build("locked", [("x", 2)], [("y", (1,))], lambda x: [[x[0] * x[1] + 0.25]])
     assert kernel(np.array([2.0, 3.0])) == 6.25
     assert "cannot be made executable" in kernel._maker.refused
@@ -305,7 +305,7 @@ print("llvmlite.binding" in sys.modules)
 
 
 def test_a_kernel_from_the_cache_does_not_wait_for_llvm(tmp_path):
-    root = str(Path(elf.__file__).resolve().parents[3])
+    root = str(Path(llvm.__file__).resolve().parents[3])
     environment = {**os.environ, "PYTHONPATH": root, "ROBOKIT_CACHE_DIR": str(tmp_path)}
     for expected in ("True", "False"):
         done = subprocess.run(
@@ -316,19 +316,21 @@ def test_a_kernel_from_the_cache_does_not_wait_for_llvm(tmp_path):
 
 def test_the_processor_is_known_without_llvm():
     width = llvm.vector_width()
-    assert cpu.described() and cpu.flags()
-    assert cpu.described() in llvm.identity()
-    assert width == (8 if "avx512f" in cpu.flags() else 4 if "avx2" in cpu.flags() else 2)
+    assert llvm.processor_description() and llvm.processor_flags()
+    assert llvm.processor_description() in llvm.identity()
+    assert width == (
+        8 if "avx512f" in llvm.processor_flags() else 4 if "avx2" in llvm.processor_flags() else 2
+    )
 
 
 def test_where_the_system_says_nothing_llvm_is_asked(monkeypatch):
     before = llvm.vector_width()
-    caches = (cpu.described, llvm.identity, llvm.vector_width)
-    monkeypatch.setattr(cpu, "INFORMATION", os.devnull + "/nothing")
+    caches = (llvm.processor_description, llvm.identity, llvm.vector_width)
+    monkeypatch.setattr(llvm, "INFORMATION", os.devnull + "/nothing")
     for each in caches:
         each.cache_clear()
     try:
-        assert cpu.described() == "" and not cpu.flags()
+        assert llvm.processor_description() == "" and not llvm.processor_flags()
         assert llvm.vector_width() == before
         assert llvm.host()[0] in llvm.identity()
     finally:

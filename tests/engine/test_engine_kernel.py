@@ -10,9 +10,9 @@ from engine_cases import chain, follow, recipes, states
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from robokit.engine import single_calls
 from robokit.engine.emit import ir
 from robokit.engine.kernel import Kernel, NotFinite
-from robokit.engine.run import python_entry, single_calls
 from robokit.engine.trace.record import trace
 from robokit.errors import InvalidValue
 from robokit.spatial.scalars import sin, sqrt
@@ -160,7 +160,7 @@ def test_a_number_is_an_input_of_one_scalar():
 
 
 def test_threads_agree_with_one(kernel, monkeypatch):
-    from robokit.engine.run import batch_calls
+    from robokit.engine import batch_calls
 
     monkeypatch.setattr(batch_calls, "PAYS_SECONDS", 1e-9)
     monkeypatch.setattr(batch_calls, "BLOCK_SECONDS", 1e-5)
@@ -265,7 +265,7 @@ def test_the_entry_is_in_use_here(compiled_well):
     program, inputs, outputs = chain(9)
     kernel = Kernel.build("used", inputs, outputs, program)
     kernel(*states(np.random.default_rng(0), [9, 9], None))
-    if python_entry.layout_is_known():
+    if single_calls.layout_is_known():
         assert type(kernel.fast).__name__ == "builtin_function_or_method"
 
 

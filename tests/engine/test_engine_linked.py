@@ -16,8 +16,7 @@ import robokit as rk
 from robokit.dynamics.build import kernel as robot_kernel
 from robokit.engine.backend import llvm
 from robokit.engine.kernel import Kernel
-from robokit.engine.loops.kernel import ArrayOf, LoopKernel
-from robokit.engine.loops.runs import LoopRunner
+from robokit.engine.loops.kernel import ArrayOf, LoopKernel, LoopRunner
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, zeros
 from robokit.spatial.scalars import lookup, sin
 

@@ -8,9 +8,8 @@ import sys
 import pytest
 
 from robokit import disk_cache
-from robokit.engine.loops import code_on_disk
 from robokit.engine.loops.fields import kernel_of
-from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.loops.kernel import LoopKernel, Source
 from robokit.engine.signature import ArrayOf
 
 MODULE = """
@@ -90,16 +89,16 @@ def source(monkeypatch):
 
 
 def test_functions_from_outside_are_found_by_their_text_alone(source):
-    assert code_on_disk.Source.of(run, "arrays") is None
-    assert code_on_disk.Source.of(lambda x: x, "arrays") is None
-    assert code_on_disk.Source.of(kernel_of, "arrays") is not None
+    assert Source.of(run, "arrays") is None
+    assert Source.of(lambda x: x, "arrays") is None
+    assert Source.of(kernel_of, "arrays") is not None
 
 
 def test_nothing_is_noted_once_the_source_has_changed(monkeypatch, source):
     kept = []
     monkeypatch.setattr(disk_cache, "store", lambda name, *_: kept.append(name))
     source.__wrapped__ = lambda: b"as it is now"
-    found = code_on_disk.Source.of(kernel_of, "arrays")
+    found = Source.of(kernel_of, "arrays")
     found.note("k", "text", True)
     assert not kept
     source.__wrapped__ = source
@@ -109,7 +108,7 @@ def test_nothing_is_noted_once_the_source_has_changed(monkeypatch, source):
 
 def test_without_the_code_the_note_is_of_no_use(source, monkeypatch, tmp_path):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
-    found = code_on_disk.Source.of(LoopKernel, "a kernel that was never compiled")
+    found = Source.of(LoopKernel, "a kernel that was never compiled")
     assert found.load() is None
     found.note("k", "a text that was never compiled", True)
     assert disk_cache.load(found.name)
@@ -117,7 +116,7 @@ def test_without_the_code_the_note_is_of_no_use(source, monkeypatch, tmp_path):
 
 
 def test_what_was_recorded_already_is_what_runs(monkeypatch, source):
-    monkeypatch.setattr(code_on_disk.Source, "of", lambda *_: pytest.fail("looks for other code"))
+    monkeypatch.setattr(Source, "of", lambda *_: pytest.fail("looks for other code"))
     kernel = LoopKernel(
         "recorded",
         lambda x: x.__setitem__(0, 1.0),

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import robokit as rk
 from robokit.dynamics.build import kernel
 from robokit.engine.passes.order import fused, signs_early
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import ADD, MUL, NEG, SUB
-from robokit.engine.trace.program import Program
 from robokit.engine.trace.record import trace
 
 SIGNED = (operator.add, operator.sub)

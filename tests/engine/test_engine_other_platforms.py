@@ -22,16 +22,16 @@ pytestmark = pytest.mark.slow
 
 def switch_both_off() -> None:
     """As on another platform."""
-    from robokit.engine.backend import elf
-    from robokit.engine.run import python_entry
+    from robokit.engine import single_calls
+    from robokit.engine.backend import llvm
 
-    elf.possible = lambda: False
-    python_entry.layout_is_known = lambda: False
+    llvm.images_possible = lambda: False
+    single_calls.layout_is_known = lambda: False
 
     def refuse(*_: Any) -> None:
         raise AssertionError("an image on a platform that has none")
 
-    elf.Image = elf.image = refuse
+    llvm.Image = llvm.image = refuse
 
 
 def squares(tree, x):
@@ -96,6 +96,6 @@ def test_without_images_and_entry_everything_works(tmp_path):
 if __name__ == "__main__":
     switch_both_off()
     np.savez(sys.argv[1], **answers())
-    from robokit.engine.run import single_calls
+    from robokit.engine import single_calls
 
     assert single_calls._shim() is None and "llvmlite" in sys.modules

@@ -21,9 +21,9 @@ from strategies import LAYOUTS, SHARE, arguments, robots_of
 import robokit as rk
 from robokit.dynamics.build import example_key, flat_text, kernel
 from robokit.dynamics.table import KERNELS
-from robokit.engine.backend import cpu, llvm
+from robokit.engine import batch_calls
+from robokit.engine.backend import llvm
 from robokit.engine.kernel import Kernel
-from robokit.engine.run import batch_calls
 
 ROOT = Path(rk.__file__).resolve().parents[1]
 
@@ -47,7 +47,7 @@ def test_batches_have_the_lanes_of_the_processor(monkeypatch, features, lanes, d
 
     has = " ".join(each[1:] for each in features.split(",") if each.startswith("+"))
     said = f"flags\t\t: fpu {has}" if source == "the system" else ""
-    monkeypatch.setattr(cpu, "described", lambda: said)
+    monkeypatch.setattr(llvm, "described", lambda: said)
     monkeypatch.setattr(llvm, "host", lambda: ("", features))
     monkeypatch.setattr(llvm, "assemble", assemble)
     monkeypatch.setattr("robokit.disk_cache.load", lambda name: None)

@@ -19,9 +19,9 @@ from engine_cases import chain, states
 
 import robokit as rk
 from robokit import disk_cache
-from robokit.engine.backend import elf, llvm
+from robokit.engine import batch_calls
+from robokit.engine.backend import llvm
 from robokit.engine.kernel import Kernel
-from robokit.engine.run import batch_calls
 
 pytestmark = pytest.mark.slow
 
@@ -64,7 +64,7 @@ CHILDREN = """
 import multiprocessing, sys
 import numpy as np
 import robokit as rk
-from robokit.engine.run import batch_calls
+from robokit.engine import batch_calls
 
 batch_calls.PAYS_SECONDS, batch_calls.processors = 1e-9, lambda: 3
 
@@ -277,7 +277,7 @@ INTERRUPT = """
 import sys, time
 import numpy as np
 import robokit as rk
-from robokit.engine.run import batch_calls
+from robokit.engine import batch_calls
 
 robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
 rows = 200_000_000  # half a minute, of one state and memory that is touched as it goes
@@ -360,7 +360,7 @@ def test_the_main_thread_never_enters_the_compiler(tmp_path, monkeypatch):
         kernel(*states(np.random.default_rng(3), [31, 31], 3))
         kernel(*(a[0] for a in states(np.random.default_rng(3), [31, 31], 3)))
         llvm.cross("define void @f() { ret void }", "x86_64-unknown-linux-gnu")
-        monkeypatch.setattr(elf, "possible", lambda: False)  # LLVM's own loader
+        monkeypatch.setattr(llvm, "possible", lambda: False)  # LLVM's own loader
         monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "other"))
         other = fresh(37)
         other(*(a[0] for a in states(np.random.default_rng(3), [37, 37], 3)))

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from robokit.dynamics.build import kernel
+from robokit.engine import batch_calls
 from robokit.engine.backend import llvm
 from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines
 from robokit.engine.emit.rows import BlockLoop, aligned_rows, in_order, worth_aligning
 from robokit.engine.kernel import Kernel, NotFinite
-from robokit.engine.run import batch_calls
-from robokit.engine.run.single_calls import aligned
+from robokit.engine.single_calls import aligned
 
 SIZES = (32, 33, 34, 35, 37, 64, 101, 127)
 

@@ -19,8 +19,7 @@ from robokit.engine.passes.order import fused
 from robokit.engine.trace import blocks
 from robokit.engine.trace.ops import SQRT
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import cos, lookup, sin, sqrt, where
-from robokit.spatial.sines import LIMIT, sine_and_cosine
+from robokit.spatial.scalars import LIMIT, cos, lookup, sin, sine_and_cosine, sqrt, where
 
 ONE = [("x", 4)], [("y", (4,))]
 

@@ -12,7 +12,7 @@ import pytest
 import robokit as rk
 from robokit.engine import Kernel
 from robokit.engine.memory import LINE_BYTES, address
-from robokit.engine.run.python_entry import ALIGNED_FROM
+from robokit.engine.single_calls import ALIGNED_FROM
 from robokit.errors import InvalidValue, ShapeError
 
 pytestmark = pytest.mark.usefixtures("compiled_well")

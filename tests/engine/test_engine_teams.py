@@ -11,8 +11,8 @@ from robokit.engine.backend.targets import ManyStates
 from robokit.engine.cuda.flat_code import fused_products
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.passes.teams import expanded, shared
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import ADD, CALL, MUL, RESULT, SUB
-from robokit.engine.trace.program import Program
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import numpy as np
 
 import robokit as rk
 from robokit.contact.step import ADDED
-from robokit.engine.backend import cpu, llvm
+from robokit.engine.backend import llvm
 from robokit.model import Box, ModelBuilder, Placement, Robot, Shape
 from robokit.sim.contact_state import ContactState
 from robokit.sim.stepping.energies import first_carried
@@ -91,7 +91,7 @@ def processor(name: str) -> Iterator[None]:
 
 def runs_here(name: str) -> bool:
     """Whether this processor can stand for that one."""
-    return PROCESSORS[name][2] in cpu.flags()
+    return PROCESSORS[name][2] in llvm.processor_flags()
 
 
 def single(robot: Robot, seconds: float, **more: Any) -> rk.Trajectory:

@@ -26,7 +26,7 @@ import robokit as rk
 from robokit.engine import Kernel
 from robokit.engine.reproducible import wanted
 from robokit.sim.run.run_inputs import end_share
-from robokit.spatial.sines import sine_and_cosine, sines_and_cosines
+from robokit.spatial.scalars import sine_and_cosine, sines_and_cosines
 
 SECONDS = 1.0
 

@@ -8,8 +8,7 @@ from for_each import for_each
 
 from robokit.engine import Kernel
 from robokit.engine.loops.recorded_once import RecordedOnce, play, recorded_with_loops
-from robokit.engine.trace.record import trace
-from robokit.engine.trace.words import RunTimeLoop
+from robokit.engine.trace.record import RunTimeLoop, trace
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
 from robokit.spatial.scalars import cos, sin, sqrt, where
 

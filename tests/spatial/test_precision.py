@@ -5,8 +5,7 @@ import pytest
 
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
-from robokit.spatial.control_flow import for_range, in_precision
-from robokit.spatial.precision import rounding, smallest
+from robokit.spatial.control_flow import for_range, in_precision, rounding, smallest
 
 
 def scaled(n, x, out):

@@ -44,8 +44,7 @@ from robokit.contact.constraints.adding import add_constraint, body_velocity, ro
 from robokit.contact.constraints.spin import add_spin, rolling_velocity
 from robokit.contact.fields import FRICTION
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.control_flow import cond, for_range, in_precision, while_loop
-from robokit.spatial.precision import smallest
+from robokit.spatial.control_flow import cond, for_range, in_precision, smallest, while_loop
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 
 TANGENTIAL = 30.0

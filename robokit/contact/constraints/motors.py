@@ -28,8 +28,7 @@ from typing import Any
 from robokit.contact.constraints.adding import add_row, moves, speed, value
 from robokit.contact.fields import MOTOR
 from robokit.contact.kinematics import own_inertia
-from robokit.spatial.control_flow import call, cond, for_range
-from robokit.spatial.precision import rounding
+from robokit.spatial.control_flow import call, cond, for_range, rounding
 from robokit.spatial.scalars import Scalar, clamp, maximum, minimum, where
 
 NOTHING = 1e-16

@@ -43,8 +43,7 @@ from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import force, motion, nothing, of_all_forces, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.control_flow import call, cond, for_range, in_precision
-from robokit.spatial.precision import rounding
+from robokit.spatial.control_flow import call, cond, for_range, in_precision, rounding
 from robokit.spatial.scalars import Scalar, clamp, maximum, sqrt, where
 
 LENGTH, RATE, TENSION, STIFFNESS, DAMPING, LAG = range(6)

@@ -1,7 +1,7 @@
 """LLVM: from IR to machine code in memory, through llvmlite's binding only.
 
-Code is made and loaded in two steps, so that the first can be skipped when the cache has the bytes; if elf.py
-can load them, LLVM is not even imported. LLVM's mid-level passes are run on loops only: they gain nothing on
+Code is made and loaded in two steps, so that the first can be skipped when the cache has the bytes; if they
+are an image, LLVM is not even imported. LLVM's mid-level passes are run on loops only: they gain nothing on
 straight lines that were already folded. The code refers to no symbol outside its own module. A long module is
 divided into several, which threads compile side by side.
 """
@@ -13,10 +13,13 @@ import atexit
 import contextlib
 import ctypes
 import functools
+import json
+import mmap
 import os
 import platform
 import queue
 import re
+import struct
 import sys
 import threading
 import time
@@ -26,8 +29,239 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from robokit.engine.backend import cpu, elf
+from robokit import disk_cache
 from robokit.interpreter import at_fork
+
+# -- What the processor can do ---------------------------------------------------------------------------
+#
+# LLVM is not asked: loading its library takes longer than loading a kernel.
+
+INFORMATION = "/proc/cpuinfo"
+
+LAST_CACHE = "/sys/devices/system/cpu/cpu0/cache/index3/size"
+
+_NAMING = ("vendor_id", "cpu family", "model", "model name", "stepping", "flags", "Features", "CPU ")
+"""Lines about what a processor is, not about how it is doing."""
+
+
+@functools.cache
+def processor_description() -> str:
+    """All that the system says of the first processor's kind; "" where it says nothing."""
+    try:
+        with open(INFORMATION) as file:
+            lines = []
+            for line in file:
+                if not line.strip():
+                    break
+                if line.startswith(_NAMING):
+                    lines.append(line.strip())
+            return "\n".join(lines)
+    except OSError:
+        return ""
+
+
+def processor_flags() -> frozenset[str]:
+    """Its features in the system's words; none where it says nothing."""
+    for line in processor_description().splitlines():
+        if line.startswith(("flags", "Features")):
+            return frozenset(line.partition(":")[2].split())
+    return frozenset()
+
+
+def processor_name() -> str:
+    """What the processor is called, such as "Intel(R) Xeon(R) Gold 6348 CPU @ 2.60GHz"; else its kind."""
+    for line in processor_description().splitlines():
+        if line.startswith("model name"):
+            return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+@functools.cache
+def last_cache() -> int:
+    """Bytes of the last cache before memory."""
+    try:
+        with open(LAST_CACHE) as file:
+            return int(file.read().strip().removesuffix("K")) * 1024
+    except (OSError, ValueError):
+        return 32 * 2**20
+
+
+def processors() -> int:
+    """CPUs that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+# -- Images ----------------------------------------------------------------------------------------------
+#
+# Object files become one image of code that is copied into memory and run: for Linux on x86-64. LLVM's own
+# loader would do, but it comes with LLVM's whole library, whose import takes ten times as long as loading a
+# kernel from the cache; and the parts of a large module that were compiled side by side must be put together
+# somehow. The modules are simple: position-independent code and constants, no variables, and no symbol from
+# outside. Whatever else an object file may hold is refused, and LLVM loads it.
+#
+# An image is MAGIC, the length of its head, the head (JSON) and the bytes, in which only the head's
+# "absolute" words depend on where they lie.
+
+
+MAGIC = b"robokit image 1\n"
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_RELOCATION = struct.Struct("<QIIq")
+_X86_64, _RELOCATABLE = 62, 1
+_PROGBITS, _SYMBOLS, _RELOCATIONS, _NOBITS = 1, 2, 4, 8
+_ALLOCATED = 2
+_UNWINDING = 0x70000001
+_ABSOLUTE, _RELATIVE, _CALL = 1, 2, 4
+"""Relocations: a 64-bit address, 32-bit distances to data and to functions."""
+
+
+class NotLinked(Exception):
+    """An object file holds what this linker does not know."""
+
+
+@functools.cache
+def images_possible() -> bool:
+    """Whether images can be run here."""
+    return (
+        sys.platform == "linux"
+        and platform.machine() == "x86_64"
+        and ctypes.sizeof(ctypes.c_void_p) == 8
+        and sys.implementation.name == "cpython"
+    )
+
+
+class _Object:
+    """The sections and symbols of one object file, and where its sections are placed in the image."""
+
+    def __init__(self, content: bytes) -> None:
+        header = _HEADER.unpack_from(content)
+        identity, kind, machine, first, count = header[0], header[1], header[2], header[6], header[12]
+        if identity[:6] != b"\x7fELF\x02\x01" or (kind, machine) != (_RELOCATABLE, _X86_64):
+            raise NotLinked("no relocatable object of x86-64")
+        self.content = content
+        self.sections = [_SECTION.unpack_from(content, first + k * _SECTION.size) for k in range(count)]
+        self.places: dict[int, int] = {}
+        self.symbols: list[tuple[str, int, int, int]] = []
+        for section in self.sections:
+            if section[1] == _SYMBOLS:
+                names = self.sections[section[6]][4]
+                for at in range(section[4], section[4] + section[5], _SYMBOL.size):
+                    name, info, _, index, value, _ = _SYMBOL.unpack_from(content, at)
+                    start = names + name
+                    text = content[start : content.index(b"\0", start)].decode()
+                    self.symbols.append((text, info >> 4, index, value))
+
+    def place(self, image: bytearray) -> None:
+        """Append the sections that are needed to run."""
+        for number, (_, kind, flags, _, offset, size, _, _, align, _) in enumerate(self.sections):
+            if not flags & _ALLOCATED or not size or kind == _UNWINDING:
+                continue  # nothing is ever thrown through this code
+            if kind == _NOBITS:
+                raise NotLinked("variables")
+            if kind != _PROGBITS:
+                continue  # notes
+            image.extend(bytes(-len(image) % max(align, 1)))
+            self.places[number] = len(image)
+            image.extend(self.content[offset : offset + size])
+
+    def defined(self) -> dict[str, int]:
+        """Where its global symbols are in the image."""
+        return {
+            name: self.places[index] + value
+            for name, binding, index, value in self.symbols
+            if binding and index in self.places
+        }
+
+    def connect(self, image: bytearray, known: dict[str, int]) -> list[int]:
+        """Fill in the distances; places of words that need the image's own address."""
+        absolute = []
+        for section in self.sections:
+            base = self.places.get(section[7])
+            if section[1] != _RELOCATIONS or base is None:
+                continue
+            for at in range(section[4], section[4] + section[5], _RELOCATION.size):
+                offset, kind, symbol, addend = _RELOCATION.unpack_from(self.content, at)
+                place, target = base + offset, self._target(symbol, known) + addend
+                if kind in (_RELATIVE, _CALL):
+                    struct.pack_into("<i", image, place, target - place)
+                elif kind == _ABSOLUTE:
+                    struct.pack_into("<Q", image, place, target)
+                    absolute.append(place)
+                else:
+                    raise NotLinked(f"relocation {kind}")
+        return absolute
+
+    def _target(self, number: int, known: dict[str, int]) -> int:
+        name, _, index, value = self.symbols[number]
+        if index in self.places:
+            return self.places[index] + value
+        if name not in known:
+            raise NotLinked(f"symbol {name!r} from outside")
+        return known[name]
+
+
+def image(objects: Sequence[bytes]) -> bytes:
+    """Put object files together.
+
+    Args:
+        objects: their contents; a symbol that one leaves open is another's.
+
+    Raises:
+        NotLinked: one of them holds what an image cannot.
+    """
+    parts = [_Object(content) for content in objects]
+    code = bytearray()
+    for part in parts:
+        part.place(code)
+    known: dict[str, int] = {}
+    for part in parts:
+        for name, place in part.defined().items():
+            if name in known:
+                raise NotLinked(f"symbol {name!r} twice")
+            known[name] = place
+    absolute = [place for part in parts for place in part.connect(code, known)]
+    head = json.dumps({"symbols": known, "absolute": absolute}).encode()
+    return MAGIC + len(head).to_bytes(8, "little") + head + code
+
+
+class Image:
+    """An image in memory, where it may be run and no longer be written."""
+
+    def __init__(self, content: bytes) -> None:
+        """Copy it there.
+
+        Raises:
+            OSError: the system lets this process run no new code.
+        """
+        start = len(MAGIC) + 8
+        end = start + int.from_bytes(content[len(MAGIC) : start], "little")
+        head: dict[str, Any] = json.loads(content[start:end])
+        code = memoryview(content)[end:]
+        self._symbols: dict[str, int] = head["symbols"]
+        self._memory = mmap.mmap(-1, max(len(code), 1))
+        self._memory[: len(code)] = code
+        self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
+        for place in head["absolute"]:
+            (word,) = struct.unpack_from("<Q", self._memory, place)
+            struct.pack_into("<Q", self._memory, place, word + self._base)
+        if _mprotect()(self._base, len(self._memory), mmap.PROT_READ | mmap.PROT_EXEC):
+            raise OSError(ctypes.get_errno(), "memory cannot be made executable")
+
+    def address(self, symbol: str) -> int:
+        """Address of a function."""
+        return self._base + self._symbols[symbol]
+
+
+@functools.cache
+def _mprotect() -> Any:
+    function = ctypes.CDLL(None, use_errno=True).mprotect
+    function.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
+    return function
+
 
 OLDEST = (0, 45)
 """First llvmlite whose IR has `ptr` and `splat` (LLVM 20)."""
@@ -93,21 +327,21 @@ def _host() -> tuple[str, str]:
 @functools.cache
 def identity() -> str:
     """What machine code depends on besides its IR."""
-    kind = cpu.described() or "|".join(host())
+    kind = processor_description() or "|".join(host())
     return "|".join((release(), sys.platform, platform.machine(), kind, str(OPTIMISATION)))
 
 
 @functools.cache
 def vector_width() -> int:
     """Doubles in one vector register of this processor."""
-    features = cpu.flags() or {f[1:] for f in host()[1].split(",") if f.startswith("+")}
+    features = processor_flags() or {f[1:] for f in host()[1].split(",") if f.startswith("+")}
     return 8 if "avx512f" in features else 4 if "avx2" in features else 2
 
 
 @functools.cache
 def has_fused_multiply_add() -> bool:
     """Whether this processor has an instruction for a product and a sum with one rounding."""
-    features = cpu.flags() or {f[1:] for f in host()[1].split(",") if f.startswith("+")}
+    features = processor_flags() or {f[1:] for f in host()[1].split(",") if f.startswith("+")}
     return "fma" in features or platform.machine().lower() in ("aarch64", "arm64")
 
 
@@ -122,13 +356,13 @@ def _target_machine(level: int = OPTIMISATION, loops: bool = False) -> Any:
 
 
 def assemble(text: str) -> bytes:
-    """Machine code of a module's text: an image if elf.py can make one, else an object file."""
-    if not elf.possible():
+    """Machine code of a module's text: an image if one can be made, else an object file."""
+    if not images_possible():
         return _objects([text])[0]
     made = _divided_objects(text)
     try:
-        return elf.image(made)
-    except elf.NotLinked:
+        return image(made)
+    except NotLinked:
         return made[0] if len(made) == 1 else _objects([text])[0]
 
 
@@ -149,8 +383,8 @@ def _divided_objects(text: str) -> list[bytes]:
     if not sines or key not in _sines:
         if sines:
             _sines[key] = b""
-        return _objects([mark + part for part in divided(text.removeprefix(mark), cpu.processors())])
-    parts = [mark + part for part in divided(rest, cpu.processors())]
+        return _objects([mark + part for part in divided(text.removeprefix(mark), processors())])
+    parts = [mark + part for part in divided(rest, processors())]
     if _sines[key]:
         return [*_objects(parts), _sines[key]]
     made = _objects([*parts, sines])
@@ -160,7 +394,7 @@ def _divided_objects(text: str) -> list[bytes]:
 
 def _objects(texts: list[str]) -> list[bytes]:
     """Object files of modules, compiled side by side."""
-    return elsewhere([functools.partial(_object, text) for text in texts], cpu.processors())
+    return elsewhere([functools.partial(_object, text) for text in texts], processors())
 
 
 _GENERATING = _thread.allocate_lock()
@@ -302,9 +536,9 @@ class Loaded:
         Raises:
             CompilerMissing: the system lets this process run no new code.
         """
-        if code.startswith(elf.MAGIC):
+        if code.startswith(MAGIC):
             try:
-                self.address: Callable[[str], int] = elf.Image(code).address
+                self.address: Callable[[str], int] = Image(code).address
             except OSError as error:
                 raise CompilerMissing(str(error)) from error
             return
@@ -321,6 +555,32 @@ def _engine(code: bytes) -> Any:
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
     return engine
+
+
+# -- Code on disk ----------------------------------------------------------------------------------------
+
+
+def name_of(text: str) -> str:
+    """Under which the code of a module is on disk."""
+    return disk_cache.digest(identity(), text)
+
+
+def code_of(text: str, about: dict[str, Any], making: Any = None) -> Loaded:
+    """Code of a module, kept on disk under its text.
+
+    Args:
+        text: the module.
+        about: what the disk says of it.
+        making: a context in which it is compiled, if it is not there.
+    """
+    place = name_of(text)
+    found = disk_cache.load(place)
+    if found is not None:
+        return Loaded(found[1])
+    with making or contextlib.nullcontext():
+        content = assemble(text)
+    disk_cache.store(place, about, content)
+    return Loaded(content)
 
 
 # -- One module as several -------------------------------------------------------------------------------

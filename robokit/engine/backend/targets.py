@@ -16,7 +16,7 @@ from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.passes.rerolling import Rerolled
 from robokit.engine.signature import Signature
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.graph import Program
 
 
 @dataclass(frozen=True)

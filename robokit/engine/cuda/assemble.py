@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from robokit.engine.backend import cpu, llvm
+from robokit.engine.backend import llvm
 from robokit.errors import DeviceError
 
 TRIPLE = "nvptx64-nvidia-cuda"
@@ -171,7 +171,7 @@ def assembled(text: str, arch: str) -> tuple[bytes, list[Usage]]:
             return _run([tools[0], *flags, str(place), "-o", str(place.with_suffix(".o"))])
 
         longest_first = sorted(range(len(parts)), key=lambda k: -len(parts[k]))
-        said = llvm.elsewhere([functools.partial(made, k) for k in longest_first], cpu.processors())
+        said = llvm.elsewhere([functools.partial(made, k) for k in longest_first], llvm.processors())
         objects = [str(Path(folder, f"{k}.o")) for k in range(len(parts))]
         code = Path(objects[0])
         if len(parts) > 1:

@@ -25,8 +25,8 @@ from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, constant, suffix
 from robokit.engine.emit.straight_line import CallWriter, in_turn
 from robokit.engine.passes.calls import CallPlan, call_plan
 from robokit.engine.passes.contraction import contractions
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import ADD, INPUT, INTRINSICS, SUB
-from robokit.engine.trace.program import Program
 
 LONG = 12_000
 """Operations from which on a program is cut into pieces."""

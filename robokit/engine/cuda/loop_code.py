@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 
 from robokit.engine.emit.ir import Real
+from robokit.engine.loops.analysis import Pattern
 from robokit.engine.loops.emit import FunctionWriter, ModuleWriter
 from robokit.engine.loops.record import (
     CALL,
@@ -53,7 +54,6 @@ from robokit.engine.loops.record import (
     calls,
     operands,
 )
-from robokit.engine.loops.uniform import Pattern
 from robokit.engine.signature import ArrayOf
 from robokit.engine.trace.ops import AND, NOT, OR
 

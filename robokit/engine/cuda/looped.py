@@ -11,7 +11,7 @@ from robokit.engine.cuda.loops import Loops
 from robokit.errors import ShapeError
 
 if TYPE_CHECKING:
-    from robokit.engine.loops.flat_kernel import FlatKernel
+    from robokit.engine.loops.recorded_once import FlatKernel
 
 SIZES = 8
 """Batches of so many sizes have memory of their own at a time."""

@@ -16,8 +16,8 @@ from robokit.engine.cuda.launch import TEAM
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.passes.calls import CallPlan
 from robokit.engine.passes.teams import Shared, expanded, shared
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import GUARD
-from robokit.engine.trace.program import Program
 
 WARPS = {FLOAT32: 16, FLOAT64: 8}
 """Of a team: faster than half or twice as many on an H200, for derivatives of dynamics. A multiprocessor has

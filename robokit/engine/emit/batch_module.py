@@ -28,7 +28,7 @@ from robokit.engine.emit.straight_line import chunk_code
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.passes.rerolling import Rerolled
 from robokit.engine.signature import Bounds, Pairs
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.graph import Program
 
 
 def batch_module(

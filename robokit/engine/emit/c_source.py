@@ -17,10 +17,10 @@ import numpy as np
 
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.passes.calls import call_plan
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import CONST, INPUT, LOOKUP, OPERATIONS, TABLE, TRUTHS
-from robokit.engine.trace.program import Program
 from robokit.errors import one_line
-from robokit.spatial.sines import (
+from robokit.spatial.scalars import (
     COS,
     COS_FLOAT32,
     FAR,

@@ -9,7 +9,7 @@ from robokit.engine.emit.ir import Real, number, vector
 from robokit.engine.emit.straight_line import ChunkWriter
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.passes.rerolling import LoopBody, Rerolled
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.graph import Program
 
 
 class StepWriter(ChunkWriter):

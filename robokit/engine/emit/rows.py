@@ -36,7 +36,7 @@ from robokit.engine.emit.ir import (
 )
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.signature import Bounds, Pairs
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.graph import Program
 
 STAGE = "ptr noalias %ws, ptr noalias %args, ptr noalias %strides, i64 %t, i64 %stop"
 """Parameters of a stage: the tile's workspace, arguments, bytes between rows, first row, end of the batch."""

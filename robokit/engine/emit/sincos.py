@@ -28,8 +28,8 @@ from collections.abc import Sequence
 
 from robokit.conventions import LARGEST_ANGLE
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines, Real, constant, suffix, vector
-from robokit.spatial import sines
-from robokit.spatial.sines import (
+from robokit.spatial import scalars
+from robokit.spatial.scalars import (
     COS,
     COS_FLOAT32,
     FAR,
@@ -40,7 +40,7 @@ from robokit.spatial.sines import (
 )
 
 LIMIT = LARGEST_ANGLE
-NEAR: dict[Real, Way] = {FLOAT64: sines.NEAR, FLOAT32: sines.NEAR_FLOAT32}
+NEAR: dict[Real, Way] = {FLOAT64: scalars.NEAR, FLOAT32: scalars.NEAR_FLOAT32}
 
 
 def body(
@@ -122,9 +122,9 @@ def body(
             sum_ = fma(f"{name}q{len(pairs)}", r4, sum_, pairs.pop())
         return sum_
 
-    sines, cosines = (SIN_FLOAT32, COS_FLOAT32) if real is FLOAT32 else (SIN, COS)
+    scalars, cosines = (SIN_FLOAT32, COS_FLOAT32) if real is FLOAT32 else (SIN, COS)
     half, one = constant(lanes, 0.5, real), constant(lanes, 1.0, real)
-    sine = fma("s", mul("rrr", r, r2), polynomial("S", sines), r)
+    sine = fma("s", mul("rrr", r, r2), polynomial("S", scalars), r)
     cosine = fma("c", r4, polynomial("C", cosines), fma("w", r2, half, one, "fsub"))
     top = 8 * real.bytes - 1
     first = let("odd", f"shl {i} {bits}, {n(top)}")

@@ -29,7 +29,7 @@ from robokit.engine.emit.ir import (
 from robokit.engine.emit.straight_line import chunk_code
 from robokit.engine.passes.rerolling import Rerolled
 from robokit.engine.signature import Bounds, Pairs
-from robokit.engine.trace.program import LANES, Program
+from robokit.engine.trace.graph import LANES, Program
 
 
 def single_module(

@@ -31,6 +31,7 @@ from robokit.engine.passes.guards import Path
 from robokit.engine.trace.blocks import called
 from robokit.engine.trace.blocks import lane as lane_of
 from robokit.engine.trace.blocks import position as result_of
+from robokit.engine.trace.graph import LANES, Program
 from robokit.engine.trace.ops import (
     CALL,
     CONST,
@@ -44,7 +45,6 @@ from robokit.engine.trace.ops import (
     SUB,
     TRUTHS,
 )
-from robokit.engine.trace.program import LANES, Program
 
 Fixed = tuple[int, int, float, int]
 """Output, position and value of a constant, and how many times it stands there."""

@@ -41,6 +41,7 @@ from robokit.engine.emit.wasm_sines import NAME, sines
 from robokit.engine.passes.basic_blocks import APART, BasicBlocks
 from robokit.engine.passes.regions import Regions
 from robokit.engine.trace.blocks import called, position
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import (
     CALL,
     CONST,
@@ -54,7 +55,6 @@ from robokit.engine.trace.ops import (
     SIN,
     TRUTHS,
 )
-from robokit.engine.trace.program import Program
 
 CHUNK = 3000
 """Nodes per chunk: of longer ones browsers make slower code, and shorter ones are more bytes."""

@@ -20,7 +20,7 @@ from robokit.engine.emit.wasm_code import (
     number,
     plain,
 )
-from robokit.spatial.sines import COS, FAR, NEAR, SIN, TWO_OVER_PI
+from robokit.spatial.scalars import COS, FAR, NEAR, SIN, TWO_OVER_PI
 
 NAME = "sines"
 

@@ -9,7 +9,7 @@ from itertools import chain
 
 from robokit.engine.emit.c_source import comment, extern_c, function, header, identifier, number, sines
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
-from robokit.engine.loops.live import CALLS, Live, loop_parameters, outcome, starts
+from robokit.engine.loops.analysis import CALLS, Live, loop_parameters, outcome, starts
 from robokit.engine.loops.record import (
     CHECK,
     COND,

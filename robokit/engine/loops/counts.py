@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine.loops.live import CALLS, Live, inner, loop_parameters, outcome, starts
+from robokit.engine.loops.analysis import CALLS, Live, inner, loop_parameters, outcome, starts
 from robokit.engine.loops.record import (
     CHECK,
     COND,

@@ -33,9 +33,8 @@ from robokit.engine.loops.record import Integer
 from robokit.engine.loops.recorder import identity
 from robokit.engine.signature import FlatFunction
 from robokit.engine.trace import scalar
-from robokit.engine.trace.numpy_calls import METHODS, of_numpy
-from robokit.engine.trace.scalar import NO_BRANCH, Truth
-from robokit.spatial import control_flow, dense_lu, elementary
+from robokit.engine.trace.scalar import METHODS, NO_BRANCH, Truth, of_numpy
+from robokit.spatial import control_flow, elementary, linear
 from robokit.spatial import scalars as generic
 from robokit.spatial.control_flow import for_range, zeros
 from robokit.spatial.scalars import where
@@ -198,7 +197,7 @@ def _quotient(a: Any, b: Any) -> Dual:
 
 def _sqrt(x: Dual) -> Dual:
     value = generic.sqrt(x.value)
-    return x._function(value, 0.5 * dense_lu.inverse(value))
+    return x._function(value, 0.5 * linear.inverse(value))
 
 
 def _where(condition: Any, a: Any, b: Any) -> Any:
@@ -597,8 +596,8 @@ class _Solution:
             units = [[float(i == j) for i in range(count)] for j in range(count)]
             with words.outside():
                 columns = self._columns(unknown, units)
-                factors = dense_lu.lu([list(row) for row in zip(*columns, strict=True)])
-                found = [dense_lu.lu_solve(factors, [-r for r in rate]) for rate in rates]
+                factors = linear.lu([list(row) for row in zip(*columns, strict=True)])
+                found = [linear.lu_solve(factors, [-r for r in rate]) for rate in rates]
         else:
             found = [self._solved(unknown, rate) for rate in rates]
         made = [Dual(words.level, u, [x[i] for x in found]) for i, u in enumerate(unknown)]
@@ -664,9 +663,9 @@ class _Solution:
             unit[j] = 0.0
 
         for_range(n, column)
-        dense_lu.lu_in_place(J, exchanges)
+        linear.lu_in_place(J, exchanges)
         for tangent in tangents:
-            dense_lu.lu_solve_in_place(J, exchanges, tangent)
+            linear.lu_solve_in_place(J, exchanges, tangent)
 
     def _by_solver(self, tangent: Any, rate: Any, n: Any) -> None:
         raw = self.solve(tangent)

@@ -16,6 +16,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines, Real, constant, suffix, vector
+from robokit.engine.loops.analysis import Pattern, Uniformity
 from robokit.engine.loops.record import (
     CALL,
     CHECK,
@@ -49,7 +50,6 @@ from robokit.engine.loops.record import (
     operands,
     told,
 )
-from robokit.engine.loops.uniform import Pattern, Uniformity
 from robokit.engine.trace.ops import ADD, CONST, MUL, OPERATIONS, SUB
 
 _WHOLE = {

@@ -7,16 +7,296 @@ import functools
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from robokit.engine.loops.emit import ENDED, HEADER, TURNS
-from robokit.engine.loops.linked import Link
+from robokit.engine.loops.record import (
+    LINK,
+    MINUS,
+    PARAMETER,
+    PLUS,
+    TIMES,
+    WHOLE,
+    Array,
+    Integer,
+    LoopGraph,
+    Node,
+    told,
+    users_line,
+)
 from robokit.engine.loops.rows import ENVIRONMENT
 from robokit.engine.memory import address, aligned
+from robokit.engine.passes.replay import played_again
 from robokit.engine.signature import ArrayOf
+from robokit.errors import RobokitError, ShapeError, WrongType
+from robokit.spatial import control_flow
+
+# -- Calls of other kernels: no Python between them, none of their code in the caller ---------------------
+#
+#     (LINK, entry, arrays, offsets...)      calls function number `entry` of a table on parts of arrays
+#
+# The table comes when the kernel runs: for each entry the address of a function and of what it works with,
+# its workspace or its own :class:`Environment`. Every kernel has such a function:
+#
+#     void linked(ptr args, ptr data, i64 mask)
+#
+# args are pointers to the arrays, laid out as those of a kernel with loops; outputs are written in the lanes
+# that the mask has. So the caller's code is the same whatever it calls, and is compiled once for all robots.
+
+Size = int | Integer
+
+
+class Callee(Protocol):
+    """A kernel as its callers see it: with loops (kernel.py) or straight (engine/kernel.py)."""
+
+    name: str
+    sizes: Sequence[str]
+    arrays: Sequence[ArrayOf]
+    reproducible: bool
+
+    def on_memory(self, *arguments: Any) -> None:
+        """Its function on arrays of one state."""
+
+    def linked(self, lanes: int, dtype: str, sizes: Mapping[str, int]) -> tuple[int, int, Any] | None:
+        """Addresses of the function and of what it works with, and what must live as long as these."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """An entry of the table.
+
+    Attributes:
+        kernel: that is called.
+        sizes: its own, in terms of the caller's.
+    """
+
+    kernel: Callee
+    sizes: tuple[Size, ...]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What must hold for the sizes of a call: shapes that are the same.
+
+    Attributes:
+        what: kernel and array.
+        wanted, given: the shapes.
+    """
+
+    what: str
+    wanted: tuple[Size, ...]
+    given: tuple[Size, ...]
+
+    def check(self, value: Callable[[Size], int]) -> None:
+        """Raise ShapeError where it does not; arrays of a fixed size may have any shape."""
+        wanted, given = tuple(map(value, self.wanted)), tuple(map(value, self.given))
+        fixed = all(isinstance(n, int) for n in self.wanted)
+        if (math.prod(wanted) != math.prod(given)) if fixed else wanted != given:
+            raise ShapeError(f"{self.what}: expected shape {wanted}, got {given}")
+
+
+def taken(kernel: Callee) -> list[ArrayOf]:
+    """The arrays that callers give."""
+    return [a for a in kernel.arrays if a.role != "work"]
+
+
+def matched(kernel: Callee, arguments: Sequence[Any]) -> tuple[dict[str, Any], Sequence[Any], list[Claim]]:
+    """Sizes and arrays of a call, and what must hold for them.
+
+    Raises:
+        TypeError: too many or too few arguments.
+        ShapeError: an array of another number of dimensions.
+        WrongType: a size that no array tells is not given.
+    """
+    wanted = taken(kernel)
+    first = _first(kernel, arguments)
+    sizes: dict[str, Any] = dict(zip(kernel.sizes, arguments[:first], strict=False))
+    arrays, claims = arguments[first:], []
+    for a, x in zip(wanted, arrays, strict=True):
+        what = f"{a.name} of {kernel.name}"
+        named = any(isinstance(n, str) for n in a.shape)
+        if named and len(x.shape) != len(a.shape):
+            raise ShapeError(f"{what}: expected an array {a.shape}, got shape {x.shape}")
+        for n, size in zip(a.shape, x.shape if named else (), strict=False):
+            if isinstance(n, str):
+                sizes.setdefault(n, size)
+        claims.append((what, a.shape, x.shape))
+    for name in kernel.sizes:
+        if name not in sizes:
+            raise WrongType(f"{name} of {kernel.name}", None, "a whole number in front: no array tells it")
+    found = [
+        Claim(what, tuple(sizes[n] if isinstance(n, str) else n for n in shape), tuple(given))
+        for what, shape, given in claims
+    ]
+    return sizes, arrays, found
+
+
+def _first(kernel: Callee, arguments: Sequence[Any]) -> int:
+    """Where the arrays among the arguments begin."""
+    wanted = taken(kernel)
+    first = len(arguments) - len(wanted)
+    if first not in (0, len(kernel.sizes)):
+        names = ", ".join(a.name for a in wanted)
+        raise TypeError(f"{kernel.name} takes {len(wanted)} arrays ({names}), got {len(arguments)}")
+    return first
+
+
+# -- recording --------------------------------------------------------------------------------------
+
+
+def record_call(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> None:
+    """Record that a kernel is called on parts of arrays.
+
+    Raises:
+        TypeError, ShapeError, WrongType: these cannot be its arguments.
+    """
+    where = told("called", users_line())
+    for a, x in zip(taken(kernel), arguments[_first(kernel, arguments) :], strict=True):
+        what = f"{a.name} of {kernel.name}"
+        if not isinstance(x, Array):
+            raise WrongType(what, x, "an array of the calling kernel, or a part of one")
+        if x.kind != a.kind:
+            raise TypeError(f"{what}: expected an array of {a.kind}s, got one of {x.kind}s{where}")
+        if a.role != "in" and not x.writable:
+            raise TypeError(f"{what} is written, but the array given is an input{where}")
+        if a.shared != _shared(graph, x):
+            words = "all states share", "every state has one of its own"
+            raise TypeError(f"{what}: {words[not a.shared]}, of the array given {words[a.shared]}{where}")
+    sizes, arrays, claims = matched(kernel, arguments)
+    for size in sizes.values():
+        Values(graph, None)(size)  # whether it can be known
+    note_claims(claims)
+    _apart(kernel, arrays, where)
+    here = [graph.array_here(x.number) for x in arrays]
+    link = Link(kernel, tuple(sizes[n] for n in kernel.sizes))
+    entry = next((k for k, old in enumerate(graph.links) if _same(old, link)), len(graph.links))
+    if entry == len(graph.links):
+        graph.links.append(link)
+    graph.effect((LINK, entry, tuple(here), *(graph.node(x.offset) for x in arrays)))
+    graph.written([k for a, k in zip(taken(kernel), here, strict=True) if a.role != "in"])
+
+
+def record_opened(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> None:
+    """Record that a kernel's function is called, in place of the kernel.
+
+    Raises:
+        RobokitError: the kernel has no loops.
+    """
+    opened = getattr(kernel, "opened", None)
+    if opened is None:
+        raise RobokitError(
+            f"this kernel calls {kernel.name}, a compiled kernel without loops: C, WebAssembly and counts "
+            "are of kernels that call functions and kernels with loops alone"
+        )
+    function, given = opened(*arguments)
+    control_flow.call(function, *given)
+
+
+def record_played(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> None:
+    """Record that a kernel's function is called, in its place; of one without loops its program."""
+    if hasattr(kernel, "opened"):
+        record_opened(graph, kernel, arguments)
+        return
+    program = kernel.program()  # type: ignore[attr-defined]
+    _, arrays, claims = matched(kernel, arguments)
+    note_claims(claims)
+    sizes = [math.prod(map(int, a.shape)) for a in taken(kernel)]
+
+    def straight(*given: Array) -> None:
+        flat = [x.reshape(n) for x, n in zip(given, sizes, strict=True)]
+        count = len(flat) - len(program.results)
+        found = played_again(program, [[x[k] for k in range(len(x))] for x in flat[:count]])
+        for row, x in zip(found, flat[count:], strict=True):
+            for k, value in enumerate(row):
+                x[k] = value
+
+    control_flow.call(graph.played.setdefault(id(kernel), straight), *arrays)
+
+
+def note_claims(claims: Sequence[Claim]) -> None:
+    """Check what must hold, where it is known now; the rest is checked when the calling kernel runs.
+
+    Raises:
+        ShapeError: it does not hold.
+        TypeError: it does not follow from the sizes of the calling kernel.
+    """
+    for claim in claims:
+        unknown = [n for n in (*claim.wanted, *claim.given) if not isinstance(n, int)]
+        if not unknown:
+            claim.check(int)
+            continue
+        graph = unknown[0].graph
+        for size in unknown:
+            Values(graph, None)(size)
+        graph.claims.append(claim)
+
+
+def _same(a: Link, b: Link) -> bool:
+    numbers = [[n if isinstance(n, int) else ("number", n.number) for n in link.sizes] for link in (a, b)]
+    return a.kernel is b.kernel and numbers[0] == numbers[1]
+
+
+def _shared(graph: LoopGraph, array: Array) -> bool:
+    """Whether all states share an array."""
+    number = graph.array_here(array.number)
+    for frame in reversed(graph.frames[1:]):
+        number = next(outer for outer, own in frame.given.items() if own == number)
+    return number in graph.common
+
+
+def _apart(kernel: Callee, arrays: Sequence[Array], where: str) -> None:
+    """Refuse a call that may write to what it reads, or twice to the same."""
+    for k, (a, x) in enumerate(zip(taken(kernel), arrays, strict=True)):
+        for j, (b, y) in enumerate(zip(taken(kernel), arrays, strict=True)):
+            if a.role == "in" or j == k or x.number != y.number:
+                continue
+            ends = [(part.offset, *part.shape) for part in (x, y)]
+            if all(isinstance(n, int) for end in ends for n in end):
+                (first, *shape), (second, *other) = ends
+                if first + math.prod(shape) <= second or second + math.prod(other) <= first:
+                    continue
+            raise TypeError(
+                f"{kernel.name} writes {a.name}, and {b.name} may be in the same memory: give it an array of "
+                f"its own{where}"
+            )
+
+
+class Values:
+    """What whole numbers are, where they follow from a kernel's sizes."""
+
+    def __init__(self, graph: LoopGraph, sizes: Sequence[int] | None) -> None:
+        """Without sizes, :meth:`__call__` only looks whether they would tell."""
+        self.graph, self.sizes = graph, sizes
+        self.outside = {own: outer for f in graph.functions for outer, own in f.values.items()}
+
+    def __call__(self, x: Size) -> int:
+        """The number.
+
+        Raises:
+            TypeError: it does not follow from sizes.
+        """
+        return x if isinstance(x, int) else self._of(x.number)
+
+    def _of(self, number: int) -> int:
+        number = self.outside.get(number, number)
+        node: Node = self.graph.nodes[number]
+        opcode = node[0]
+        if opcode == WHOLE:
+            return int(node[1])
+        if opcode == PARAMETER and node[1] == 0:
+            return self.sizes[node[2]] if self.sizes is not None else 0
+        if opcode not in (PLUS, MINUS, TIMES):
+            raise TypeError(
+                "the sizes of arrays that a kernel is called on must follow from those of the calling kernel"
+                f"{told('computed', self.graph.lines[number])}: give it another dimension, and index it"
+            )
+        a, b = map(self._of, node[1:])
+        return a + b if opcode == PLUS else a - b if opcode == MINUS else a * b
+
 
 Blocks = list[tuple[int, np.ndarray]]
 """Address and memory of each block of a workspace."""

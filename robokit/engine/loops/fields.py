@@ -2,14 +2,238 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from robokit.engine.loops.kernel import LoopKernel
-from robokit.engine.loops.known import unrolled
+from robokit.engine.loops.record import INTEGER, Array
+from robokit.engine.loops.recorder import Recorder
 from robokit.engine.signature import ArrayOf
+from robokit.spatial import control_flow
 from robokit.spatial.control_flow import call
+
+# -- Kernels of which something is known when they are recorded: sizes, contents of arrays ----------------
+#
+# Loops over what is known unroll where that is asked for (:func:`unrolled`); numbers that are read from known
+# arrays are constants, and what is multiplied by 0 vanishes, as in straight lines. What a straight line has
+# written to an array it does not read again.
+
+
+class KnownArray(Array):
+    """An array whose content is known.
+
+    Attributes:
+        content: its numbers, or what is known of them: None where a number is not.
+    """
+
+    __slots__ = ("content",)
+
+    def __init__(self, array: Array, content: Sequence[Any]) -> None:
+        super().__init__(array.graph, array.number, array.kind, array.shape, array.writable, array.offset)
+        self.content = content
+
+    def __getitem__(self, index: Any) -> Any:
+        offset, shape = self._at(index)
+        found = self.content[offset] if not shape and isinstance(offset, int) else None
+        return super().__getitem__(index) if found is None else found
+
+
+class HeldArray(Array):
+    """An array of which a straight line knows what it has written or read.
+
+    Attributes:
+        zero: which of its numbers are 0 whatever is written to them.
+    """
+
+    __slots__ = ("zero",)
+
+    def __init__(self, array: Array, zero: frozenset[int] = frozenset()) -> None:
+        super().__init__(array.graph, array.number, array.kind, array.shape, array.writable, array.offset)
+        self.zero = zero
+
+    def _held(self) -> dict[int, Any]:
+        """What is known of it here, by offset: nothing where others may have written since."""
+        graph = self.graph
+        number = graph.array_here(self.number)
+        version, found = graph.held.get(number, (-1, {}))
+        if version != graph.versions[number]:
+            found = {}
+        graph.held[number] = graph.versions[number], found
+        return found
+
+    def __getitem__(self, index: Any) -> Any:
+        offset, shape = self._at(index)
+        if shape:
+            return HeldArray(super().__getitem__(index), self.zero)
+        if not isinstance(offset, int):
+            control_flow.recorder.now.write_held()
+            return super().__getitem__(index)
+        if offset in self.zero:
+            return 0 if self.kind == INTEGER else 0.0
+        held = self._held()
+        if offset not in held:
+            held[offset] = super().__getitem__(index)
+        return held[offset]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        offset, _ = self._at(index)
+        now = control_flow.recorder.now
+        if not isinstance(offset, int):
+            now.write_held()
+            super().__setitem__(index, value)
+        elif offset not in self.zero:
+            self._held()[offset] = float(value) if self.kind != INTEGER and isinstance(value, int) else value
+            now.waiting[self.graph.array_here(self.number), offset] = self, index, value
+            if not now.unrolls:  # arrays that are arguments are not held: they may be the same
+                now.write_held()
+
+    def write(self, index: Any, value: Any) -> None:
+        """Write a number that is held."""
+        graph, held = self.graph, self._held()
+        super().__setitem__(index, value)
+        number = graph.array_here(self.number)
+        graph.held[number] = graph.versions[number], held
+
+
+class KnownRecorder(Recorder):
+    """Records; where it unrolls, loops whose turns are known are as many turns, one after the other.
+
+    What a straight line writes to an array is written where the line ends, once.
+    """
+
+    unrolls = False
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.waiting: dict[tuple[int, int], tuple[HeldArray, Any, Any]] = {}
+
+    def write_held(self) -> None:
+        """Write what waits."""
+        waiting, self.waiting = self.waiting, {}
+        for array, index, value in waiting.values():
+            array.write(index, value)
+
+    def _ended(self, body: Callable[..., Any]) -> Callable[..., Any]:
+        """A body at whose end what waits is written."""
+
+        def ended(*given: Any) -> Any:
+            found = body(*given)
+            self.write_held()
+            return found
+
+        return ended
+
+    def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        """As :func:`robokit.spatial.control_flow.cond`."""
+        self.write_held()
+        return super().cond(condition, self._ended(then), self._ended(otherwise))
+
+    def call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
+        """As :func:`robokit.spatial.control_flow.call`."""
+        self.write_held()
+        return super().call(function, arguments)
+
+    def for_range(self, count: Any, body: Callable[..., Any], start: tuple[Any, ...]) -> tuple[Any, ...]:
+        """As :func:`robokit.spatial.control_flow.for_range`."""
+        if not (self.unrolls and isinstance(count, int)):
+            self.write_held()
+            return super().for_range(count, self._ended(body), start)
+        for k in range(count):
+            start = control_flow.carried_on(body(k, *start), start)
+        return start
+
+    def while_loop(
+        self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: int | None
+    ) -> tuple[Any, ...]:
+        """As :func:`robokit.spatial.control_flow.while_loop`."""
+        if not (self.unrolls and isinstance(test(*start), (bool, np.bool_))):
+            self.write_held()
+            return super().while_loop(test, self._ended(body), start, most)
+        while test(*start):
+            start = control_flow.carried_on(body(*start), start)
+        return start
+
+
+@contextlib.contextmanager
+def _unrolling(on: bool) -> Iterator[None]:
+    now = control_flow.recorder.now
+    before, now.unrolls = now.unrolls, on
+    try:
+        yield
+    finally:
+        now.unrolls = before
+
+
+def unrolled(x: Any, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of a namespace as it is recorded: its loops unroll if ``x.unrolls`` has it.
+
+    Args:
+        x: the namespace of a kernel of this kind.
+        function: of it, and of numbers and arrays.
+    """
+
+    def recorded(*given: Any) -> Any:
+        on = function in x.unrolls
+        with _unrolling(on):
+            own = (HeldArray(a) if on and isinstance(a, Array) else a for a in given)
+            found = x.instead.get(function, function)(x, *own)
+            control_flow.recorder.now.write_held()
+            return found
+
+    return recorded
+
+
+class KnownKernel(LoopKernel):
+    """A kernel for given sizes, and given contents of arrays.
+
+    What of a function that is known is not computed: ``instead`` has others for some of those that
+    :func:`robokit.engine.loops.fields.once` calls.
+
+    Args:
+        name: of its code.
+        function: of a namespace of sizes and arrays.
+        arrays: what it takes.
+        sizes: the values of their sizes.
+        contents: of inputs, by name.
+        unrolls: functions that :func:`once` calls, whose loops unroll.
+        zeros: of work arrays, by name, the offsets of what is always 0.
+        instead: functions in place of others.
+        reproducible: see LoopKernel.
+    """
+
+    recorder: type[Recorder] = KnownRecorder
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[[Any], None],
+        arrays: Sequence[ArrayOf],
+        sizes: Mapping[str, int],
+        contents: Mapping[str, np.ndarray],
+        unrolls: Sequence[Callable[..., Any]],
+        zeros: Mapping[str, frozenset[int]],
+        instead: Mapping[Callable[..., Any], Callable[..., Any]],
+        reproducible: bool = False,
+    ) -> None:
+        names, self.contents = [a.name for a in arrays], contents
+
+        def of(name: str, array: Array) -> Array:
+            if name in contents:
+                return KnownArray(array, np.ravel(contents[name]).tolist())
+            return HeldArray(array, zeros.get(name, frozenset())) if array.writable else array
+
+        def run(*given: Any) -> None:
+            known = {name: of(name, array) for name, array in zip(names, given, strict=True)}
+            x = SimpleNamespace(**sizes, **known)
+            x.unrolls, x.instead = set(unrolls), instead
+            function(x)
+
+        fixed = [ArrayOf(a.name, a.at(sizes), a.role, a.kind, a.shared) for a in arrays]
+        super().__init__(name, run, [], fixed, reproducible)
 
 
 def real(name: str, *shape: int | str, role: str = "in") -> ArrayOf:

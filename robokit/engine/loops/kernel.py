@@ -6,28 +6,34 @@ on disk under its own text: what was recorded is what runs.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import itertools
 import math
 import signal
+import sys
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from robokit import disk_cache
 from robokit.arguments import one_of
 from robokit.engine.backend import llvm
 from robokit.engine.backend.llvm import LOOPS
+from robokit.engine.batch_calls import PAYS_SECONDS, SECONDS, Record, RolloutRunner
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
-from robokit.engine.loops import code_on_disk
 from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import ENDED, INTERRUPTED, INTERRUPTION, MORE, ModuleWriter, declarations
-from robokit.engine.loops.environment import Environment, NoMachineCode
-from robokit.engine.loops.linked import (
+from robokit.engine.loops.environment import (
+    Environment,
     Link,
+    NoMachineCode,
     Values,
     matched,
     note_claims,
@@ -47,8 +53,7 @@ from robokit.engine.loops.record import (
 )
 from robokit.engine.loops.recorder import Recorder, recording
 from robokit.engine.loops.rows import MOVES, Driver, moves_module, no_times
-from robokit.engine.loops.runs import LoopRunner
-from robokit.engine.maker import ENGINES, MAKING
+from robokit.engine.maker import ENGINES, MAKING, logged
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address
 from robokit.engine.signature import ArrayOf
@@ -58,6 +63,192 @@ from robokit.spatial.control_flow import count_from_start, recorded_by, zeros
 if TYPE_CHECKING:
     from robokit.engine.emit.wasm_code import Function
     from robokit.engine.loops.counts import Usage
+
+
+# -- Code on disk, under the source that its text is made from --------------------------------------------
+#
+# Under a source is the name of the code, and what else a recording would tell: a process that finds it there
+# records nothing.
+
+
+@dataclass(frozen=True)
+class Source:
+    """Robokit's source, where it tells all that a kernel does.
+
+    Attributes:
+        digest: of the source as it was when this process began.
+        name: of what the disk has under it.
+    """
+
+    digest: bytes
+    name: str
+
+    @staticmethod
+    def of(function: Callable[..., None], *made_from: Any) -> Source | None:
+        """None where it is not known what source this process runs, or the function is not one of robokit.
+
+        Args:
+            function: it reads nothing that may change.
+            made_from: what else the code depends on, with an exact repr.
+        """
+        where = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
+        own = where[0].startswith("robokit.") and getattr(sys.modules[where[0]], where[1], None) is function
+        digest = disk_cache.source_digest() if own else b""
+        if not digest:
+            return None
+        return Source(digest, disk_cache.digest("loops", llvm.identity(), digest, *where, *made_from))
+
+    def load(self) -> tuple[llvm.Loaded, bool] | None:
+        """The code, and whether its calls may fail; None if it is not there."""
+        noted = disk_cache.load(self.name)
+        found = disk_cache.load(noted[1].decode("ascii", "replace")) if noted else None
+        return (llvm.Loaded(found[1]), bool(noted[0].get("fails", True))) if noted and found else None
+
+    def note(self, kernel: str, text: str, fails: bool) -> None:
+        """Keep the name of the code, unless the source has changed since this process began.
+
+        Modules that were imported after the change are not the ones that the digest is of.
+        """
+        with contextlib.suppress(OSError):
+            if disk_cache.source_digest.__wrapped__() == self.digest:
+                meta = {"kernel": kernel, "part": "name of code", "fails": fails}
+                disk_cache.store(self.name, meta, llvm.name_of(text).encode())
+
+
+def code_of(kernel: str, text: str, key: tuple[Any, ...]) -> llvm.Loaded:
+    """Code of a module of kernels with loops, kept on disk under its text."""
+    about = {"kernel": kernel, "part": " ".join(map(str, key))}
+    return llvm.code_of(text, about, logged(kernel, " ".join(map(str, key[2:])) or "single"))
+
+
+# -- Many rows through many steps, on several threads -----------------------------------------------------
+
+
+class LoopRunner(RolloutRunner):
+    """As :class:`RolloutRunner`: the arrays of the kernel are (steps or 1, rows or 1, ...) each.
+
+    Those that it reads and writes are its state, which goes from step to step.
+    """
+
+    def __init__(self, kernel: Any, sizes: Mapping[str, int], dtype: str = "float64") -> None:
+        """A kernel with loops (kernel.LoopKernel) for given sizes."""
+        self.kernel, self.sizes, self.dtype = kernel, dict(sizes), dtype
+        self.written = [k for k, a in enumerate(kernel.taken) if a.role != "in"]
+        driver, lanes, self._spare = 0, 1, list[Environment]()
+        try:
+            self._spare.append(kernel.environment(sizes, dtype, many=True))
+            lanes, driver = kernel.lanes(dtype), kernel.driver("batch", dtype)
+        except NoMachineCode:
+            pass
+        feedback = list(enumerate(self.written))
+        # No method, which would be a cycle of references: workspaces must not wait for the collector.
+        plain = functools.partial(_rows, kernel, self.sizes, self.written)
+        super().__init__(feedback, len(kernel.taken), plain, SECONDS, driver, 0, lanes, kernel)
+        self.timed = not driver
+
+    def workspace(self) -> Any:
+        """An environment for one thread."""
+        if not self._compiled:
+            return None
+        return (
+            self._spare.pop() if self._spare else self.kernel.environment(self.sizes, self.dtype, many=True)
+        )
+
+    def run(self, arrays: Sequence[np.ndarray], memory: Any, rows: range, step: int, steps: int) -> None:
+        """As :meth:`RolloutRunner.run`; raises what the kernel fails with."""
+        super().run(arrays, memory, rows, step, steps)
+        if memory is not None:
+            self.kernel.looked_at(memory)
+
+    def release(self, memory: Any) -> None:
+        """Take a workspace back."""
+        for context in memory.contexts if memory is not None else ():
+            context.status()
+        self._spare.append(memory)
+
+    def stopper(self, memory: Sequence[Any]) -> threading.Event:
+        """An event that also ends the loops that other threads are in."""
+        return _Stopper(memory)
+
+    def roll(
+        self,
+        arrays: Sequence[np.ndarray],
+        rows: int,
+        marks: Sequence[int],
+        record: Record,
+        threads: int | None = None,
+        progress: Callable[[int], Any] | None = None,
+    ) -> tuple[int, bool]:
+        """As :meth:`RolloutRunner.roll`. How long a step takes is measured on copies of a few rows first."""
+        if not self.timed and rows * marks[-1] > self.lanes:
+            few = min(rows, self.lanes)
+            part = [np.array(a[:1, :few]) for a in arrays]
+            memory = self.workspace()
+            started = time.perf_counter()
+            self.run(part, memory, range(few), 0, 1)
+            self.seconds, self.timed = max(time.perf_counter() - started, 1e-7) / few, True
+            self.release(memory)
+        return super().roll(arrays, rows, marks, record, threads, progress)
+
+    def once(self, arrays: Sequence[np.ndarray], rows: int) -> Callable[..., None]:
+        """A call that runs the kernel once on rows of arrays, (1, rows or 1, ...) each, in place.
+
+        Its argument is how many threads it takes; as many as pay if there is none.
+        """
+        words = self.words(arrays, 0)
+        args, gaps, jumps = map(ctypes.addressof, words)
+
+        def call(threads: int | None = None, _alive: Any = words) -> None:
+            memory, done = self.workspace(), 0
+            at = address(memory) if self._compiled else 0
+            if not self.timed and rows:
+                done, started = min(rows, self.lanes), time.perf_counter()
+                self._run(args, gaps, at, 0, done, 1, jumps)
+                self.kernel.looked_at(memory)
+                self.seconds, self.timed = max(time.perf_counter() - started, 1e-7) / done, True
+            left = rows - done
+            if left * self.seconds < 2 * PAYS_SECONDS and self._compiled:
+                if left:
+                    self._run(args, gaps, at, done, rows, 1, jumps)
+                    self.kernel.looked_at(memory)
+                self.release(memory)
+            else:
+                self.release(memory)
+                rest = [a[:, done:] if a.shape[1] > 1 else a for a in arrays]
+                if self.roll(rest, left, (0, 1), lambda *_: None, threads)[1]:
+                    raise KeyboardInterrupt
+
+        return call
+
+
+class _Stopper(threading.Event):
+    """Set, it ends the calls that work with these environments."""
+
+    def __init__(self, environments: Sequence[Environment | None]) -> None:
+        super().__init__()
+        self._environments = environments
+
+    def set(self) -> None:
+        """Set it."""
+        super().set()
+        for each in self._environments:
+            for context in each.contexts if each is not None else ():
+                context.end()
+
+
+def _rows(
+    kernel: Any, sizes: Mapping[str, int], written: Sequence[int], arrays: list[np.ndarray], rows: int
+) -> list[np.ndarray]:
+    """One step by the plain function: what is written."""
+    own = []
+    for k, (a, x) in enumerate(zip(kernel.taken, arrays, strict=True)):
+        each = x if a.shared or x.ndim > len(a.shape) else np.broadcast_to(x, (rows, *x.shape))
+        own.append(np.array(each) if k in written else each)
+    for row in range(rows):
+        states = [x if a.shared else x[row, ...] for a, x in zip(kernel.taken, own, strict=True)]
+        kernel.on_memory(*sizes.values(), *states)
+    return [own[k] for k in written]
+
 
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
@@ -312,13 +503,13 @@ class LoopKernel:
                 self._codes[key] = found
             return True
 
-    def _source_of(self, lanes: int, real: Real, part: str) -> code_on_disk.Source | None:
+    def _source_of(self, lanes: int, real: Real, part: str) -> Source | None:
         if self._source is None or "graph" in vars(self):  # the recording tells
             return None
         what = self.name, self.sizes, self.arrays, self.reproducible, self.checked, lanes, real, part
-        return code_on_disk.Source.of(self._source, what)
+        return Source.of(self._source, what)
 
-    def _found(self, source: code_on_disk.Source | None) -> llvm.Loaded | None:
+    def _found(self, source: Source | None) -> llvm.Loaded | None:
         found = source.load() if source else None
         if not found:
             return None
@@ -338,7 +529,7 @@ class LoopKernel:
             if found:
                 return found
         text = self.text(lanes, real, part, soon)
-        made = code_on_disk.code_of(self.name, text, key)
+        made = code_of(self.name, text, key)
         if source and not self.graph.links and not self.graph.claims:
             source.note(self.name, text, self._may_fail)
         return made
@@ -518,7 +709,7 @@ class LoopKernel:
 
     def failures(self) -> list[str]:
         """Why a call may end early: the status that C and WebAssembly return counts these from 1."""
-        from robokit.engine.loops.live import Live
+        from robokit.engine.loops.analysis import Live
 
         return Live(self._alone, self._written).reasons()
 
@@ -541,7 +732,7 @@ class LoopKernel:
 
     def wasm_functions(self) -> list[Function]:
         """The function in WebAssembly, and those that it calls, for :func:`wasm_module`."""
-        from robokit.engine.loops.live import Live
+        from robokit.engine.loops.analysis import Live
         from robokit.engine.loops.wasm import wasm_functions
 
         return wasm_functions(self._alone, Live(self._alone, self._written), self.name)
@@ -805,7 +996,7 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
 def _moves(lanes: int, dtype: str) -> tuple[llvm.Loaded, np.ndarray]:
     """The functions that move rows to lanes and back, and their addresses."""
     with MAKING:
-        loaded = code_on_disk.code_of(
+        loaded = code_of(
             "rows", module([moves_module(lanes, REALS[dtype])], {lanes}) + ATTRIBUTES, (lanes, dtype)
         )
         return loaded, np.array([loaded.address(f"move{k}") for k in range(len(MOVES))], np.uint64)

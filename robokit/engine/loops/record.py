@@ -9,7 +9,7 @@ once, as those of a straight line are (trace/graph.py); a control operation hold
     (CALL, function, arrays, values...)        a function's region; its parameters stand for the values
     (VMAP, function, arrays, columns, values...)   as many calls; of each the arguments, then what all share
     (VALUE, control, position, kind)           a value that one of these leaves
-    (LINK, entry, arrays, offsets...)          another kernel is called on parts of arrays (linked.py)
+    (LINK, entry, arrays, offsets...)          another kernel is called on parts of arrays (environment.py)
 
 and memory is read and written by
 

@@ -31,7 +31,7 @@ from robokit.engine.emit.wasm_code import (
     whole,
 )
 from robokit.engine.emit.wasm_sines import NAME
-from robokit.engine.loops.live import CALLS, Live, inner, loop_parameters, outcome, starts
+from robokit.engine.loops.analysis import CALLS, Live, inner, loop_parameters, outcome, starts
 from robokit.engine.loops.record import (
     CHECK,
     COND,

@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 from robokit.engine.passes.guards import Path
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import CALL, CONST, COS, GUARD, LOOKUP, RESULT, SIN
-from robokit.engine.trace.program import Program
 
 APART = -1
 """Stands for the basic block of a value that is computed at its own place."""

@@ -25,8 +25,8 @@ from robokit.engine.passes.chunks import STORE, Schedule, cut, cut_at, fixed_pla
 from robokit.engine.passes.guards import Path, blocks, paths
 from robokit.engine.passes.regions import borrowed_by
 from robokit.engine.trace.blocks import called, lane, position
+from robokit.engine.trace.graph import LANES, Program
 from robokit.engine.trace.ops import CALL, CONST, RESULT, TRUTHS
-from robokit.engine.trace.program import LANES, Program
 
 
 @dataclass

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 
 from robokit.engine.passes.guards import Path
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import COS, INPUT, SIN
-from robokit.engine.trace.program import Program
 
 STORE = 2
 """Weight of an output's store in a chunk, in operations: LLVM's time grows faster than their number."""

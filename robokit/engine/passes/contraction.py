@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from itertools import chain
 
 from robokit.engine.passes.guards import Path
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import ADD, MUL, SUB
-from robokit.engine.trace.program import Program
 
 
 def contractions(

@@ -17,8 +17,7 @@ from robokit.engine.passes.forward_mode import along_with, tangents
 from robokit.engine.passes.replay import replayed
 from robokit.engine.passes.reverse_mode import adjoints
 from robokit.engine.signature import FlatFunction
-from robokit.engine.trace.graph import NODE_BUDGET, Shares
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.graph import NODE_BUDGET, Program, Shares
 from robokit.engine.trace.record import trace
 from robokit.engine.trace.scalar import Scalar
 

@@ -1,4 +1,4 @@
-"""Derivatives of numbers that solve an equation, by the implicit function theorem (trace/words.py).
+"""Derivatives of numbers that solve an equation, by the implicit function theorem (trace/record.py).
 
 Source: A. Griewank, A. Walther, Evaluating Derivatives, SIAM 2008, section 15.1.
 """
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from robokit.engine.trace.ops import CONST, JUMPS, SOLVED
-from robokit.spatial import control_flow, dense_lu
+from robokit.spatial import control_flow, linear
 
 
 def moved_by(nodes: Sequence[Any], node: Any) -> Sequence[int]:
@@ -69,14 +69,14 @@ class Equation:
                 depends.add(n)
         return sorted((depends & reached) - set(begin))
 
-    def factors(self, column: Column) -> dense_lu.Factors:
+    def factors(self, column: Column) -> linear.Factors:
         """Factors of the derivatives of the residuals by the unknown numbers."""
         columns = []
         for v in self.at:
             found = {v: 1.0}
             column(self.between([v], self.residuals, moving=True), found)
             columns.append([found.get(r, 0.0) for r in self.residuals])
-        return dense_lu.lu([list(row) for row in zip(*columns, strict=True)])
+        return linear.lu([list(row) for row in zip(*columns, strict=True)])
 
     def tangents(
         self,
@@ -99,7 +99,7 @@ class Equation:
         if not self.right:
             if self.first not in known:
                 known[self.first] = self.factors(column)
-            return dense_lu.lu_solve(known[self.first], rate)
+            return linear.lu_solve(known[self.first], rate)
         line = self.between(self.right, self.solved)
 
         def solve(b: Sequence[Any]) -> list[Any]:
@@ -108,26 +108,26 @@ class Equation:
             play(line)
             return [value[n] for n in self.solved]
 
-        def linear(x: Sequence[Any]) -> list[Any]:
+        def product(x: Sequence[Any]) -> list[Any]:
             along = dict(zip(self.at, x, strict=True))
             column(self.between(self.at, self.residuals, moving=True), along)
             return [along.get(r, 0.0) - d for r, d in zip(self.residuals, rate, strict=True)]
 
         # What is differentiated again is not how the solver works.
-        return control_flow.solution(linear, solve(rate), solve=solve)
+        return control_flow.solution(product, solve(rate), solve=solve)
 
     def adjoints(self, weights: Sequence[Any], column: Column, pull: Pull) -> list[Any]:
         """The adjoints of the residuals for those of the solution."""
         if not self.right:
-            return [-x for x in dense_lu.lu_solve_transposed(self.factors(column), weights)]
+            return [-x for x in linear.lu_solve_transposed(self.factors(column), weights)]
 
         def solve(b: Sequence[Any]) -> list[Any]:
             seeds = dict(zip(self.solved, b, strict=True))
             return pull(self.between(self.right, self.solved), seeds, self.right)
 
-        def linear(x: Sequence[Any]) -> list[Any]:
+        def product(x: Sequence[Any]) -> list[Any]:
             seeds = dict(zip(self.residuals, x, strict=True))
             found = pull(self.between(self.at, self.residuals), seeds, self.at)
             return [a - b for a, b in zip(found, weights, strict=True)]
 
-        return [-x for x in control_flow.solution(linear, solve(weights), solve=solve)]
+        return [-x for x in control_flow.solution(product, solve(weights), solve=solve)]

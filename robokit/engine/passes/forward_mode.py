@@ -16,6 +16,7 @@ from typing import Any
 from robokit.engine.passes.equations import Equation, moved_by
 from robokit.engine.passes.replay import begun, chosen, play
 from robokit.engine.trace.blocks import called, position
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import (
     ADD,
     CALL,
@@ -31,7 +32,6 @@ from robokit.engine.trace.ops import (
     SOLVED,
     SUB,
 )
-from robokit.engine.trace.program import Program
 from robokit.spatial import control_flow
 
 Tangents = dict[int, Any]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from robokit.engine.trace.graph import Node
+from robokit.engine.trace.graph import Node, Program
 from robokit.engine.trace.ops import ADD, CONST, MUL, NEG, SUB
-from robokit.engine.trace.program import Program
 
 # -- Sums of products ------------------------------------------------------------------------------------
 #
@@ -150,7 +149,7 @@ def _written(
 #
 # Signs of outputs where their values are computed.
 #
-# A value whose minus is an output gets its sign when the function is over (trace/program.py): all of them
+# A value whose minus is an output gets its sign when the function is over (trace/graph.py): all of them
 # last, when the values are long out of the registers. Here such an operation comes right after the last of
 # its operands. The mass matrix of Talos, one state, takes 0.93 of the time so.
 

@@ -18,9 +18,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robokit.engine.passes.similarity import Pieces, Similarity
-from robokit.engine.trace.graph import Block, Node
+from robokit.engine.trace.graph import Block, Node, Program
 from robokit.engine.trace.ops import CALL, CONST, LOOKUP, LT, PARAMETER, RESULT, SELECT, TRUTHS
-from robokit.engine.trace.program import Program
 
 LEAST = 8
 """Nodes of the shortest piece that is looked at."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from robokit.engine.passes.chunks import STORE, Schedule, cut
 from robokit.engine.passes.guards import Path, blocks, paths
 from robokit.engine.trace.blocks import called, position
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import CALL, CONST, RESULT
-from robokit.engine.trace.program import Program
 
 STACKED = 250
 """Arguments, and results, that are handed over on the stack at most: hosts allow 1000."""

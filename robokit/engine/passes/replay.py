@@ -9,6 +9,7 @@ from typing import Any
 
 from robokit.engine.passes.equations import Equation
 from robokit.engine.trace.blocks import called, lane, position
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import (
     ABS,
     ADD,
@@ -37,10 +38,9 @@ from robokit.engine.trace.ops import (
     SUB,
     TABLE,
 )
-from robokit.engine.trace.program import Program
+from robokit.engine.trace.record import noted
 from robokit.engine.trace.scalar import Truth
 from robokit.engine.trace.scalar import where as traced_where
-from robokit.engine.trace.words import noted
 from robokit.spatial import scalars as generic
 from robokit.spatial.control_flow import call, vmap
 

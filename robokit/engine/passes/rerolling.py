@@ -21,8 +21,8 @@ import numpy as np
 
 from robokit.engine.passes.chunks import Places, Schedule, cut, fixed_places
 from robokit.engine.passes.similarity import Pieces, Similarity
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import ADD, CONST, NEG, OPERATIONS, SUB
-from robokit.engine.trace.program import Program
 
 WORTH = 18_000
 """Nodes from which on shared code is looked for: a shorter line is faster as it is (7 % at this length)."""

@@ -16,8 +16,8 @@ from typing import Any
 from robokit.engine.passes.equations import Equation, moved_by
 from robokit.engine.passes.forward_mode import column
 from robokit.engine.passes.replay import chosen, opposite
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import CONST, DIV, GUARD, INPUT, JUMPS, OPERATIONS, SELECT, SOLVED
-from robokit.engine.trace.program import Program
 
 
 def adjoints(

@@ -16,8 +16,8 @@ from operator import itemgetter
 
 import numpy as np
 
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import CONST, OPERATIONS
-from robokit.engine.trace.program import Program
 
 _INSIDE, _CONSTANT, _OUTSIDE, _OWN = range(4)
 

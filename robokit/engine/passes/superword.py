@@ -18,7 +18,7 @@ from dataclasses import replace
 
 from robokit.engine.passes.guards import Path, paths
 from robokit.engine.trace.blocks import called, position
-from robokit.engine.trace.graph import Block, Node
+from robokit.engine.trace.graph import Block, Node, Program
 from robokit.engine.trace.ops import (
     ADD,
     CALL,
@@ -39,7 +39,6 @@ from robokit.engine.trace.ops import (
     SUB,
     TABLE,
 )
-from robokit.engine.trace.program import Program
 
 # -- Isomorphic pairs ------------------------------------------------------------------------------------
 #

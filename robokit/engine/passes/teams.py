@@ -13,9 +13,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from robokit.engine.trace.blocks import called, position
-from robokit.engine.trace.graph import Node
+from robokit.engine.trace.graph import Node, Program
 from robokit.engine.trace.ops import CALL, COS, RESULT, SIN
-from robokit.engine.trace.program import Program
 
 UNEVEN = 1.5
 """How many times its share of a round a worker may have, where operations depend on each other."""

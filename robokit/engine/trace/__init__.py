@@ -1,11 +1,8 @@
 """Records what a function computes: each operation once, for one robot.
 
 ops      the operations: one place for all that is known of each
-graph    the recorded operations, each once
-program  the finished graph: what the outputs need
-scalar   the scalars that record
+graph    the recorded operations, each once, and the program of those that outputs need
+scalar   the scalars that record, also inside NumPy's functions
 blocks   functions that are taken several times, recorded once
-words    what the words of control_flow do in a straight line; solved equations
-numpy_calls  what NumPy does with these scalars
-record   runs a function on such scalars
+record   runs a function on such scalars; control_flow in a straight line; solved equations
 """

@@ -18,9 +18,8 @@ from typing import Any
 
 from numpy import empty, ndarray
 
-from robokit.engine.trace.graph import Block, Graph
+from robokit.engine.trace.graph import Block, Graph, Program
 from robokit.engine.trace.ops import CALL, CONST, GUARD, LOOKUP, MUL, PARAMETER, RESULT, SELECT, TRUTHS
-from robokit.engine.trace.program import Program
 from robokit.engine.trace.scalar import Scalar
 from robokit.spatial.control_flow import closed, flat, shaped_like
 

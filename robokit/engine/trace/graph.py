@@ -12,11 +12,12 @@ exists only where a negative value is stored or fed to something that cannot abs
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from robokit.engine.trace.ops import CONST, NEG, OPERATIONS, SUB
+from robokit.engine.trace.ops import CALL, CONST, NEG, OPERATIONS, RESULT, SUB, TABLE, counted, flops
 
 Node = tuple
 """(opcode, operands...), see ops.py; (INPUT, input, offset); (CONST, value), and in single
@@ -134,3 +135,184 @@ class Graph:
         if node[0] == SUB:
             return self.add((SUB, node[2], node[1]))
         return node[1] if node[0] == NEG else self.add((NEG, -ref))
+
+
+# -- The finished graph: only the nodes that an output needs, in an order of evaluation -------------------
+
+LANES = 2
+"""Of a wide value (passes/superword.py)."""
+
+
+@dataclass
+class Program:
+    """A finished graph.
+
+    Attributes:
+        inputs: (name, number of scalars) of each input.
+        outputs: (name, shape) of each output.
+        nodes: the graph's nodes; numbers index this list.
+        order: numbers of the needed nodes that compute something, in order of evaluation.
+        results: for each output its scalars in row-major order: a node number, or a float if constant.
+        marks: node numbers at which iterations of the function begin.
+        counts: operations by what they count as (see :func:`robokit.engine.trace.ops.counted`).
+        tables: (name, number of entries) of each table.
+        blocks: functions that are recorded once and called (trace/blocks.py).
+        wide: nodes whose value has two lanes (passes/superword.py).
+    """
+
+    inputs: list[tuple[str, int]]
+    outputs: list[tuple[str, tuple[int, ...]]]
+    nodes: list[Node]
+    order: list[int]
+    results: list[list[int | float]]
+    marks: list[int]
+    counts: dict[str, int] = field(default_factory=dict)
+    tables: list[tuple[str, int]] = field(default_factory=list)
+    blocks: list[Block] = field(default_factory=list)
+    wide: set[int] = field(default_factory=set)
+
+    @classmethod
+    def finish(
+        cls,
+        graph: Graph,
+        inputs: Sequence[tuple[str, int]],
+        outputs: Sequence[tuple[str, tuple[int, ...]]],
+        results: Sequence[Sequence[int | float]],
+        tables: Sequence[tuple[str, int]] = (),
+    ) -> Program:
+        """Drop what no output needs and count what is left.
+
+        Args:
+            graph: the recorded graph.
+            inputs: (name, number of scalars) of each input.
+            outputs: (name, shape) of each output.
+            results: for each output its scalars: a signed reference (int) or a constant (float).
+            tables: (name, number of entries) of each table.
+        """
+        plain = [[graph.plain(r) if type(r) is int else r for r in row] for row in results]
+        for row in plain:
+            for k, r in enumerate(row):
+                if type(r) is int and graph.nodes[r][0] == CONST:
+                    row[k] = graph.nodes[r][1]
+        nodes = graph.nodes
+        blocks = graph.blocks
+        needed = bytearray(len(nodes))
+        for row in plain:
+            for r in row:
+                if type(r) is int:
+                    needed[r] = 1
+        order = []
+        for number in range(len(nodes) - 1, 0, -1):
+            if needed[number]:
+                node = nodes[number]
+                if node[0] > CONST:
+                    order.append(number)
+                    for operand in node[1:]:
+                        needed[operand] = 1
+                    if node[0] == RESULT:
+                        block = blocks[int(nodes[nodes[node[1]][1]][1])]
+                        needed[int(block.results[int(nodes[node[2]][1]) % len(block.results)])] = 1
+        order.reverse()
+        found = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, {}, list(tables), blocks)
+        found.counts = found.counted(order)
+        return found
+
+    def counted(self, numbers: Collection[int]) -> dict[str, int]:
+        """Operations among these nodes, those of a shared function as often as it is called."""
+        nodes, body = self.nodes, self.bodies()
+        if not body:
+            return counted(nodes[n] for n in numbers)
+        times = Counter[int]()
+        for n in self.order:
+            if nodes[n][0] == CALL:
+                block = int(nodes[nodes[n][1]][1])
+                times[block] += self.blocks[block].lanes
+        lines = defaultdict[int, list[Node]](list)
+        for n in numbers:
+            lines[body.get(n, -1)].append(nodes[n])
+        counts = counted(lines.pop(-1, ()))
+        for block, line in lines.items():
+            inside = counted(line)
+            counts = {name: count + times[block] * inside[name] for name, count in counts.items()}
+        return counts
+
+    def bodies(self) -> dict[int, int]:
+        """The number of the block of each node that depends on its parameters."""
+        known: tuple[list[int], dict[int, int]] = self.__dict__.get("_bodies", ([], {}))
+        if known[0] is self.order:
+            return known[1]
+        found = {p: k for k, block in enumerate(self.blocks) for p in block.parameters}
+        nodes = self.nodes
+        for number in self.order if found else ():
+            for operand in nodes[number][1:]:
+                if operand in found:
+                    found[number] = found[operand]
+                    break
+        self.__dict__["_bodies"] = self.order, found
+        return found
+
+    def lines(self) -> tuple[list[int], list[list[int]]]:
+        """The order of evaluation of the program's own nodes, and that of each block's body."""
+        body = self.bodies()
+        own: list[list[int]] = [[] for _ in range(1 + len(self.blocks))]
+        for number in self.order:
+            own[1 + body.get(number, -1)].append(number)
+        return own[0], own[1:]
+
+    @property
+    def first_output(self) -> int:
+        """Place of the first output among the arguments, which are inputs, tables and outputs."""
+        return len(self.inputs) + len(self.tables)
+
+    @property
+    def flops(self) -> int:
+        """Additions, multiplications, divisions and square roots (sines and cosines are counted apart)."""
+        return flops(self.counts)
+
+    def sparsity(self) -> list[list[bool]]:
+        """For each output, which of its scalars can be other than 0."""
+        return [[not (type(r) is float and r == 0.0) for r in row] for row in self.results]
+
+    def evaluate(self, *arguments: Sequence[float]) -> list[list[float]]:
+        """Run the graph in plain Python: the oracle that compiled code is compared with.
+
+        Args:
+            arguments: one sequence of floats per input, then one per table.
+        """
+        value: dict[int, Any] = {}
+        nodes = self.nodes
+
+        def get(number: int) -> Any:
+            if number not in value:  # inputs, constants and tables are not in the order
+                node = nodes[number]
+                if node[0] == TABLE:
+                    value[number] = arguments[len(self.inputs) + node[1]]
+                else:
+                    value[number] = node[1] if node[0] == CONST else float(arguments[node[1]][node[2]])
+            return value[number]
+
+        def known(result: int | float) -> Any:
+            unread = type(result) is int and result not in value and nodes[result][0] > CONST
+            return math.nan if unread else get(result) if type(result) is int else result
+
+        order, bodies = self.lines()
+        results: dict[int, list[Any]] = {}
+
+        def run(order: Sequence[int]) -> None:
+            for number in order:
+                opcode, *operands = nodes[number]
+                if opcode == CALL:
+                    block, results[number] = self.blocks[int(get(operands[0]))], []
+                    count = len(block.parameters)
+                    for lane in range(block.lanes):
+                        column = operands[1 + lane * count : 1 + (lane + 1) * count]
+                        value.update(zip(block.parameters, map(get, column), strict=True))
+                        run(bodies[int(get(operands[0]))])
+                        results[number] += [known(r) for r in block.results]
+                elif opcode == RESULT:
+                    value[number] = results[operands[0]][int(get(operands[1]))]
+                else:
+                    value[number] = OPERATIONS[opcode].value(*map(get, operands))
+
+        run(order)
+        return [[get(r) if type(r) is int else float(r) for r in row] for row in self.results]

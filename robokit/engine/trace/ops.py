@@ -1,6 +1,6 @@
 """The operations of the recorded graph: one place for everything that is known of each.
 
-A new operation is one more `_operation(...)` below. The tracer (scalar.py), the counts (program.py), the
+A new operation is one more `_operation(...)` below. The tracer (scalar.py), the counts (graph.py), the
 emitters and the reference evaluation read this table. What else it takes: a way to record it, a method or a
 function in scalar.py, and for a function of the algorithms its name in `robokit.spatial.scalars`.
 """
@@ -268,7 +268,7 @@ AND = _operation(
 OR = _operation("or", "%s || %s", operator.or_, "or {truth} %s, %s", commutes=True, truth=True, wasm="i32.or")
 NOT = _operation("not", "!%s", operator.not_, "xor {truth} %s, {true}", truth=True, wasm="i32.eqz")
 
-# Solved equations (trace/words.py) in what is recorded to be differentiated: a value as it is, whose
+# Solved equations (trace/record.py) in what is recorded to be differentiated: a value as it is, whose
 # derivative is 0 (the other operands make no difference), and one of the numbers that solve an equation.
 STILL = _operation("still", "still(%s)", lambda a, *_: a)
 SOLVED = _operation("solution", "solution()", lambda i, _, *values: values[int(i)])

@@ -19,8 +19,7 @@ from robokit.model.robot import Robot
 from robokit.sim.ground.height_field import HeightField
 from robokit.sim.ground.solids import Solid, solid
 from robokit.spatial import Vector3
-from robokit.spatial.scalars import added
-from robokit.spatial.sines import sine_and_cosine
+from robokit.spatial.scalars import added, sine_and_cosine
 
 DEEPEST = 1e-3
 """Depth at which one point carries the whole weight of a robot that is not small [m]."""

@@ -19,8 +19,8 @@ import numpy as np
 from robokit.algorithms.aba import aba
 from robokit.algorithms.coupling import coupled_forward_dynamics, reduced_columns
 from robokit.algorithms.loop_dynamics import closed_loops, loop_dynamics
+from robokit.dynamics.constrained import JointReactions, reactions
 from robokit.dynamics.mass_matrix import crba
-from robokit.dynamics.reactions import JointReactions, reactions
 from robokit.model.constraints import loop_models
 from robokit.model.robot import Robot
 from robokit.sim.driving.springs import JointSpring

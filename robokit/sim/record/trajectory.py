@@ -15,8 +15,8 @@ from robokit import hooks
 from robokit.arguments import one_of, path_argument
 from robokit.caching import cached_attribute
 from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
-from robokit.dynamics.reactions import FRAMES, JointReactions
-from robokit.dynamics.several_links import ORIGIN
+from robokit.dynamics.choices import ORIGIN
+from robokit.dynamics.constrained import FRAMES, JointReactions
 from robokit.errors import MissingDependency, RobokitError, ShapeError
 from robokit.files import output_path, read_arrays, replacing
 from robokit.model.arguments import not_a_robot

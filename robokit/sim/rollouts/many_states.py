@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine.backend.cpu import processors
-from robokit.engine.run.batch_calls import PAYS_SECONDS
+from robokit.engine.backend.llvm import processors
+from robokit.engine.batch_calls import PAYS_SECONDS
 from robokit.sim.rollouts.rollout_batch import runner_of
 from robokit.sim.run.run_inputs import RunInputs
 from robokit.sim.step.step_kernel import Program

@@ -16,8 +16,13 @@ from robokit.arguments import whole_number
 from robokit.caching import cached_attribute
 from robokit.dynamics.build import quaternion_offsets
 from robokit.dynamics.differentiate import velocity
-from robokit.dynamics.host_functions import HostFunction, Shapes, check_one_sample
-from robokit.dynamics.other_libraries import jax_function, torch_function
+from robokit.dynamics.other_libraries import (
+    HostFunction,
+    Shapes,
+    check_one_sample,
+    jax_function,
+    torch_function,
+)
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.ground import Ground

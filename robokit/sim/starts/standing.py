@@ -19,7 +19,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.loop_closure import closed, closed_rows
 from robokit.sim.starts.ground_gaps import body_poses, lowered_base
 from robokit.sim.starts.start_checks import check_quaternions, numbers
-from robokit.spatial.sines import sine_and_cosine
+from robokit.spatial.scalars import sine_and_cosine
 
 SHAKE = 0.02
 """Standard deviation of the random change of every joint [rad | m] and of the tilt [rad]."""

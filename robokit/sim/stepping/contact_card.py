@@ -13,7 +13,7 @@ from robokit.contact.step import ARRAYS
 from robokit.contact.step_of_robot import FEW_TURNS, kernel_of_robot
 from robokit.engine.cuda.loop_code import NOT_FINITE, NOTES
 from robokit.engine.cuda.loops import Loops
-from robokit.engine.loops.known import KnownKernel
+from robokit.engine.loops.fields import KnownKernel
 from robokit.errors import DeviceError
 from robokit.sim.contact_state import ContactState, enlarged
 from robokit.sim.step.step_kernel import Program

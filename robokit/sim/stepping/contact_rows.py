@@ -20,10 +20,10 @@ import numpy as np
 
 from robokit.contact import accounts
 from robokit.contact.step_in_lanes import ARRAYS, LANES, kind_of_lanes, lanes_kernel, may_go_in_lanes
-from robokit.engine.backend.cpu import processors
+from robokit.engine.backend.llvm import processors
+from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.memory import address
-from robokit.engine.run.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.sim.contact_state import STEPS, ContactState, enlarged, steps_taken
 from robokit.sim.motion import ledger
 from robokit.sim.step.measured import Happened, Kept, Tracker
@@ -197,7 +197,7 @@ CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[c
 
 
 class ContactRunner:
-    """Rows of a program, divided among threads (as engine/run/rollout_calls.py).
+    """Rows of a program, divided among threads (as engine/batch_calls.py).
 
     Attributes:
         failed: of each row whose state did not stay finite, the step after which.
