@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from robokit.collision.broad import GUARD, find_candidates
 from robokit.collision.fields import FIELD, PLANE
 from robokit.collision.flush import hidden, on_face
-from robokit.collision.narrow import gap_along, narrow, place, rotation
+from robokit.collision.narrow import Pairs, gap_along, narrow_pairs, place, rotation
 from robokit.collision.support import middle_of_part, part_of_cube, tangents
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range, rounding, while_loop, zeros
@@ -40,6 +40,9 @@ AFTER = 2**31 - 1
 
 CORNERS = 6
 """Numbers of corners that are remembered of a pair."""
+
+LISTED = 32
+"""Near pairs that are listed before they are looked at."""
 
 DIRECTIONS = 2**14
 """Parts of the edge of a cube of directions along which gaps are known: as many as a whole number tells."""
@@ -99,24 +102,43 @@ def _place_balls(x: Any, balls: Any, still: Any) -> None:
 
 
 def _look_at_candidates(x: Any, balls: Any, still: Any) -> None:
-    """Contacts of candidates, and what is known of them for the next step."""
-    dt, last = x.dt[0], _last(x)
+    """Contacts of candidates, and what is known of them for the next step.
 
-    def pair(m: Any, at: Any) -> Any:
+    Near ones are listed before they are looked at, some at a time: states that are computed side by side,
+    whose pairs differ, look at their first one together, then at their second one.
+    """
+    dt, last, total = x.dt[0], _last(x), x.candidates[0]
+    near = _Near(zeros(LISTED, kind="integer"), zeros(LISTED, 2))
+
+    def pair(m: Any, count: Any) -> Any:
         k = x.candidate[m]
-        return cond(_stays_apart(x, k, balls), lambda: at, lambda: overlapping(k, at))
+        return m + 1, cond(_stays_apart(x, k, balls), lambda: count, lambda: overlapping(k, count))
 
-    def overlapping(k: Any, at: Any) -> Any:
+    def overlapping(k: Any, count: Any) -> Any:
         a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-        d, reach = _row(balls, b) - _row(balls, a), balls[a, RADIUS] + balls[b, RADIUS] - x.pair_slack[k]
-        return cond(d.dot(d) < reach * abs(reach), lambda: closer(k, a, b, at), lambda: at)
+        d, sum_ = _row(balls, b) - _row(balls, a), balls[a, RADIUS] + balls[b, RADIUS] - x.pair_slack[k]
+        return cond(d.dot(d) < sum_ * abs(sum_), lambda: closer(k, a, b, count), lambda: count)
 
-    def closer(k: Any, a: Any, b: Any, at: Any) -> Any:
+    def closer(k: Any, a: Any, b: Any, count: Any) -> Any:
         gap, far = gap_of_balls(x, k, balls, still, dt)
-        beyond = rounding(GUARD, 0.5) * (far + balls[a, SIZE] + balls[b, SIZE])
-        return cond(gap < far, lambda: _look(x, k, (far, beyond), last, at), lambda: _apart(x, k, gap, at))
 
-    for_range(x.candidates[0], pair, 0)
+        def is_near() -> Any:
+            near.pair[count], near.reach[count, 0] = k, far
+            near.reach[count, 1] = rounding(GUARD, 0.5) * (far + balls[a, SIZE] + balls[b, SIZE])
+            return count + 1
+
+        def is_apart() -> Any:
+            x.least_gap[k] = gap
+            return count
+
+        return cond(gap < far, is_near, is_apart)
+
+    def some(m: Any) -> Any:
+        m, count = while_loop(lambda m, count: (m < total) & (count < LISTED), pair, m, 0)
+        _look(x, near, count, last)
+        return m
+
+    while_loop(lambda m: m < total, some, 0)
     n = minimum(x.counts[1], x.n_near)
     for_range(last.count - n, lambda k: _put(x.near_pair, n + k, -1))
 
@@ -131,9 +153,20 @@ def _stays_apart(x: Any, k: Any, balls: Any) -> Any:
     return gap > balls[a, MORE] + balls[b, MORE] + turn * (balls[a, SIZE] + balls[b, SIZE])
 
 
+class _Near(NamedTuple):
+    """Pairs that are near: their numbers, and the gap below which contacts count, with how much more rules
+    them out beyond rounding [m].
+    """
+
+    pair: Any
+    reach: Any
+
+
 class _Last(NamedTuple):
     """A copy of MEMORY as the last step left it: this one writes its own over it."""
 
+    at: Any
+    """How many of its pairs come before the one that is looked at, at least."""
     count: Any
     pair: Any
     direction: Any
@@ -142,7 +175,10 @@ class _Last(NamedTuple):
 
 def _last(x: Any) -> _Last:
     count = remembered(x.near_pair, x.n_near)
-    last = _Last(count, zeros(count, kind="integer"), zeros(count, 3), zeros(count, CORNERS, kind="integer"))
+    at = zeros(1, kind="integer")
+    last = _Last(
+        at, count, zeros(count, kind="integer"), zeros(count, 3), zeros(count, CORNERS, kind="integer")
+    )
 
     def keep(k: Any) -> None:
         last.pair[k] = x.near_pair[k]
@@ -153,55 +189,62 @@ def _last(x: Any) -> _Last:
     return last
 
 
-def _look(x: Any, k: Any, reach: tuple[Any, Any], last: _Last, at: Any) -> Any:
-    """Contacts of a pair whose balls are near, and what is known of it.
+def _look(x: Any, near: _Near, count: Any, last: _Last) -> None:
+    """Contacts of pairs whose balls are near, and what is known of them.
 
     Args:
-        k: number of the pair.
-        reach: the gap below which contacts count, and how much more rules them out, beyond rounding [m].
+        x: as of :func:`detect`.
+        near: these, in their order.
+        count: how many.
         last: the pairs of the last step.
-        at: how many of these come before k at least.
-
-    Returns:
-        How many do.
     """
-    far, beyond = reach
     direction, corners = zeros(3), zeros(CORNERS, kind="integer")
-    at = while_loop(lambda m: _entry(last.pair, last.count, m) < k, lambda m: m + 1, at)
-    is_known = _entry(last.pair, last.count, at) == k
 
-    def take() -> None:
-        _put_all(direction, [last.direction[at, i] for i in range(3)])
-        _put_all(corners, [last.corners[at, i] for i in range(CORNERS)])
+    def begin(i: Any) -> Any:
+        k = near.pair[i]
+        at = while_loop(lambda m: _entry(last.pair, last.count, m) < k, lambda m: m + 1, last.at[0])
+        last.at[0] = at
+        is_known = _entry(last.pair, last.count, at) == k
 
-    def begin() -> None:
-        _put_all(direction, [0.0] * 3)
-        _put_all(corners, [-1] * CORNERS)
+        def take() -> None:
+            _put_all(direction, [last.direction[at, c] for c in range(3)])
+            _put_all(corners, [last.corners[at, c] for c in range(CORNERS)])
 
-    def add(feature: Any, point: Any, gap: Any, n: Any) -> None:
+        def afresh() -> None:
+            _put_all(direction, [0.0] * 3)
+            _put_all(corners, [-1] * CORNERS)
+
+        def along() -> Any:
+            return gap_along(x, k, middle_of_part(x.apart_along[k], DIRECTIONS))
+
+        gap = cond(both_convex(x, k) & ~is_known, along, lambda: 0.0)
+
+        def is_apart() -> Any:
+            x.least_gap[k] = gap
+            return 0
+
+        def goes() -> Any:
+            cond(is_known, take, afresh)
+            return 1
+
+        return cond(gap > near.reach[i, 0] + near.reach[i, 1], is_apart, goes)
+
+    def end(i: Any, touches: Any) -> None:
+        k = near.pair[i]
+
+        def note() -> None:
+            x.apart_along[k] = part_of_cube(_row(direction, 0), DIRECTIONS)
+            x.apart_corners[k, 0] = 0
+
+        cond(touches > 0, lambda: _remember(x, k, direction, corners), note)
+
+    def add(k: Any, feature: Any, point: Any, gap: Any, n: Any) -> None:
         add_contact(x, k, feature, Vector3(*point), gap, Vector3(*n))
 
-    def narrowly() -> Any:
-        cond(is_known, take, begin)
-        near = narrow(x, k, far, direction, corners, add)
-        cond(near > 0, lambda: _remember(x, k, direction, corners), note)
-        return at
+    def pair(i: Any) -> tuple[Any, Any]:
+        return 1 * near.pair[i], near.reach[i, 0]
 
-    def note() -> None:
-        x.apart_along[k] = part_of_cube(_row(direction, 0), DIRECTIONS)
-        x.apart_corners[k, 0] = 0
-
-    def along() -> Any:
-        return gap_along(x, k, middle_of_part(x.apart_along[k], DIRECTIONS))
-
-    gap = cond(both_convex(x, k) & ~is_known, along, lambda: 0.0)
-    return cond(gap > far + beyond, lambda: _apart(x, k, gap, at), narrowly)
-
-
-def _apart(x: Any, k: Any, gap: Any, at: Any) -> Any:
-    """Note the gap of a pair that cannot touch in the step."""
-    x.least_gap[k] = gap
-    return at
+    narrow_pairs(x, count, Pairs(pair, direction, corners, begin, end), add)
 
 
 def remembered(near_pair: Any, size: Any) -> Any:

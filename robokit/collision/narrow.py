@@ -6,7 +6,7 @@ Cost: 0.5-3 us.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from robokit.collision.fields import CONE, FIELD, PLANE, POLYTOPE, SMOOTH
 from robokit.collision.gjk import FAR, SETTLED, nearest_sets
@@ -22,37 +22,218 @@ Add = Callable[[Any, Any, Any, Any], None]
 """Of a contact's feature (a whole number, below 2^31), place (3), gap, and normal (3), in world axes."""
 
 
-def narrow(x: Any, k: Any, far: Any, direction: Any, corners: Any, add: Add) -> Any:
-    """Find the contacts of pair k.
+def narrow(x: Any, k: Any, far: Any, direction: Any, corners: Any, add: Add) -> None:
+    """Find the contacts of pair k: :func:`narrow_pairs` of one.
 
     Args:
         x: with SHAPES, PAIRS and POSES.
         k: number of the pair (a, b).
         far: contacts whose gap is not below it are left out [m].
-        direction: 3 numbers that are read and written: where GJK begins, a unit vector from a to b in the
-            axes of shape a, or zeros for none; afterwards the last one that was found.
-        corners: 6 whole numbers that are read and written: rows of corners of a and b in turn, of the simplex
-            that was nearest, -1 for none. They save time.
-        add: called with each contact: ``add(feature, place, gap, n)``. The place is half-way between the
-            surfaces, from the step's origin; the gap is negative where they overlap, slack taken off; n is
-            a unit vector from a to b. Place and n are in world axes.
-
-    Returns:
-        0 where a gap below ``far`` is ruled out, else 1.
+        direction, corners: as of :func:`narrow_pairs`.
+        add: called with each contact.
     """
+    pairs = Pairs(lambda _: (k, far), direction, corners, lambda _: 1, lambda _, __: None)
+    narrow_pairs(x, 1, pairs, lambda _, *contact: add(*contact))
+
+
+class Pairs(NamedTuple):
+    """Pairs that are looked at one after the other, by their place in a list."""
+
+    pair: Callable[[Any], tuple[Any, Any]]
+    """Number of the pair (a, b), and the gap below which contacts count [m]."""
+    direction: Any
+    """3 numbers that are read and written: where GJK begins, a unit vector from a to b in the axes of a, or
+    zeros for none; afterwards the last one that was found."""
+    corners: Any
+    """6 whole numbers that are read and written: rows of corners of a and b in turn, of the simplex that was
+    nearest, -1 for none. They save time."""
+    begin: Callable[[Any], Any]
+    """Fills both; 0 if the pair is not to be looked at, else 1."""
+    end: Callable[[Any, Any], None]
+    """Of such a pair, and of 0 where a gap below that is ruled out, else 1."""
+
+
+def narrow_pairs(x: Any, count: Any, pairs: Pairs, add: Callable[..., None]) -> None:
+    """Find the contacts of so many pairs.
+
+    States that are computed side by side look for their first pair that touches together, write its contacts
+    together, and go on to their second.
+
+    Args:
+        x: with SHAPES, PAIRS and POSES.
+        count: how many.
+        pairs: these.
+        add: called with each contact: ``add(k, feature, place, gap, n)`` of pair k. The place is half-way
+            between the surfaces, from the step's origin; the gap is negative where they overlap, slack taken
+            off; n is a unit vector from a to b. Place and n are in world axes.
+    """
+    cells, last = zeros(4, kind="integer"), zeros(2, kind="integer")
+    found = zeros(12), zeros(10)
+    given = pairs.direction, pairs.corners
+
+    def next_pair(i: Any, _: Any, near: Any) -> Any:
+        cond(near < 0, lambda: None, lambda: pairs.end(i, near))
+        cells[3] = 0
+        return i + 1, 0, cond(i + 1 < count, lambda: begun(i + 1), lambda: -1)
+
+    def begun(i: Any) -> Any:
+        def parts() -> Any:
+            k, far = pairs.pair(i)
+            for c, number in enumerate(_cells_of(x, k, far, pairs.direction)):
+                cells[c] = number
+            return 0
+
+        return cond(pairs.begin(i) > 0, parts, lambda: -1)
+
+    def part(i: Any, t: Any, near: Any, _: Any) -> Any:
+        i, t, near = while_loop(lambda i, t, _: (i < count) & (t >= cells[3]), next_pair, i, t, near)
+
+        def touches() -> Any:
+            k, far = pairs.pair(i)
+            return _part_touches(x, k, far, [cells[c] for c in range(4)], t, given, found, last)
+
+        now = cond(i < count, touches, lambda: 0)
+        return i, t + 1, where(now > 0, 1, near), now
+
+    def to_next_contacts(i: Any, t: Any, near: Any) -> Any:
+        i, t, near, now = while_loop(lambda i, _, __, now: (i < count) & (now == 0), part, i, t, near, 0)
+
+        def contacts() -> None:
+            k, far = pairs.pair(i)
+            of_pair = lambda *contact: add(k, *contact)  # noqa: E731
+            _contacts(
+                x, k, far, located([cells[c] for c in range(4)], t - 1), pairs.corners, found, last, of_pair
+            )
+
+        cond(now > 0, contacts, lambda: None)
+        return i, t, near
+
+    while_loop(lambda i, _, __: i < count, to_next_contacts, -1, 0, -1)
+
+
+def _cells_of(x: Any, k: Any, far: Any, direction: Any) -> tuple[Any, ...]:
+    """Cells of a height field that a pair may touch, as of cells_below; else one for the whole pair."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    kinds = x.shape_kind[a], x.shape_kind[b]
 
     def convex() -> Any:
-        reach, put = _cores_of(x, k, far, add)
         towards(x, (a, b), direction)
-        return _cores(x, (a, b), reach, direction, corners, put)
+        return cond(x.shape_kind[a] == FIELD, below, lambda: (0, 0, 1, 1))
 
-    def plane() -> Any:
-        on_plane(x, k, far, corners, add)
-        return 1
+    def below() -> Any:
+        return cells_below(x, a, _ball(x, a, b), x.shape_bound[b] + _reach(x, k, far))
 
-    return cond((kinds[0] == PLANE) | (kinds[1] == PLANE), plane, convex)
+    plane = (x.shape_kind[a] == PLANE) | (x.shape_kind[b] == PLANE)
+    return cond(plane, lambda: (0, 0, 1, 1), convex)
+
+
+def _ball(x: Any, a: Any, b: Any) -> Vector3:
+    """The middle of the ball around shape b in the axes of a."""
+    R, p = shape_pose(x, a)
+    return R.transpose_apply(place(x, x.shape_body[b], vector(x.shape_centre, b)) - p)
+
+
+def _part_touches(
+    x: Any,
+    k: Any,
+    far: Any,
+    cells: list[Any],
+    t: Any,
+    given: tuple[Any, Any],
+    found: tuple[Any, Any],
+    last: Any,
+) -> Any:
+    """Whether a part of pair k may have contacts: 1 for planes."""
+    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    reach, (direction, corners) = _reach(x, k, far), given
+
+    def below() -> Any:
+        near = enter(x, a, cells, t, _ball(x, a, b), x.shape_bound[b], reach)
+        cond(near, along_normal, lambda: None)
+        return where(near, 1, 0)
+
+    def along_normal() -> None:
+        for i, number in enumerate(vector(x.cell, NORMAL)):
+            direction[i] = number
+        for i in range(6):
+            corners[i] = -1
+
+    def distance() -> Any:
+        (R, p), (R_b, p_b) = shape_pose(x, a), shape_pose(x, b)
+        of_b = R.T @ R_b, R.transpose_apply(p_b - p)
+        status = nearest_cores(x, (a, b), of_b, reach, direction, corners, found, last=last)[0]
+        return where((status != FAR) & (found[1][0] < reach), 1, 0)
+
+    def convex() -> Any:
+        near = cond(x.shape_kind[a] == FIELD, below, lambda: 1)
+        return cond(near > 0, distance, lambda: 0)
+
+    plane = (x.shape_kind[a] == PLANE) | (x.shape_kind[b] == PLANE)
+    return cond(plane, lambda: 1, convex)
+
+
+def _contacts(
+    x: Any,
+    k: Any,
+    far: Any,
+    at: tuple[Any, Any, Any],
+    corners: Any,
+    found: tuple[Any, Any],
+    last: Any,
+    add: Add,
+) -> None:
+    """The contacts of a part of pair k, of which it is known how near it is."""
+    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+
+    def convex() -> None:
+        R, p = shape_pose(x, a)
+        put = _put_of(x, k, add)
+
+        def in_world(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
+            put(feature, R @ q + p, gap, R @ n)
+
+        def of_field(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
+            kept = once(x, counted, a, at, feature, tuple(q), gap, tuple(n), x.shape_radius[b])
+            cond(kept > 0, lambda: in_world(numbered(at, feature), q, gap, n), lambda: None)
+
+        def put_if_it_counts(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
+            is_field = x.shape_kind[a] == FIELD
+            cond(is_field, lambda: of_field(feature, q, gap, n), lambda: in_world(feature, q, gap, n))
+
+        _touching(x, (a, b), found, last, _reach(x, k, far), put_if_it_counts)
+
+    plane = (x.shape_kind[a] == PLANE) | (x.shape_kind[b] == PLANE)
+    cond(plane, lambda: on_plane(x, k, far, corners, add), convex)
+
+
+def _touching(
+    x: Any, shapes: tuple[Any, Any], found: tuple[Any, Any], last: Any, reach: Any, put: Any
+) -> None:
+    """Of two cores; a second time along the normal of a height field's triangle, where a contact did not
+    count.
+    """
+    (a, b), (place, out) = shapes, found
+    field = x.shape_kind[a] == FIELD
+
+    def along_normal() -> None:
+        (Q, r), n = pose(place), vector(x.cell, NORMAL)
+        y = Q @ Vector3(*_extreme(x, b, last, 1, -Q.transpose_apply(n))[1:]) + r
+        gap = n.dot(y - vector(x.cell, 0))
+        for i, number in enumerate((gap, *n, *(y - n * gap), *y)):
+            out[i] = number
+        x.cell[STATE, 2] = 1.0
+
+    def turn(k: Any) -> Any:
+        cond(k == 1, along_normal, lambda: None)
+        manifold(x, shapes, place, out, reach, put)
+        return cond(field, lambda: where((k == 0) & (x.cell[STATE, 1] > 0.0), 1, 2), lambda: 2)
+
+    bare = (x.shape_radius[b] == 0.0) & (x.shape_kind[b] < SMOOTH)
+
+    def begin() -> Any:
+        sine = Vector3(out[1], out[2], out[3]).cross(vector(x.cell, NORMAL))
+        return where(bare & (sine.dot(sine) < ALIGNED), 1, 0)
+
+    while_loop(lambda k: k < 2, turn, cond(field, begin, lambda: 0))
 
 
 def on_plane(x: Any, k: Any, far: Any, corners: Any, add: Add) -> None:
@@ -63,14 +244,20 @@ def on_plane(x: Any, k: Any, far: Any, corners: Any, add: Add) -> None:
         corners: likewise; of None all corners are looked at.
     """
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    reach, put = _cores_of(x, k, far, add)
+    reach, put = _reach(x, k, far), _put_of(x, k, add)
     of_b = x.shape_kind[b] == PLANE
     other, plane, side = where(of_b, a, b), where(of_b, b, a), where(of_b, -1.0, 1.0)
     _on_plane(x, other, plane, side, reach, corners, put)
 
 
-def _cores_of(x: Any, k: Any, far: Any, add: Add) -> tuple[Any, Callable[[Any, Vector3, Any, Vector3], None]]:
-    """How near the cores of pair k have to be, and what their contacts are given to."""
+def _reach(x: Any, k: Any, far: Any) -> Any:
+    """How near the cores of pair k have to be."""
+    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    return far + x.shape_radius[a] + x.shape_radius[b] - x.pair_slack[k]
+
+
+def _put_of(x: Any, k: Any, add: Add) -> Callable[[Any, Vector3, Any, Vector3], None]:
+    """What contacts of the cores of pair k are given to."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
     slack = x.pair_slack[k]
     radii = x.shape_radius[a], x.shape_radius[b]
@@ -83,7 +270,7 @@ def _cores_of(x: Any, k: Any, far: Any, add: Add) -> tuple[Any, Callable[[Any, V
     def put(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
         call(give, feature, tuple(q), gap, tuple(n))
 
-    return far + radii[0] + radii[1] - slack, put
+    return put
 
 
 def place(x: Any, body: Any, r: Vector3) -> Vector3:
@@ -144,97 +331,6 @@ def gap_along(x: Any, k: Any, d: Vector3) -> Any:
     return along.dot(q - p) + e.dot(z) - d.dot(y) - x.shape_radius[a] - x.shape_radius[b] + x.pair_slack[k]
 
 
-def _cores(x: Any, shapes: tuple[Any, Any], reach: Any, direction: Any, corners: Any, put: Any) -> Any:
-    """Of two convex cores; a height field is one after the other. Returns what :func:`narrow` does."""
-    a, b = shapes
-    R, p = shape_pose(x, a)
-    R_b, p_b = shape_pose(x, b)
-    Q, r = R.T @ R_b, R.transpose_apply(p_b - p)
-    field, size, radius = x.shape_kind[a] == FIELD, x.shape_bound[b], x.shape_radius[b]
-
-    def ball() -> Vector3:
-        return R.transpose_apply(place(x, x.shape_body[b], vector(x.shape_centre, b)) - p)
-
-    cells = cond(field, lambda: cells_below(x, a, ball(), size + reach), lambda: (0, 0, 1, 1))
-
-    def in_world(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
-        put(feature, R @ q + p, gap, R @ n)
-
-    def core(t: Any, found: Any) -> Any:
-        at = located(cells, t)
-
-        def put_if_it_counts(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
-            cond(field, lambda: of_field(feature, q, gap, n), lambda: in_world(feature, q, gap, n))
-
-        def of_field(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
-            kept = once(x, counted, a, at, feature, tuple(q), gap, tuple(n), radius)
-            cond(kept > 0, lambda: in_world(numbered(at, feature), q, gap, n), lambda: None)
-
-        def below() -> Any:
-            near = enter(x, a, cells, t, ball(), size, reach)
-            cond(near, along_normal, lambda: None)
-            return where(near, 1, 0)
-
-        def along_normal() -> None:
-            for i, number in enumerate(vector(x.cell, NORMAL)):
-                direction[i] = number
-            for i in range(6):
-                corners[i] = -1
-
-        def both() -> Any:
-            near = _two_cores(x, shapes, Q, r, reach, direction, corners, put_if_it_counts)
-            return where(near, 1, found)
-
-        near = cond(field, below, lambda: 1)
-        return cond(near > 0, both, lambda: 1 * found)
-
-    return for_range(cells[3], core, 0)
-
-
-def _two_cores(
-    x: Any,
-    shapes: tuple[Any, Any],
-    Q: Matrix3,
-    r: Vector3,
-    reach: Any,
-    direction: Any,
-    corners: Any,
-    put: Any,
-) -> Any:
-    a, b = shapes
-    place, out = zeros(12), zeros(10)
-    status, extreme = nearest_cores(x, shapes, (Q, r), reach, direction, corners, (place, out))
-
-    field = x.shape_kind[a] == FIELD
-
-    def along_normal() -> None:
-        n = vector(x.cell, NORMAL)
-        y = Q @ Vector3(*call(extreme, b, 1, tuple(-Q.transpose_apply(n)))[1:]) + r
-        gap = n.dot(y - vector(x.cell, 0))
-        for i, number in enumerate((gap, *n, *(y - n * gap), *y)):
-            out[i] = number
-        x.cell[STATE, 2] = 1.0
-
-    def turn(k: Any) -> Any:
-        cond(k == 1, along_normal, lambda: None)
-        manifold(x, shapes, place, out, reach, put)
-        return cond(field, lambda: where((k == 0) & (x.cell[STATE, 1] > 0.0), 1, 2), lambda: 2)
-
-    def touching() -> None:
-        """A second time along the normal of a height field's triangle, where a contact did not count."""
-        bare = (x.shape_radius[b] == 0.0) & (x.shape_kind[b] < SMOOTH)
-
-        def begin() -> Any:
-            sine = Vector3(out[1], out[2], out[3]).cross(vector(x.cell, NORMAL))
-            return where(bare & (sine.dot(sine) < ALIGNED), 1, 0)
-
-        while_loop(lambda k: k < 2, turn, cond(field, begin, lambda: 0))
-
-    near = (status != FAR) & (out[0] < reach)
-    cond(near, touching, lambda: None)
-    return near
-
-
 def nearest_cores(
     x: Any,
     shapes: tuple[Any, Any],
@@ -244,6 +340,7 @@ def nearest_cores(
     corners: Any,
     found: tuple[Any, Any],
     settled: float = SETTLED,
+    last: Any = None,
 ) -> tuple[Any, Callable[[Any, Any, Any], Any]]:
     """Distance or depth of two convex cores, their normal and nearest points, in the axes of the first.
 
@@ -255,6 +352,7 @@ def nearest_cores(
         direction, corners: as of :func:`narrow`, in these axes.
         found: that are written to: 12 numbers, rotation by rows and origin of b; 10 as of gjk.nearest_sets.
         settled: as there.
+        last: 2 whole numbers for the corners where climbing ended.
 
     Returns:
         FAR, APART or INSIDE, and a function of a shape, its number 0 or 1 and a direction in its axes: its
@@ -263,20 +361,15 @@ def nearest_cores(
     (a, b), (Q, r), (place, out) = shapes, of_b, found
     for i, number in enumerate([number for row in Q.rows for number in row] + list(r)):
         place[i] = number
-    # Corners that were found last, where climbing begins
-    last, known = zeros(2, kind="integer"), zeros(6, kind="integer")
+    known = zeros(6, kind="integer")
+    last = zeros(2, kind="integer") if last is None else last
     last[0], last[1] = corners[0], corners[1]
     for i in range(6):
         known[i] = corners[i]
         corners[i] = -1
 
     def extreme(s: Any, side: Any, d: Any) -> Any:
-        def corner() -> Any:
-            i = farthest(x, s, Vector3(*d), last[side])
-            last[side] = i
-            return i, *vector(x.corners, i)
-
-        return cond(x.shape_kind[s] <= POLYTOPE, corner, lambda: (-1, *support(x, s, Vector3(*d))))
+        return _extreme(x, s, last, side, Vector3(*d))
 
     def write(row: Any, i: Any, A: Vector3, j: Any, B: Vector3) -> Vector3:
         Q, r = pose(place)
@@ -307,6 +400,19 @@ def nearest_cores(
 
     memory = remembered, corners
     return nearest_sets(x, vertex, reach, direction, out, memory, settled), extreme
+
+
+def _extreme(x: Any, s: Any, last: Any, side: Any, d: Vector3) -> Any:
+    """The corner of a shape, -1 for none, and its point that are farthest along d; where climbing begins, and
+    ends, is an entry of ``last``.
+    """
+
+    def corner() -> Any:
+        i = farthest(x, s, d, last[side])
+        last[side] = i
+        return i, *vector(x.corners, i)
+
+    return cond(x.shape_kind[s] <= POLYTOPE, corner, lambda: (-1, *support(x, s, d)))
 
 
 def towards(x: Any, shapes: tuple[Any, Any], direction: Any) -> None:

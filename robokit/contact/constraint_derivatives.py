@@ -210,43 +210,42 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
         bent = -x.contact_bristle[c, m] * TANGENTIAL * k * dt * R_t
         changes.append((where(sticks, g[m] * R_t, 0.0) - bent) * R_t * harder * TANGENTIAL**0.5)
     overlaps = phi < TOUCHES * x.shape_bound[x.pair_shapes[pair, 1]]
-    by_gap = where(overlaps, -k * dt * R_n, -1.0 / dt)
+    springs = x.contact_bounces[c] > -1  # its gap is 0 where it leaves
+    by_gap = where(springs, where(overlaps, -k * dt * R_n, -1.0 / dt), 0.0)
     spring = where(overlaps, x.c_aim[i, 2], 0.0)
-    return by_gap, *changes, (g[2] * R_n - spring) * R_n * harder, where(phi < 0.0, -dt * k * w, 0.0)
+    by_depth = where(springs & (phi < 0.0), -dt * k * w, 0.0)
+    return by_gap, *changes, (g[2] * R_n - spring) * R_n * harder, by_depth
 
 
 def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     """The same of one that bounces."""
     share = x.pair_restitution[x.contact_pair[c]]
-    weight, arrives, square = _fall(x, i, c)
-    returns = square > 0.0
-    root = where(returns, square, 1.0) ** 0.5
-    by_gap = where(returns, (share * share - 1.0) * weight / root, 0.0)
-    by_speed = where(returns, -share * share * arrives / root, 2.0)
-    return by_gap, 0.0, 0.0, by_speed, 0.0
+    weight, arrives, _, root = _fall(x, i, c)
+    return (share * share - 1.0) * weight / root, 0.0, 0.0, -share * share * arrives / root, 0.0
 
 
-def _fall(x: Any, i: Any, c: Any) -> tuple[Any, Any, Any]:
-    """Of a contact that bounces: gravity along its normal, speed at which it arrives, and the square of that
-    with which it leaves (constraints/contacts.py).
+def _fall(x: Any, i: Any, c: Any) -> tuple[Any, Any, Any, Any]:
+    """Of a contact that bounces: gravity along its normal, speed at which it arrives, 2 h, and the speed with
+    which it leaves (constraints/contacts.py).
     """
     phi, share = x.contact_gap[c], x.pair_restitution[x.contact_pair[c]]
     weight = -vector(x.contact_frame, c, 6).dot(vector(x.gravity))
     weight = where(x.c_bodies[i, 0] == 0, where(weight > 0.0, weight, 0.0), 0.0)
-    arrives = 0.5 * x.dt[0] * weight - Vector3(*relative(x, i, x.V)).z
-    square = share * share * (arrives * arrives + 2.0 * weight * phi) - 2.0 * weight * phi
-    return weight, arrives, square
+    dt = x.dt[0]
+    arrives = 0.5 * dt * weight - Vector3(*relative(x, i, x.V)).z
+    lift = 2.0 * phi - 0.25 * weight * dt * dt
+    square = share * share * (arrives * arrives + weight * lift) - weight * lift
+    return weight, arrives, lift, square**0.5
 
 
 def restitution_rates(x: Any, i: Any, c: Any) -> tuple[Any, Any]:
     """How the aim of a contact that bounces changes with restitution, and with gravity along its normal."""
-    phi, share, dt = x.contact_gap[c], x.pair_restitution[x.contact_pair[c]], x.dt[0]
-    weight, arrives, square = _fall(x, i, c)
-    returns = square > 0.0
-    root = where(returns, square, 1.0) ** 0.5
-    by_share = where(returns, share * (arrives * arrives + 2.0 * weight * phi) / root, 0.0)
-    by_weight = 0.5 * (share * share * (arrives * dt + 2.0 * phi) - 2.0 * phi) / root - 0.5 * dt
-    return by_share, where(returns & (weight > 0.0), by_weight, 0.0)
+    share, dt = x.pair_restitution[x.contact_pair[c]], x.dt[0]
+    weight, arrives, lift, root = _fall(x, i, c)
+    by_share = share * (arrives * arrives + weight * lift) / root
+    lift_by_weight = lift - 0.25 * weight * dt * dt
+    by_weight = 0.5 * (share * share * (arrives * dt + lift_by_weight) - lift_by_weight) / root - 0.5 * dt
+    return by_share, where(weight > 0.0, by_weight, 0.0)
 
 
 def _loaded(x: Any) -> Any:

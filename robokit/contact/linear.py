@@ -34,7 +34,7 @@ from robokit.contact.vectors import (
 )
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, Motion, Symmetric3, Vector3
-from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import where
 from robokit.spatial.vectors import ArticulatedInertia
 
@@ -203,23 +203,27 @@ def write_row_of(A: Any, place: tuple[Any, ...], values: Any) -> None:
 def _of_bodies(x: Any, constraints: Any) -> None:
     """Add what constraints of bodies make."""
 
-    def constraint(c: Any) -> None:
+    def constraint(c: Any, _: Any) -> Any:
         """To the K of the body that moves; of a pair to that of the world, until its last one."""
         a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
-        one, other = x.body_tip[a], x.body_tip[b]
-        pair = (one >= 0) & (other >= 0)
-        body = where(pair, 0, where(one < 0, b, a))
+        pair = (x.body_tip[a] >= 0) & (x.body_tip[b] >= 0)
+        body = where(pair, 0, where(x.body_tip[a] < 0, b, a))
         after = where(c + 1 < constraints, c + 1, c)
         more = (c < after) & (x.c_bodies[after, 0] == a) & (x.c_bodies[after, 1] == b)
-
-        def whole() -> None:
-            K = ArticulatedInertia.of(_symmetric(x, 0))
-            cond(x.has_K[0] > 0, lambda: _of_pair(x, one, other, K), nothing)
-            x.has_K[0] = 0
-
         acts = (x.c_kind[c] == SPIN) | (x.c_G[c, 0] + x.c_G[c, 2] + x.c_G[c, 5] > 0.0)
         cond(acts, lambda: _carry(x, body, stiffness(x, c), lambda: skew_stiffness(x, c)), nothing)
-        cond(more, nothing, lambda: cond(pair, whole, nothing))
+        return c + 1, where(pair & ~more & (x.has_K[0] > 0), 1, 0)
+
+    def to_next_pair(c: Any) -> Any:
+        """States that are computed side by side come to their first pair together, then to their second."""
+        c, there = while_loop(lambda c, there: (c < constraints) & (there == 0), constraint, c, 0)
+        cond(there > 0, lambda: whole_pair(c - 1), nothing)
+        return c
+
+    def whole_pair(c: Any) -> None:
+        one, other = x.body_tip[x.c_bodies[c, 0]], x.body_tip[x.c_bodies[c, 1]]
+        _of_pair(x, one, other, ArticulatedInertia.of(_symmetric(x, 0)))
+        x.has_K[0] = 0
 
     def down(m: Any) -> None:
         b = x.n_bodies - 1 - m
@@ -233,7 +237,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         cond(x.has_K[b] > 0, acting, nothing)
 
     for_range(x.n_bodies, lambda b: put(x.has_K, b, 0))
-    one_by_one(x, lambda _: for_range(constraints, constraint))
+    one_by_one(x, lambda _: while_loop(lambda c: c < constraints, to_next_pair, 0))
     for_range(x.n_bodies, down)
 
 

@@ -32,7 +32,9 @@ from robokit.contact.robot_data import BLOCK, FEW
 from robokit.contact.solver import CAP, attempt, begin_solution, end_solution
 from robokit.contact.step import ARRAYS, fits, from_middle, give, go_back, step, to_middle
 from robokit.contact.vectors import nothing
+from robokit.engine.cuda.loops import BESIDE
 from robokit.engine.loops.fields import KnownKernel, once, whole
+from robokit.engine.signature import ArrayOf
 from robokit.spatial.control_flow import cond
 
 Arrays = Mapping[str, np.ndarray]
@@ -93,8 +95,21 @@ def kernel_of_robot(
         else:
             step(x)
 
+    taken = [_apart(a, sizes) for a in taken]
     name = "contact_of_robot" + "_of_springs" * bool(springs)
     return KnownKernel(name, whole_step, taken, sizes, contents, unrolls, zeros, instead, reproducible)
+
+
+def _apart(a: ArrayOf, sizes: Mapping[str, int]) -> ArrayOf:
+    """A work array whose rows begin at multiples of the numbers that a card has side by side, short ones of
+    half of them: all numbers of a row then have one address and a known distance from it.
+    """
+    shape, half = a.at(sizes), BESIDE // 2
+    width = shape[-1] if shape else 0
+    if a.role != "work" or len(shape) < 2 or width % half == 0 or half % width == 0:
+        return a
+    step = half if width < half else BESIDE
+    return replace(a, shape=(*shape[:-1], -(-width // step) * step))
 
 
 def _pass(x: Any, few: int) -> None:

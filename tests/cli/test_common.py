@@ -25,8 +25,8 @@ WRITING = [
     ("view", "arm", "--no-open", "-o", "x.html"),
     ("simulate", "double_pendulum", "--duration", "0.05", "--no-open", "-o", "x.html"),
     ("check", "arm", "--no-open", "--page", "x.html"),
-    ("sparsity", "humanoid", "-o", "x.svg"),
-    ("sparsity", "humanoid", "-o", "x.png"),
+    ("sparsity", "arm", "-o", "x.svg"),
+    ("sparsity", "arm", "-o", "x.png"),
     ("mjcf", "humanoid", "-o", "x.xml"),
 ]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from step_of_forces import ARRAYS, DenseStep, ForcesStep
+from step_of_forces import DenseStep, ForcesStep
 
 import robokit as rk
 from robokit.collision.fields import CYLINDER
-from robokit.contact.constraints.contacts import stored
-from robokit.engine.loops.fields import kernel_of, real
+from robokit.contact.constraints.contacts import TANGENTIAL
 
 BODY = """<robot name="body"><link name="body"><inertial><mass value="{m}"/>
 <inertia ixx="{x}" iyy="{y}" izz="{z}" ixy="0" ixz="0" iyz="0"/></inertial></link></robot>"""
@@ -388,12 +387,9 @@ def test_what_springs_hold_after_a_step_they_hold_before_the_next(tmp_path):
     assert largest > 0.5 * k * (4 * SINK) ** 2
 
 
-STORED = kernel_of("stored", lambda x: _store(x), (*ARRAYS, real("energy", 2, role="out")))
-
-
-def _store(x):
-    x.energy[0], x.energy[1] = stored(x, 0)
-
-
 def stored_energy(step):
-    return STORED(**{a.name: getattr(step.x, a.name) for a in ARRAYS})["energy"]
+    """Of the spring and the bristle of the only contact, before and after the step [J]."""
+    x, k = step.x, step.x.pair_stiffness[0]
+    before = x.contact_gap[0], x.contact_bristle[0]
+    after = x.contact_gap[0] + DT * x.c_u[0, 2], x.bristle[0]
+    return [0.5 * k * (min(phi, 0.0) ** 2 + TANGENTIAL * e @ e) for phi, e in (before, after)]

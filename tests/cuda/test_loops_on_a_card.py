@@ -163,6 +163,46 @@ def test_what_all_numbers_of_an_array_say_alike_is_known():
         np.testing.assert_array_equal(loops.read("out"), expected)
 
 
+def rows_of(width):
+    """A kernel that goes through rows of so many numbers, and where its arrays are."""
+
+    def text(n, which, x, out):
+        def each(i):
+            for c in range(width):
+                out[i, c] = x[which[i] + 1, c] - x[which[i], width - 1 - c]
+
+        for_range(n, each)
+
+    rows = ("n", width)
+    arrays = [ArrayOf("which", ("n",), "in", "integer"), ArrayOf("x", rows), ArrayOf("out", rows, "out")]
+    return LoopKernel(f"rows_of_{width}", text, ["n"], arrays), ["shared", "tile", "tile"]
+
+
+@pytest.mark.parametrize("width", [2, 3, 4, 6, 8, 12])
+def test_numbers_of_rows_of_any_width_are_found(width):
+    (kernel, where_), rng = rows_of(width), np.random.default_rng(width)
+    which, x = rng.integers(0, 6, 7, np.int32), rng.normal(size=(40, 7, width))
+    loops = Loops(HostCard(), kernel, {"n": 7}, where_, "float64", {"which": which}, 40, beside=8)
+    loops.write("x", x)
+    loops.run(1)
+    np.testing.assert_array_equal(loops.read("out"), x[:, which + 1] - x[:, which][..., ::-1])
+
+
+def test_the_numbers_of_a_row_have_one_address_where_rows_begin_at_multiples():
+    """Of 8 numbers side by side: rows of 8 are on a straight line, of rows of 4 one place is computed where
+    of rows of 3 each number has one.
+    """
+    found = {}
+    for width in (3, 4, 8):
+        kernel, where_ = rows_of(width)
+        module = assemble.modules(Code(kernel, {"n": 7}, FLOAT64, where_, {}, beside=8).text)[0]
+        code = assemble.ptx(module)
+        found[width] = len(
+            re.findall(r"\bshl\.b32", code[: code.index("take4")] if "take4" in code else code)
+        )
+    assert found[8] < found[4] < found[3]
+
+
 def test_columns_of_a_card_go_to_states_and_back_all_or_some():
     where, shared = ["tile", "shared", "tile"], {"k": [4]}
     loops = Loops(HostCard(), summed(), {"n": 4}, where, "float32", shared, 70, beside=8)

@@ -28,7 +28,13 @@ def own_cache(engine_cache):
 
 @pytest.fixture(scope="module")
 def compiled_well():
-    """First calls wait for optimised code."""
+    """First calls wait for optimised code, in the whole file."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(maker, "TIERED", False)
         yield
+
+
+@pytest.fixture
+def no_baseline_code(monkeypatch):
+    """First calls wait for optimised code, in this test alone."""
+    monkeypatch.setattr(maker, "TIERED", False)

@@ -200,8 +200,8 @@ def test_every_function_is_in_one_share_and_declared_in_the_first(monkeypatch):
 @pytest.mark.parametrize("name", ["aba", "aba_derivatives"])
 def test_baseline_code_has_the_same_bits(name, reproducible, tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(llvm, "LEAST", 20_000)  # in several modules
-    robot = ladder.chain(5, base="floating")
+    monkeypatch.setattr(llvm, "LEAST", 10_000)  # in several modules
+    robot = ladder.chain(3, base="floating")
     rng = np.random.default_rng(0)
     q = np.stack([robot.random_configuration(rng) for _ in range(9)])
     given = q, *rng.standard_normal((2, 9, robot.nv))
@@ -219,7 +219,7 @@ def test_baseline_code_has_the_same_bits(name, reproducible, tmp_path, monkeypat
 
 def test_code_that_runs_for_long_is_compiled_well_meanwhile(tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
-    robot = ladder.chain(4, base="floating")
+    robot = ladder.chain(2, base="floating")
     q, v = robot.random_configuration(np.random.default_rng(0)), np.zeros(robot.nv)
     made = build.kernel(robot, "aba")
     one, many = made(q, v, v), made.batch(np.tile(q, (9, 1)), v, v)
@@ -230,7 +230,7 @@ def test_code_that_runs_for_long_is_compiled_well_meanwhile(tmp_path, monkeypatc
         assert np.array_equal(made.batch(np.tile(q, (500, 1)), v, v)[:9], many)
     assert len(codes) == 2 and not any(code.baseline for code in codes.values())
     assert np.array_equal(made(q, v, v), one)
-    again = build.kernel(ladder.chain(4, base="floating"), "aba")
+    again = build.kernel(ladder.chain(2, base="floating"), "aba")
     assert np.array_equal(again(q, v, v), one)
     assert not again._maker._codes["single"].baseline  # the disk has both; the better one counts
 

@@ -261,7 +261,7 @@ def test_without_the_entry_ctypes_gives_the_same(kernel, monkeypatch):
         slow(x[0] * np.inf, x[1])
 
 
-def test_the_entry_is_in_use_here(compiled_well):
+def test_the_entry_is_in_use_here(no_baseline_code):
     program, inputs, outputs = chain(9)
     kernel = Kernel.build("used", inputs, outputs, program)
     kernel(*states(np.random.default_rng(0), [9, 9], None))

@@ -162,7 +162,7 @@ def run_all(workers: list[threading.Thread]) -> None:
         worker.join()
 
 
-def test_a_robot_may_be_deleted_while_it_computes(threads, compiled_well):
+def test_a_robot_may_be_deleted_while_it_computes(threads, no_baseline_code):
     robot = rk.load_urdf(rk.find_robot("arm"))
     rng = np.random.default_rng(0)
     q, v = rng.uniform(-1, 1, (3000, robot.nq)), rng.uniform(-1, 1, (3000, robot.nv))

@@ -98,7 +98,7 @@ def defined_and_needed(code: bytes) -> tuple[set[str], set[str]]:
 @pytest.mark.parametrize("name", ["rnea", "aba_f_ext", "forward_kinematics"])
 def test_nothing_is_needed_from_outside(name, target):
     triple, cpu, width, *_ = TARGETS[target]
-    graph, quaternions = program(name, ladder.chain(2, base="floating"))
+    graph, quaternions = program(name, ladder.chain(1, base="floating"))
     for drivers, (ir, _) in (
         ({"k_batch", "k_passes"}, batch_module(graph, width, "k", quaternions, True)),
         ({"k_linked"}, batch_module(graph, width, "k", linked=True)),

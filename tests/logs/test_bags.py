@@ -1,5 +1,6 @@
 """Bags that public tools write are read back, bit by bit; nothing of ROS is there."""
 
+import contextlib
 import warnings
 
 import log_files
@@ -8,10 +9,33 @@ import pytest
 from log_files import joint_messages, pose_messages
 
 import robokit as rk
+from robokit.child_process import Child
+from robokit.logs import bag_child, bags
 from robokit.logs.bag_child import joint_state
 from robokit.logs.bags import read_bag
 
 DT = 2e-3
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_reader():
+    """One process reads all bags of this file: each start imports rosbags anew, for half a second."""
+    with Child(bag_child.__file__, work="reads") as child, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bags, "Child", lambda *_, **__: contextlib.nullcontext(child))
+        yield
+
+
+def test_a_bag_is_read_by_a_process_that_ends(robot, run, tmp_path, monkeypatch):
+    started = []
+
+    class Noted(Child):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            started.append(self)
+
+    monkeypatch.setattr(bags, "Child", Noted)
+    read(write(tmp_path / "a", joints(robot, run)), rk.load_urdf(rk.find_robot("double_pendulum")))
+    assert started and not any(child.runs for child in started)
 
 
 @pytest.fixture(scope="module")

@@ -83,7 +83,7 @@ def test_a_box_on_the_ground_away_from_switches(place):
     robot = sim_models.box()
     q, v = laid(robot, place)
     tau = np.array([0.1, 0.2, 0.0, 0.3, -0.2, 0.1])
-    along = np.random.default_rng(1).standard_normal((3, 18))
+    along = np.random.default_rng(1).standard_normal((2, 18))
     assert error(robot, q, v, tau, along, 1e-7, ground=True) < 1e-6
 
 

@@ -8,7 +8,6 @@ from scipy.integrate import solve_ivp
 
 import robokit as rk
 from robokit.model import ModelBuilder, Placement
-from robokit.spatial.scalars import maximum
 
 G = 9.81
 ABOVE = np.array([0.0, 0.0, 2.0])
@@ -136,7 +135,7 @@ def test_rows_and_steps_have_the_bits_of_one_run():
     robot = rk.load_urdf(rk.find_robot("arm"))
     springs = [
         rk.Spring("world", robot.link_names[-1], (0.5, 0, 1), stiffness=80.0, damping=2.0),
-        rk.JointSpring(robot.joint_names[1], force=lambda a, u: maximum(0.0, a) ** 3 + 0.2 * u),
+        rk.JointSpring(robot.joint_names[1], force=cubic),
     ]
     q = robot.random_configuration(np.random.default_rng(1))
     run = rk.simulate(robot, q, duration=0.1, springs=springs)

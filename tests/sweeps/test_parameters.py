@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 from sweep_distributions import ALL
 
 from robokit.sweeps.distributions import (
@@ -15,6 +14,8 @@ MANY = 20_000
 
 
 def test_draws_follow_their_distributions():
+    from scipy import stats  # takes half a second, in each process that collects tests
+
     rows = draw_parameters({str(k): x for k, x in enumerate(ALL)}, 3, 0, MANY)
     truncated = stats.truncnorm(-0.5, 2.0)
     for k, law in ((0, stats.uniform(-1.0, 4.0)), (1, stats.norm(2.0, 0.5)), (2, truncated)):

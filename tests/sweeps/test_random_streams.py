@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy import special, stats
+from scipy import special
 
 from robokit.sweeps.random_streams import logarithm, normal_quantile, philox, sobol_points, uniforms
 
@@ -26,6 +26,8 @@ def test_quantile_and_logarithm_agree_with_scipy():
 
 
 def test_sobol_points_are_more_even_than_random_ones():
+    from scipy import stats  # takes half a second, in each process that collects tests
+
     def unevenness(points):
         return stats.qmc.discrepancy(points)
 

@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import pytest
-from distributed import Client
 from fake_recipe import FakeRecipe
 from fake_sweep import ROOT, started
 from sweep_files import contents
@@ -180,6 +179,8 @@ def test_a_scheduler_that_is_there_and_is_killed(tmp_path, undisturbed):
         for name, how in (("here", {"workers": 0}), ("there", {"scheduler": address})):
             rk.sweep(robot, **run, count=6, chunk=2, out=tmp_path / name, **how)
         assert contents(tmp_path / "here") == contents(tmp_path / "there")
+        from distributed import Client  # takes half a second, in each process that collects tests
+
         with Client(address, set_as_default=False) as client:  # nothing of the sweep is left there
             left = client.run_on_scheduler(lambda dask_scheduler: dict(dask_scheduler.task_metadata))
         assert [name for name, given in left.items() if given] == [] and len(left) == 2

@@ -23,14 +23,16 @@ bodies of the mobility w the equation of motion has the solution v, which implic
 
 It acts along the tangents, too.
 
-With a restitution r, a contact that would be reached in the step and comes fast leaves at r times its speed:
-R = 1e-4 w along all three. Heights count: had it fallen on to the surface at
-phi and come back up, its speed at phi would be s,
+With a restitution r, a contact that comes fast leaves at r times its speed: R = 1e-4 w along all three.
+Heights count: had it fallen on to the surface and come back up to h, where it is in the middle of the step,
+its speed there would be s,
 
-    s^2 = r^2 (s0^2 + 2 g phi) - 2 g phi,    s0 = -u_n + g dt/2,    aim_n = s - g dt/2
+    s^2 = r^2 (s0^2 + 2 g h) - 2 g h,    h = phi - g dt^2/8,    s0 = -u_n + g dt/2,    aim_n = s - g dt/2
 
 for velocities of the kick are those half a step before and after it; g is what gravity does to the gap. What
-does not come back up to phi falls on, and bounces in the next step, from below the surface.
+would not reach the surface in the step, or not come back up to h, falls on, and bounces in the next step,
+from below the surface. Its spring adds nothing to the speed of a bounce: until it is out, or is pressed in
+again, its aim is that of a gap of 0.
 
 Source: robokit/contact/README.md; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
 Cost: O(contacts), about 200 operations each.
@@ -75,8 +77,9 @@ def collect(x: Any) -> None:
             lambda m: m + 1,
             at,
         )
-        known, m = where(_pair(x, own, -1) == pair, 1.0, 0.0), minimum(own, x.n_contacts - 1)
-        _add(x, c, vector(x.bristle, m, 0) * known, x.bristle_normal[m] * known)
+        is_known, m = _pair(x, own, -1) == pair, minimum(own, x.n_contacts - 1)
+        known, N = where(is_known, 1.0, 0.0), x.bristle_normal[m]
+        _add(x, c, vector(x.bristle, m, 0) * known, N * known, is_known & (N <= 0.0))
         return at
 
     for_range(minimum(x.counts[0], x.n_contacts), contact, 0)
@@ -93,11 +96,14 @@ def _feature(x: Any, m: Any) -> Any:
     return x.bristle_feature[minimum(m, x.n_contacts - 1)]
 
 
-def _add(x: Any, c: Any, e: Vector3, N: Scalar) -> None:
-    """The constraints of contact c, of which the last step has left the bristle e and the impulse N."""
+def _add(x: Any, c: Any, e: Vector3, N: Scalar, leaves: Any) -> None:
+    """The constraints of contact c, of which the last step has left the bristle e and the impulse N.
+
+    ``leaves``: whether it has bounced, and is on its way out.
+    """
     pair, dt = x.contact_pair[c], x.dt[0]
     a, b = x.contact_bodies[c, 0], x.contact_bodies[c, 1]
-    p, phi = vector(x.contact_place, c, 0), x.contact_gap[c]
+    p, phi = vector(x.contact_place, c, 0), where(leaves, 0.0, x.contact_gap[c])
     axes = [vector(x.contact_frame, c, 3 * k) for k in range(3)]
     E = [Motion(p.cross(t), t) for t in axes]
     u = row(E[2], body_velocity(x, b) - body_velocity(x, a))
@@ -108,7 +114,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar) -> None:
     x.contact_hit[c] = hit
     more = _impact(x, pair, hit, w)
     kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
-    bounces, back = _bounce(x, c, u, w, N * w)
+    falls, bounces, back = _bounce(x, c, u, w, N * w)
     surface = _surface(x, c, p, axes)
     bent = [axes[i].dot(e) * (1.0 - bounces) for i in range(2)]
     for i in range(2):
@@ -118,8 +124,8 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar) -> None:
     rolls = rolling_velocity(x, c, p, axes[2])
     for i in range(2):
         x.contact_rolls[c, i] = axes[i].dot(rolls)
-    x.contact_bounces[c] = where(bounces > 0.5, 1, 0)
-    x.n_of[2] = x.n_of[2] + x.contact_bounces[c]
+    x.contact_bounces[c] = where(bounces > 0.5, 1, where(leaves | falls, -1, 0))
+    x.n_of[2] = x.n_of[2] + where(bounces > 0.5, 1, 0)
     spring = where(phi < 0.0, -phi * k / kd, -phi / dt)
     still = surface + Vector3(*(t.dot(rolls) for t in axes))
     aim = [s - q * k_t / kd_t for s, q in zip(still, bent, strict=False)]
@@ -132,7 +138,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar) -> None:
         (a, b),
         E,
         (R[0], R[1]),
-        Vector3(aim[0], aim[1], where(bounces > 0.5, back, spring)),
+        Vector3(aim[0], aim[1], where(falls | (bounces > 0.5), back, spring)),
         w,
         x.pair_friction[pair],
         last=(*(-dt * k_t * q for q in bent), N * (1.0 - bounces)),
@@ -170,8 +176,8 @@ def impact(more: Scalar, a: Scalar, w: Scalar) -> tuple[Scalar, Scalar]:
     return (1.0 + a) * share * more / (1.0 + root), 0.5 * (1.0 + a) * share / root
 
 
-def _bounce(x: Any, c: Any, u: Scalar, w: Scalar, load: Scalar) -> tuple[Scalar, Scalar]:
-    """(1.0 where a contact bounces, the speed at which it leaves).
+def _bounce(x: Any, c: Any, u: Scalar, w: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar]:
+    """(whether a contact will bounce in the next step, 1.0 where it bounces in this one, the speed then).
 
     Args:
         c: the contact.
@@ -182,12 +188,12 @@ def _bounce(x: Any, c: Any, u: Scalar, w: Scalar, load: Scalar) -> tuple[Scalar,
     phi, dt, share = x.contact_gap[c], x.dt[0], x.pair_restitution[x.contact_pair[c]]
     n, gravity = vector(x.contact_frame, c, 6), vector(x.gravity, 0)
     slow = SHORT * (dt * sqrt(gravity.dot(gravity)) + load)
-    bounces = where((share > 0.0) & (u < -slow) & (phi + dt * u < 0.0), 1.0, 0.0)
     g = where(x.contact_bodies[c, 0] == 0, maximum(-n.dot(gravity), 0.0), 0.0)
-    arrives = 0.5 * dt * g - u
-    square = share * share * (arrives * arrives + 2.0 * g * phi) - 2.0 * g * phi
-    back = sqrt(maximum(square, 0.0)) - 0.5 * dt * g
-    return bounces, where(square > 0.0, back, 2.0 * u)
+    arrives, lifts = 0.5 * dt * g - u, 2.0 * g * (phi - 0.125 * g * dt * dt)
+    square = share * share * (arrives * arrives + lifts) - lifts
+    fast, returns = (share > 0.0) & (u < -slow), (square > 0.0) & (phi + dt * u < 0.0)
+    back = where(returns, sqrt(maximum(square, 0.0)) - 0.5 * dt * g, 2.0 * u)
+    return fast & ~returns, where(fast & returns, 1.0, 0.0), back
 
 
 def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
@@ -207,11 +213,17 @@ def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
 
 
 def remember(x: Any) -> None:
-    """The bristles of the contacts that pressed: pair, feature, bristle and normal impulse."""
+    """The bristles of the contacts that pressed: pair, feature, bristle and normal impulse.
+
+    That of a contact that leaves after a bounce is 0.
+    """
 
     def contact(c: Any, at: Any) -> Any:
-        i, dt = x.contact_constraint[c], x.dt[0]
-        N = x.c_g[i, 2]
+        i, dt, u = x.contact_constraint[c], x.dt[0], x.c_u[x.contact_constraint[c], 2]
+        bounced = x.contact_bounces[c] > 0
+        N = where(bounced, 0.0, x.c_g[i, 2])
+        leaves = (bounced | (x.contact_bounces[c] < 0)) & (u > 0.0) & (x.contact_gap[c] + dt * u < 0.0)
+        kept = leaves | (N > 0.0)
         _, k_t, _ = _stiffnesses(x, x.contact_pair[c])
         e = _bent(x, c, i, N / (dt * k_t))
 
@@ -221,8 +233,8 @@ def remember(x: Any) -> None:
             for k, component in enumerate(e):
                 x.bristle[at, k] = component
 
-        cond(N > 0.0, keep, lambda: None)
-        return where(N > 0.0, at + 1, at)
+        cond(kept, keep, lambda: None)
+        return where(kept, at + 1, at)
 
     n = for_range(x.counts[0], contact, 0)
 
@@ -237,23 +249,5 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
     axes = [vector(x.contact_frame, c, 3 * k) for k in range(2)]
     slip = [x.c_u[i, k] - x.contact_surface[c, k] - x.contact_rolls[c, k] for k in range(2)]
     e = [x.contact_bristle[c, k] + x.dt[0] * slip[k] for k in range(2)]
-    most = where(x.contact_bounces[c] > 0, 0.0, x.c_mu[i] * normal)
-    share = minimum(1.0, most / sqrt(e[0] * e[0] + e[1] * e[1] + smallest()))
+    share = minimum(1.0, x.c_mu[i] * normal / sqrt(e[0] * e[0] + e[1] * e[1] + smallest()))
     return axes[0] * (e[0] * share) + axes[1] * (e[1] * share)
-
-
-def stored(x: Any, c: Any) -> tuple[Scalar, Scalar]:
-    """Energy of a contact's spring and bristle before and after the step [J]; after :func:`remember`.
-
-    Where a bounce is rigid both are 0.
-    """
-    i, pair = x.contact_constraint[c], x.contact_pair[c]
-    k, springs = x.pair_stiffness[pair], where(x.contact_bounces[c] > 0, 0.0, 1.0)
-    _, k_t, _ = _stiffnesses(x, pair)
-    phi = x.contact_gap[c]
-    later = phi + x.dt[0] * x.c_u[i, 2]
-    N = maximum(x.c_g[i, 2], 0.0)
-    e, f = [x.contact_bristle[c, k] for k in range(2)], _bent(x, c, i, N / (x.dt[0] * k_t))
-    before = k * minimum(phi, 0.0) ** 2 + k_t * (e[0] * e[0] + e[1] * e[1])
-    after = k * minimum(later, 0.0) ** 2 + k_t * f.dot(f)
-    return 0.5 * springs * before, 0.5 * springs * after

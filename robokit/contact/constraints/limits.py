@@ -18,7 +18,7 @@ from robokit.contact.constraints.adding import add_row, moves, speed, value
 from robokit.contact.fields import STOP
 from robokit.contact.vectors import anywhere, in_lanes
 from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.scalars import Scalar, minimum, where
+from robokit.spatial.scalars import Scalar, where
 
 REACH = 0.02, 4.0
 """A stop takes part within this share of the joint's range, and this many times what it moves in the step.
@@ -52,12 +52,3 @@ def collect(x: Any) -> None:
 def gap(x: Any, m: Any) -> Scalar:
     """The distance that is left to a limit, below 0 past it [rad | m]."""
     return x.stop_side[m] * (value(x, x.stop_dof[m]) - x.stop_bound[m])
-
-
-def stored(x: Any, r: Any) -> tuple[Scalar, Scalar]:
-    """Energy of the stop of row r before and after the step [J]."""
-    m = x.r_of[r]
-    phi = gap(x, m)
-    later = phi + x.dt[0] * x.r_gain[r] * x.y[x.r_row[r]]
-    half = 0.5 * x.stop_gains[m, 0]
-    return half * minimum(phi, 0.0) ** 2, half * minimum(later, 0.0) ** 2

@@ -459,26 +459,30 @@ class CardFunction(FunctionWriter):
         pointer = f"ptr addrspace({place.space})"
         return self.out(f"getelementptr inbounds {step}, {pointer} {place.base}, i64 {offset}")
 
-    def _in_tile(self, base: str, index: str, known: int, whole: bool = False) -> str:
+    def _in_tile(self, base: str, index: str, known: int, multiple: int = 1) -> str:
         """The element ``index + known`` of a tile; the index may be "" for none.
 
-        ``whole``: whether the index is a multiple of the numbers that are side by side.
+        ``multiple``: a power of 2 that the index is a multiple of: what is known beyond it is added last, so
+        that neighbours have most of their address in common.
         """
         out, layout, beside = self.out, self.cards.layout, self.cards.layout.beside
         step = f"getelementptr inbounds i{8 * self.real.bytes}, ptr addrspace(1)"
         if not index:
             return out(f"{step} {base}, i64 {layout.at(known)}")
-        if beside == 1 or whole:
+        if multiple % beside == 0:
             wide = out(f"sext i32 {index} to i64")
             slots = f"getelementptr inbounds [{TILE} x i{8 * self.real.bytes}], ptr addrspace(1)"
             base = out(f"{slots} {base}, i64 {wide}")
             return out(f"{step} {base}, i64 {layout.at(known)}") if known else base
-        base = out(f"{step} {base}, i64 {layout.at(known - known % beside)}")
-        if known % beside:
-            index = out(f"add nsw i32 {index}, {known % beside}")
+        last = known % multiple
+        first = (known - last) % beside
+        base = out(f"{step} {base}, i64 {layout.at(known - last - first)}")
+        if first:
+            index = out(f"add nsw i32 {index}, {first}")
         far = out(f"shl nsw i32 {out(f'and i32 {index}, {-beside}')}, {TILE.bit_length() - 1}")
         place = out(f"or disjoint i32 {far}, {out(f'and i32 {index}, {beside - 1}')}")
-        return out(f"{step} {base}, i64 {out(f'sext i32 {place} to i64')}")
+        base = out(f"{step} {base}, i64 {out(f'sext i32 {place} to i64')}")
+        return out(f"{step} {base}, i64 {last}") if last else base
 
     def _scaled(self, index: int) -> tuple[dict[int | str, int], int]:
         """An index as a sum of nodes, or names of first turns, times known numbers, and a known number."""
@@ -508,9 +512,11 @@ class CardFunction(FunctionWriter):
         """The element of an array in a tile, and the numbers that its address is a multiple of."""
         place, out, beside = self.places[array], self.out, self.cards.layout.beside
         terms, known = self._scaled(index)
-        whole = all(f * (MOST_TURNS if isinstance(k, str) else 1) % beside == 0 for k, f in terms.items())
+        multiple = math.gcd(
+            beside, *(f * (MOST_TURNS if isinstance(k, str) else 1) for k, f in terms.items())
+        )
         known += place.offset
-        if not whole:
+        if multiple == 1:
             each, known = self._terms(index)
             terms, known = dict.fromkeys(each, 1), known + place.offset
             if len(terms) < len(each):
@@ -520,8 +526,7 @@ class CardFunction(FunctionWriter):
             value = term if isinstance(term, str) else self._value(term, False)
             value = value if factor == 1 else out(f"mul i32 {value}, {factor}")
             total = out(f"add i32 {total}, {value}") if total else value
-        found = self._in_tile(place.base, total, known, whole)
-        return found, math.gcd(beside, known) if whole else 1
+        return self._in_tile(place.base, total, known, multiple), math.gcd(multiple, known)
 
     def _terms(self, index: int) -> tuple[list[int], int]:
         value = self.known.value(index)
