@@ -24,6 +24,7 @@ extensions = [
     "measured",
     "fidelity_tables",
     "gpu_tables",
+    "versions_table",
 ]
 exclude_patterns = ["_build"]
 default_role = "code"

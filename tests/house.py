@@ -84,13 +84,20 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "sim": [
-        ("body_pairs", "ground", "driving", "loop_closure", "motion"),
-        ("contact_state", "joints", "distances"),
-        ("step",),
-        ("stepping",),
-        ("record", "starts"),
-        ("measuring", "run"),
-        ("rollouts", "simulator"),
+        ("body_pairs", "ground", "actuators", "pushes", "springs", "motion", "loop_closure"),
+        ("prescribed", "distances", "joint_forces"),
+        ("integrators",),
+        ("step_kernel",),
+        ("contact_state",),
+        ("contact_rows",),
+        ("steppers", "contact_card"),
+        ("notes", "run_inputs", "starts", "page_step", "rollout_measures"),
+        ("events", "sensors", "contact_page", "linear_steps", "saved_robot"),
+        ("trajectory", "graph_functions"),
+        ("run_results",),
+        ("run_loop",),
+        ("simulator", "rollouts"),
+        ("many_states",),
         ("simulation",),
         ("__init__",),
     ],
@@ -112,7 +119,7 @@ LONGEST_FUNCTION = 60
 
 LONGER = {
     "engine.emit.sincos.body",
-    "sim.rollouts.rollout_function.rollout",
+    "sim.rollouts.rollout",
     "sim.simulator.simulate",
 }
 """Functions that are longer still. This set only shrinks."""
@@ -183,7 +190,6 @@ REMAINING = {
     "contact.closing_derivatives",
     "contact.constraints.closing",
     "engine.passes.guards",
-    "sim.motion.ledger",
 }
 """Modules with such words that still wait for a name. This set only shrinks."""
 

@@ -16,7 +16,7 @@ import numpy as np
 import robokit as rk
 from fidelity_cases.table import NotYet
 from robokit.model import Box, Cylinder, ModelBuilder, Placement, Shape, Sphere
-from robokit.sim.stepping.energies import energies
+from robokit.sim.steppers import energies
 
 G = 9.81
 G1 = "example-robot-data:g1"

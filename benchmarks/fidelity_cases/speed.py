@@ -16,7 +16,7 @@ from fidelity_cases.falls import FINEST, apart, ours, starts, theirs
 from fidelity_cases.peer import Peer
 from fidelity_cases.table import Found, Look, case
 from robokit.engine.backend import llvm
-from robokit.sim.run import run_loop as loop
+from robokit.sim import run_loop
 
 STEPS = (4e-3, 2e-3, 1e-3, 0.5e-3, 0.25e-3, 0.125e-3)
 END, EVERY = 0.5, 0.02
@@ -130,12 +130,12 @@ def _single(robot: rk.Robot, q0: Any, v0: Any, dt: float) -> Callable[[], float]
     def run() -> float:
         k = next(turn) % len(q0)
         every = max(1, round(5e-3 / dt))
-        loop.time = processor  # type: ignore[assignment]
+        run_loop.time = processor  # type: ignore[assignment]
         try:
             options = s.alone({"ground": s.ground(), "record_every": every})
             t = s.fall(robot, q0[k], v0[k], duration=END, dt=dt, **options)
         finally:
-            loop.time = time  # type: ignore[assignment]
+            run_loop.time = time  # type: ignore[assignment]
         run.seconds = t.summary["step_seconds"]  # type: ignore[attr-defined]
         return END
 

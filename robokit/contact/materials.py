@@ -360,7 +360,7 @@ def joint_numbers(robot: Robot, law: Any) -> Arrays:
 
     Args:
         law: by joint 0..N: damping and friction of each dof (an object with ``most`` [N m | N], or None), and
-            its stop (``lower``, ``upper``, ``k``, ``d``, or None), as robokit.sim.joints.joint_law has them.
+            its stop (``lower``, ``upper``, ``k``, ``d``, or None), as robokit.sim.joint_forces has them.
     """
     tree = robot.tree
     damping, friction = np.zeros(tree.nv), np.zeros(tree.nv)

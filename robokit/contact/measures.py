@@ -248,7 +248,7 @@ class Monitor:
         """Bring the numbers ``x.measured[at:]`` up to date, at the middle of a step with contact."""
 
     def passive(self, numbers: Sequence[Scalar], now: Any) -> Sequence[Scalar]:
-        """The same of a step of passive motion (sim/step/measured.py); as they were by default."""
+        """The same of a step of passive motion (sim/step_kernel.py); as they were by default."""
         return numbers
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
@@ -256,7 +256,7 @@ class Monitor:
         raise NotImplementedError
 
     def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:
-        """The events of a subject, of its number, in the facts of a run (sim/record/step_facts.py)."""
+        """The events of a subject, of its number, in the facts of a run (sim/events.py)."""
         return iter(())
 
     def answers(self, r: RunEvents) -> Iterator[Answer]:

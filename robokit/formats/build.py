@@ -375,7 +375,7 @@ class _Build:
 
     def _actuators(self, given: DescribedScene, placed: set[str]) -> tuple[Any, ...]:
         """The actuators, one of a kind."""
-        from robokit.sim.driving.actuators import PD, Actuator, Torque, Velocity
+        from robokit.sim.actuators import PD, Actuator, Torque, Velocity
 
         names = {joint.name for joint in self.side.joints if joint.child in placed}
         gains: dict[str, dict[str, list[float]]] = {}
@@ -500,7 +500,7 @@ def _efforts(scene: DescribedScene, joints: Collection[str]) -> dict[str, float]
 
 def _laws_of_spring(spring: DescribedSpring, joint: str | None = None) -> list[Any]:
     """A spring as springs of robokit: linear ones, or one with a function as its law."""
-    from robokit.sim.driving.springs import JointSpring, Spring
+    from robokit.sim.springs import JointSpring, Spring
 
     between: dict[str, Any] = {}
     if joint is None:

@@ -25,7 +25,7 @@ from robokit.identification.measurements import (
 )
 from robokit.logs.torques import SmoothMotion, model_forces, smooth
 from robokit.model.robot import Robot
-from robokit.sim.record import Trajectory
+from robokit.sim.trajectory import Trajectory
 
 SHARE = 0.75
 """Fraction of a log that is fitted; the rest validates the fit, unless another log does."""

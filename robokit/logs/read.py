@@ -28,8 +28,7 @@ from robokit.logs.recording import GAP, Block, Recording
 from robokit.logs.tables import NANOSECONDS, Coordinates, read_table
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot, check_robot
-from robokit.sim.record import Energy, Trajectory
-from robokit.sim.record.trajectory import PARTS
+from robokit.sim.trajectory import PARTS, Energy, Trajectory
 
 BAGS = (".bag", ".mcap", ".db3")
 """Endings of bags; a folder is a bag of ROS 2."""

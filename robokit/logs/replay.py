@@ -16,9 +16,9 @@ from robokit.files import output_path
 from robokit.logs.torques import BASE, TorqueComparison, efforts_of, forces_of, robot_of
 from robokit.model.robot import Robot
 from robokit.sim import PD, Ground, Torque, simulate
-from robokit.sim.record import Trajectory
-from robokit.sim.starts.ground_gaps import ground_gaps
-from robokit.sim.stepping.default_step import default_step
+from robokit.sim.starts import ground_gaps
+from robokit.sim.steppers import default_step
+from robokit.sim.trajectory import Trajectory
 
 STATES = 200
 """States of a log at which its lowest point is looked for."""

@@ -28,8 +28,8 @@ from robokit.logs.base_motion import continuous, quaternion_rates, rotations
 from robokit.logs.read import ROWS
 from robokit.logs.recording import GAP
 from robokit.model.robot import Robot
-from robokit.sim.record import Trajectory
-from robokit.sim.stepping.step_numbers import size_of
+from robokit.sim.contact_state import size_of
+from robokit.sim.trajectory import Trajectory
 
 ORDER = 4
 """Order of the Butterworth filter; run twice, its response is 1 / (1 + (f/fc)^8)."""

@@ -1,42 +1,63 @@
-"""Simulation: contact with the ground, joint limits, time steps, and a ledger of energy and momentum.
+"""Simulation: contact with the ground, joint limits, time steps, and the accounting of energy and momentum.
 
-simulator        simulate(robot, q0, v0, ...) -> Trajectory
-simulation       Simulation: step by step, one robot or many
-rollouts/        rollout(robot, q0, v0, ...) -> Rollout: many states at once
-run/             a run from its arguments to its results: what both share
-starts/          where runs begin: standing configurations, and what is wrong with others
-record/          what is known of a run: states, energies, forces, events, sensors, and its file
-measuring/       what rollouts measure in every step
-contact_state    one state in the arrays of contact/step.py, and its steps
-stepping/        how steps are taken: by default, first, with contact, by a page
-step/            a time step with all that goes into it; that of passive motion as a function for the engine
-motion/          velocities and momenta of bodies in a step, and what is kept of them
-joints/          damping, friction, limits, actuators, loops and pushes in a step
-ground/          what there is to fall on
-body_pairs       which bodies of a robot touch each other
-driving/         actuators, keyframes, springs, prescribed motions, pushes
-loop_closure     configurations and velocities that close the loops
-distances        signed distances of links, and which are in contact
+simulator          simulate(robot, q0, v0, ...) -> Trajectory; how far a run can be trusted
+simulation         Simulation: step by step, one robot or many
+rollouts           rollout(robot, q0, v0, ...) -> Rollout: many states at once
+rollout_measures   what rollouts measure in every step
+many_states        rows of a Simulation that are stepped together
+
+run_inputs         arguments of runs, checked; actuators and pushes as inputs of the steps
+run_loop           the loop over the steps of a run, and its reasons to stop
+run_results        what a run recorded, as a trajectory with its summary and warnings
+starts             where runs begin: standing configurations, and what is wrong with others
+
+trajectory         Trajectory: states, energies, momenta and contact forces of a run, and its file
+notes              what each step was given and left: what the others are made of
+events             what happens in single steps and in a run, and the run in a few lines
+sensors            IMU, contact wrench, joint force; accelerations and reactions of joints
+saved_robot        the robot of a saved trajectory
+
+steppers           how runs take their steps; the default time step, energies of states
+contact_state      one state in the arrays of contact/step.py, and its steps
+contact_rows       many rows through many of these steps, on several threads
+contact_card       the same on a card: a row a thread
+linear_steps       how the next state changes with this one, the joint forces and parameters
+graph_functions    steps, rollouts and distances for JAX and PyTorch
+contact_page       that step and the look of a state for a page, which has no Python
+page_step          the same of passive motion
+
+step_kernel        Program: a robot's step with everything but the state; what is measured in it
+integrators        methods, and the functions of those for passive motion
+joint_forces       damping, friction, limits, actuators, loops and pushes in a step
+motion             momenta, velocity products, effective masses and energy accounting of a step
+
+ground             a plane, a height field, solids at rest
+actuators          what drives joints, and keyframes as their targets
+springs            springs and dampers between points and at joints
+prescribed         joints that move as a function of time says
+pushes             forces from outside on links
+body_pairs         which bodies of a robot touch each other
+loop_closure       configurations and velocities that close the loops
+distances          signed distances of links, and which are in contact
 """
 
+from robokit.contact.measures import measures
+from robokit.sim.actuators import PD, Keyframes, Torque, Velocity
 from robokit.sim.body_pairs import CollisionPairs, collision_pairs
 from robokit.sim.distances import Collision, Collisions, Distances, collisions, distance
-from robokit.sim.driving.actuators import PD, Torque, Velocity
-from robokit.sim.driving.keyframes import Keyframes
-from robokit.sim.driving.prescribed import PrescribedMotion
-from robokit.sim.driving.pushes import Push
-from robokit.sim.driving.springs import JointSpring, Spring
+from robokit.sim.graph_functions import DistanceFunction, distance_function, step_function
 from robokit.sim.ground import Ground, HeightField, Solid
+from robokit.sim.linear_steps import StepDerivatives, StepGradient, step_derivatives, step_vjp
 from robokit.sim.loop_closure import close_loops
-from robokit.sim.measuring import Measure, measures
-from robokit.sim.record import Contacts, Energy, Trajectory
+from robokit.sim.prescribed import PrescribedMotion
+from robokit.sim.pushes import Push
+from robokit.sim.rollout_measures import Measure
 from robokit.sim.rollouts import Rollout, rollout
-from robokit.sim.run.distance_function import DistanceFunction, distance_function
-from robokit.sim.run.step_derivatives import StepDerivatives, StepGradient, step_derivatives, step_vjp
-from robokit.sim.run.step_functions import step_function
 from robokit.sim.simulation import Simulation, SimulationState
 from robokit.sim.simulator import simulate
-from robokit.sim.starts.standing import standing_configuration, standing_height
+from robokit.sim.springs import JointSpring, Spring
+from robokit.sim.starts import standing_configuration, standing_height
+from robokit.sim.trajectory import Contacts, Energy, Trajectory
 
 __all__ = [
     "PD",

@@ -29,8 +29,7 @@ from robokit.engine.memory import address
 from robokit.errors import ModelError, ShapeError, UnknownName, WrongType, shown
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.body_pairs import CollisionPairs, body_names
-from robokit.sim.ground import Ground
-from robokit.sim.ground.ground import world_of
+from robokit.sim.ground import Ground, world_of
 from robokit.stages import stage
 
 Pairs = tuple[tuple[str, str], ...]

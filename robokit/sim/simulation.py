@@ -26,33 +26,27 @@ from robokit.dynamics.run import dtype_name
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
+from robokit.sim.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.contact_state import LAYOUT
-from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
-from robokit.sim.driving.prescribed import Motions, motions_of
-from robokit.sim.driving.pushes import Push, pushes_of
-from robokit.sim.driving.springs import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.loop_closure import closed_start
-from robokit.sim.motion.momentum_projection import floats
-from robokit.sim.record import Trajectory
-from robokit.sim.record.notes import Contacts, Notes, StepInputs, contacts_of
-from robokit.sim.record.sensors import Imu, JointForce, Sensors
-from robokit.sim.rollouts.many_states import ManyStates
-from robokit.sim.run.run_arguments import MOST_STEPS, set_up
-from robokit.sim.run.run_inputs import RunInputs
-from robokit.sim.run.run_loop import Controller, History, Run
-from robokit.sim.starts.start_checks import (
-    check_coordinates,
-    checked_starts,
-    numbers,
-    states,
-)
-from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.steppers import ContactStepper
+from robokit.sim.many_states import ManyStates
+from robokit.sim.motion import floats
+from robokit.sim.notes import Contacts, Notes, StepInputs, contacts_of
+from robokit.sim.prescribed import Motions, motions_of
+from robokit.sim.pushes import Push, pushes_of
+from robokit.sim.run_inputs import MOST_STEPS, RunInputs, set_up
+from robokit.sim.run_loop import Controller, History, Run
+from robokit.sim.sensors import Imu, JointForce, Sensors
+from robokit.sim.springs import springs_of
+from robokit.sim.starts import check_coordinates, checked_starts, numbers, states
+from robokit.sim.step_kernel import Program
+from robokit.sim.steppers import ContactStepper
+from robokit.sim.trajectory import Trajectory
 
 if TYPE_CHECKING:
-    from robokit.sim.rollouts.card_states import CardStates
+    from robokit.sim.many_states import CardStates
 
 NOTED = 1000
 """Steps that are noted before the notes are dropped, where nothing is recorded."""
@@ -226,7 +220,7 @@ class Simulation:
         if number is None:
             return ManyStates(*start, threads)
         from robokit.engine.cuda.arrays import library_of  # what a processor's need not import
-        from robokit.sim.rollouts.card_states import CardStates
+        from robokit.sim.many_states import CardStates
 
         library = next((found for x in given if (found := library_of(x))), None)
         return CardStates(*start, number, library)
@@ -539,7 +533,7 @@ class Simulation:
             raise ShapeError("targets: actuators whose velocity or feedforward changes take none")
         self._targets = wanted
         if on_card(wanted):
-            from robokit.sim.rollouts.card_states import wanted_on_card
+            from robokit.sim.many_states import wanted_on_card
 
             return wanted_on_card(wanted, linear)
         ahead, gain, limit, rest = linear

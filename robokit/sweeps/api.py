@@ -20,7 +20,7 @@ from robokit.files import shell_word
 from robokit.model.robot import Robot
 from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.ground import Ground
-from robokit.sim.record import Trajectory
+from robokit.sim.trajectory import Trajectory
 from robokit.stages import stage
 from robokit.sweeps.chunks import chunk_files, read_chunks
 from robokit.sweeps.folder import SWEEP_FILE, SweepFile, disk_problem, read_sweep_file

@@ -8,18 +8,16 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import real_array, real_number, whole_number
+from robokit.contact.measures import DEFAULT
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.arguments import not_a_robot
 from robokit.model.robot import Robot
-from robokit.sim.driving.actuators import Actuator, actuators_of, with_rotors
+from robokit.sim.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.ground import Ground
-from robokit.sim.measuring import DEFAULT, Measure
-from robokit.sim.measuring.row_measures import wanted_measures
-from robokit.sim.run.run_arguments import LARGEST_CONTACT_STEP
-from robokit.sim.run.run_inputs import DrivenJoints
-from robokit.sim.starts.standing import standing_configuration
-from robokit.sim.starts.start_checks import check_quaternions
-from robokit.sim.stepping.default_step import default_step
+from robokit.sim.rollout_measures import Measure, wanted_measures
+from robokit.sim.run_inputs import LARGEST_CONTACT_STEP, DrivenJoints
+from robokit.sim.starts import check_quaternions, standing_configuration
+from robokit.sim.steppers import default_step
 from robokit.sweeps.distributions import Distribution, Sobol, Uniform
 from robokit.sweeps.parameters import check_parameters, grid_size
 from robokit.sweeps.random_streams import LARGEST_SEED

@@ -19,20 +19,18 @@ from typing import Any, Self
 import numpy as np
 
 from robokit.arguments import real_number, whole_number
+from robokit.contact.measures import column_of
 from robokit.disk_cache import source_digest
 from robokit.engine.backend import llvm
 from robokit.errors import ModelError, RobokitError, ShapeError, SimulationError, one_line, shown
 from robokit.model.robot import Robot
 from robokit.serialize import INVALID_CONTENT, Format, array_from_json, from_json, to_json
-from robokit.sim.driving.actuators import Actuator, with_rotors
-from robokit.sim.driving.pushes import Push
-from robokit.sim.ground import Ground
-from robokit.sim.ground.ground import HEIGHTS, record_ground, restored_ground
-from robokit.sim.measuring import column_of
-from robokit.sim.record import Trajectory
+from robokit.sim.actuators import Actuator, with_rotors
+from robokit.sim.ground import HEIGHTS, Ground, record_ground, restored_ground
+from robokit.sim.pushes import Push
 from robokit.sim.rollouts import Rollout, rollout
-from robokit.sim.starts.ground_gaps import ground_gaps
-from robokit.sim.starts.start_checks import BURIED
+from robokit.sim.starts import BURIED, ground_gaps
+from robokit.sim.trajectory import Trajectory
 from robokit.sweeps.distributions import Distribution
 from robokit.sweeps.parameters import ROBOT, check_kind, draw_parameters, parameter
 from robokit.sweeps.random_streams import LARGEST_SEED

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import whole_number
+from robokit.contact.measures import Column, Monitor, measures
 from robokit.errors import RobokitError, one_line
 from robokit.files import output_path, shell_word, write_text
-from robokit.sim.driving.actuators import Actuator
-from robokit.sim.driving.pushes import OutsideForces
+from robokit.sim.actuators import Actuator
 from robokit.sim.ground import Ground
-from robokit.sim.measuring import Column, Monitor, measures
+from robokit.sim.pushes import OutsideForces
 from robokit.sweeps.distributions import Choice, Constant, Distribution, Grid, Normal, Sobol, Uniform
 from robokit.sweeps.parameters import ROBOT, parameter
 from robokit.sweeps.recipe import Recipe, prepare_rows, rows_run_together, run_rows

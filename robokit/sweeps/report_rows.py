@@ -13,11 +13,11 @@ import numpy as np
 
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot
-from robokit.sim.driving.pushes import OutsideForces
+from robokit.sim.contact_state import differ, row_numbers, scene_of
+from robokit.sim.pushes import OutsideForces
 from robokit.sim.rollouts import Rollout
-from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.energies import first_carried
-from robokit.sim.stepping.step_numbers import differ, row_numbers, scene_of
+from robokit.sim.step_kernel import Program
+from robokit.sim.steppers import first_carried
 from robokit.viewer.data.live_data import live_data_of
 from robokit.viewer.data.packing import deflated
 from robokit.viewer.page import WORKER as LIVE_WORKER

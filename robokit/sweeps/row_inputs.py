@@ -18,13 +18,12 @@ from robokit.dynamics.build import angle_bounds
 from robokit.errors import ModelError, ShapeError
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
-from robokit.sim.driving.actuators import Actuator, by_joint, driven, label_of
-from robokit.sim.driving.keyframes import Keyframes
-from robokit.sim.driving.pushes import Push
+from robokit.sim.actuators import Actuator, Keyframes, by_joint, driven, label_of
 from robokit.sim.ground import Ground
-from robokit.sim.joints.joint_law import joint_law
+from robokit.sim.joint_forces import joint_law
 from robokit.sim.loop_closure import closed_rows
-from robokit.sim.starts.ground_gaps import ground_gaps, lowered, touching_shapes
+from robokit.sim.pushes import Push
+from robokit.sim.starts import ground_gaps, lowered, touching_shapes
 from robokit.spatial.rotation import quat_multiply, quat_normalized, quat_wxyz_to_rotation
 from robokit.spatial.scalars import cos, sin
 from robokit.spatial.vectors import Vector3
@@ -291,7 +290,7 @@ def with_damping(robot: Robot, values: Values, default: float | None) -> Robot:
     Args:
         robot: with one sample of inertias a row.
         values: of the parameters, (B,) each.
-        default: damping of joints that have none, as of :func:`robokit.sim.joints.joint_law.joint_law`.
+        default: damping of joints that have none, as of :func:`robokit.sim.joint_forces.joint_law`.
     """
     if "damping" not in values:
         return robot

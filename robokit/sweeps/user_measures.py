@@ -18,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from robokit.arguments import real_number
+from robokit.contact.measures import measures
 from robokit.dynamics.build import recorded_key
 from robokit.dynamics.function_objects import Function
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import MissingDependency, ModelError, RobokitError, UnknownName, one_line, shown
 from robokit.model.robot import Robot
-from robokit.sim.measuring import Measure, measures
+from robokit.sim.rollout_measures import Measure
 
 NO_CLOUDPICKLE = (
     "a measure of your own is stored with the recipe, by cloudpickle: pip install 'robokit[sweep]'"

@@ -16,7 +16,7 @@ import numpy as np
 from robokit.dynamics import center_of_mass
 from robokit.errors import ShapeError, WrongType
 from robokit.files import output_path, write_text
-from robokit.sim.record import Trajectory
+from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.force_data import ForceHistory
 from robokit.viewer.data.motion_data import summary
 from robokit.viewer.data.own_curves import Curve, Values

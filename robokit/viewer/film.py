@@ -23,7 +23,7 @@ import numpy as np
 from robokit.errors import ShapeError, UnknownName, WrongType, library
 from robokit.files import output_path, replacing
 from robokit.model.robot import Robot
-from robokit.sim.record import Trajectory
+from robokit.sim.trajectory import Trajectory
 from robokit.stages import stage
 from robokit.viewer.headless_browser import check_browser, opened_page, outside_loop
 from robokit.viewer.looks import angles_of

@@ -26,7 +26,7 @@ import numpy as np
 from robokit.errors import RobokitError, ShapeError, WrongType, library
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
-from robokit.sim.record import Trajectory
+from robokit.sim.trajectory import Trajectory
 from robokit.viewer.film import SIZE, write_film
 from robokit.viewer.looks import angles_of, direction
 from robokit.viewer.meshcat_page import meshcat_page

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from robokit.arguments import whole_number
 from robokit.errors import MissingDependency, RobokitError, WrongType
 from robokit.model.robot import Robot
-from robokit.sim.record import Trajectory
+from robokit.sim.trajectory import Trajectory
 from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.page import page_html
 from robokit.viewer.still import SIZE, still_png

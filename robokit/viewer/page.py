@@ -20,7 +20,7 @@ from robokit.errors import WrongType
 from robokit.files import output_path, write_text
 from robokit.model.robot import Robot
 from robokit.sim import Ground, simulate
-from robokit.sim.record import Trajectory
+from robokit.sim.trajectory import Trajectory
 from robokit.stages import stage
 from robokit.viewer.data.live_data import live_data
 from robokit.viewer.data.motion_data import ties

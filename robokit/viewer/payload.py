@@ -20,7 +20,7 @@ from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
 from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
 from robokit.sim.ground import Ground
-from robokit.sim.record import Trajectory
+from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.event_data import event_kinds, events
 from robokit.viewer.data.force_data import ForceHistory, link_forces
 from robokit.viewer.data.kept_data import kept

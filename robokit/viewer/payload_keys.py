@@ -857,7 +857,7 @@ class ModuleData:
 
 @dataclass(frozen=True)
 class StepperData:
-    """The step of all robots, and a robot (robokit.sim.stepping.contact_page).
+    """The step of all robots, and a robot (robokit.sim.contact_page).
 
     Attributes:
         module: it exports its memory, ``contact_step`` and ``contact_look``; compressed by gzip, as base64.

@@ -22,8 +22,7 @@ from robokit.model.geometry import RGBA, Box, Cylinder, Geometry, Mesh, Placemen
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
-from robokit.sim.ground import Ground, HeightField
-from robokit.sim.ground.solids import Hull, Solid
+from robokit.sim.ground import Ground, HeightField, Hull, Solid
 from robokit.stages import stage
 from robokit.viewer.nodes import Drawable, Node, Role, Triangles
 from robokit.viewer.poses import body_poses, bounds

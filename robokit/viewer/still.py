@@ -16,7 +16,7 @@ import numpy as np
 from robokit.errors import RobokitError
 from robokit.model.geometry import Box, Capsule, Sphere
 from robokit.model.robot import Robot
-from robokit.sim.record import Trajectory
+from robokit.sim.trajectory import Trajectory
 from robokit.viewer.nodes import Drawable, Node, Triangles
 from robokit.viewer.payload import one_robot
 from robokit.viewer.poses import body_poses, bounds, rotate, sane_frames

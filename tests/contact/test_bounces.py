@@ -7,7 +7,7 @@ import pytest
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
-from robokit.sim.stepping.energies import energies
+from robokit.sim.steppers import energies
 
 
 def thrown(seed: int) -> tuple[rk.Robot, np.ndarray, np.ndarray]:

@@ -20,8 +20,8 @@ from robokit.contact.materials import (
     sizes,
 )
 from robokit.model import Box, ModelBuilder, Placement, Shape
-from robokit.sim.joints.joint_law import joint_law
-from robokit.sim.run.run_inputs import servo_numbers as of_arrays
+from robokit.sim.joint_forces import joint_law
+from robokit.sim.run_inputs import servo_numbers as of_arrays
 
 
 def box_robot(half):

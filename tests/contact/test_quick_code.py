@@ -10,7 +10,7 @@ import pytest
 from robokit.engine.backend import llvm
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import REALS
-from robokit.sim.stepping import contact_page
+from robokit.sim import contact_page
 from robokit.spatial.control_flow import for_range, zeros
 
 
@@ -48,7 +48,7 @@ def test_modules_with_loops_need_no_loader_of_llvm() -> None:
 
 
 def test_the_page_step_that_comes_with_robokit_is_of_this_source() -> None:
-    """If not: python -m robokit.sim.stepping.contact_page"""
+    """If not: python -m robokit.sim.contact_page"""
     assert contact_page.shipped_module() is not None
 
 

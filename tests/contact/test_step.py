@@ -7,11 +7,10 @@ import pytest
 
 import robokit as rk
 from robokit.contact.conservation import FIXED, FLOATS, TOGETHER
-from robokit.sim.contact_state import ContactState, keeps
-from robokit.sim.motion.state_facts import state_facts
-from robokit.sim.run.run_arguments import set_up
-from robokit.sim.stepping.energies import energies, momenta
-from robokit.sim.stepping.step_numbers import step_numbers
+from robokit.sim.contact_state import ContactState, keeps, step_numbers
+from robokit.sim.motion import state_facts
+from robokit.sim.run_inputs import set_up
+from robokit.sim.steppers import energies, momenta
 
 
 def floating(name: str) -> rk.Robot:

@@ -9,8 +9,7 @@ import robokit as rk
 from robokit.engine.cuda import assemble
 from robokit.engine.loops.fields import KnownKernel, once
 from robokit.engine.loops.kernel import ArrayOf
-from robokit.sim import contact_state
-from robokit.sim.stepping import contact_card
+from robokit.sim import contact_card, contact_state
 from robokit.spatial.control_flow import cond, for_range, while_loop
 
 ROWS = 5

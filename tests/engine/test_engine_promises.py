@@ -47,7 +47,7 @@ def test_batches_have_the_lanes_of_the_processor(monkeypatch, features, lanes, d
 
     has = " ".join(each[1:] for each in features.split(",") if each.startswith("+"))
     said = f"flags\t\t: fpu {has}" if source == "the system" else ""
-    monkeypatch.setattr(llvm, "described", lambda: said)
+    monkeypatch.setattr(llvm, "processor_description", lambda: said)
     monkeypatch.setattr(llvm, "host", lambda: ("", features))
     monkeypatch.setattr(llvm, "assemble", assemble)
     monkeypatch.setattr("robokit.disk_cache.load", lambda name: None)

@@ -76,6 +76,25 @@ def test_batches_are_vectors_of_the_targets_width(emitted, rnea):
     assert foreign is None or not re.search(foreign, assembly)
 
 
+FUSED = {
+    "ARM64": r"\tf(?:ml[as]|n?m(?:add|sub))\s",
+    "AVX2": r"\tvfn?m(?:add|sub)\d",
+    "AVX-512": r"\tvfn?m(?:add|sub)\d",
+}
+
+
+@pytest.mark.parametrize("target", FUSED)
+@pytest.mark.parametrize("one", [False, True], ids=["lanes", "one state"])
+def test_only_what_the_engine_fuses_is_fused(target, one, rnea):
+    triple, cpu, width, *_ = TARGETS[target]
+    for fused in (False, True):
+        ir, _ = batch_module(rnea[0], 1 if one else width, "k", linked=True, width=width, fused=fused)
+        wanted = len(re.findall(r"= call [^\n]*@llvm\.fma\.", ir))
+        found = len(re.findall(FUSED[target], llvm.cross(ir, triple, cpu)[0]))
+        assert found <= wanted  # a product with 1 needs no instruction
+        assert (found > 100) == (wanted > 100) == fused
+
+
 def defined_and_needed(code: bytes) -> tuple[set[str], set[str]]:
     """Global symbols of an ELF file: those it has and those it wants (ELF64, little endian)."""
     (sections,) = struct.unpack_from("<Q", code, 0x28)

@@ -13,9 +13,8 @@ import robokit as rk
 from robokit.contact.step import ADDED
 from robokit.engine.backend import llvm
 from robokit.model import Box, ModelBuilder, Placement, Robot, Shape
-from robokit.sim.contact_state import ContactState
-from robokit.sim.stepping.energies import first_carried
-from robokit.sim.stepping.step_numbers import step_numbers
+from robokit.sim.contact_state import ContactState, step_numbers
+from robokit.sim.steppers import first_carried
 
 DT, EVERY = 1e-3, 5
 

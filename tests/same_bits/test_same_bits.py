@@ -25,7 +25,7 @@ from falls import FROZEN, batch, fingerprint, processor, robot_of, runs_here, si
 import robokit as rk
 from robokit.engine import Kernel
 from robokit.engine.reproducible import wanted
-from robokit.sim.run.run_inputs import end_share
+from robokit.sim.run_inputs import end_share
 from robokit.spatial.scalars import sine_and_cosine, sines_and_cosines
 
 SECONDS = 1.0
@@ -135,14 +135,14 @@ import falls, numpy as np, sys
 import robokit as rk
 robot = falls.robot_of(sys.argv[1])
 q = rk.standing_configuration(robot, tilt=0.3)
-from robokit.sim.run.run_arguments import set_up
+from robokit.sim.run_inputs import set_up
 program = set_up(robot, 1.0, None, True, None, None, None, reproducible=True).program
-from robokit.sim.record.saved_robot import joint_numbers
-from robokit.sim.stepping.step_numbers import step_numbers
+from robokit.sim.saved_robot import joint_numbers
+from robokit.sim.contact_state import step_numbers
 parts = [q, joint_numbers(robot), robot.inertial_parameters, program.parameters(1e-3)]
 parts += [x for _, x in sorted(step_numbers(program, 1e-3).items()) if x.dtype == float]
 from robokit.sim.loop_closure import closed_rows, tangent
-from robokit.sim.run.run_inputs import end_share
+from robokit.sim.run_inputs import end_share
 bar, rng = rk.load_urdf(rk.find_robot("four_bar")), np.random.default_rng(3)
 closed = closed_rows(bar, rng.normal(0.0, 1.0, (30, 3)))[0]
 curve = rk.Keyframes(np.arange(9.0) ** 1.5, ("a", "b"), rng.normal(size=(9, 2)))

@@ -167,7 +167,7 @@ def test_save_and_load_keep_the_actuators_forces(tmp_path):
 
 
 def test_nothing_given_is_the_same_kernel():
-    from robokit.sim.run.run_arguments import set_up
+    from robokit.sim.run_inputs import set_up
 
     program = set_up(m.box(), 1.0, None, True, None, None, None).program
     assert [name for name, _ in program.kernel().signature.inputs][-1] == "parameters"
@@ -207,7 +207,7 @@ def test_a_rotor_is_inertia_of_its_joint(name):
 def test_rotors_in_the_equations_of_motion():
     """aba solves (H + rotors) a = tau - C, and passive motion keeps the energy with that of the rotors."""
     from robokit.algorithms.aba import aba
-    from robokit.sim.driving.actuators import with_rotors
+    from robokit.sim.actuators import with_rotors
 
     robot = m.double_pendulum()
     rotors = np.array([0.7, 0.2])

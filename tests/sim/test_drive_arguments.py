@@ -13,10 +13,9 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.sim.driving.actuators import PD, Torque, Velocity, actuators_of
-from robokit.sim.driving.keyframes import Keyframes
-from robokit.sim.driving.pushes import OutsideForces, Push, pushes_of
-from robokit.sim.run.run_inputs import DrivenJoints
+from robokit.sim.actuators import PD, Keyframes, Torque, Velocity, actuators_of
+from robokit.sim.pushes import OutsideForces, Push, pushes_of
+from robokit.sim.run_inputs import DrivenJoints
 
 
 def fit(robot, *actuators, steps=10, dt=1e-3, q0=None, rows=1):

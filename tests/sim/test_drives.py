@@ -5,8 +5,8 @@ import math
 
 import pytest
 
-from robokit.sim.joints.drives import Drive, DriveNumbers, DriveState
-from robokit.sim.run.run_inputs import servo_numbers
+from robokit.sim.joint_forces import Drive, DriveNumbers, DriveState
+from robokit.sim.run_inputs import servo_numbers
 
 
 def run(drive, numbers, q, v, mass, dt, steps, u, sweeps=2, load=0.0):

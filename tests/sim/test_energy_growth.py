@@ -10,8 +10,8 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import ModelBuilder, Placement, Shape, Sphere
-from robokit.sim.run.energy_growth import first_excess
-from robokit.sim.stepping.default_step import LONGEST, SPIN, default_step, turning_rate
+from robokit.sim.run_results import first_excess
+from robokit.sim.steppers import LONGEST, SPIN, default_step, turning_rate
 
 
 def _chain():

@@ -6,7 +6,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Box
-from robokit.sim.starts.ground_gaps import ground_gaps, lowered
+from robokit.sim.starts import ground_gaps, lowered
 
 FLAT = {
     "a solid": rk.Ground(plane=False, shapes=[rk.Solid(Box((4.0, 4.0, 0.2)), (0.0, 0.0, -0.1))]),

@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import robokit as rk
-from robokit.sim.step.integrators import METHODS, RK4, Tableau
+from robokit.sim.integrators import METHODS, RK4, Tableau
 
 # Error of the energy over 10 s at 1 ms stays below this [J].
 DRIFT = {"contact": 0.5, "midpoint": 2e-4, "rkmk4": 1e-9, "energy_momentum": 1e-13}
@@ -143,10 +143,9 @@ def test_momentum_that_the_projection_gives_back_vanishes_with_the_order(name):
 @pytest.mark.parametrize("name", ["midpoint", "rkmk4"])
 def test_momentum_without_the_projection(name, monkeypatch):
     """The text of the steps with the projection taken out, on plain floats."""
-    from robokit.sim.joints.joint_law import joint_law
-    from robokit.sim.motion import ledger
-    from robokit.sim.step import integrators
-    from robokit.sim.step.step_kernel import Program
+    from robokit.sim import integrators, motion
+    from robokit.sim.joint_forces import joint_law
+    from robokit.sim.step_kernel import Program
 
     robot = m.free_chain().with_gravity((0, 0, 0))
     monkeypatch.setattr(integrators, "keep", lambda ledger, tree, q, v, *rest: (q, v))
@@ -155,7 +154,7 @@ def test_momentum_without_the_projection(name, monkeypatch):
     before = rk.centroidal_momentum(robot, robot.neutral(), v0)
     missing = []
     for steps in (10, 20):
-        state = [robot.neutral().tolist(), v0.tolist(), [0.0] * ledger.SIZE, [0.0] * program.layout.size]
+        state = [robot.neutral().tolist(), v0.tolist(), [0.0] * motion.SIZE, [0.0] * program.layout.size]
         for _ in range(steps):
             state = program.text(*state[:2], [0.0] * robot.nv, *state[2:], [0.2 / steps])
         missing.append(np.abs(rk.centroidal_momentum(robot, state[0], state[1]) - before).max())
@@ -211,7 +210,7 @@ def test_unknown_integrator_names_the_nearest():
 
 
 def test_every_method_is_in_the_documented_table():
-    from robokit.sim.step import integrators
+    from robokit.sim import integrators
 
     for name, row in METHODS.items():
         line = next(x for x in integrators.__doc__.splitlines() if x.split()[:1] == [name])

@@ -7,7 +7,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.sim.joints.joint_law import GIVING, STUCK, joint_law
+from robokit.sim.joint_forces import GIVING, STUCK, joint_law
 
 INERTIA = 1.0 * 0.5**2 + 0.01
 

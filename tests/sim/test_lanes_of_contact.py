@@ -7,9 +7,8 @@ from test_loops_simulated import spatial_loop
 
 import robokit as rk
 from robokit.contact.step_in_lanes import may_go_in_lanes
-from robokit.sim.stepping import contact_rows
-from robokit.sim.stepping import contact_rows as contact_lanes
-from robokit.sim.stepping.contact_rows import Lanes
+from robokit.sim import contact_rows
+from robokit.sim.contact_rows import Lanes
 
 pytestmark = pytest.mark.slow
 
@@ -123,7 +122,7 @@ def test_springs_and_prescribed_motions_go_in_lanes(both):
 
 
 def test_few_steps_are_no_reason_to_compile(monkeypatch):
-    monkeypatch.setattr(contact_lanes.lanes_kernel("planes").__class__, "at_hand", lambda *_: False)
+    monkeypatch.setattr(contact_rows.lanes_kernel("planes").__class__, "at_hand", lambda *_: False)
     robot, q, v = humanoids(4)
     monkeypatch.setattr(contact_rows, "Lanes", may_go_in_lanes)  # which would be an error
     rk.rollout(robot, q, v, ground=True, self_collision=False, duration=0.01, **GIVEN)

@@ -11,9 +11,9 @@ from robokit.algorithms.crba import composite, crba
 from robokit.algorithms.sparse_factors import SparseFactor
 from robokit.model.constraints import loop_models
 from robokit.model.joints import JOINT_TABLE
-from robokit.sim.joints.loop_impulses import LoopKick, LoopLaw, project
+from robokit.sim.joint_forces import LoopKick, LoopLaw, project
 from robokit.sim.loop_closure import gaps, tangent
-from robokit.sim.motion.implicit_sweep import ImplicitSweep, body_velocities
+from robokit.sim.motion import ImplicitSweep, body_velocities
 from robokit.spatial import Force, Vector3
 
 

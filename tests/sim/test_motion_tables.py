@@ -36,8 +36,8 @@ def test_link_poses_and_centre_of_mass_are_those_of_the_functions(fallen):
 
 def test_long_runs_go_through_in_pieces(fallen, monkeypatch):
     expected = fallen.link_poses(fallen.robot.link_names[-1])
-    monkeypatch.setattr("robokit.sim.record.trajectory.POSES", 7)
-    monkeypatch.setattr("robokit.sim.record.trajectory.ROWS", 7)
+    monkeypatch.setattr("robokit.sim.trajectory.POSES", 7)
+    monkeypatch.setattr("robokit.sim.trajectory.ROWS", 7)
     assert np.allclose(fallen.link_poses(fallen.robot.link_names[-1]), expected, rtol=0, atol=1e-14)
 
 

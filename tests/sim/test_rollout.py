@@ -13,7 +13,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.engine.maker import Maker
-from robokit.sim.rollouts import rollout_batch as rows_module
+from robokit.sim import rollouts
 
 
 def starts(robot, B, seed=0, speed=0.3):
@@ -370,7 +370,7 @@ def test_progress_tells_of_every_step(monkeypatch):
         yield Bar()
         told.append("closed")
 
-    monkeypatch.setattr(rows_module, "stepping", bar)
+    monkeypatch.setattr(rollouts, "stepping", bar)
     rk.rollout(m.double_pendulum(), steps=12, progress=True)
     assert told == [5, 5, 2, "closed"]
 

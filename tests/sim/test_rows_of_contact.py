@@ -9,7 +9,7 @@ import sim_models as m
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim.contact_state import ContactState
-from robokit.sim.rollouts.rollout_batch import Batch
+from robokit.sim.rollouts import Batch
 
 GROUND = rk.Ground()
 BOTH = {"dt": 1e-3, "duration": 0.3, "record_every": 20}

@@ -9,12 +9,12 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import ModelBuilder
-from robokit.sim.joints.joint_law import joint_law
-from robokit.sim.motion import ledger
-from robokit.sim.run.run_warnings import warn_of
-from robokit.sim.step.integrators import METHODS
-from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.energies import first_carried
+from robokit.sim import motion
+from robokit.sim.integrators import METHODS
+from robokit.sim.joint_forces import joint_law
+from robokit.sim.run_results import warn_of
+from robokit.sim.step_kernel import Program
+from robokit.sim.steppers import first_carried
 
 
 def test_records():
@@ -54,7 +54,7 @@ def test_machine_code_and_plain_floats_take_the_same_steps(name):
     law, _ = joint_law(robot, 0.2)
     program = Program(robot, name, METHODS[name], law)
     carried = first_carried(program, q[None], v[None])[0]
-    state = [q.tolist(), v.tolist(), [0.0] * ledger.SIZE, carried.tolist()]
+    state = [q.tolist(), v.tolist(), [0.0] * motion.SIZE, carried.tolist()]
     for _ in range(50):
         state = program.text(*state[:2], [0.0] * robot.nv, *state[2:], program.parameters(1e-3).tolist())
     assert state[0] == pytest.approx(compiled.q[-1].tolist(), abs=1e-10)
@@ -184,8 +184,8 @@ def test_standing_configuration_is_reproducible_and_inside_the_limits():
 
 
 def test_every_slot_of_the_ledger_is_an_output():
-    assert len(set(ledger.SLOTS)) == ledger.SIZE
-    assert ledger.SLOTS[ledger.IMPULSE][-1] == "impulse_fz"
+    assert len(set(motion.SLOTS)) == motion.SIZE
+    assert motion.SLOTS[motion.IMPULSE][-1] == "impulse_fz"
 
 
 def test_a_controller_that_fails_on_the_way_leaves_what_was_computed():

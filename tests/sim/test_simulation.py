@@ -292,7 +292,7 @@ def test_a_run_that_is_too_long_to_be_noted_has_contacts_and_events_all_the_same
     robot = m.box_with_bar()
     q, v = start(robot, None)
     run = rk.simulate(robot, q, v, 0.2, DT, GROUND)
-    monkeypatch.setattr("robokit.sim.run.run_loop.MOST_BYTES", 20_000)
+    monkeypatch.setattr("robokit.sim.run_loop.MOST_BYTES", 20_000)
     sim = rk.Simulation(robot, q, v, dt=DT, ground=GROUND)
     for _ in range(200):
         sim.step()

@@ -9,8 +9,7 @@ import robokit as rk
 from robokit.collision.detect_kernel import Detector
 from robokit.collision.scene import scene
 from robokit.model import Capsule, ModelBuilder, Placement, Shape
-from robokit.sim.starts.ground_gaps import body_poses
-from robokit.sim.starts.standing import moved_apart
+from robokit.sim.starts import body_poses, moved_apart
 
 SEEDS = range(12)
 

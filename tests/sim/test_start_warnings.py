@@ -89,8 +89,8 @@ def test_joints_that_turn_against_each_other_are_no_spin():
 @pytest.mark.parametrize("name", ["arm", "double_pendulum", "four_bar", "quadruped", "humanoid"])
 def test_good_starts_are_silent(name):
     robot = rk.load_urdf(rk.find_robot(name), base="floating")
-    from robokit.sim.run.run_arguments import set_up
-    from robokit.sim.starts.start_checks import checked_starts
+    from robokit.sim.run_inputs import set_up
+    from robokit.sim.starts import checked_starts
 
     setup = set_up(robot, 1e-3, 1e-3, True, None, None, None)  # no step is compiled
     with warnings.catch_warnings():

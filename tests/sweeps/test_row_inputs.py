@@ -8,7 +8,7 @@ import sweep_robots
 from sweep_robots import DURATION
 
 import robokit as rk
-from robokit.sim.starts.ground_gaps import ground_gaps
+from robokit.sim.starts import ground_gaps
 from robokit.sweeps.distributions import Choice, Grid, Normal, Uniform
 from robokit.sweeps.make_recipe import make_recipe
 from robokit.sweeps.recipe import prepare_rows

@@ -6,7 +6,7 @@ import pytest
 from viewer_cases import pendulum
 
 from robokit import disk_cache
-from robokit.sim.stepping import contact_page
+from robokit.sim import contact_page
 from robokit.viewer import payload
 from robokit.viewer.walk import walk_data
 

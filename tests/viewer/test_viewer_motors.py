@@ -129,7 +129,7 @@ def test_targets_that_move_are_kept_over_time():
     found = motors(run)
     t = numbers(found["t"])
     assert len(t) > 100 and np.all(np.diff(t) > 0.0)
-    # A servo follows the rate of its target by kp dt 2R / (1 + 2R) more (robokit.sim.joints.drives).
+    # A servo follows the rate of its target by kp dt 2R / (1 + 2R) more (robokit.sim.joint_forces).
     np.testing.assert_allclose(numbers(found["targets"]), np.interp(t + 0.5e-3, *path), atol=2e-4)
 
 

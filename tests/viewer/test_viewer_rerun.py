@@ -10,7 +10,7 @@ from node_program import run_in_node
 from test_viewer_worker import NODE, toy
 
 import robokit as rk
-from robokit.sim.stepping.energies import first_carried
+from robokit.sim.steppers import first_carried
 from robokit.sweeps.report_rows import WORKER, RowStarts
 from robokit.viewer.data.live_data import live_data_of
 from robokit.viewer.page import joined, json_for_html

@@ -11,7 +11,7 @@ from viewer_cases import made_up_motion, zoo
 
 import robokit as rk
 from robokit.model import Mimic, ModelBuilder, couple
-from robokit.sim.record import Contacts
+from robokit.sim.trajectory import Contacts
 from robokit.viewer import write_page
 
 pytestmark = pytest.mark.browser

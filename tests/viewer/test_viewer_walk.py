@@ -21,7 +21,7 @@ from robokit.algorithms import composites, crba
 from robokit.engine.trace.ops import OPERATIONS
 from robokit.errors import WrongType
 from robokit.model import Mimic, ModelBuilder, couple
-from robokit.sim.record import Contacts
+from robokit.sim.trajectory import Contacts
 from robokit.viewer.page import ASSETS, json_for_html, page_html
 from robokit.viewer.payload import pose_payload, trajectory_payload
 from robokit.viewer.walk import walked_texts

@@ -14,7 +14,7 @@ from viewer_cases import made_up_motion, pendulum
 import robokit as rk
 from robokit.dynamics.run import body_forces
 from robokit.engine.trace.ops import OPERATIONS
-from robokit.sim.record import Contacts
+from robokit.sim.trajectory import Contacts
 from robokit.viewer import write_page
 from robokit.viewer.walk.walked_texts import State, walks
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from robokit.model import ModelBuilder, Placement
 from robokit.sim import Ground, Trajectory
-from robokit.sim.record import Contacts, Energy
+from robokit.sim.trajectory import Contacts, Energy
 
 EVIL = "</script><script>window.pwned=1</script><img src=x onerror=window.pwned=2>"
 

@@ -140,6 +140,7 @@ class ChunkWriter:
         self.align = real.bytes * lanes
         self.registers = REGISTERS[self.align]
         self.instruction = self._instructions(lanes)
+        self.multiply_add = {n: self._multiply_add(n) for n in (lanes, LANES)}
         self.constants: dict[int, str] = {}
         self.targets: dict[int, list[tuple[int, int]]] = {}
         self.fixed: list[Fixed] = []
@@ -159,6 +160,11 @@ class ChunkWriter:
             "suffix": suffix(lanes, self.real),
         }
         return [operation.llvm.format(**words) for operation in OPERATIONS]
+
+    def _multiply_add(self, lanes: int) -> tuple[str, str]:
+        """A sign, but for what it is of, and a product and a sum with one rounding, on so many lanes."""
+        t = vector(lanes, self.real.kind)
+        return f"fneg {t}", f"call {t} @llvm.fma.{suffix(lanes, self.real)}({t} %s, {t} %s, {t} %s)"
 
     def functions(self) -> list[str]:
         """The chunks, and last the outputs that no chunk computes (constants, inputs passed on)."""
@@ -277,16 +283,20 @@ class ChunkWriter:
 
     def _contracted(self, number: int, product: int) -> str:
         """Name of a sum or difference that is written with one of its terms, a product."""
-        (op, *terms), t = self.program.nodes[number], self._kind(number)
-        other = terms[0] if terms[0] != product else terms[1]
-        a, b, c = (self._operand(number, n) for n in (*self.program.nodes[product][1:], other))
+        nodes, known, value, add = self.program.nodes, self.known, self._value, self.lines.append
+        op, first, second = nodes[number]
+        terms = *nodes[product][1:], second if first == product else first
+        if number in self.program.wide:
+            a, b, c = (self._operand(number, n) for n in terms)
+        else:
+            a, b, c = (known.get(n) or value(n) for n in terms)
+        negated, multiply_add = self.multiply_add[self._lanes(number)]
         if op == SUB:
             minus = self.fresh()
-            first = terms[0] == product
-            self.lines.append(f"{minus} = fneg {t} {c if first else a}")
-            a, c = (a, minus) if first else (minus, c)
-        ending, name = suffix(self._lanes(number), self.real), self.fresh()
-        self.lines.append(f"{name} = call {t} @llvm.fma.{ending}({t} {a}, {t} {b}, {t} {c})")
+            add(f"{minus} = {negated} {c if first == product else a}")
+            a, c = (a, minus) if first == product else (minus, c)
+        name = self.fresh()
+        add(f"{name} = {multiply_add % (a, b, c)}")
         return name
 
     def _operand(self, number: int, operand: int) -> str:

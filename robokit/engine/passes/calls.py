@@ -124,7 +124,7 @@ def call_plan(
     own, calls, bodies = _cut(program, plan, orders, size, {} if bundled else results, ends)
     kept = {n for read in borrowed for n in read}
     kept.update(n for call in calls for n in inside.get(call, ()))
-    inner = {operand for order in orders[1:] for n in order for operand in program.nodes[n][1:]}
+    inner = {operand for order in orders[1:] for operand in program.operands(order)}
     inner.update(r for block in program.blocks for r in block.results if type(r) is int)
     before = {n: k for n, k in places.slot.items() if n not in inner}
     _remember(program, plan, own, kept, places.kept, borrowed, before)
@@ -219,13 +219,13 @@ def _remember(
     nodes = program.nodes
     home = {n: k for k in chunks for n in plan.chunks[k]}
     last = home | dict.fromkeys(before, -1)
-    for n, k in home.items():  # chunk by chunk: a later reader is not in an earlier chunk
-        reads = [*nodes[n][1:], *plan.inside.get(n, ())]
-        if nodes[n][0] == CALL:
-            reads += borrowed[called(program, n)]
-        for operand in reads:
-            if operand in last:
-                last[operand] = k
+    for k in chunks:  # one after the other: a later reader is not in an earlier chunk
+        reads = set(program.operands(plan.chunks[k]))
+        for n in plan.chunks[k]:
+            reads.update(plan.inside.get(n, ()))
+            if nodes[n][0] == CALL:
+                reads |= borrowed[called(program, n)]
+        last |= dict.fromkeys(last.keys() & reads, k)
     stored = {n for n in home if last[n] > home[n] or n in kept or n in forever}
     stored -= {n for n in home if nodes[n][0] == CALL}  # has no value of its own
     stored |= home.keys() & plan.slot.keys()  # in the lanes of a block
@@ -458,7 +458,7 @@ def _alone(program: Program) -> set[int]:
 def copied(program: Program, line: list[int]) -> dict[int, Copy]:
     """Runs of results of one value that are outputs side by side, by their first node."""
     nodes = program.nodes
-    read = {operand for n in program.order for operand in nodes[n][1:]}
+    read = set(program.operands(program.order))
     read.update(r for block in program.blocks for r in block.results if type(r) is int)
     goes: dict[int, list[tuple[int, int]]] = {}
     for k, row in enumerate(program.results):

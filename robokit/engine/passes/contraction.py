@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from itertools import chain
 
 from robokit.engine.passes.guards import Path
 from robokit.engine.trace.graph import Program
@@ -27,7 +26,7 @@ def contractions(
         inside: conditions around each node; both must be under the same ones.
     """
     nodes, wide = program.nodes, program.wide
-    uses = Counter(chain.from_iterable(nodes[n][1:] for n in chunk))
+    uses = Counter(program.operands(chunk))
     products = {n for n in chunk if nodes[n][0] == MUL and uses[n] == 1 and n not in kept}
     found = {}
     for n in chunk:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from robokit.engine.trace.graph import Node, Program
 from robokit.engine.trace.ops import ADD, CONST, MUL, NEG, SUB
@@ -17,22 +20,16 @@ from robokit.engine.trace.ops import ADD, CONST, MUL, NEG, SUB
 # needed earlier than before. The result may differ by rounding.
 
 
-def _readers(program: Program) -> list[int]:
-    """How often each node is read: by others, as an output, or as a result of a block."""
-    uses = [0] * len(program.nodes)
-    for row in (*program.results, *(block.results for block in program.blocks)):
-        for r in row:
-            if type(r) is int:
-                uses[r] += 1
-    for number in program.order:
-        for operand in program.nodes[number][1:]:
-            uses[operand] += 1
-    return uses
+def _results(program: Program) -> Iterator[int]:
+    """Nodes that are outputs, and results of blocks, as often as they are."""
+    rows = chain(program.results, (block.results for block in program.blocks))
+    return (r for r in chain.from_iterable(rows) if type(r) is int)
 
 
 def fused(program: Program) -> Program:
     """The same program with its sums of products in the order that fuses best; nodes are renumbered."""
-    nodes, uses = program.nodes, _readers(program)
+    nodes, uses = program.nodes, Counter(program.operands(program.order))
+    uses.update(_results(program))
     product, inner = bytearray(len(nodes)), bytearray(len(nodes))  # used once: products, sums
     for number in program.order:
         if uses[number] == 1:
@@ -121,9 +118,17 @@ def _written(
         if number and node[0] <= CONST:
             at[number] = len(fresh)
             fresh.append(node)
+    changed = {*same, *begins, *follows}
     for number in program.order:
         node = nodes[number]
-        if number in same:
+        if number not in changed:
+            at[number] = len(fresh)
+            order.append(len(fresh))
+            if len(node) == 3:
+                fresh.append((node[0], at[node[1]], at[node[2]]))
+            else:
+                fresh.append((node[0], *(at[operand] for operand in node[1:])))
+        elif number in same:
             at[number] = at[same[number]]
         elif number in begins:
             x, ((first, sign), (second, other)) = begins[number]
@@ -132,14 +137,10 @@ def _written(
             else:
                 put(number, (SUB, at[first], at[-x]))
             put(number, (ADD if other > 0 else SUB, at[number], at[second]))
-        elif number in follows:
+        else:
             term, sign = follows[number]
             before = node[2] if node[1] == term else node[1]
             put(number, (ADD if sign > 0 else SUB, at[before], at[term]))
-        elif len(node) == 3:
-            put(number, (node[0], at[node[1]], at[node[2]]))
-        else:
-            put(number, (node[0], *(at[operand] for operand in node[1:])))
     results = [[at[r] if type(r) is int else r for r in row] for row in program.results]
     blocks = [block.numbered(at) for block in program.blocks]
     return replace(program, nodes=fresh, order=order, results=results, marks=[], blocks=blocks)
@@ -157,12 +158,15 @@ def _written(
 def signs_early(program: Program) -> Program:
     """The same program in such an order; its nodes keep their numbers, which may then not ascend."""
     nodes = program.nodes
-    read = {operand for n in program.order for operand in nodes[n][1:]}
-    read.update(r for block in program.blocks for r in block.results if type(r) is int)
+    signs = {n for n in _results(program) if nodes[n][0] in (NEG, SUB)}
+    signs = signs.difference(program.operands(program.order))
+    signs.difference_update(*(block.results for block in program.blocks))
+    if not signs:
+        return program
     place = {n: k for k, n in enumerate(program.order)}
     after: dict[int, list[int]] = {}
     for n in program.order:
-        if nodes[n][0] in (NEG, SUB) and n not in read:
+        if n in signs:
             last = max((place.get(operand, -1) for operand in nodes[n][1:]), default=-1)
             if last >= 0:
                 after.setdefault(program.order[last], []).append(n)
@@ -172,4 +176,4 @@ def signs_early(program: Program) -> Program:
         if n not in moved:
             order.append(n)
             order += after.get(n, ())
-    return replace(program, order=order) if moved else program
+    return replace(program, order=order)

@@ -276,7 +276,7 @@ def _kind(
 ) -> LoopBody:
     column = {bundle: k for k, bundle in enumerate(bundles.tolist())}
     row = {values[c]: k for k, c in enumerate(differ.tolist())}
-    used = {operand for n in piece for operand in program.nodes[n][1:]} | set(piece)
+    used = {*piece, *program.operands(piece)}
     own = set(piece)
     place = {
         n: (column[int(memory.owner[n])], int(memory.within[n]))

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
+from operator import itemgetter
 from typing import Any, Literal
 
 from robokit.engine.trace.ops import CALL, CONST, NEG, OPERATIONS, RESULT, SUB, TABLE, counted, flops
@@ -142,6 +144,9 @@ class Graph:
 LANES = 2
 """Of a wide value (passes/superword.py)."""
 
+_OPERANDS = itemgetter(slice(1, None))
+"""Of a node."""
+
 
 @dataclass
 class Program:
@@ -235,6 +240,10 @@ class Program:
             inside = counted(line)
             counts = {name: count + times[block] * inside[name] for name, count in counts.items()}
         return counts
+
+    def operands(self, numbers: Iterable[int]) -> Iterator[int]:
+        """What these nodes read, one after the other."""
+        return chain.from_iterable(map(_OPERANDS, map(self.nodes.__getitem__, numbers)))
 
     def bodies(self) -> dict[int, int]:
         """The number of the block of each node that depends on its parameters."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 import operator
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 from robokit.spatial.scalars import cos, lookup, sin, where
@@ -286,6 +288,8 @@ INTRINSICS = tuple(sorted({each.intrinsic for each in OPERATIONS} - {""}))
 COUNTS = tuple(dict.fromkeys(each.count for each in OPERATIONS if each.count))
 """What operations count as."""
 
+_PAIRED = frozenset(each.number for each in OPERATIONS if each.paired)
+
 _FLOPS = frozenset(each.count for each in OPERATIONS if each.flop)
 
 
@@ -295,16 +299,12 @@ def counted(nodes: Iterable[tuple[Any, ...]]) -> dict[str, int]:
     Args:
         nodes: (opcode, operands...) of each.
     """
-    counts = dict.fromkeys(COUNTS, 0)
-    pairs = set()
-    for node in nodes:
-        each = OPERATIONS[node[0]]
-        if each.paired:
-            if (each.count, node[1]) in pairs:
-                continue
-            pairs.add((each.count, node[1]))
-        if each.count:
-            counts[each.count] += 1
+    nodes, counts = list(nodes), dict.fromkeys(COUNTS, 0)
+    for opcode, times in Counter(map(itemgetter(0), nodes)).items():
+        if OPERATIONS[opcode].count and opcode not in _PAIRED:
+            counts[OPERATIONS[opcode].count] += times
+    for name, _ in {(OPERATIONS[node[0]].count, node[1]) for node in nodes if node[0] in _PAIRED}:
+        counts[name] += 1
     return counts
 
 

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from robokit.contact.measures import KINDS, Answer, Event, EventKind, length, newtons, side_of, three
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot
-from robokit.sim.joints.joint_law import assumed_damping
-from robokit.sim.record import Trajectory
-from robokit.sim.record.events import answers as answers_of
-from robokit.sim.run.run_arguments import LARGEST_CONTACT_STEP
-from robokit.sim.run.run_warnings import UNBALANCED
-from robokit.sim.starts.start_checks import DEEP
+from robokit.sim.events import answers as answers_of
+from robokit.sim.joint_forces import assumed_damping
+from robokit.sim.run_inputs import LARGEST_CONTACT_STEP
+from robokit.sim.run_results import UNBALANCED
+from robokit.sim.starts import DEEP
+from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.force_data import every_step
 from robokit.viewer.payload_keys import (
     AnswerData,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robokit.sim.record import Trajectory
+from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.packing import packed
 from robokit.viewer.data.thin_curves import kept, without_repeats
 from robokit.viewer.payload_keys import CurveData, LinkForceData, SeriesData

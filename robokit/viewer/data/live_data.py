@@ -19,15 +19,15 @@ from robokit.conventions import GRAVITY
 from robokit.engine import Kernel
 from robokit.errors import RobokitError
 from robokit.model.parts import Joint
-from robokit.sim.joints.drives import Drive
-from robokit.sim.motion import ledger
-from robokit.sim.motion.momentum_projection import hangs_on_nothing
-from robokit.sim.record import Trajectory
-from robokit.sim.step.step_kernel import Program
-from robokit.sim.stepping.contact_page import ARRAYS, LOOK, contact_page, page_module
-from robokit.sim.stepping.default_step import default_step
-from robokit.sim.stepping.page_step import PageStep, page_step
-from robokit.sim.stepping.step_numbers import size_of
+from robokit.sim import motion
+from robokit.sim.contact_page import ARRAYS, LOOK, contact_page, page_module
+from robokit.sim.contact_state import size_of
+from robokit.sim.joint_forces import Drive
+from robokit.sim.motion import hangs_on_nothing
+from robokit.sim.page_step import PageStep, page_step
+from robokit.sim.step_kernel import Program
+from robokit.sim.steppers import default_step
+from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.packing import base64_text, packed
 from robokit.viewer.payload_keys import LiveData, ModuleData, MotorData, MotorsData, SlotData, StepperData
 
@@ -73,9 +73,9 @@ def live_data_of(
         dt: its time step [s].
         q, v: the start, (nq,) and (nv,).
         worker: the text of the page's Worker.
-        reproducible: as of :func:`robokit.sim.stepping.page_step.page_step`.
+        reproducible: as of :func:`robokit.sim.page_step.page_step`.
         parameters: of the step, (P,), where those of the program are of several rows.
-        pushes: as of :func:`robokit.sim.stepping.page_step.page_step`.
+        pushes: as of :func:`robokit.sim.page_step.page_step`.
 
     Raises:
         RobokitError: the step cannot become WebAssembly.
@@ -161,7 +161,7 @@ def _passive(steps: PageStep, dt: float, parameters: np.ndarray | None) -> dict[
         "parameters": base64_text(given.astype("<f8")),
         "momentum": steps.program.layout.momentum,
         "energy": steps.program.layout.energy,
-        "ledger": list(ledger.SLOTS),
+        "ledger": list(motion.SLOTS),
     }
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from robokit.conventions import WORLD
 from robokit.dynamics import center_of_mass
 from robokit.model.robot import Robot
-from robokit.sim.driving.springs import SpringRecord
-from robokit.sim.record import Trajectory
+from robokit.sim.springs import SpringRecord
+from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.force_data import ForceHistory, force_curve
 from robokit.viewer.data.packing import packed
 from robokit.viewer.data.step_states import StepStates

@@ -11,7 +11,7 @@ import numpy as np
 from robokit.arguments import check_call, real_array
 from robokit.dataclass_tools import short_repr
 from robokit.errors import ShapeError, WrongType, shown
-from robokit.sim.record import Trajectory
+from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.packing import packed
 from robokit.viewer.data.thin_curves import kept
 from robokit.viewer.payload_keys import CurveData, SeriesData

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robokit.model.robot import Robot
-from robokit.sim.record import Trajectory
-from robokit.sim.stepping.energies import energies, momenta
+from robokit.sim.steppers import energies, momenta
+from robokit.sim.trajectory import Trajectory
 from robokit.viewer.data.force_data import every_step
 from robokit.viewer.data.thin_curves import kept, peaks_between
 

@@ -15,7 +15,7 @@ from robokit.engine.trace.graph import Graph
 from robokit.engine.trace.ops import CONST, OPERATIONS
 from robokit.engine.trace.scalar import Scalar
 from robokit.model.robot import Robot
-from robokit.sim.record import Trajectory
+from robokit.sim.trajectory import Trajectory
 from robokit.stages import stage
 from robokit.viewer.data.kept_data import kept
 from robokit.viewer.data.packing import deflated, deflated_whole

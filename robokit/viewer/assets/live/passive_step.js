@@ -1,4 +1,4 @@
-// Steps of passive motion: two WebAssembly modules of the robot (robokit/sim/stepping/page_step.py). Part of the Worker
+// Steps of passive motion: two WebAssembly modules of the robot (robokit/sim/page_step.py). Part of the Worker
 // (worker.js).
 
 // A module and its arrays, by name.

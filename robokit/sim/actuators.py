@@ -1,0 +1,811 @@
+"""Actuators: what drives the joints of a simulation.
+
+    Torque     tau = target
+    PD         tau = kp (target - q) + kd (velocity - v) + feedforward
+    Velocity   tau = gain (target - v) + feedforward
+
+Each drives joints of one degree of freedom, within the limits of effort and velocity. Here are the values as
+they are given, and as numbers by joint and by step; robokit.sim.run_inputs fits them to a robot.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from robokit.arguments import check_call, check_finite, one_of, path_argument, real_array, real_number
+from robokit.dataclass_tools import short_repr
+from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType, one_line, shown
+from robokit.files import check_size, open_regular, read_arrays, read_regular
+from robokit.model.arguments import not_a_robot
+from robokit.model.parts import Joint
+from robokit.model.robot import Robot
+
+Gains = float | Sequence[float] | Mapping[str, float] | np.ndarray
+"""A number for all joints, a mapping joint name -> number, or an array in the order of v."""
+
+
+ACCEPTED = "rk.Torque(...), rk.PD(...), rk.Velocity(...), or a list of these"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Actuator:
+    """Common attributes of all actuators.
+
+    Attributes:
+        joints: names of the driven joints; None for all with one degree of freedom, or for those that a
+            mapping of gains names.
+        effort: largest force [N m | N]; None for the limits of the description, math.inf for none.
+        max_velocity: largest speed [rad/s | m/s]; None for that of the description, math.inf for none. Full
+            effort is available up to this speed, and the actuator does not drive the joint faster.
+        armature: inertia of the rotor as felt at the joint, including the squared gear ratio [kg m^2 | kg]; 0
+            for the armature of the joint.
+    """
+
+    joints: Sequence[str] | None = None
+    effort: Gains | None = None
+    max_velocity: Gains | None = None
+    armature: Gains = 0.0
+
+    def __post_init__(self) -> None:
+        kind = type(self).__name__
+        names = self.joints
+        if isinstance(names, str) or not isinstance(names, Sequence | type(None)):
+            raise WrongType(f"{kind}(joints=...)", names, "a sequence of joint names, or None for all")
+        for name in ("effort", "max_velocity"):
+            if getattr(self, name) is not None:
+                _check(f"{kind}({name}=...)", getattr(self, name), endless=True)
+        for name in (*self.gains, "armature"):
+            _check(f"{kind}({name}=...)", getattr(self, name))
+
+    @property
+    def gains(self) -> tuple[str, ...]:
+        """Names of the arguments that are gains."""
+        return tuple(f.name for f in fields(self) if f.name in ("kp", "kd", "gain"))
+
+
+@dataclass(frozen=True)
+class Torque(Actuator):
+    """Joint forces as actuators.
+
+    Attributes:
+        target: joint forces [N m | N]: a number, a mapping from joint names, an array in the order of v
+            (of the driven joints, or of all), an array with one row per step, :class:`Keyframes`, or a
+            function (t, q, v) -> one of the first three. In rollouts also one row per state, as for ``tau``.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> lift = rk.Torque(rk.gravity_forces(robot, [0.5, 0.2]))
+        >>> run = rk.simulate(robot, [0.5, 0.2], duration=0.05, actuators=lift)
+        >>> bool(abs(run.v).max() < 1e-6)  # it stays, for now
+        True
+    """
+
+    target: Any = 0.0
+
+
+@dataclass(frozen=True)
+class PD(Actuator):
+    """Position servo: kp (target - q) + kd (velocity - v) + feedforward.
+
+    The servo is part of the implicit step: no gain makes it unstable.
+
+    Attributes:
+        kp: stiffness [N m/rad | N/m].
+        kd: damping [N m s/rad | N s/m].
+        target: positions [rad | m], in the forms of :class:`Torque`, or a whole configuration; None holds the
+            positions at the start, and so do joints that a mapping does not name.
+        velocity: target velocities [rad/s | m/s]; None takes those of keyframes, otherwise 0.
+        feedforward: joint forces [N m | N] that are added.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> hold = rk.PD(kp=500.0, kd=20.0)  # holds the start
+        >>> run = rk.simulate(robot, [0.5, 0.2], duration=0.2, actuators=hold)
+        >>> bool(abs(run.q - run.q[0]).max() < 0.02)
+        True
+    """
+
+    kp: Gains = 0.0
+    kd: Gains = 0.0
+    target: Any = None
+    velocity: Any = None
+    feedforward: Any = 0.0
+
+
+@dataclass(frozen=True)
+class Velocity(Actuator):
+    """Velocity servo: gain (target - v) + feedforward; implicit, as :class:`PD`.
+
+    Attributes:
+        gain: [N m s/rad | N s/m].
+        target: velocities [rad/s | m/s], as of :class:`Torque`.
+        feedforward: joint forces [N m | N] that are added.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> turn = rk.Velocity(gain=50.0, target={"upper_joint": 1.0})
+        >>> run = rk.simulate(robot, duration=0.2, actuators=turn)
+        >>> bool(0.8 < run.v[-1, 0] < 1.2)
+        True
+    """
+
+    gain: Gains = 0.0
+    target: Any = 0.0
+    feedforward: Any = 0.0
+
+
+def actuators_of(given: Any) -> tuple[Actuator, ...]:
+    """What was given as ``actuators``: one or several.
+
+    Raises:
+        WrongType: something else.
+    """
+    if given is None:
+        return ()
+    if isinstance(given, Actuator):
+        return (given,)
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise WrongType("actuators", given, ACCEPTED)
+    for k, one in enumerate(given):
+        if not isinstance(one, Torque | PD | Velocity):
+            raise WrongType(f"actuators[{k}]", one, ACCEPTED)
+    return tuple(given)
+
+
+def _check(name: str, value: Any, endless: bool = False) -> None:
+    """Refuse what is no number from 0, nor numbers from 0 by joint."""
+    if isinstance(value, Mapping):
+        for joint, number in value.items():
+            if endless and number == math.inf:
+                continue
+            real_number(f"{name}, joint {shown(joint)}", number, least=0.0)
+        return
+    array = real_array(name, value, "() or (n,)")
+    good = (array >= 0.0) & (np.isfinite(array) | endless)
+    if not good.all():
+        accepted = "numbers >= 0" if endless else "finite numbers >= 0"
+        raise ShapeError(f"{name}: expected {accepted}, got {array[~good].ravel()[0]:g}")
+
+
+# ---- values by joint --------------------------------------------------------------------------------------
+
+
+def label_of(actuators: Sequence[Actuator], k: int) -> str:
+    """Actuator k in messages."""
+    kind = type(actuators[k]).__name__
+    return f"actuators[{k}]: {kind}" if len(actuators) > 1 else kind
+
+
+def by_joint(
+    what: str, value: Any, joints: Sequence[Joint], nv: int, default: Sequence[float] | None = None
+) -> np.ndarray:
+    """Numbers of the driven joints, (n,) or (B, n); a mapping may leave out what has a default.
+
+    Raises:
+        UnknownName: a joint that is not one of these.
+        ShapeError: a wrong shape, or a joint without a number.
+    """
+    names, n = tuple(joint.name for joint in joints), len(joints)
+    if isinstance(value, Mapping):
+        for name in value:
+            if name not in names:
+                raise UnknownName("driven joint", name, names, f"({what})")
+        given = dict(zip(names, default, strict=True)) if default is not None else {}
+        given |= value
+        for name in names:
+            if name not in given:
+                raise ShapeError(f"{what}: joint {name!r} is driven and has no value")
+        value = [given[name] for name in names]
+    array = real_array(what, value, f"(), ({n},) or (B, {n})")
+    if array.ndim == 0:
+        return np.full(n, float(array))
+    if array.shape[-1] == nv != n:
+        array = array[..., [joint.v_slice.start for joint in joints]]
+    if array.ndim > 2 or array.shape[-1] != n:
+        raise ShapeError(f"{what}: expected shape (), ({n},) or (B, {n}), got {np.shape(value)}")
+    return array
+
+
+def with_rotors(robot: Robot, actuators: Sequence[Actuator]) -> Robot:
+    """The robot with the inertias of its actuators' rotors on the diagonal of H; itself without any.
+
+    They take the place of the joints' own armature.
+
+    The same rotors give the same object, and with it the same machine code.
+
+    Raises:
+        UnknownName, ShapeError: as :class:`~robokit.sim.run_inputs.DrivenJoints`.
+    """
+    rotors: dict[int, float] = {}
+    for k, actuator in enumerate(actuators):
+        if not isinstance(actuator.armature, Mapping | np.ndarray | Sequence) and not actuator.armature:
+            continue
+        label = label_of(actuators, k)
+        joints = driven(label, robot, actuator)
+        what = f"{label}(armature=...)"
+        found = by_joint(what, actuator.armature, joints, robot.nv, [0.0] * len(joints))
+        if found.ndim > 1:
+            raise ShapeError(f"{what}: expected one number a joint, got shape {found.shape}")
+        rotors |= {joint.body: x for joint, x in zip(joints, found.tolist(), strict=True) if x}
+    if not rotors:
+        return robot
+    tree = robot.tree
+    own = tree.armature or ((), *((0.0,) * joint.kind.nv for joint in tree.joint[1:]))
+    armature = [()] + [(rotors[i],) if i in rotors else own[i] for i in tree.outward()]
+    variant = replace(tree, armature=tuple(armature))
+    return robot.derived.get(
+        ("rotors", variant.armature), lambda: replace(robot, tree=variant, shared_kernels={})
+    )
+
+
+def driven(label: str, robot: Robot, actuator: Actuator) -> list[Joint]:
+    """The joints of an actuator: those named, those that its gains name, or all that can be driven."""
+    named = next((g for name in actuator.gains if isinstance(g := getattr(actuator, name), Mapping)), None)
+    names = actuator.joints if actuator.joints is not None else named
+    if names is None and isinstance(actuator, Torque) and isinstance(actuator.target, Mapping):
+        names = actuator.target
+    if names is None:
+        found = [j for j in robot.joints if _can_be_driven(robot, j)]
+        if not found:
+            raise ShapeError(f"{label}: robot {robot.name!r} has no joint of one degree of freedom")
+        return found
+    known = [joint.name for joint in robot.joints]
+    out = []
+    for name in names:
+        if name not in known:
+            raise UnknownName("joint that can be driven", name, known, f"in robot {robot.name!r} ({label})")
+        joint = robot.joint(name)
+        if not _can_be_driven(robot, joint):
+            raise ShapeError(
+                f"{label}: joint {shown(name)} is {joint.kind}; actuators drive joints of one degree of "
+                "freedom, a controller or tau= the others"
+            )
+        out.append(joint)
+    if not out:
+        raise ShapeError(f"{label}(joints=...): expected at least one joint, got none")
+    return out
+
+
+def _can_be_driven(robot: Robot, joint: Joint) -> bool:
+    kind = robot.tree.joint[joint.body].kind
+    return kind.nv == 1 and kind.nq == 1
+
+
+# ---- values that change with time --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where the values of n joints are, and how many steps and rows a run has.
+
+    Attributes:
+        joints: their names.
+        columns: their places in an array of all joints.
+        size: of such an array: nv, or nq for positions.
+        steps: of the run.
+        rows: of a rollout, 1 in a simulation; None where nothing else says how many there are.
+    """
+
+    joints: tuple[str, ...]
+    columns: Sequence[int]
+    size: int
+    steps: int
+    rows: int | None
+
+    @property
+    def accepted(self) -> str:
+        """The shapes that are taken, in words."""
+        n, T = len(self.joints), self.steps
+        B: Any = self.rows
+        several = f", ({B}, {n})" if B is not None and B > 1 else ""
+        B = "B" if B is None else B
+        full = f" (or {self.size} for {n})" if self.size != n else ""
+        return f"(), ({n},){several}, ({T}, {n}) or ({T}, {B}, {n}){full}"
+
+
+class Signal:
+    """The values of some joints at each step.
+
+    Attributes:
+        table: (T or 1, B or 1, n); None where they come from keyframes or a function.
+        keyframes: with the columns that the joints have in them, or None.
+        function: (t, q, v) -> values, or None.
+    """
+
+    def __init__(self, name: str, value: Any, layout: Layout, default: np.ndarray) -> None:
+        """Take what was given.
+
+        Args:
+            name: of the argument, for messages.
+            value: what was given; None for the default.
+            layout: of the joints.
+            default: (1, B or 1, n), of joints that are not named.
+
+        Raises:
+            ShapeError: a wrong shape or content.
+            UnknownName: a joint that is not one of these.
+        """
+        self.name, self.layout, self.default = name, layout, default
+        self.table: np.ndarray | None = None
+        self.keyframes: Keyframes | None = None
+        self.function = None
+        if isinstance(value, Keyframes):
+            for joint in value.joints:
+                if joint not in layout.joints:
+                    raise UnknownName("driven joint", joint, layout.joints, f"({name})")
+            self.keyframes = value
+            self.columns = [layout.joints.index(joint) for joint in value.joints]
+        elif callable(value):
+            check_call(name, value, ("t", "q", "v"), "values of the driven joints")
+            self.function = value
+        else:
+            self.table = default if value is None else self._rows(value, several=True)
+
+    @property
+    def rows(self) -> int | None:
+        """B where there is one set of values a row, else None."""
+        return None if self.table is None or self.table.shape[1] == 1 else self.table.shape[1]
+
+    def last(self, dt: float) -> int:
+        """The step from which the values stay the same."""
+        if self.function is not None:
+            return self.layout.steps
+        if self.keyframes is not None:
+            return int(np.ceil(self.keyframes.time[-1] / dt)) + 1
+        assert self.table is not None
+        return 0 if len(self.table) == 1 else self.layout.steps
+
+    def at(self, steps: np.ndarray, dt: float, q: Any = None, v: Any = None) -> np.ndarray:
+        """The values in the middle of steps (T,): (T or 1, B or 1, n)."""
+        if self.keyframes is not None:
+            return self._curves((steps + 0.5) * dt)[0]
+        if self.function is not None:
+            return self._rows(self.function((steps[0] + 0.5) * dt, q.copy(), v.copy()), several=False)
+        assert self.table is not None
+        return self.table if len(self.table) == 1 else self.table[np.minimum(steps, len(self.table) - 1)]
+
+    def rates(self, steps: np.ndarray, dt: float) -> np.ndarray | None:
+        """Rates of change in the middle of the steps; None for what is not keyframes."""
+        return None if self.keyframes is None else self._curves((steps + 0.5) * dt)[1]
+
+    def _curves(self, t: np.ndarray) -> list[np.ndarray]:
+        assert self.keyframes is not None
+        out = []
+        for base, curve in zip((self.default, 0.0 * self.default), self.keyframes.at(t), strict=True):
+            whole = np.repeat(base, len(t), axis=0)
+            whole[:, :, self.columns] = curve[:, None]
+            out.append(whole)
+        return out
+
+    def _rows(self, value: Any, several: bool) -> np.ndarray:
+        """(T or 1, B or 1, n) of a number, a mapping or an array; only one row if not several."""
+        layout, n = self.layout, len(self.layout.joints)
+        if isinstance(value, Mapping):
+            out = self.default.copy()
+            for joint, number in value.items():
+                if joint not in layout.joints:
+                    raise UnknownName("driven joint", joint, layout.joints, f"({self.name})")
+                given = real_array(f"{self.name}, joint {joint!r}", number, "()")
+                if given.ndim:
+                    raise ShapeError(f"{self.name}, joint {joint!r}: expected one number, got {given.shape}")
+                out[..., layout.joints.index(joint)] = given
+            return self._finite(out)
+        accepted = layout.accepted if several else f"() or ({n},)"
+        array = real_array(self.name, value, accepted)
+        shape = array.shape
+        if array.ndim == 0:
+            return self._finite(np.full((1, 1, n), float(array)))
+        if shape[-1] == n:
+            pass
+        elif shape[-1] == layout.size:
+            array = array[..., list(layout.columns)]
+        else:
+            raise ShapeError(f"{self.name}: expected shape {accepted}, got {shape}")
+        T, B = layout.steps, layout.rows
+        if array.ndim == 1:
+            return self._finite(array[None, None])
+        if several and array.ndim == 2:
+            if B is not None and len(array) == T == B and B > 1:
+                raise ShapeError(
+                    f"{self.name}: {shape} could be one row a state or one a step; give ({T}, 1, {n}) or "
+                    f"(1, {B}, {n})"
+                )
+            if len(array) in (T, B):
+                return self._finite(array[:, None] if len(array) == T else array[None])
+        if several and array.ndim == 3 and len(array) in (1, T) and (B is None or array.shape[1] in (1, B)):
+            return self._finite(array)
+        raise ShapeError(f"{self.name}: expected shape {accepted}, got {shape}")
+
+    def _finite(self, array: np.ndarray) -> np.ndarray:
+        check_finite(self.name, array)
+        return array
+
+
+# ==== keyframes ===================================================================================
+# Keyframes: joint values at points in time, from a file or from arrays.
+#
+# Files, by their ending; errors name the file, the line, the column and the joint:
+#
+#     .csv    a header "time, joint, joint, ..." (a column "name" may be there too), then a row a keyframe
+#     .json   {"joints": [...], "keyframes": [{"time": 0, "name": "stand", "values": [...]}, ...]}; values may
+#             be a mapping from joints, and "joints" is then not needed
+#     .npz    arrays time (K,), joints (n,), values (K, n), and name (K,) if there are names
+
+
+CURVES = ("linear", "cubic")
+
+
+@dataclass(frozen=True, eq=False)
+class Keyframes:
+    """Values of named joints over time, interpolated between keyframes: targets of actuators.
+
+    Values before the first and after the last keyframe are constant.
+
+    Attributes:
+        time: (K,) ascending [s].
+        joints: n joint names.
+        values: (K, n) [rad | m].
+        name: of each keyframe, "" where it has none.
+        curve: "linear", or "cubic": a spline with continuous accelerations, at rest at both ends.
+
+    Example:
+        >>> wave = rk.Keyframes(np.array([0.0, 1.0, 2.0]), ("upper_joint",), np.array([[0.0], [0.5], [0.0]]))
+        >>> position, velocity = wave.at([0.0, 0.5, 1.0])
+        >>> position.ravel()
+        array([0.  , 0.25, 0.5 ])
+    """
+
+    time: np.ndarray
+    joints: tuple[str, ...]
+    values: np.ndarray
+    name: tuple[str, ...] = ()
+    curve: str = "cubic"
+
+    __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        one_of("curve", self.curve, CURVES)
+        time = real_array("Keyframes(time=...)", self.time, "(K,)")
+        values = real_array("Keyframes(values=...)", self.values, "(K, n)")
+        if isinstance(self.joints, str) or not isinstance(self.joints, Iterable):
+            raise WrongType("Keyframes(joints=...)", self.joints, "a sequence of joint names")
+        joints = tuple(map(str, self.joints))
+        if time.ndim != 1 or not len(time) or values.shape != (len(time), len(joints)):
+            raise ShapeError(
+                f"Keyframes: expected times (K,) and values (K, {len(joints)}) of {len(joints)} joints, got "
+                f"{time.shape} and {values.shape}"
+            )
+        for label, given in (("time", time), ("values", values)):
+            check_finite(f"Keyframes({label}=...)", given)
+        if (np.diff(time) <= 0.0).any():
+            k = int((np.diff(time) <= 0.0).argmax())
+            raise ShapeError(
+                f"Keyframes(time=...): expected ascending times, got {time[k]:g} s and then {time[k + 1]:g} s"
+            )
+        if len(set(joints)) < len(joints):
+            twice = min(joint for joint, count in Counter(joints).items() if count > 1)
+            raise ShapeError(f"Keyframes(joints=...): {shown(twice)} occurs twice")
+        name = tuple(map(str, self.name)) or ("",) * len(time)
+        if len(name) != len(time):
+            raise ShapeError(f"Keyframes(name=...): expected {len(time)} names, got {len(name)}")
+        for attribute, value in (("time", time), ("values", values), ("joints", joints), ("name", name)):
+            object.__setattr__(self, attribute, value)
+
+    @staticmethod
+    def load(path: str | os.PathLike[str], robot: Robot | None = None, curve: str = "cubic") -> Keyframes:
+        """Read a .csv, .json or .npz file.
+
+        Args:
+            path: the file.
+            robot: if given, every joint must be one of its.
+            curve: between the keyframes, "linear" or "cubic".
+
+        Raises:
+            ShapeError: a file that holds no keyframes; names the file, the line or the keyframe, the column
+                and the joint.
+            UnknownName: a joint that the robot does not have, or no such curve.
+        """
+        path = path_argument("path", path)
+        time, joints, values, name = read(path)
+        if robot is not None:
+            if not isinstance(robot, Robot):
+                raise not_a_robot(robot)
+            known = set(robot.joint_names)
+            for column, joint in enumerate(joints, 1):
+                if joint not in known:
+                    where = f"({os.fspath(path)}, joint {column} of {len(joints)})"
+                    raise UnknownName("joint", joint, robot.joint_names, where)
+        try:
+            return Keyframes(time, joints, values, name, curve)
+        except (InvalidValue, ShapeError) as error:
+            raise type(error)(f"{os.fspath(path)}: {error}") from None
+
+    def at(self, t: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Values and their rates of change at the times t (T,): (T, n) each [rad | m; rad/s | m/s]."""
+        t = np.clip(np.asarray(t, dtype=float), self.time[0], self.time[-1])
+        if len(self.time) == 1:
+            held = np.repeat(self.values, len(t), axis=0)
+            return held, np.zeros_like(held)
+        k = np.clip(np.searchsorted(self.time, t, side="right") - 1, 0, len(self.time) - 2)
+        h = np.diff(self.time)[k][:, None]
+        s = (t - self.time[k])[:, None] / h
+        a, b = self.values[k], self.values[k + 1]
+        moving = ((t > self.time[0]) & (t < self.time[-1]))[:, None]
+        if self.curve == "linear":
+            return a + s * (b - a), np.where(moving, (b - a) / h, 0.0)
+        u, v = (self._rates()[k + j] * h for j in (0, 1))
+        c, d = 3.0 * (b - a) - 2.0 * u - v, 2.0 * (a - b) + u + v
+        return a + s * (u + s * (c + s * d)), np.where(moving, (u + s * (2.0 * c + 3.0 * s * d)) / h, 0.0)
+
+    def _rates(self) -> np.ndarray:
+        """Rates of the cubic spline at the keyframes, zero at both ends, (K, n)."""
+        K, h = len(self.time), np.diff(self.time)
+        rates = np.zeros_like(self.values)
+        if K == 2:
+            return rates
+        # Tridiagonal, and solved by plain arithmetic: LAPACK has other bits on other processors.
+        slope = np.diff(self.values, axis=0) / np.square(h)[:, None]
+        right, pivots = 3.0 * (slope[:-1] + slope[1:]), 2.0 / h[:-1] + 2.0 / h[1:]
+        for k in range(1, K - 2):
+            share = 1.0 / (h[k] * pivots[k - 1])
+            pivots[k] -= share / h[k]
+            right[k] -= share * right[k - 1]
+        for k in range(K - 3, -1, -1):
+            rates[k + 1] = (right[k] - rates[k + 2] / h[k + 1]) / pivots[k]
+        return rates
+
+    def configuration(self, robot: Robot, which: str | int = 0, q: Any = None) -> np.ndarray:
+        """A keyframe as a configuration of the robot, (nq,).
+
+        Args:
+            robot: the robot.
+            which: name or number of the keyframe.
+            q: configuration whose other joints stay, (nq,); neutral by default.
+
+        Raises:
+            UnknownName: no such keyframe, or a joint that the robot does not have.
+            ShapeError: no keyframe of that number.
+        """
+        if not isinstance(robot, Robot):
+            raise not_a_robot(robot)
+        if isinstance(which, str):
+            known = [name for name in self.name if name]
+            if which not in known:
+                raise UnknownName("keyframe", which, known)
+            which = self.name.index(which)
+        if not isinstance(which, int | np.integer) or not -len(self.time) <= which < len(self.time):
+            raise ShapeError(f"which: expected a name or a number below {len(self.time)}, got {shown(which)}")
+        out = robot.neutral() if q is None else np.array(real_array("q", q, f"({robot.nq},)"), dtype=float)
+        if out.shape != (robot.nq,):
+            raise ShapeError(f"q: expected shape ({robot.nq},), got {out.shape}")
+        for joint, value in zip(self.joints, self.values[which], strict=True):
+            out[robot.joint(joint).q_slice] = value
+        return out
+
+
+# ---- files -------------------------------------------------------------------------------------------------
+
+
+LARGEST_FILE = 256 << 20
+"""Bytes of a .csv, which is read row by row, and of numbers in a .npz."""
+
+LARGEST_JSON = 64 << 20
+"""Bytes of a .json, which is in memory as a whole, as objects that are some times larger."""
+
+MOST_ENTRIES = 4_000_000
+"""Entries of a .json: each takes far more memory than its characters."""
+
+LONGEST_ROW = 1 << 20
+"""Characters of a row of a .csv; one of a humanoid has a thousand."""
+
+MOST_JOINTS = 10_000
+"""More than any robot has: names and columns beyond are those of another file."""
+
+Table = tuple[np.ndarray, tuple[str, ...], np.ndarray, tuple[str, ...]]
+"""Times (K,), n joints, values (K, n), K names."""
+
+
+class _Wrong(ValueError):
+    """What is wrong in a file, for a message after the file's name."""
+
+
+def read(path: Path) -> Table:
+    """Read a file by its ending.
+
+    Raises:
+        ShapeError: another ending, no such file, no regular or a damaged one, one that would take far more
+            memory than keyframes do, or no keyframes in it.
+    """
+    reader = READERS.get(path.suffix.lower())
+    if reader is None:
+        raise ShapeError(f"{path}: expected a file of keyframes that ends in {', '.join(READERS)}")
+    try:
+        return reader(path)
+    except _Wrong as error:
+        raise ShapeError(f"{path}{error}") from None
+    except UnicodeDecodeError:
+        raise ShapeError(f"{path}: expected text in UTF-8") from None
+    except OSError as error:
+        raise ShapeError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ShapeError(f"{path}: {one_line(str(error), 300)}") from None
+
+
+def _csv(path: Path) -> Table:
+    with open_regular(path) as raw:
+        check_size(path.stat().st_size, LARGEST_FILE)
+        rows = _rows(raw)
+        line, header = next(rows, (0, []))
+        if not header:
+            raise _Wrong(": expected a header 'time, joint, ...', found nothing")
+        at, columns, named = _columns(line, header)
+        time, values, names = array("d"), array("d"), []
+        for line, row in rows:
+            if len(row) != len(header):
+                raise _Wrong(f", line {line}: expected {len(header)} columns, got {len(row)}")
+            try:
+                numbers = [float(row[k]) for k in (at, *columns)]
+            except ValueError:
+                numbers = [math.nan]
+            if not all(map(math.isfinite, numbers)):
+                bad = next(k for k in (at, *columns) if not _is_finite(row[k]))
+                where = f", line {line}, column {bad + 1} ({shown(header[bad])})"
+                raise _Wrong(f"{where}: expected a finite number, got {shown(row[bad])}")
+            time.append(numbers[0])
+            values.extend(numbers[1:])
+            names.append("" if named is None else row[named])
+    if not time:
+        raise _Wrong(": expected at least one joint and one keyframe")
+    joints = tuple(header[k] for k in columns)
+    return np.array(time), joints, np.array(values).reshape(len(time), len(joints)), tuple(names)
+
+
+def _rows(raw: IO[bytes]) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are neither empty nor remarks, with the line at which each ends."""
+    text, left = io.TextIOWrapper(raw, encoding="utf-8-sig", newline=""), LONGEST_ROW
+
+    def lines() -> Iterator[str]:
+        nonlocal left
+        while piece := text.readline(left + 1):
+            left -= len(piece)
+            if left < 0:
+                raise _Wrong(f", line {reader.line_num + 1}: a row of more than {LONGEST_ROW:,} characters")
+            yield piece
+
+    reader = csv.reader(lines(), skipinitialspace=True)
+    try:
+        for row in reader:
+            left = LONGEST_ROW
+            cells = [cell.strip() for cell in row]
+            if any(cells) and not cells[0].startswith("#"):
+                yield reader.line_num, cells
+    except csv.Error as error:
+        raise _Wrong(f", line {reader.line_num}: {error}") from None
+
+
+def _columns(line: int, header: list[str]) -> tuple[int, list[int], int | None]:
+    """Where the times, the joints' values and the names, if any, stand in a row."""
+    if "time" not in header:
+        raise _Wrong(f", line {line}: expected a column 'time' in the header, got {shown(header[:20])}")
+    for name in ("time", "name"):
+        if header.count(name) > 1:
+            raise _Wrong(f", line {line}: expected one column {name!r}, got {header.count(name)}")
+    columns = [k for k, name in enumerate(header) if name not in ("time", "name")]
+    _check_joints(f", line {line}", len(columns))
+    for k in columns:
+        if not header[k]:
+            raise _Wrong(f", line {line}, column {k + 1}: expected the name of a joint")
+    if not columns:
+        raise _Wrong(": expected at least one joint and one keyframe")
+    return header.index("time"), columns, header.index("name") if "name" in header else None
+
+
+def _check_joints(where: str, count: int) -> None:
+    if count > MOST_JOINTS:
+        raise _Wrong(f"{where}: {count:,} joints; at most {MOST_JOINTS:,} are read")
+
+
+def _json(path: Path) -> Table:
+    content = read_regular(path, LARGEST_JSON)
+    entries = sum(map(content.count, (b",", b"[", b"{")))
+    if entries > MOST_ENTRIES:
+        raise _Wrong(f": {entries:,} entries; at most {MOST_ENTRIES:,} are read; write it as .npz")
+    try:
+        data = json.loads(content.decode("utf-8"))
+    except json.JSONDecodeError as error:
+        raise _Wrong(f", line {error.lineno}, column {error.colno}: {error.msg}") from None
+    except RecursionError:
+        raise _Wrong(": nested too deeply for keyframes") from None
+    frames = data.get("keyframes") if isinstance(data, dict) else None
+    if not isinstance(frames, list) or not frames or not all(isinstance(x, dict) for x in frames):
+        raise _Wrong(": expected an object with a list 'keyframes' of objects")
+    joints = data.get("joints")
+    if joints is None:
+        first = frames[0].get("values")
+        joints = list(first) if isinstance(first, dict) else None
+    if not isinstance(joints, list) or not joints or not all(isinstance(x, str) for x in joints):
+        raise _Wrong(": expected 'joints', a list of joint names, or values that name them")
+    _check_joints("", len(joints))
+    time, values, names = array("d"), array("d"), []
+    for k, frame in enumerate(frames):
+        where = f", keyframe {k}"
+        time.append(_number(f"{where}, 'time'", frame.get("time")))
+        values.extend(_frame_values(where, joints, frame.get("values")))
+        name = frame.get("name")
+        if isinstance(name, list | dict):
+            raise _Wrong(f"{where}, 'name': expected text, got {shown(name)}")
+        names.append("" if name is None else str(name))
+    return np.array(time), tuple(joints), np.array(values).reshape(len(time), len(joints)), tuple(names)
+
+
+def _frame_values(where: str, joints: list[str], row: Any) -> list[float]:
+    """The values of a keyframe in the order of the joints."""
+    if isinstance(row, dict):
+        for joint in (*(row.keys() - set(joints)), *(x for x in joints if x not in row)):
+            raise _Wrong(f"{where}: expected a value for each of 'joints'; look at {shown(joint)}")
+        row = [row[joint] for joint in joints]
+    if not isinstance(row, list) or len(row) != len(joints):
+        raise _Wrong(f"{where}: expected {len(joints)} 'values', got {shown(row)}")
+    if all(isinstance(x, float) and math.isfinite(x) for x in row):
+        return row
+    return [_number(f"{where}, joint {shown(joint)}", x) for joint, x in zip(joints, row, strict=True)]
+
+
+def _npz(path: Path) -> Table:
+    try:
+        arrays = read_arrays(path, ("time", "joints", "values", "name"))
+    except ValueError as error:
+        raise _Wrong(f": not an .npz file, as numpy.savez writes it ({one_line(str(error), 300)})") from None
+    for name in ("time", "joints", "values"):
+        if name not in arrays:
+            raise _Wrong(f": expected an array {name!r}; it has {', '.join(arrays) or 'none'}")
+    time, values, joints = arrays["time"], arrays["values"], arrays["joints"]
+    names = arrays.get("name", np.zeros(0, str))
+    if joints.dtype.kind != "U" or joints.ndim != 1 or names.dtype.kind != "U" or names.ndim > 1:
+        raise _Wrong(": expected names as an array of text (n,) in 'joints' and 'name'")
+    if values.ndim != 2 or values.dtype.kind not in "fiu" or time.dtype.kind not in "fiu":
+        raise _Wrong(": expected numbers (K,) in 'time' and (K, n) in 'values'")
+    _check_joints("", len(joints))
+    K, n = values.shape
+    if time.shape != (K,) or joints.shape != (n,) or names.size not in (0, K):
+        raise _Wrong(
+            f": expected times (K,), values (K, n), n joints and K names or none, got {time.shape}, "
+            f"{values.shape}, {joints.shape} and {names.shape}"
+        )
+    check_size(8 * values.size, LARGEST_FILE)  # as float64, whatever it is in the file
+    with np.errstate(over="ignore"):
+        time, values = time.astype(float), values.astype(float)
+    if not np.isfinite(values).all():
+        k, j = divmod(int(np.isfinite(values).ravel().argmin()), n)
+        raise _Wrong(f": values[{k}, {j}] (joint {shown(str(joints[j]))}) is not finite")
+    return time, tuple(joints.tolist()), values, tuple(names.ravel().tolist())
+
+
+def _number(where: str, given: Any) -> float:
+    """A finite number of a file."""
+    if isinstance(given, bool) or given is None or not _is_finite(given):
+        raise _Wrong(f"{where}: expected a finite number, got {shown(given)}")
+    return float(given)
+
+
+def _is_finite(given: Any) -> bool:
+    try:
+        return math.isfinite(float(given))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+READERS: dict[str, Callable[[Path], Table]] = {".csv": _csv, ".json": _json, ".npz": _npz}
+"""By the ending of the file."""

@@ -1,0 +1,582 @@
+"""Many rows through many steps of the kernel of contact/step.py, on several threads.
+
+The machine code takes many steps of many rows in one call, without the GIL. Each thread has rows of its own,
+in arrays of its own: where a row needs larger ones, those of the other threads stay as they are. Where that
+pays, rows of a thread go in the lanes of vectors (contact/step_in_lanes.py).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import math
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from robokit.contact import accounts
+from robokit.contact.step_in_lanes import ARRAYS, LANES, kind_of_lanes, lanes_kernel, may_go_in_lanes
+from robokit.engine.backend.llvm import processors
+from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
+from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.memory import address
+from robokit.sim import motion
+from robokit.sim.contact_state import (
+    STEPS,
+    ContactState,
+    differ,
+    enlarged,
+    row_numbers,
+    scene_of,
+    steps_taken,
+)
+from robokit.sim.step_kernel import Happened, Kept, Program, Tracker
+
+# ---- measures of the user's own ---------------------------------------------------------------------------
+
+
+class OwnMeasures:
+    """Brings the numbers of a program's own measures up to date."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.carried = program, np.zeros(program.layout.size)
+        layout = program.measured
+        self.trackers: list[tuple[Tracker, slice]] = [
+            (each, layout.part(each)) for each in layout.trackers if not isinstance(each, Kept)
+        ]
+        self._kernel: Any = None
+
+    def __bool__(self) -> bool:
+        return bool(self.trackers)
+
+    def after(
+        self,
+        numbers: np.ndarray,
+        state: Sequence[np.ndarray],
+        forces: np.ndarray,
+        parameters: np.ndarray,
+        more: Sequence[np.ndarray],
+    ) -> None:
+        """The numbers after a step, in place of those before; of one state, or of rows of states.
+
+        Args:
+            numbers: all that are measured, the monitor's as they are after the step.
+            state: q and v after the step, and its joint forces.
+            forces: on the links that can touch the ground, and on all, (L + 1, 3) [N].
+            parameters: of the program.
+            more: inputs of the step.
+        """
+        if self._kernel is None:
+            self._kernel = self._built(forces.shape[-2] * forces.shape[-1])
+        flat = forces.reshape(*forces.shape[:-2], -1)
+        given = *state, numbers, flat, self.carried, parameters, *more
+        new = self._kernel(*(np.ascontiguousarray(x, float) for x in given))
+        numbers[...] = new[0] if isinstance(new, list | tuple) else new
+
+    def _built(self, size: int) -> Any:
+        trackers = self.trackers
+
+        def text(bare: Program) -> Any:
+            def after(
+                q: Any, v: Any, tau: Any, numbers: Any, forces: Any, carried: Any, parameters: Any, *more: Any
+            ) -> list[list[Any]]:
+                p, out = bare.problem(parameters, more), list(numbers)
+                taken = Happened(p, numbers[0] - 1.0, [], [], [], (q, v, tau), None, parameters, forces)
+                for tracker, part in trackers:
+                    out[part] = tracker.after(numbers[part], taken)
+                return [out]
+
+            return after
+
+        n = self.program.measured.size
+        return self.program.built(
+            "own_measures",
+            text,
+            inputs=[("measured", n), ("forces", size)],
+            outputs=[("measured_next", (n,))],
+        )
+
+
+# ---- rows in the lanes of vectors -------------------------------------------------------------------------
+
+
+Arrays = Mapping[str, np.ndarray]
+
+LANES_CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, ctypes.c_void_p)
+"""Of the driver "batch" (engine/loops/rows.py)."""
+
+PAYS = 500_000
+"""Steps of rows, in all calls of a process, by which lanes save the time of their compilation (3 to 5 s)."""
+
+_rows_alone: Counter[str] = Counter()
+
+INPUTS = {a.name for a in ARRAYS if a.role == "in"}
+
+
+def pays(rows: int, steps: int, shared: Arrays, reproducible: bool, dtype: str) -> bool:
+    """Whether so many steps are sooner over in lanes, if they can go so."""
+    kernel = lanes_kernel(kind_of_lanes(shared), reproducible, LANES[dtype])
+    if rows < LANES[dtype]:
+        return False
+    _rows_alone[kernel.name] += rows * steps
+    return _rows_alone[kernel.name] >= PAYS or kernel.at_hand("batch", dtype)
+
+
+class Lanes:
+    """What takes steps of rows in lanes.
+
+    Args:
+        shared: arrays of a step.
+        rows: what each row has of its own, (rows, ...) each.
+        sizes: of these arrays.
+        reproducible: whether its results are the same bits everywhere.
+        dtype: of its numbers.
+
+    Raises:
+        NoMachineCode: there is none, or the rows cannot go so.
+    """
+
+    def __init__(
+        self, shared: Arrays, rows: Arrays, sizes: Mapping[str, int], reproducible: bool, dtype: str
+    ) -> None:
+        inputs = {name: x for name, x in rows.items() if name in INPUTS}
+        if not may_go_in_lanes(shared, inputs):
+            raise NoMachineCode("")
+        kind = kind_of_lanes({**shared, **inputs})
+        self.kernel, self.rows = lanes_kernel(kind, reproducible, LANES[dtype]), rows
+        numbers = {**shared, **{name: x[0] for name, x in inputs.items()}}
+        own = [not a.shared and a.name in rows for a in self.kernel.taken]
+        self._held = [
+            rows[a.name] if one else numbers[a.name] for a, one in zip(self.kernel.taken, own, strict=True)
+        ]
+        self._places = np.array([address(x) for x in self._held], np.int64)
+        self._strides = np.array(
+            [x.strides[0] if one else 0 for x, one in zip(self._held, own, strict=True)], np.int64
+        )
+        self._number = {a.name: k for k, a in enumerate(self.kernel.taken)}
+        self._environment = self.kernel.environment(sizes, dtype, many=True)
+        self._call = LANES_CALL(self.kernel.driver("batch", dtype))
+
+    def run(self, a: int, b: int, given: Arrays, steps: int, done: np.ndarray) -> None:
+        """Steps of rows a..b.
+
+        Args:
+            a, b: rows.
+            given: inputs, (steps or 1, rows or 1, ...) each.
+            done: gets how many each row took. Where these are fewer, its state is not finite, or ``needed``
+                says that they are to be taken again.
+        """
+        places, strides = self._places + a * self._strides, self._strides.copy()
+        jumps = np.zeros_like(strides)
+        for name, x in given.items():
+            k = self._number[name]
+            places[k] = address(x)
+            strides[k], jumps[k] = (x.strides[m] if x.shape[m] > 1 else 0 for m in (1, 0))
+        counts = self.rows["ledger"][a:b, STEPS]
+        before = counts.copy()
+        words = places, strides, self._environment
+        self._call(*map(address, words), 0, b - a, steps, address(jumps))
+        self.kernel.looked_at(self._environment)
+        done[:] = counts - before
+        finite = np.isfinite(self.rows["q"][a:b]).all(axis=1) & np.isfinite(self.rows["v"][a:b]).all(axis=1)
+        self.rows["needed"][a:b, 0] = finite & (done < steps)
+
+
+# ---- rows on several threads ------------------------------------------------------------------------------
+
+
+LARGEST = [accounts.AT[name] for name in ("depth", "residual", "overlap", "most")]
+"""Entries of a ledger that are no sums."""
+
+SECONDS = 3e-5
+"""Of a step, roughly, before any is taken."""
+
+LONG = 10_000
+"""Steps that rows are expected to take that are stepped one by one."""
+
+CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2)
+"""Of the driver "rows" (engine/loops/rows.py)."""
+
+
+class ContactRunner:
+    """Rows of a program, divided among threads (as engine/batch_calls.py).
+
+    Attributes:
+        failed: of each row whose state did not stay finite, the step after which.
+        in_lanes: whether it pays that rows go together.
+    """
+
+    def __init__(self, program: Program, simulation: Callable[[float], ContactState]) -> None:
+        """Prepare it; ``simulation`` gives the arrays of steps of a length."""
+        self.program, self.simulation = program, simulation
+        self.failed: dict[int, int] = {}
+        self.in_lanes = False
+        self._shares: list[_Share] = []
+
+    def roll(
+        self,
+        arrays: Sequence[np.ndarray],
+        rows: int,
+        marks: Sequence[int],
+        record: Callable[[int, int, int], Any],
+        threads: int | None = None,
+        progress: Callable[[int], Any] | None = None,
+    ) -> tuple[int, bool]:
+        """See RolloutRunner.roll."""
+        if not threads:
+            threads = max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
+        simulation, parts = self._parts(arrays, rows, threads, marks[-1])
+        done, stop = [1] * len(parts), threading.Event()
+
+        def go(number: int) -> None:
+            share = self._shares[number]
+            for k in range(1, len(marks)):
+                if not share.go(marks[k - 1], marks[k], stop):
+                    return
+                record(k, share.rows.start, share.rows.stop)
+                done[number] = k + 1
+                if progress is not None and number == 0:
+                    progress(marks[k] - marks[k - 1])
+
+        interrupted = False
+        try:
+            self._shares = [_Share(self, simulation, arrays, part) for part in parts]  # may compile
+            in_threads(go, range(len(parts)), stop)
+        except KeyboardInterrupt:
+            interrupted = True
+        return min(done, default=len(marks)), interrupted
+
+    # ---- step by step ------------------------------------------------------------------------------------
+
+    def divide(self, arrays: Sequence[np.ndarray], rows: int, threads: int) -> None:
+        """Divide rows among threads, before :meth:`advance`."""
+        simulation, parts = self._parts(arrays, rows, threads, LONG)
+        self._shares = [_Share(self, simulation, arrays, part) for part in parts]
+
+    def _parts(
+        self, arrays: Sequence[np.ndarray], rows: int, threads: int, steps: int
+    ) -> tuple[ContactState, list[range]]:
+        """The arrays of a step, compiled for so many steps of rows, and the rows of each thread."""
+        simulation = self.simulation(float(arrays[5].flat[0]))
+        simulation.kernel.seconds = math.inf  # rows are many steps: no code that is there soon
+        simulation.take(0)  # compiles it
+        numbers = simulation.arrays, simulation.kernel.reproducible, simulation.dtype
+        plain = simulation.refused is None and self.program.accuracy is None
+        self.in_lanes = plain and pays(rows, steps, *numbers)
+        size = max(1, -(-rows // (threads if simulation.refused is None else 1)))
+        return simulation, [range(k, min(k + size, rows)) for k in range(0, rows, size)]
+
+    def advance(self, first: int, last: int) -> None:
+        """Steps first..last of all rows, in place."""
+        stop = threading.Event()
+        if len(self._shares) == 1:
+            self._shares[0].go(first, last, stop)
+        else:
+            in_threads(lambda k: self._shares[k].go(first, last, stop), range(len(self._shares)), stop)
+
+    @property
+    def good(self) -> np.ndarray:
+        """Rows whose state is finite, (rows,)."""
+        return np.concatenate([share.good for share in self._shares])
+
+    def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Set some rows, by number, to states (n, ...): nothing was before."""
+        for share in self._shares:
+            own = (rows >= share.rows.start) & (rows < share.rows.stop)
+            share.reset(rows[own] - share.rows.start, q[own], v[own])
+
+    def state(self) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
+        """All that :meth:`restore` needs, whatever threads there are: rows in their order, in parts."""
+        return [
+            (share.good.copy(), {n: share.states[n].copy() for n in share.own_state})
+            for share in self._shares
+        ]
+
+    def restore(self, state: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> None:
+        """Go on from there."""
+        for share in self._shares:
+            first = 0
+            for good, states in state:
+                end = first + len(good)
+                a, b = max(first, share.rows.start), min(end, share.rows.stop)
+                if a < b:
+                    to, of = (slice(a - at, b - at) for at in (share.rows.start, first))
+                    share.restore(to, good[of], {name: x[of] for name, x in states.items()})
+                first = end
+
+
+class _Share:
+    """The rows of one thread.
+
+    Attributes:
+        rows: which.
+        states: what steps read and write, and what else each row has of its own, (rows, ...) each.
+    """
+
+    def __init__(
+        self, runner: ContactRunner, simulation: ContactState, arrays: Sequence[np.ndarray], rows: range
+    ) -> None:
+        self.runner, self.rows, self.given, self.dtype = runner, rows, arrays, simulation.dtype
+        self.program, self.kernel = runner.program, simulation.kernel
+        self.own, self.seconds = OwnMeasures(self.program), SECONDS
+        self.sizes, n = dict(simulation.sizes), len(rows)
+        self.shared = {
+            a.name: np.zeros_like(x) if a.role == "out" else x
+            for a, x in ((a, simulation.arrays[a.name]) for a in self.kernel.taken)
+        }
+        each = [a.name for a in self.kernel.taken if a.role == "inout"] + ["link_force"] * bool(self.own)
+        self.states = {name: np.repeat(self._empty(name)[None], n, axis=0) for name in each}
+        part = slice(rows.start, rows.stop)
+        self.states["q"][:], self.states["v"][:] = (x[0, part] for x in arrays[:2])
+        self.states["measured"][:] = arrays[3][0, part, self.program.sums :]
+        if differ(self.program):
+            scene, dt = scene_of(self.program), float(simulation.arrays["dt"][0])
+            numbers = row_numbers(self.program, dt, scene, np.arange(rows.start, rows.stop))
+            self.states |= {n: x.astype(self.dtype) if x.dtype.kind == "f" else x for n, x in numbers.items()}
+        own = self.dtype == "float64"
+        self.sums = {name: x if own else x.astype(float) for name, x in self._summed()}
+        self.done = np.zeros(n, np.int64)
+        self.good = self._finite(slice(0, n))
+        runner.failed |= {rows.start + int(k): 1 for k in np.flatnonzero(~self.good)}
+        self._call: Any = None
+        self._prepare()
+
+    @property
+    def own_state(self) -> list[str]:
+        """Names of what a step hands on."""
+        return [a.name for a in self.kernel.taken if a.role == "inout"]
+
+    def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Set some of its rows to states: nothing was before."""
+        for name in self.own_state:
+            self.states[name][rows] = -1 if name.endswith("_pair") else 0
+        self.states["q"][rows], self.states["v"][rows], self.good[rows] = q, v, True
+        for total in self.sums.values():
+            total[rows] = 0.0
+
+    def restore(self, rows: slice, good: np.ndarray, states: dict[str, np.ndarray]) -> None:
+        """Some of its rows go on from there."""
+        taken = [a for a in self.kernel.taken if a.name in states]
+        more = {
+            str(a.shape[0]): states[a.name].shape[1]
+            for a in taken
+            if isinstance(a.shape[0], str) and states[a.name].shape[1] > self.sizes[a.shape[0]]
+        }
+        if more:
+            self._make_room(more)
+        self.good[rows] = good
+        for name, old in states.items():
+            x = self.states[name][rows]
+            x[...] = -1 if name.endswith("_pair") else 0
+            x[:, : old.shape[1]] = old
+
+    def _empty(self, name: str) -> np.ndarray:
+        """An array of one state before its first step."""
+        x = np.zeros_like(self.shared[name])
+        return x - 1 if name.endswith("_pair") else x
+
+    def _finite(self, part: slice) -> np.ndarray:
+        q, v = (np.isfinite(self.states[name][part]).all(axis=1) for name in ("q", "v"))
+        return q & v
+
+    def _prepare(self) -> None:
+        """Addresses of all arrays, and memory to work with, once they are as large as they are now."""
+        held = [self.states.get(a.name, self.shared[a.name]) for a in self.kernel.taken]
+        self._places = np.array([address(x) for x in held], np.int64)
+        own = [a.name in self.states for a in self.kernel.taken]
+        self._strides = np.array([x.strides[0] if o else 0 for x, o in zip(held, own, strict=True)], np.int64)
+        self._number = {a.name: k for k, a in enumerate(self.kernel.taken)}
+        try:
+            if self.runner.simulation(float(self.shared["dt"][0])).refused is not None:
+                raise NoMachineCode("")
+            self._environment = self.kernel.environment(self.sizes, self.dtype)
+            self._call = CALL(self.kernel.driver("rows", self.dtype))
+        except NoMachineCode:
+            work = [a for a in self.kernel.arrays if a.role == "work"]
+            self._work = {a.name: a.zeros(self.sizes, self.dtype) for a in work}
+        self._lanes: Lanes | None = None
+        if self.runner.in_lanes and not self.own:
+            with contextlib.suppress(NoMachineCode):
+                code = self.kernel.reproducible, self.dtype
+                self._lanes = Lanes(self.shared, self.states, self.sizes, *code)
+
+    # ---- steps -------------------------------------------------------------------------------------------
+
+    def go(self, first: int, last: int, stop: threading.Event) -> bool:
+        """Steps first..last of all rows, and what they leave in the arrays; whether all were taken."""
+        for a, b, step, steps in self._blocks(first, last):
+            if stop.is_set():
+                return False
+            started = time.perf_counter()
+            for start, end in _runs(self.good[a:b]):
+                self._take(a + start, a + end, step, steps)
+            self._add_up(slice(a, b))
+            self.seconds = (time.perf_counter() - started) / ((b - a) * steps)
+        part, x = slice(self.rows.start, self.rows.stop), self.states
+        with np.errstate(over="ignore"):  # such rows fail
+            self.given[0][0, part], self.given[1][0, part] = x["q"], x["v"]
+        self.given[0][0, part][~self.good] = np.nan
+        self.given[3][0, part] = entries_of(self.program, x | self.sums)
+        return True
+
+    def _summed(self) -> list[tuple[str, np.ndarray]]:
+        return [(name, self.states[name]) for name in ("ledger", "outside_impulse", "motor_sums")]
+
+    def _add_up(self, part: slice) -> None:
+        """Ledgers are in double precision: sums over thousands of steps would lose digits in single."""
+        for name, since in self._summed():
+            total = self.sums[name][part]
+            if since.dtype != total.dtype:
+                top = np.maximum(total, since[part])
+                with np.errstate(all="ignore"):
+                    total += since[part]
+                if name == "ledger":
+                    total[:, LARGEST] = top[:, LARGEST]
+                since[part] = 0.0
+
+    def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
+        """Rows from, to, step and steps of blocks that are no longer than a wait for Ctrl-C may be."""
+        n, at, steps, wide = len(self.rows), first, last - first, LANES[self.dtype] if self._lanes else 1
+        few = 1 if self.own else max(1, min(steps, int(BLOCK_SECONDS / self.seconds)))
+        while at < last:
+            now, a = min(few, last - at), 0
+            while a < n:
+                b = min(n, a + -(-max(1, int(BLOCK_SECONDS / (self.seconds * now))) // wide) * wide)
+                yield a, b, at, now
+                a = b
+            at += now
+
+    def _take(self, a: int, b: int, first: int, steps: int) -> None:
+        """Steps of rows a..b, counted from the first of the share."""
+        given, part = self._inputs(a, b, first, steps), slice(a, b)
+        needed, done = self.states["needed"], self.done[part]
+        before = steps_taken(self.states)[part]
+        (self._run if self._call is not None else self._plain)(a, b, given, steps, done)
+        short = np.flatnonzero(needed[part, 0])
+        bad = (done < steps) | ~self._finite(part)
+        bad[short] = False
+        for k in np.flatnonzero(bad).tolist():
+            self.good[a + k] = False
+            self.runner.failed[self.rows.start + a + k] = first + int(done[k])
+        if len(short):
+            taken = steps_taken(self.states)[part] - before
+            self._make_room(enlarged(self.sizes, needed[part][short].max(axis=0)))
+            self.states["needed"][a + short] = 0
+            # Rows that went in lanes have stopped together, and go on so.
+            ends = np.flatnonzero((np.diff(short) > 1) | (np.diff(taken[short]) != 0.0)) + 1
+            for some in np.split(short, ends):
+                so_far = int(taken[some[0]])
+                self._take(a + int(some[0]), a + int(some[-1]) + 1, first + so_far, steps - so_far)
+        for start, end in _runs(~np.isin(np.arange(b - a), short)) if self.own else ():
+            self._measure(a + start, a + end, first)
+
+    def _run(self, a: int, b: int, given: dict[str, np.ndarray], steps: int, done: np.ndarray) -> None:
+        """By machine code; ``done``: how often each row ran."""
+        if self._lanes and b - a > 1:
+            self._lanes.run(a, b, given, steps, done)
+            return
+        places, strides = self._places + a * self._strides, self._strides.copy()
+        jumps = np.zeros_like(strides)
+        for name, x in given.items():
+            k = self._number[name]
+            places[k], strides[k], jumps[k] = (
+                address(x),
+                *(x.strides[m] if x.shape[m] > 1 else 0 for m in (1, 0)),
+            )
+        words = places, strides, self._environment
+        self._call(*map(address, words), 0, b - a, steps, address(jumps), address(done))
+        self.kernel.looked_at(self._environment)
+
+    def _plain(self, a: int, b: int, given: dict[str, np.ndarray], steps: int, done: np.ndarray) -> None:
+        """By Python."""
+        state = [a.name for a in self.kernel.taken if a.role == "inout" and a.kind == "real"]
+        sizes = [self.sizes[n] for n in self.kernel.sizes]
+        for row in range(a, b):
+            for step in range(steps):
+                now = {
+                    name: x[min(step, len(x) - 1), min(row - a, x.shape[1] - 1)] for name, x in given.items()
+                }
+                now |= {name: x[row] for name, x in self.states.items() if name not in now}
+                held = [now.get(name, self.shared[name]) for name in (a.name for a in self.kernel.taken)]
+                self.kernel.on_memory(*sizes, *held, work=self._work)
+                done[row - a] = step + 1
+                if not all(np.isfinite(now[name]).all() for name in state):
+                    break
+
+    def _inputs(self, a: int, b: int, first: int, steps: int) -> dict[str, np.ndarray]:
+        """What rows a..b are given in these steps, (steps or 1, rows or 1, ...) each."""
+        at = slice(self.rows.start + a, self.rows.start + b)
+
+        def cut(x: np.ndarray) -> np.ndarray:
+            x = x[first : first + steps] if len(x) > 1 else x
+            return np.array(x[:, at] if x.shape[1] > 1 else x, self.dtype)
+
+        layout, rest = self.program.given, iter(self.given[6:])
+        found = {"joint_forces": cut(self.given[2])}
+        if layout.drives:
+            u, tau = cut(next(rest)), found["joint_forces"]
+            found |= {n: x.astype(self.dtype) for n, x in commands(self.shared, u, tau).items()}
+        if layout.places:
+            wrench = cut(next(rest))
+            found["push_wrench"] = wrench.reshape(*wrench.shape[:2], -1, 6)
+        if layout.motions:
+            values = cut(next(rest))
+            found["motion_values"] = values.reshape(*values.shape[:2], -1, 3)
+        return found
+
+    def _make_room(self, sizes: dict[str, int]) -> None:
+        """Larger arrays, with what is in them."""
+        self.sizes |= sizes
+        for a in self.kernel.taken:
+            old = self.states.get(a.name)
+            if old is not None and old.shape[1:] != a.at(self.sizes):
+                new = np.zeros((len(old), *a.at(self.sizes)), old.dtype)
+                new[...] = -1 if a.name.endswith("_pair") else 0
+                new[:, : old.shape[1]] = old
+                self.states[a.name] = new
+        self._prepare()
+
+    def _measure(self, a: int, b: int, step: int) -> None:
+        """The user's own measures after a step."""
+        part, at, x = slice(a, b), slice(self.rows.start + a, self.rows.start + b), self.states
+        now = [y[min(step, len(y) - 1)] for y in (self.given[2], *self.given[5:])]
+        tau, parameters, *more = (y[at] if len(y) > 1 else y[0] for y in now)
+        state = x["q"][part], x["v"][part], tau
+        self.own.after(x["measured"][part], state, x["link_force"][part, :, :3], parameters, more)
+
+
+def _runs(on: np.ndarray) -> list[tuple[int, int]]:
+    """First and end of each run of rows that are on."""
+    if on.all():
+        return [(0, len(on))]
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], on.astype(np.int8), [0]])))
+    return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
+
+
+def commands(x: dict[str, np.ndarray], u: np.ndarray, tau: np.ndarray) -> dict[str, np.ndarray]:
+    """Joint forces and commands of motors as the step takes them.
+
+    Args:
+        u: what drives are given, (..., drives) [N m | N].
+        tau: joint forces, (..., nv) [N m | N]: those of driven joints go through the motors.
+    """
+    rows, u = x["dof_row"][x["motor_dof"]], u + tau[..., x["dof_row"][x["motor_dof"]]]
+    command = np.empty((*u.shape, 2))
+    command[..., 0], command[..., 1] = u, x["motor_command"][:, 1]
+    own = np.array(np.broadcast_to(tau, tau.shape))
+    own[..., rows] = 0.0
+    return {"joint_forces": own, "motor_command": command}
+
+
+def entries_of(program: Program, x: dict[str, np.ndarray]) -> np.ndarray:
+    """The ledger of a program from the accounts of its steps, (..., size)."""
+    sums = x["ledger"]
+    outside = [x["outside_impulse"]] if program.given.outside else []
+    motors = x["motor_sums"].reshape(*sums.shape[:-1], -1)
+    control = [x["control"]] if program.accuracy is not None else []
+    own = sums[..., : motion.SIZE], *outside, motors, sums[..., motion.SIZE :], *control, x["measured"]
+    return np.concatenate(own, axis=-1)

@@ -1,0 +1,495 @@
+"""Events of a run, what they answer, and the run in a few lines of text.
+
+Each kind of event is in contact/measures.py.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents
+from robokit.dataclass_tools import short_repr
+from robokit.model.robot import Robot
+from robokit.sim.body_pairs import body_names
+from robokit.sim.contact_state import scene_of
+from robokit.sim.ground import Ground
+from robokit.sim.integrators import Held
+from robokit.sim.joint_forces import assumed_damping, pressing
+from robokit.sim.motion import body_velocities, state_facts
+from robokit.sim.notes import Notes, StepInputs, of_held_forces
+from robokit.sim.springs import SpringRecord
+from robokit.sim.step_kernel import Program
+from robokit.spatial.scalars import added, maximum
+
+# ==== step facts ==================================================================================
+# What happens in single steps: contacts by link, stops by joint, actuators at their limits.
+#
+# Steps of "contact" note it themselves. Of passive motion the function of the step runs with NumPy arrays in
+# place of scalars, many steps at once.
+
+
+@dataclass
+class StepFacts:
+    """Facts of S steps, or of S parts of steps that are divided to an accuracy.
+
+    Attributes:
+        force: of the ground on each link that can touch it, world axes, (S, L, 3) [N].
+        normal: the part along the ground's normal, (S, L) [N].
+        sliding: the part of it on points that slide, (S, L) [N].
+        speed: at which these slide at the end of the step, (S, L) [m/s].
+        closing: largest speed before the step at which a point that is then pressed approaches, (S, L) [m/s].
+        stop: force of the stop of each joint with limits, (S, J) [N m | N].
+        rate: the joint's velocity before the step, (S, J) [rad/s | m/s].
+        past: how far the joint is above its upper limit, negative below its lower one, (S, J) [rad | m].
+        drive: force of each actuator that has a limit, (S, D) [N m | N].
+        limited: 1.0 where it is at that limit, (S, D).
+        met: impulse of other bodies on each body that can meet one, (S, M) [N s].
+        moving: speed of the robot, the root of twice its kinetic energy over its mass, (S,) [m/s].
+        v: velocities before the step, (S, nv) [rad/s | m/s].
+        q: configurations before the step, (S, nq).
+        tau: joint forces of the controller in the step, (S, nv) [N m | N].
+        lengths: shares of a step that the parts are, (S,); None where steps are not divided.
+        first: number of the first step.
+        dt: time step [s].
+        slides: joints that slide; others turn.
+    """
+
+    force: np.ndarray
+    normal: np.ndarray
+    sliding: np.ndarray
+    speed: np.ndarray
+    closing: np.ndarray
+    stop: np.ndarray
+    rate: np.ndarray
+    past: np.ndarray
+    drive: np.ndarray
+    limited: np.ndarray
+    met: np.ndarray
+    moving: np.ndarray
+    v: np.ndarray
+    q: np.ndarray
+    tau: np.ndarray
+    lengths: np.ndarray | None = None
+    first: int = field(default=0, kw_only=True)
+    dt: float = field(default=0.0, kw_only=True)
+    slides: frozenset[str] = field(default=frozenset(), kw_only=True)
+
+    __repr__ = short_repr
+
+    def __len__(self) -> int:
+        return len(self.q)
+
+    @property
+    def edges(self) -> np.ndarray:
+        """Where the steps or parts begin, and the last one ends, (S + 1,) [steps]."""
+        if self.lengths is None:
+            return self.first + np.arange(len(self.q) + 1.0)
+        return self.first + np.concatenate(
+            [[0.0], np.cumsum(self.lengths)]
+        )  # exact: shares are powers of two
+
+    @property
+    def force_of_steps(self) -> np.ndarray:
+        """The mean force on each link in whole steps, (steps, L, 3) [N]."""
+        if self.lengths is None:
+            return self.force
+        first = np.flatnonzero(self.edges[:-1] % 1.0 == 0.0)
+        return np.add.reduceat(self.force * self.lengths[:, None, None], first)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of all of it."""
+        return sum(x.nbytes for x in self._columns if x is not None)
+
+    @property
+    def _columns(self) -> list[np.ndarray | None]:
+        return [getattr(self, f.name) for f in fields(self) if not f.kw_only]
+
+    @property
+    def load(self) -> np.ndarray:
+        """Size of the force of the ground on the whole robot, (S,) [N]."""
+        return np.asarray(np.linalg.norm(self.force.sum(axis=1), axis=-1))
+
+    def repeated(self, counts: Sequence[int] | np.ndarray) -> StepFacts:
+        """Each step so many times, S counts."""
+        return self.of(np.repeat(np.arange(len(self.q)), counts))
+
+    def of(self, steps: np.ndarray) -> StepFacts:
+        """Those of some steps, by their numbers."""
+        columns: list[Any] = [None if x is None else x[steps] for x in self._columns]
+        return StepFacts(*columns, first=self.first, dt=self.dt, slides=self.slides)
+
+    # ---- for events (contact/measures.py) --------------------------------------------------------------
+
+    def count(self, seconds: float) -> float:
+        """How many steps a time is, at least one where they are not divided."""
+        return seconds / self.dt if self.lengths is not None else max(1, round(seconds / self.dt))
+
+    def middle(self, step: int) -> float:
+        """The middle of a step [s]."""
+        ends = self.edges[step], self.edges[min(step + 1, len(self))]
+        return 0.5 * float(ends[0] + ends[1]) * self.dt
+
+    def long(self, first: int, end: int) -> float:
+        """How long some steps are, in steps."""
+        return float(self.edges[end] - self.edges[first])
+
+    def step_after(self, first: int, long: float) -> int:
+        """The step that begins so long after another one, or a little later."""
+        return int(np.searchsorted(self.edges, self.edges[first] + long))
+
+    def integral(self, values: np.ndarray, first: int, end: int) -> float:
+        """Over some steps."""
+        return self.dt * float((values[first:end] * np.diff(self.edges[first : end + 1])).sum())
+
+    def spans(self, on: np.ndarray, gap: float = 0, least: float = 0) -> list[tuple[int, int]]:
+        """(first, last + 1) of the steps in which something holds.
+
+        Args:
+            on: (S,) whether it does.
+            gap: interruptions up to so many steps do not count.
+            least: shorter spans do not count.
+        """
+        joined: list[list[int]] = []
+        changes = np.flatnonzero(np.diff(np.concatenate(([0], on.astype(np.int8), [0]))))
+        for first, end in changes.reshape(-1, 2).tolist():
+            if joined and self.long(joined[-1][1], first) <= gap:
+                joined[-1][1] = end
+            else:
+                joined.append([first, end])
+        return [(first, end) for first, end in joined if self.long(first, end) >= least]
+
+    def units(self, joint: str) -> tuple[str, str, str]:
+        """Of a joint's velocity, force and position."""
+        return ("m/s", "N", "m") if joint in self.slides else ("rad/s", "N m", "rad")
+
+
+@dataclass(frozen=True)
+class Subjects:
+    """Whom the columns of the facts are about.
+
+    Attributes:
+        links: that can touch the ground.
+        joints: with limits; their names and bodies.
+        driven: actuators with limits; the names of their joints, their bodies, and places among the drives.
+        meeting: bodies that can meet others; names of their links, and bodies.
+    """
+
+    links: tuple[str, ...]
+    joints: tuple[tuple[str, int], ...]
+    driven: tuple[tuple[str, int, int], ...]
+    meeting: tuple[tuple[str, int], ...]
+
+    @property
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """Of all of them, as events are about them, in the order of the columns."""
+        return {
+            "link": self.links,
+            "joint": tuple(name for name, _ in self.joints),
+            "drive": tuple(name for name, *_ in self.driven),
+            "body": tuple(name for name, _ in self.meeting),
+        }
+
+    @staticmethod
+    def of(program: Program) -> Subjects:
+        """Those of a program."""
+        robot = program.robot
+        names = {joint.body: joint.name for joint in robot.body_joints}
+        joints = [(names[i], i) for i, stop in enumerate(program.joints.stop) if stop is not None]
+        driven = [
+            (names[d.body], d.body, k)
+            for k, d in enumerate(program.given.drives)
+            if d.effort or d.speed
+        ]  # fmt: skip
+        names_of_bodies = body_names(robot)
+        meeting = sorted({i for pair in program.touching_bodies for i in pair})
+        return Subjects(
+            program.touching_links,
+            tuple(joints),
+            tuple(driven),
+            tuple((names_of_bodies[i], i) for i in meeting),
+        )
+
+
+def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) -> StepFacts:
+    """The facts of the steps that were noted.
+
+    Args:
+        dt: time step [s].
+        notes: of steps.
+        inputs: what these were given.
+    """
+    tau, given = inputs.rows(notes.step)
+    if program.contact:
+        found = _of_contact(program, dt, notes, tau)
+    else:
+        q, v, carried = (notes.arrays[name] for name in ("q", "v", "carried"))
+        found = _of_passive_motion(program, dt, q, v, tau, carried, *given)
+    slides = frozenset(joint.name for joint in program.robot.body_joints if joint.kind == "prismatic")
+    return replace(found, first=int(notes.step[0]) if len(notes) else 0, dt=dt, slides=slides)
+
+
+def _of_contact(program: Program, dt: float, notes: Notes, tau: np.ndarray) -> StepFacts:
+    robot, subjects, x = program.robot, Subjects.of(program), notes.arrays
+    S, q, v = len(notes), x["q"], x["v"]
+    rows = robot.split_q(list(q.T)), robot.split_v(list(v.T))
+    dofs = {joint.body: joint.v_slice.start for joint in robot.joints}
+
+    def columns(values: Sequence[Any]) -> np.ndarray:
+        return np.stack([np.broadcast_to(one, S) for one in values], axis=1) if values else np.zeros((S, 0))
+
+    energy = state_facts(robot, q, v)[:, 0]
+    links, joint, bodies = x["link"][:, :-1], x["joint"], [i for _, i in subjects.joints]
+    met = _met(program, dt, notes)[:, [i for _, i in subjects.meeting]]
+    return StepFacts(
+        links[..., :3], links[..., 3], links[..., 4], links[..., 5], links[..., 6],
+        joint[:, [dofs[i] for i in bodies], 2],
+        columns([rows[1][i][0] for i in bodies]),
+        columns([past_of(rows[0][i][0], program.joints.stop[i]) for i in bodies]),
+        joint[:, [dofs[i] for _, i, _ in subjects.driven], 0],
+        x["limited"][:, [place for *_, place in subjects.driven]],
+        np.linalg.norm(met, axis=-1),
+        np.sqrt(np.maximum(2.0 * energy, 0.0) / max(robot.total_mass, 1e-300)),
+        v, q, tau, None if program.accuracy is None else notes.share,
+    )  # fmt: skip
+
+
+def _met(program: Program, dt: float, notes: Notes) -> np.ndarray:
+    """Impulse of other links on each body in each note, (S, N + 1, 3) [N s]."""
+    robot, names = program.robot, scene_of(program).links
+    found = np.zeros((len(notes), robot.nbodies + 1, 3))
+    rows = np.repeat(np.arange(len(notes)), np.diff(notes.arrays["end"], prepend=0))
+    pairs, force = notes.arrays["contact"][:, :2].astype(int), notes.arrays["contact"][:, 5:8]
+    of_links = np.array([bool(name) for name in names])[pairs[:, 0]] if len(pairs) else np.zeros(0, bool)
+    bodies = np.array([robot.link(name).body if name else 0 for name in names], dtype=int)
+    impulse = force * (dt * notes.share[rows])[:, None]
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        np.add.at(found, (rows[of_links], bodies[pairs[of_links, side]]), sign * impulse[of_links])
+    return found
+
+
+def _of_passive_motion(
+    program: Program,
+    dt: float,
+    q: np.ndarray,
+    v: np.ndarray,
+    tau: np.ndarray,
+    carried: np.ndarray,
+    *given: np.ndarray,
+) -> StepFacts:
+    """Of steps from S states: nothing touches."""
+    subjects = Subjects.of(program)
+    L, J, D, M = (len(x) for x in (subjects.links, subjects.joints, subjects.driven, subjects.meeting))
+    widths = [3 * L, L, L, L, L, J, J, J, D, D, M, 1]
+
+    def facts(p: Any, qs: Any, vs: Any, _: Any, held: Held) -> Sequence[Any]:
+        out: list[Any] = [0.0] * sum(widths[:5])
+        stops = {i: stop for i, stop in enumerate(program.joints.stop) if stop is not None}
+        out += [pressing(stops[i], qs[i][0], held.stops[i][0]) for _, i in subjects.joints]
+        out += [vs[i][0] for _, i in subjects.joints]
+        out += [past_of(qs[i][0], program.joints.stop[i]) for _, i in subjects.joints]
+        out += [held.given[i][0] for _, i, _ in subjects.driven]
+        out += [held.limited[k] for *_, k in subjects.driven]
+        out += [0.0 for _ in subjects.meeting]
+        tree = p.tree
+        mass = added((tree.I[i].m for i in tree.outward()), 0.0)
+        V = held.V or body_velocities(tree, tree.transforms(qs), vs)
+        energy = added((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0)
+        return [*out, (maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0]
+
+    columns = of_held_forces(program, dt, facts, sum(widths), q, v, tau, carried, *given)
+    parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
+    parts[0], parts[-1] = parts[0].reshape(len(columns), L, 3), parts[-1][:, 0]
+    return StepFacts(*[*parts, v, q, tau])
+
+
+def past_of(q: Any, stop: Any) -> Any:
+    """How far a joint is above its upper limit, negative below its lower one."""
+    return maximum(q - stop.upper, 0.0) - maximum(stop.lower - q, 0.0)
+
+
+# ==== events ======================================================================================
+
+
+__all__ = ["Answer", "Event", "answers", "events_of", "from_rows", "report"]
+
+
+# ---- events ------------------------------------------------------------------------------------------------
+
+
+def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) -> list[Event]:
+    """The events of a run in the order of time.
+
+    Args:
+        facts: of every step.
+        summary: of the run.
+    """
+    robot = program.robot.name
+    names = {**Subjects.of(program).names, "robot": (robot,)}
+    found = [
+        event
+        for about in SUBJECTS
+        for k, name in enumerate(names[about])
+        for monitor in MONITORS
+        if monitor.subject == about
+        for event in monitor.events(facts, k, name)
+    ]
+    found.sort(key=lambda event: event.time)
+    if "stopped" in summary:
+        stop = summary["stopped"]
+        found.append(Event(stop["time"], "failure", robot, 0.0, "", stop["reason"].rstrip(".")))
+    return found
+
+
+def from_rows(rows: Any) -> list[Event]:
+    """The events of a file.
+
+    Raises:
+        TypeError, ValueError: they are none.
+    """
+    found = []
+    for time, kind, subject, size, unit, text in rows:
+        words = [str(x) for x in (kind, subject, unit, text)]
+        found.append(Event(float(time), words[0], words[1], float(size), words[2], words[3]))
+    return found
+
+
+def answers(events: Sequence[Event], end: float, ground: bool = True) -> list[Answer]:
+    """The questions that everyone has after a run, answered from its events, for the report and the page.
+
+    A peak is that of a step, however few were recorded.
+
+    Args:
+        events: of the run, in the order of time.
+        end: of the run [s].
+        ground: whether there was something to fall on.
+    """
+    run = RunEvents(events, end, ground)
+    return [answer for monitor in MONITORS for answer in monitor.answers(run)]
+
+
+# ---- a run in a few lines ----------------------------------------------------------------------------------
+
+
+WIDTH = 80
+"""Columns of a report's lines."""
+
+LABEL = 13
+"""Columns of the first word of a line."""
+
+CORRECTED = {
+    "energy_corrected": "J",
+    "momentum_corrected_linear": "N s",
+    "momentum_corrected_angular": "N m s",
+}
+"""Figures of the summary that say what the steps missed and was corrected, with their units."""
+
+
+class Run(Protocol):
+    """What of a trajectory is reported; see there."""
+
+    t: np.ndarray
+    energy: Any
+    contact_force: np.ndarray
+    robot: Robot | None
+    ground: Ground | None
+    summary: dict[str, Any]
+
+    @property
+    def springs(self) -> tuple[SpringRecord, ...]:
+        """See there."""
+
+    def sampling(self) -> str:
+        """How often states were recorded, in words."""
+
+
+def report(trajectory: Run) -> list[str]:
+    """The lines; the answers are among them once ``events`` are computed."""
+    s = trajectory.summary
+    name = trajectory.robot.name if trajectory.robot is not None else s.get("robot", "?")
+    first = f"{name}: {trajectory.t[-1]:g} s in {s.get('steps', 0):,} steps of {1e3 * s.get('dt', 0.0):g} ms"
+    if s.get("interrupted"):
+        first += " (interrupted)"
+    elif "stopped" in s:
+        first += " (stopped)"
+    lines = [first]
+    for label, text in _entries(trajectory):
+        line, indent = f"  {label:<{LABEL}} {text}", (LABEL + 3) * " "
+        lines += textwrap.wrap(line, WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+    return lines
+
+
+def _entries(trajectory: Run) -> Iterator[tuple[str, str]]:
+    """(label, text) of each line but the first."""
+    s, e = trajectory.summary, trajectory.energy
+    if s.get("dt_chosen"):
+        yield "time step", f"{1e3 * s['dt']:g} ms, chosen for the robot"
+    if "accuracy" in s:
+        parts = f"{s['parts_taken']:,} of {1e3 * s['shortest_part']:.3g} to {1e3 * s['longest_part']:.3g} ms"
+        missed = f"; {s['parts_not_met']} shortest ones missed it" if s["parts_not_met"] else ""
+        yield "parts", f"{parts} to an accuracy of {s['accuracy']:g}{missed}"
+    if s.get("steps_per_second"):
+        yield "speed", f"{s['steps_per_second']:,.0f} steps/s ({s.get('integrator', '?')})"
+    ends = f"{e.mechanical[0]:.4g} J at the start, {e.mechanical[-1]:.4g} J at the end"
+    yield "energy", f"{ends}, {e.dissipated[-1]:.4g} J dissipated"
+    yield "balance", f"energy {s.get('energy_balance', math.nan):.2e} J{_momentum(trajectory)}"
+    corrected = ", ".join(f"{s[k]:.2e} {unit}" for k, unit in CORRECTED.items() if k in s)
+    if corrected:
+        yield "corrected", f"{corrected}, summed over the steps"
+    if "loop_gap" in s:
+        yield "loops", f"closed to {s['loop_gap']:.2g} m"
+    if trajectory.springs:
+        most = max(trajectory.springs, key=lambda each: float(np.abs(each.force).max(initial=0.0)))
+        unit = "N m" if most.points is None else "N"
+        held = "" if e.springs is None else f"; {e.springs[-1]:.4g} J stored at the end"
+        largest = f"{np.abs(most.force).max():.4g} {unit} in {most.name!r}"
+        yield "springs", f"{len(trajectory.springs)}, at most {largest}{held}"
+    yield from _contact(trajectory)
+    yield from _answers(trajectory)
+    if s.get("saturated"):
+        shares = [f"{name} {100 * share:.3g} %" for name, share in list(s["saturated"].items())[:2]]
+        more = f" and {len(s['saturated']) - 2} more" if len(s["saturated"]) > 2 else ""
+        yield "saturated", f"{', '.join(shares)}{more} of the time"
+    if s.get("estimate"):
+        yield "estimate", s["estimate"]["words"]
+    if s.get("default_damping"):
+        joints = f"{s.get('default_damping_joints', 0)} joints that have none"
+        yield "damping", f"{assumed_damping(s['default_damping'])} assumed in {joints}"
+
+
+def _momentum(trajectory: Run) -> str:
+    s = trajectory.summary
+    if "momentum_balance_linear" not in s:
+        return ""
+    linear, angular = (s[f"momentum_balance_{k}"] for k in ("linear", "angular"))
+    return f", momentum {linear:.2e} N s and {angular:.2e} N m s"
+
+
+def _contact(trajectory: Run) -> Iterator[tuple[str, str]]:
+    s, robot = trajectory.summary, trajectory.robot
+    if trajectory.ground is not None:
+        fz, deepest = trajectory.contact_force[-1, 2], 1e3 * s.get("deepest_penetration", math.nan)
+        yield "contact", f"{fz:.4g} N upward at the end, deepest penetration {deepest:.2g} mm"
+        if s.get("shape_error"):
+            yield "shapes", f"meshes touch within {1e3 * s['shape_error']:.2g} mm of their hulls"
+    if s.get("self_collision_pairs"):
+        pairs = s["self_collision_pairs"]
+        yield "bodies", f"{pairs} pair{'s' if pairs > 1 else ''} that can collide"
+    elif trajectory.ground is not None and robot is not None and robot.nbodies > 1:
+        yield "bodies", "of the robot pass through each other (self-collision is off)"
+
+
+def _answers(trajectory: Run) -> Iterator[tuple[str, str]]:
+    known = trajectory.__dict__.get("events", trajectory.__dict__.get("sampled_events"))
+    if known is None:
+        return
+    for answer in answers(known, float(trajectory.t[-1]), trajectory.ground is not None):
+        yield answer.label, str(answer)
+    if "events" not in trajectory.__dict__:
+        yield "events", f"from the recorded states, {trajectory.sampling()}, and peaks"

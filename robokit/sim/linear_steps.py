@@ -1,0 +1,949 @@
+"""A step with contacts and its derivatives, one state after the other.
+
+Derivatives are those of the problem that a step solves, so it is solved to TIGHT here. A run stops earlier:
+its steps end as near to these as their tolerance is. What only moves freely ends as in a run, bit for bit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+from collections import deque
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from robokit.arguments import batch_size, check_finite, one_of
+from robokit.caching import Recent
+from robokit.contact.conservation import NOTHING
+from robokit.contact.constraints.motors import NEAR, SERIES
+from robokit.contact.fields import LINE, MOTOR, STEP_DERIVATIVES
+from robokit.contact.step_derivatives import derivatives_kernel
+from robokit.contact.step_pullback import pullback_kernel
+from robokit.dataclass_tools import short_repr
+from robokit.dynamics.differentiate import near, velocity
+from robokit.engine import ENGINES, Kernel
+from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.passes.derivative import along
+from robokit.errors import ShapeError, UnknownName
+from robokit.model.robot import Robot, check_robot
+from robokit.sim.actuators import PD, Actuator, actuators_of, with_rotors
+from robokit.sim.contact_state import ContactState, step_numbers
+from robokit.sim.ground import Ground
+from robokit.sim.integrators import kept_energy
+from robokit.sim.motion import floats, momentum_at_base
+from robokit.sim.run_inputs import DrivenJoints, RunInputs, Setup, set_up
+from robokit.sim.springs import springs_of
+from robokit.sim.starts import BURIED, check_coordinates, check_starts, states
+from robokit.sim.step_kernel import Program
+
+TIGHT = 1e-13
+"""Of the residual, over the impulses of the step: differences over 1e-7 then see six digits."""
+
+
+class LinearSteps:
+    """First steps of a program from given states, and how their ends change with these.
+
+    Attributes:
+        robot: the robot.
+        simulation: the arrays of the step.
+        found: of the last pullback, what parameters are worth (STEP_PULLBACK of contact/fields.py).
+        wanted: what motors are given besides joint forces, (n_motors,) [N m | N]; None leaves their command.
+    """
+
+    def __init__(self, program: Program, dt: float, engine: str | None = None) -> None:
+        """The arrays.
+
+        Args:
+            dt: time step [s].
+            engine: "python" for no machine code.
+        """
+        self.robot = program.robot
+        options = {"engine": engine, "springs": program.springs.functions}
+        self.simulation = ContactState(program.robot, dt, step_numbers(program, dt), **options)
+        self.simulation.arrays["orders"][:] = 0  # derivatives read the pattern by rows
+        self.found: dict[str, np.ndarray] = {}
+        self.wanted: np.ndarray | None = None
+        self._calls: dict[str, Any] = {}
+        self._end: dict[str, np.ndarray] = {}
+        self._of: Any = None
+
+    def __call__(
+        self, q: np.ndarray, v: np.ndarray, tau: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(q, v) after a step and its derivatives by q, v and tau in tangent spaces, (2 nv, 3 nv).
+
+        Numbers are NaN where the step has no finite end. The derivatives are written over by the next call.
+        """
+        nv = len(self.simulation.arrays["v"])
+        closed = self._taken(q, v, tau)
+        if closed is None:
+            return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((2 * nv, 3 * nv), math.nan)
+        slopes = self._run(derivatives_kernel(), "next").reshape(2 * nv, 3 * nv)
+        if self.wanted is not None:
+            self._through_motors(slopes[:, 2 * nv :])
+        return *(closed or self._end_of_drift()), slopes
+
+    def end(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(q, v) after a step, without derivatives; NaN where it has no finite end."""
+        x = self.simulation.arrays
+        given = float(x["tolerance"][0])
+        x["keeps"][:] = NOTHING
+        for tolerance in (TIGHT, given):
+            x["tolerance"][:] = tolerance
+            if not self._step(q, v, tau):
+                return np.full(len(q), math.nan), np.full(len(v), math.nan)
+            if not self.simulation.work["solved"][2]:
+                break
+        x["tolerance"][:] = given
+        return self.simulation.arrays["q"].copy(), self.simulation.arrays["v"].copy()
+
+    def depth(self) -> float:
+        """How deep something was in what does not move, in the step that was taken last [m]."""
+        x = self.simulation.work
+        found = slice(int(x["counts"][0]))
+        depths = -x["contact_gap"][found][x["contact_bodies"][found, 0] == 0]
+        return float(depths.max(initial=0.0))
+
+    def _end_of_drift(self) -> tuple[np.ndarray, np.ndarray]:
+        return self.found["q_next"].copy(), self.found["v_next"].copy()
+
+    def _through_motors(self, by_tau: np.ndarray) -> None:
+        """Joint forces of driven joints go through their motors: none is felt beyond the largest effort."""
+        x = {**self.simulation.arrays, **self.simulation.work}
+        rows = np.flatnonzero(x["r_kind"][: x["n_of"][1]] == MOTOR)
+        j, gain, limit = x["r_row"][rows], x["r_gain"][rows], x["r_speed_R"][rows]
+        u = gain * x["y"][j]
+        free = (x["r_aim"][rows] - u) / x["r_R"][rows]
+        g = np.clip(free, x["r_low"][rows], x["r_high"][rows])
+        slower = x["r_speed"][rows] - np.where(g < 0.0, -u, u) < limit * np.abs(g)
+        by_tau[:, j[slower | (np.abs(g) < np.abs(free))]] = 0.0
+
+    def pullback(
+        self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, of_q: np.ndarray, of_v: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(q, v) after a step; how a number changes with q, v and tau, (3, nv), in reverse mode.
+
+        Args:
+            q, v, tau: the state and the joint forces.
+            of_q, of_v: how it changes with the next q, in the tangent space, and with the next v; (nv,) each.
+        """
+        nv = len(self.simulation.arrays["v"])
+        closed = self._taken(q, v, tau)
+        if closed is None:
+            self.found = {}
+            return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((3, nv), math.nan)
+        found = self.pulled(of_q, of_v)
+        return *(closed or self._end_of_drift()), found
+
+    def pulled(self, of_q: np.ndarray, of_v: np.ndarray, again: bool = False) -> np.ndarray:
+        """What q, v and tau are worth, (3, nv), after a step that :meth:`pullback` has taken.
+
+        Args:
+            of_q, of_v: what the next q and v are worth, (nv,) each.
+            again: whether nothing but these has changed since the last call.
+        """
+        found = self._run(pullback_kernel(), "of_start", of_end=np.array([of_q, of_v]), again=int(again))
+        if self.wanted is not None:
+            x = self.simulation.arrays
+            found[2, x["dof_row"][x["motor_dof"]]] = self.found["of_motor"]
+        return found
+
+    def _taken(
+        self, q: np.ndarray, v: np.ndarray, tau: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray] | tuple[()] | None:
+        """Take a step that stops after its kick, which is in the arrays then.
+
+        Its end where that closes loops, (); None where the kick is not finite.
+        """
+        x = self.simulation.arrays
+        given = float(x["tolerance"][0])
+        end: tuple[np.ndarray, np.ndarray] | tuple[()] = ()
+        loops: dict[str, np.ndarray] = {}
+        for tolerance in (TIGHT, given):
+            x["tolerance"][:] = tolerance
+            if self.simulation.sizes["n_loops"]:
+                x["keeps"][:] = NOTHING
+                if not self._step(q, v, tau):
+                    break
+                end, loops = (x["q"].copy(), x["v"].copy()), self._loops()
+            x["keeps"][:] = NOTHING - 1
+            if not self._step(q, v, tau) or not self.simulation.work["solved"][2]:
+                break  # else the shift of a contact has no end: the step as a run takes it
+        x["tolerance"][:] = given
+        if self.simulation.sizes["n_loops"]:
+            self._place_loops(loops)
+        return end if np.isfinite(self.simulation.work["y"]).all() else None
+
+    def _loops(self) -> dict[str, np.ndarray]:
+        """The robot and the rows of its loops at the end of a step, if it has any."""
+        if not self.simulation.sizes["n_loops"]:
+            return {}
+        x = self.simulation.work
+        names = {"S": "end_S", "R": "end_R", "p": "end_p", "c_E": "end_E"}
+        return {to: x[name].copy() for name, to in names.items()} | {
+            "end_v": self.simulation.arrays["v"].copy()
+        }
+
+    def _place_loops(self, found: dict[str, np.ndarray]) -> None:
+        """Where the kernels find them: rows in the places that they have in the kick."""
+        sizes, x = self.simulation.sizes, self.simulation.work
+        wanted = {a.name: a for a in STEP_DERIVATIVES if a.name.startswith("end_")}
+        known = {name: each.shape for name, each in self._end.items()}
+        if known != {name: tuple(a.at(sizes)) for name, a in wanted.items()}:
+            self._end, self._calls = {name: a.zeros(sizes) for name, a in wanted.items()}, {}
+        if not found:
+            return
+        rows = np.flatnonzero(x["c_kind"][: x["n_of"][0]] == LINE)
+        for name, given in found.items():
+            if name == "end_E":
+                self._end[name][rows] = given[: len(rows)]
+            else:
+                self._end[name][...] = given
+
+    def _step(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> bool:
+        """One step, the first from there; whether its end is finite."""
+        x = self.simulation.arrays
+        self.simulation.forget()
+        x["q"][:], x["v"][:] = q, v
+        x["joint_forces"][:] = tau
+        if self.wanted is not None:
+            rows = x["dof_row"][x["motor_dof"]]
+            x["motor_command"][:, 0] = self.wanted + tau[rows]
+            x["joint_forces"][rows] = 0.0
+        return self.simulation.take(1) == 1
+
+    def _run(self, kernel: LoopKernel, wanted: str, **more: Any) -> np.ndarray:
+        """An output of a kernel on the arrays of the step as they are, and on more."""
+        if self._of is not self.simulation.work:
+            self._of, self._calls = self.simulation.work, {}
+        if kernel.name not in self._calls:
+            self._calls[kernel.name] = self._made(kernel)
+        run, own = self._calls[kernel.name]
+        for name, given in more.items():
+            own[name][...] = given
+        run()
+        self.found = own
+        found: np.ndarray = own[wanted]
+        return found
+
+    def _made(self, kernel: LoopKernel) -> tuple[Any, dict[str, np.ndarray]]:
+        """A function that runs a kernel, and the arrays that the step has not."""
+        sizes = {n: self.simulation.sizes[n] for n in kernel.sizes}
+        of_step = {**self.simulation.arrays, **self.simulation.work, **self._end}
+        own = {a.name: a.zeros(sizes) for a in kernel.taken if a.name not in of_step}
+        given = [(of_step | own)[a.name] for a in kernel.taken]
+        try:
+            if self.simulation.refused is not None or self.simulation.plain:
+                raise NoMachineCode("")
+            return kernel.single(sizes, given), own
+        except NoMachineCode:
+            return functools.partial(kernel.on_memory, *(sizes[n] for n in kernel.sizes), *given), own
+
+
+# ==== step derivatives ============================================================================
+# Derivatives of a time step: how the next state changes with this one, the joint forces and parameters.
+#
+# Those of steps with contact come from the implicit function theorem (contact/step_derivatives.py). The step
+# of passive motion is differentiated along one direction (engine/passes/derivative.py), and all 3 nv
+# directions of a state are the rows of one batch. So the code is a few times that of a step.
+#
+# A contact that opens, closes, sticks or slides changes in a jump; the derivative is that of what the step
+# has chosen at this state.
+#
+# Parameters of a step with contacts, and what they are worth in reverse mode:
+#
+#     friction, restitution            of the ground, of all bodies alike
+#     pair_friction, pair_restitution  between bodies
+#     gravity                          (3,)
+#     inertias                         (N + 1, 10), as Robot.inertial_parameters
+#     target, velocity, feedforward, kp, kd   of actuators, (n,) in the order of their joints
+#
+# The law of a motor is linear in its target, and in its gains but for b, lag and the factor of wanted speeds
+# (contact/constraints/motors.py), whose slopes are taken here.
+
+
+# ---- steps that are kept ----------------------------------------------------------------------------------
+
+
+KEPT = 4
+"""Sets of arguments whose steps a robot keeps."""
+
+
+class KeptSteps:
+    """The step of a set of arguments.
+
+    Attributes:
+        setup: what the arguments make.
+        robot: the robot with the rotors of its actuators.
+        contact: whether the step has derivatives by the implicit function theorem.
+        rows: whether inertias, or the ground, differ from row to row.
+        springs: as they were given.
+        inputs: of the actuators, at the neutral configuration; None without any.
+    """
+
+    def __init__(
+        self, robot: Robot, arguments: dict[str, Any], engine: str | None, actuators: Sequence[Actuator]
+    ) -> None:
+        """Set them up.
+
+        Args:
+            arguments: dt, ground, integrator, joint_damping, self_collision, springs as of ``simulate``.
+            engine: "python" for no machine code.
+            actuators: checked.
+
+        Raises:
+            as :func:`set_up`; ShapeError: actuators, and a step without contact.
+        """
+        self.robot, self._actuators, self._engine = with_rotors(robot, actuators), actuators, engine
+        self.springs = arguments.get("springs")
+        self._given = given = dict(arguments)  # alive, as their ids may be what tells them
+        self.setup: Setup = set_up(
+            self.robot, 0.0, given["dt"], given["ground"], given["integrator"], None, given["joint_damping"],
+            many=True, self_collision=given["self_collision"],
+            springs=springs_of(given.get("springs"), self.robot),
+        )  # fmt: skip
+        program = self.setup.program
+        self.contact, ground = program.contact, program.ground
+        self.rows = robot.samples is not None or (ground is not None and ground.rows is not None)
+        self.inputs: RunInputs | None = None
+        if actuators:
+            if not self.contact or self.rows:
+                raise ShapeError(
+                    "actuators: expected a step with contact, of one robot and one ground; give a ground, or "
+                    "integrator='contact'"
+                )
+            self.inputs = self._inputs(robot.neutral())
+            program = replace(program, given=self.inputs.layout, given_numbers=self.inputs.numbers)
+        self.program = program
+        self._held = any(isinstance(a, PD) and a.target is None for a in actuators)
+        self._free: deque[LinearSteps] = deque()
+
+    def _inputs(self, q: np.ndarray) -> RunInputs:
+        return RunInputs(self.robot, self._actuators, (), self.setup.dt, 1, q[None], 1, False)
+
+    @contextlib.contextmanager
+    def steps(self) -> Iterator[LinearSteps]:
+        """Steps that nobody else works with meanwhile."""
+        try:
+            own = self._free.pop()
+        except IndexError:
+            own = LinearSteps(self.program, self.setup.dt, self._engine)
+        yield own
+        self._free.append(own)
+
+    def wanted(self, q: np.ndarray, v: np.ndarray) -> np.ndarray | None:
+        """What the actuators want of a step from a state, (n,) [N m | N]; None without any."""
+        return None if self.inputs is None else self.driven(q).at(0, q, v)[0]
+
+    def driven(self, q: np.ndarray) -> DrivenJoints:
+        """The driven joints, whose targets may be the configuration at the start."""
+        assert self.inputs is not None
+        return (self._inputs(q) if self._held else self.inputs).driven
+
+
+def kept_steps(robot: Robot, engine: str | None, actuators: Any = None, **arguments: Any) -> KeptSteps:
+    """Those of a set of arguments, made where they are not kept by the robot.
+
+    Args:
+        engine: "python" for no machine code.
+        actuators: as of ``simulate``.
+        arguments: dt, ground, integrator, joint_damping, self_collision, springs, likewise.
+    """
+    drives = actuators_of(actuators)
+    about = (engine, *map(_known, arguments.values()), *map(_known, drives))
+    kept: Recent[KeptSteps] = robot.derived.get("steps to differentiate", lambda: Recent(KEPT))
+    return kept.get(about, lambda: KeptSteps(robot, arguments, engine, drives))
+
+
+def _known(given: Any) -> Hashable:
+    """What tells an argument from others: its value, or which object it is."""
+    if isinstance(given, float) and math.isnan(given):
+        return "nan"
+    try:
+        hash(given)
+    except TypeError:
+        return type(given).__name__, id(given)
+    return type(given).__name__, given
+
+
+# ---- forward mode -----------------------------------------------------------------------------------------
+
+
+ROWS = 30_000
+"""Directions that are computed at once, about."""
+
+
+class StepDerivatives(NamedTuple):
+    """A step and its derivatives; x = (q, v) in the tangent space, nv + nv numbers.
+
+    Attributes:
+        q: configuration after the step, (nq,) or (B, nq).
+        v: velocity after the step, (nv,) or (B, nv).
+        A: derivative of the next x with respect to x, (2 nv, 2 nv) or (B, 2 nv, 2 nv).
+        B: derivative of the next x with respect to tau, (2 nv, nv) or (B, 2 nv, nv).
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    A: np.ndarray
+    B: np.ndarray
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+
+def step_derivatives(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    tau: Any = None,
+    ground: Ground | bool | None = None,
+    dt: float | None = None,
+    *,
+    integrator: str | None = None,
+    joint_damping: float | None = None,
+    self_collision: Any = None,
+    actuators: Any = None,
+    springs: Any = None,
+    engine: str | None = None,
+) -> StepDerivatives:
+    """One time step of the simulator and its derivatives: A and B of linear control.
+
+    The step is the first that :func:`simulate` takes from (q, v). Derivatives are in tangent spaces on both
+    sides, along ``robot.integrate(q, dq)``. At a switch, where a contact opens or begins to slide, they are
+    those of the side that the step is on, and never NaN; where several points are at a switch at once, as
+    corners that just touch, no single side need be that of every direction. Loops are not closed first, as
+    :func:`simulate` does with a start that leaves them open: A holds for every small change of a state that
+    the loops allow, also for those that open them, up to terms of second order in dt. Of a state whose
+    velocities open loops it is only an approximation.
+
+    A step with contact is solved to rounding here, a run's to its tolerance (1e-3 of its impulses, squared by
+    the last correction). Momentum and energy, which the end of a step corrects by terms of third order in dt,
+    are not corrected in A and B. Targets of actuators are held.
+
+    Source: contact/step_derivatives.py; else the step (robokit.sim.step_kernel), forward mode.
+    Cost: with contact about that of a step, else 3 nv times that of a few steps.
+
+    Args:
+        robot: the robot.
+        q: configuration, (nq,) or (B, nq).
+        v: velocity, (nv,) or (B, nv).
+        tau: joint forces held over the step, (nv,) or (B, nv); zero by default. On a floating base the first
+            six are a wrench from outside.
+        ground, dt, integrator, joint_damping, self_collision: as of :func:`simulate`.
+        springs: as of :func:`simulate`.
+        actuators: as of :func:`simulate`, of steps with contact; tau is added to theirs, within their effort.
+        engine: as in :func:`rnea`.
+
+    Returns:
+        the next state (q, v), A and B.
+
+    Raises:
+        ShapeError: a wrong shape or content, a start deep inside the ground, or actuators and a step without
+            contact.
+        InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
+        ModelError: a joint's dry friction is below zero.
+        UnknownName: no such integrator or engine.
+        SingularInertia: a joint moves no inertia.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> step = rk.step_derivatives(robot, [0.5, 0.2], [0, 0], dt=0.01, integrator="contact")
+        >>> step.A.shape, step.B.shape
+        ((4, 4), (4, 2))
+    """
+    given, single = checked_states(robot, q, v, tau, engine)
+    kept = kept_steps(
+        robot, engine, actuators, dt=dt, ground=ground, integrator=integrator, joint_damping=joint_damping,
+        self_collision=self_collision, springs=springs,
+    )  # fmt: skip
+    setup = kept.setup
+    program = setup.program
+    if kept.contact:
+        found = _by_implicit_function(kept, given, engine, joint_damping, self_collision)
+        return StepDerivatives(*(x[0] for x in found)) if single else found
+    if floats(robot.tree):
+        # As simulate takes them where there are any: nothing keeps the momentum against them.
+        program = program.with_given(replace(program.given, base=True), program.given_numbers)
+    parameters = program.parameters(setup.dt)
+    rows = [x if len(x) != 1 else x[0] for x in given] + [parameters]
+    count = batch_size(["q", "v", "tau", "robot"], rows)
+    count = 1 if count is None else count
+    found = _in_blocks(program, given, parameters, count, engine)
+    return StepDerivatives(*(x[0] for x in found)) if single else found
+
+
+def checked_states(
+    robot: Robot, q: Any, v: Any, tau: Any, engine: str | None
+) -> tuple[list[np.ndarray], bool]:
+    """q, v and tau, (B or 1, n) each, and whether one state was given."""
+    check_robot(robot)
+    given = [states("q", q, robot.nq, 0), states("v", v, robot.nv, 0)]
+    given.append(np.zeros((1, robot.nv)) if tau is None else states("tau", tau, robot.nv, 0))
+    single = robot.samples is None and all(np.ndim(x) == 1 for x in (q, v))
+    single = single and (tau is None or np.ndim(tau) == 1)
+    for name, x in zip(("q", "v", "tau"), given, strict=True):
+        check_finite(name, x)
+    check_coordinates("q", robot, given[0])
+    if engine is not None:
+        one_of("engine", engine, ENGINES)
+    return given, single
+
+
+def _by_implicit_function(
+    kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
+) -> StepDerivatives:
+    """All states, one after the other; with inertias or a ground of its own each has its own numbers."""
+    nv = kept.robot.nv
+    rows = list(each_row(kept, given, engine, joint_damping, self_collision))
+    found = _room(kept.robot, len(rows))
+    for k, (own, state) in enumerate(rows):
+        with own.steps() as steps:
+            steps.wanted = own.wanted(*state[:2])
+            found.q[k], found.v[k], slopes = steps(*state)
+            _check_depth(kept, steps, given[0])
+            found.A[k], found.B[k] = slopes[:, : 2 * nv], slopes[:, 2 * nv :]
+    return found
+
+
+def _check_depth(kept: KeptSteps, steps: LinearSteps, q: np.ndarray) -> None:
+    """Raise ShapeError where a start is deep inside the ground, which a step would have found."""
+    if steps.depth() > BURIED:
+        check_starts(kept.setup.program, q, "q")
+
+
+def each_row(
+    kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
+) -> Iterator[tuple[KeptSteps, list[np.ndarray]]]:
+    """The step of each row of a batch, and the row's arrays.
+
+    Args:
+        kept: of the whole batch.
+        given: q, v, tau and others of nv numbers, (B or 1, n) each.
+        engine, joint_damping, self_collision: of the step.
+    """
+    program, dt = kept.setup.program, kept.setup.dt
+    robot, ground = program.robot, program.ground
+    names = ["q", "v", "tau", "dq", "dv"][: len(given)]
+    sizes = [x if len(x) != 1 else x[0] for x in given]
+    if kept.rows:
+        names, sizes = [*names, "robot"], [*sizes, program.parameters(dt)]
+    count = batch_size(names, sizes)
+    for k in range(1 if count is None else count):
+        own = kept
+        if kept.rows:
+            alone = robot if robot.samples is None else robot.sample(k)
+            own = KeptSteps(
+                alone,
+                {
+                    "dt": dt, "ground": None if ground is None else ground.row(k), "integrator": program.name,
+                    "joint_damping": joint_damping, "self_collision": self_collision,
+                    "springs": kept.springs,
+                },
+                engine,
+                (),
+            )  # fmt: skip
+        yield own, [x[k if len(x) > 1 else 0] for x in given]
+
+
+def _room(robot: Robot, count: int) -> StepDerivatives:
+    """Arrays for so many states."""
+    nv = robot.nv
+    return StepDerivatives(
+        np.empty((count, robot.nq)),
+        np.empty((count, nv)),
+        np.empty((count, 2 * nv, 2 * nv)),
+        np.empty((count, 2 * nv, nv)),
+    )
+
+
+def _in_blocks(
+    program: Program, given: Sequence[np.ndarray], parameters: np.ndarray, count: int, engine: str | None
+) -> StepDerivatives:
+    """All states, as many at once as have ROWS directions."""
+    robot = program.robot
+    nv = robot.nv
+    found = _room(robot, count)
+    carried = np.zeros(program.layout.size)
+    kernel = step_along(program)
+    block = max(1, ROWS // max(3 * nv, 1))
+    # Without degrees of freedom there is no direction, and one row says what the next state is.
+    width = max(3 * nv, 1)
+    directions = np.eye(width, 3 * nv)
+    run = kernel.python if engine == "python" else kernel
+    for start in range(0, count, block):
+        n = min(block, count - start)
+
+        def each(x: np.ndarray, part: slice = slice(start, start + n)) -> np.ndarray:
+            """The rows of a part, one for each direction."""
+            some = np.atleast_2d(x)
+            return np.repeat(some[part], width, axis=0) if len(some) > 1 else some[0]
+
+        changes = np.tile(directions, (n, 1))
+        moves = [np.ascontiguousarray(changes[:, k * nv : (k + 1) * nv]) for k in range(3)]
+        q, v, tau = (each(x) for x in given)
+        q1, v1, dq, dv = run(q, v, tau, *moves, carried, each(parameters))
+        part = slice(start, start + n)
+        found.q[part], found.v[part] = q1[::width], v1[::width]
+        changed = np.concatenate([dq, dv], axis=1).reshape(n, width, 2 * nv)[:, : 3 * nv]
+        found.A[part] = np.swapaxes(changed[:, : 2 * nv], 1, 2)
+        found.B[part] = np.swapaxes(changed[:, 2 * nv :], 1, 2)
+    return found
+
+
+def _text_near(program: Program) -> Any:
+    """The text of such a kernel."""
+    robot = program.robot
+
+    def text(q: Any, v: Any, tau: Any, dq: Any, carried: Any, parameters: Any, *more: Any) -> Any:
+        """A step from near q; what it is handed follows from the state, as at the start of a run."""
+        start = near(robot, q, dq)
+        kept = _first_carried(program, start, v, carried, parameters)
+        return program.text(start, v, tau, [0.0] * program.entries, kept, parameters, *more)[:2]
+
+    return text
+
+
+def step_along(program: Program) -> Kernel:
+    """The kernel of a step and its derivative along a direction (dq, dv, dtau)."""
+    robot, numbers = program.robot, program.parameters(1.0).shape[-1]
+    return program.built(
+        "step_along",
+        lambda bare: _text_along(bare, numbers),
+        inputs=[("dq", robot.nv), ("dv", robot.nv), ("dtau", robot.nv)],
+        outputs=[
+            ("q_next", (robot.nq,)),
+            ("v_next", (robot.nv,)),
+            ("dq_next", (robot.nv,)),
+            ("dv_next", (robot.nv,)),
+        ],
+    )
+
+
+def _text_along(program: Program, numbers: int) -> Any:
+    """The text of such a kernel, whose parameters are so many numbers."""
+    robot, given = program.robot, program.given.inputs
+    nq, nv = robot.nq, robot.nv
+    sizes = [("q", nq), ("v", nv), ("tau", nv), ("dq", nv), ("carried", program.layout.size)]
+    sizes += [("parameters", numbers), *given]
+    derived = along(_text_near(program), sizes, [("q", (nq,)), ("v", (nv,))], [3, 1, 2])
+
+    def text(
+        q: Any, v: Any, tau: Any, dq: Any, dv: Any, dtau: Any, carried: Any, parameters: Any, *more: Any
+    ) -> Any:
+        still = [0.0] * nv
+        values = [q, v, tau, still, carried, parameters, *more]
+        (q1, v1), (rate, change) = derived(*values, dq, dv, dtau)
+        return [q1, v1, velocity(robot, q1, rate), change]
+
+    return text
+
+
+def _first_carried(program: Program, q: Any, v: Any, carried: Any, parameters: Any) -> list[Any]:
+    """Carried numbers with the momentum and the energy of a state."""
+    layout, robot = program.layout, program.robot
+    kept = list(carried)
+    if layout.momentum or layout.energy:
+        tree = program.problem(parameters).tree
+        state = robot.split_q(q), robot.split_v(v)
+        if layout.momentum:
+            kept[:6] = momentum_at_base(tree, *state)
+        if layout.energy:
+            kept[-1] = kept_energy(tree, *state)
+    return kept
+
+
+# ---- parameters -------------------------------------------------------------------------------------------
+
+
+OF_PAIRS = {
+    "friction": ("pair_friction", True),
+    "restitution": ("pair_restitution", True),
+    "pair_friction": ("pair_friction", False),
+    "pair_restitution": ("pair_restitution", False),
+}
+"""Array of each, and whether it is of pairs with the ground."""
+
+OF_MOTORS = ("target", "velocity", "feedforward", "kp", "kd")
+
+
+def shape_of(kept: KeptSteps, name: str) -> tuple[int, ...]:
+    """Of a parameter's value.
+
+    Raises:
+        UnknownName: there is none of this name.
+    """
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(OF_PAIRS, ())
+    shapes |= {"gravity": (3,), "inertias": (kept.robot.nbodies + 1, 10)}
+    if kept.inputs is not None:
+        shapes |= dict.fromkeys(OF_MOTORS, (len(kept.inputs.layout.drives),))
+    if name not in shapes:
+        raise UnknownName("parameter", name, tuple(shapes))
+    return shapes[name]
+
+
+class StepParameters:
+    """Those of steps that are at work.
+
+    Attributes:
+        names: of all that there are.
+    """
+
+    def __init__(self, kept: KeptSteps, steps: LinearSteps) -> None:
+        self.kept, self.steps = kept, steps
+        x = steps.simulation.arrays
+        self._entered: dict[str, np.ndarray] = {}
+        self._ground = x["shape_body"][x["pair_shapes"][:, 0]] == 0
+        self.names = [*OF_PAIRS, "gravity", "inertias", *(OF_MOTORS if kept.inputs is not None else ())]
+
+    def values(self, names: Sequence[str]) -> list[np.ndarray]:
+        """What the arrays of the steps have in their places, to be entered again."""
+        x = self.steps.simulation.arrays
+        arrays = {"gravity": "gravity", "inertias": "inertia"}
+        found = {name: x[array].copy() for name, array in arrays.items()}
+        found |= {name: x[array][self._ground == ground].copy() for name, (array, ground) in OF_PAIRS.items()}
+        self._entered = {}
+        return [found[name] if name in found else x["motor_gains"].copy() for name in names]
+
+    def enter(self, names: Sequence[str], values: Sequence[np.ndarray]) -> None:
+        """Let steps have these."""
+        x = self.steps.simulation.arrays
+        for name, value in zip(names, values, strict=True):
+            if name in OF_PAIRS:
+                array, ground = OF_PAIRS[name]
+                x[array][self._ground == ground] = value
+            elif name == "gravity":
+                x["gravity"][:] = value
+            elif name == "inertias":
+                x["inertia"][1:] = value[1:]
+            elif value.ndim == 2:  # all gains, as they were
+                x["motor_gains"][:] = value
+            else:
+                self._entered[name] = value
+                if name in ("kp", "kd"):
+                    x["motor_gains"][:, ("kp", "kd").index(name)] = value
+
+    def wanted(
+        self, q0: np.ndarray, v0: np.ndarray, state: tuple[np.ndarray, np.ndarray]
+    ) -> np.ndarray | None:
+        """What actuators want at a state, with what was entered, (n,) [N m | N].
+
+        Args:
+            q0, v0: the state at the start, which positions that are not given are held at.
+            state: q and v.
+        """
+        if self.kept.inputs is None:
+            return None
+        driven, x = self.kept.driven(q0), self.steps.simulation.arrays
+        u = driven.at(0, *state)[0]
+        if not self._entered:
+            return u
+        kind, place, speed = driven.kinds_and_wants(*state)
+        given = driven.gains()
+        more = u - given[0] * place - self._follow(*given) * speed
+        pd, servo, own = kind == "PD", kind != "Torque", self._entered
+        place = np.where(pd, own.get("target", place), 0.0)
+        speed = np.select([pd, servo], [own.get("velocity", speed), own.get("target", speed)], 0.0)
+        more = np.where(servo, own.get("feedforward", more), own.get("target", more))
+        kp, kd = x["motor_gains"].T
+        return np.asarray(kp * place + self._follow(kp, kd) * speed + more)
+
+    def _follow(self, kp: np.ndarray, kd: np.ndarray) -> np.ndarray:
+        """Factor of wanted speeds."""
+        x = self.steps.simulation.arrays
+        R = kp * x["dt"][0] ** 2 / x["motor_inertia"]
+        return kd + 2.0 * x["dt"][0] * kp * R / (1.0 + 2.0 * R)
+
+    def worth(self, q: np.ndarray, v: np.ndarray) -> dict[str, Any]:
+        """What all of them are worth after a pullback; NaN where the step was not finite.
+
+        Args:
+            q, v: the state before the step.
+        """
+        found = self.steps.found
+        if not found:
+            return {name: np.full(shape_of(self.kept, name), np.nan) for name in self.names}
+        of_pair = found["of_pair"]
+        of: dict[str, Any] = {
+            name: np.float64(of_pair[self._ground == ground, int("restitution" in array)].sum())
+            for name, (array, ground) in OF_PAIRS.items()
+        }
+        of["gravity"], of["inertias"] = found["of_gravity"].copy(), found["of_inertia"].copy()
+        return of if self.kept.inputs is None else of | self._of_motors(q, v, found["of_motor"])
+
+    def _of_motors(self, q: np.ndarray, v: np.ndarray, of_force: np.ndarray) -> dict[str, np.ndarray]:
+        x = {**self.steps.simulation.work, **self.steps.simulation.arrays}
+        kp, kd, m, dt = x["motor_gains"][:, 0], x["motor_gains"][:, 1], x["motor_inertia"], x["dt"][0]
+        dof = x["motor_dof"]
+        here = x["coordinate"][x["joint_coordinate"][x["dof_body"][dof]]]
+        before, after = x["v0"][x["dof_row"][dof]], x["y"][x["dof_row"][dof]]
+        kind, place, speed = self.kept.driven(q).kinds_and_wants(q, v)
+        place = self._entered.get("target", place)
+        speed = np.select(
+            [kind == "PD", kind != "Torque"],
+            [self._entered.get("velocity", speed), self._entered.get("target", speed)],
+            0.0,
+        )
+        alpha, slope = end_share_slope(dt * kd / m)
+        R = kp * dt * dt / m
+        extra, by_kp = 2.0 * dt * kp * R / (1.0 + 2.0 * R), 4.0 * dt * R * (1.0 + R) / (1.0 + 2.0 * R) ** 2
+        by_kd = alpha + slope * dt * kd / m
+        follow, servo, pd = kd + extra, kind != "Torque", kind == "PD"
+        return {
+            "target": of_force * np.select([pd, servo], [kp, follow], 1.0),
+            "velocity": of_force * np.where(pd, follow, 0.0),
+            "feedforward": np.where(servo, of_force, 0.0),
+            "kp": of_force * np.where(pd, place - here + by_kp * (speed - after), 0.0),
+            "kd": of_force * np.where(servo, speed - (1.0 - by_kd) * before - by_kd * after, 0.0),
+        }
+
+
+def end_share_slope(z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """alpha = 1 / (1 - e^-z) - 1 / z and its slope, for z >= 0."""
+    series, slope = np.zeros_like(z), np.zeros_like(z)
+    for k, c in reversed(list(enumerate(SERIES))):
+        series, slope = c + z * z * series, (2 * k + 1) * c + z * z * slope
+    far = np.maximum(z, NEAR)
+    less = -np.expm1(-far)
+    direct, steep = 1.0 / less - 1.0 / far, 1.0 / far**2 - (1.0 - less) / less**2
+    near = z < NEAR
+    return np.where(near, 0.5 + z * series, direct), np.where(near, slope, steep)
+
+
+# ---- reverse mode -----------------------------------------------------------------------------------------
+
+
+class StepGradient(NamedTuple):
+    """A step, and the gradient of a scalar that depends on its result.
+
+    Attributes:
+        q: configuration after the step, (nq,) or (B, nq).
+        v: velocity after the step, (nv,) or (B, nv).
+        dq: gradient by the configuration before it, in the tangent space, (nv,) or (B, nv).
+        dv: by the velocity before it.
+        dtau: by the joint forces.
+        parameters: by each parameter, see :func:`step_vjp`; an array with an axis for the rows where there
+            are several. Empty without contact.
+    """
+
+    q: np.ndarray
+    v: np.ndarray
+    dq: np.ndarray
+    dv: np.ndarray
+    dtau: np.ndarray
+    parameters: dict[str, np.ndarray]
+
+    def __repr__(self) -> str:
+        return short_repr(self)
+
+
+def step_vjp(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    dq: Any,
+    dv: Any,
+    tau: Any = None,
+    ground: Ground | bool | None = None,
+    dt: float | None = None,
+    *,
+    integrator: str | None = None,
+    joint_damping: float | None = None,
+    self_collision: Any = None,
+    springs: Any = None,
+    actuators: Any = None,
+    engine: str | None = None,
+) -> StepGradient:
+    """One time step of the simulator in reverse mode: a vector-Jacobian product.
+
+    From the gradient (dq, dv) of a scalar with respect to the next state, it computes the gradient with
+    respect to this state, the joint forces and the parameters of the step, in one back substitution. For many
+    steps, chain it. It is ``dq @ A[:nv] + dv @ A[nv:]`` of :func:`step_derivatives`, and costs less.
+
+    ``parameters`` are "friction" and "restitution" of the ground, of all bodies alike, "pair_friction" and
+    "pair_restitution" between bodies, "gravity" (3,), "inertias" (N + 1, 10) as
+    :attr:`Robot.inertial_parameters`, and with actuators "target", "velocity", "feedforward", "kp" and "kd"
+    (n,), in the order of their joints. Held are stiffness and damping of contacts and joints, and with loops
+    how inertias weigh what closes them.
+
+    Source: contact/step_pullback.py and contact/step_pullback.py.  Cost: about that of a step.
+
+    Args:
+        robot: the robot.
+        q: configuration, (nq,) or (B, nq).
+        v: velocity, (nv,) or (B, nv).
+        dq: gradient by the next configuration, in its tangent space, (nv,) or (B, nv).
+        dv: gradient by the next velocity, (nv,) or (B, nv).
+        tau, ground, dt, integrator, joint_damping, self_collision, springs, actuators, engine: as of
+            :func:`step_derivatives`.
+
+    Returns:
+        the next state and the gradients.
+
+    Raises:
+        as :func:`step_derivatives`.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
+        >>> q, zero = rk.standing_configuration(robot), np.zeros(robot.nv)
+        >>> height = np.eye(robot.nv)[5]
+        >>> found = rk.step_vjp(robot, q, zero, zero, height, ground=True)
+        >>> found.dtau.shape, sorted(found.parameters)[:3]
+        ((18,), ['friction', 'gravity', 'inertias'])
+    """
+    given, single = checked_states(robot, q, v, tau, engine)
+    for name, x in (("dq", dq), ("dv", dv)):
+        given.append(states(name, x, robot.nv, 0))
+        check_finite(name, given[-1])
+        single = single and np.ndim(x) == 1
+    options: dict[str, Any] = {
+        "integrator": integrator, "joint_damping": joint_damping, "self_collision": self_collision,
+        "springs": springs,
+    }  # fmt: skip
+    kept = kept_steps(robot, engine, actuators, dt=dt, ground=ground, **options)
+    if not kept.contact:
+        found = _by_columns(robot, given, ground, dt, options, engine)
+    else:
+        rows = []
+        for own, row in each_row(kept, given, engine, joint_damping, self_collision):
+            with own.steps() as steps:
+                rows.append(_pulled(own, steps, row))
+                _check_depth(kept, steps, given[0])
+        names = rows[0].parameters if rows else {}
+        sizes = (robot.nq, *[robot.nv] * 4)
+        arrays = [np.array([row[k] for row in rows]).reshape(len(rows), n) for k, n in enumerate(sizes)]
+        found = _of(arrays, {name: np.array([row.parameters[name] for row in rows]) for name in names})
+    if not single:
+        return found
+    return _of([x[0] for x in found[:5]], {name: x[0] for name, x in found.parameters.items()})
+
+
+def _of(arrays: Sequence[np.ndarray], parameters: dict[str, np.ndarray]) -> StepGradient:
+    q, v, dq, dv, dtau = arrays
+    return StepGradient(q, v, dq, dv, dtau, parameters)
+
+
+def _pulled(kept: KeptSteps, steps: LinearSteps, row: Sequence[np.ndarray]) -> StepGradient:
+    """Of one state."""
+    q, v, tau, dq, dv = row
+    steps.wanted = kept.wanted(q, v)
+    end_q, end_v, of = steps.pullback(q, v, tau, dq, dv)
+    return _of([end_q, end_v, *of.copy()], StepParameters(kept, steps).worth(q, v))
+
+
+def _by_columns(
+    robot: Robot, given: Sequence[np.ndarray], ground: Any, dt: Any, options: dict[str, Any], engine: Any
+) -> StepGradient:
+    """Of a step without contact, by its forward derivatives."""
+    q, v, tau, dq, dv = given
+    step = step_derivatives(robot, q, v, tau, ground, dt, engine=engine, **options)
+    nv, of = robot.nv, np.hstack(np.broadcast_arrays(dq, dv))
+    of_x, of_tau = (np.einsum("...r,...rc->...c", of, M) for M in (step.A, step.B))
+    count = max(len(of_x), len(step.q))
+    ends = [np.broadcast_to(x, (count, x.shape[-1])) for x in (step.q, step.v)]
+    return _of([*ends, of_x[:, :nv], of_x[:, nv:], of_tau], {})

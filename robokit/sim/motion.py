@@ -1,0 +1,644 @@
+"""Momenta, velocity products, effective masses and energy accounting of a step of passive motion.
+
+Sections: the implicit solve, configurations moved along velocities, the projection onto the known momentum,
+effective masses, the sums of the energy accounting, and energies and momenta of single states.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from robokit.algorithms.aba import add_rotors, combine, without_joint
+from robokit.algorithms.centroidal import about
+from robokit.algorithms.composites import composite_inertias
+from robokit.algorithms.coupling import coupled_solve
+from robokit.algorithms.crba import composite, crba
+from robokit.algorithms.loop_dynamics import closed_loops
+from robokit.caching import Spare
+from robokit.contact.accounts import ENTRIES
+from robokit.contact.fields import MOTION, ROBOT, STATE
+from robokit.contact.kinematics import (
+    kinetic_energy,
+    place_bodies,
+    potential_energy,
+    spatial_momentum,
+    velocities,
+    whole_inertia,
+)
+from robokit.contact.robot_data import robot_data
+from robokit.dynamics.singular import singular
+from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.loops.fields import kernel_of, real
+from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.maker import engine
+from robokit.model.constraints import loop_models
+from robokit.model.robot import Robot
+from robokit.model.tree import Tree
+from robokit.spatial import ArticulatedInertia, Force, Motion, Transform, Vector3
+from robokit.spatial.linear import ldl, ldl_solve
+from robokit.spatial.rotation import quat_exp, quat_wxyz_to_rotation
+from robokit.spatial.scalars import Scalar, is_zero
+
+# ==== the solve of a time step ====================================================================
+# The solve of a time step: velocities y of a tree with linearised forces.
+#
+#     (H + J^T K J + dt b) y = J^T T + dt tau
+#
+# K_i is what the linearised contacts add to the inertia of body i, b what joint forces add to the diagonal.
+# They keep H's branch-induced sparsity, and one articulated-body sweep solves the system.
+#
+# Source: articulated-body algorithm, RBDA table 7.1 and seeds 002.
+# Differs: no velocity products (they are in T); I^a S = 0 does not hold where a joint has a slope b.
+# Cost: O(n).
+
+
+ByJoint = Sequence[Sequence[Scalar]]
+
+
+def body_velocities(tree: Tree, X: Sequence[Transform | None], qd: ByJoint) -> list[Motion]:
+    """Spatial velocity of each body in its own coordinates."""
+    V = [Motion.zero()]
+    for i in tree.outward():
+        V.append(X[i] @ V[tree.parent[i]] + tree.joint[i].S * qd[i])  # type: ignore[union-attr, operator]
+    return V
+
+
+class ImplicitSweep:
+    """The matrix H + J^T K J + dt b, factorised: inward through the tree once, then a solve a right side."""
+
+    def __init__(
+        self,
+        tree: Tree,
+        X: Sequence[Transform | None],
+        K: Sequence[ArticulatedInertia | None],
+        b: ByJoint,
+        dt: Scalar,
+    ) -> None:
+        N = tree.n + 1
+        self.tree, self.X, self.dt = tree, X, dt
+        self.IA: list[Any] = [None] * N
+        self.U: list[Any] = [None] * N
+        self.D: list[Any] = [None] * N
+        self.H: list[list[Scalar]] | None = None
+        (self._factor if tree.coupling is None else self._dense)(K, b)
+
+    def _own(self, K: Sequence[ArticulatedInertia | None], i: int) -> ArticulatedInertia:
+        """I_i + K_i."""
+        I, Ki = self.tree.I[i].articulated(), K[i]
+        return I if Ki is None else I + Ki
+
+    def _factor(self, K: Sequence[ArticulatedInertia | None], b: ByJoint) -> None:
+        tree, IA = self.tree, self.IA
+        for i in tree.inward():
+            p, S, X = tree.parent[i], tree.joint[i].S, self.X[i]  # type: ignore[union-attr]
+            if IA[i] is None:
+                IA[i] = self._own(K, i)
+            U = self.U[i] = S.of(IA[i])
+            rows = [S.T @ column for column in U]
+            rotors = add_rotors(tree, i, rows)
+            for k, bk in enumerate(b[i]):
+                rows[k][k] = rows[k][k] + self.dt * bk
+            D = self.D[i] = ldl(rows)
+            if p != 0:
+                Ia = without_joint(IA[i], U, D)
+                if all(is_zero(bk) for bk in b[i]) and not rotors:
+                    Ia = Ia.without(S.axes)
+                above = self._own(K, p) if IA[p] is None else IA[p]
+                IA[p] = above + X.T @ Ia @ X  # type: ignore[union-attr]
+
+    def _dense(self, K: Sequence[ArticulatedInertia | None], b: ByJoint) -> None:
+        """For coupled joints: the composite matrix of the inertias I + K."""
+        H = composite(self.tree, self.X, [None, *(self._own(K, i) for i in self.tree.outward())])
+        for i in self.tree.outward():
+            at = self.tree.v_slice[i].start
+            for k, bk in enumerate(b[i]):
+                H[at + k][at + k] = H[at + k][at + k] + self.dt * bk
+        self.H = H
+
+    def solve(self, T: Sequence[Force], tau: ByJoint) -> tuple[list[list[Scalar]], list[Motion]]:
+        """y by joint and by body.
+
+        Args:
+            T: momenta and impulses of the bodies 0..N, body coordinates.
+            tau: forces of the joints, by joint.
+        """
+        tree, X, U, D = self.tree, self.X, self.U, self.D
+        if self.H is not None:
+            return self._solve_dense(self.H, T, tau)
+        pA: list[Any] = [-f for f in T]
+        u: list[Any] = [None] * (tree.n + 1)
+        for i in tree.inward():
+            p, S = tree.parent[i], tree.joint[i].S  # type: ignore[union-attr]
+            u[i] = [self.dt * t - s for t, s in zip(tau[i], S.T @ pA[i], strict=True)]
+            if p != 0:
+                pA[p] = pA[p] + X[i].T @ (pA[i] + combine(U[i], ldl_solve(D[i], u[i])))  # type: ignore[union-attr]
+        y: list[list[Scalar]] = [[]]
+        V = [Motion.zero()]
+        for i in tree.outward():
+            above = X[i] @ V[tree.parent[i]]  # type: ignore[operator]
+            right = [ui - above.dot(column) for ui, column in zip(u[i], U[i], strict=True)]
+            y.append(ldl_solve(D[i], right))
+            V.append(above + tree.joint[i].S * y[i])  # type: ignore[union-attr]
+        return y, V
+
+    def _solve_dense(
+        self, H: list[list[Scalar]], T: Sequence[Force], tau: ByJoint
+    ) -> tuple[list[list[Scalar]], list[Motion]]:
+        tree, f = self.tree, list(T)
+        right = [self.dt * t for row in tau for t in row]
+        for i in tree.inward():
+            p, at = tree.parent[i], tree.v_slice[i].start
+            for k, force in enumerate(tree.joint[i].S.T @ f[i]):  # type: ignore[union-attr]
+                right[at + k] = right[at + k] + force
+            if p != 0:
+                f[p] = f[p] + self.X[i].T @ f[i]  # type: ignore[union-attr]
+        y = [list(row) for row in coupled_solve(tree, H, right)]
+        return y, body_velocities(tree, self.X, y)
+
+
+# ==== configurations moved along velocities =======================================================
+# A configuration moved along velocities, and what turns with it.
+#
+# A floating base turns during a step. A method that drifts along a velocity keeps the base's linear velocity
+# in axes that do not turn: :func:`advance` gives the velocity as seen from the base's new axes.
+# :func:`momenta_after` has the velocity products of an implicit solve.
+
+
+Rows = list[Any]
+"""Scalars by joint: one list for each body 0..N."""
+
+
+def free_base(tree: Tree, i: int) -> bool:
+    """Whether joint i is a free joint between world and body."""
+    joint = tree.joint[i]
+    return tree.parent[i] == 0 and joint is not None and joint.kind.name == "floating"
+
+
+def advance(tree: Tree, q: Rows, v: Rows, dt: Scalar) -> tuple[Rows, Rows]:
+    """q moved along v for dt, and v seen from the base's new axes."""
+    q1: Rows = [[]]
+    v1: Rows = [[]]
+    for i in tree.outward():
+        joint = tree.joint[i]
+        assert joint is not None
+        step = [s * dt for s in v[i]]
+        if free_base(tree, i):
+            shift = quat_wxyz_to_rotation(q[i][:4]) @ Vector3(*step[3:])
+            turned = joint.integrate(q[i], [*step[:3], 0.0, 0.0, 0.0])
+            q1.append([*turned[:4], *(x + y for x, y in zip(q[i][4:], shift, strict=True))])
+            E = quat_wxyz_to_rotation(quat_exp(Vector3(*step[:3])))
+            v1.append([*v[i][:3], *E.transpose_apply(Vector3(*v[i][3:]))])
+        else:
+            q1.append(joint.integrate(q[i], step))
+            v1.append(list(v[i]))
+    return q1, v1
+
+
+def momenta_after(
+    tree: Tree,
+    X: Sequence[Transform | None],
+    P: Sequence[Force],
+    w: Rows,
+    dt: Scalar,
+) -> list[Force]:
+    """Momenta of the bodies after dt without joint forces, had their joints no acceleration.
+
+        T_i = P_i - dt (I_i a_i + W_i x* I_i W_i),    a_i = X a_lambda + W_i x S w_i
+
+    The velocity products are taken at w, where the bodies have the velocities W. They do no work where w is
+    the mean of the velocities before and after.
+
+    Args:
+        X: ^iX_lambda(i).
+        P: momenta now, body coordinates.
+        w: velocities for the products, by joint.
+        dt: time [s].
+
+    Source: the bias force of the RNEA, RBDA table 5.1.
+    """
+    a: list[Motion] = [Motion(Vector3.zero(), tree.a0)]
+    W = [Motion.zero()]
+    T = [Force.zero()]
+    for i in tree.outward():
+        vJ = tree.joint[i].S * w[i]  # type: ignore[union-attr]
+        W.append(X[i] @ W[tree.parent[i]] + vJ)  # type: ignore[operator]
+        a_i = X[i] @ a[tree.parent[i]]  # type: ignore[operator]
+        if free_base(tree, i):
+            a_i = Motion(a_i.ang, a_i.lin - W[i].ang.cross(W[i].lin))
+        else:
+            a_i = a_i + W[i].cross(vJ)
+        a.append(a_i)
+        I = tree.I[i]
+        T.append(P[i] - (I @ a_i + W[i].cross_force(I @ W[i])) * dt)
+    return T
+
+
+# ==== projection onto the known momentum ==========================================================
+# Momentum of a floating robot, kept to rounding.
+#
+# Only gravity and the ground change the centroidal momentum of a floating robot. A time step misses that
+# momentum by its truncation error. The base's velocity is then corrected by the rigid motion of the whole
+# robot that adds what is missing:
+#
+#     omega = I_G^-1 (k wanted - k)        v_G = (l wanted - l) / M
+#
+# Source: centroidal momentum, dynamics notes eq. 20-22; projection methods, Hairer, Lubich and Wanner,
+# "Geometric numerical integration", section IV.4.
+# The ledger keeps the sum of what was missing (``corrected_...``), so that the correction is not hidden.
+# Cost: O(n), about a tenth of a step.
+
+
+def floats(tree: Tree) -> bool:
+    """Whether the robot hangs on nothing: one free joint carries it all, and no loop ties it to the world."""
+    return len(tree.children[0]) == 1 and hangs_on_nothing(tree)
+
+
+def hangs_on_nothing(tree: Tree) -> bool:
+    """Whether free joints carry it all, one robot or several, and no loop ties any of them to the world."""
+    return bases_are_free(tree) and not any(0 in ends for ends in tree.loops)
+
+
+def may_keep_energy(tree: Tree) -> bool:
+    """Whether the energy can be corrected: not that of several robots of which one floats.
+
+    To scale the velocities of them all would change the momentum of those that nothing holds.
+    """
+    alone = len(tree.children[0]) == 1
+    return alone or not any(free_base(tree, i) for i in tree.children[0])
+
+
+def bases_are_free(tree: Tree) -> bool:
+    """Whether free joints carry it all, whatever loops hold it besides."""
+    return bool(tree.children[0]) and all(free_base(tree, i) for i in tree.children[0])
+
+
+def at_base(tree: Tree, X: Sequence[Any]) -> list[Any]:
+    """The transforms of a robot that floats, seen from world axes at its base.
+
+    Momenta about the centre of mass do not depend on where the robot is, but sums about a far origin round
+    as the square of its distance.
+    """
+    return [X[0], Transform(X[1].E, Vector3.zero()), *X[2:]]
+
+
+def centroidal_state(tree: Tree, X: Sequence[Any], V: Sequence[Motion]) -> tuple[Force, Any, Vector3]:
+    """(h_G in world axes, the robot as one rigid inertia at the origin of X, p_G from there)."""
+    f = [Force.zero(), *(tree.I[i] @ V[i] for i in tree.outward())]
+    whole: Any = None
+    for i, Ic in composite_inertias(tree, X, tree.I):
+        p = tree.parent[i]
+        f[p] = f[p] + X[i].T @ f[i]
+        if p == 0:
+            moved = X[i].T @ Ic @ X[i]
+            whole = moved if whole is None else whole + moved
+    p_G = whole.h * (1.0 / whole.m)
+    return about(f[0], p_G), whole, p_G
+
+
+def about_center(I: Any, p: Vector3) -> list[list[Scalar]]:
+    """Rotational inertia about the centre of mass p of a rigid inertia I given about the origin."""
+    xx, yy, zz, xy, xz, yz = I.Ibar
+    (x, y, z), (hx, hy, hz) = p, I.h
+    return [
+        [xx - (y * hy + z * hz), xy + x * hy, xz + x * hz],
+        [xy + x * hy, yy - (x * hx + z * hz), yz + y * hz],
+        [xz + x * hz, yz + y * hz, zz - (x * hx + y * hy)],
+    ]
+
+
+def momentum_at_base(tree: Tree, q: list[Any], v: list[Any]) -> Force:
+    """h_G of a robot that floats, as :func:`keep_momentum` measures it: the same wherever the robot is."""
+    X = tree.transforms(q)
+    return centroidal_state(tree, at_base(tree, X), body_velocities(tree, X, v))[0]
+
+
+def keep_momentum(
+    tree: Tree,
+    wanted: Force,
+    v: list[list[Scalar]],
+    X: Sequence[Any],
+    V: Sequence[Motion],
+) -> tuple[list[list[Scalar]], Force]:
+    """v with the base's velocity corrected to the centroidal momentum wanted, and what was missing.
+
+    Args:
+        tree: the tree of a robot that floats.
+        wanted: h_G [N m s; N s], world axes.
+        v: velocities by joint.
+        X, V: transforms and body velocities of that state.
+    """
+    h, I, p_G = centroidal_state(tree, at_base(tree, X), V)
+    missing = wanted - h
+    omega = Vector3(*ldl_solve(ldl(about_center(I, p_G)), list(missing.ang)))
+    v_G = missing.lin * (1.0 / I.m)
+    v_base = v_G - omega.cross(p_G)
+    E = X[1].E
+    base = [a + b for a, b in zip(v[1], [*(E @ omega), *(E @ v_base)], strict=True)]
+    return [[], base, *v[2:]], missing
+
+
+# ==== effective masses of joints ==================================================================
+# How heavy joints are to a push in the neutral configuration, with all that hangs on them.
+#
+# A robot as it was loaded is asked once. One whose inertias are an input has others in each row of a rollout:
+# all its joints are found in one walk over the tree, to rounding the same. Phi_i maps a force on body i to
+# its velocity, both in body coordinates (H^-1 seen at the body). With the articulated inertias of the inward
+# walk, U_i = I^A_i S_i and D_i = S_i^T U_i, it follows outward:
+#
+#     Phi_a = X Phi_parent X^T                            what the body would have without a joint of its own
+#     Phi_i = P Phi_a P^T + S D^-1 S^T,  P = 1 - S D^-1 U^T
+#     (H^-1)_ii = D^-1 + w^T Phi_a w,    w = U D^-1
+#
+# Source: the recursion of inverse operational-space inertias, K. Chang and O. Khatib (2000), with the
+# articulated bodies of RBDA chapter 7.
+# Cost: O(n).
+
+
+LEAST = 1e-12
+"""Mobility [1/kg | 1/(kg m^2)] that stands for none."""
+
+
+def effective_inertias(robot: Robot, dofs: Sequence[tuple[int, int]]) -> list[Any]:
+    """1 / (H^-1)_jj of the given (joint, dof of the joint) [kg m^2 | kg]; floats, or (B,) for samples.
+
+    Of a robot with links that only loops move it is that with the loops as heavy as the robot.
+    """
+    if loop_models(robot) and robot.samples is None and singular(robot) is not None:
+        held = robot.derived.get("mobilities by loops", lambda: _with_loops(robot))
+        return [_inverse(1.0, held[robot.tree.v_slice[i].start + k]) for i, k in dofs]
+    if _many(robot):
+        found = robot.derived.get("mobilities of joints", lambda: joint_mobilities(_factor(robot)))
+        return [_inverse(1.0, np.asarray(found[i][k])) for i, k in dofs]
+    tau: list[list[Any]] = _nothing(robot)
+    for m, (i, k) in enumerate(dofs):
+        tau[i][k] = _one_hot(robot, len(dofs), m)
+    y, _ = _factor(robot).solve([Force.zero()] * (robot.tree.n + 1), tau)
+    return [_inverse(1.0, np.asarray(y[i][k])[m]) for m, (i, k) in enumerate(dofs)]
+
+
+def _with_loops(robot: Robot) -> np.ndarray:
+    """The diagonal of (H + K^T K m)^-1 by dof of the tree, m the largest inertia of a joint by row of K."""
+    tree = robot.tree
+    q = robot.split_q(robot.neutral().tolist())
+    H = np.array(crba(tree, q), dtype=float)
+    loops = closed_loops(tree, loop_models(robot), tree.transforms(q))
+    K = np.array([row for loop in loops for row in loop.jacobian()], dtype=float).reshape(-1, tree.nv)
+    K = K / np.maximum(np.abs(K).max(axis=1, keepdims=True), LEAST)
+    A = H + np.diag(H).max() * (K.T @ K)
+    G = np.eye(tree.nv) if tree.coupling is None else np.asarray(tree.coupling.G)
+    found: np.ndarray = np.diag(G @ np.linalg.pinv(G.T @ A @ G) @ G.T)
+    return found
+
+
+def _many(robot: Robot) -> bool:
+    """Whether rows of a rollout may have inertias of their own."""
+    return robot.parameters is not None and robot.tree.coupling is None
+
+
+def _factor(robot: Robot) -> ImplicitSweep:
+    tree = robot.tree
+    X = tree.transforms(robot.split_q(robot.neutral().tolist()))
+    return ImplicitSweep(tree, X, [None] * (tree.n + 1), _nothing(robot), 1.0)
+
+
+def _nothing(robot: Robot) -> list[list[Any]]:
+    tree = robot.tree
+    return [[0.0] * (s.stop - s.start) for s in tree.v_slice]
+
+
+def _one_hot(robot: Robot, n: int, k: int) -> np.ndarray:
+    """1 in the k-th of n right sides, with room for samples behind."""
+    out = np.zeros(n)
+    out[k] = 1.0
+    return out if robot.samples is None else out[:, None]
+
+
+def _inverse(numerator: float, mobility: Any) -> Any:
+    found = numerator / np.maximum(mobility, LEAST)
+    return found if np.ndim(found) else float(found)
+
+
+# ---- all joints in one walk ------------------------------------------------------------------------------
+
+Columns = Sequence[Motion]
+"""Phi: the velocities by the six unit forces, moments first."""
+
+
+def unit_forces() -> list[Force]:
+    """Three unit moments and three unit forces."""
+    axes = [Vector3(*(1.0 if k == m else 0.0 for k in range(3))) for m in range(3)]
+    return [*(Force(e, Vector3.zero()) for e in axes), *(Force(Vector3.zero(), e) for e in axes)]
+
+
+def velocity(Phi: Columns, f: Force) -> Motion:
+    """Phi f."""
+    total = Motion.zero()
+    for column, x in zip(Phi, f, strict=False):
+        if not is_zero(x):
+            total = total + column * x
+    return total
+
+
+def joint_mobilities(sweep: ImplicitSweep) -> list[list[Scalar]]:
+    """The diagonal of H^-1 by joint and dof of a tree without coupled joints, from its factorised matrix."""
+    tree, units = sweep.tree, unit_forces()
+    bodies: list[Columns] = [[]]
+    joints: list[list[Scalar]] = [[]]
+    for i in tree.outward():
+        S, U, D, X = tree.joint[i].S, sweep.U[i], sweep.D[i], sweep.X[i]  # type: ignore[union-attr]
+        assert X is not None
+        parent = bodies[tree.parent[i]]
+        above = [X @ velocity(parent, X.T @ f) for f in units] if parent else []
+        own: list[Scalar] = []
+        for k in range(len(U)):
+            x = ldl_solve(D, [1.0 if m == k else 0.0 for m in range(len(U))])
+            w = combine(U, x)
+            own.append(x[k] + velocity(above, w).dot(w))
+        joints.append(own)
+        columns = []
+        for f in units:
+            x = ldl_solve(D, list(S.T @ f))
+            a = velocity(above, f - combine(U, x))
+            y = [s - t for s, t in zip(x, ldl_solve(D, [a.dot(column) for column in U]), strict=True)]
+            columns.append(a + S * y)
+        bodies.append(columns)
+    return joints
+
+
+# ==== energy accounting ===========================================================================
+# The ledger of a run, and what a step of passive motion hands to the next one besides q and v.
+#
+# The ledger has sums of energies and impulses, which each step takes and returns with the state. Handed on
+# are
+#
+#     momentum    6 numbers of a robot that floats: the centroidal momentum that it ought to have, world axes
+#     wound       1 number a dof with dry friction: how far its bristle is wound [rad | m]
+#     energy      1 number of a method that keeps it: of a robot that floats about its centre of mass [J]
+#
+# All of these start at zero but the momentum and the energy.
+
+
+SLOTS, OWN = ENTRIES[: ENTRIES.index("steps")], ENTRIES[ENTRIES.index("steps") :]
+"""Entries of all steps, first in the ledger; and the last ones, those of steps of "contact" alone."""
+
+DISSIPATED = ("contact", "friction", "stops", "collision")
+"""Entries that add up to the dissipated energy."""
+
+CONTROL = ("rejected", "shortest", "longest", "not_met")
+"""What follows where these are divided to an accuracy (contact/step_control.py)."""
+
+SIZE = len(SLOTS)
+AT = {name: k for k, name in enumerate(SLOTS)}
+IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)
+
+
+class Ledger:
+    """The ledger in one step: its entries before the step, to which the step adds.
+
+    Attributes:
+        entries: as they are now.
+        held: the joint forces of the step (held_forces.Held), for what is measured; None without any.
+    """
+
+    def __init__(self, before: Sequence[Scalar]) -> None:
+        self.entries = list(before)
+        self.held: Any = None
+
+    def add(self, name: str, amount: Scalar) -> None:
+        """Add to a sum."""
+        self.entries[AT[name]] = self.entries[AT[name]] + amount
+
+    def add_more(self, k: int, amount: Scalar) -> None:
+        """Add to the sum k of those that only this program has (joints/step_inputs.py)."""
+        self.entries[SIZE + k] = self.entries[SIZE + k] + amount
+
+
+# ---- what a step hands on ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CarriedLayout:
+    """Which of these a robot has.
+
+    Attributes:
+        momentum: whether it floats.
+        wound: (joint, dof of the joint) with a bristle.
+        energy: whether the method keeps the energy.
+    """
+
+    momentum: bool = False
+    wound: tuple[tuple[int, int], ...] = ()
+    energy: bool = False
+
+    @property
+    def size(self) -> int:
+        """Numbers in all, at least 1: kernels have no empty inputs."""
+        return max(1, 6 * self.momentum + len(self.wound) + self.energy)
+
+
+class Carried:
+    """The carried numbers in one step: those from before, and those for the next.
+
+    Attributes:
+        momentum: (h_G in world axes) or None; a step replaces it.
+        wound: {(joint, dof): angle or distance}; a step replaces them.
+        energy: the energy that the robot ought to have [J], or None; a step replaces it.
+    """
+
+    def __init__(self, layout: CarriedLayout, before: Sequence[Scalar]) -> None:
+        rest = iter(before)
+        self.momentum: Force | None = None
+        if layout.momentum:
+            self.momentum = Force(*(Vector3(next(rest), next(rest), next(rest)) for _ in range(2)))
+        self.wound = {place: next(rest) for place in layout.wound}
+        self.energy: Scalar | None = next(rest) if layout.energy else None
+
+    def after(self) -> list[Scalar]:
+        """All of them in the order of the layout."""
+        out: list[Scalar] = [] if self.momentum is None else list(self.momentum)
+        out += self.wound.values()
+        if self.energy is not None:
+            out.append(self.energy)
+        return out or [0.0]
+
+
+# ==== energies and momenta of states ==============================================================
+# Energies and momentum of states, by the kinematics of the step: no time for few of them.
+
+
+def _facts(x: Any) -> None:
+    place_bodies(x, x.q)
+    velocities(x, x.v, x.V)
+    h, I = spatial_momentum(x, x.V), whole_inertia(x)
+    m = I.m + 1e-300
+    ang = h.ang - (I.h * (1.0 / m)).cross(h.lin)
+    facts = (kinetic_energy(x, x.v, x.V), potential_energy(x), *ang, *h.lin)
+    for k, fact in enumerate(facts):
+        x.facts[k] = fact
+
+
+def _poses(x: Any) -> None:
+    place_bodies(x, x.q)
+
+
+@functools.cache
+def _kernel(text: Callable[[Any], None]) -> LoopKernel:
+    arrays = [replace(a, role="out") if a.name in ("R", "p", "origin") else a for a in (*ROBOT, *MOTION)]
+    arrays += [*STATE, real("facts", 8, role="out")]
+    return kernel_of(f"state{text.__name__}", text, arrays, by_source=True, seldom=True)
+
+
+class _Call:
+    """One of these for single states: its arrays, and a function that runs it on them."""
+
+    def __init__(self, robot: Robot, text: Callable[[Any], None]) -> None:
+        kernel, data = _kernel(text), robot_data(robot)
+        sizes = {"nq": robot.nq, "nv": robot.nv}
+        for a in kernel.taken:
+            if a.name in data:
+                given = zip(a.shape, data[a.name].shape, strict=True)
+                sizes |= {name: n for name, n in given if isinstance(name, str)}
+        self.arrays = {
+            a.name: np.ascontiguousarray(data[a.name]) if a.name in data else a.zeros(sizes)
+            for a in kernel.taken
+        }
+        taken = list(self.arrays.values())
+        try:
+            if engine() == "python":
+                raise NoMachineCode("")
+            self.run: Callable[[], Any] = kernel.single(sizes, taken)
+        except NoMachineCode:
+            self.run = functools.partial(kernel.on_memory, *(sizes[n] for n in kernel.sizes), *taken)
+
+
+def _each(robot: Robot, text: Callable[[Any], None], *states: np.ndarray) -> Iterator[dict[str, np.ndarray]]:
+    """The arrays of a kernel after it ran on each state; they hold until the next."""
+    spare: Spare[_Call] = robot.derived.get("spare state kernels", lambda: Spare(4))
+    key = text.__name__, engine()
+    call = spare.take(key, lambda: _Call(robot, text))
+    for row in zip(*states, strict=True):
+        for name, numbers in zip(("q", "v"), row, strict=False):
+            call.arrays[name][:] = numbers
+        call.run()
+        yield call.arrays
+    spare.give(key, call)
+
+
+def state_facts(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """T, V [J] and momentum about the centre of mass, world axes [N m s; N s], of states (T, ...): (T, 8)."""
+    return np.array([x["facts"].copy() for x in _each(robot, _facts, q, v)]).reshape(len(q), 8)
+
+
+def state_poses(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rotations (T, N + 1, 3, 3) to world axes and origins (T, N + 1, 3) of bodies 0..N [m]."""
+    n, R, p = robot.nbodies + 1, list[np.ndarray](), list[np.ndarray]()
+    for x in _each(robot, _poses, q):
+        R.append(x["R"].copy())
+        p.append(x["p"] + x["origin"])
+        p[-1][0] = 0.0
+    return np.array(R).reshape(len(q), n, 3, 3), np.array(p).reshape(len(q), n, 3)

@@ -1,0 +1,593 @@
+"""What is given to the steps of a run besides joint forces: actuators, pushes, prescribed motions."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from robokit.arguments import real_number, whole_number
+from robokit.contact.constraints.motors import NEAR, SERIES
+from robokit.dynamics.singular import check_inertia
+from robokit.engine.reproducible import wanted
+from robokit.errors import ShapeError, SimulationWarning, shown
+from robokit.model.parts import Joint
+from robokit.model.robot import Robot
+from robokit.sim.actuators import Actuator, Layout, Signal, by_joint, driven, label_of
+from robokit.sim.body_pairs import body_contacts
+from robokit.sim.ground import Ground
+from robokit.sim.integrators import method
+from robokit.sim.joint_forces import Drive, GivenLayout, joint_law
+from robokit.sim.loop_closure import held_by_loops
+from robokit.sim.motion import effective_inertias, may_keep_energy
+from robokit.sim.prescribed import Motions, PrescribedMotion
+from robokit.sim.pushes import OutsideForces, Push
+from robokit.sim.springs import NO_SPRINGS, Springs
+from robokit.sim.step_kernel import Program
+from robokit.sim.steppers import default_step, step_for_spin
+
+# ==== run arguments ===============================================================================
+# What simulate and rollout make of their arguments, and which of them they refuse.
+
+
+FRAME = 5e-3
+"""Time between recorded states by default [s]."""
+
+LARGEST_CONTACT_STEP = 4e-3
+"""Longest step with a ground that is not warned of [s]."""
+
+MOST_STEPS = 1e10
+"""Steps of a run; a year of them."""
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What simulate and rollout make of the arguments that they share.
+
+    Attributes:
+        program: the step.
+        dt: time step [s].
+        steps: number of steps.
+        every: steps between two records.
+        summary: entries for the summary.
+    """
+
+    program: Program
+    dt: float
+    steps: int
+    every: int
+    summary: dict[str, Any]
+
+
+def set_up(
+    robot: Robot,
+    duration: Any,
+    dt: Any,
+    ground: Any,
+    integrator: Any,
+    record_every: Any,
+    joint_damping: Any,
+    steps: int | None = None,
+    dtype: str = "float64",
+    many: bool = False,
+    self_collision: Any = None,
+    accuracy: Any = None,
+    reproducible: Any = None,
+    by_step: bool = False,
+    start: Sequence[Any] = (),
+    springs: Springs = NO_SPRINGS,
+    motions: Sequence[PrescribedMotion] = (),
+) -> Setup:
+    """Check the arguments that simulate and rollout share, and make the step of them.
+
+    ``start`` are q and v at the starts, whose spins a default step knows. ``by_step`` says whether something
+    is given anew in each step: such steps are not longer with an accuracy than without. Warnings point at
+    the caller's caller; for errors see :func:`robokit.simulate`.
+    """
+    duration = real_number("duration", duration, least=0.0)
+    if record_every is not None:
+        record_every = whole_number("record_every", record_every, 1)
+    surface = _surface(robot, ground, many)
+    if accuracy is not None:
+        accuracy = real_number("accuracy", accuracy, above=0.0)
+    between = body_contacts(robot, self_collision, surface is not None)
+    light = held_by_loops(robot)
+    asked = _ask_for_contact(integrator, accuracy, light, springs, motions)
+    by_contact = surface is not None or bool(between.bodies) or asked
+    name, row = method(integrator, by_contact)
+    if name == "energy_momentum" and not may_keep_energy(robot.tree):
+        raise ShapeError(
+            f"integrator: 'energy_momentum' keeps the energy of one robot, and {robot.name!r} has several, "
+            "of which one floats: take 'rkmk4'"
+        )
+    chosen = dt is None
+    if accuracy is not None and not row.contact:
+        raise ShapeError(
+            f"accuracy: divides the steps of 'contact', not those of {name!r}; give integrator='contact', or "
+            "a shorter dt"
+        )
+    dt = default_step(robot, row.contact) if chosen else real_number("dt", dt, above=0.0)
+    if chosen and accuracy is not None and not by_step:
+        dt = LARGEST_CONTACT_STEP
+    if chosen and start:
+        dt = step_for_spin(dt, robot, *start)
+    steps = _steps(duration, dt) if steps is None else steps
+    if surface is not None and dt > LARGEST_CONTACT_STEP:
+        warnings.warn(
+            f"dt = {dt:g} s is long for contact: take 4 ms or less", SimulationWarning, stacklevel=3
+        )
+    if light is None:
+        check_inertia(robot)
+    damping = None if surface is not None else 0.0
+    if joint_damping is not None:
+        damping = real_number("joint_damping", joint_damping, least=0.0)
+    law, defaulted = joint_law(robot, damping)
+    program = Program(
+        robot,
+        name,
+        row,
+        law,
+        surface,
+        dtype,
+        between=between,
+        reproducible=wanted(reproducible),
+        accuracy=accuracy,
+        springs=springs,
+    )
+    summary: dict[str, Any] = {"dt_chosen": chosen, "self_collision_pairs": len(between.bodies)}
+    if defaulted:
+        summary |= {
+            "default_damping": "inertia" if damping is None else damping,
+            "default_damping_joints": len(defaulted),
+        }
+    return Setup(program, dt, steps, record_every or max(1, round(FRAME / dt)), summary)
+
+
+def _ask_for_contact(
+    integrator: Any,
+    accuracy: float | None,
+    light: Joint | None,
+    springs: Springs,
+    motions: Sequence[PrescribedMotion],
+) -> bool:
+    """Whether there is something that the step of "contact" alone knows; another one is refused."""
+    asked = "springs" if springs.given else "motions" if motions else ""
+    others = integrator is not None and not (
+        isinstance(integrator, str) and integrator in ("contact", "euler")
+    )
+    if light is not None and others:
+        raise ShapeError(
+            f"integrator: {integrator!r} divides by inertias, and joint {light.name!r} moves none without "
+            "its loop; take 'contact'"
+        )
+    if asked and others:
+        raise ShapeError(f"integrator: {integrator!r} takes no {asked}; take 'contact', or leave it out")
+    if motions and accuracy is not None:
+        raise ShapeError("accuracy: expected None with motions, which are prescribed for whole steps")
+    return light is not None or bool(asked)
+
+
+def _steps(duration: float, dt: float) -> int:
+    """How many steps a duration takes."""
+    if not duration / dt <= MOST_STEPS:
+        raise ShapeError(
+            f"duration: {duration:g} s are {duration / dt:.3g} steps of {dt:g} s; at most {MOST_STEPS:.0e} "
+            "are taken: take a shorter duration or a longer dt"
+        )
+    if 0.0 < duration <= 0.5 * dt:
+        raise ShapeError(f"duration: {duration:g} s is half a step of {dt:g} s or less: take a shorter dt")
+    return round(duration / dt)
+
+
+def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
+    """The ground that was given, True for that of default values, or None."""
+    if ground is None or ground is False:
+        return None
+    surface = Ground() if ground is True else ground
+    if not isinstance(surface, Ground):
+        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
+    if surface.rows is not None and not many:
+        raise ShapeError(
+            f"ground: {surface.by_row} has {surface.rows} values, one a row of rk.rollout; give one here"
+        )
+    for given in (surface.friction, surface.restitution):
+        for link in given if isinstance(given, Mapping) else ():
+            robot.link(link)  # raises for a misspelt link, which would get the default
+    return surface
+
+
+# ==== run inputs ==================================================================================
+
+
+# ---- driven joints ----------------------------------------------------------------------------------------
+
+
+ENDLESS = 1e30
+"""Stands for no limit in a row where others have one."""
+
+
+class DrivenJoints:
+    """The driven joints of a run, in the order of the actuators.
+
+    Attributes:
+        joints: the joints.
+        drives: what the step's text depends on.
+        rows: B where gains or targets differ from row to row of a rollout, else None.
+        by_function: whether a target is a function of the state.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        actuators: Sequence[Actuator],
+        dt: float,
+        steps: int,
+        q0: np.ndarray,
+        rows: int | None,
+        divided: bool = False,
+    ) -> None:
+        """Fit them.
+
+        Args:
+            actuators: checked.
+            dt: step [s].
+            steps: of the run.
+            q0: configurations at the start, (B or 1, nq).
+            rows: B of a rollout, 1 in a simulation; None where nothing else says how many there are.
+            divided: whether steps are taken in parts, to an accuracy.
+
+        Raises:
+            UnknownName: no such joint.
+            ShapeError: a joint that cannot be driven, or is driven twice; gains or targets that do not fit.
+        """
+        self.robot, self.dt, self.steps, self.count, self.divided = robot, dt, steps, rows, divided
+        self.joints: list[Joint] = []
+        self.drives: list[Drive] = []
+        self.rows: int | None = None
+        self._numbers: list[Any] = []
+        self._units: list[tuple[str, np.ndarray, np.ndarray, np.ndarray, dict[str, Signal]]] = []
+        """(kind, kp, factor of target velocities, largest speed, signals) of each actuator."""
+        self._damping: list[np.ndarray] = []
+        for k, actuator in enumerate(actuators):
+            self._add(label_of(actuators, k), actuator, q0)
+        for number, joint in enumerate(self.joints):
+            if joint in self.joints[:number]:
+                raise ShapeError(f"actuators: joint {joint.name!r} is driven twice")
+
+    def _add(self, label: str, actuator: Actuator, q0: np.ndarray) -> None:
+        robot = self.robot
+        joints = driven(label, robot, actuator)
+        names = tuple(joint.name for joint in joints)
+        v_at = [joint.v_slice.start for joint in joints]
+        q_at = [joint.q_slice.start for joint in joints]
+        gains = {
+            name: self._by_joint(f"{label}({name}=...)", getattr(actuator, name), joints)
+            for name in actuator.gains
+        }
+        effort = self._limits(f"{label}(effort=...)", actuator.effort, joints, "effort")
+        speed = self._limits(f"{label}(max_velocity=...)", actuator.max_velocity, joints, "velocity")
+        zeros = np.zeros(len(joints))
+        kp, kd = gains.get("kp", zeros), gains.get("kd", gains.get("gain", zeros))
+        mass = np.stack(
+            np.broadcast_arrays(*effective_inertias(robot, [(j.body, 0) for j in joints])), axis=-1
+        )
+        b, lag, follow = servo_numbers(kp, kd, mass, self.dt)
+        if self.divided:  # what a step adds to kd goes with its length, and parts of steps have their own
+            follow = kd + 0.0 * follow
+        for k, joint in enumerate(joints):
+            servo = bool((follow[..., k] > 0.0).any())
+            limits = [bool(np.isfinite(x[..., k]).any()) for x in (effort, speed)]
+            self.drives.append(Drive(joint.body, servo, *limits))
+            limit, fastest = (np.minimum(x[..., k], ENDLESS) for x in (effort, speed))
+            own = {"kp": kp[..., k], "b": b[..., k], "lag": lag[..., k], "effort": limit, "speed": fastest}
+            own["mass"] = mass[..., k]
+            self._numbers += [own[name] for name in self.drives[-1].parameters]
+        self.joints += joints
+
+        in_v, in_q = (
+            Layout(names, at, size, self.steps, self.count)
+            for at, size in ((v_at, robot.nv), (q_at, robot.nq))
+        )
+        zero = np.zeros((1, 1, len(joints)))
+        here = q0[None][:, :, q_at]
+        kind = type(actuator).__name__
+        signals: dict[str, Signal] = {}
+        for name in ("target", "velocity", "feedforward"):
+            if hasattr(actuator, name):
+                position = kind == "PD" and name == "target"
+                signals[name] = Signal(
+                    f"{label}({name}=...)",
+                    getattr(actuator, name),
+                    in_q if position else in_v,
+                    here if position else zero,
+                )
+                if position and getattr(actuator, name) is None:
+                    continue  # the starts count their rows themselves
+                self._count(f"{label}({name}=...)", signals[name].rows)
+        self._units.append((kind, kp, follow, speed, signals))
+        self._damping.append(np.asarray(kd))
+
+    def _count(self, what: str, rows: int | None) -> None:
+        if rows is not None:
+            if self.rows not in (None, rows) or self.count not in (None, rows):
+                if self.count == 1:
+                    raise ShapeError(
+                        f"{what}: expected one set of numbers, got {rows} rows; rk.rollout takes them"
+                    )
+                raise ShapeError(f"{what}: expected {self.rows or self.count} rows, got {rows}")
+            self.rows = rows
+
+    def _by_joint(
+        self, what: str, value: Any, joints: Sequence[Joint], default: Sequence[float] | None = None
+    ) -> np.ndarray:
+        array = by_joint(what, value, joints, self.robot.nv, default)
+        self._count(what, len(array) if array.ndim == 2 else None)
+        return array
+
+    def _limits(self, what: str, value: Any, joints: Sequence[Joint], attribute: str) -> np.ndarray:
+        """Limits (n,) or (B, n), inf for none; those of the description where none are given."""
+        found = [getattr(joint, attribute) or math.inf for joint in joints]
+        if value is not None:
+            return self._by_joint(what, value, joints, found)
+        zero = [joint.name for joint in joints if not getattr(joint, attribute)]
+        if zero:
+            warnings.warn(
+                f"joint {zero[0]!r}" + f" and {len(zero) - 1} more" * (len(zero) > 1) + f": the description "
+                f"limits the {attribute} to 0, which is taken as no limit; {what} sets one",
+                stacklevel=2,
+            )
+        return np.array(found)
+
+    # ---- what the kernel takes -----------------------------------------------------------------
+
+    def __bool__(self) -> bool:
+        return bool(self.drives)
+
+    def parameters(self) -> list[Any]:
+        """The numbers of the drives in the order of ``Drive.parameters``, each () or (B,)."""
+        return self._numbers
+
+    @property
+    def by_function(self) -> bool:
+        """Whether a target is a function of the state."""
+        return any(signal.function is not None for *_, signals in self._units for signal in signals.values())
+
+    def at(self, step: int, q: Any = None, v: Any = None) -> tuple[np.ndarray, int]:
+        """What the drives want in a step of a simulation, (n,), and the next step at which that changes."""
+        changes = [s.last(self.dt) for *_, signals in self._units for s in signals.values()]
+        later = max(changes, default=0)
+        return self.table(np.array([step]), q, v)[0, 0], step + 1 if step < later else np.iinfo(np.int64).max
+
+    def gains(self) -> tuple[np.ndarray, np.ndarray]:
+        """kp and kd of each joint, (n,) each."""
+        return np.concatenate([unit[1] for unit in self._units]), np.concatenate(self._damping)
+
+    def kinds_and_wants(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of each joint in the first step: kind of its actuator, wanted position and speed, (n,) each.
+
+        The position is 0 where a speed or a force is wanted, the speed likewise.
+        """
+        kinds, places, rates = [], [], []
+        first, zero = np.zeros(1, int), np.zeros((1, 1, 1))
+        for kind, kp, _, speed, signals in self._units:
+            target = signals["target"].at(first, self.dt, q, v)
+            want = signals["velocity"].at(first, self.dt, q, v) if kind == "PD" else target
+            kinds += [kind] * kp.shape[-1]
+            places.append(target if kind == "PD" else zero * target)
+            rates.append(zero * want if kind == "Torque" else np.clip(want, -speed, speed))
+        place, rate = (np.concatenate([x[0, 0] for x in each]) for each in (places, rates))
+        return np.array(kinds), place, rate
+
+    @cached_property
+    def linear(self) -> tuple[np.ndarray, ...] | None:
+        """(feedforward, gain, limit, rest), (B or 1, n) each; None where velocities or feedforwards change.
+
+        Targets t give u = feedforward + gain clip(t, -limit, limit) + rest.
+        """
+        parts: list[list[np.ndarray]] = []
+        for kind, kp, follow, speed, signals in self._units:
+            first, n = np.zeros(1, int), kp.shape[-1]
+            others = [signals[name] for name in ("velocity", "feedforward") if name in signals]
+            if any(one.table is None or len(one.table) > 1 for one in others):
+                return None
+            none, free = np.zeros((1, n)), np.full((1, n), np.inf)
+            if kind == "Torque":
+                parts.append([none, none + 1.0, free, none])
+                continue
+            ahead = signals["feedforward"].at(first, self.dt)[0]
+            if kind == "PD":
+                rate = follow * np.clip(signals["velocity"].at(first, self.dt)[0], -speed, speed)
+                parts.append([ahead, np.atleast_2d(kp), free, rate])
+            else:
+                parts.append([ahead, np.atleast_2d(follow), np.atleast_2d(speed), none])
+        if not parts:
+            return (np.zeros((1, 0)),) * 4
+        rows = max(len(x) for part in parts for x in part)
+        each = ([np.broadcast_to(x, (rows, x.shape[-1])) for x in part] for part in parts)
+        return tuple(np.concatenate(x, axis=1) for x in zip(*each, strict=True))
+
+    def whole_table(self) -> np.ndarray:
+        """The same for all steps and rows of a rollout, (T or 1, B or 1, n).
+
+        Raises:
+            ShapeError: a target is a function.
+        """
+        for *_, signals in self._units:
+            for signal in signals.values():
+                if signal.function is not None:
+                    raise ShapeError(f"{signal.name}: a rollout takes arrays and keyframes, no functions")
+        moving = any(s.last(self.dt) for *_, signals in self._units for s in signals.values())
+        return self.table(np.arange(max(1, self.steps) if moving else 1))
+
+    def table(self, steps: np.ndarray, q: Any = None, v: Any = None) -> np.ndarray:
+        """u = kp q* + (kd + extra) v* + feedforward in these steps, (T or 1, B or 1, n)."""
+        parts = []
+        for kind, kp, follow, speed, signals in self._units:
+            target = signals["target"]
+            if kind == "Torque":
+                parts.append(target.at(steps, self.dt, q, v))
+                continue
+            u = signals["feedforward"].at(steps, self.dt, q, v)
+            if kind == "PD":
+                rate = signals["velocity"].at(steps, self.dt, q, v)
+                curve = target.rates(steps, self.dt)
+                if curve is not None and signals["velocity"].table is signals["velocity"].default:
+                    rate = curve
+                u = u + kp * target.at(steps, self.dt, q, v)
+            else:
+                rate = target.at(steps, self.dt, q, v)
+            parts.append(u + follow * np.clip(rate, -speed, speed))
+        shape = np.broadcast_shapes(*(part.shape[:2] for part in parts))
+        return np.concatenate([np.broadcast_to(p, (*shape, p.shape[2])) for p in parts], axis=2)
+
+
+# ---- servos ------------------------------------------------------------------------------------------------
+# robokit.sim.joint_forces has the law. Everything is computed by + - * / and powers of two, so the numbers
+# are the same to the bit with every C library and every NumPy, as reproducible runs need them.
+
+
+FAR = 700.0
+"""Beyond it e^-z is next to nothing."""
+
+LOG2_E = 1.4426950408889634
+LN_2 = (0.693147180369123816490, 1.90821492927058770002e-10)
+"""ln 2 in two parts, the first with zeros at its end: small multiples of it are exact."""
+
+
+def servo_numbers(kp: Any, kd: Any, mass: Any, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(b, lag, factor of target velocities) of robokit.sim.joint_forces.
+
+    Args:
+        kp: stiffness [N m/rad | N/m], any shape.
+        kd: damping [N m s/rad | N s/m].
+        mass: inertia that the joint moves [kg m^2 | kg].
+        dt: step [s].
+    """
+    alpha = end_share(dt * kd / mass)
+    R = kp * dt * dt / mass
+    extra = kp * dt * (2.0 * R / (1.0 + 2.0 * R))
+    return alpha * kd + extra, (1.0 - alpha) * kd, kd + extra + 0.0 * mass
+
+
+def end_share(z: Any) -> np.ndarray:
+    """alpha = 1 / (1 - e^-z) - 1 / z for z >= 0: from 1/2, where a damper is weak, to 1."""
+    z = np.asarray(z, dtype=float)
+    square = z * z
+    series = np.zeros_like(z)
+    for c in SERIES[::-1]:
+        series = c + square * series
+    far = np.minimum(np.maximum(z, NEAR), FAR)
+    direct = 1.0 / (1.0 - decay(far)) - 1.0 / np.maximum(z, NEAR)
+    return np.where(z < NEAR, 0.5 + z * series, direct)
+
+
+def decay(z: np.ndarray) -> np.ndarray:
+    """e^-z for 0 <= z <= FAR, to some 1e-16 of itself."""
+    k = np.floor(z * LOG2_E + 0.5)
+    r = (z - k * LN_2[0]) - k * LN_2[1]
+    found = np.ones_like(r)
+    for n in range(14, 0, -1):
+        found = 1.0 - found * r / n
+    return np.ldexp(found, -k.astype(int))
+
+
+# ---- all inputs -------------------------------------------------------------------------------------------
+
+
+NEVER = np.iinfo(np.int64).max
+"""Number of a step that does not come."""
+
+
+class RunInputs:
+    """Actuators and pushes of a run.
+
+    Attributes:
+        layout: what the step's text depends on.
+        numbers: parameters of the kernel, floats or (B,).
+        driven: the driven joints.
+        rows: B where they differ from row to row of a rollout, else None.
+    """
+
+    def __init__(
+        self,
+        robot: Robot,
+        actuators: Sequence[Actuator],
+        pushes: Sequence[Push],
+        dt: float,
+        steps: int,
+        q0: np.ndarray,
+        rows: int | None,
+        base: bool,
+        divided: bool = False,
+        motions: Sequence[PrescribedMotion] = (),
+    ) -> None:
+        """Fit them to the robot and the steps.
+
+        Args:
+            actuators, pushes: checked.
+            dt: step [s].
+            steps: of the run.
+            q0: configurations at the start, (B or 1, nq).
+            rows: of a rollout; None where nothing else says how many there are.
+            base: whether the first six joint forces are a wrench on a base that floats.
+            divided: whether steps are taken in parts, to an accuracy.
+            motions: that are prescribed.
+        """
+        self.driven = DrivenJoints(robot, actuators, dt, steps, q0, rows, divided)
+        self.outside = OutsideForces(robot, pushes, dt, steps)
+        self.motions = Motions(robot, motions, dt, steps)
+        places = self.outside.places
+        self.layout = GivenLayout(
+            tuple(self.driven.drives),
+            tuple((body, point is None) for body, point in places),
+            base,
+            links=tuple(self.outside.links),
+            motions=tuple(self.motions.bodies),
+        )
+        points = [x for _, point in places if point is not None for x in point]
+        self.numbers: list[Any] = [*self.driven.parameters(), *points]
+        counts = {x for x in (self.driven.rows, self.outside.rows, self.motions.rows) if x is not None}
+        self.rows = max(counts, default=None)
+        self.counts = [("actuators", self.driven.rows), ("pushes", self.outside.rows)]
+
+    @property
+    def by_function(self) -> bool:
+        """Whether a target is a function of the state."""
+        return self.driven.by_function
+
+    @property
+    def law(self) -> tuple[np.ndarray, ...] | None:
+        """How targets of the driven joints of a single run become their inputs, as in StepInputs."""
+        linear = self.driven.linear if self.driven else None
+        return None if linear is None else tuple(each[0] for each in linear)
+
+    def at(self, step: int, q: np.ndarray, v: np.ndarray) -> tuple[list[np.ndarray], int]:
+        """The inputs of a step of a simulation, and the next step at which they change."""
+        found, change = [], NEVER
+        if self.driven:
+            u, change = self.driven.at(step, q, v)
+            found.append(u)
+        if self.outside:
+            wrenches, next_change = self.outside.at(step)
+            found.append(wrenches)
+            change = min(change, next_change)
+        if self.motions:
+            found.append(self.motions.at(step))
+            change = step + 1
+        return found, change
+
+    def tables(self, steps: int, dtype: str) -> list[np.ndarray]:
+        """The inputs of all steps and rows of a rollout, (T or 1, B or 1, n) each."""
+        found = []
+        if self.driven:
+            found.append(self.driven.whole_table())
+        if self.outside:
+            found.append(self.outside.table(steps))
+        if self.motions:
+            found.append(self.motions.table(steps))
+        return [np.ascontiguousarray(x, dtype=dtype) for x in found]

@@ -1,0 +1,744 @@
+"""Where runs begin: configurations that stand on the ground, and what is wrong with others."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from robokit.algorithms.kinematics import forward_kinematics
+from robokit.arguments import (
+    check_finite,
+    check_quaternion,
+    check_values,
+    random_generator,
+    real_array,
+    real_number,
+)
+from robokit.caching import Spare
+from robokit.collision.detect_kernel import Arrays, Detector
+from robokit.collision.fields import FIELD, PLANE
+from robokit.collision.scene import Scene, robot_shapes, scene
+from robokit.collision.shapes import Core, PlacedCore
+from robokit.collision.support import SUPPORTS
+from robokit.conventions import UNIT_QUATERNION_TOLERANCE
+from robokit.dynamics.build import angle_bounds, quaternion_offsets
+from robokit.errors import InvalidValue, ShapeError, SimulationWarning, WrongType
+from robokit.model.arguments import not_a_robot
+from robokit.model.parts import Joint
+from robokit.model.robot import Robot, of_joint
+from robokit.sim.body_pairs import CollisionPairs, body_contacts, body_names
+from robokit.sim.contact_state import ground_stiffness, scene_of
+from robokit.sim.ground import Ground, plane_of, world_of
+from robokit.sim.loop_closure import closed, closed_rows
+from robokit.sim.motion import state_poses
+from robokit.sim.step_kernel import Program
+from robokit.sim.steppers import SPIN, fastest_spin
+from robokit.spatial import Vector3
+from robokit.spatial.scalars import added, sine_and_cosine
+
+# ==== ground gaps =================================================================================
+# How far a robot's shapes are from a ground, and how far it is to be lowered onto it.
+#
+# Every number comes from the configuration by + - * / and square roots in an order that is written here, so
+# that starts of sweeps have the same bits on every machine.
+
+
+CLOSE = 1e-10
+"""Gap that is none [m]."""
+
+LOOKED = 0.25
+"""Of the robot's size: how far ahead it is looked when it is lowered."""
+
+ROUNDS = 10_000
+"""Of lowering, at most."""
+
+
+def touching_shapes(robot: Robot, ground: Ground) -> list[PlacedCore]:
+    """Shapes of a robot that can touch a ground: those of bodies that move."""
+    return [c for c in robot_shapes(robot, ground.shape_error).placed if c.body]
+
+
+def ground_gaps(robot: Robot, q: np.ndarray, ground: Ground) -> np.ndarray:
+    """Distance of the robot from the ground in each row of q (B, nq), below 0 inside; (B,) [m].
+
+    Infinite for a robot without shapes. Where the ground is not one plane, it is infinite, too, for what is
+    farther away than a quarter of the robot's size.
+    """
+    shapes = touching_shapes(robot, ground)
+    if not shapes:
+        return np.full(len(q), math.inf)
+    if ground.only_plane:
+        return _over_plane(robot, shapes, q, ground)
+    over = _Uneven(robot, ground)
+    return np.array([over.gap(row, k) for k, row in enumerate(q)])
+
+
+def lowered(robot: Robot, q: np.ndarray, ground: Ground, clearance: Any) -> np.ndarray:
+    """Heights of the base, (B,) [m], at which each row of q (B, nq) hangs ``clearance`` over the ground.
+
+    NaN where there is nothing under the robot.
+
+    Args:
+        robot: a robot with a floating base.
+        q: configurations, of which the base's height does not matter.
+        ground: what is under it.
+        clearance: gap of the nearest shape, a number or (B,) [m].
+    """
+    wanted = np.broadcast_to(clearance, len(q))
+    if ground.only_plane:
+        return np.asarray(q[:, 6] + (wanted - ground_gaps(robot, q, ground)) / ground.up[2])
+    over = _Uneven(robot, ground)
+    return np.array([over.lowered(row, k, float(wanted[k])) for k, row in enumerate(q)])
+
+
+def lowered_base(robot: Robot, q: np.ndarray, ground: Ground, clearance: float) -> float:
+    """The same of one configuration (nq,).
+
+    Raises:
+        ShapeError: there is nothing under the robot.
+    """
+    if not touching_shapes(robot, ground):
+        return ground.height + clearance
+    z = float(lowered(robot, q[None], ground, clearance)[0])
+    if math.isnan(z):
+        raise ShapeError("ground: nothing is under the robot; put it over a solid, or add the plane")
+    return z
+
+
+def body_poses(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rotations (B, N + 1, 3, 3) to world axes and origins (B, N + 1, 3) of bodies 0..N [m]."""
+    B, n = len(q), robot.nbodies + 1
+    R, p = np.zeros((B, n, 3, 3)), np.zeros((B, n, 3))
+    R[:, 0] = np.eye(3)
+    for i, X in enumerate(forward_kinematics(robot.tree, robot.split_q(list(q.T)))[1:], 1):
+        for k, row in enumerate(X.E.rows):
+            for m, x in enumerate(row):
+                R[:, i, m, k] = x
+        for k, x in enumerate(X.r):
+            p[:, i, k] = x
+    return R, p
+
+
+# ---- one plane -------------------------------------------------------------------------------------------
+
+
+def _over_plane(robot: Robot, shapes: list[PlacedCore], q: np.ndarray, ground: Ground) -> np.ndarray:
+    n, found = ground.up, np.full(len(q), math.inf)
+    X0 = forward_kinematics(robot.tree, robot.split_q(list(q.T)))
+    with np.errstate(all="ignore"):
+        for c in shapes:
+            X = X0[c.body]
+            place = c.placement if c.core.own is None else c.placement @ c.core.own
+            down = [*(X.E @ Vector3(*n))]
+            x, y, z = place.position.tolist()
+            at = n[0] * X.r.x + n[1] * X.r.y + n[2] * (X.r.z - ground.height)
+            at = at + (down[0] * x + down[1] * y + down[2] * z)
+            own = [added(place.rotation[k, m] * down[k] for k in range(3)) for m in range(3)]
+            found = np.minimum(found, at + lowest(c.core, own) - c.core.radius)
+    return found
+
+
+def lowest(core: Core, n: Any) -> Any:
+    """Least n . x of the points x of a core without its radius, for unit vectors n of three (B,) [m]."""
+    if core.hull is None:
+        down = -Vector3(*n)
+        return -SUPPORTS[core.kind](Vector3(*core.size), down).dot(down)
+    corners = core.hull.corners
+    heights = [corners[:, k][:, None] * np.atleast_1d(s) for k, s in enumerate(n)]
+    return (heights[0] + heights[1] + heights[2]).min(axis=0)
+
+
+# ---- others ----------------------------------------------------------------------------------------------
+
+
+class _Uneven:
+    """A robot over a ground that is not one plane."""
+
+    def __init__(self, robot: Robot, ground: Ground) -> None:
+        found = scene(robot, world_of(ground), (), ground.shape_error)
+        self.robot, self.ground, self.arrays = robot, ground, found.arrays
+        own = np.array([bool(link) for link in found.links])
+        x = found.arrays
+        self.bodies, self.centres = x["shape_body"][own], x["shape_centre"][own]
+        self.bounds = x["shape_bound"][own]
+        self.far = LOOKED * (float(np.ptp(self._balls(robot.neutral())[0], axis=0).max()) + self.bounds.max())
+        self.detector = Detector(found.arrays, robot.nbodies + 1, self.far, reproducible=True)
+        self.own_plane = ground.plane and np.ndim(ground.normal) == 2
+
+    def _balls(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        R, p = body_poses(self.robot, q[None])
+        turned = R[0, self.bodies]
+        at = sum(turned[:, :, k] * self.centres[:, None, k] for k in range(3))
+        return p[0, self.bodies] + at, self.bounds
+
+    def gap(self, q: np.ndarray, row: int) -> float:
+        """Distance in a configuration."""
+        if not np.isfinite(q).all():
+            return math.nan
+        if self.own_plane:
+            plane, _ = plane_of(self.ground.row(row))
+            placement = np.concatenate([plane.rotation.ravel(), plane.position])
+            self.detector.arrays["shape_placement"][0] = placement
+        R, p = body_poses(self.robot, q[None])
+        return float(self.detector.at(R[0], p[0])["contact_gap"].min(initial=math.inf))
+
+    def lowered(self, q: np.ndarray, row: int, clearance: float) -> float:
+        """Height of the base, lowered from above all of the ground until the first shape is near."""
+        if not np.isfinite(q).all():
+            return math.nan
+        q = q.copy()
+        centres, bounds = self._balls(q)
+        ends = list(self._ends(centres, bounds, clearance, row))
+        top = max(float((high - centres[:, 2]).max()) for _, high in ends)
+        bottom = min(float((low - centres[:, 2]).min()) for low, _ in ends)
+        z = q[6]
+        q[6] = z + top
+        for _ in range(ROUNDS):
+            # No shape meets the ground before it has gone its distance from it.
+            step = min(self.gap(q, row), self.far) - clearance
+            q[6] -= step if abs(step) > 0.0 else 0.0
+            if abs(step) < CLOSE:
+                return float(q[6])
+            if q[6] < z + bottom:
+                return math.nan
+        return float(q[6])
+
+    def _ends(
+        self, centres: np.ndarray, bounds: np.ndarray, clearance: float, row: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Heights at which balls are under and over all of each surface, (K,) each [m]."""
+        x, ground, away = self.arrays, self.ground, bounds + abs(clearance)
+        for k in np.flatnonzero(x["shape_body"] == 0).tolist():
+            kind, z = int(x["shape_kind"][k]), float(x["shape_centre"][k, 2])
+            if kind == PLANE:
+                n = ground.row(row).up
+                level = ground.height - (n[0] * centres[:, 0] + n[1] * centres[:, 1]) / n[2]
+                yield level - away / n[2], level + away / n[2]
+            elif kind == FIELD:
+                least, most = float(x["heights"].min()), float(x["heights"].max())
+                yield z + least - self.far - away, z + most + away
+            else:
+                yield z - x["shape_bound"][k] - away, z + x["shape_bound"][k] + away
+
+
+# ==== start checks ================================================================================
+# Starts of runs, checked: their states, what overlaps there, spins too fast for a step.
+
+
+def numbers(what: str, value: Any, n: int, robot: Robot | None = None) -> np.ndarray:
+    """value as n finite numbers; with the robot, errors name the joint."""
+    array = real_array(what, value, f"({n},)").copy()
+    if array.shape != (n,):
+        raise ShapeError(f"{what}: expected shape ({n},), got {array.shape}")
+    try:
+        check_finite(what, array)
+    except InvalidValue as error:
+        raise (of_joint(robot, error) if robot else error) from None
+    return array
+
+
+def states(what: str, value: Any, n: int, least: int = 1, robot: Robot | None = None) -> np.ndarray:
+    """value as rows of n numbers, (B, n) or (1, n); what is given for all rows must be finite."""
+    array = real_array(what, value, f"({n},) or (B, {n})")
+    if array.ndim == 1:
+        return numbers(what, array, n, robot)[None]
+    if array.ndim != 2 or array.shape[1] != n or len(array) < least:
+        some = f" with B >= {least}" if least else ""
+        raise ShapeError(f"{what}: expected shape ({n},) or (B, {n}){some}, got {array.shape}")
+    return array
+
+
+def check_coordinates(what: str, robot: Robot, q: np.ndarray) -> None:
+    """Raise InvalidValue where q has a quaternion that is not unit, or an angle beyond the range of sines.
+
+    Args:
+        q: configurations, (nq,) or (B, nq).
+        what: they are to the caller.
+    """
+    check_quaternions(what, robot, q)
+
+    def found() -> tuple[float, Any]:
+        bounds = angle_bounds(robot)
+        return min((most for _, most in bounds), default=math.inf), bounds
+
+    least, bounds = robot.derived.get("bounds of angles", found)
+    if np.abs(q).max(initial=0.0) <= least:
+        return
+    finite = np.where(np.isfinite(q), q, 0.0)  # rows that are not finite are marked as such later
+    check_values((what,), (finite,), (), [(0, k, most) for k, most in bounds])
+
+
+def check_quaternions(what: str, robot: Robot, q: np.ndarray) -> None:
+    """Raise InvalidValue where a quaternion in q, (nq,) or (B, nq), is not unit."""
+    for k in quaternion_offsets(robot):
+        check_quaternion(what, q, k)
+
+
+# ---- what overlaps -----------------------------------------------------------------------------------------
+
+
+ROWS = 1024
+"""Starts whose poses are computed together."""
+
+FEW = 16
+"""Starts that one after the other are quicker."""
+
+
+@dataclass(frozen=True)
+class StartContacts:
+    """The deepest overlaps at the starts of B rows, 0 of what is not finite.
+
+    Attributes:
+        depth: in the ground [m], (B,).
+        link: that is there, B names.
+        overlap: of bodies [m], (B,).
+        bodies: that overlap, (B, 2).
+        energy: that the springs of all these contacts hold [J], (B,).
+    """
+
+    depth: np.ndarray
+    link: list[str]
+    overlap: np.ndarray
+    bodies: np.ndarray
+    energy: np.ndarray
+
+
+def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
+    """What overlaps in the rows of q (B, nq)."""
+    ground, robot = program.ground, program.robot
+    B = len(q)
+    if ground is not None and ground.rows is not None and B == 1:
+        B = ground.rows
+    found = StartContacts(np.zeros(B), [""] * B, np.zeros(B), np.zeros((B, 2), int), np.zeros(B))
+    if not program.contact:
+        return found
+    scene = scene_of(program)
+    if not len(scene.arrays["pair_shapes"]):
+        return found
+    k = ground_stiffness(program, 0)
+    spare: Spare[tuple[Scene, Detector]] = robot.derived.get("spare detectors", lambda: Spare(2))
+    _, detector = kept = spare.take(id(scene), lambda: (scene, Detector(scene.arrays, robot.nbodies + 1)))
+    of_ground = np.array([not link for link in scene.links])
+    normals = ground is not None and bool(ground.plane) and np.ndim(ground.normal) == 2
+    for first in range(0, B, ROWS):
+        some = q[first : first + ROWS] if len(q) == B else np.broadcast_to(q, (min(ROWS, B), q.shape[1]))
+        with np.errstate(all="ignore"):
+            poses = state_poses if len(some) <= FEW and robot.samples is None else body_poses
+            R, p = poses(robot, some)
+        for m in np.flatnonzero(np.isfinite(R).all(axis=(1, 2, 3)) & np.isfinite(p).all(axis=(1, 2))):
+            row = first + int(m)
+            if normals and ground is not None:
+                plane, _ = plane_of(ground.row(row))
+                placement = np.concatenate([plane.rotation.ravel(), plane.position])
+                detector.arrays["shape_placement"][0] = placement
+            contacts = detector.at(R[m], p[m])
+            depth = -contacts["contact_gap"]
+            if not len(depth):
+                continue
+            found.energy[row] = 0.5 * k * float(np.square(np.maximum(depth, 0.0)).sum())
+            shapes = scene.arrays["pair_shapes"][contacts["contact_pair"]]
+            inside = of_ground[shapes[:, 0]]
+            for which, deepest in ((inside, found.depth), (~inside, found.overlap)):
+                if which.any():
+                    at = int(np.where(which, depth, -np.inf).argmax())
+                    deepest[row] = max(float(depth[at]), 0.0)
+                    if which is inside:
+                        found.link[row] = scene.links[shapes[at, 1]]
+                    else:
+                        found.bodies[row] = contacts["contact_bodies"][at]
+    if not normals:  # else its plane is not that of the scene
+        spare.give(id(scene), kept)
+    return found
+
+
+# ---- errors and warnings -----------------------------------------------------------------------------------
+
+
+OVERLAP = 1e-3
+"""Bodies that overlap by more at the start are worth a warning [m]."""
+
+DEEP = 0.01
+"""A link deeper in the ground than this is worth a warning [m]."""
+
+BURIED = 0.1
+"""A start deeper in the ground than this is a mistake [m]."""
+
+PAST_ANGLE, PAST_DEPTH = 0.05, 5e-3
+"""A start this far past the limit of a joint is worth a warning [rad], of a slide [m]."""
+
+
+def check_starts(program: Program, q: np.ndarray, what: str = "q0") -> StartContacts:
+    """What overlaps at the starts (nq,) or (B, nq), which the caller knows as ``what``.
+
+    Raises:
+        ShapeError: a start deep inside the ground, which would throw the robot away.
+    """
+    found = start_contacts(program, np.atleast_2d(q))
+    for row, why in buried(program, found):
+        raise ShapeError(f"{what}{f'[{row}]' if q.ndim == 2 else ''}: {why}")
+    return found
+
+
+def buried(program: Program, found: StartContacts) -> Iterator[tuple[int, str]]:
+    """The rows that start deep inside the ground, and what is to be said of them."""
+    ground, robot = program.ground, program.robot
+    for row in np.flatnonzero(found.depth > BURIED).tolist():
+        assert ground is not None
+        depth = found.depth[row]
+        above = "" if ground.horizontal else ", ground=ground"
+        remedy = (
+            f"start from rk.standing_configuration(robot{above})"
+            if robot.base == "floating"
+            else "start elsewhere"
+        )
+        if ground.horizontal:
+            remedy += f", or lower it with Ground(height={ground.height - depth:.3g})"
+        yield row, f"link {found.link[row]!r} starts {depth:.3g} m below the ground; {remedy}"
+
+
+def checked_starts(robot: Robot, program: Program, q: np.ndarray, v: np.ndarray, dt: float) -> float:
+    """Refuse starts deep inside the ground, and warn of those that no run should have.
+
+    Args:
+        robot: as it was given; that of the program may have rotors besides.
+        program: the step.
+        q, v: the starts, (nq,) and (nv,), or rows of them; a single row goes with many.
+        dt: time step [s].
+
+    Returns:
+        how deep in the ground the start is [m], where it was warned of that; else 0.
+
+    Raises:
+        ShapeError: as :func:`check_starts`.
+    """
+    found, one = check_starts(program, q), program.robot
+    _of_limits(robot, q)
+    one = one if one.samples is None else one.sample(0)
+    _of_bodies(one, found)
+    depth = _of_ground(found)
+    _of_spin(one, np.atleast_2d(q), np.atleast_2d(v), dt)
+    return depth
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, SimulationWarning, stacklevel=5)
+
+
+def _place(rows: int, row: int, count: int) -> str:
+    """Which of the rows, in words."""
+    if rows == 1:
+        return "q0"
+    return f"q0[{row}]" + (f" (and {count - 1} more)" if count > 1 else "")
+
+
+def _of_bodies(robot: Robot, found: StartContacts) -> None:
+    count = int((found.overlap > OVERLAP).sum())
+    if count:
+        row = int(found.overlap.argmax())
+        names = body_names(robot)
+        first, second = (names[i] for i in found.bodies[row].tolist())
+        _warn(
+            f"{_place(len(found.overlap), row, count)}: bodies {first!r} and "
+            f"{second!r} overlap by {1e3 * found.overlap[row]:.3g} mm and push each other apart: start "
+            "with them apart, or remove the pair with self_collision=rk.collision_pairs(robot).remove(...)"
+        )
+
+
+def _of_ground(found: StartContacts) -> float:
+    count = int((found.depth > DEEP).sum())
+    if not count:
+        return 0.0
+    row = int(found.depth.argmax())
+    depth = float(found.depth[row])
+    _warn(
+        f"{_place(len(found.depth), row, count)}: link {found.link[row]!r} starts {1e3 * depth:.3g} mm "
+        "inside the ground, which pushes it out: start from rk.standing_configuration(robot, ground=ground), "
+        "or higher"
+    )
+    return depth
+
+
+def two_digits(dt: float) -> float:
+    """A step with two digits, not longer."""
+    digits = 10.0 ** math.floor(math.log10(dt) - 1)
+    return math.floor(dt / digits) * digits
+
+
+def _of_limits(robot: Robot, q: np.ndarray) -> None:
+    """Warn of a start past the limit of a joint: the spring of the stop throws the joint back.
+
+    Args:
+        q: configurations at the start, (nq,) or (B, nq).
+    """
+    joints = [j for j in robot.joints if _one_coordinate(j) and j.kind != "continuous"]
+    if not joints:
+        return
+    at = q[..., [j.q_slice.start for j in joints]]
+    past = np.stack([np.array([j.lower for j in joints]) - at, at - np.array([j.upper for j in joints])])
+    of_rows = past.reshape(2, -1, len(joints))
+    most = np.fmax.reduce(of_rows, axis=1, initial=-math.inf)
+    least = np.array([PAST_DEPTH if j.kind == "prismatic" else PAST_ANGLE for j in joints])
+    beyond = np.argwhere((most > least).T)
+    if not len(beyond):
+        return
+    k, side = beyond[0]
+    joint, unit = joints[k], "m" if joints[k].kind == "prismatic" else "rad"
+    limit = (joint.lower, joint.upper)[side]
+    _warn(
+        f"q0: joint {joint.name!r} starts {most[side, k]:.3g} {unit} beyond its {('lower', 'upper')[side]} "
+        f"limit, {limit:.4g} {unit}; the limit pushes it back: start within the limits"
+    )
+
+
+def _one_coordinate(joint: Joint) -> bool:
+    return joint.q_slice.stop - joint.q_slice.start == 1
+
+
+def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:
+    rows, (speed, row, body) = max(len(q), len(v)), fastest_spin(robot, q, v, SPIN / dt)
+    if body:
+        where, better = "v0" if rows == 1 else f"v0[{row}]", two_digits(SPIN / speed)
+        _warn(
+            f"{where}: body {robot.body_name(body)!r} spins at {speed:.3g} rad/s, {speed * dt:.2g} rad per "
+            f"step of {dt:g} s, where {SPIN} is fine: use dt = {better:.2g}"
+        )
+
+
+# ==== standing ====================================================================================
+# Configurations to start from: a robot just above the ground.
+
+
+SHAKE = 0.02
+"""Standard deviation of the random change of every joint [rad | m] and of the tilt [rad]."""
+
+
+def standing_height(
+    robot: Robot,
+    q: Any = None,
+    clearance: float = 0.0,
+    ground_height: float = 0.0,
+    ground: Ground | None = None,
+) -> float:
+    """Height of a floating base at which the lowest point of the robot is ``clearance`` above the ground.
+
+    Args:
+        robot: a robot with a floating base.
+        q: configuration, (nq,), of which the base's own height does not matter; neutral by default.
+        clearance: gap under the lowest point [m].
+        ground_height: of a horizontal ground in the world [m].
+        ground: instead of a height: the ground, onto which the robot is lowered until its first point is
+            ``clearance`` away from it.
+
+    Returns:
+        z of the base in the world [m].
+
+    Raises:
+        WrongType: robot is no Robot.
+        ShapeError: a fixed base, or another argument of the wrong shape or content.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+        >>> round(rk.standing_height(robot), 3)
+        0.935
+    """
+    q = _start(robot, q)
+    clearance = real_number("clearance", clearance)
+    ground_height = real_number("ground_height", ground_height)
+    if ground is not None and not isinstance(ground, Ground):
+        raise WrongType("ground", ground, "rk.Ground(...) or None")
+    return lowered_base(robot, q, Ground(height=ground_height) if ground is None else ground, clearance)
+
+
+def standing_configuration(
+    robot: Robot,
+    height: float = 0.0,
+    tilt: float | Sequence[float] = 0.0,
+    seed: int | None = None,
+    q: Any = None,
+    ground_height: float = 0.0,
+    ground: Ground | None = None,
+    self_collision: CollisionPairs | bool | None = None,
+) -> np.ndarray:
+    """A configuration of a robot standing on or above the ground, with its loops closed.
+
+    Its bodies do not overlap: if the random change of ``seed``, or limits that exclude the neutral
+    configuration, make some overlap, the joints between them are moved until they are apart. A ``q`` without
+    a seed keeps its joints.
+
+    Args:
+        robot: a robot with a floating base.
+        height: gap between the ground and the lowest point of the robot [m].
+        tilt: angle by which the robot leans forward, about its y axis [rad], or a unit quaternion wxyz
+            that turns the whole robot.
+        seed: seed of a small random change of joints and tilt, so that no two falls are alike; None for
+            none.
+        q: configuration to start from, (nq,); neutral by default.
+        ground_height: of a horizontal ground in the world [m].
+        ground: instead of a height: the ground, as in :func:`standing_height`.
+        self_collision: which pairs of bodies, as in :func:`robokit.simulate`.
+
+    Returns:
+        q, (nq,).
+
+    Raises:
+        WrongType: robot is no Robot.
+        ShapeError: a fixed base, another argument of the wrong shape or content, or loops that cannot be
+            closed from q.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+        >>> q = rk.standing_configuration(robot, height=0.02, tilt=0.07)
+        >>> q.shape
+        (38,)
+    """
+    own = q is None or seed is not None
+    q = _start(robot, q)
+    height = real_number("height", height)
+    turn = _quaternion(tilt)
+    dv = np.zeros(robot.nv)
+    if seed is not None:
+        dv = random_generator("seed", seed).normal(0.0, SHAKE, robot.nv)
+        dv[3:6] = 0.0
+    q = robot.integrate(q, dv)
+    for joint in robot.joints:
+        if joint.q_slice.stop - joint.q_slice.start == 1:
+            k = joint.q_slice.start
+            q[k] = min(max(q[k], joint.lower), joint.upper)
+    q = closed(robot, q, "q")
+    # In the neutral configuration no pairs overlap.
+    if own and not np.array_equal(q, robot.neutral()):
+        q = moved_apart(robot, body_contacts(robot, self_collision, True).bodies, q)
+    w, x, y, z = turn
+    a, b, c, d = q[:4]
+    q[:4] = (
+        w * a - x * b - y * c - z * d,
+        w * b + x * a + y * d - z * c,
+        w * c - x * d + y * a + z * b,
+        w * d + x * c - y * b + z * a,
+    )
+    q[:4] /= np.linalg.norm(q[:4])
+    q[6] = standing_height(robot, q, height, ground_height, ground)
+    return q
+
+
+def _quaternion(tilt: Any) -> tuple[float, ...]:
+    angle_or_quat = real_array("tilt", tilt, "() or (4,)")
+    if angle_or_quat.shape == ():
+        angle = real_number("tilt", float(angle_or_quat))
+        s, c = sine_and_cosine(0.5 * angle)
+        return (c, 0.0, s, 0.0)
+    quat = angle_or_quat
+    if quat.shape != (4,) or not abs(float(quat @ quat) - 1.0) <= UNIT_QUATERNION_TOLERANCE:
+        raise ShapeError(f"tilt: expected an angle [rad] or a unit quaternion wxyz, got {tilt!r}")
+    return tuple(quat.tolist())
+
+
+def _start(robot: Any, q: Any) -> np.ndarray:
+    """A copy of q, or the neutral configuration, of a robot that can stand."""
+    if not isinstance(robot, Robot):
+        raise not_a_robot(robot)
+    if robot.base != "floating":
+        if any(joint.kind == "floating" for joint in robot.joints):
+            raise ShapeError(
+                f"robot {robot.name!r} is a world of robots, each with a base of its own; let each stand "
+                "alone, and give their q one after the other: "
+                "np.concatenate([rk.standing_configuration(a), rk.standing_configuration(b)])"
+            )
+        raise ShapeError(
+            f"robot {robot.name!r} has a fixed base and cannot stand; load it with base='floating'"
+        )
+    q = numbers("q", robot.neutral() if q is None else q, robot.nq, robot)
+    check_quaternions("q", robot, q)
+    return q
+
+
+# ---- bodies moved apart ------------------------------------------------------------------------------------
+
+
+STANDING_ROUNDS = 30
+"""At most. Each takes the overlaps as linear in the joints; most starts of robots need two to four."""
+
+DECIMALS = 6
+"""Of the change of a coordinate [rad | m]: the last bits of distances differ between processors."""
+
+SLIGHT = 1e-4
+"""Change of a coordinate that tells the slope of a distance [rad | m]."""
+
+CLEAR = 1e-3
+"""Distance to which bodies that overlap are moved apart [m]."""
+
+
+def moved_apart(robot: Robot, bodies: Sequence[tuple[int, int]], q: np.ndarray) -> np.ndarray:
+    """The configuration q, with the joints moved that keep its bodies from overlapping.
+
+    One overlap after the other is undone by the least change of the joints with one coordinate that lie
+    between its bodies, inside their limits (Kaczmarz), until none is left. Loops stay closed.
+
+    Args:
+        bodies: pairs that are to be apart.
+        q: configuration, (nq,), which is returned as it is where nothing overlaps.
+
+    Returns:
+        (nq,); with the overlaps that are left where no way out of them was found.
+    """
+    if not bodies:
+        return q
+    detector = Detector(scene(robot, None, bodies).arrays, robot.nbodies + 1)
+    lower, upper = _limits(robot, q)
+    for _ in range(STANDING_ROUNDS):
+        R, p = body_poses(robot, q[None])
+        found = detector.at(R[0], p[0])
+        if not (found["contact_gap"] < 0.0).any():
+            break
+        q = _one_round(robot, q, found, lower, upper)
+    return q
+
+
+def _one_round(
+    robot: Robot, q: np.ndarray, found: Arrays, lower: np.ndarray, upper: np.ndarray
+) -> np.ndarray:
+    """q after one correction of every overlap, the deepest first."""
+    gaps, change = found["contact_gap"], np.zeros(robot.nq)
+    moving = [j.q_slice.start for j in robot.joints if j.q_slice.stop - j.q_slice.start == 1]
+    rows = np.repeat(q[None], 1 + len(moving), axis=0)
+    rows[1 + np.arange(len(moving)), moving] += SLIGHT
+    R, p = body_poses(robot, rows)
+    deepest: dict[int, int] = {}
+    for k in np.argsort(gaps, kind="stable").tolist():
+        if gaps[k] < 0.0:
+            deepest.setdefault(int(found["contact_pair"][k]), k)
+    for k in deepest.values():
+        a, b = found["contact_bodies"][k].tolist()
+        place, n = found["contact_place"][k], found["contact_frame"][k, 6:]
+        apart = _moved(R[:, b], p[:, b], place) - _moved(R[:, a], p[:, a], place)
+        slope = np.zeros(robot.nq)
+        slope[moving] = ((apart[1:] - apart[0]) @ n) / SLIGHT
+        # A joint at its limit cannot help.
+        slope[((q + change >= upper) & (slope > 0.0)) | ((q + change <= lower) & (slope < 0.0))] = 0.0
+        steep = float(slope @ slope)
+        wanted = CLEAR - float(gaps[k]) - float(slope @ change)
+        if steep > 0.0 and wanted > 0.0:
+            change = np.clip(q + change + slope * (wanted / steep), lower, upper) - q
+    moved = np.clip(q + np.round(change, DECIMALS), lower, upper)
+    closed, open_ = closed_rows(robot, moved[None])
+    return q if open_ else closed[0]
+
+
+def _moved(R: np.ndarray, p: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Where a point of a body that is at a place in the first of its poses is in each, (B, 3)."""
+    own = R[0].T @ (place - p[0])
+    return R @ own + p
+
+
+def _limits(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of every coordinate, no narrower than q; none where a joint has more than one."""
+    lower, upper = np.full(robot.nq, -np.inf), np.full(robot.nq, np.inf)
+    for joint in robot.joints:
+        if joint.q_slice.stop - joint.q_slice.start == 1:
+            lower[joint.q_slice], upper[joint.q_slice] = joint.lower, joint.upper
+    return np.minimum(lower, q), np.maximum(upper, q)

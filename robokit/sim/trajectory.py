@@ -1,0 +1,816 @@
+"""Trajectory: recorded states of a simulation, with its energies, momenta and contact forces."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from robokit import hooks
+from robokit.arguments import one_of, path_argument
+from robokit.caching import cached_attribute
+from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
+from robokit.dynamics.choices import ORIGIN
+from robokit.dynamics.constrained import FRAMES, JointReactions
+from robokit.errors import MissingDependency, RobokitError, ShapeError
+from robokit.files import output_path, read_arrays, replacing
+from robokit.model.arguments import not_a_robot
+from robokit.model.robot import Robot
+from robokit.sim import saved_robot
+from robokit.sim.events import Answer, Event, StepFacts, answers, events_of, from_rows, report, step_facts
+from robokit.sim.ground import HEIGHTS, Ground, record_ground, restored_ground
+from robokit.sim.notes import (
+    Choose,
+    Contacts,
+    Notes,
+    StepForces,
+    StepInputs,
+    around_records,
+    contacts_of,
+    everything,
+    hardest,
+    retaken,
+    stands_for,
+)
+from robokit.sim.sensors import Sensors, StepMotion, instants, kicks, step_motion
+from robokit.sim.springs import SpringRecord
+from robokit.sim.step_kernel import Program
+from robokit.stages import stage
+
+FORMAT = 2
+
+SAVED_STEPS = 5_000
+"""Steps of a run up to which its events are saved even if nobody has asked for them."""
+
+KEPT_FACTS = 50_000_000
+"""Bytes of facts about single steps that are kept for others, such as a page; those of long runs are not."""
+
+
+POSES = 4096
+"""Records whose links' poses are in memory at once."""
+
+
+@dataclass(frozen=True)
+class Energy:
+    """Energies over time, (T,) each [J].
+
+    Attributes:
+        kinetic: 1/2 v^T H v.
+        potential: of gravity; zero with the centre of mass at the world origin's height.
+        dissipated: dissipated so far by contacts, joint damping, joint friction and joint limits, including
+            energy that contact springs store for a moment.
+        work: work so far of the controller, actuators, prescribed motions and pushes.
+        springs: stored in springs between points and at joints (``rk.Spring``), 0 at their rest lengths.
+    """
+
+    kinetic: np.ndarray
+    potential: np.ndarray
+    dissipated: np.ndarray
+    work: np.ndarray
+    springs: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        names = [f.name for f in fields(self) if getattr(self, f.name) is not None]
+        parts = (f"{name} {_change(getattr(self, name))}" for name in names)
+        return f"<Energy of {len(self.kinetic)} states [J]: {', '.join(parts)}>"
+
+    @property
+    def mechanical(self) -> np.ndarray:
+        """Kinetic + potential + that of springs."""
+        found = self.kinetic + self.potential
+        return found if self.springs is None else found + self.springs
+
+    @property
+    def total(self) -> np.ndarray:
+        """Mechanical + dissipated - work: constant but for the error of the time steps."""
+        return self.mechanical + self.dissipated - self.work
+
+
+@dataclass
+class Trajectory:
+    """Recorded states of a simulation, with its energies and impulses.
+
+    Attributes:
+        t: (T,) [s].
+        q: (T, nq) configurations [rad | m | unit quaternion wxyz].
+        v: (T, nv) velocities [rad/s | m/s].
+        energy: kinetic, potential, dissipated, work, mechanical, total, (T,) each [J].
+        momentum: (T, 6) centroidal momentum [angular about the centre of mass; linear], world axes
+            [N m s; N s].
+        contact_force: (T, 3) force of the ground on the robot, world axes [N]: the impulse of the step before
+            each state, divided by the step; 0 at the start.
+        robot: the robot; None if a loaded file does not contain one that can be rebuilt.
+        tau: (T, nv) controller's forces [N m | N] in the step after each state, or None.
+        ground: the ground, or None.
+        actuator_force: (T, nv) forces of the actuators [N m | N], ``tau`` of the same joints included: the
+            mean over the time since the state recorded before; 0 at the start. None without actuators.
+        contact_impulse: (T, 3) impulse of the ground on the robot since the start, world axes [N s].
+        summary: numbers about the run: steps, steps_per_second, energy_balance, deepest_penetration, ...
+        losses: energy dissipated so far, (T,) each [J]: by "contact", "friction" (with joint damping),
+            "stops" (joint limits) and "collision"; their sum is ``energy.dissipated``. Empty if loaded from a
+            file.
+    """
+
+    t: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    energy: Energy
+    momentum: np.ndarray
+    contact_force: np.ndarray
+    robot: Robot | None
+    tau: np.ndarray | None = None
+    ground: Ground | None = None
+    summary: dict[str, Any] = field(default_factory=dict)
+    program: Program | None = field(default=None, repr=False)
+    actuator_force: np.ndarray | None = None
+    contact_impulse: np.ndarray | None = None
+    marks: Sequence[int] = field(default=(), repr=False)
+    inputs: StepInputs | None = field(default=None, repr=False)
+    notes: Notes | None = field(default=None, repr=False)
+    losses: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+
+    def __repr__(self) -> str:
+        name = self.robot.name if self.robot is not None else self.summary.get("robot", "?")
+        return f"<Trajectory of {name!r}: {len(self.t)} states, {self.t[0]:g} to {self.t[-1]:g} s>"
+
+    def _repr_html_(self) -> str:
+        """A still of the motion and a button that opens its page, as a notebook cell."""
+        return str(hooks.call("notebook_html", self))
+
+    def __len__(self) -> int:
+        return len(self.t)
+
+    @cached_attribute
+    def contacts(self) -> Contacts | None:
+        """Positions and forces of contacts with the ground and with links that are fixed to the world.
+
+        Computed at the first use; None without a ground.
+        """
+        if self.program is None or self.program.ground is None:
+            return None
+        return contacts_of(self.program, self._noted(around_records), self.marks, self.q)
+
+    @cached_attribute
+    def body_contacts(self) -> Contacts | None:
+        """Positions and forces of contacts between links that move; the forces are those on ``links``.
+
+        ``against`` is the other link of each. Computed at the first use; None where nothing can touch, and of
+        a trajectory that was loaded.
+        """
+        if self.program is None or not self.program.contact:
+            return None
+        return contacts_of(self.program, self._noted(around_records), self.marks, self.q, moving=True)
+
+    def _noted(self, choose: Choose) -> Notes:
+        """Notes of these steps at least, see :func:`retaken`."""
+        if self.notes is not None and len(self.notes):
+            return self.notes
+        assert self.program is not None and self.inputs is not None
+        marks = self.marks if self.marks[-1] else [0, 1]  # of a run without a step, what the first would be
+        with stage("taking the steps once more"):
+            run = self.program, self.summary["dt"], (self.q[0], self.v[0]), marks, self.inputs
+            return retaken(*run, choose)
+
+    @cached_attribute
+    def contact_forces(self) -> dict[str, np.ndarray]:
+        """Force of the ground on each link that can touch it, by its name, (T, 3) in world axes [N].
+
+        The sum of ``contacts.forces`` over the link's points on the ground; the sum over all links is
+        ``contact_force``.
+        """
+        contacts = self.contacts
+        if contacts is None:
+            return {}
+        links = np.where(contacts.of_ground, contacts.links, "")
+        names = dict.fromkeys(links[contacts.of_ground].tolist())
+        return {name: contacts.forces[:, links == name].sum(axis=1) for name in names}
+
+    @cached_attribute
+    def step_facts(self) -> StepFacts | None:
+        """What happened in every step; None of a trajectory that was loaded."""
+        if self.program is None or self.inputs is None:
+            return None
+        notes = self._noted(everything) if self.marks[-1] else self._noted(everything).of(np.arange(0))
+        return step_facts(self.program, self.summary["dt"], notes, self.inputs)
+
+    @cached_attribute
+    def events(self) -> list[Event]:
+        """Contacts, impacts, sliding, limits, saturation, rest and failure, in the order of time.
+
+        Every step counts, whatever was recorded. See :class:`robokit.sim.events.Event`.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file that has no events.
+        """
+        facts = self.step_facts
+        if facts is None:
+            raise RobokitError("events: the file of this trajectory has none; take .events before .save")
+        assert self.program is not None
+        with stage("finding events"):
+            _ = self.step_forces  # kept when the facts go
+            if facts.nbytes > KEPT_FACTS:
+                self.__dict__.pop("step_facts", None)
+            return events_of(self.program, facts, self.summary)
+
+    @cached_attribute
+    def sampled_events(self) -> list[Event]:
+        """The events from the recorded states and, between each two, the step with the largest force.
+
+        For long runs of large robots: cheaper, but times and sizes are rough where states were recorded
+        seldom. The largest force on all links is exact.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file.
+        """
+        if self.program is None or self.inputs is None:
+            raise RobokitError("sampled_events: a file has not what they need; take .events before .save")
+        if self.notes is not None or self.program.accuracy is not None:
+            return self.events
+        notes = self._noted(hardest)
+        facts = step_facts(self.program, self.summary["dt"], notes, self.inputs)
+        return events_of(self.program, facts.repeated(stands_for(notes, self.marks)), self.summary)
+
+    @cached_attribute
+    def step_forces(self) -> StepForces | None:
+        """Force of the ground on each link in every step, whatever was recorded; None without a ground.
+
+        A file has it if it has events, else it is None.
+        """
+        if self.program is None or self.program.ground is None:
+            return None
+        facts = self.step_facts
+        if facts is None:
+            return None
+        return StepForces.of(facts.force_of_steps, self.program.touching_links, self.summary["dt"])
+
+    @property
+    def answers(self) -> list[Answer]:
+        """First contact, largest force, joint limits, slips, rest and so on, derived from the ``events``.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file that has no events.
+        """
+        return answers(self.events, float(self.t[-1]), self.ground is not None)
+
+    @property
+    def sensors(self) -> Sensors:
+        """Simulated sensors: ``imu(link)``, ``contact_wrench(link)``, ``joint_force(joint)``.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file.
+        """
+        if self.program is None or self.inputs is None:
+            raise RobokitError("sensors: a file has not what they need; ask them before .save")
+        notes, ends = self._noted(around_records), [self.q.copy(), self.v.copy()]
+        for x, after in zip(ends, notes.with_end(self.q[-1], self.v[-1], [self.marks[0] + 1]), strict=True):
+            x[0] = after[0]
+        steps = np.maximum(np.array(self.marks) - 1, self.marks[0])
+        run = self.program, self.summary["dt"], notes, self.inputs, steps, ends
+        return Sensors(*run, lambda: self.contacts, start=True)
+
+    @cached_attribute
+    def springs(self) -> tuple[SpringRecord, ...]:
+        """Length, rate, force and energy of each spring in the recorded states, in the order given.
+
+        Of a trajectory that was loaded they are those that were saved.
+        """
+        if self.program is None:
+            return ()
+        return self.program.springs.records(self.program.robot, self.q, self.v)
+
+    @cached_attribute
+    def prescribed_force(self) -> dict[str, np.ndarray]:
+        """The force [N m | N] that prescribed joints took in the step that led to each state, (T,) by name.
+
+        What an actuator or the controller gives the same joint is part of it; springs, damping and friction
+        are not. That of the start is the one of the first step.
+        """
+        if self.program is None or not self.program.given.motions:
+            return {}
+        names = {joint.body: joint.name for joint in self.program.robot.joints}
+        return {
+            names[body]: self.sensors.joint_force(names[body]).actuator[:, 0]
+            for body in self.program.given.motions
+        }
+
+    @cached_attribute
+    def loop_forces(self) -> dict[str, np.ndarray]:
+        """The wrench [N m; N] of each loop joint on its successor link in the step after each state, (T, 6).
+
+        By the joint's name, in axes of the joint's frame on its predecessor and about that frame's origin;
+        that of the last state is the one of the step before it. Where loops are redundant it is the least
+        that does what they do.
+        """
+        if self.program is None or self.inputs is None or self.program.loops is None:
+            return {}
+        program, dt, notes, marks = self.program, self.summary["dt"], self._noted(everything), self.marks
+        if program.contact:
+            steps = np.minimum(marks, max(marks[-1] - 1, 0))
+            return kicks(program, dt, notes.of(notes.last(steps)))[1]
+        return instants(program, dt, notes, self.inputs, marks, None).loops
+
+    @cached_attribute
+    def _motion(self) -> StepMotion | None:
+        """Accelerations and forces at the records; None of a trajectory that was loaded."""
+        if self.program is None or self.inputs is None:
+            return None
+        notes, ends = self._noted(around_records), (self.q[-1], self.v[-1])
+        return step_motion(self.program, self.summary["dt"], notes, self.inputs, self.marks, ends)
+
+    @cached_attribute
+    def a(self) -> np.ndarray:
+        """Accelerations of the joints, (T, nv) [rad/s^2 | m/s^2], as :func:`robokit.aba` gives them.
+
+        In passive motion those at each record, with the forces that the next step begins with. With contact
+        the mean over the step that led to each record, half a step before it, and at the start that of the
+        first step: the change of velocity by its forces over dt, so that an impact is its impulse over dt.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file that has none: it has them where they were
+                asked for before :meth:`save`.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> run = rk.simulate(robot, [0.5, 0.2], duration=0.05)
+            >>> run.a[0].round(3)
+            array([-7.203,  1.344])
+        """
+        motion = self._known_motion("a")
+        return motion.mean(motion.a)
+
+    def _known_motion(self, what: str) -> StepMotion:
+        if self._motion is None:
+            raise RobokitError(f"{what}: the file does not hold what it takes; ask for it before .save")
+        return self._motion
+
+    def joint_reactions(self, frame: str = "link") -> JointReactions:
+        """The wrench of each joint's parent on its child at the joint's origin, at each record.
+
+        It is :func:`robokit.joint_reactions` of the motion as it was: with the forces of contacts, of links
+        on each other, of pushes, motors, friction, stops and loops. Times are those of :attr:`a`: with
+        contact the mean over the step that led to a record, where Newton's and Euler's laws of every link
+        hold to rounding, impacts included.
+
+        Args:
+            frame: axes of both vectors: "link", the child link's; "world"; "joint", those of the joint's
+                frame on its parent, which do not turn with the joint.
+
+        Returns:
+            ``reactions[joint]`` = [n; f] [N m; N], (T, 6); all of them as .wrenches (T, n, 6), .moment and
+            .force.
+
+        Raises:
+            UnknownName: no such frame.
+            RobokitError: the trajectory was loaded from a file.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> run = rk.simulate(robot, [0.0, 0.0], duration=0.05)
+            >>> round(float(run.joint_reactions("world")["upper_joint"][-1, 5]), 3)  # it carries the weight
+            21.582
+        """
+        one_of("frame", frame, FRAMES)
+        return self._known_motion("joint_reactions").reactions(self._own_robot("joint_reactions"), frame)
+
+    def link_velocity(self, link: str, axes: str = "world", at: Any = ORIGIN) -> np.ndarray:
+        """[omega; velocity of a point] of a link at each record, (T, 6) [rad/s; m/s].
+
+        Args:
+            link: its name.
+            axes: "world", or "body" for the link's own.
+            at: the point in the link's frame (3,) [m], or a :class:`robokit.Placement`.
+
+        Raises:
+            UnknownName: no such link or axes.
+        """
+        return link_velocity(self._own_robot("link_velocity"), self.q, self.v, link, axes, at)
+
+    def link_acceleration(
+        self, link: str, axes: str = "world", at: Any = ORIGIN, classical: bool = True
+    ) -> np.ndarray:
+        """[alpha; acceleration of a point] of a link, (T, 6) [rad/s^2; m/s^2], at the times of :attr:`a`.
+
+        Gravity is not included: an accelerometer measures this minus gravity.
+
+        Args:
+            link, axes, at: as in :meth:`link_velocity`.
+            classical: True for the acceleration of the point, False for the spatial acceleration
+                (:func:`robokit.link_acceleration`).
+
+        Raises:
+            UnknownName: no such link or axes.
+            RobokitError: the trajectory was loaded from a file.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> run = rk.simulate(robot, [0, 0], [2.0, 0], duration=0.05)
+            >>> round(float(run.link_acceleration("lower")[0, 5]), 3)  # upwards, omega^2 r
+            2.0
+        """
+        motion = self._known_motion("link_acceleration")
+        robot = self._own_robot("link_acceleration")
+        return motion.mean(link_acceleration(robot, motion.q, motion.v, motion.a, link, axes, at, classical))
+
+    @cached_attribute
+    def center_of_mass(self) -> np.ndarray:
+        """Centre of mass of the moving bodies in the world at each record, (T, 3) [m].
+
+        Raises:
+            RobokitError: the trajectory has no robot.
+        """
+        return center_of_mass(self._own_robot("center_of_mass"), self.q)
+
+    def link_poses(self, link: str) -> np.ndarray:
+        """Pose of a link in the world at each record.
+
+        Those of all links at once are ``rk.forward_kinematics(run.robot, run.q)``.
+
+        Args:
+            link: its name.
+
+        Returns:
+            (T, 4, 4) homogeneous matrices [[R, p], [0, 1]], x_world = R x_link + p [m].
+
+        Raises:
+            UnknownName: no such link; says the nearest names.
+            RobokitError: the trajectory has no robot.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> run = rk.simulate(robot, [1.0, 0.0], duration=0.05)
+            >>> run.link_poses("lower")[-1, :3, 3].round(3)
+            array([-0.415,  0.   , -0.279])
+        """
+        robot = self._own_robot("link_poses")
+        robot.link(link)
+        made = np.zeros((len(self.t), 4, 4))
+        made[:, 3, 3] = 1.0
+        for first in range(0, len(made), POSES):  # all links of a long run would be gigabytes
+            R, p = forward_kinematics(robot, self.q[first : first + POSES])[link]
+            made[first : first + POSES, :3, :3], made[first : first + POSES, :3, 3] = R, p
+        return made
+
+    def _own_robot(self, what: str) -> Robot:
+        if self.robot is None:
+            raise RobokitError(f"{what}: needs the robot: Trajectory.load(path, robot=...)")
+        return self.robot
+
+    def report(self) -> list[str]:
+        """The run in a few lines of text, including the ``answers`` once ``events`` have been computed."""
+        return report(self)
+
+    def sampling(self) -> str:
+        """How often states were recorded, in words."""
+        return f"every {1e3 * float(np.diff(self.t).max(initial=0.0)):.3g} ms"
+
+    # ---- files ---------------------------------------------------------------------------------
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write everything to one .npz file, with the robot as URDF text and its parameters as numbers.
+
+        Args:
+            path: where to; ".npz" is appended where it is missing.
+
+        Returns:
+            the path of the file.
+
+        Raises:
+            WriteError: the file cannot be written.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> path = rk.simulate(robot, [1.0, 0.0], duration=0.05).save("swing.npz")
+            >>> rk.Trajectory.load(path).robot.name
+            'double_pendulum'
+        """
+        path = path_argument("path", path)
+        if path.name and path.suffix != ".npz":
+            path = path.with_name(path.name + ".npz")
+        output_path("path", path)
+        about: dict[str, Any] = {"format": FORMAT, "summary": self.summary, "ground": None, "robot": None}
+        arrays = {name: getattr(self, name) for name in ("t", "q", "v", "momentum", "contact_force")}
+        energies = {f"energy_{f.name}": getattr(self.energy, f.name) for f in fields(Energy)}
+        arrays |= {name: x for name, x in energies.items() if x is not None}
+        if self.ground is not None:
+            about["ground"], heights = record_ground(self.ground)
+            arrays |= heights
+        for name in ("tau", "actuator_force", "contact_impulse"):
+            if getattr(self, name) is not None:
+                arrays[name] = getattr(self, name)
+        if "a" in self.__dict__:
+            arrays["a"] = self.a
+        contacts = self.contacts
+        if contacts is not None:
+            about["contact_links"], about["contacts_against"] = list(contacts.links), list(contacts.against)
+            arrays |= {"contact_points": contacts.points, "contact_forces": contacts.forces}
+            if contacts.normals is not None:
+                arrays["contact_normals"] = contacts.normals
+        if self.loop_forces:
+            about["loop_joints"] = list(self.loop_forces)
+            arrays["loop_forces"] = np.stack(list(self.loop_forces.values()), axis=1)
+        if self.springs:
+            about["springs"] = [each.name for each in self.springs]
+            about["spring_ends"] = [each.ends for each in self.springs]
+            arrays["springs"] = np.stack([each.numbers for each in self.springs], axis=1)
+        if self.prescribed_force:
+            about["prescribed"] = list(self.prescribed_force)
+            arrays["prescribed_force"] = np.stack(list(self.prescribed_force.values()), axis=1)
+        if "events" in self.__dict__ or (self.inputs and self.marks[-1] <= SAVED_STEPS):
+            about["events"] = [astuple(event) for event in self.events]
+            if self.step_forces is not None:
+                about["step_links"] = list(self.step_forces.links)
+                arrays["step_forces"] = self.step_forces.force
+        if self.robot is not None:
+            about["robot"], numbers = saved_robot.record(self.robot)
+            arrays |= numbers
+        with replacing(path) as beside:
+            write_file(beside, about, arrays)
+        return path
+
+    def to_dataframe(self) -> Any:
+        """The motion as a ``pandas.DataFrame``, a row for each record.
+
+        Columns: ``time`` [s]; ``q/JOINT`` and ``v/JOINT``; ``tau/JOINT`` and ``actuator_force/JOINT`` where
+        there are such; ``energy/kinetic``, ``energy/potential``, ``energy/dissipated``, ``energy/work`` [J];
+        with springs ``energy/springs``, ``spring/NAME/length`` and ``/force``; ``prescribed_force/JOINT``;
+        ``momentum/kx`` to ``momentum/lz``; on a ground ``contact_force/x`` to ``/z`` [N]. Joints of several
+        coordinates have one column each: ``q/floating_base/qw``, ..., ``q/floating_base/pz`` and
+        ``v/floating_base/wx``, ..., ``v/floating_base/vz``.
+
+        Raises:
+            MissingDependency: pandas is not installed.
+            RobokitError: the trajectory has no robot.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> table = rk.simulate(robot, [1.0, 0.0], duration=0.05).to_dataframe()
+            >>> list(table.columns[:5])
+            ['time', 'q/upper_joint', 'q/lower_joint', 'v/upper_joint', 'v/lower_joint']
+        """
+        robot = self._own_robot("to_dataframe")
+        try:
+            import pandas
+        except ImportError as error:
+            raise MissingDependency("to_dataframe needs pandas: pip install pandas") from error
+        return pandas.DataFrame(dict(table_columns(self, robot)))
+
+    def to_csv(self, path: str | os.PathLike[str]) -> Path:
+        """Write the motion as comma-separated values: a header, and a row for each record.
+
+        Args:
+            path: where to; ".csv" is appended to a name that has no ending. Numbers have all their digits.
+
+        Returns:
+            the path of the file. Its columns are those of :meth:`to_dataframe`.
+
+        Raises:
+            WriteError: the file cannot be written.
+            RobokitError: the trajectory has no robot.
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> rk.simulate(robot, [1.0, 0.0], duration=0.05).to_csv("swing").name
+            'swing.csv'
+        """
+        path = output_path("path", path, ".csv")
+        write_csv(self, self._own_robot("to_csv"), path)
+        return path
+
+    @staticmethod
+    def load(
+        path: str | os.PathLike[str],
+        robot: Robot | None = None,
+        package_dirs: Sequence[str | os.PathLike[str]] = (),
+    ) -> Trajectory:
+        """Read what :meth:`save` wrote.
+
+        The robot is made of the text in the file; no other file is read. It has the inertial parameters, the
+        base, the gravity and the coupled joints that it had when it moved.
+
+        Args:
+            path: the file.
+            robot: the robot that moved, instead of that of the text. It must be the same; gravity is taken
+                from the file.
+            package_dirs: folders in which the meshes and pictures of the text are looked for; by default
+                they are not, and a page shows the robot without them.
+
+        Returns:
+            the trajectory. Its ``.robot`` is None where no URDF can say the robot (it was built in code with
+            helical or spherical joints, for example) and none is given.
+
+        Raises:
+            ShapeError: not a trajectory, one that unpacks to more than its size can explain, or a robot that
+                does not fit; says what differs.
+            WrongType: robot is no Robot.
+
+        Warns:
+            UserWarning: the text does not make the robot that was stored; ``.robot`` is None.
+        """
+        if robot is not None and not isinstance(robot, Robot):
+            raise not_a_robot(robot)
+        path = path_argument("path", path)
+        about, arrays = read_file(path)
+        try:
+            numbers = {name: arrays.pop(name) for name in list(arrays) if name.startswith("robot_")}
+            given = about["robot"] or {}
+            found = _checked(about, arrays)
+        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise ShapeError(f"{os.fspath(path)}: not a trajectory saved by robokit ({error})") from error
+        given = {**given, "sizes": [found.q.shape[1], found.v.shape[1]]}
+        if robot is not None:
+            found.robot = saved_robot.fitted(robot, given, numbers)
+        else:
+            found.robot = saved_robot.restored(given, numbers, package_dirs)
+        return found
+
+    def to_html(self, path: str | os.PathLike[str], **options: Any) -> Path:
+        """Write the page that plays the motion: one file, no network.
+
+        Args:
+            path: where to.
+            options: options of :func:`robokit.viewer.write_page`: your own ``curves=``, the link to
+                ``follow=``, ``live=True`` for a live simulation in the page, ``walk=False`` for a smaller
+                page, ...
+
+        Example:
+            >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+            >>> rk.simulate(robot, [1.0, 0.0], duration=0.05).to_html("swing.html", walk=False).name
+            'swing.html'
+        """
+        if self.robot is None:
+            raise RobokitError("the page needs the robot: Trajectory.load(path, robot=...)")
+        return hooks.call("write_page", self, path_argument("path", path), **options)
+
+
+def _change(x: np.ndarray) -> str:
+    """First and last of some numbers, in words."""
+    return f"{x[0]:.4g} to {x[-1]:.4g}" if len(x) else "none"
+
+
+def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory:
+    """The trajectory of a file's contents, without its robot.
+
+    Raises:
+        LookupError, TypeError, ValueError, AttributeError, OverflowError: they do not make one.
+    """
+    words = "contact_links", "contacts_against", "loop_joints", "springs", "prescribed"
+    links, against, loops, springs, prescribed = (tuple(map(str, about.get(name, ()))) for name in words)
+    touched = tuple(map(str, about.get("step_links", dict.fromkeys(links))))
+    T, nq, nv = len(arrays["t"]), arrays["q"].shape[1], arrays["v"].shape[1]
+    none = {"loop_forces": (T, 0, 6), "springs": (T, 0, 10), "prescribed_force": (T, 0)}
+    none["step_forces"] = (0, len(touched), 3)
+    x = {name: np.zeros(shape) for name, shape in none.items()} | arrays
+    energies = [f"energy_{f.name}" for f in fields(Energy)]
+    optional: dict[str, tuple[int, ...]] = {"tau": (T, nv), "actuator_force": (T, nv), "a": (T, nv)}
+    optional |= {"contact_impulse": (T, 3), "energy_springs": (T,)}
+    optional |= {f"contact_{name}": (T, len(links), 3) for name in ("points", "forces", "normals")}
+    shapes = {"t": (T,), "q": (T, nq), "v": (T, nv), "momentum": (T, 6), "contact_force": (T, 3)}
+    shapes |= dict.fromkeys(energies, (T,)) | optional
+    shapes |= {"loop_forces": (T, len(loops), 6), "springs": (T, len(springs), 10)}
+    shapes |= {"prescribed_force": (T, len(prescribed)), HEIGHTS: np.shape(x.get(HEIGHTS, ()))}
+    shapes["step_forces"] = (len(x["step_forces"]), len(touched), 3)
+    touching = [name in x for name in ("contact_points", "contact_forces", "contact_normals")]
+    whole = touching[0] == touching[1] >= touching[2] and len(against) in (0, len(links))
+    if not T or not whole or not shapes.keys() - {*optional, HEIGHTS} <= x.keys() <= shapes.keys():
+        raise ValueError("its arrays are not those of a trajectory")
+    if any(array.shape != shapes[name] for name, array in x.items()):
+        raise ValueError("its arrays do not fit together")
+    given, summary = about["robot"] or {}, about["summary"]
+    summary.setdefault("robot", str(given.get("name", "?")))
+    ground = restored_ground(about["ground"], x.get(HEIGHTS)) if about["ground"] else None
+    energy: Any = [x.get(name) for name in energies]
+    found = Trajectory(
+        x["t"], x["q"], x["v"], Energy(*energy), x["momentum"], x["contact_force"], None,
+        x.get("tau"), ground, summary, actuator_force=x.get("actuator_force"),
+        contact_impulse=x.get("contact_impulse"),
+    )  # fmt: skip
+    known = found.__dict__
+    if "a" in x:
+        known["a"] = x["a"]
+    if "events" in about:
+        known["events"] = from_rows(about["events"])
+    known["loop_forces"] = {name: x["loop_forces"][:, k] for k, name in enumerate(loops)}
+    each_spring = zip(springs, x["springs"].swapaxes(0, 1), about.get("spring_ends", ()), strict=True)
+    known["springs"] = tuple(SpringRecord.of(*each) for each in each_spring)
+    known["prescribed_force"] = {name: x["prescribed_force"][:, k] for k, name in enumerate(prescribed)}
+    if touching[0]:
+        points, forces, normals = x["contact_points"], x["contact_forces"], x.get("contact_normals")
+        known["contacts"] = Contacts(points, forces, links, against, normals)
+    if len(x["step_forces"]):
+        known["step_forces"] = StepForces.of(x["step_forces"], touched, summary["dt"])
+    found.report()  # raises for figures that are no numbers
+    return found
+
+
+# ---- the motion as a table --------------------------------------------------------------------------------
+
+
+QUATERNION, ANGULAR = ("qw", "qx", "qy", "qz"), ("wx", "wy", "wz")
+
+PARTS = {
+    "spherical": (QUATERNION, ANGULAR),
+    "floating": ((*QUATERNION, "px", "py", "pz"), (*ANGULAR, "vx", "vy", "vz")),
+    "cylindrical": (("angle", "shift"), ("angle", "shift")),
+    "planar": (("angle", "x", "y"), ("angle", "x", "y")),
+}
+"""Names of the entries of q and of v, for kinds of joints with several."""
+
+MOMENTUM = ("kx", "ky", "kz", "lx", "ly", "lz")
+
+ROWS = 4096
+"""Rows that are text at once."""
+
+
+def table_columns(run: Any, robot: Robot) -> Iterator[tuple[str, np.ndarray]]:
+    """Name and numbers (T,) of each column: see :meth:`Trajectory.to_dataframe`."""
+    yield "time", run.t
+    by_joint = {"q": run.q, "v": run.v, "tau": run.tau, "actuator_force": run.actuator_force}
+    for name, array in by_joint.items():
+        if array is None:
+            continue
+        for joint in robot.joints:
+            place = joint.q_slice if name == "q" else joint.v_slice
+            parts = PARTS.get(joint.kind, (("",), ("",)))[0 if name == "q" else 1]
+            for k, part in zip(range(place.start, place.stop), parts, strict=True):
+                yield f"{name}/{joint.name}" + (f"/{part}" if part else ""), array[:, k]
+    for each in fields(run.energy):
+        if getattr(run.energy, each.name) is not None:
+            yield f"energy/{each.name}", getattr(run.energy, each.name)
+    for spring in run.springs:
+        yield f"spring/{spring.name}/length", spring.length
+        yield f"spring/{spring.name}/force", spring.force
+    for name, force in run.prescribed_force.items():
+        yield f"prescribed_force/{name}", force
+    for k, part in enumerate(MOMENTUM):
+        yield f"momentum/{part}", run.momentum[:, k]
+    if run.ground is not None:
+        for k, part in enumerate("xyz"):
+            yield f"contact_force/{part}", run.contact_force[:, k]
+
+
+def write_csv(run: Any, robot: Robot, path: Path) -> None:
+    """Write the table as comma-separated values, numbers with all their digits.
+
+    Raises:
+        WriteError: the file cannot be written.
+    """
+    names, arrays = zip(*table_columns(run, robot), strict=True)
+    with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+        file.write(",".join(map(_cell, names)) + "\n")
+        for first in range(0, len(run.t), ROWS):
+            rows = np.column_stack([x[first : first + ROWS] for x in arrays]).tolist()
+            file.writelines(",".join(map(repr, row)) + "\n" for row in rows)
+
+
+def _cell(name: str) -> str:
+    """A name as a cell: one with a comma, a quotation mark or a break is quoted."""
+    return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\r\n') else name
+
+
+# ---- its file ---------------------------------------------------------------------------------------------
+
+
+Arrays = dict[str, np.ndarray]
+
+
+def write_file(path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
+    """Write the file.
+
+    Args:
+        path: where to.
+        about: all that is no array, for JSON.
+        arrays: by name.
+    """
+    everything: dict[str, Any] = {"about": np.array(json.dumps(about, default=_plain)), **arrays}
+    with open(path, "wb") as file:
+        np.savez_compressed(file, **everything)
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else float(value)
+
+
+def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
+    """What :func:`write_file` wrote; sizes are checked before anything is unpacked.
+
+    Raises:
+        ShapeError: not such a file, or one that unpacks to far more than it holds.
+        OSError: it cannot be opened.
+    """
+    try:
+        arrays = read_arrays(path)
+        about = json.loads(str(arrays.pop("about")))
+        if not isinstance(about, dict):
+            raise ValueError("its text is no record")
+        for name, array in arrays.items():
+            if array.dtype != np.float64:
+                raise ValueError(f"{name} holds {array.dtype}, no float64")
+    except (LookupError, ValueError, RecursionError) as error:
+        why = f"{os.fspath(path)}: not a trajectory saved by robokit ({error})"
+        raise ShapeError(why) from error
+    return about, arrays
