@@ -153,13 +153,42 @@ def check_finite(name: str, array: np.ndarray) -> None:
     Raises:
         InvalidValue: it has some.
     """
-    bad = np.argwhere(~np.isfinite(array))
-    if len(bad):
-        where = tuple(int(k) for k in bad[0])
-        more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
-        place = ", ".join(map(str, where))
-        message = f"{name}: expected finite numbers, got {array[where]} at {name}[{place}]{more}"
-        raise InvalidValue(message, name, where)
+    finite = np.isfinite(array)
+    if finite.all():
+        return
+    bad = np.argwhere(~finite)
+    where = tuple(int(k) for k in bad[0])
+    more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+    place = ", ".join(map(str, where))
+    message = f"{name}: expected finite numbers, got {array[where]} at {name}[{place}]{more}"
+    raise InvalidValue(message, name, where)
+
+
+def check_quaternion(name: str, array: np.ndarray, offset: int) -> None:
+    """Refuse a quaternion that is not of unit length; one with NaN passes.
+
+    Args:
+        name: of the argument.
+        array: (n,) or (B, n).
+        offset: where the quaternion begins in n.
+
+    Raises:
+        InvalidValue: its first place.
+    """
+    part = array[..., offset : offset + 4]
+    square = np.einsum("...i,...i", part, part)
+    off = np.abs(square - 1.0) > UNIT_QUATERNION_TOLERANCE
+    if not off.any():
+        return
+    row = tuple(int(i) for i in np.argwhere(off)[0])
+    place = "".join(f"{i}, " for i in row) + f"{offset}:{offset + 4}"
+    raise InvalidValue(
+        f"{name}: expected a unit quaternion (quat_wxyz) at {name}[{place}], "
+        f"got {np.array2string(part[row], precision=6)} of norm {float(np.sqrt(square[row])):.6g}; "
+        "divide it by its norm",
+        name,
+        (*row, offset),
+    )
 
 
 def check_values(
@@ -183,19 +212,7 @@ def check_values(
     for name, array in zip(names, arrays, strict=True):
         check_finite(name, array)
     for k, offset in quaternions:
-        part = arrays[k][..., offset : offset + 4]
-        square = np.einsum("...i,...i", part, part)
-        bad = np.argwhere(np.abs(square - 1.0) > UNIT_QUATERNION_TOLERANCE)
-        if len(bad):
-            row = tuple(int(i) for i in bad[0])
-            place = "".join(f"{i}, " for i in row) + f"{offset}:{offset + 4}"
-            raise InvalidValue(
-                f"{names[k]}: expected a unit quaternion (quat_wxyz) at {names[k]}[{place}], "
-                f"got {np.array2string(part[row], precision=6)} of norm {float(np.sqrt(square[row])):.6g}; "
-                "divide it by its norm",
-                names[k],
-                (*row, offset),
-            )
+        check_quaternion(names[k], arrays[k], offset)
     for k, offset, most in bounds:
         bad = np.argwhere(np.abs(arrays[k][..., offset]) > most)
         if len(bad):

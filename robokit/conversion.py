@@ -16,7 +16,7 @@ import numpy as np
 from robokit.arguments import one_of
 from robokit.errors import ModelError, RobokitError, WriteError
 from robokit.files import output_path, refuse_input, writing
-from robokit.formats.kept_meshes import is_kept
+from robokit.formats.description import is_kept
 from robokit.model.geometry import RGBA, Capsule, Mesh, Shape
 from robokit.model.robot import Robot, children, outward
 
@@ -360,7 +360,7 @@ class _Files:
         return out or [shape]
 
     def _stl_pieces(self, path: Path, what: str) -> list[tuple[Path, RGBA | None]]:
-        from robokit.formats.kept_meshes import stl_bytes
+        from robokit.formats.description import stl_bytes
         from robokit.meshes.read_mesh import read_mesh
         from robokit.mjcf import STL_FACES
 

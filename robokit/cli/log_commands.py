@@ -142,8 +142,8 @@ def _read(arguments: argparse.Namespace, path: str, robot: Any = None) -> Any:
 
 def _described(arguments: argparse.Namespace, path: Path) -> Any:
     """The robot of a bag's /robot_description; None for files that have none."""
-    from robokit.logs.bags import robot_description, robot_of_description
     from robokit.logs.read import base_of, is_bag
+    from robokit.logs.recording import robot_description, robot_of_description
 
     if not is_bag(path):
         return None

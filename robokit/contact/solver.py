@@ -33,7 +33,10 @@ from robokit.spatial.control_flow import cond, for_range, in_precision, rounding
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 
 CAP = 30
-"""Iterations of an attempt at most: several times what the slowest steps of falls take."""
+"""Iterations of the first attempt at most: several times what the slowest steps of falls take."""
+
+CAP_LATER = 90
+"""The same of later attempts. Those by Coulomb's law go no farther than the first change of state."""
 
 LOOPS = 1e-8
 """Tolerance of a robot with loops: each iteration leaves 1e-3 of the error of their forces (loops.py)."""
@@ -130,14 +133,16 @@ def attempt(x: Any, convex: Any, before: Any, at: Any = None, few: Any = None) -
     begins = before, 0.0, 0, 0
     if at is not None:
         begins = at, x.solved[1], 0, where(x.solved[0] > 0.5, 1, where(x.solved[0] < -0.5, -1, 0))
-    end = before + CAP if few is None else minimum(before + CAP, at + few)
+    last = before + where(before > 0, CAP_LATER, CAP)
+    end = last if few is None else minimum(last, at + few)
     goal = where(x.n_of[3] > 0, minimum(x.tolerance[0], rounding(LOOPS, 0.5)), x.tolerance[0])
     x.n_of[4] = convex
 
     def turn(it: Any, e: Any, settled: Any, kept: Any) -> tuple[Any, Any, Any, Any]:
         cond(kept > 0, lambda: once(x, expect), lambda: once(x, linearise))
         once(x, direction)
-        share, now = once(x, search, where((it > before) & (e > 0.0), 1, 0), kept)
+        later, strict = where((it > before) & (e > 0.0), 1, 0), where((before > 0) & (convex == 0), 1, 0)
+        share, now = once(x, search, later, kept, strict)
         met = (now <= goal) & (share == 1.0)
         settled, now = cond(met, lambda: once(x, finish, goal), lambda: (0, now))
         slow = (kept > 0) & (now > FASTER * e)
@@ -147,7 +152,7 @@ def attempt(x: Any, convex: Any, before: Any, at: Any = None, few: Any = None) -
     def goes_on(it: Any, e: Any, settled: Any, kept: Any) -> Any:
         return (settled == 0) & (it < end) & (e < math.inf)
 
-    it, e, settled, kept = while_loop(goes_on, turn, *begins, most=CAP)
+    it, e, settled, kept = while_loop(goes_on, turn, *begins, most=CAP_LATER)
     if few is not None:
         x.solved[0], x.solved[1] = 1.0 * kept, e  # until it goes on
     return it, e, settled
@@ -645,7 +650,7 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 # ---- the share of a direction -----------------------------------------------------------------------------
 
 
-def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
+def search(x: Any, later: Any, kept: Any, strict: Any) -> tuple[Any, Any]:
     """Take a share of d: all of it where the error is less there, or half; the share, and the error there.
 
     Else it ends where the first force changes its state. Where A has a negative determinant the path to a
@@ -657,6 +662,9 @@ def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
         later: 0 for these.
         kept: 1 where the tangents are those of an iteration before: that direction is taken whole or not at
             all.
+        strict: 1 for a path that ends each direction where the first force changes its state: whole ones
+            over several changes may take turns for ever (J. Katzenelson, An algorithm for solving nonlinear
+            resistor networks, Bell System Technical Journal 44, 1965).
     """
     before = x.errors[0] + x.errors[1]
 
@@ -676,20 +684,21 @@ def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
 
     def from_start() -> tuple[Any, Any]:
         once(x, go_back, 0.5)
-        return to_change(1.0)
+        return to_change(1.0, 0.25)
 
-    def to_change(sign: Any) -> tuple[Any, Any]:
+    def to_change(sign: Any, otherwise: float) -> tuple[Any, Any]:
         first = once(x, first_change, sign)
         beyond = (1.0 + in_precision(*BEYOND)) * first + rounding(AHEAD, 0.5)
         back = where(first < math.inf, -beyond, 1.0)
-        share = where(sign > 0.0, where(beyond < 1.0, beyond, 0.25), back)
+        share = where(sign > 0.0, where(beyond < 1.0, beyond, otherwise), back)
         return share, once(x, go, share)
 
     def sign_of(c: Any, sign: Any) -> Any:
         return where(x.Dinv[c] < 0.0, -sign, sign)
 
     sign = cond(x.n_of[5] * later > 0, lambda: for_range(x.n_columns, sign_of, 1.0), lambda: 1.0)
-    return cond(sign > 0.0, forward, lambda: to_change(-1.0))
+    whole = (sign > 0.0) & ((strict == 0) | (later == 0))
+    return cond(whole, forward, lambda: to_change(sign, 1.0))
 
 
 def first_change(x: Any, sign: Any) -> Any:

@@ -223,12 +223,13 @@ def example_key(row: Algorithm, robot: Robot) -> Key:
 
 
 def quaternion_offsets(robot: Robot) -> list[int]:
-    """Where q holds unit quaternions."""
-    return [
-        joint.q_slice.start + offset
-        for joint in robot.joints
-        if (offset := robot.tree.joint[joint.body].kind.quaternion) is not None
-    ]
+    """Where q holds unit quaternions; to be read."""
+
+    def found() -> list[int]:
+        kinds = ((joint.q_slice.start, robot.tree.joint[joint.body].kind) for joint in robot.joints)
+        return [start + kind.quaternion for start, kind in kinds if kind.quaternion is not None]
+
+    return robot.derived.get("quaternion offsets", found)
 
 
 def angle_bounds(robot: Robot) -> list[tuple[int, float]]:

@@ -4,9 +4,8 @@ load             ``robokit.load``: a file of any format, or a name, becomes a ro
                  finds in files that are no URDF
 build            a description becomes a robot
 read             which program reads a file
-description      the one form: bodies, joints, shapes and loops in one world
+description      the one form: bodies, joints, shapes and loops in one world; its own meshes as files
 urdf             a URDF or xacro, as robokit reads it
-kept_meshes      meshes that a description holds itself, as files
 mujoco_scene     what MJCF has beside bodies and joints, and what of it robots do not have
 mujoco           MJCF, or a URDF, as MuJoCo reads it, with its equality constraints, tendons and actuators
 sdf              SDF as robokit reads it: frames, joints, looks of one model

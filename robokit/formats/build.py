@@ -24,9 +24,9 @@ from robokit.formats.description import (
     Description,
     Law,
     Relation,
+    file_of_mesh,
     finding,
 )
-from robokit.formats.kept_meshes import file_of_mesh
 from robokit.model.builder import ModelBuilder
 from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere

@@ -22,9 +22,9 @@ from robokit.formats.description import (
     DescribedShape,
     DescribedSpring,
     Description,
+    ellipsoid_mesh,
     finding,
 )
-from robokit.formats.kept_meshes import ellipsoid_mesh
 from robokit.formats.mujoco import (
     GEOMS,
     JOINT_TRANSMISSIONS,

@@ -30,12 +30,13 @@ from robokit.formats.description import (
     DescribedShape,
     Description,
     Law,
+    cone_mesh,
+    ellipsoid_mesh,
     finding,
     frame_along,
     joints_outwards,
     parents_first,
 )
-from robokit.formats.kept_meshes import cone_mesh, ellipsoid_mesh
 from robokit.formats.sdf_files import MOST_NESTED, SdfFiles, idle, version_of
 from robokit.model.builder import PERPENDICULAR
 from robokit.model.geometry import RGBA, Placement

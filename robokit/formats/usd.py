@@ -22,11 +22,11 @@ from robokit.formats.description import (
     DescribedShape,
     Description,
     Law,
+    cone_mesh,
     finding,
     frame_along,
     parents_first,
 )
-from robokit.formats.kept_meshes import cone_mesh
 from robokit.formats.other_programs import one_line
 from robokit.formats.sdf import WATER, solid_of
 from robokit.model.geometry import RGBA, Placement

@@ -1,10 +1,7 @@
 """Logs of a real robot: read, compared with the model, and what they say of it.
 
-recording      what a log holds, as it was written
-tables         CSV and NumPy files
-bags           ROS 1 and ROS 2 bags and MCAP files
+recording      what a log holds, as it was written: CSV and NumPy files, ROS bags, MCAP files
 bag_child      the process that reads them; states of joints in a message of any format
-base_motion    how a floating base moved
 read           read_log: a log as a trajectory of a robot, and what is odd about it
 torques        forces that the model cannot explain, from smoothed motion
 replay         the simulation beside a log, and the page of both

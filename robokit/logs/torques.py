@@ -24,8 +24,7 @@ from robokit.dataclass_tools import short_repr
 from robokit.dynamics import link_jacobian, rnea
 from robokit.errors import ShapeError, WrongType
 from robokit.identification.estimate import shorten
-from robokit.logs.base_motion import continuous, quaternion_rates, rotations
-from robokit.logs.read import ROWS
+from robokit.logs.read import ROWS, continuous, quaternion_rates, rotations
 from robokit.logs.recording import GAP
 from robokit.model.robot import Robot
 from robokit.sim.contact_state import size_of

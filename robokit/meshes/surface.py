@@ -1,13 +1,20 @@
-"""A piece of a mesh file: triangles with their colours and a picture."""
+"""What a reader of meshes returns: triangles with colours and a picture; fewer of them, for display."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
+from robokit import disk_cache as cache
+from robokit.meshes.untrusted import scaled
 from robokit.model.geometry import RGBA
+
+# ==== surface =====================================================================================
+# A piece of a mesh file: triangles with their colours and a picture.
+
 
 Picture = Path | bytes
 """An image: the path of its file, or the content of one that is stored inside a mesh file."""
@@ -99,3 +106,164 @@ def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     number = np.empty(len(rows), dtype=np.intp)
     number[order] = np.cumsum(first) - 1
     return ordered[first], order[first], number
+
+
+# ==== simplify ====================================================================================
+# Mesh simplification for display: fewer triangles, scaled, mirrored where the scale is negative.
+
+
+SAME_PIECE = 0.05
+"""Two estimates of a corner's place in a picture mean the same piece of it if they are no farther apart."""
+
+
+def simplified_surfaces(
+    surfaces: Sequence[Surface], scale: tuple[float, float, float], max_triangles: int
+) -> tuple[list[Surface], tuple[str, ...]]:
+    """The surfaces of a mesh file as they are displayed.
+
+    Args:
+        surfaces: what was read of the file.
+        scale: factors along x, y, z; an odd number of negative ones turns the winding round.
+        max_triangles: the whole file is simplified to about this many.
+
+    Returns:
+        Surfaces, at least one; and the names of pictures that were not found.
+
+    Raises:
+        ValueError: a file without triangles.
+    """
+    parts = [part for part in surfaces if len(part.faces)]
+    total = sum(len(part.faces) for part in parts)
+    if not total:
+        raise ValueError("the file holds no triangles")
+    result = []
+    for part in parts:
+        budget = max(24, int(max_triangles * len(part.faces) / total))
+        shown = simplify_surface(part, budget) if len(part.faces) > budget else part
+        faces, uv = np.ascontiguousarray(shown.faces, dtype=np.int64), shown.uv
+        if np.prod(np.sign(scale)) < 0:
+            faces, uv = faces[:, ::-1], None if uv is None else uv[:, ::-1]
+        if len(faces):
+            result.append(replace(shown, vertices=scaled(shown.vertices, scale), faces=faces, uv=uv))
+    if not result:
+        raise ValueError("nothing is left of the mesh after simplification")
+    return result, tuple(sorted({part.missing for part in parts} - {""}))
+
+
+def simplify_surface(surface: Surface, budget: int) -> Surface:
+    """The same surface with about `budget` triangles; its looks are those of the nearest part of the old one.
+
+    Args:
+        surface: with more triangles.
+        budget: wanted number of triangles.
+    """
+    vertices, faces = simplify_triangles(surface.vertices, surface.faces, budget)
+    colours, uv = None, None
+    if len(faces) and (surface.colours is not None or surface.uv is not None):
+        from scipy.spatial import KDTree
+
+        if surface.colours is not None:
+            colours = surface.colours[KDTree(surface.vertices).query(vertices)[1]]
+        if surface.uv is not None:
+            uv = _transfer_uv(surface.vertices[surface.faces], surface.uv, vertices[faces])
+    return replace(surface, vertices=vertices, faces=faces, colours=colours, uv=uv)
+
+
+def _transfer_uv(before: np.ndarray, uv: np.ndarray, corners: np.ndarray) -> np.ndarray:
+    """Picture coordinates of new faces from those of the faces before.
+
+    A picture is often cut into pieces that lie apart. A new face must not stretch over two of them, so all
+    of its corners get a first estimate from the one old face nearest to its middle. The old face nearest to
+    a corner gives a finer estimate of it, which counts where both agree on the piece.
+
+    Args:
+        before, uv: (n, 3, 3) corners and (n, 3, 2) picture coordinates of the old faces.
+        corners: (m, 3, 3) of the new ones.
+    """
+    from scipy.spatial import KDTree
+
+    tree, points = KDTree(before.mean(axis=1)), corners.reshape(-1, 3)
+    middle = corners.mean(axis=1, keepdims=True)
+    at_face = np.repeat(tree.query(middle[:, 0])[1], 3)
+    at_corner = tree.query((corners + 0.1 * (middle - corners)).reshape(-1, 3))[1]
+    rough, fine = (_extrapolate_uv(before[k], uv[k], points) for k in (at_face, at_corner))
+    same = np.abs(fine - rough).max(axis=1, keepdims=True) < SAME_PIECE
+    return np.where(same, fine, rough).reshape(-1, 3, 2)
+
+
+def _extrapolate_uv(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Picture coordinates of points, each from those of one triangle, extended a little beyond its edges.
+
+    Args:
+        triangles: (m, 3, 3) corners.
+        uv: (m, 3, 2) their picture coordinates.
+        points: (m, 3), one for each.
+    """
+    origin, first, second = (
+        triangles[:, 0],
+        triangles[:, 1] - triangles[:, 0],
+        triangles[:, 2] - triangles[:, 0],
+    )
+    aa, ab, bb = (np.sum(x * y, axis=-1) for x, y in ((first, first), (first, second), (second, second)))
+    pa, pb = (np.sum((points - origin) * x, axis=-1) for x in (first, second))
+    along = np.stack([bb * pa - ab * pb, aa * pb - ab * pa]) / np.maximum(aa * bb - ab * ab, 1e-30)
+    s, t = np.clip(along, -30.0, 31.0)[..., None]
+    return uv[:, 0] + s * (uv[:, 1] - uv[:, 0]) + t * (uv[:, 2] - uv[:, 0])
+
+
+def simplify_triangles(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
+    """About `budget` triangles of the same surface.
+
+    Quadric edge collapse where the fast_simplification package is installed, vertex clustering otherwise.
+
+    Args:
+        vertices: (n, 3).
+        faces: (m, 3).
+        budget: wanted number of triangles.
+
+    Returns:
+        Vertices and faces.
+    """
+    try:
+        import fast_simplification
+    except ImportError:
+        return cluster_vertices(vertices, faces, budget)
+    before = np.asarray(vertices, dtype=np.float32), np.asarray(faces, dtype=np.int32)
+    points, triangles = cache.arrays(
+        "simplified mesh",
+        ("simplified", *(a.tobytes() for a in before), budget),
+        lambda: fast_simplification.simplify(*before, target_count=budget),
+    )
+    return np.asarray(points, dtype=float), triangles
+
+
+def cluster_vertices(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
+    """Merge vertices that share a cell of a grid, with the finest grid that keeps to the budget.
+
+    Args:
+        vertices: (n, 3).
+        faces: (m, 3).
+        budget: wanted number of triangles.
+
+    Returns:
+        Vertices and faces.
+    """
+    low = vertices.min(axis=0)
+    extent = max(float(np.ptp(vertices, axis=0).max()), 1e-12)
+    best: tuple[np.ndarray, np.ndarray] | None = None
+    coarse, fine = 2, 512
+    while coarse <= fine:
+        cells = (coarse + fine) // 2
+        keys = np.floor((vertices - low) * (cells / extent)).astype(np.int64)
+        _, first, merged = unique_rows(keys)
+        triangles = merged[faces]
+        whole = (triangles[:, 0] != triangles[:, 1]) & (triangles[:, 1] != triangles[:, 2])
+        triangles, _, _ = unique_rows(triangles[whole & (triangles[:, 0] != triangles[:, 2])])
+        if len(triangles) <= budget:
+            count = np.bincount(merged, minlength=len(first))[:, None]
+            middle = np.zeros((len(first), 3))
+            np.add.at(middle, merged, vertices)
+            best, coarse = (middle / count, triangles), cells + 1
+        else:
+            fine = cells - 1
+    return best if best is not None else (vertices, faces)

@@ -5,14 +5,12 @@ robokit's order. Known differences between the engines are listed below the figu
 
     comparison        one robot, or many, compared with every installed engine; tables of the errors
     engines           what Pinocchio, MuJoCo and Drake answer for a state
-    referee           two descriptions of one robot: what differs, and why
+    referee           two descriptions of one robot: what differs, and why; the tree and its loops compared
     verdict           findings, every cause that is known, and the verdict as text and for JSON
     matching          which body is which, and where each link of A is in B
     inertials         masses and inertias: what readers make of them when they go wrong
-    bodies            masses and inertias compared, merged links included
+    bodies            masses, inertias and collision shapes compared, merged links included
     joints            kinds, axes, limits and mimic laws compared
-    shapes            collision shapes compared
-    structure         the tree, its loops and the robot as a whole compared
     dynamics          mass matrix, velocity forces and gravity compared at random states
 """
 

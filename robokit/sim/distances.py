@@ -317,7 +317,7 @@ def _configurations(robot: Robot, q: Any) -> np.ndarray:
         found = q  # as argument gives it, in a tenth of the time
     else:
         found = np.ascontiguousarray(argument("q", q, robot.nq))
-    offsets = robot.derived.get("quaternion offsets", lambda: quaternion_offsets(robot))
+    offsets = quaternion_offsets(robot)
     if offsets or not math.isfinite(found.sum()):
         check_values(["q"], [found], [(0, k) for k in offsets])
     return found

@@ -175,7 +175,8 @@ class LinearSteps:
             if not self._step(q, v, tau) or not self.simulation.work["solved"][2]:
                 break  # else the shift of a contact has no end: the step as a run takes it
         x["tolerance"][:] = given
-        self._place_loops(loops)
+        if self.simulation.sizes["n_loops"]:
+            self._place_loops(loops)
         return end if np.isfinite(self.simulation.work["y"]).all() else None
 
     def _loops(self) -> dict[str, np.ndarray]:
@@ -482,11 +483,8 @@ def checked_states(
 ) -> tuple[list[np.ndarray], bool]:
     """q, v and tau, (B or 1, n) each, and whether one state was given."""
     check_robot(robot)
-    given = [
-        states("q", q, robot.nq, 0),
-        states("v", v, robot.nv, 0),
-        states("tau", np.zeros(robot.nv) if tau is None else tau, robot.nv, 0),
-    ]
+    given = [states("q", q, robot.nq, 0), states("v", v, robot.nv, 0)]
+    given.append(np.zeros((1, robot.nv)) if tau is None else states("tau", tau, robot.nv, 0))
     single = robot.samples is None and all(np.ndim(x) == 1 for x in (q, v))
     single = single and (tau is None or np.ndim(tau) == 1)
     for name, x in zip(("q", "v", "tau"), given, strict=True):
@@ -533,7 +531,9 @@ def each_row(
     robot, ground = program.robot, program.ground
     names = ["q", "v", "tau", "dq", "dv"][: len(given)]
     sizes = [x if len(x) != 1 else x[0] for x in given]
-    count = batch_size([*names, "robot"], [*sizes, program.parameters(dt)])
+    if kept.rows:
+        names, sizes = [*names, "robot"], [*sizes, program.parameters(dt)]
+    count = batch_size(names, sizes)
     for k in range(1 if count is None else count):
         own = kept
         if kept.rows:

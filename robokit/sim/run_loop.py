@@ -51,14 +51,13 @@ class MiddleOfSteps:
     def __init__(self, robot: Robot, dt: float) -> None:
         """Of a robot; ``dt``: time step [s]."""
         self.dt, self.history = dt, History()
-        single = [joint for joint in robot.joints if joint.v_slice.stop - joint.v_slice.start == 1]
-        self._q = np.array([joint.q_slice.start for joint in single], dtype=int)
-        self._v = np.array([joint.v_slice.start for joint in single], dtype=int)
-        self._others = [
-            (robot.tree.joint[joint.body], joint.q_slice, joint.v_slice)
-            for joint in robot.joints
-            if joint not in single
-        ]
+        single, self._others = [], []
+        for joint in robot.joints:
+            if joint.v_slice.stop - joint.v_slice.start == 1:
+                single.append((joint.q_slice.start, joint.v_slice.start))
+            else:
+                self._others.append((robot.tree.joint[joint.body], joint.q_slice, joint.v_slice))
+        self._q, self._v = np.array(single, dtype=int).reshape(-1, 2).T
 
     def __call__(self, step: int, q: np.ndarray, v: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """(t, q, v) in the middle of the step of that number, which begins with q and v."""

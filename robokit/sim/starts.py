@@ -13,6 +13,7 @@ import numpy as np
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.arguments import (
     check_finite,
+    check_quaternion,
     check_values,
     not_a_robot,
     random_generator,
@@ -28,6 +29,7 @@ from robokit.collision.support import SUPPORTS
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.errors import InvalidValue, ShapeError, SimulationWarning, WrongType
+from robokit.model.parts import Joint
 from robokit.model.robot import Robot, of_joint
 from robokit.sim.body_pairs import CollisionPairs, body_contacts, body_names
 from robokit.sim.contact_state import ground_stiffness, scene_of
@@ -265,26 +267,16 @@ def check_coordinates(what: str, robot: Robot, q: np.ndarray) -> None:
         return min((most for _, most in bounds), default=math.inf), bounds
 
     least, bounds = robot.derived.get("bounds of angles", found)
+    if np.abs(q).max(initial=0.0) <= least:
+        return
     finite = np.where(np.isfinite(q), q, 0.0)  # rows that are not finite are marked as such later
-    if np.abs(finite).max(initial=0.0) > least:
-        check_values((what,), (finite,), (), [(0, k, most) for k, most in bounds])
+    check_values((what,), (finite,), (), [(0, k, most) for k, most in bounds])
 
 
 def check_quaternions(what: str, robot: Robot, q: np.ndarray) -> None:
     """Raise InvalidValue where a quaternion in q, (nq,) or (B, nq), is not unit."""
     for k in quaternion_offsets(robot):
-        with np.errstate(all="ignore"):
-            norms = np.atleast_1d(np.linalg.norm(q[..., k : k + 4], axis=-1))
-            off = np.abs(norms * norms - 1.0) > UNIT_QUATERNION_TOLERANCE
-        if off.any():
-            row = int(off.argmax())
-            place = f"{row}, {k}" if q.ndim == 2 else str(k)
-            raise InvalidValue(
-                f"{what}[{place}:{k + 4}] is a quaternion (wxyz) of norm {norms[row]:.6g}; a unit quaternion "
-                "is needed: divide it by its norm",
-                what,
-                (row, k) if q.ndim == 2 else (k,),
-            )
+        check_quaternion(what, q, k)
 
 
 # ---- what overlaps -----------------------------------------------------------------------------------------
@@ -483,21 +475,28 @@ def _of_limits(robot: Robot, q: np.ndarray) -> None:
     Args:
         q: configurations at the start, (nq,) or (B, nq).
     """
-    for joint in robot.joints:
-        if joint.q_slice.stop - joint.q_slice.start != 1 or joint.kind == "continuous":
-            continue
-        least, unit = (PAST_DEPTH, "m") if joint.kind == "prismatic" else (PAST_ANGLE, "rad")
-        at = q[..., joint.q_slice]
-        for side, limit, past in (
-            ("lower", joint.lower, joint.lower - at),
-            ("upper", joint.upper, at - joint.upper),
-        ):
-            if np.any(past > least):
-                _warn(
-                    f"q0: joint {joint.name!r} starts {np.nanmax(past):.3g} {unit} beyond its {side} "
-                    f"limit, {limit:.4g} {unit}; the limit pushes it back: start within the limits"
-                )
-                return
+    joints = [j for j in robot.joints if _one_coordinate(j) and j.kind != "continuous"]
+    if not joints:
+        return
+    at = q[..., [j.q_slice.start for j in joints]]
+    past = np.stack([np.array([j.lower for j in joints]) - at, at - np.array([j.upper for j in joints])])
+    of_rows = past.reshape(2, -1, len(joints))
+    most = np.fmax.reduce(of_rows, axis=1, initial=-math.inf)
+    least = np.array([PAST_DEPTH if j.kind == "prismatic" else PAST_ANGLE for j in joints])
+    beyond = np.argwhere((most > least).T)
+    if not len(beyond):
+        return
+    k, side = beyond[0]
+    joint, unit = joints[k], "m" if joints[k].kind == "prismatic" else "rad"
+    limit = (joint.lower, joint.upper)[side]
+    _warn(
+        f"q0: joint {joint.name!r} starts {most[side, k]:.3g} {unit} beyond its {('lower', 'upper')[side]} "
+        f"limit, {limit:.4g} {unit}; the limit pushes it back: start within the limits"
+    )
+
+
+def _one_coordinate(joint: Joint) -> bool:
+    return joint.q_slice.stop - joint.q_slice.start == 1
 
 
 def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:

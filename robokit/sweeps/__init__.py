@@ -3,8 +3,7 @@
 A run is its recipe: row k of a sweep follows from the recipe and k alone, to the last bit.
 
     api             rk.sweep, and the sweep that it gives: its table, and each of its motions again
-    distributions   what a parameter may be: a number, or a distribution; as text, for the command line
-    random_streams  random numbers by row, and the quantile of the normal distribution
+    distributions   what a parameter may be, a number or a distribution; random numbers by row
     parameters      the table of parameters, and their values in each row
     recipe          all that the rows of a sweep follow from, and what a row comes to
     make_recipe     from the arguments of a sweep to its recipe

@@ -17,9 +17,8 @@ from robokit.sim.rollout_measures import Measure, wanted_measures
 from robokit.sim.run_inputs import LARGEST_CONTACT_STEP, DrivenJoints
 from robokit.sim.starts import check_quaternions, standing_configuration
 from robokit.sim.steppers import default_step
-from robokit.sweeps.distributions import Distribution, Sobol, Uniform
+from robokit.sweeps.distributions import LARGEST_SEED, Distribution, Sobol, Uniform
 from robokit.sweeps.parameters import check_parameters, grid_size
-from robokit.sweeps.random_streams import LARGEST_SEED
 from robokit.sweeps.recipe import MAX_ROWS, Recipe, check_steps, versions
 from robokit.sweeps.robot_record import RobotRecord, actuator_to_json
 from robokit.sweeps.row_inputs import check_drives

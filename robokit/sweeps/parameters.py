@@ -15,8 +15,15 @@ import numpy as np
 
 from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.robot import Robot
-from robokit.sweeps.distributions import Distribution, Grid, Sobol, distribution, distribution_text
-from robokit.sweeps.random_streams import sobol_points, uniforms
+from robokit.sweeps.distributions import (
+    Distribution,
+    Grid,
+    Sobol,
+    distribution,
+    distribution_text,
+    sobol_points,
+    uniforms,
+)
 
 MAX_GRAVITIES = 8
 """Different ones of a sweep: each needs code of its own."""

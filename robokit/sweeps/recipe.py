@@ -31,9 +31,8 @@ from robokit.sim.pushes import Push
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.starts import BURIED, ground_gaps
 from robokit.sim.trajectory import Trajectory
-from robokit.sweeps.distributions import Distribution
+from robokit.sweeps.distributions import LARGEST_SEED, Distribution
 from robokit.sweeps.parameters import ROBOT, check_kind, draw_parameters, parameter
-from robokit.sweeps.random_streams import LARGEST_SEED
 from robokit.sweeps.robot_record import RobotRecord, keep_shapes
 from robokit.sweeps.row_inputs import (
     replace_invalid,

@@ -27,9 +27,8 @@ from robokit.sim.starts import ground_gaps, lowered, touching_shapes
 from robokit.spatial.rotation import quat_multiply, quat_normalized, quat_wxyz_to_rotation
 from robokit.spatial.scalars import cos, sin
 from robokit.spatial.vectors import Vector3
-from robokit.sweeps.distributions import Distribution
+from robokit.sweeps.distributions import Distribution, normal_quantile, uniforms
 from robokit.sweeps.parameters import out_of_range, parameter
-from robokit.sweeps.random_streams import normal_quantile, uniforms
 
 # ---- states at the start -----------------------------------------------------------------------
 

@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from robokit.meshes.read_mesh import read_mesh
-from robokit.meshes.simplify import simplified_surfaces
-from robokit.meshes.surface import Picture, Surface
+from robokit.meshes.surface import Picture, Surface, simplified_surfaces
 from robokit.model.geometry import RGBA, Box, Cylinder, Geometry, Mesh, Placement, Shape
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link

@@ -10,9 +10,9 @@ from log_files import joint_messages, pose_messages
 
 import robokit as rk
 from robokit.child_process import Child
-from robokit.logs import bag_child, bags
+from robokit.logs import bag_child, recording
 from robokit.logs.bag_child import joint_state
-from robokit.logs.bags import read_bag
+from robokit.logs.recording import read_bag
 
 DT = 2e-3
 
@@ -21,7 +21,7 @@ DT = 2e-3
 def one_reader():
     """One process reads all bags of this file: each start imports rosbags anew, for half a second."""
     with Child(bag_child.__file__, work="reads") as child, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bags, "Child", lambda *_, **__: contextlib.nullcontext(child))
+        patch.setattr(recording, "Child", lambda *_, **__: contextlib.nullcontext(child))
         yield
 
 
@@ -33,7 +33,7 @@ def test_a_bag_is_read_by_a_process_that_ends(robot, run, tmp_path, monkeypatch)
             super().__init__(*args, **options)
             started.append(self)
 
-    monkeypatch.setattr(bags, "Child", Noted)
+    monkeypatch.setattr(recording, "Child", Noted)
     read(write(tmp_path / "a", joints(robot, run)), rk.load_urdf(rk.find_robot("double_pendulum")))
     assert started and not any(child.runs for child in started)
 

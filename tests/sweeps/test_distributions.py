@@ -8,14 +8,7 @@ import pytest
 from sweep_distributions import ALL
 
 from robokit.errors import ShapeError, WrongType
-from robokit.sweeps.distributions import (
-    Choice,
-    Grid,
-    Normal,
-    Uniform,
-    distribution,
-    distribution_from_json,
-)
+from robokit.sweeps.distributions import Choice, Grid, Normal, Uniform, distribution, distribution_from_json
 
 
 @pytest.mark.parametrize("given", ALL, ids=lambda x: f"{x.kind}")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sweep_distributions import ALL
 
-from robokit.sweeps.distributions import (
-    Grid,
-)
+from robokit.sweeps.distributions import Grid
 from robokit.sweeps.parameters import draw_parameters, grid_size
 
 MANY = 20_000

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import special
 
-from robokit.sweeps.random_streams import logarithm, normal_quantile, philox, sobol_points, uniforms
+from robokit.sweeps.distributions import logarithm, normal_quantile, philox, sobol_points, uniforms
 
 
 def test_the_words_are_those_of_numpys_philox():

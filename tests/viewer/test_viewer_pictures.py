@@ -11,7 +11,7 @@ import trimesh
 from PIL import Image
 
 from robokit import disk_cache as cache
-from robokit.meshes import simplify
+from robokit.meshes import surface
 from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.surface import Surface
 from robokit.model import Box, Mesh, ModelBuilder, Shape
@@ -54,7 +54,7 @@ def robot(*shapes: Shape):
 
 
 def test_colours_of_vertices_survive_thinning(tmp_path):
-    (triangles,), _ = simplify.simplified_surfaces(
+    (triangles,), _ = surface.simplified_surfaces(
         list(read_mesh(sphere_in_colours(tmp_path))), (1.0, 1.0, 1.0), 400
     )
     assert len(triangles.faces) <= 400
@@ -64,13 +64,13 @@ def test_colours_of_vertices_survive_thinning(tmp_path):
 
 
 def test_pictures_stay_where_they_were_when_a_surface_is_simplified():
-    fewer = simplify.simplify_surface(sheet(40), 200)
+    fewer = surface.simplify_surface(sheet(40), 200)
     assert 0 < len(fewer.faces) <= 200
     assert np.allclose(fewer.uv, fewer.vertices[fewer.faces][..., :2], atol=1e-5)
 
 
 def test_a_mirrored_mesh_keeps_its_picture_on_its_corners():
-    (triangles,), _ = simplify.simplified_surfaces([sheet(3)], (-1.0, 1.0, 1.0), 100)
+    (triangles,), _ = surface.simplified_surfaces([sheet(3)], (-1.0, 1.0, 1.0), 100)
     corners = triangles.vertices[triangles.faces]
     assert np.allclose(triangles.uv, corners[..., :2] * [-1.0, 1.0])
     normal = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
@@ -79,12 +79,12 @@ def test_a_mirrored_mesh_keeps_its_picture_on_its_corners():
 
 def test_what_was_simplified_once_is_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "cache"))
-    first = simplify.simplify_surface(sheet(30), 100)
+    first = surface.simplify_surface(sheet(30), 100)
     assert [entry.kernel for entry in cache.entries()].count("simplified mesh") == 1
     import fast_simplification
 
     monkeypatch.setattr(fast_simplification, "simplify", lambda *a, **k: pytest.fail("simplified again"))
-    again = simplify.simplify_surface(sheet(30), 100)
+    again = surface.simplify_surface(sheet(30), 100)
     assert np.array_equal(first.vertices, again.vertices) and np.array_equal(first.faces, again.faces)
 
 

@@ -11,7 +11,7 @@ from viewer_cases import pendulum
 import robokit as rk
 from robokit.errors import ShapeError
 from robokit.meshes.read_mesh import read_mesh
-from robokit.meshes.simplify import cluster_vertices, simplified_surfaces, simplify_triangles
+from robokit.meshes.surface import cluster_vertices, simplified_surfaces, simplify_triangles
 from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape
 from robokit.viewer.meshcat_shapes import capsule_triangles
 from robokit.viewer.nodes import Triangles
