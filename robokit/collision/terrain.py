@@ -18,6 +18,7 @@ edge from corner k to the next one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from robokit.spatial import Vector3
@@ -93,7 +94,7 @@ def cells_below(x: Any, s: Any, c: Vector3, r: Any) -> tuple[Any, Any, Any, Any]
     return i, j, columns, 2 * rows * columns
 
 
-def enter(x: Any, s: Any, cells: tuple[Any, Any, Any, Any], t: Any, c: Vector3, r: Any, reach: Any) -> Any:
+def enter(x: Any, s: Any, cells: Sequence[Any], t: Any, c: Vector3, r: Any, reach: Any) -> Any:
     """Make triangle t of those below a ball the prism at work.
 
     Returns:
@@ -128,7 +129,7 @@ def enter(x: Any, s: Any, cells: tuple[Any, Any, Any, Any], t: Any, c: Vector3, 
     return near
 
 
-def located(cells: tuple[Any, Any, Any, Any], t: Any) -> tuple[Any, Any, Any]:
+def located(cells: Sequence[Any], t: Any) -> tuple[Any, Any, Any]:
     """Cell along x and y, and half, of triangle t of those below a ball."""
     i, j, columns, _ = cells
     return i + t // (2 * columns), j + (t // 2) % columns, t % 2
