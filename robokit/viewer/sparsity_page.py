@@ -12,13 +12,13 @@ from robokit.model.robot import Robot
 from robokit.viewer.page import filled, joined, json_for_html, own_scripts
 from robokit.viewer.payload import structure_payload
 
-SCRIPTS = (
+SIDE_BY_SIDE_SCRIPTS = (
     "base/util.js", "base/branches.js", "panels/tree.js", "panels/matrix.js", "panels/operations.js",
     "panels/structure.js", "side_by_side.js",
 )  # fmt: skip
 """The page's scripts: those of the structure panel, and one that puts robots side by side."""
 
-STYLES = (
+SIDE_BY_SIDE_STYLES = (
     "styles/theme.css", "styles/header.css", "styles/panels.css", "styles/plots.css", "styles/structure.css",
     "styles/matrix.css", "styles/side_by_side.css",
 )  # fmt: skip
@@ -63,8 +63,8 @@ def sparsity_html(robots: Sequence[Robot]) -> str:
     names = ", ".join(dict.fromkeys(robot.name for robot in robots))
     parts = {
         "title": html.escape(f"Sparsity: {names}"),
-        "styles": joined(STYLES),
-        "page": own_scripts(SCRIPTS),
+        "styles": joined(SIDE_BY_SIDE_STYLES),
+        "page": own_scripts(SIDE_BY_SIDE_SCRIPTS),
         "data": json_for_html(payloads),
     }
     return filled("side_by_side.html", parts)
