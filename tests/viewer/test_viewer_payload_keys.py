@@ -13,8 +13,7 @@ from viewer_cases import pendulum
 from robokit.sweeps import report
 from robokit.sweeps.report_rows import WORKER as RUN_WORKER
 from robokit.viewer import write_check_page, write_page
-from robokit.viewer.page import ASSETS, SCRIPTS, STYLES, WORKER
-from robokit.viewer.sparsity_page import SIDE_BY_SIDE_SCRIPTS, SIDE_BY_SIDE_STYLES
+from robokit.viewer.page import ASSETS, SCRIPTS, SIDE_BY_SIDE_SCRIPTS, SIDE_BY_SIDE_STYLES, STYLES, WORKER
 
 ALL = dict.fromkeys((*SCRIPTS, *WORKER, *SIDE_BY_SIDE_SCRIPTS, *report.REPORT_SCRIPTS, *RUN_WORKER))
 TEXTS = {name: (ASSETS / name).read_text(encoding="utf-8") for name in ALL}
