@@ -77,9 +77,9 @@ class Diagnostics(Generated):
 
     def rest(self) -> list[str]:
         """One entry a code; the examples are the tests' and are judged here and now."""
-        from robokit.urdf.codes import CODES
+        from robokit.urdf.findings import CODES
 
-        self.reads(ROOT / "robokit" / "urdf" / "codes.py")
+        self.reads(ROOT / "robokit" / "urdf" / "findings.py")
         self.reads(CASES / "urdf_cases.py")
         lines = []
         for code, row in CODES.items():
@@ -97,7 +97,7 @@ class CheckedExamples(Generated):
 
     def rest(self) -> list[str]:
         """A sentence and the table."""
-        from robokit.urdf.codes import CODES
+        from robokit.urdf.findings import CODES
 
         path = self.reads(ROOT / "tests" / "parity" / "check_examples.json")
         frozen = json.loads(path.read_text(encoding="utf-8"))

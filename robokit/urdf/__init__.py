@@ -1,17 +1,17 @@
 """The importer: URDF text to description, findings and robot; and back to text.
 
 description  what a file says, element by element
-codes        the table of everything that can be found
-findings     collects what was found
+findings     the table of everything that can be found, and the collector of what was found
 
-source       a file or a text to an XML tree, safely
-reader       attributes, numbers and children of XML elements
+source       a file or a text to an XML tree, safely; attributes, numbers and children of its elements
 parse        the parser: XML tree to description
 xacro        .xacro files, expanded first
 xacro_child  expands one file in a process of its own
 mesh_files   where mesh and texture files are: package://, model://, file:// and relative names
 rewrites     descriptions rewritten on request: own floating base, loops, up axes of meshes
-checks/      what is wrong with a description
+structure    checks of the tree of links, of mimic and loop joints, and of mesh and texture files
+physics      checks of inertias, axes, limits and damping
+checks       what is wrong with a description: every check in one call, and masses beside the shapes
 load         load_urdf, loads_urdf, check_urdf, from_yourdfpy, build: read, check, build a robot
 
 write        the writer: robot to description to text
@@ -20,8 +20,8 @@ lint         many files at once: ``robokit check``
 
 from typing import TYPE_CHECKING, Any
 
-from robokit.urdf.codes import CODES, Code
 from robokit.urdf.description import RobotDescription
+from robokit.urdf.findings import CODES, Code
 from robokit.urdf.load import build, check_urdf, from_yourdfpy, load_urdf, loads_urdf
 from robokit.urdf.xacro import expand_xacro
 

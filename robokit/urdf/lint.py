@@ -14,13 +14,11 @@ from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from robokit.errors import LONGEST_NAME, Diagnostic, RobokitError, Severity, one_line
-from robokit.urdf.checks.plausible import link_boxes, total_mass
-from robokit.urdf.codes import CODES
+from robokit.urdf.checks import link_boxes, total_mass
 from robokit.urdf.description import RobotDescription
-from robokit.urdf.findings import Report
+from robokit.urdf.findings import CODES, Report
 from robokit.urdf.load import PathLike, check_urdf
-from robokit.urdf.reader import Reader
-from robokit.urdf.source import decode, parse_xml, read_file
+from robokit.urdf.source import Reader, decode, parse_xml, read_file
 from robokit.urdf.xacro import is_xacro
 
 if TYPE_CHECKING:

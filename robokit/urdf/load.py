@@ -22,8 +22,7 @@ from robokit.model.geometry import Mesh, Placement, Rows, Shape
 from robokit.model.parts import Calibration, Mimic, Safety
 from robokit.model.robot import Robot
 from robokit.stages import stage
-from robokit.urdf.checks.check import check, fixed_base_name
-from robokit.urdf.checks.structure import check_second_parents
+from robokit.urdf.checks import check, fixed_base_name
 from robokit.urdf.description import (
     InertialDescription,
     JointDescription,
@@ -36,6 +35,7 @@ from robokit.urdf.findings import Report, refusal
 from robokit.urdf.mesh_files import NoFiles, Resolver, folders
 from robokit.urdf.parse import parse_path, parse_text
 from robokit.urdf.rewrites import own_base, with_loops, with_z_up, without_own_base
+from robokit.urdf.structure import check_second_parents
 from robokit.urdf.xacro import expanded, is_xacro
 
 BASES = ("fixed", "floating")

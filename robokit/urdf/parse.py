@@ -1,7 +1,7 @@
 """The parser: URDF text to description. Every element is read once, and every problem is collected.
 
 Iterative and linear in the size of the file. Elements are checked one by one and no other file is opened
-here; :mod:`robokit.urdf.checks.check` does the rest.
+here; :mod:`robokit.urdf.checks` does the rest.
 
 Sections: the robot and its links and joints; visuals, collisions and materials; loop joints; transmissions.
 """
@@ -35,8 +35,7 @@ from robokit.urdf.description import (
     Triple,
 )
 from robokit.urdf.findings import Report
-from robokit.urdf.reader import NumberError, Reader, parse_numbers
-from robokit.urdf.source import decode, parse_xml, read_file
+from robokit.urdf.source import NumberError, Reader, decode, parse_numbers, parse_xml, read_file
 
 if TYPE_CHECKING:
     from lxml import etree

@@ -23,7 +23,7 @@ from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Place
 from robokit.model.parts import Joint, Link, LoopJoint
 from robokit.model.robot import Robot, check_robot, joints_in_order
 from robokit.spatial.scalars import sine_and_cosine
-from robokit.urdf.checks.check import check
+from robokit.urdf.checks import check
 from robokit.urdf.description import (
     JOINT_TYPES,
     OWN_MARK,

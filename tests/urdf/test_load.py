@@ -16,7 +16,7 @@ from robokit.errors import ModelError, UnknownName, UrdfError
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.urdf import check_urdf, from_yourdfpy, loads_urdf
 from robokit.urdf.description import Origin
-from robokit.urdf.reader import NumberError, parse_number, parse_numbers
+from robokit.urdf.source import NumberError, parse_number, parse_numbers
 
 
 def rotation(axis, angle):

@@ -10,7 +10,7 @@ from urdf_cases import INERTIAL, LIMIT, MASSLESS_TIP, link, robot, solid, versio
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.urdf import CODES, check_urdf, loads_urdf
-from robokit.urdf.checks.plausible import compose, link_boxes, link_extent, too_dense, total_mass, union
+from robokit.urdf.checks import compose, link_boxes, link_extent, too_dense, total_mass, union
 from robokit.urdf.description import (
     InertialDescription,
     LinkDescription,
@@ -305,9 +305,7 @@ def test_zero_outside_the_limits_is_one_note():
 def test_odd_links_that_are_welded_together_are_measured_once(monkeypatch):
     """Linear time: the room of a rigid body is not worked out anew for each of its links."""
     calls = []
-    monkeypatch.setattr(
-        "robokit.urdf.checks.plausible.union", lambda extents: calls.append(1) or union(extents)
-    )
+    monkeypatch.setattr("robokit.urdf.checks.union", lambda extents: calls.append(1) or union(extents))
     odd = INERTIAL + '<visual><geometry><box size="0.1 0.1 0.1"/></geometry></visual>'
     links = "".join(
         f'<link name="l{k}">{odd}</link><joint name="j{k}" type="fixed"><parent link="a"/>'

@@ -13,10 +13,10 @@ import numpy as np
 
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import listed
-from robokit.urdf.checks.structure import HERE, LinkTree, compose
 from robokit.urdf.description import InertialDescription, JointDescription, LinkDescription, RobotDescription
 from robokit.urdf.findings import Report
 from robokit.urdf.rewrites import own_base
+from robokit.urdf.structure import HERE, LinkTree, compose
 
 INERTIA_TOLERANCE = 1e-3
 """Violation of an inertia's inequalities that rounding can explain, relative to its largest moment."""
