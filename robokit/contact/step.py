@@ -90,19 +90,6 @@ def _step_kernel(reproducible: bool, springs: tuple[Any, ...]) -> LoopKernel:
     return kernel_of("contact_step_of_springs", with_springs, ARRAYS, **options)
 
 
-@functools.cache
-def card_kernel(reproducible: bool = False, springs: tuple[Any, ...] = ()) -> LoopKernel:
-    """The kernel of a step on a card, where nothing is noted; as :func:`step_kernel`."""
-    arrays = [a for a in ARRAYS if a not in NOTES]
-
-    def with_springs(x: Any) -> None:
-        x.spring_functions = springs
-        step(x)
-
-    name = "contact_on_card_of_springs" if springs else "contact_on_card"
-    return kernel_of(name, with_springs if springs else step, arrays, reproducible=reproducible)
-
-
 def step(x: Any) -> None:
     """One step, if there was place for the one before."""
     cond(x.needed[0] > 0, nothing, lambda: _step(x))
