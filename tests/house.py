@@ -77,7 +77,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "sim": [
-        ("body_pairs", "ground", "actuators", "pushes", "springs", "motion", "loop_closure", "former_names"),
+        ("body_pairs", "ground", "actuators", "pushes", "springs", "motion", "loop_closure"),
         ("prescribed", "distances", "joint_forces"),
         ("integrators",),
         ("step_kernel",),
@@ -91,7 +91,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("run_loop",),
         ("simulator", "rollouts"),
         ("many_states",),
-        ("simulation",),
+        ("simulation", "former_names"),
         ("__init__",),
     ],
     "urdf": [
