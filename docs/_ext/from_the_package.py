@@ -36,16 +36,18 @@ class House(SphinxDirective):
 
 
 class Chapter(Generated):
-    """The public names of a chapter of the dynamics, in the order of its file."""
+    """The public names of a chapter of the dynamics, or those that are named, in the order of its file."""
 
     required_arguments = 1
+    optional_arguments = 10
 
     def rest(self) -> Iterable[str]:
         """A directive of autodoc for each."""
-        (chapter,) = self.arguments
+        chapter, *shown = self.arguments
         self.reads(from_source.DYNAMICS / f"{chapter}.py")
         for kind, name in from_source.public(chapter):
-            yield from (f".. auto{kind}:: robokit.{name}", "")
+            if not shown or name in shown:
+                yield from (f".. auto{kind}:: robokit.{name}", "")
 
 
 class AlgorithmIndex(Generated):
