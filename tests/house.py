@@ -77,7 +77,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "sim": [
-        ("body_pairs", "ground", "actuators", "pushes", "springs", "motion", "loop_closure"),
+        ("body_pairs", "ground", "actuators", "pushes", "springs", "motion", "loop_closure", "former_names"),
         ("prescribed", "distances", "joint_forces"),
         ("integrators",),
         ("step_kernel",),

@@ -252,7 +252,7 @@ class Monitor:
         return numbers
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """The columns of B rows: numbers (size, B), and what is known besides (sim/measuring)."""
+        """The columns of B rows: numbers (size, B), and what is known besides (sim/rollout_measures.py)."""
         raise NotImplementedError
 
     def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:
