@@ -25,7 +25,7 @@ import numpy as np
 
 from robokit.contact.accounts import on_ground
 from robokit.contact.constraints.adding import speed
-from robokit.contact.constraints.limits import gap
+from robokit.contact.constraints.joints import gap
 from robokit.contact.vectors import inertia, motion, nothing, write
 from robokit.errors import UnknownName
 from robokit.spatial.control_flow import cond, for_range
