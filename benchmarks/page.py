@@ -20,7 +20,7 @@ from measure import machine, prepare_to_measure
 
 import robokit as rk
 from robokit.viewer import write_page
-from robokit.viewer.headless_browser import opened_page
+from robokit.viewer.film import opened_page
 
 ROBOTS = ("humanoid", "example-robot-data:g1", "example-robot-data:talos", "quadruped", "chain")
 

@@ -13,7 +13,7 @@ import numpy as np
 
 import robokit as rk
 from robokit.viewer import Curve, write_film, write_page
-from robokit.viewer.headless_browser import opened_page
+from robokit.viewer.film import opened_page
 
 STATIC = Path(__file__).parent / "_static"
 

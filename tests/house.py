@@ -48,20 +48,13 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "viewer": [
-        (
-            "nodes",
-            "meshcat_page",
-            "mass_matrix_figure",
-            "headless_browser",
-            "looks",
-        ),
-        ("poses", "payload_keys"),
-        ("scene", "meshcat_shapes"),
-        ("data",),
-        ("walk",),
+        ("mass_matrix_figure", "scene", "text_recorder"),
+        ("payload_keys",),
+        ("curves",),
+        ("live_data", "motion_data", "walk_data"),
         ("payload",),
-        ("page", "still"),
-        ("check_page", "sparsity_page", "server", "film", "comparison", "notebook"),
+        ("page",),
+        ("server", "film", "comparison", "notebook"),
         ("live",),
         ("__init__",),
     ],
@@ -70,7 +63,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("pattern",),
         ("kinematics", "laws"),
         ("linear", "distances"),
-        ("solver", "derivatives", "drift_derivatives", "unsymmetric", "contact_motions"),
+        ("solver", "drift_derivatives", "unsymmetric"),
         ("constraints",),
         ("closing_derivatives",),
         ("constraint_derivatives",),
@@ -98,7 +91,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("run_loop",),
         ("simulator", "rollouts"),
         ("many_states",),
-        ("simulation",),
+        ("simulation", "former_names"),
         ("__init__",),
     ],
     "urdf": [
@@ -189,7 +182,6 @@ RELEASED = {
 
 REMAINING = {
     "contact.closing_derivatives",
-    "contact.constraints.closing",
     "engine.passes.guards",
 }
 """Modules with such words that still wait for a name. This set only shrinks."""

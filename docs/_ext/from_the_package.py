@@ -1,9 +1,9 @@
 """Directives that read robokit's files, so that a new algorithm or module needs no edit of the manual.
 
 `.. house:: engine` draws the floors of a folder, or without a name those of the package; `.. chapter::
-inverse` documents the public names of a module of robokit.dynamics; `.. algorithm-index::` has a row for each
-file of robokit/algorithms; `.. causes::` lists the referee's causes, and `.. other-algorithms::` has a
-section for those algorithms that have none written by hand.
+mass_matrix` documents the public names of a module of robokit.dynamics, or those of them that follow it;
+`.. algorithm-index::` lists the files of robokit/algorithms; `.. causes::` lists the referee's causes,
+and `.. other-algorithms::` has a section for those algorithms that have none written by hand.
 """
 
 from __future__ import annotations
@@ -36,16 +36,19 @@ class House(SphinxDirective):
 
 
 class Chapter(Generated):
-    """The public names of a chapter of the dynamics, in the order of its file."""
+    """The public names of a chapter of the dynamics, or those of them that are named after it."""
 
     required_arguments = 1
+    optional_arguments = 1
+    final_argument_whitespace = True
 
     def rest(self) -> Iterable[str]:
         """A directive of autodoc for each."""
-        (chapter,) = self.arguments
+        chapter, *rest = self.arguments
         self.reads(from_source.DYNAMICS / f"{chapter}.py")
-        for kind, name in from_source.public(chapter):
-            yield from (f".. auto{kind}:: robokit.{name}", "")
+        kinds = {name: kind for kind, name in from_source.public(chapter)}
+        for name in " ".join(rest).split() or kinds:
+            yield from (f".. auto{kinds[name]}:: robokit.{name}", "")
 
 
 class AlgorithmIndex(Generated):

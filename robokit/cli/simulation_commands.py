@@ -327,7 +327,7 @@ def _write(
 
 def _can_be_live(trajectory: Any) -> bool:
     """Whether the page can take the steps of a run; says why where it cannot."""
-    from robokit.viewer.data.live_data import check_live
+    from robokit.viewer.live_data import check_live
 
     try:
         check_live(trajectory)
@@ -401,7 +401,7 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def _look(text: str) -> str:
-    from robokit.viewer.looks import angles_of
+    from robokit.viewer.film import angles_of
 
     try:
         angles_of(text)
@@ -432,8 +432,7 @@ def wanted_films(arguments: argparse.Namespace) -> list[Path]:
         if (name := getattr(arguments, suffix[1:])) is not None
     ]
     if files:
-        from robokit.viewer.film import check_film
-        from robokit.viewer.headless_browser import check_browser
+        from robokit.viewer.film import check_browser, check_film
 
         check_browser()
         for file in files:

@@ -5,7 +5,6 @@ robot_data      the arrays of a robot
 vectors         vectors and inertias in rows of arrays
 materials       parameters of the forces
 kinematics      poses, velocities, mass matrix, velocity products, energies
-derivatives     derivatives of inverse dynamics
 laws            force laws: the impulse for a velocity, and its tangent
 pattern         sparsity pattern of the Newton matrix
 linear          this matrix, its factors and solutions
@@ -21,12 +20,11 @@ step_control    steps that are divided until their error is below a tolerance
 step_of_robot   the whole step of one robot that is known at compile time, for graphics cards
 step_in_lanes   steps of several rows at once
 
-contact_motions     how points and normals of contacts move with the bodies
 drift_derivatives   derivatives of the two half steps of motion
 closing_derivatives derivatives of the closing of loops
-constraint_derivatives  derivatives of the forces of contacts and loops
+constraint_derivatives  derivatives of the forces of contacts and loops, whose points and normals move
 unsymmetric         factors of an unsymmetric matrix with the same pattern
-step_derivatives    derivatives of the velocity update, and of a whole step
+step_derivatives    derivatives of inverse dynamics, of the velocity update, and of a whole step
 step_pullback       the same in reverse mode
 
 distances           distances of links in a configuration, without a step

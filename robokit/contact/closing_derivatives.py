@@ -5,9 +5,9 @@ The nearest closed pose moves by dq_c = P dq, the end of a step by
     dq'' = P dq'        dv'' = P dv' - H^-1 J^T A^-1 (dJ/dq'' v''),     A = J H^-1 J^T
 
 since J v'' = 0 there. P = 1 - H^-1 J^T A^-1 J takes away what opens the loops. With Z = H + J^T J / R it is
-Z^-1 H up to the compliance R, twice that up to its square, also where loops repeat each other (closing.py).
+Z^-1 H up to the compliance R, twice that up to its square, also where loops repeat each other (loops.py).
 
-J is that of the closed end there, H that of the kick, as in closing.py. What is held: how P itself changes,
+J is that of the closed end there, H that of the kick, as in loops.py. What is held: how P itself changes,
 which counts with how far the drift had opened the loops.
 
 Cost: O(nv^3); nothing without loops.
@@ -18,7 +18,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from robokit.contact.constraints.closing import CLOSED
+from robokit.contact.constraints.loops import CLOSED
 from robokit.contact.drift_derivatives import of_motion
 from robokit.contact.fields import LINE
 from robokit.contact.kinematics import entries_of_H, velocities

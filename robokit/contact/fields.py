@@ -75,7 +75,7 @@ MOTION = (
 """The robot at the middle of the step, where the forces act."""
 
 DERIVATIVES = (
-    real("rates", "n_dofs", 18, role="work"),  # by dof: how its axis moves, three motions (derivatives.py)
+    real("rates", "n_dofs", 18, role="work"),  # by dof: how its axis moves, three motions
     real("slopes", "n_dofs", 24, role="work"),  # and the forces that come of it, four
     real("B", "n_bodies", 12, role="work"),  # Coriolis matrices K and p, of a body and all that it carries
 )
@@ -104,7 +104,7 @@ STEP_DERIVATIVES = (
     # its aim along t1, t2, n by its speed before; of that speed by its gap
     real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
-    real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (contact_motions.py)
+    real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (constraint_derivatives.py)
     whole("touches", "n_bodies", role="work"),  # 1 where a body has constraints with the world
     real("by_X", "n_bodies", 6, 6, role="work"),  # forces of these by its motion, and by its velocity
     real("by_u", "n_bodies", 6, 6, role="work"),

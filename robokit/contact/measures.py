@@ -25,7 +25,7 @@ import numpy as np
 
 from robokit.contact.accounts import on_ground
 from robokit.contact.constraints.adding import speed
-from robokit.contact.constraints.limits import gap
+from robokit.contact.constraints.joints import gap
 from robokit.contact.vectors import inertia, motion, nothing, write
 from robokit.errors import UnknownName
 from robokit.spatial.control_flow import cond, for_range
@@ -252,7 +252,7 @@ class Monitor:
         return numbers
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        """The columns of B rows: numbers (size, B), and what is known besides (sim/measuring)."""
+        """The columns of B rows: numbers (size, B), and what is known besides (sim/rollout_measures.py)."""
         raise NotImplementedError
 
     def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:

@@ -24,9 +24,9 @@ from robokit.collision.fields import CANDIDATES, CONTACTS, MEMORY, PAIRS, SHAPES
 from robokit.contact.accounts import IMPULSE, account, enter_closing
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.conservation import NOTHING, begin, conserve
-from robokit.contact.constraints import prescribed
-from robokit.contact.constraints.closing import close, close_for_kick
+from robokit.contact.constraints import joints
 from robokit.contact.constraints.collecting import act, collect, remember
+from robokit.contact.constraints.loops import close, close_for_kick
 from robokit.contact.constraints.pushes import is_base
 from robokit.contact.fields import (
     CONSTRAINTS,
@@ -90,19 +90,6 @@ def _step_kernel(reproducible: bool, springs: tuple[Any, ...]) -> LoopKernel:
     return kernel_of("contact_step_of_springs", with_springs, ARRAYS, **options)
 
 
-@functools.cache
-def card_kernel(reproducible: bool = False, springs: tuple[Any, ...] = ()) -> LoopKernel:
-    """The kernel of a step on a card, where nothing is noted; as :func:`step_kernel`."""
-    arrays = [a for a in ARRAYS if a not in NOTES]
-
-    def with_springs(x: Any) -> None:
-        x.spring_functions = springs
-        step(x)
-
-    name = "contact_on_card_of_springs" if springs else "contact_on_card"
-    return kernel_of(name, with_springs if springs else step, arrays, reproducible=reproducible)
-
-
 def step(x: Any) -> None:
     """One step, if there was place for the one before."""
     cond(x.needed[0] > 0, nothing, lambda: _step(x))
@@ -119,7 +106,7 @@ def to_middle(x: Any) -> None:
     begin(x)
     note_state(x)
     once(x, advance, x.q, x.v, half)
-    prescribed.place(x, MIDDLE)
+    joints.place(x, MIDDLE)
     once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
     once(x, mass_matrix)
@@ -148,9 +135,9 @@ def finish(x: Any, half: Any) -> None:
     """The second half of the drift, and what a step keeps."""
     set_velocity(x)
     once(x, advance, x.q, x.v, half)
-    prescribed.place(x, END)
+    joints.place(x, END)
     close(x)
-    prescribed.place(x, END)
+    joints.place(x, END)
     enter_closing(x)
     conserve(x)
 

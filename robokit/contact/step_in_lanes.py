@@ -28,9 +28,9 @@ from robokit.contact import step
 from robokit.contact.accounts import account
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.conservation import begin, conserve
-from robokit.contact.constraints import prescribed
-from robokit.contact.constraints.closing import close_for_kick
+from robokit.contact.constraints import joints
 from robokit.contact.constraints.collecting import collect, remember
+from robokit.contact.constraints.loops import close_for_kick
 from robokit.contact.fields import FORCES, FRICTION, MIDDLE, ROBOT
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, NOTES, monitor
@@ -216,7 +216,7 @@ def _step(x: Any, find: Callable[[], None]) -> None:
     step.note_state(x)
     once(x, advance, x.q, x.v, half)
     if of_all_forces(x):
-        prescribed.place(x, MIDDLE)
+        joints.place(x, MIDDLE)
     once(x, place_bodies, x.q)
     once(x, velocities, x.v, x.V)
     once(x, mass_matrix)

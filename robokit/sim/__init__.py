@@ -39,9 +39,12 @@ pushes             forces from outside on links
 body_pairs         which bodies of a robot touch each other
 loop_closure       configurations and velocities that close the loops
 distances          signed distances of links, and which are in contact
+
+former_names       modules that the manual of 0.2 had under other names
 """
 
 from robokit.contact.measures import measures
+from robokit.sim import former_names as _former_names  # noqa: F401
 from robokit.sim.actuators import PD, Keyframes, Torque, Velocity
 from robokit.sim.body_pairs import CollisionPairs, collision_pairs
 from robokit.sim.distances import Collision, Collisions, Distances, collisions, distance

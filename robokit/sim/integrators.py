@@ -4,16 +4,16 @@
     contact            2    falls: all forces as one problem (contact/step.py)
     midpoint           2    long passive motion at little cost
     rkmk4              4    passive motion, the default without a ground
-    energy_momentum    4    the same; its energy is kept, too (energy_momentum.py)
+    energy_momentum    4    the same; its energy is kept, too (below)
 
 "euler" is an old name of "contact".
 
 midpoint, rkmk4 and energy_momentum compute damping, friction and limits by an implicit solve at the start of
 the step and hold these forces constant during it. However stiff they are, they cannot make the step unstable.
 rkmk4 and energy_momentum integrate on the joints' manifolds; midpoint drifts along velocities
-(moving_axes.py).
+(motion.py).
 
-All methods keep the momentum of a floating robot to rounding (momentum_projection.py).
+All methods keep the momentum of a floating robot to rounding (motion.py).
 
 Source: Runge-Kutta-Munthe-Kaas, H. Munthe-Kaas, "High order Runge-Kutta methods on manifolds" (1999).
 """
@@ -362,7 +362,7 @@ def method(name: Any, contact: bool) -> tuple[str, Method]:
 #
 #     (H + dt b) y = J^T T + dt tau
 #
-# T are the bodies' momenta with the velocity products of the step (moving_axes.py). Every sweep linearises
+# T are the bodies' momenta with the velocity products of the step (motion.py). Every sweep linearises
 # the joint forces at the last iterate and solves afresh. However stiff they are, they cannot make the step
 # unstable.
 #

@@ -424,7 +424,8 @@ def step_derivatives(
 
     A step with contact is solved to rounding here, a run's to its tolerance (1e-3 of its impulses, squared by
     the last correction). Momentum and energy, which the end of a step corrects by terms of third order in dt,
-    are not corrected in A and B. Targets of actuators are held.
+    are not corrected in A and B. Nor do these follow how much of its restitution a step gives back where all
+    of it would make energy, as of a box that lands on a corner with friction. Targets of actuators are held.
 
     Source: contact/step_derivatives.py; else the step (robokit.sim.step_kernel), forward mode.
     Cost: with contact about that of a step, else 3 nv times that of a few steps.
@@ -489,7 +490,7 @@ def checked_states(
     single = single and (tau is None or np.ndim(tau) == 1)
     for name, x in zip(("q", "v", "tau"), given, strict=True):
         check_finite(name, x)
-    check_coordinates("q", robot, given[0])
+    check_coordinates("q", robot, given[0][0] if single else given[0])
     if engine is not None:
         one_of("engine", engine, ENGINES)
     return given, single

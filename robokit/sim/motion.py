@@ -514,7 +514,7 @@ class Ledger:
         self.entries[AT[name]] = self.entries[AT[name]] + amount
 
     def add_more(self, k: int, amount: Scalar) -> None:
-        """Add to the sum k of those that only this program has (joints/step_inputs.py)."""
+        """Add to the sum k of those that only this program has (joint_forces.py)."""
         self.entries[SIZE + k] = self.entries[SIZE + k] + amount
 
 

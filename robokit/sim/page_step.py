@@ -53,7 +53,7 @@ def page_step(program: Program, reproducible: bool | None = None, pushes: bool =
     With ``reproducible=True``, or of a program that is so, the states of the page are those of
     ``rk.simulate(..., reproducible=True)`` and of ``rk.rollout(..., reproducible=True)``, bit for bit, as
     long as nobody pulls, pushes or changes gravity, friction or the time step. A host with both modules
-    (``kernel.compiled(WASM)``, or viewer.data.live_data.module_data) takes a row of a rollout so:
+    (``kernel.compiled(WASM)``, or viewer.live_data.module_data) takes a row of a rollout so:
 
         1. both are given ``gravity`` (robot.gravity) and ``parameters``, the row's own of
            ``program.parameters(dt)``: (P,) for all rows, or (B, P) where rows of a robot of ``with_inertias``

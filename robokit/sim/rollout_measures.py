@@ -403,7 +403,7 @@ class RowLedgers:
     entries: np.ndarray
 
     def entry(self, name: str) -> np.ndarray:
-        """One of ledger.SLOTS, (B,)."""
+        """One of motion.SLOTS, (B,)."""
         return self.entries[:, motion.AT[name]].copy()
 
     def share(self, name: str) -> np.ndarray:
@@ -460,7 +460,7 @@ class Readings(RowLedgers):
 
     @cached_property
     def start(self) -> np.ndarray:
-        """Figures of the starts (run_ends.py), (B, 10)."""
+        """Figures of the starts, (B, 10)."""
         return figures(self.program, self.dt, self.q[0], self.v[0])
 
     @cached_property

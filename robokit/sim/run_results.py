@@ -204,7 +204,7 @@ and 1 ms. Falls of all robots here stay below a tenth of both."""
 def warn_of_whips(run: Trajectory) -> None:
     """Warn of a link that has become too fast for the step, or in free motion is swung about too fast.
 
-    A start that is too fast is warned of before it (starts/start_checks.py).
+    A start that is too fast is warned of before it (starts.py).
     """
     program, dt, notes = run.program, run.summary["dt"], run.notes
     assert program is not None

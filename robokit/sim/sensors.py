@@ -167,7 +167,7 @@ def _with_closing(
     """Accelerations that loops allow, and what that takes added to their wrenches.
 
     A kick lets the mean of the velocities before and after it fit the loops, and the end of the step closes
-    the rest (closing.py): its own change is right to first order alone. To second order it is
+    the rest (constraints/loops.py): its own change is right to first order alone. To second order it is
 
         H d = J^T g,    J (a + d) + J' v = 0,    of prescribed joints d = 0,
 

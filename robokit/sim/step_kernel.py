@@ -34,7 +34,7 @@ from robokit.spatial.scalars import Scalar, maximum
 # What is measured while a rollout runs: numbers of each row that every step brings up to date.
 #
 # They stand at the end of the ledger. The first is the number of steps taken. The others belong to measures
-# (contact/measures.py, measuring/own_measure.py), each of which has some numbers, and makes the next ones of
+# (contact/measures.py, rollout_measures.py), each of which has some numbers, and makes the next ones of
 # them and of what happens in the step. So a peak is that of a step, however few steps are recorded, and no
 # state is kept for it. This is for passive motion; steps with contact do it themselves (contact/monitor.py).
 

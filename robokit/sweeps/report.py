@@ -34,7 +34,6 @@ from robokit.sweeps.report_rows import (
 )
 from robokit.sweeps.row_inputs import change_with_time
 from robokit.sweeps.table import FAILURE, HASH, RowTable
-from robokit.viewer.meshcat_page import meshcat_page
 from robokit.viewer.page import (
     ASSETS,
     SCRIPTS,
@@ -43,6 +42,7 @@ from robokit.viewer.page import (
     inline_script,
     joined,
     json_for_html,
+    meshcat_page,
     own_scripts,
 )
 from robokit.viewer.payload_keys import ColumnData, ReasonData, ReportData

@@ -18,8 +18,8 @@ from robokit.sim.pushes import OutsideForces
 from robokit.sim.rollouts import Rollout
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import first_carried
-from robokit.viewer.data.live_data import live_data_of
-from robokit.viewer.data.packing import deflated
+from robokit.viewer.curves import deflated
+from robokit.viewer.live_data import live_data_of
 from robokit.viewer.page import WORKER as LIVE_WORKER
 from robokit.viewer.page import joined, json_for_html
 from robokit.viewer.payload import motionless_payload

@@ -17,11 +17,8 @@ from robokit.dynamics import center_of_mass
 from robokit.errors import ShapeError, WrongType
 from robokit.files import output_path, write_text
 from robokit.sim.trajectory import Trajectory
-from robokit.viewer.data.force_data import ForceHistory
-from robokit.viewer.data.motion_data import summary
-from robokit.viewer.data.own_curves import Curve, Values
-from robokit.viewer.data.packing import packed
-from robokit.viewer.data.thin_curves import kept
+from robokit.viewer.curves import Curve, Values, kept, packed
+from robokit.viewer.motion_data import ForceHistory, summary
 from robokit.viewer.page import render
 from robokit.viewer.payload import trajectory_payload
 from robokit.viewer.payload_keys import ComparedData, CurveData, FramesData, GhostData, SeriesData

@@ -9,28 +9,193 @@ Each frame is drawn for its own time, so a film does not depend on how fast the 
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import math
 import os
+import shutil
+import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from robokit.errors import ShapeError, UnknownName, WrongType, library
+from robokit.errors import MissingDependency, RobokitError, ShapeError, UnknownName, WrongType, library
 from robokit.files import output_path, replacing
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
 from robokit.stages import stage
-from robokit.viewer.headless_browser import check_browser, opened_page, outside_loop
-from robokit.viewer.looks import angles_of
 from robokit.viewer.page import write_page
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+# ==== a browser without a window ==================================================================
+# A page in a browser without a window: headless Chromium, driven by Playwright.
+
+
+T = TypeVar("T")
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+"""Programs that are tried, if ROBOKIT_CHROMIUM does not name one and Playwright has installed none."""
+
+FLAGS = (
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--use-gl=angle",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+)
+"""No network at the start, and WebGL in software: the same pictures on every machine."""
+
+PATIENCE = 120.0
+"""Longest time that a page may take until it is drawn [s]."""
+
+
+def check_browser() -> None:
+    """See that Playwright and a Chromium are there, before any work.
+
+    Raises:
+        MissingDependency: one of them is not; the message says how to get it.
+    """
+    try:
+        import playwright  # noqa: F401
+    except ImportError as error:
+        raise MissingDependency(
+            "pictures and films of the page need Playwright: pip install 'robokit[film]'"
+        ) from error
+    named = os.environ.get("ROBOKIT_CHROMIUM")
+    if named and not (shutil.which(named) or Path(named).is_file()):
+        raise MissingDependency(f"ROBOKIT_CHROMIUM names {named!r}, which is not there")
+
+
+@contextlib.contextmanager
+def opened_page(path: Path, size: tuple[int, int]) -> Iterator[Any]:
+    """A page of robokit's, open and drawn, as a Playwright page.
+
+    Args:
+        path: of the page.
+        size: width and height of the window [px].
+
+    Raises:
+        MissingDependency: Playwright or Chromium is not there.
+        RobokitError: the page does not come up.
+    """
+    check_browser()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = _launched(playwright)
+        try:
+            # A page does not play by itself for readers who want less motion.
+            viewport = {"width": size[0], "height": size[1]}
+            page = browser.new_page(viewport=viewport, reduced_motion="reduce")
+            problems: list[str] = []
+            page.on("pageerror", lambda error: problems.append(str(error)))
+            page.goto(path.resolve().as_uri())
+            end = time.monotonic() + PATIENCE
+            while not page.evaluate("Boolean(window.robokit && robokit.exports && robokit.exports.ready())"):
+                if problems or time.monotonic() > end:
+                    raise RobokitError(
+                        f"{path}: the page was not drawn ({'; '.join(problems) or 'too slow'})"
+                    )
+                page.wait_for_timeout(50)
+            yield page
+        finally:
+            with contextlib.suppress(Exception):  # after Ctrl-C it has gone already
+                browser.close()
+
+
+def _launched(playwright: Any) -> Any:
+    """Chromium: the one that ROBOKIT_CHROMIUM names, Playwright's own, or the system's."""
+    from playwright.sync_api import Error
+
+    options: dict[str, Any] = {"args": [*FLAGS], "handle_sigint": False}
+    if sys.platform == "linux" and os.geteuid() == 0:
+        options["args"].append("--no-sandbox")  # Chromium's sandbox refuses to run as root
+    named = os.environ.get("ROBOKIT_CHROMIUM")
+    system = next((found for found in map(shutil.which, NAMES) if found), None)
+    programs = [named] if named else [path for path in (None, system) if path or _has_own(playwright)]
+    problem: Exception | None = None
+    for program in programs:
+        try:
+            return playwright.chromium.launch(executable_path=program, **options)
+        except Error as error:
+            problem = error
+    why = f" ({str(problem).strip().splitlines()[0]})" if problem else ""
+    raise MissingDependency(
+        f"pictures and films of the page need Chromium{why}: run 'playwright install chromium', install "
+        "chromium, or name the program in ROBOKIT_CHROMIUM"
+    ) from problem
+
+
+def _has_own(playwright: Any) -> bool:
+    """Whether Playwright has installed a Chromium."""
+    return Path(playwright.chromium.executable_path).exists()
+
+
+def outside_loop(work: Callable[[], T]) -> T:
+    """Call a function, in a thread of its own where an event loop runs in this one, as in a notebook."""
+    import asyncio
+    import concurrent.futures
+
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return work()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        return pool.submit(work).result()
+
+
+# ==== from where a camera looks ===================================================================
+# Where a camera stands: the names of views from around the robot.
+#
+# x is forward, y to the left and z up, as in the robot's base at its neutral configuration.
+
+
+LOOKS = {
+    "front": (0.0, 0.03),
+    "back": (math.pi, 0.03),
+    "left": (0.5 * math.pi, 0.03),
+    "right": (-0.5 * math.pi, 0.03),
+    "top": (-0.5 * math.pi, 0.5 * math.pi - 0.001),
+    "corner": (-0.25 * math.pi, 0.26),
+}
+"""Azimuth and elevation of the camera as seen from the robot [rad]."""
+
+
+def angles_of(look: Any) -> tuple[float, float]:
+    """Azimuth and elevation [rad] of a named view.
+
+    Raises:
+        UnknownName: there is no such view.
+    """
+    if not isinstance(look, str) or look not in LOOKS:
+        raise UnknownName("view", look, LOOKS)
+    return LOOKS[look]
+
+
+def direction(look: Any) -> np.ndarray:
+    """Unit vector from the robot to the camera, world axes, (3,).
+
+    Raises:
+        UnknownName: there is no such view.
+    """
+    azimuth, elevation = angles_of(look)
+    flat = math.cos(elevation)
+    return np.array([flat * math.cos(azimuth), flat * math.sin(azimuth), math.sin(elevation)])
+
+
+# ==== films and pictures ==========================================================================
+
 
 SIZE = (1280, 720)
 """Width and height of a film [px]."""
@@ -66,7 +231,7 @@ def write_film(
         speed: seconds of motion per second of film.
         panels: whether to show the whole page and not only its 3D view.
         progress: show a progress bar.
-        look: side of the camera, one of :data:`robokit.viewer.looks.LOOKS` ("front", "left", ...); by default
+        look: side of the camera, one of :data:`robokit.viewer.film.LOOKS` ("front", "left", ...); by default
             across the motion.
         follow: name of a link that the camera follows, True for the centre of mass, False for
             neither; None as the page opens.

@@ -10,25 +10,349 @@ from __future__ import annotations
 
 import base64
 import html
+import io
+import math
 import os
 import secrets
 import threading
 import warnings
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from robokit.arguments import whole_number
 from robokit.errors import MissingDependency, RobokitError, WrongType
+from robokit.model.geometry import Box, Capsule, Sphere
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
-from robokit.viewer.meshcat_page import meshcat_page
-from robokit.viewer.page import page_html
-from robokit.viewer.still import SIZE, still_png
+from robokit.viewer.page import meshcat_page, page_html
+from robokit.viewer.payload import one_robot
+from robokit.viewer.scene import (
+    Drawable,
+    Node,
+    Triangles,
+    body_poses,
+    bounds,
+    drawn_size,
+    ground_nodes,
+    rotate,
+    sane_frames,
+    scene,
+)
 
 if TYPE_CHECKING:
     from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+    from PIL.Image import Image
+
+# ==== a picture without a browser =================================================================
+# A picture of a robot or a motion without a browser: triangles with a depth buffer, in NumPy.
+#
+# From where the page looks at first, in its colours. Of a motion the start and the middle are shown faint,
+# the end solid.
+
+
+SIZE = (480, 300)
+"""Width and height [px]."""
+
+FINER = 2
+"""Pixels that are drawn for one of the picture, along each side: smooth edges."""
+
+FIELD_OF_VIEW = math.radians(30.0)
+ELEVATION = math.radians(17.0)
+AZIMUTHS = (math.radians(-58.0), math.radians(-32.0))
+"""Azimuths of the camera, for motions that are longest along x and along y."""
+
+LIGHT = np.array([0.45, -0.75, 1.5]) / math.sqrt(0.45**2 + 0.75**2 + 1.5**2)
+"""Direction towards the light."""
+
+AMBIENT = 0.55
+"""Share of a colour that is seen where no light falls."""
+
+SKY, HORIZON = (251, 252, 254), (217, 223, 232)
+SHADOW = 0.2
+"""Share of the light that a shadow takes away."""
+
+FAINT = (0.22, 0.4, 1.0)
+"""How solid the start, the middle and the end of a motion are."""
+
+FILLED = 0.9
+"""Share of the height, or of the width, that is filled."""
+
+UNMOVED = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+"""The pose of the world."""
+
+ROUND = 18
+"""Edges of a circle."""
+
+AT_ONCE = 1_000_000
+"""Pixels of triangles that are looked at together: about 100 MB."""
+
+Corners = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Triangles: corners (n, 3, 3), normals (n, 3, 3) and colours (n, 3)."""
+
+
+def still_png(source: Robot | Trajectory) -> bytes:
+    """A picture of a robot in its neutral configuration, or of a motion, as the content of a PNG file.
+
+    Raises:
+        RobokitError: the trajectory was loaded without its robot.
+        ShapeError: the robot has samples of masses.
+    """
+    content = io.BytesIO()
+    still(source).save(content, "PNG", optimize=True)
+    return content.getvalue()
+
+
+def still(source: Robot | Trajectory, size: tuple[int, int] = SIZE) -> Image:
+    """The same as an image of Pillow."""
+    from PIL import Image
+
+    robot, poses, floor, around = _shown(source)
+    nodes = [node for node in scene(robot) if node.role == "visual"]
+    own = [(node.body, _in_body(node)) for node in nodes]
+    layers = [_joined([_moved(corners, pose[body]) for body, corners in own]) for pose in poses]
+    fixed = _joined([_moved(_in_body(node), UNMOVED) for node in around])
+    points = np.concatenate([places.reshape(-1, 3) for places, _, _ in layers])
+    camera = _Camera(points, (size[0] * FINER, size[1] * FINER))
+    picture = camera.background()
+    camera.paint(picture, fixed, 1.0)
+    for corners, solid in zip(layers, FAINT[-len(layers) :], strict=True):
+        camera.shade(picture, corners[0], floor, solid)
+        camera.paint(picture, corners, solid)
+    image = Image.fromarray(np.clip(picture, 0, 255).astype(np.uint8))
+    return image.resize(size, Image.Resampling.BOX)
+
+
+def _shown(source: Robot | Trajectory) -> tuple[Robot, np.ndarray, float | None, list[Node]]:
+    """The robot, its poses (K, bodies, 7), the height of what it stands on, and what else there is."""
+    if isinstance(source, Robot):
+        robot = one_robot(source)
+        poses = body_poses(robot, robot.neutral()[None])
+        lowest = float(bounds(scene(robot), poses)[0, 2])
+        return robot, poses, min(0.0, lowest) if robot.base == "fixed" else lowest, []
+    if source.robot is None:
+        raise RobokitError("a picture needs the robot: Trajectory.load(path, robot=...)")
+    robot = one_robot(source.robot)
+    poses = body_poses(robot, source.q)
+    last = sane_frames(source.t, poses, drawn_size(robot, scene(robot))) - 1
+    # By time, not by number: rows may be unevenly spaced.
+    middle = int(np.abs(source.t[: last + 1] - 0.5 * (source.t[0] + source.t[last])).argmin())
+    ground = source.ground
+    level = ground is not None and ground.plane and ground.horizontal
+    chosen = sorted({0, middle, last})
+    around = [] if ground is None else ground_nodes(ground)
+    return robot, poses[chosen], ground.height if level and ground else None, around
+
+
+class _Camera:
+    """Looks at points, which fill the picture.
+
+    Args:
+        points: (n, 3), or none.
+        size: width and height [px].
+    """
+
+    def __init__(self, points: np.ndarray, size: tuple[int, int]) -> None:
+        self.wide, self.high = size
+        low, high = (points.min(axis=0), points.max(axis=0)) if len(points) else (np.zeros(3), np.ones(3))
+        azimuth = AZIMUTHS[0 if high[0] - low[0] >= high[1] - low[1] else 1]
+        flat = np.array([math.cos(azimuth), math.sin(azimuth), 0.0])
+        self.away = math.cos(ELEVATION) * flat + np.array([0.0, 0.0, math.sin(ELEVATION)])
+        right = np.array([-flat[1], flat[0], 0.0])
+        self.axes = np.array([right, np.cross(self.away, right), self.away])
+        tangent = FILLED * math.tan(0.5 * FIELD_OF_VIEW)
+        middle = 0.5 * (low + high)
+        for _ in range(4):  # what is near is larger: the middle of the picture is not that of the box
+            x = (points - middle) @ self.axes.T
+            sides = np.maximum(np.abs(x[:, 0]) * self.high / self.wide, np.abs(x[:, 1]))
+            distance = max(float((x[:, 2] + sides / tangent).max(initial=0.0)), 0.05)
+            if len(points):
+                across = x[:, :2] / (distance - x[:, 2])[:, None]
+                middle = middle + 0.5 * distance * (across.min(axis=0) + across.max(axis=0)) @ self.axes[:2]
+        self.place = middle + distance * self.away
+        self.scale = 0.5 * self.high / math.tan(0.5 * FIELD_OF_VIEW)
+        self.nearest = 0.02 * distance
+
+    def background(self) -> np.ndarray:
+        """(high, wide, 3), 0 to 255."""
+        down = np.clip((np.arange(self.high) / self.high - 0.3) / 0.7, 0.0, 1.0)[:, None, None]
+        picture = (1.0 - down) * np.array(SKY, dtype=float) + down * np.array(HORIZON, dtype=float)
+        return np.repeat(picture, self.wide, axis=1)
+
+    def paint(self, picture: np.ndarray, corners: Corners, solid: float) -> None:
+        """Draw triangles into a picture, mixed with what is there."""
+        places, normals, colours = corners
+        # Mesh files may have their faces turned: each is lit on the side that is seen.
+        facing = np.einsum("tki,tki->tk", normals, self.place - places)
+        light = np.einsum("tki,i->tk", np.where(facing[..., None] < 0.0, -normals, normals), LIGHT)
+        bright = AMBIENT + (1.0 - AMBIENT) * np.clip(light, 0.0, 1.0)
+        at, which, share = self._seen(places)
+        colour = colours[which] * (share * bright[which]).sum(axis=1)[:, None]
+        flat = picture.reshape(-1, 3)
+        flat[at] = (1.0 - solid) * flat[at] + solid * colour
+
+    def shade(self, picture: np.ndarray, places: np.ndarray, floor: float | None, solid: float) -> None:
+        """Darken the floor where triangles keep the light from it."""
+        from PIL import Image, ImageFilter
+
+        if floor is None:
+            return
+        down = places - LIGHT * ((places[..., 2:] - floor) / LIGHT[2])
+        at, _, _ = self._seen(down)
+        mask = np.zeros(self.high * self.wide, dtype=np.uint8)
+        mask[at] = 255
+        image = Image.fromarray(mask.reshape(self.high, self.wide))
+        soft = np.asarray(image.filter(ImageFilter.GaussianBlur(2 * FINER)), dtype=float) / 255.0
+        picture *= 1.0 - SHADOW * solid * soft[..., None]
+
+    def _seen(self, places: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Pixels that triangles cover, the foremost triangle there, and the shares of its corners in it."""
+        x = (places - self.place) @ self.axes.T
+        depth = -x[..., 2]
+        ahead = (depth > self.nearest).all(axis=1)
+        numbers, x, depth = np.flatnonzero(ahead), x[ahead], depth[ahead]
+        u = 0.5 * self.wide + self.scale * x[..., 0] / depth
+        v = 0.5 * self.high - self.scale * x[..., 1] / depth
+        # The first and the last pixel, along each side, whose middle a triangle can cover.
+        last = np.array([self.wide - 1, self.high - 1])
+        low = np.maximum(np.ceil(np.stack([u.min(axis=1), v.min(axis=1)], axis=1) - 0.5), 0.0)
+        high = np.minimum(np.floor(np.stack([u.max(axis=1), v.max(axis=1)], axis=1) - 0.5), last)
+        side = (high - low).max(axis=1) + 1.0
+        onto = (high >= low).all(axis=1)
+        near = np.full(self.high * self.wide, 0.0)
+        which = np.full(self.high * self.wide, -1)
+        share = np.zeros((self.high * self.wide, 3))
+        # Triangles of about the same size have pixels in arrays of one shape.
+        order = np.flatnonzero(onto)
+        sizes = 2 ** np.ceil(np.log2(np.maximum(side[order], 1.0))).astype(int)
+        for size in np.unique(sizes):
+            alike = order[sizes == size]
+            step = max(1, AT_ONCE // int(size) ** 2)
+            for first in range(0, len(alike), step):
+                self._fill(alike[first : first + step], int(size), u, v, depth, low, near, which, share)
+        at = np.flatnonzero(which >= 0)
+        return at, numbers[which[at]], share[at]
+
+    def _fill(
+        self,
+        some: np.ndarray,
+        size: int,
+        u: np.ndarray,
+        v: np.ndarray,
+        depth: np.ndarray,
+        low: np.ndarray,
+        near: np.ndarray,
+        which: np.ndarray,
+        share: np.ndarray,
+    ) -> None:
+        """Take triangles into the depth buffer, all with pixels in squares of one size.
+
+        near: 1 / depth of the foremost triangle of each pixel; which: its number; share: of its corners.
+        """
+        column = low[some, 0][:, None, None] + np.arange(size)[None, None, :]
+        row = low[some, 1][:, None, None] + np.arange(size)[None, :, None]
+        a, b, c = (np.stack([u[some, k], v[some, k]], axis=-1)[:, :, None, None] for k in range(3))
+        x, y = column + 0.5, row + 0.5
+        area = (b[:, 0] - a[:, 0]) * (c[:, 1] - a[:, 1]) - (b[:, 1] - a[:, 1]) * (c[:, 0] - a[:, 0])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            of_b = ((x - a[:, 0]) * (c[:, 1] - a[:, 1]) - (y - a[:, 1]) * (c[:, 0] - a[:, 0])) / area
+            of_c = ((b[:, 0] - a[:, 0]) * (y - a[:, 1]) - (b[:, 1] - a[:, 1]) * (x - a[:, 0])) / area
+            of_a = 1.0 - of_b - of_c
+            inside = (of_a >= 0.0) & (of_b >= 0.0) & (of_c >= 0.0)
+        inside &= (x < self.wide) & (y < self.high)
+        found = np.nonzero(inside)
+        if not len(found[0]):
+            return
+        shares = np.stack([of_a[found], of_b[found], of_c[found]], axis=-1)
+        closeness = (shares / depth[some][found[0]]).sum(axis=1)
+        at = (row[found[0], found[1], 0] * self.wide + column[found[0], 0, found[2]]).astype(np.int64)
+        order = np.argsort(closeness, kind="stable")  # sorted, so that the foremost triangle is written last
+        order = order[closeness[order] > near[at[order]]]
+        near[at[order]], which[at[order]], share[at[order]] = (
+            closeness[order],
+            some[found[0][order]],
+            shares[order],
+        )
+
+
+def _in_body(node: Node) -> Corners:
+    """The triangles of a node in the frame of its body."""
+    places, normals, colours = _triangles(node.geometry, np.array(node.rgba[:3], dtype=float))
+    R, p = np.asarray(node.placement.rotation, float), np.asarray(node.placement.position, float)
+    return places @ R.T + p, normals @ R.T, 255.0 * np.broadcast_to(colours, (len(places), 3))
+
+
+def _moved(corners: Corners, pose: np.ndarray) -> Corners:
+    """Triangles of a body in the world."""
+    places, normals, colours = corners
+    return rotate(pose[3:], places) + pose[:3], rotate(pose[3:], normals), colours
+
+
+def _joined(parts: Sequence[Corners]) -> Corners:
+    nothing = (np.zeros((0, 3, 3)), np.zeros((0, 3, 3)), np.zeros((0, 3)))
+    places, normals, colours = (np.concatenate(arrays) for arrays in zip(nothing, *parts, strict=True))
+    return places, normals, colours
+
+
+def _triangles(geometry: Drawable, colour: np.ndarray) -> Corners:
+    if isinstance(geometry, Triangles):
+        places = np.asarray(geometry.vertices, dtype=float)[geometry.faces]
+        if geometry.colours is not None:
+            colour = colour * np.asarray(geometry.colours, dtype=float)[geometry.faces].mean(axis=1) / 255.0
+        return places, _flat(places), colour
+    if isinstance(geometry, Box):
+        square = np.array([[1, -1, -1], [1, 1, -1], [1, 1, 1], [1, -1, -1], [1, 1, 1], [1, -1, 1]], float)
+        sides = [np.roll(sign * square, k, axis=1) for k in range(3) for sign in (1.0, -1.0)]
+        places = 0.5 * np.reshape(sides, (12, 3, 3)) * np.asarray(geometry.size, dtype=float)
+        return places, _flat(places), colour
+    # Outlines (distance from the axis, height, and the normal's parts) of what is round about z.
+    r = float(geometry.radius)
+    half = 0.0 if isinstance(geometry, Sphere) else 0.5 * float(geometry.length)
+    if isinstance(geometry, (Sphere, Capsule)):
+        turn = np.linspace(-0.5 * np.pi, 0.5 * np.pi, ROUND // 2 + 2)
+        turn = np.concatenate([turn[turn < 0], [0.0, 0.0], turn[turn > 0]])
+        ends = np.where(np.arange(len(turn)) < len(turn) // 2, -half, half)
+        outline = np.stack([r * np.cos(turn), r * np.sin(turn) + ends, np.cos(turn), np.sin(turn)], axis=1)
+    else:
+        outline = np.array(
+            [
+                [0, -half, 0, -1],
+                [r, -half, 0, -1],
+                [r, -half, 1, 0],
+                [r, half, 1, 0],
+                [r, half, 0, 1],
+                [0, half, 0, 1],
+            ],
+            dtype=float,
+        )
+    return *_round(outline), colour
+
+
+def _flat(places: np.ndarray) -> np.ndarray:
+    """The normals of flat triangles, repeated for each corner."""
+    across = np.cross(places[:, 1] - places[:, 0], places[:, 2] - places[:, 0])
+    size = np.linalg.norm(across, axis=1, keepdims=True)
+    return np.repeat((across / np.where(size > 0.0, size, 1.0))[:, None], 3, axis=1)
+
+
+def _round(outline: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Points and normals of a surface of revolution about z."""
+    angle = np.linspace(0.0, 2.0 * np.pi, ROUND + 1)
+    c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
+    made = []
+    for radial, along in ((outline[:, 0], outline[:, 1]), (outline[:, 2], outline[:, 3])):
+        grid = np.stack([c * radial, s * radial, np.broadcast_to(along, (ROUND + 1, len(along)))], axis=-1)
+        p, q, r, t = grid[:-1, :-1], grid[1:, :-1], grid[1:, 1:], grid[:-1, 1:]
+        made.append(np.stack([p, q, r, p, r, t], axis=-2).reshape(-1, 3, 3))
+    return made[0], made[1]
+
+
+# ==== in a notebook cell ==========================================================================
+
 
 HEIGHT = 620
 """Height of a cell with a whole page in it [px]."""

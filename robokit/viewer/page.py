@@ -7,6 +7,7 @@ kept in ``assets/vendor``. Every name of the robot reaches the page as escaped t
 from __future__ import annotations
 
 import html
+import importlib.util
 import json
 import warnings
 from collections.abc import Mapping, Sequence
@@ -16,25 +17,27 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import WrongType
+from robokit.errors import Diagnostic, MissingDependency, WrongType
 from robokit.files import output_path, write_text
+from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.robot import Robot
 from robokit.sim import Ground, simulate
 from robokit.sim.trajectory import Trajectory
 from robokit.stages import stage
-from robokit.viewer.data.live_data import live_data
-from robokit.viewer.data.motion_data import ties
-from robokit.viewer.data.own_curves import Curve, Values
-from robokit.viewer.meshcat_page import meshcat_page
+from robokit.viewer.curves import Curve, Values
+from robokit.viewer.live_data import live_data
+from robokit.viewer.motion_data import ties
 from robokit.viewer.payload import (
     check_follow,
     motionless_payload,
     one_configuration,
     one_robot,
     pose_payload,
+    structure_payload,
     trajectory_payload,
 )
-from robokit.viewer.payload_keys import Payload
+from robokit.viewer.payload_keys import CheckData, FindingData, InertiaData, Payload
+from robokit.viewer.scene import INERTIA_COLOUR
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -313,3 +316,171 @@ def own_scripts(names: Sequence[str]) -> str:
 def inline_script(code: str) -> str:
     """A script's text for a script element; ``</script`` inside its strings is broken up."""
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+
+
+# ==== meshcat's own page ==========================================================================
+# Where meshcat's own web page is: in the package meshcat, or copied into robokit's wheel.
+
+
+COPY = Path(__file__).parent / "assets" / "vendor" / "meshcat"
+"""Where the build of the wheel puts the files; see ``hatch_build.py``."""
+
+
+def meshcat_page() -> Path:
+    """The folder with meshcat's ``index.html`` and ``main.min.js``, found without importing meshcat.
+
+    The installed package comes first: its server and its page belong together.
+
+    Raises:
+        MissingDependency: neither has them.
+    """
+    spec = importlib.util.find_spec("meshcat")
+    packages = (
+        [Path(folder) / "viewer" / "dist" for folder in (spec.submodule_search_locations or [])]
+        if spec
+        else []
+    )
+    for page in (*packages, COPY):
+        if (page / "main.min.js").is_file():
+            return page
+    raise MissingDependency("robokit's pages need the files of meshcat's viewer: pip install 'robokit[live]'")
+
+
+# ==== the page of a check =========================================================================
+# The page of a check: the robot as glass, its equivalent inertia boxes inside, the findings beside it.
+
+
+ODD = ("inertia-not-psd", "inertia-triangle", "inertia-implausible", "density-implausible", "com-outside")
+"""Findings that make a link's box red."""
+
+ODD_COLOUR = (0.88, 0.19, 0.19, 0.55)
+
+
+def write_check_page(robot: Robot, diagnostics: Sequence[Diagnostic], path: str | Path) -> Path:
+    """Write the page of a robot with its equivalent inertia boxes and the findings of the importer.
+
+    Args:
+        robot: the Robot.
+        diagnostics: the findings, from :func:`robokit.urdf.check_urdf` or ``robot.diagnostics``.
+        path: where to.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        MissingDependency: meshcat is not installed.
+
+    Example:
+        >>> from robokit.viewer import write_check_page
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> write_check_page(robot, robot.diagnostics, "check.html").name
+        'check.html'
+    """
+    path = output_path("path", path, ".html")
+    write_text(path, render(check_payload(robot, diagnostics)))
+    return path
+
+
+def check_payload(robot: Robot, diagnostics: Sequence[Diagnostic]) -> Payload:
+    """The data of a robot's page with the findings, and with the boxes of doubtful inertias in red."""
+    payload = pose_payload(robot, walk=False)
+    findings = _findings(robot, diagnostics)
+    odd = {finding.link for finding in findings if finding.code in ODD}
+    nodes = []
+    for node in payload.nodes:
+        size = payload.geometries[node.geometry].size
+        if node.role == "inertia" and size is not None:
+            *rgb, alpha = ODD_COLOUR if node.link in odd else INERTIA_COLOUR
+            # A box much larger than the robot would hide it.
+            alpha *= min(1.0, 0.4 * payload.robot.size / max(size))
+            node = replace(node, rgba=[*rgb, round(max(0.05, alpha), 3)])
+        nodes.append(node)
+    return replace(payload, nodes=nodes, check=CheckData(findings, _inertias(robot, odd)))
+
+
+def _findings(robot: Robot, diagnostics: Sequence[Diagnostic]) -> list[FindingData]:
+    """The findings, each with the link that its element belongs to."""
+    places: dict[str, tuple[str | None, int | None]] = {
+        f"link {link.name!r}": (link.name, link.body) for link in robot.links
+    }
+    places.update({f"joint {joint.name!r}": (joint.child_link, joint.body) for joint in robot.joints})
+    found = []
+    for d in diagnostics:
+        # "link 'arm' inertial" belongs to "link 'arm'".
+        owner = d.element if d.element in places else d.element.rpartition(" ")[0]
+        link, body = places.get(owner, (None, None))
+        found.append(FindingData(d.severity, d.code, d.element, d.line, d.message, d.hint, link, body))
+    return found
+
+
+def _inertias(robot: Robot, odd: set[str | None]) -> list[InertiaData]:
+    """Mass, principal moments and equivalent box of every link with mass."""
+    rows = []
+    for link in robot.links:
+        box = equivalent_box(link.mass, link.inertia)
+        if box is not None:
+            size, moments = box.size.tolist(), box.moments.tolist()
+            rows.append(InertiaData(link.name, link.body, float(link.mass), size, moments, link.name in odd))
+    return rows
+
+
+# ==== several robots side by side =================================================================
+# The page of several robots side by side: trees, patterns of H and of its factors, operation counts.
+
+
+SIDE_BY_SIDE_SCRIPTS = (
+    "base/util.js", "base/branches.js", "panels/tree.js", "panels/matrix.js", "panels/operations.js",
+    "panels/structure.js", "side_by_side.js",
+)  # fmt: skip
+"""The page's scripts: those of the structure panel, and one that puts robots side by side."""
+
+SIDE_BY_SIDE_STYLES = (
+    "styles/theme.css", "styles/header.css", "styles/panels.css", "styles/plots.css", "styles/structure.css",
+    "styles/matrix.css", "styles/side_by_side.css",
+)  # fmt: skip
+
+
+def write_sparsity_page(robots: Sequence[Robot], path: str | Path) -> Path:
+    """Write a page that compares the structure of robots: tree, H and its factors, operation counts of each.
+
+    Args:
+        robots: the Robots, in the order in which they are shown; the same one may come with other bases.
+        path: where to; ".html" is appended where there is no suffix.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        WrongType: anything but a list of robots.
+
+    Example:
+        >>> from robokit.viewer import write_sparsity_page
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> write_sparsity_page([robot, rk.load_urdf(rk.find_robot("arm"))], "two.html").name
+        'two.html'
+    """
+    path = output_path("path", path, ".html")
+    write_text(path, sparsity_html(robots))
+    return path
+
+
+def sparsity_html(robots: Sequence[Robot]) -> str:
+    """The text of the page, as :func:`write_sparsity_page` writes it.
+
+    Args:
+        robots: the Robots.
+
+    Raises:
+        WrongType: anything but a list of robots.
+    """
+    if isinstance(robots, (str, Robot)) or not isinstance(robots, Sequence) or not robots:
+        raise WrongType("robots", robots, "a list of one Robot or more, as [robot]")
+    payloads = [structure_payload(robot) for robot in robots]
+    names = ", ".join(dict.fromkeys(robot.name for robot in robots))
+    parts = {
+        "title": html.escape(f"Sparsity: {names}"),
+        "styles": joined(SIDE_BY_SIDE_STYLES),
+        "page": own_scripts(SIDE_BY_SIDE_SCRIPTS),
+        "data": json_for_html(payloads),
+    }
+    return filled("side_by_side.html", parts)

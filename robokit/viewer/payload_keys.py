@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from robokit.errors import Severity
-from robokit.viewer.nodes import Role
+from robokit.viewer.scene import Role
 
-# ---- long tables of numbers, as robokit.viewer.data.packing writes them --------------------------
+# ---- long tables of numbers, as robokit.viewer.curves writes them --------------------------
 
 
 Packed = str

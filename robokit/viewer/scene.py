@@ -1,30 +1,298 @@
-"""What there is to draw: a robot as a list of nodes, each a shape at a placement on a body.
-
-Only bodies move, so the shapes of a link that is welded to a body are placed on that body. A robot is shown
-by its visuals. One without visuals is shown by its collision shapes, and one without those by its inertia
-boxes and joint axes, so that a scene is never empty.
-"""
+"""A robot and the ground as lists of nodes: coloured shapes placed on bodies; and poses of the bodies."""
 
 from __future__ import annotations
 
+import base64
+import io
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
+from robokit.dynamics import forward_kinematics
+from robokit.errors import ShapeError
 from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.surface import Picture, Surface, simplified_surfaces
-from robokit.model.geometry import RGBA, Box, Cylinder, Geometry, Mesh, Placement, Shape
+from robokit.meshes.untrusted import open_picture
+from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground, HeightField, Hull, Solid
+from robokit.spatial.rotation import rotation_to_quat_wxyz
 from robokit.stages import stage
-from robokit.viewer.nodes import Drawable, Node, Role, Triangles
-from robokit.viewer.poses import body_poses, bounds
+
+# ==== nodes =======================================================================================
+# A thing to draw: a shape with a colour, at a placement on a body.
+
+
+Role = Literal["visual", "collision", "inertia", "axis", "ground"]
+
+
+@dataclass(frozen=True)
+class Triangles:
+    """A triangle mesh in memory.
+
+    Attributes:
+        vertices: (n, 3) [m].
+        faces: vertex numbers, (m, 3).
+        colours: of the vertices, (n, 3), 0 to 255; or None.
+        uv: picture coordinates of the faces' corners, (m, 3, 2); or None.
+        picture: the mesh's own picture, a path or the content of a file; or None.
+    """
+
+    vertices: np.ndarray
+    faces: np.ndarray
+    colours: np.ndarray | None = None
+    uv: np.ndarray | None = None
+    picture: Picture | None = None
+
+
+Drawable = Box | Sphere | Cylinder | Capsule | Triangles
+
+
+@dataclass(frozen=True)
+class Node:
+    """One thing to draw.
+
+    Attributes:
+        link: name of the link it belongs to.
+        body: number of the body that carries it, 0 for the world or the fixed root.
+        geometry: primitive or triangles, in the node's own frame.
+        placement: the node's frame in the body's frame.
+        rgba: colour, each 0 to 1 (sRGB).
+        role: "visual" for the robot, "ground" for the ground; the others are overlays.
+        stand_in: True if an overlay represents the robot because the robot has no visuals.
+        picture: the picture that covers it, a path or the content of a file; or None.
+    """
+
+    link: str
+    body: int
+    geometry: Drawable
+    placement: Placement
+    rgba: RGBA
+    role: Role
+    stand_in: bool = False
+    picture: Picture | None = None
+
+
+def local_box(geometry: Drawable) -> tuple[np.ndarray, np.ndarray]:
+    """Lowest and highest corner of a geometry in its own frame, (3,) each [m]."""
+    if isinstance(geometry, Triangles):
+        return geometry.vertices.min(axis=0), geometry.vertices.max(axis=0)
+    if isinstance(geometry, Box):
+        half = 0.5 * np.asarray(geometry.size, dtype=float)
+    elif isinstance(geometry, Sphere):
+        half = np.full(3, float(geometry.radius))
+    else:
+        caps = geometry.radius if isinstance(geometry, Capsule) else 0.0
+        half = np.array([geometry.radius, geometry.radius, 0.5 * geometry.length + caps], dtype=float)
+    return -half, half
+
+
+# ---- pictures ------------------------------------------------------------------------------------
+
+
+LARGEST = 512
+"""Pixels along the longer side in a page."""
+
+
+def data_uri(picture: str | Path | bytes) -> str:
+    """A picture as text that a browser opens: JPEG, or PNG where it is transparent somewhere.
+
+    Args:
+        picture: the path of a file, or its content.
+
+    Raises:
+        ValueError: a format that is not opened, or too many pixels; OSError: a file that is no picture.
+    """
+    image = open_picture(Path(picture) if isinstance(picture, str) else picture)
+    clear = "A" in image.getbands() or "transparency" in image.info
+    if image.mode in ("L", "RGB", "RGBA") and "transparency" not in image.info:
+        image.thumbnail((LARGEST, LARGEST))  # before it is copied
+    small = image.convert("RGBA" if clear else "RGB")
+    if clear and small.getchannel("A").getextrema() == (255, 255):
+        small, clear = small.convert("RGB"), False
+    small.thumbnail((LARGEST, LARGEST))
+    content = io.BytesIO()
+    small.save(content, "PNG") if clear else small.save(content, "JPEG", quality=85)
+    kind = "png" if clear else "jpeg"
+    return f"data:image/{kind};base64,{base64.b64encode(content.getvalue()).decode('ascii')}"
+
+
+# ==== poses =======================================================================================
+# Motion as numbers to draw: poses of bodies, frames at display rate, the box round a whole motion.
+#
+# A pose is seven numbers: position x y z [m], then quaternion x y z w (the order of the page's 3D library).
+
+
+MAX_FPS = 60.0
+MAX_FRAMES = 1200
+
+
+def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """World poses of all bodies.
+
+    Args:
+        q: configurations, (T, nq).
+
+    Returns:
+        Poses of bodies 0 to nbodies, (T, nbodies + 1, 7) [m, unit quaternion xyzw].
+    """
+    q = np.ascontiguousarray(np.atleast_2d(np.asarray(q, dtype=float)))
+    poses = forward_kinematics(robot, q)
+    rotation = np.asarray(poses.rotation).reshape(len(q), -1, 3, 3)
+    position = np.asarray(poses.position).reshape(len(q), -1, 3)
+    result = np.zeros((len(q), len(robot.tree.parent), 7))
+    result[:, :, 6] = 1.0
+    done: set[int] = set()
+    for k, link in enumerate(robot.links):
+        if link.body in done:
+            continue
+        done.add(link.body)
+        body_in_link = link.placement.inverse()
+        result[:, link.body, :3] = position[:, k] + rotation[:, k] @ body_in_link.position
+        result[:, link.body, 3:] = quaternions_xyzw(rotation[:, k] @ body_in_link.rotation)
+    return result
+
+
+def pose_numbers(placement: Placement) -> list[float]:
+    """A placement as seven numbers, rounded to a micrometre and a microradian."""
+    quat = quaternions_xyzw(np.asarray(placement.rotation, dtype=float)[None])[0]
+    numbers = [*np.asarray(placement.position, dtype=float), *quat]
+    return [round(float(number), 7) for number in numbers]
+
+
+def relative_pose(parent: np.ndarray, child: np.ndarray) -> list[float]:
+    """Pose of a child in its parent from the world poses of both, (7,) each."""
+    inverse = parent[3:] * np.array([-1.0, -1.0, -1.0, 1.0])
+    position = rotate(inverse, child[:3] - parent[:3])
+    a, b, s, t = inverse[:3], child[3:6], inverse[3], child[6]
+    quat = np.append(s * b + t * a + np.cross(a, b), s * t - a @ b)
+    return [round(float(x), 9) for x in (*position, *quat)]
+
+
+def quaternions_xyzw(rotation: np.ndarray) -> np.ndarray:
+    """Unit quaternions of rotation matrices, without jumps of sign along the first axis.
+
+    Args:
+        rotation: (T, 3, 3).
+
+    Returns:
+        (T, 4), scalar last.
+    """
+    w, *xyz = rotation_to_quat_wxyz(np.moveaxis(np.asarray(rotation, dtype=float), 0, 2))
+    quat = np.stack([*xyz, w], axis=1)
+    quat /= np.linalg.norm(quat, axis=1, keepdims=True)
+    if len(quat) > 1:
+        turned = np.sum(quat[1:] * quat[:-1], axis=1) < 0
+        quat[1:] *= np.where(np.cumsum(turned) % 2, -1.0, 1.0)[:, None]
+    return quat
+
+
+def frame_indices(t: np.ndarray, max_fps: float = MAX_FPS) -> np.ndarray:
+    """Which samples of a trajectory become frames.
+
+    Args:
+        t: sample times, increasing, (T,) [s].
+        max_fps: frames per second at most.
+
+    Returns:
+        Increasing indices, the first and the last sample among them.
+
+    Raises:
+        ShapeError: max_fps is not a positive number.
+    """
+    if not max_fps > 0:
+        raise ShapeError(f"max_fps: expected a positive number of frames per second, got {max_fps!r}")
+    t = np.asarray(t, dtype=float)
+    if len(t) < 2:
+        return np.arange(len(t))
+    count = int(min(MAX_FRAMES, np.ceil((t[-1] - t[0]) * max_fps) + 1))
+    if count >= len(t):
+        return np.arange(len(t))
+    wanted = np.linspace(t[0], t[-1], max(count, 2))
+    right = np.clip(np.searchsorted(t, wanted), 1, len(t) - 1)
+    nearest = np.where(wanted - t[right - 1] < t[right] - wanted, right - 1, right)
+    return np.unique(np.concatenate([[0], nearest, [len(t) - 1]]))
+
+
+def bounds(nodes: list[Node], poses: np.ndarray, role: Role = "visual") -> np.ndarray:
+    """The box that holds the robot over a whole motion.
+
+    Args:
+        nodes: what is drawn.
+        poses: body poses, (T, nbodies + 1, 7).
+        role: which nodes count.
+
+    Returns:
+        Lowest and highest corner, (2, 3) [m]; a unit box about the origin where nothing is drawn.
+    """
+    corners: dict[int, list[np.ndarray]] = {}
+    for node in nodes:
+        if node.role != role:
+            continue
+        box = np.array(local_box(node.geometry))
+        eight = np.array([[box[i, 0], box[j, 1], box[k, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+        corners.setdefault(node.body, []).append(eight @ node.placement.rotation.T + node.placement.position)
+    low, high = np.full(3, np.inf), np.full(3, -np.inf)
+    for body, points in corners.items():
+        cloud = np.concatenate(points)
+        low_body, high_body = cloud.min(axis=0), cloud.max(axis=0)
+        ends = np.stack([low_body, high_body])
+        cloud = np.array(
+            [[ends[i, 0], ends[j, 1], ends[k, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)]
+        )
+        world = rotate(poses[:, body, None, 3:], cloud[None]) + poses[:, body, None, :3]
+        low, high = np.minimum(low, world.min(axis=(0, 1))), np.maximum(high, world.max(axis=(0, 1)))
+    if not np.all(np.isfinite(low)):
+        return np.array([[-0.5] * 3, [0.5] * 3])
+    return np.stack([low, high])
+
+
+def sane_frames(t: np.ndarray, poses: np.ndarray, size: float) -> int:
+    """How many frames at the start can be trusted: a view must not be fitted to a motion that blew up.
+
+    A frame is trusted while all its numbers are finite and no body is farther from its first place than twice
+    the first speed and three times the Earth's gravity could have carried it, and ten sizes of the robot.
+
+    Args:
+        t: times, increasing, (T,) [s].
+        poses: body poses, (T, nbodies + 1, 7).
+        size: the robot's, see :func:`robokit.viewer.scene.drawn_size` [m].
+
+    Returns:
+        At least 1 and at most T: all frames from here on are not to be trusted.
+    """
+    t = np.asarray(t, dtype=float) - t[0]
+    position = poses[:, 1:, :3]
+    with np.errstate(invalid="ignore", over="ignore"):
+        moved = np.linalg.norm(position - position[0], axis=2).max(axis=1, initial=0.0)
+        speed = moved[1] / t[1] if len(t) > 1 and t[1] > 0 and np.isfinite(moved[1]) else 0.0
+        reached = 10.0 * size + 2.0 * speed * t + 1.5 * 9.81 * t**2
+        sane = np.isfinite(poses).all(axis=(1, 2)) & (moved <= reached)
+    sane[0] = True
+    return int(np.argmin(sane)) if not sane.all() else len(t)
+
+
+def rotate(quat_xyzw: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+    """Vectors turned by unit quaternions, broadcast over leading axes, (..., 3)."""
+    imaginary, real = quat_xyzw[..., :3], quat_xyzw[..., 3:]
+    twice = 2.0 * np.cross(imaginary, vectors)
+    return vectors + real * twice + np.cross(imaginary, twice)
+
+
+# ==== scene =======================================================================================
+# What there is to draw: a robot as a list of nodes, each a shape at a placement on a body.
+#
+# Only bodies move, so the shapes of a link that is welded to a body are placed on that body. A robot is shown
+# by its visuals. One without visuals is shown by its collision shapes, and one without those by its inertia
+# boxes and joint axes, so that a scene is never empty.
+
 
 DEFAULT_COLOUR: RGBA = (0.70, 0.73, 0.78, 1.0)
 COLLISION_COLOUR: RGBA = (0.95, 0.50, 0.15, 0.40)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robokit.collision.detect import DIRECTIONS
+from robokit.collision.detect import DIRECTIONS, LISTED
 from robokit.collision.detect_kernel import contacts_at, detect_kernel
 from robokit.collision.fields import CANDIDATES, CYLINDER, MEMORY
 from robokit.collision.scene import _beside, _pairs
@@ -109,20 +109,43 @@ def test_a_direction_is_as_its_number_tells() -> None:
         assert np.linalg.norm([*middle] - v) < 2.0 / DIRECTIONS
 
 
-def test_of_many_balls_few_pairs_are_candidates() -> None:
-    """300 balls that all may meet, in a grid of spaces of 3 radii."""
-    side, radius = 7, 0.1
-    at = np.array([[i, j, k] for i in range(side) for j in range(side) for k in range(side)])[:300] * 0.3
-    scene = shape_arrays([PlacedCore(core_of(Sphere(radius), 0.0), 1 + k, Placement()) for k in range(300)])
-    scene |= {"shape_beside": np.zeros((300, 2), np.int32), "beside": np.zeros(1, np.int32)}
-    scene |= pair_arrays(np.array(np.triu_indices(300, 1)).T, 300)
-    sizes = {"n_pairs": len(scene["pair_shapes"]), "n_shapes": 300, "n_bodies": 301, "n_near": 8}
+def found_of_balls(at: np.ndarray, places: int) -> dict[str, np.ndarray]:
+    """What is found of balls of radius 0.1 that all may meet, with so many places for contacts and pairs."""
+    n = len(at)
+    scene = shape_arrays([PlacedCore(core_of(Sphere(0.1), 0.0), 1 + k, Placement()) for k in range(n)])
+    scene |= {"shape_beside": np.zeros((n, 2), np.int32), "beside": np.zeros(1, np.int32)}
+    scene |= pair_arrays(np.array(np.triu_indices(n, 1)).T, n)
+    sizes = {"n_pairs": len(scene["pair_shapes"]), "n_shapes": n, "n_bodies": n + 1, "n_near": places}
     kept = {a.name: a.zeros(sizes) for a in (*CANDIDATES, *MEMORY)}
     kept["near_pair"][:] = -1
     found = detect_kernel()(
-        **scene, **kept, R=np.tile(np.eye(3).ravel(), (301, 1)), p=np.vstack([np.zeros(3), at]),
-        V=np.zeros((301, 6)), origin=np.zeros(3), gravity=np.array([0.0, 0.0, -G]), dt=np.array([1e-3]),
-        n_contacts=8,
+        **scene, **kept, R=np.tile(np.eye(3).ravel(), (n + 1, 1)), p=np.vstack([np.zeros(3), at]),
+        V=np.zeros((n + 1, 6)), origin=np.zeros(3), gravity=np.array([0.0, 0.0, -G]), dt=np.array([1e-3]),
+        n_contacts=places,
     )  # fmt: skip
+    return found | {"pair_shapes": scene["pair_shapes"]}
+
+
+def grid(side: int) -> np.ndarray:
+    """Points of a cube, 1 apart."""
+    return np.array([[i, j, k] for i in range(side) for j in range(side) for k in range(side)], float)
+
+
+def test_of_many_balls_few_pairs_are_candidates() -> None:
+    """300 balls in a grid of spaces of 3 radii."""
+    found = found_of_balls(0.3 * grid(7)[:300], 8)
     assert found["counts"].tolist() == [0, 0, 0, 0]
     assert found["candidates"].tolist() == [0, 1]
+
+
+def test_more_pairs_may_touch_than_are_listed_at_once() -> None:
+    """64 balls overlap their neighbours in a grid: all 144 pairs have their contact, in their order."""
+    at = 0.19 * grid(4)
+    found = found_of_balls(at, 160)
+    a, b = found["pair_shapes"].T
+    expected = np.flatnonzero(np.linalg.norm(at[b] - at[a], axis=1) < 0.2)
+    assert len(expected) == 144 > 4 * LISTED
+    assert found["counts"][:2].tolist() == [144, 144]
+    np.testing.assert_array_equal(found["contact_pair"][:144], expected)
+    np.testing.assert_array_equal(found["near_pair"][:144], expected)
+    np.testing.assert_allclose(found["contact_gap"][:144], -0.01, rtol=0.0, atol=1e-15)

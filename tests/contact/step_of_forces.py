@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from robokit.collision.fields import CONTACTS, PAIRS, POSES, SHAPES
-from robokit.contact.constraints.closing import close, close_for_kick
 from robokit.contact.constraints.collecting import collect, remember
+from robokit.contact.constraints.loops import close, close_for_kick
 from robokit.contact.fields import (
     CONSTRAINTS,
     FORCE_MEMORY,

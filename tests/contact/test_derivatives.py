@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from test_kinematics import ROBOTS, everything, state_of
 
-from robokit.contact.derivatives import inverse_dynamics_derivatives
 from robokit.contact.fields import DERIVATIVES, MOTION, ROBOT
 from robokit.contact.kinematics import place_bodies
 from robokit.contact.robot_data import robot_data
+from robokit.contact.step_derivatives import inverse_dynamics_derivatives
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.model import Robot
 

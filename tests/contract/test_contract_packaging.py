@@ -12,7 +12,7 @@ import pytest
 
 import robokit
 from robokit.errors import MissingDependency
-from robokit.viewer import meshcat_page
+from robokit.viewer import page
 
 ROOT = Path(__file__).resolve().parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -32,7 +32,7 @@ y: str = rk.simulate(robot, q)
 
 
 def without_meshcat(monkeypatch):
-    monkeypatch.setattr(meshcat_page.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(page.importlib.util, "find_spec", lambda name: None)
 
 
 def test_versions_are_one():
@@ -50,13 +50,13 @@ def test_the_conda_recipe_has_the_dependencies():
 
 
 def test_pages_take_meshcat_from_its_package_or_from_the_wheel(tmp_path, monkeypatch):
-    assert meshcat_page.meshcat_page().parent.name == "viewer"
+    assert page.meshcat_page().parent.name == "viewer"
     without_meshcat(monkeypatch)
-    monkeypatch.setattr(meshcat_page, "COPY", tmp_path)
+    monkeypatch.setattr(page, "COPY", tmp_path)
     with pytest.raises(MissingDependency, match=r"pip install 'robokit\[live\]'"):
-        meshcat_page.meshcat_page()
+        page.meshcat_page()
     (tmp_path / "main.min.js").write_text("")
-    assert meshcat_page.meshcat_page() == tmp_path
+    assert page.meshcat_page() == tmp_path
 
 
 @pytest.mark.slow

@@ -22,8 +22,7 @@ from robokit.meshes import untrusted
 from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.untrusted import companion, open_picture, picture_format, read_file
 from robokit.urdf import check_urdf
-from robokit.viewer.nodes import data_uri
-from robokit.viewer.scene import scene
+from robokit.viewer.scene import data_uri, scene
 
 TRIANGLES = f"<triangles>{hostile_files.VERTEX}<p>0 1 2</p></triangles>"
 

@@ -11,7 +11,7 @@ import numpy as np
 from node_program import run_in_node
 
 import robokit as rk
-from robokit.viewer.data.live_data import live_data
+from robokit.viewer.live_data import live_data
 from robokit.viewer.page import WORKER, joined, json_for_html
 
 NODE = """

@@ -65,7 +65,7 @@ def test_damping_decays_as_theory(name):
 def test_dry_friction_holds_and_brakes(name):
     """What sticks gives way until it carries the load, and does not creep.
 
-    In "contact" that is by a hundredth of the way that the load alone would go in a step (dry_friction.py).
+    In "contact" that is by a hundredth of the way that the load alone would go in a step (joints.py).
     """
     holding = m.pendulum(kind="continuous", friction=3.0)
     trajectory = rk.simulate(holding, [0.5], duration=1.0, integrator=name)

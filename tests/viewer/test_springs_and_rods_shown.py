@@ -6,8 +6,8 @@ from test_viewer_browser import Watch, until
 
 import robokit as rk
 from robokit.model import ModelBuilder, Placement
-from robokit.viewer.data.live_data import check_live
-from robokit.viewer.data.motion_data import ties
+from robokit.viewer.live_data import check_live
+from robokit.viewer.motion_data import ties
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ import pytest
 from viewer_cases import EVIL, made_up_motion, pendulum, zoo
 
 from robokit.viewer import Viewer, write_page
-from robokit.viewer.poses import body_poses
+from robokit.viewer.scene import body_poses
 
 pytestmark = pytest.mark.browser
 

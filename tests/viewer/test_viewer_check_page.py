@@ -13,7 +13,7 @@ from viewer_cases import EVIL, pendulum
 from robokit.errors import Diagnostic
 from robokit.urdf import CODES
 from robokit.viewer import write_check_page
-from robokit.viewer.check_page import ODD, ODD_COLOUR, check_payload
+from robokit.viewer.page import ODD, ODD_COLOUR, check_payload
 from robokit.viewer.payload import pose_payload
 
 

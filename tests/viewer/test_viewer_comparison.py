@@ -15,7 +15,7 @@ from robokit.model import Shape, Sphere
 from robokit.viewer import compare
 from robokit.viewer.comparison import ghost_data
 from robokit.viewer.payload import trajectory_payload
-from robokit.viewer.poses import body_poses
+from robokit.viewer.scene import body_poses
 
 
 def floats(text):

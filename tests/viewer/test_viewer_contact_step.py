@@ -8,7 +8,7 @@ from test_viewer_worker import START, told
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
-from robokit.viewer.data.live_data import live_data
+from robokit.viewer.live_data import live_data
 from robokit.viewer.page import WORKER, joined, json_for_html
 
 STEPS, EVERY = 200, 20

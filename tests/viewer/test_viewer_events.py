@@ -15,10 +15,9 @@ from viewer_cases import EVIL, pendulum
 import robokit as rk
 from robokit.contact.measures import KINDS, Event, newtons
 from robokit.model import ModelBuilder, Placement, Shape, Sphere
-from robokit.viewer import write_page
-from robokit.viewer.data import force_data
-from robokit.viewer.data.event_data import assumed, books, events, important, side_of
+from robokit.viewer import motion_data, write_page
 from robokit.viewer.page import ASSETS
+from robokit.viewer.payload import assumed, books, events, important, side_of
 
 
 @pytest.fixture(scope="module")
@@ -108,7 +107,7 @@ def test_of_very_many_events_the_important_ones_are_kept():
 def test_very_long_runs_are_sampled_and_keep_the_largest_force(run, monkeypatch):
     assert events(run).sampled == ""
     most = largest(run, "peak load")
-    monkeypatch.setattr(force_data, "MOST_WORK", 0)
+    monkeypatch.setattr(motion_data, "MOST_WORK", 0)
     known = vars(run).pop("events")
     found = events(run)
     vars(run)["events"] = known

@@ -11,7 +11,7 @@ from PIL import Image
 from viewer_cases import made_up_motion, zoo
 
 from robokit.viewer import write_page
-from robokit.viewer.poses import frame_indices
+from robokit.viewer.scene import frame_indices
 
 pytestmark = pytest.mark.browser
 

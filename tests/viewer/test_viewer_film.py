@@ -16,8 +16,7 @@ from robokit.cli import main
 from robokit.errors import MissingDependency, ShapeError
 from robokit.files import replacing
 from robokit.viewer import write_film, write_picture
-from robokit.viewer.film import _write_mp4, check_film, drawn_page, size_of
-from robokit.viewer.headless_browser import outside_loop
+from robokit.viewer.film import _write_mp4, check_film, drawn_page, outside_loop, size_of
 
 SMALL = (160, 120)
 

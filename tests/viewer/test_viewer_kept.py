@@ -7,8 +7,7 @@ from viewer_cases import pendulum
 
 from robokit import disk_cache
 from robokit.sim import contact_page
-from robokit.viewer import payload
-from robokit.viewer.walk import walk_data
+from robokit.viewer import payload, walk_data
 
 
 @pytest.fixture

@@ -103,8 +103,8 @@ def test_it_looks_from_named_sides(viewer):
 
 def test_colours_and_pictures_of_meshes_are_sent():
     from robokit.model.geometry import Placement
-    from robokit.viewer.meshcat_shapes import meshcat_geometry, meshcat_material
-    from robokit.viewer.nodes import Node, Triangles
+    from robokit.viewer.live import meshcat_geometry, meshcat_material
+    from robokit.viewer.scene import Node, Triangles
 
     picture = io.BytesIO()
     Image.new("RGB", (2, 2), (200, 10, 10)).save(picture, "PNG")

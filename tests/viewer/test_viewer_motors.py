@@ -14,7 +14,7 @@ from test_viewer_worker import START, told
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.viewer import write_page
-from robokit.viewer.data.live_data import live_data
+from robokit.viewer.live_data import live_data
 from robokit.viewer.page import json_for_html
 
 TRACE = {"kind": "trace", "steps": 200, "every": 20}

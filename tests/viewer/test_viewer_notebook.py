@@ -18,10 +18,8 @@ import robokit as rk
 from robokit.errors import MissingDependency, RobokitError, WrongType
 from robokit.model import Box, Cylinder, ModelBuilder, Placement, Shape, Sphere
 from robokit.viewer import embed, notebook
-from robokit.viewer import still as drawn
-from robokit.viewer.notebook import MOST_PAGES, PAGES, CellPages
+from robokit.viewer.notebook import MOST_PAGES, PAGES, SIZE, CellPages, still
 from robokit.viewer.page import page_html
-from robokit.viewer.still import SIZE, still
 
 MOST = 100_000
 """Bytes of a cell."""
@@ -141,8 +139,8 @@ def _reddish(image):
 
 def test_what_is_in_front_hides_what_is_behind(monkeypatch):
     away = np.array([np.cos(-0.5), np.sin(-0.5), 0.0])
-    monkeypatch.setattr(drawn, "AZIMUTHS", (-0.5, -0.5))
-    monkeypatch.setattr(drawn, "ELEVATION", 0.0)
+    monkeypatch.setattr(notebook, "AZIMUTHS", (-0.5, -0.5))
+    monkeypatch.setattr(notebook, "ELEVATION", 0.0)
     seen = []
     for way in (-0.8, 0.8):
         ball = Shape(Sphere(0.2), Placement(position=way * away), rgba=BLUE)

@@ -12,10 +12,10 @@ from viewer_cases import pendulum
 
 from robokit.sweeps import report
 from robokit.sweeps.report_rows import WORKER as RUN_WORKER
-from robokit.viewer import sparsity_page, write_check_page, write_page
-from robokit.viewer.page import ASSETS, SCRIPTS, STYLES, WORKER
+from robokit.viewer import write_check_page, write_page
+from robokit.viewer.page import ASSETS, SCRIPTS, SIDE_BY_SIDE_SCRIPTS, SIDE_BY_SIDE_STYLES, STYLES, WORKER
 
-ALL = dict.fromkeys((*SCRIPTS, *WORKER, *sparsity_page.SCRIPTS, *report.REPORT_SCRIPTS, *RUN_WORKER))
+ALL = dict.fromkeys((*SCRIPTS, *WORKER, *SIDE_BY_SIDE_SCRIPTS, *report.REPORT_SCRIPTS, *RUN_WORKER))
 TEXTS = {name: (ASSETS / name).read_text(encoding="utf-8") for name in ALL}
 
 
@@ -34,7 +34,7 @@ def test_all_scripts_are_on_the_page():
 def test_all_style_sheets_are_on_the_page():
     assert {path.relative_to(ASSETS).as_posix() for path in ASSETS.rglob("*.css")} == {
         *STYLES,
-        *sparsity_page.STYLES,
+        *SIDE_BY_SIDE_STYLES,
         *report.REPORT_STYLES,
     }
 

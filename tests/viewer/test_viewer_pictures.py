@@ -15,9 +15,8 @@ from robokit.meshes import surface
 from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.surface import Surface
 from robokit.model import Box, Mesh, ModelBuilder, Shape
-from robokit.viewer.nodes import data_uri
 from robokit.viewer.payload import pose_payload
-from robokit.viewer.scene import WHITE, scene
+from robokit.viewer.scene import WHITE, data_uri, scene
 
 
 def sphere_in_colours(tmp_path):

@@ -12,7 +12,7 @@ from test_viewer_worker import NODE, toy
 import robokit as rk
 from robokit.sim.steppers import first_carried
 from robokit.sweeps.report_rows import WORKER, RowStarts
-from robokit.viewer.data.live_data import live_data_of
+from robokit.viewer.live_data import live_data_of
 from robokit.viewer.page import joined, json_for_html
 
 STEPS, DT = 300, 1e-3

@@ -13,17 +13,20 @@ from robokit.errors import ShapeError
 from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.surface import cluster_vertices, simplified_surfaces, simplify_triangles
 from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape
-from robokit.viewer.meshcat_shapes import capsule_triangles
-from robokit.viewer.nodes import Triangles
-from robokit.viewer.poses import (
+from robokit.viewer.live import capsule_triangles
+from robokit.viewer.scene import (
+    MISSING_COLOUR,
+    Triangles,
     body_poses,
     bounds,
+    drawn_size,
     frame_indices,
+    inertia_box,
     quaternions_xyzw,
     rotate,
     sane_frames,
+    scene,
 )
-from robokit.viewer.scene import MISSING_COLOUR, drawn_size, inertia_box, scene
 
 TRIANGLE_DAE = """<?xml version="1.0"?>
 <COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">

@@ -24,11 +24,8 @@ from robokit.model import Mimic, ModelBuilder, couple
 from robokit.sim.trajectory import Contacts
 from robokit.viewer.page import ASSETS, json_for_html, page_html
 from robokit.viewer.payload import pose_payload, trajectory_payload
-from robokit.viewer.walk import walked_texts
-from robokit.viewer.walk.line_captions import CAPTIONS
-from robokit.viewer.walk.text_recorder import KINDS, loops, statements
-from robokit.viewer.walk.walk_data import touched_bodies, walk_data
-from robokit.viewer.walk.walked_texts import WALKED, State, walks
+from robokit.viewer.text_recorder import KINDS, loops, statements
+from robokit.viewer.walk_data import CAPTIONS, WALKED, State, touched_bodies, walk_data, walks
 
 ROBOTS = Path(__file__).parents[2] / "robots"
 
@@ -251,7 +248,7 @@ def test_what_does_not_fit_is_left_out_and_said():
 
 
 def test_of_a_long_walk_the_page_has_the_beginning(monkeypatch):
-    monkeypatch.setattr(walked_texts, "MOST_STEPS", 20)
+    monkeypatch.setattr("robokit.viewer.walk_data.MOST_STEPS", 20)
     walk = walk_data(pendulum())
     assert [(a.key, a.whole, len(whole(a.steps))) for a in walk.algorithms] == [
         ("rnea", False, 20),

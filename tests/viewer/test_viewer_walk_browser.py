@@ -16,7 +16,7 @@ from robokit.dynamics.run import body_forces
 from robokit.engine.trace.ops import OPERATIONS
 from robokit.sim.trajectory import Contacts
 from robokit.viewer import write_page
-from robokit.viewer.walk.walked_texts import State, walks
+from robokit.viewer.walk_data import State, walks
 
 pytestmark = pytest.mark.browser
 

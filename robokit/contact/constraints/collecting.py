@@ -8,17 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from robokit.contact.constraints import (
-    contacts,
-    damping,
-    dry_friction,
-    limits,
-    loops,
-    motors,
-    prescribed,
-    pushes,
-    springs,
-)
+from robokit.contact.constraints import contacts, joints, loops, motors, pushes, springs
 from robokit.contact.vectors import write_row
 from robokit.spatial.control_flow import for_range
 
@@ -43,12 +33,12 @@ class Kind(NamedTuple):
 KINDS = (
     Kind(springs.collect),
     Kind(contacts.collect, contacts.remember),
-    Kind(damping.collect),
-    Kind(dry_friction.collect, dry_friction.remember),
-    Kind(limits.collect),
+    Kind(joints.collect_damping),
+    Kind(joints.collect_dry_friction, joints.remember_dry_friction),
+    Kind(joints.collect_limits),
     Kind(motors.collect),
     Kind(loops.collect, loops.remember),
-    Kind(prescribed.collect, prescribed.remember),
+    Kind(joints.collect_prescribed, joints.remember_prescribed),
     Kind(act=pushes.act),
 )
 

@@ -67,7 +67,7 @@ def _collect(x: Any) -> None:
         once(x, assemble, 0, 0)
         once(x, factor)
 
-    # Robots with loops have the factor of H + J^T J / R from closing.py.
+    # Robots with loops have the factor of H + J^T J / R from loops.py.
     cond(x.n_loops > 0, nothing, factor_of_H)
     for_range(x.n_springs, lambda k: _give(x, k))
 
