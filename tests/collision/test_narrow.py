@@ -92,7 +92,7 @@ def support(s: dict, d: np.ndarray) -> np.ndarray:
     if s["kind"] == ellipsoid(1, 1, 1)["kind"]:
         w = np.array([r, h, last]) * d
         return np.array([r, h, last]) * w / np.linalg.norm(w)
-    u = np.array([d[0], d[1], 0.0]) / np.hypot(d[0], d[1])
+    u = np.array([d[0], d[1], 0.0]) / (np.hypot(d[0], d[1]) or 1.0)  # the middle of an end that d faces
     ends = [r * u + [0, 0, -h], r * u + [0, 0, h] if s["kind"] == cylinder(1, 1)["kind"] else [0, 0, h]]
     return np.array(max(ends, key=lambda p: np.dot(p, d)))
 

@@ -360,7 +360,7 @@ def test_the_main_thread_never_enters_the_compiler(tmp_path, monkeypatch):
         kernel(*states(np.random.default_rng(3), [31, 31], 3))
         kernel(*(a[0] for a in states(np.random.default_rng(3), [31, 31], 3)))
         llvm.cross("define void @f() { ret void }", "x86_64-unknown-linux-gnu")
-        monkeypatch.setattr(llvm, "possible", lambda: False)  # LLVM's own loader
+        monkeypatch.setattr(llvm, "images_possible", lambda: False)  # LLVM's own loader
         monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "other"))
         other = fresh(37)
         other(*(a[0] for a in states(np.random.default_rng(3), [37, 37], 3)))

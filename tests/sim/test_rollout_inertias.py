@@ -9,6 +9,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
+from robokit.engine import single_calls
 from robokit.engine.backend import llvm
 
 B = 3
@@ -51,6 +52,7 @@ def limited():
 @pytest.fixture
 def made(monkeypatch):
     """The modules that are compiled, nothing read from the cache."""
+    single_calls._shim()  # compiled once a process
     found = []
     assemble = llvm.assemble
     monkeypatch.setattr(llvm, "assemble", lambda ir: found.append(ir) or assemble(ir))
