@@ -137,6 +137,6 @@ def test_contacts_have_frames_recorded_and_live(chromium, tmp_path):
     page.click("#live")
     until(page, "robokit.run.motion.duration > 0.5")
     page.evaluate("robokit.run.halt()")
-    page.wait_for_timeout(200)
+    until(page, f"({CONTACTS})().length > 0")
     check(page.evaluate(CONTACTS))
     watch.judge()
