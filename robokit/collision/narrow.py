@@ -6,6 +6,7 @@ Cost: 0.5-3 us.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from robokit.collision.fields import CONE, FIELD, PLANE, POLYTOPE, SMOOTH
@@ -48,9 +49,9 @@ class Pairs(NamedTuple):
     """6 whole numbers that are read and written: rows of corners of a and b in turn, of the simplex that was
     nearest, -1 for none. They save time."""
     begin: Callable[[Any], Any]
-    """Fills both; 0 if the pair is not to be looked at, else 1."""
+    """Of a place in the list: fills both; 0 if the pair is to be passed over, else 1."""
     end: Callable[[Any, Any], None]
-    """Of such a pair, and of 0 where a gap below that is ruled out, else 1."""
+    """Of the place of a pair that was looked at, and 0 if its gap is certainly not below that, else 1."""
 
 
 def narrow_pairs(x: Any, count: Any, pairs: Pairs, add: Callable[..., None]) -> None:
@@ -100,10 +101,8 @@ def narrow_pairs(x: Any, count: Any, pairs: Pairs, add: Callable[..., None]) -> 
 
         def contacts() -> None:
             k, far = pairs.pair(i)
-            of_pair = lambda *contact: add(k, *contact)  # noqa: E731
-            _contacts(
-                x, k, far, located([cells[c] for c in range(4)], t - 1), pairs.corners, found, last, of_pair
-            )
+            at = located([cells[c] for c in range(4)], t - 1)
+            _contacts(x, k, far, at, pairs.corners, found, last, partial(add, k))
 
         cond(now > 0, contacts, lambda: None)
         return i, t, near
