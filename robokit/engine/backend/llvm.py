@@ -345,7 +345,6 @@ def has_fused_multiply_add() -> bool:
     return "fma" in features or platform.machine().lower() in ("aarch64", "arm64")
 
 
-@functools.cache
 def runs_machine_code() -> bool:
     """Whether this process runs the code that emit/machine_code.py writes."""
     return images_possible() and {"avx2", "fma"} <= processor_flags()
