@@ -406,7 +406,7 @@ def judged(robot: Robot, file: PathLike, package_dirs: Sequence[PathLike] = ()) 
         MissingDependency: what reads the file (MuJoCo, Drake) is not installed.
         RobokitError: it cannot read the file.
     """
-    from robokit.formats.read import read_description
+    from robokit.formats.load import read_description
     from robokit.formats.urdf import describe_urdf
     from robokit.parity.referee import compare_descriptions
     from robokit.urdf.write import Losses, describe

@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
-from robokit.cli import commands, log_commands, simulation_commands, sweep_commands
+from robokit.cli import commands, simulation_commands
 from robokit.cli.commands import add_referee
 from robokit.cli.common import add_reading, any_number, count_number, positive, seed_number
 from robokit.cli.simulation_commands import add_films, changed_option
@@ -81,9 +81,9 @@ def make_parser() -> argparse.ArgumentParser:
         add("simulate", simulation_commands.simulate, "robokit simulate double_pendulum --duration 10")
     )
     _add_view(add("view", commands.view, "robokit view arm"))
-    log_commands.add_log(add("log", log_commands.log, "robokit log run.mcap --robot arm"), ROBOT_HELP)
-    log_commands.add_identify(
-        add("identify", log_commands.identify, "robokit identify run.mcap --robot arm -o better.urdf"),
+    commands.add_log(add("log", commands.log, "robokit log run.mcap --robot arm"), ROBOT_HELP)
+    commands.add_identify(
+        add("identify", commands.identify, "robokit identify run.mcap --robot arm -o better.urdf"),
         ROBOT_HELP,
     )
     _add_robot_base_mimic(add("info", commands.info, "robokit info humanoid --base floating"))
@@ -104,13 +104,13 @@ def make_parser() -> argparse.ArgumentParser:
     sub = add("codegen", commands.codegen, "robokit codegen arm --function aba -o arm_c")
     _add_robot_base_mimic(sub)
     commands.add_codegen(sub)
-    sub = add("sweep", sweep_commands.sweep, "robokit sweep humanoid --count 1000 --tilt 0:20 -o falls")
+    sub = add("sweep", simulation_commands.sweep, "robokit sweep humanoid --count 1000 --tilt 0:20 -o falls")
     _add_base(sub, "floating")
     _add_mimic(sub)
     add_reading(sub)
-    sweep_commands.add_sweep(sub)
-    sub = add("replay", sweep_commands.replay, "robokit replay falls worst:peak_force -o worst.html")
-    sweep_commands.add_replay(sub)
+    simulation_commands.add_sweep(sub)
+    sub = add("replay", simulation_commands.replay, "robokit replay falls worst:peak_force -o worst.html")
+    simulation_commands.add_replay(sub)
     sub = add("cache", commands.cache, "robokit cache --clear")
     sub.add_argument(
         "--clear", action="store_true", help="delete the files; code is compiled again when needed"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import check_finite, one_of, real_array, real_number
-from robokit.caching import cached_attribute
+from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
 from robokit.dynamics.run import FExt
 from robokit.errors import ShapeError, WrongType

@@ -12,8 +12,8 @@ import numpy as np
 from robokit import arguments as check
 from robokit.algorithms.pose_error import Frame
 from robokit.arguments import batch_size, check_finite, real_array
-from robokit.caching import cached_attribute
 from robokit.conventions import LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
+from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics.build import angle_bounds, quaternion_offsets, without_inertias
 from robokit.dynamics.choices import link_frame
 from robokit.dynamics.singular import check_mass

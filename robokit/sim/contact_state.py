@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.kinematics import forward_kinematics
-from robokit.caching import Recent
 from robokit.collision.fields import FIELD
 from robokit.collision.scene import ERROR, Scene, scene, touches_as_its_inertia
 from robokit.contact import accounts
@@ -32,6 +31,7 @@ from robokit.contact.monitor import NOTES
 from robokit.contact.robot_data import robot_data
 from robokit.contact.step import ADDED, ARRAYS, step_kernel
 from robokit.contact.step_control import controlled_kernel
+from robokit.dataclass_tools import Recent
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.kernel import ENOUGH
 from robokit.engine.maker import engine

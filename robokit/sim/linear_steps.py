@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robokit.arguments import batch_size, check_finite, one_of
-from robokit.caching import Recent
 from robokit.contact.conservation import NOTHING
 from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.contact.fields import LINE, MOTOR, STEP_DERIVATIVES
 from robokit.contact.step_derivatives import derivatives_kernel
 from robokit.contact.step_pullback import pullback_kernel
-from robokit.dataclass_tools import short_repr
+from robokit.dataclass_tools import Recent, short_repr
 from robokit.dynamics.differentiate import near, velocity
 from robokit.engine import ENGINES, Kernel
 from robokit.engine.loops.environment import NoMachineCode

@@ -19,7 +19,6 @@ from robokit.algorithms.composites import composite_inertias
 from robokit.algorithms.coupling import coupled_solve
 from robokit.algorithms.crba import composite, crba
 from robokit.algorithms.loop_dynamics import closed_loops
-from robokit.caching import Spare
 from robokit.contact.accounts import ENTRIES
 from robokit.contact.fields import MOTION, ROBOT, STATE
 from robokit.contact.kinematics import (
@@ -31,6 +30,7 @@ from robokit.contact.kinematics import (
     whole_inertia,
 )
 from robokit.contact.robot_data import robot_data
+from robokit.dataclass_tools import Spare
 from robokit.dynamics.singular import singular
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import kernel_of, real

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import check_finite, not_a_robot, output, real_array, whole_number
-from robokit.caching import cached_attribute
+from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics import kinetic_energy, potential_energy
 from robokit.dynamics.devices import card_number, dtype_there, on_host
 from robokit.dynamics.run import dtype_name

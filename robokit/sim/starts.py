@@ -20,13 +20,13 @@ from robokit.arguments import (
     real_array,
     real_number,
 )
-from robokit.caching import Spare
 from robokit.collision.detect_kernel import Arrays, Detector
 from robokit.collision.fields import FIELD, PLANE
 from robokit.collision.scene import Scene, robot_shapes, scene
 from robokit.collision.shapes import Core, PlacedCore
 from robokit.collision.support import SUPPORTS
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
+from robokit.dataclass_tools import Spare
 from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.errors import InvalidValue, ShapeError, SimulationWarning, WrongType
 from robokit.model.parts import Joint

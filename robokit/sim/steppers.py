@@ -20,9 +20,9 @@ import numpy as np
 
 from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
-from robokit.caching import Spare
 from robokit.contact.monitor import NOTES
 from robokit.conventions import GRAVITY
+from robokit.dataclass_tools import Spare
 from robokit.engine.maker import engine
 from robokit.errors import InvalidValue
 from robokit.model.robot import Robot

@@ -13,7 +13,7 @@ import numpy as np
 
 from robokit import hooks
 from robokit.arguments import not_a_robot, one_of, path_argument
-from robokit.caching import cached_attribute
+from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
 from robokit.dynamics.choices import ORIGIN
 from robokit.dynamics.constrained import FRAMES, JointReactions

@@ -40,7 +40,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.saved_robot import joint_numbers, record
 from robokit.spatial import Transform, Vector3
 from robokit.spatial.vectors import Matrix3
-from robokit.sweeps.row_inputs import link_share
+from robokit.sweeps.parameters import link_share
 from robokit.urdf.load import robot_of_text
 from robokit.urdf.mesh_files import Resolver
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.logs.joint_stream import NAMED, JointStream
+from robokit.logs.recording import NAMED, JointStream
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import robokit as rk
+from robokit.logs.comparison import best_cutoff, friction_forces, smooth
 from robokit.logs.read import logged_trajectory
-from robokit.logs.torques import best_cutoff, friction_forces, smooth
 
 RATE = 250.0
 t = np.arange(0.0, 6.0, 1.0 / RATE)

@@ -17,14 +17,10 @@ from sweep_files import at, changed, contents, empty, exchanged, flip, truncated
 
 import robokit as rk
 from robokit.errors import RobokitError
-from robokit.sweeps import chunks
-from robokit.sweeps.folder import (
-    SweepFile,
-    canonical_json,
-    read_sweep_file,
-)
-from robokit.sweeps.run_sweep import run_sweep
+from robokit.sweeps import folder as sweep_folder
+from robokit.sweeps.folder import SweepFile, canonical_json, read_sweep_file
 from robokit.sweeps.table import RowTable, add_seal, content_hash, parquet_bytes
+from robokit.sweeps.workers import run_sweep
 
 RECIPE = FakeRecipe(45)
 
@@ -75,13 +71,13 @@ DAMAGES += [rewritten, a_folder, a_link_to_nothing, *([a_pipe, a_device] if hasa
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_every_damage_is_told_and_its_rows_are_computed_again(undisturbed, tmp_path, damage):
     folder = shutil.copytree(undisturbed, tmp_path / "a b")
-    damage(chunks.chunk_files(folder)[2].path)
+    damage(sweep_folder.chunk_files(folder)[2].path)
     with within(60):
         for columns in (None, ["row"]):
             with pytest.raises(
                 RobokitError, match=r"20-\w+.parquet is damaged: it .*--resume '.*a b' computes"
             ):
-                list(chunks.read_chunks(folder, columns))
+                list(sweep_folder.read_chunks(folder, columns))
         found = run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
     assert found.computed == 10 and len(found.redone) == 1
     left = contents(folder)
@@ -92,9 +88,9 @@ def test_every_damage_is_told_and_its_rows_are_computed_again(undisturbed, tmp_p
 
 def test_a_seal_does_not_make_a_chunk_of_any_table(undisturbed, tmp_path):
     folder = shutil.copytree(undisturbed, tmp_path / "sealed")
-    path = chunks.chunk_files(folder)[2].path
+    path = sweep_folder.chunk_files(folder)[2].path
     recipe = read_sweep_file(folder).recipe
-    (table,) = (t for t in chunks.read_chunks(folder, only=[chunks.chunk_files(folder)[2]]))
+    (table,) = (t for t in sweep_folder.read_chunks(folder, only=[sweep_folder.chunk_files(folder)[2]]))
     height = table["height"]
     for columns in (
         {name: x for name, x in table.columns.items() if name != "row"},
@@ -105,23 +101,23 @@ def test_a_seal_does_not_make_a_chunk_of_any_table(undisturbed, tmp_path):
         other = RowTable(columns)
         path.write_bytes(add_seal(parquet_bytes(other, recipe), path.name))
         with pytest.raises(RobokitError, match=f"{path.name} is damaged"):
-            list(chunks.read_chunks(folder))
+            list(sweep_folder.read_chunks(folder))
 
 
 def test_chunks_that_are_gone_altogether_are_computed_again(undisturbed, tmp_path):
     folder = shutil.copytree(undisturbed, tmp_path / "gone")
     shutil.rmtree(folder / "chunks")
-    assert list(chunks.read_chunks(folder)) == []
+    assert list(sweep_folder.read_chunks(folder)) == []
     assert run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True).computed == 45
     assert contents(folder) == contents(undisturbed)
 
 
 def test_chunks_that_have_changed_places(undisturbed, tmp_path):
     folder = shutil.copytree(undisturbed, tmp_path / "swapped")
-    one, other = (file.path for file in chunks.chunk_files(folder)[1:3])
+    one, other = (file.path for file in sweep_folder.chunk_files(folder)[1:3])
     one.rename(folder / "aside"), other.rename(one), (folder / "aside").rename(other)
     with pytest.raises(RobokitError, match=f"{one.name} is damaged: it has other bytes .*, or another name"):
-        list(chunks.read_chunks(folder))
+        list(sweep_folder.read_chunks(folder))
     assert len(run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True).redone) == 2
     assert contents(folder) == contents(undisturbed)
 
@@ -133,9 +129,9 @@ def test_nothing_is_removed_where_other_arithmetic_is_refused(undisturbed, tmp_p
         raise RobokitError("other arithmetic")
 
     folder = shutil.copytree(undisturbed, tmp_path / "other")
-    truncated(chunks.chunk_files(folder)[2].path)
+    truncated(sweep_folder.chunk_files(folder)[2].path)
     left = contents(folder)
-    monkeypatch.setattr("robokit.sweeps.run_sweep.check_same_bits", refused)
+    monkeypatch.setattr("robokit.sweeps.workers.check_same_bits", refused)
     with pytest.raises(RobokitError, match="other arithmetic"):
         run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
     assert contents(folder) == left
@@ -145,17 +141,17 @@ def test_nothing_is_removed_where_other_arithmetic_is_refused(undisturbed, tmp_p
 def test_every_bit_of_a_chunk_matters(undisturbed, tmp_path):
     folder, rng = shutil.copytree(undisturbed, tmp_path / "flipped"), random.Random(34)
     for _ in range(60):
-        path = rng.choice(chunks.chunk_files(folder)).path
+        path = rng.choice(sweep_folder.chunk_files(folder)).path
         flip(path, rng.randrange(8 * path.stat().st_size))
         with pytest.raises(RobokitError, match=f"{path.name} is damaged"):
-            list(chunks.read_chunks(folder, ["row"]))
+            list(sweep_folder.read_chunks(folder, ["row"]))
         assert len(run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True).redone) == 1
         assert contents(folder) == contents(undisturbed)
 
 
 def test_every_reader_tells_it(swings, tmp_path):
     folder = shutil.copytree(swings, tmp_path / "swings")
-    path = chunks.chunk_files(folder)[1].path
+    path = sweep_folder.chunk_files(folder)[1].path
     values = rk.open_sweep(folder).table()["joint:upper_joint"].to_numpy()
     place = path.read_bytes().index(values[2].tobytes()) if values[2].tobytes() in path.read_bytes() else 300
     flip(path, 8 * place)
@@ -180,7 +176,7 @@ def test_a_chunk_of_another_sweep_is_moved_and_not_deleted(swings, tmp_path):
     starts = {"joint:upper_joint": rk.Uniform(0.0, 1.0)}
     robot = rk.load_urdf(rk.find_robot("double_pendulum"))
     rk.sweep(robot, starts=starts, count=6, chunk=2, seed=1, out=other, **RUN)
-    stray = chunks.chunk_files(other)[0].path
+    stray = sweep_folder.chunk_files(other)[0].path
     shutil.copy(stray, folder / "chunks")
     with pytest.raises(
         RobokitError, match=r"contradict each other: the chunk's recipe 'seed' is 1, not 0|once"
@@ -193,7 +189,7 @@ def test_a_chunk_of_another_sweep_is_moved_and_not_deleted(swings, tmp_path):
     (moved,) = left.keys() - contents(swings).keys()
     assert left.pop(moved) == stray.read_bytes() and left == contents(swings)
     shutil.copytree(other / "chunks", folder / "chunks", dirs_exist_ok=True)
-    for file in chunks.chunk_files(swings):
+    for file in sweep_folder.chunk_files(swings):
         (folder / "chunks" / file.path.name).unlink()
     left = contents(folder)  # all are of another one now
     with pytest.raises(RobokitError, match="contradict each other: the chunk's recipe 'seed' is 1, not 0"):
@@ -218,7 +214,7 @@ def test_a_folder_of_robokit_0_2_goes_on(swings, tmp_path, layout):
     folder = shutil.copytree(swings, tmp_path / "old")
     given = read_sweep_file(folder)
     SweepFile(given.recipe, given.chunk, given.count, layout).write(folder)
-    for file in chunks.chunk_files(folder):
+    for file in sweep_folder.chunk_files(folder):
         content = packed_otherwise(file.path.read_bytes(), given.recipe)
         file.path.write_bytes(content if layout == 1 else add_seal(content, file.path.name))
     if layout == 1:
@@ -228,7 +224,7 @@ def test_a_folder_of_robokit_0_2_goes_on(swings, tmp_path, layout):
     left = contents(folder)
     assert rows(folder) == rows(swings)
     assert rk.open_sweep(folder).resume(workers=0).summary.computed == 0 and contents(folder) == left
-    path = chunks.chunk_files(folder)[0].path
+    path = sweep_folder.chunk_files(folder)[0].path
     flip(path, 4 * path.stat().st_size)
     with pytest.raises(RobokitError, match="is damaged"):
         rk.open_sweep(folder).table(["row"])
@@ -256,21 +252,21 @@ def test_a_worker_without_the_folder_hands_its_chunk_back(undisturbed, tmp_path)
     (tmp_path / "chunks").mkdir()
     for probe, handed in (("absent", True), ("probe", False)):
         (tmp_path / "probe").touch()
-        place = chunks.Place(str(tmp_path), probe, 45, b"")
+        place = sweep_folder.Place(str(tmp_path), probe, 45, b"")
         text = canonical_json(RECIPE.to_json())
-        done = chunks.compute_chunk(text, FakeRecipe.from_json, 20, 30, place)
+        done = sweep_folder.compute_chunk(text, FakeRecipe.from_json, 20, 30, place)
         assert (done.content is not None) == handed
         assert (done.first, done.rows, done.failures) == (20, 10, 1)
-        assert done.name == chunks.chunk_files(undisturbed)[2].path.name
+        assert done.name == sweep_folder.chunk_files(undisturbed)[2].path.name
     written = (tmp_path / "chunks" / done.name).read_bytes()
     assert written == (undisturbed / "chunks" / done.name).read_bytes()
 
 
 def test_another_robokit_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunks, "source_digest", lambda: b"this")
-    place = chunks.Place(str(tmp_path), "", 45, b"another")
+    monkeypatch.setattr(sweep_folder, "source_digest", lambda: b"this")
+    place = sweep_folder.Place(str(tmp_path), "", 45, b"another")
     with pytest.raises(RobokitError, match=r"worker .* has another robokit, in .*; install the same one"):
-        chunks.compute_chunk(RECIPE.to_json(), FakeRecipe.from_json, 0, 10, place)
+        sweep_folder.compute_chunk(RECIPE.to_json(), FakeRecipe.from_json, 0, 10, place)
 
 
 def test_a_sweep_begun_by_other_arithmetic_does_not_go_on(tmp_path, monkeypatch):
@@ -286,7 +282,7 @@ def test_a_sweep_begun_by_other_arithmetic_does_not_go_on(tmp_path, monkeypatch)
 
     folder = tmp_path / "sweep"
     run_sweep(Dated(45), folder, chunk=10, workers=0)
-    (folder / "chunks").joinpath(chunks.chunk_files(folder)[3].path.name).unlink()
+    (folder / "chunks").joinpath(sweep_folder.chunk_files(folder)[3].path.name).unlink()
     left = contents(folder)
     monkeypatch.setattr(Dated, "compute_rows", lambda self, *rows: OTHER.compute_rows(*rows))
     with pytest.raises(

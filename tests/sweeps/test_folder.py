@@ -15,15 +15,9 @@ from sweep_files import changed, contents, flip, within
 
 import robokit as rk
 from robokit.errors import RobokitError
-from robokit.sweeps import chunks
-from robokit.sweeps.folder import (
-    SweepFile,
-    difference,
-    hold_folder,
-    read_sweep_file,
-    write_whole,
-)
-from robokit.sweeps.run_sweep import run_sweep
+from robokit.sweeps import folder as sweep_folder
+from robokit.sweeps.folder import SweepFile, difference, hold_folder, read_sweep_file, write_whole
+from robokit.sweeps.workers import run_sweep
 
 RECIPE = FakeRecipe(45)
 
@@ -172,7 +166,7 @@ def test_folders_whose_names_are_no_text(swings, tmp_path):
     page = found.report(folder / "page.html", replay=False).read_text()
     assert r"f\\xff \\x27alls" in page and "alls/chunks" in page
     found.replay(1).to_html(folder / "row.html")
-    flip(chunks.chunk_files(folder)[0].path, 99)
+    flip(sweep_folder.chunk_files(folder)[0].path, 99)
     with pytest.raises(RobokitError, match=r"--resume \$'.*f\\xff \\x27alls' computes"):
         found.table()
     assert rk.open_sweep(folder).resume(workers=0).summary.computed == 2

@@ -9,8 +9,7 @@ from sweep_robots import WAVE, recipe_of
 
 import robokit as rk
 from robokit.sweeps.distributions import Grid, Uniform
-from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import prepare_rows
+from robokit.sweeps.recipe import make_recipe, prepare_rows
 
 
 def test_several_robots_and_starts_take_turns():

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import robokit as rk
 from robokit.meshes.read_mesh import read_mesh
-from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import Recipe
+from robokit.sweeps.recipe import Recipe, make_recipe
 from robokit.urdf import xacro
 
 

@@ -14,11 +14,8 @@ import robokit as rk
 from robokit.collision.scene import robot_shapes
 from robokit.serialize import to_json
 from robokit.sweeps import recipe as recipes
-from robokit.sweeps.folder import (
-    read_sweep_file,
-)
-from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import Recipe, state_hash
+from robokit.sweeps.folder import read_sweep_file
+from robokit.sweeps.recipe import Recipe, make_recipe, state_hash
 
 
 def test_a_recipe_is_its_text(recipe):

@@ -13,7 +13,7 @@ import sweep_robots
 import robokit as rk
 from robokit.cli import main
 from robokit.sweeps.distributions import Choice, Constant, Grid, Normal, Sobol, Uniform
-from robokit.sweeps.make_recipe import make_recipe
+from robokit.sweeps.recipe import make_recipe
 from robokit.sweeps.report import ColumnInfo, column_data, distribution_words, recipe_words
 
 

@@ -7,7 +7,7 @@ import zlib
 
 import numpy as np
 
-from robokit.sweeps.report_rows import WORST, PackedInput, factors_of, page_rows, thin_rows
+from robokit.sweeps.report import WORST, PackedInput, factors_of, page_rows, thin_rows
 
 
 def test_a_large_sweep_leaves_failures_and_extremes_on_the_page():

@@ -13,8 +13,7 @@ from sweep_robots import WAVE
 
 import robokit as rk
 from robokit.serialize import from_json, to_json
-from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import Recipe
+from robokit.sweeps.recipe import Recipe, make_recipe
 from robokit.sweeps.robot_record import RobotRecord, actuator_from_json, actuator_to_json
 
 

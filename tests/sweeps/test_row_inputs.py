@@ -10,8 +10,7 @@ from sweep_robots import DURATION
 import robokit as rk
 from robokit.sim.starts import ground_gaps
 from robokit.sweeps.distributions import Choice, Grid, Normal, Uniform
-from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import prepare_rows
+from robokit.sweeps.recipe import make_recipe, prepare_rows
 
 
 def _runs(recipe, first=0, last=16):

@@ -16,9 +16,7 @@ import robokit as rk
 from robokit.cli import main
 from robokit.sweeps.distributions import Uniform
 from robokit.sweeps.folder import SweepFile, read_sweep_file
-from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import Recipe
-from robokit.sweeps.user_measures import StoredMeasure
+from robokit.sweeps.recipe import Recipe, StoredMeasure, make_recipe
 
 
 @pytest.mark.slow

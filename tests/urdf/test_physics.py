@@ -11,8 +11,8 @@ from urdf_cases import LIMIT, MASSLESS_TIP, inertial, joint, link
 import robokit as rk
 from robokit.mjcf import to_mjcf
 from robokit.urdf import check_urdf, loads_urdf
+from robokit.urdf.checks import _surely_of_a_body
 from robokit.urdf.description import InertialDescription
-from robokit.urdf.physics import _surely_of_a_body
 
 
 def codes(text):

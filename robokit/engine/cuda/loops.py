@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit import disk_cache
-from robokit.caching import Recent
+from robokit.dataclass_tools import Recent
 from robokit.engine.cuda.loop_code import (
     NOTES,
     TILE,

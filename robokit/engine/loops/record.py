@@ -45,7 +45,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit import caching
+from robokit import dataclass_tools
 from robokit.engine.trace import scalar
 from robokit.engine.trace.graph import Graph, Node
 from robokit.engine.trace.ops import CONST, TRUTHS
@@ -479,7 +479,7 @@ def _open(stack: list[Region], region: Region) -> bool:
 
 _ENGINE = os.path.dirname(os.path.dirname(__file__))
 _INSIDE = tuple(os.path.join(os.path.dirname(_ENGINE), x) + os.sep for x in ("engine", "spatial", "dynamics"))
-_BETWEEN = (contextlib.__file__, functools.__file__, caching.__file__)
+_BETWEEN = (contextlib.__file__, functools.__file__, dataclass_tools.__file__)
 _is_inside: dict[str, bool] = {}
 
 playing = threading.local()
