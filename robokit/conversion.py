@@ -20,6 +20,8 @@ from robokit.formats.description import is_kept
 from robokit.model.geometry import RGBA, Capsule, Mesh, Shape
 from robokit.model.robot import Robot, children, outward
 
+__all__ = ["Conversion", "convert"]
+
 PathLike = str | os.PathLike[str]
 
 FORMATS = {".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf", ".sdf": "sdf", ".world": "sdf", ".model": "sdf"}

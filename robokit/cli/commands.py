@@ -22,8 +22,6 @@ import numpy as np
 from robokit.cli.common import (
     MOST_WARNINGS,
     WrongUsage,
-    add_reading,
-    any_number,
     cache_folder,
     count_text,
     fail,
@@ -31,7 +29,6 @@ from robokit.cli.common import (
     load,
     named_files,
     open_page,
-    positive,
     print_json,
     print_xml,
     reading,
@@ -50,9 +47,7 @@ from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.model.sparsity import ltdl_counts
 
-# ==== log commands ================================================================================
-# The commands that read logs of real robots: log and identify; and the live view of states of joints.
-
+# ---- logs of real robots -------------------------------------------------------------------------
 
 FRAMES = 1.0 / 60.0
 """Seconds between two pictures of a live view."""
@@ -134,8 +129,6 @@ def identify(arguments: argparse.Namespace) -> int:
 
 
 def _wrapped(text: str) -> str:
-    import textwrap
-
     return ("\n" + 16 * " ").join(textwrap.wrap(text, 64))
 
 
@@ -275,125 +268,7 @@ def show_joint_states(viewer: Any, robot: Any, file: IO[str], warn: Any) -> str:
     return f"{count_text(stream.states, 'state')} shown{skipped}"
 
 
-# ---- arguments -----------------------------------------------------------------------------------
-
-
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, other = text.partition("=")
-    if not equals or not name or not other:
-        raise argparse.ArgumentTypeError(f"expected NAME=NAME, got {text!r}")
-    return name, other
-
-
-def _position(text: str) -> tuple[str, float]:
-    name, other = _pair(text)
-    return name, any_number(other, "JOINT=NUMBER")
-
-
-def add_log_options(sub: argparse.ArgumentParser, robot_help: str) -> None:
-    """The options that say what is read of a log and for which robot."""
-    sub.add_argument(
-        "log", metavar="LOG", help=".csv, .npz, .npy, .bag, .db3 or .mcap file, or a ROS 2 bag's folder"
-    )
-    sub.add_argument("--robot", metavar="ROBOT", help=f"{robot_help}; default: /robot_description of the bag")
-    sub.add_argument(
-        "--base",
-        choices=("fixed", "floating"),
-        help="default: floating if the log has odometry, poses or columns of a base",
-    )
-    sub.add_argument(
-        "--mimic", choices=("independent", "couple"), help="mimic joints, as in the other commands"
-    )
-    group = sub.add_argument_group("the log")
-    group.add_argument(
-        "--topic", action="append", metavar="TOPIC", help="topic of joint states in a bag; may be repeated"
-    )
-    group.add_argument("--base-topic", metavar="TOPIC", help="topic of odometry, poses or tf of the base")
-    group.add_argument(
-        "--start", type=any_number, metavar="S", help="start of the part to read, from the first sample"
-    )
-    group.add_argument(
-        "--end", type=any_number, metavar="S", help="end of the part to read, from the first sample"
-    )
-    group.add_argument("--rate", type=positive, metavar="HZ", help="sampling rate of a table without times")
-    group.add_argument("--time-unit", choices=("s", "ms", "us", "ns"), help="unit of the times in a table")
-    group.add_argument("--degrees", action="store_true", help="angles in the log are in degrees")
-    group.add_argument(
-        "--rename",
-        type=_pair,
-        action="append",
-        default=[],
-        metavar="LOG=ROBOT",
-        help="name of a joint in the log and in the robot",
-    )
-    group.add_argument(
-        "--missing", type=_position, action="append", default=[], metavar="JOINT=POSITION",
-        help="position of a joint that is not in the log; default: 0",
-    )  # fmt: skip
-    group.add_argument(
-        "--cutoff",
-        type=positive,
-        metavar="HZ",
-        help="cutoff of the low-pass filter; default: chosen from motion and noise",
-    )
-
-
-def add_log(sub: argparse.ArgumentParser, robot_help: str) -> None:
-    """The arguments of the command log."""
-    add_log_options(sub, robot_help)
-    add_reading(sub)
-    sub.add_argument("-o", "--output", metavar="FILE", help="page; default: NAME_log.html")
-    sub.add_argument(
-        "--contact",
-        action="append",
-        default=[],
-        metavar="LINK",
-        help="link that touches something, such as a foot; may be repeated",
-    )
-    sub.add_argument("--no-simulation", action="store_true", help="do not compare with a simulation")
-    sub.add_argument(
-        "--ground",
-        choices=("on", "off"),
-        help="height of the ground in the simulation; default: lowest point of a floating robot in the log",
-    )
-    sub.add_argument("--save", metavar="FILE", help="also write the log as a trajectory (.npz)")
-    sub.add_argument("--no-open", action="store_true", help="only write the page")
-
-
-def add_identify(sub: argparse.ArgumentParser, robot_help: str) -> None:
-    """The arguments of the command identify."""
-    add_log_options(sub, robot_help)
-    add_reading(sub)
-    sub.add_argument("-o", "--output", metavar="FILE", help="write the identified robot (.urdf)")
-    sub.add_argument(
-        "--validate",
-        metavar="LOG",
-        help="another log to validate the result; default: the last quarter of this log",
-    )
-    sub.add_argument(
-        "--friction", action=argparse.BooleanOptionalAction, default=True, help="identify joint friction"
-    )
-    sub.add_argument("--armature", action="store_true", help="identify motor inertias")
-    sub.add_argument(
-        "--fixed",
-        action="append",
-        default=[],
-        metavar="LINK",
-        help="link whose parameters are known; may be repeated",
-    )
-    sub.add_argument(
-        "--prior-deviation",
-        type=positive,
-        default=1.0,
-        metavar="S",
-        help="relative uncertainty of the description: 0.1 for about ten per cent; default: %(default)g, a "
-        "guess",
-    )
-    sub.add_argument("--plot", metavar="FILE", help="write a figure (.png, .svg or .pdf)")
-
-
-# ==== commands ====================================================================================
-
+# ---- one robot -----------------------------------------------------------------------------------
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -666,8 +541,7 @@ def robots(_: argparse.Namespace) -> int:
     return 0
 
 
-# What the commands print about a robot: plain lines of at most 80 columns
-# ------------------------------------------------------------------------
+# ---- What the commands print about a robot: plain lines of at most 80 columns --------------------
 
 WIDTH = 80
 
@@ -838,8 +712,7 @@ def _interval(joint: Joint) -> str:
     return f"{joint.lower:.3g} .. {joint.upper:.3g}"
 
 
-# robokit parity A B: two descriptions of one robot, what differs and why
-# -----------------------------------------------------------------------
+# ---- robokit parity A B: two descriptions of one robot, what differs and why ---------------------
 
 DIFFERENT, ERROR = 1, 2
 """Exit status."""
@@ -909,57 +782,7 @@ def referee_command(arguments: argparse.Namespace) -> int:
     return 0 if verdict.same else DIFFERENT
 
 
-def add_referee(sub: argparse.ArgumentParser) -> None:
-    """The arguments that only the comparison of two descriptions has."""
-    group = sub.add_argument_group(
-        "two descriptions",
-        "With a second argument that is a file (URDF, xacro, MJCF, SDF or USD), the first is compared with "
-        "it: one line for each difference, with its element and cause. Exit status 0: same, 1: different, "
-        "2: error.",
-    )
-    group.add_argument(
-        "--tolerance",
-        type=_tolerance,
-        default=1e-6,
-        metavar="X",
-        help="relative differences up to this are ignored; default: %(default)s",
-    )
-    group.add_argument(
-        "--through",
-        choices=("robokit", "mujoco", "drake", "pinocchio"),
-        default="robokit",
-        help="program that reads the second file or, with only one URDF, reads it again; default: "
-        "%(default)s",
-    )
-    group.add_argument(
-        "--package-dir",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="folder searched first for package:// files; may be repeated",
-    )
-    group.add_argument(
-        "--all", action="store_true", help="show all findings, not only the first of each cause"
-    )
-    group.add_argument(
-        "--engines",
-        action="store_true",
-        help="compare each file with the installed engines, not with each other",
-    )
-
-
-def _tolerance(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 < value < 0.1:
-        raise argparse.ArgumentTypeError(f"expected a number above 0 and below 0.1, got {text!r}")
-    return value
-
-
-# The command that writes a function of a robot in another language
-# -----------------------------------------------------------------
+# ---- The command that writes a function of a robot in another language ---------------------------
 
 TRUTH_VALUES = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
@@ -1046,36 +869,3 @@ def constraint_name(text: str) -> Any:
     """A name, or with the ending ``:pose`` or ``:position`` a link whose frame or origin is meant."""
     link, colon, kind = text.rpartition(":")
     return (link, (0.0, 0.0, 0.0), kind) if colon and kind in HELD else text
-
-
-def add_codegen(sub: argparse.ArgumentParser) -> None:
-    """The options of the command that are its own."""
-    sub.add_argument(
-        "--function",
-        required=True,
-        metavar="NAME",
-        help="aba, rnea, crba, ... as in Python; with the ending _f_ext, the version with external forces; "
-        "or FILE.py:NAME, your own function made with rk.function",
-    )
-    sub.add_argument(
-        "--derivative",
-        metavar="INPUTS",
-        help="write the derivatives of the function with respect to these inputs, such as q,v",
-    )
-    sub.add_argument("--language", default="c", metavar="NAME", help="output language; only c is available")
-    sub.add_argument("--link", metavar="NAME", help="the link, for functions about a link")
-    sub.add_argument(
-        "--choose",
-        type=choice,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="other choices of the function: axes=body, classical=yes, frames=left_hand,right_hand, "
-        "constraints=left_foot:pose,right_foot:position, link=left_foot,right_foot for several links",
-    )
-    sub.add_argument(
-        "--dtype", default="float64", metavar="NAME", help="float64 or float32; default: %(default)s"
-    )
-    sub.add_argument(
-        "-o", "--output", default=".", metavar="FOLDER", help="output folder; default: the current one"
-    )

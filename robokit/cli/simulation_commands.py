@@ -7,7 +7,6 @@ import contextlib
 import dataclasses
 import difflib
 import math
-import re
 import sys
 import time
 from collections.abc import Iterable
@@ -21,26 +20,18 @@ from robokit.cli.common import (
     SIMULATION_FAILED,
     Compiling,
     WrongUsage,
-    any_number,
-    count_number,
     count_text,
     file_stem,
     load,
     open_page,
-    positive,
     print_json,
     say,
-    seed_number,
     tell,
     tell_up_axes,
     writable,
 )
 from robokit.errors import RobokitError
 from robokit.files import refuse_input, shell_word
-
-# ==== simulation commands =========================================================================
-# The commands fall, simulate and collisions: the run, a second one with one thing changed, films.
-
 
 MOST_STEPS = 100_000_000
 """Largest number of steps: an hour of computing. More than that is a typing error."""
@@ -188,51 +179,6 @@ def _configuration(robot: Any, arguments: argparse.Namespace, height: float) -> 
     return q
 
 
-def joint_value(text: str) -> tuple[str, float]:
-    """NAME=VALUE of an option."""
-    name, mark, value = text.rpartition("=")
-    if not (mark and name):
-        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
-    return name, any_number(value)
-
-
-def add_collisions(sub: argparse.ArgumentParser) -> None:
-    """The options of collisions, but for the robot's."""
-    sub.add_argument(
-        "--at",
-        metavar="WHERE",
-        default="neutral",
-        help="neutral, stand, random, or a configuration named in the file; default: %(default)s",
-    )
-    sub.add_argument("--seed", type=seed_number, default=0, help="seed of --at random; default: %(default)s")
-    sub.add_argument(
-        "--joint",
-        metavar="NAME=VALUE",
-        type=joint_value,
-        action="append",
-        default=[],
-        help="position of a joint, in rad or m; may be repeated",
-    )
-    sub.add_argument("--ground", action="store_true", help="add a ground plane at height 0")
-    sub.add_argument(
-        "--ground-height", type=any_number, metavar="M", help="add a ground plane at this height"
-    )
-    sub.add_argument(
-        "--margin",
-        type=any_number,
-        default=0.0,
-        metavar="M",
-        help="list pairs closer than this; default: %(default)g m, which lists overlaps",
-    )
-    sub.add_argument(
-        "--all-pairs",
-        action="store_true",
-        help="include pairs that are excluded in simulations: neighbours, and pairs that touch in the "
-        "neutral configuration",
-    )
-    sub.add_argument("--json", action="store_true", help="print JSON")
-
-
 def _random_start(robot: Any, seed: int) -> np.ndarray:
     """A random configuration from which the loops can be closed, found in a few tries."""
     import robokit as rk
@@ -371,60 +317,7 @@ def _times(summary: dict[str, Any], compiling: Compiling) -> str:
     return f"{compiled}{stepping:.2f} s stepping, {rest:.2f} s everything else"
 
 
-# Films and pictures of a motion, which fall and simulate write beside the page
-# -----------------------------------------------------------------------------
-
-
-def add_films(sub: argparse.ArgumentParser) -> None:
-    """The options of films and pictures."""
-    group = sub.add_argument_group("films and images (these need Chromium and robokit[film])")
-    group.add_argument("--mp4", metavar="FILE", help="write a film")
-    group.add_argument("--gif", metavar="FILE", help="write an animated GIF")
-    group.add_argument("--png", metavar="FILE", help="write an image of one instant")
-    group.add_argument("--at", type=_time, metavar="S", help="time of --png; default: the middle")
-    group.add_argument(
-        "--size", type=_size, metavar="WxH", help="size in pixels; default: 1280x720, GIF 640x360"
-    )
-    group.add_argument("--fps", type=positive, metavar="N", help="frames per second; default: 30, GIF 20")
-    group.add_argument(
-        "--look",
-        type=_look,
-        metavar="SIDE",
-        help="view from the front, back, left, right, top or corner; default: across the motion",
-    )
-    group.add_argument("--whole-page", action="store_true", help="include the panels, not only the view")
-
-
-def _size(text: str) -> tuple[int, int]:
-    from robokit.viewer.film import size_of
-
-    sides = text.lower().replace("×", "x").split("x")
-    try:
-        return size_of((int(sides[0]), int(sides[1])))
-    except (ValueError, IndexError, RobokitError):
-        raise argparse.ArgumentTypeError(
-            f"expected WIDTHxHEIGHT of 16 to 4096 pixels, such as 1280x720, got {text!r}"
-        ) from None
-
-
-def _look(text: str) -> str:
-    from robokit.viewer.film import angles_of
-
-    try:
-        angles_of(text)
-    except RobokitError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
-
-
-def _time(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a time of 0 s or more, got {text!r}")
-    return value
+# ---- Films and pictures of a motion, which fall and simulate write beside the page ---------------
 
 
 def wanted_films(arguments: argparse.Namespace) -> list[Path]:
@@ -466,8 +359,7 @@ def write_films(arguments: argparse.Namespace, page: Path, files: list[Path]) ->
         tell(f"  {label:<13} {file} ({file.stat().st_size / 1e6:.2f} MB)")
 
 
-# --compare KEY=VALUE: the same start once more, with one thing changed
-# ---------------------------------------------------------------------
+# ---- --compare KEY=VALUE: the same start once more, with one thing changed -----------------------
 
 SIMULATE = ("dt", "integrator", "joint_damping", "self_collision")
 """Arguments of ``rk.simulate`` that the second run may change."""
@@ -590,104 +482,7 @@ def _label(name: str, value: Any) -> str:
     return f"{name} = {value:g}" if isinstance(value, (int, float)) else f"{name} = {value}"
 
 
-# ==== sweep commands ==============================================================================
-# The commands sweep and replay, and the options whose values differ from row to row.
-
-
-SWEEP_DESCRIPTION = """Simulate many falls, each with its own start, masses, friction and pushes.
-
-VALUES of an option are a number or a distribution over the rows:
-  0.5                the same number in every row
-  0:20               uniform between two numbers
-  normal:1:0.1       mean, standard deviation; normal:1:0.1:0.8:1.2 is truncated
-  choice:a,b,c       one of these
-  grid:0:20:11       eleven evenly spaced numbers in turn; also grid:1,2,5
-  sobol:0:20         as 0:20, from a Sobol sequence
-
---report and replay execute no code from the folder of a sweep. --resume
-executes the code of its user-defined measures (rk.Measure): resume only
-folders that you trust.
-"""
-
-
-def add_sweep(sub: argparse.ArgumentParser) -> None:
-    """The arguments of the command sweep."""
-    # Values such as -90:90 are no options.
-    sub._negative_number_matcher = re.compile(r"-[\d.]")  # type: ignore[attr-defined]
-    sub.formatter_class = argparse.RawDescriptionHelpFormatter
-    sub.description = SWEEP_DESCRIPTION
-    sub.add_argument(
-        "robots", metavar="ROBOT", nargs="*", help="robots, as in the other commands; used in turn"
-    )
-    sub.add_argument(
-        "-o", "--output", metavar="FOLDER", help="new folder for the results; default: NAME_sweep"
-    )
-    sub.add_argument(
-        "--count", type=count_number, metavar="N", help="number of rows; default: every combination of a grid"
-    )
-    for option, name, unit, _, text in OPTIONS:
-        sub.add_argument(option, dest=f"sweep_{name}", metavar="VALUES", help=f"[{unit}] {text}")
-    sub.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUES", dest="others",
-        help="any parameter of --list, in its unit: mass:torso=0.5:2, joint:left_knee=0:1",
-    )  # fmt: skip
-    sub.add_argument(
-        "--grid", type=count_number, metavar="N", help="use N evenly spaced numbers for each range A:B"
-    )
-    sub.add_argument("--sobol", action="store_true", help="draw all ranges A:B from a Sobol sequence")
-    sub.add_argument(
-        "--seed", type=seed_number, default=0, metavar="N", help="seed of all random numbers; default: 0"
-    )
-    sub.add_argument(
-        "--duration", type=positive, default=2.0, metavar="S", help="duration of a row; default: 2 s"
-    )
-    sub.add_argument("--dt", type=positive, metavar="S", help="time step; default: chosen for the robot")
-    sub.add_argument("--no-ground", action="store_true", help="without a ground")
-    sub.add_argument(
-        "--self-collision", action=argparse.BooleanOptionalAction,
-        help="let the bodies of a robot collide with each other; default: if there is a ground",
-    )  # fmt: skip
-    sub.add_argument(
-        "--measure", action="append", metavar="NAME",
-        help="measure to record; may be repeated; default: most of them",
-    )  # fmt: skip
-    sub.add_argument(
-        "--trajectory", action="append", default=[], type=seed_number, metavar="ROW",
-        help="also store the motion of this row",
-    )  # fmt: skip
-    _add_machines(sub)
-    sub.add_argument(
-        "--resume", metavar="FOLDER", help="continue this sweep; runs the code of its user-defined measures"
-    )
-    sub.add_argument(
-        "--report", nargs="?", const="", metavar="FOLDER",
-        help="write the report of the sweep in this folder or, without a folder, of this sweep",
-    )  # fmt: skip
-    sub.add_argument("--no-open", action="store_true", help="only write the report")
-    sub.add_argument("--list", action="store_true", help="print all parameters and measures")
-
-
-def _add_machines(sub: argparse.ArgumentParser) -> None:
-    """The arguments that say what computes."""
-    sub.add_argument("--chunk", type=count_number, metavar="N", help="number of rows per file")
-    sub.add_argument(
-        "--workers", type=seed_number, metavar="N",
-        help="number of processes; 0 computes in this process, without Dask; default: one per processor",
-    )  # fmt: skip
-    sub.add_argument(
-        "--device", metavar="DEVICE",
-        help="cuda: on the graphics cards, one process each; cuda:1: on that one; same bits as cpu",
-    )  # fmt: skip
-    sub.add_argument("--scheduler", metavar="ADDRESS", help="use the Dask cluster of this scheduler")
-
-
-def add_replay(sub: argparse.ArgumentParser) -> None:
-    """The arguments of the command replay."""
-    sub.add_argument("folder", metavar="FOLDER", help="folder written by robokit sweep")
-    sub.add_argument("row", metavar="ROW", help="number of the row, or worst:MEASURE")
-    sub.add_argument("-o", "--output", metavar="FILE", help="page; default: row_ROW.html")
-    sub.add_argument("--save", metavar="FILE", help="also write the trajectory (.npz)")
-    sub.add_argument("--no-open", action="store_true", help="only write the page")
+# ---- sweeps --------------------------------------------------------------------------------------
 
 
 def sweep(arguments: argparse.Namespace) -> int:
@@ -866,8 +661,7 @@ def _row(found: Any, text: str) -> int:
     return int(worst["row"][0])
 
 
-# Options of the command sweep whose values differ from row to row, and the servos that they mean
-# -----------------------------------------------------------------------------------------------
+# ---- Options of the command sweep whose values differ from row to row, and the servos that they mean
 
 DEGREE = math.pi / 180.0
 
