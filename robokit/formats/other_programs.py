@@ -25,19 +25,12 @@ ANSWER_MODULES = ("robokit.formats.description", "robokit.model.geometry", "robo
 
 @dataclass(frozen=True)
 class Program:
-    """Another program.
+    """Another program."""
 
-    Attributes:
-        name: its own.
-        module: the Python module that is imported.
-        package: the package that has it.
-        extra: robokit's extra with it.
-    """
-
-    name: str
-    module: str
-    package: str
-    extra: str
+    name: str  # its own
+    module: str  # the Python module that is imported
+    package: str  # the package that has it
+    extra: str  # robokit's extra with it
 
 
 PROGRAMS = {
@@ -136,20 +129,15 @@ Version = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a program.
+    """A fault of a program."""
 
-    Attributes:
-        program: key of ``robokit.formats.other_programs.PROGRAMS``.
-        first, fixed: the first version that has it, and the first after it that does not.
-        concerns: names of the links of a file that it concerns, by the root of its XML.
-        text: what the program does.
-    """
-
-    program: str
+    program: str  # key of ``robokit.formats.other_programs.PROGRAMS``
+    # first, fixed: the first version that has it, and the first after it that does not
     first: Version
     fixed: Version
+    # names of the links of a file that it concerns, by the root of its XML
     concerns: Callable[[Any], list[str]]
-    text: str
+    text: str  # what the program does
 
 
 def _rotated_inertials(root: Any) -> list[str]:

@@ -338,17 +338,12 @@ QUANTITIES = ("position", "velocity", "effort")
 
 
 class JointState(NamedTuple):
-    """The joints of one message.
+    """The joints of one message."""
 
-    Attributes:
-        names: of the joints, n of them.
-        values: of position, velocity and effort: n numbers each, or None where the message has none.
-        stamp: when it was measured [ns], 0 where the message does not say.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the joints, n of them
+    # of position, velocity and effort: n numbers each, or None where the message has none
     values: tuple[Sequence[float] | None, ...]
-    stamp: int = 0
+    stamp: int = 0  # when it was measured [ns], 0 where the message does not say
 
 
 def message_field(message: Any, name: str, default: Any = None) -> Any:

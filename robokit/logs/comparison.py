@@ -74,27 +74,18 @@ LEAST_SAMPLES = 30
 
 @dataclass(frozen=True, eq=False)
 class SmoothMotion:
-    """A log smoothed, at equal time steps.
+    """A log smoothed, at equal time steps."""
 
-    Attributes:
-        robot: the robot.
-        t: times, (T,) [s].
-        q, v, a: configurations, velocities, accelerations, (T, nq), (T, nv), (T, nv).
-        tau: joint forces, smoothed likewise, (T, nv) [N m | N]; zeros where there are none.
-        efforts: joints with measured forces.
-        cutoff: of the filter: frequency that it halves [Hz].
-        good: whether a state counts, boolean (T,): not next to the ends or a gap.
-    """
-
-    robot: Robot
-    t: np.ndarray
+    robot: Robot  # the robot
+    t: np.ndarray  # times, (T,) [s]
+    # q, v, a: configurations, velocities, accelerations, (T, nq), (T, nv), (T, nv)
     q: np.ndarray
     v: np.ndarray
     a: np.ndarray
-    tau: np.ndarray
-    efforts: tuple[str, ...]
-    cutoff: float
-    good: np.ndarray
+    tau: np.ndarray  # joint forces, smoothed likewise, (T, nv) [N m | N]; zeros where there are none
+    efforts: tuple[str, ...]  # joints with measured forces
+    cutoff: float  # of the filter: frequency that it halves [Hz]
+    good: np.ndarray  # whether a state counts, boolean (T,): not next to the ends or a gap
 
     __repr__ = short_repr
 

@@ -50,19 +50,12 @@ ODD_TWIST = 0.3
 
 @dataclass(frozen=True, eq=False)
 class BaseMotion:
-    """The motion of a floating base.
+    """The motion of a floating base."""
 
-    Attributes:
-        topic: where it came from.
-        q: unit quaternion wxyz and position [m], (T, 7).
-        v: angular and linear velocity in base axes [rad/s; m/s], (T, 6).
-        notes: what was noticed.
-    """
-
-    topic: str
-    q: np.ndarray
-    v: np.ndarray
-    notes: list[str]
+    topic: str  # where it came from
+    q: np.ndarray  # unit quaternion wxyz and position [m], (T, 7)
+    v: np.ndarray  # angular and linear velocity in base axes [rad/s; m/s], (T, 6)
+    notes: list[str]  # what was noticed
 
 
 def base_motion(
@@ -473,17 +466,11 @@ def coordinates_of(robot: Robot) -> Coordinates:
 
 @dataclass(frozen=True, eq=False)
 class _Series:
-    """Samples of joints that are always in the same messages.
+    """Samples of joints that are always in the same messages."""
 
-    Attributes:
-        names: of the joints, n.
-        t: increasing stamps [ns], (M,).
-        values: position, velocity, effort, (3, M, n); NaN for what is not there.
-    """
-
-    names: tuple[str, ...]
-    t: np.ndarray
-    values: np.ndarray
+    names: tuple[str, ...]  # of the joints, n
+    t: np.ndarray  # increasing stamps [ns], (M,)
+    values: np.ndarray  # position, velocity, effort, (3, M, n); NaN for what is not there
 
 
 def _series(topic: str, blocks: Sequence[Block], notes: list[str]) -> Iterator[_Series]:

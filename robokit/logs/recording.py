@@ -37,64 +37,41 @@ GAP = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Messages of one topic, or rows of a table, that name the same joints in the same order.
+    """Messages of one topic, or rows of a table, that name the same joints in the same order."""
 
-    Attributes:
-        topic: where they came from; "" for a table.
-        names: of the joints, or of coordinates of joints with several ("wrist/qw").
-        number: place of each message in the log, (M,).
-        t: stamps [ns], (M,).
-        values: position, velocity and effort, (M, n) each, or None where the messages have none.
-    """
-
-    topic: str
-    names: tuple[str, ...]
-    number: np.ndarray
-    t: np.ndarray
+    topic: str  # where they came from; "" for a table
+    names: tuple[str, ...]  # of the joints, or of coordinates of joints with several ("wrist/qw")
+    number: np.ndarray  # place of each message in the log, (M,)
+    t: np.ndarray  # stamps [ns], (M,)
+    # position, velocity and effort, (M, n) each, or None where the messages have none
     values: tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]
 
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """Poses of a frame over time.
+    """Poses of a frame over time."""
 
-    Attributes:
-        topic: where they came from.
-        kind: "odometry", "pose" or "tf".
-        parent, child: names of the frame that they are in and of the frame that moves; "" where not said.
-        t: stamps [ns], (M,).
-        pose: px, py, pz [m], qw, qx, qy, qz of the child in the parent, (M, 7).
-        twist: angular and linear velocity in the child's axes [rad/s; m/s], (M, 6), or None.
-    """
-
-    topic: str
-    kind: str
+    topic: str  # where they came from
+    kind: str  # "odometry", "pose" or "tf"
+    # parent, child: names of the frame that they are in and of the frame that moves; "" where not said
     parent: str
     child: str
-    t: np.ndarray
-    pose: np.ndarray
+    t: np.ndarray  # stamps [ns], (M,)
+    pose: np.ndarray  # px, py, pz [m], qw, qx, qy, qz of the child in the parent, (M, 7)
+    # angular and linear velocity in the child's axes [rad/s; m/s], (M, 6), or None
     twist: np.ndarray | None = None
 
 
 @dataclass
 class Recording:
-    """All that was read of a log.
+    """All that was read of a log."""
 
-    Attributes:
-        source: the file, for messages.
-        blocks: states of joints.
-        poses: motion of frames.
-        description: URDF text of the robot, or None.
-        topics: type of each topic of a bag.
-        notes: what was noticed, in words.
-    """
-
-    source: str
-    blocks: list[Block] = field(default_factory=list)
-    poses: list[Poses] = field(default_factory=list)
-    description: str | None = None
-    topics: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    source: str  # the file, for messages
+    blocks: list[Block] = field(default_factory=list)  # states of joints
+    poses: list[Poses] = field(default_factory=list)  # motion of frames
+    description: str | None = None  # URDF text of the robot, or None
+    topics: dict[str, str] = field(default_factory=dict)  # type of each topic of a bag
+    notes: list[str] = field(default_factory=list)  # what was noticed, in words
 
 
 # ==== tables ======================================================================================
@@ -141,17 +118,12 @@ SEPARATORS = r"[\s_./:\-\[\](){}|]+"
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The names that a table's columns may have: those of a robot.
+    """The names that a table's columns may have: those of a robot."""
 
-    Attributes:
-        q: of each coordinate, nq of them: the joint's, with "/qw" and so on where it has several.
-        v: of each velocity, nv of them.
-        joints: of the joints of one degree of freedom, in the order of v.
-    """
-
+    # of each coordinate, nq of them: the joint's, with "/qw" and so on where it has several
     q: tuple[str, ...]
-    v: tuple[str, ...]
-    joints: tuple[str, ...]
+    v: tuple[str, ...]  # of each velocity, nv of them
+    joints: tuple[str, ...]  # of the joints of one degree of freedom, in the order of v
 
     def of(self, width: int, quantity: str) -> tuple[str, ...] | None:
         """The names of an array of so many columns without names; None where none fit."""
@@ -161,19 +133,12 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is understood.
+    """A column that is understood."""
 
-    Attributes:
-        name: of the joint or coordinate.
-        quantity: "position", "velocity" or "effort".
-        factor: to SI units.
-        place: which one of the table it is.
-    """
-
-    name: str
-    quantity: str
-    factor: float
-    place: int
+    name: str  # of the joint or coordinate
+    quantity: str  # "position", "velocity" or "effort"
+    factor: float  # to SI units
+    place: int  # which one of the table it is
 
 
 def read_table(

@@ -22,25 +22,16 @@ Picture = Path | bytes
 
 @dataclass(frozen=True)
 class Surface:
-    """A piece of a mesh file.
+    """A piece of a mesh file."""
 
-    Attributes:
-        vertices: (n, 3) [m].
-        faces: (m, 3) numbers of vertices.
-        rgba: the one colour that the file gives it, or None.
-        colours: (n, 3) colour of each vertex, 0..255, or None.
-        uv: (m, 3, 2) place of each face's corners in the picture, from its lower left to (1, 1), or None.
-        picture: the picture that covers it, or None.
-        missing: name of the picture that should cover it and was not found, or "".
-    """
-
-    vertices: np.ndarray
-    faces: np.ndarray
-    rgba: RGBA | None = None
-    colours: np.ndarray | None = None
+    vertices: np.ndarray  # (n, 3) [m]
+    faces: np.ndarray  # (m, 3) numbers of vertices
+    rgba: RGBA | None = None  # the one colour that the file gives it, or None
+    colours: np.ndarray | None = None  # (n, 3) colour of each vertex, 0..255, or None
+    # (m, 3, 2) place of each face's corners in the picture, from its lower left to (1, 1), or None
     uv: np.ndarray | None = None
-    picture: Picture | None = None
-    missing: str = ""
+    picture: Picture | None = None  # the picture that covers it, or None
+    missing: str = ""  # name of the picture that should cover it and was not found, or ""
 
     def transform(self, matrix: np.ndarray) -> Surface:
         """The same surface elsewhere; where the matrix mirrors, the winding is turned round.

@@ -57,26 +57,20 @@ class Tree:
 
 @dataclass
 class Pairing:
-    """What belongs together.
+    """What belongs together."""
 
-    Attributes:
-        a, b: the two trees.
-        direct: link of A -> (body of B, pose of the link's frame in it), where a name says so.
-        home: link of A -> body of B that it is part of.
-        joints: name of a movable joint of A -> the joint of B.
-        groups: group of A -> group of B.
-        unnamed: links of A that were found by geometry -> body of B.
-        beside: body of B -> bodies fixed to it that are no link's home: its links are merged in A, or
-            have other names.
-    """
-
+    # a, b: the two trees
     a: Tree
     b: Tree
+    # link of A -> (body of B, pose of the link's frame in it), where a name says so
     direct: dict[str, tuple[str, Placement]] = field(default_factory=dict)
-    home: dict[str, str] = field(default_factory=dict)
+    home: dict[str, str] = field(default_factory=dict)  # link of A -> body of B that it is part of
+    # name of a movable joint of A -> the joint of B
     joints: dict[str, DescribedJoint] = field(default_factory=dict)
-    groups: dict[int, int] = field(default_factory=dict)
+    groups: dict[int, int] = field(default_factory=dict)  # group of A -> group of B
+    # links of A that were found by geometry -> body of B
     unnamed: dict[str, str] = field(default_factory=dict)
+    # body of B -> bodies fixed to it that are no link's home: its links are merged in A, or have other names
     beside: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -294,16 +288,12 @@ def _main(tree: Tree, g: int) -> str:
 
 @dataclass
 class Alignment:
-    """The result of the alignment: where the links are.
+    """The result of the alignment: where the links are."""
 
-    Attributes:
-        maps: link of A -> map from B's world to A's, as far as this link is concerned.
-        findings: joints that are placed otherwise.
-        reframed: links whose frame is elsewhere in B, although the body is not.
-    """
-
+    # link of A -> map from B's world to A's, as far as this link is concerned
     maps: dict[str, Placement] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)  # joints that are placed otherwise
+    # links whose frame is elsewhere in B, although the body is not
     reframed: list[str] = field(default_factory=list)
 
 

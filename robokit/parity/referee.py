@@ -80,54 +80,34 @@ NO_DYNAMICS = (
 
 @dataclass(frozen=True)
 class Hinge:
-    """A joint of either side: twists of its coordinates and a point that turns with them, in A's world.
+    """A joint of either side: twists of its coordinates and a point that turns with them, in A's world."""
 
-    Attributes:
-        kind: a key of ``WIDTHS``.
-        first: number of its first velocity.
-        axes: of its coordinates, (3, 3); the first row is the axis of a revolute or prismatic joint.
-        anchor: (3,) [m].
-    """
-
-    kind: str
-    first: int
-    axes: np.ndarray
-    anchor: np.ndarray
+    kind: str  # a key of ``WIDTHS``
+    first: int  # number of its first velocity
+    axes: np.ndarray  # of its coordinates, (3, 3); the first row is the axis of a revolute or prismatic joint
+    anchor: np.ndarray  # (3,) [m]
 
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Rigid groups of a side, parents first, at zero, in A's world.
+    """Rigid groups of a side, parents first, at zero, in A's world."""
 
-    Attributes:
-        parents: group that carries each group, -1 for none.
-        hinges: how it moves against it; None where it is held.
-        bodies: masses and inertias.
-        heavy: mass on which gravity acts, and its centre, of each group.
-        gravity: (3,) [m/s^2].
-        armature: rotor inertia of each velocity.
-    """
-
-    parents: list[int]
-    hinges: list[Hinge | None]
-    bodies: list[Rigid]
-    heavy: list[tuple[float, np.ndarray]]
-    gravity: np.ndarray
-    armature: np.ndarray
+    parents: list[int]  # group that carries each group, -1 for none
+    hinges: list[Hinge | None]  # how it moves against it; None where it is held
+    bodies: list[Rigid]  # masses and inertias
+    heavy: list[tuple[float, np.ndarray]]  # mass on which gravity acts, and its centre, of each group
+    gravity: np.ndarray  # (3,) [m/s^2]
+    armature: np.ndarray  # rotor inertia of each velocity
 
 
 @dataclass(frozen=True)
 class States:
-    """Random positions and velocities.
+    """Random positions and velocities."""
 
-    Attributes:
-        moved: number of a joint's first velocity -> rotations and translations, (n, 3, 3) and (n, 3). A
-            revolute joint has angles and a prismatic one lengths in their place, (n,).
-        v: velocities (n, nv).
-    """
-
+    # number of a joint's first velocity -> rotations and translations, (n, 3, 3) and (n, 3). A revolute joint
+    # has angles and a prismatic one lengths in their place, (n,).
     moved: dict[int, tuple[np.ndarray, np.ndarray]]
-    v: np.ndarray
+    v: np.ndarray  # velocities (n, nv)
 
 
 Answers = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -99,19 +99,12 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Cause:
-    """A row of the list.
+    """A row of the list."""
 
-    Attributes:
-        code: its name; never changes once released.
-        meaning: what B has, in one sentence.
-        fix: what to do about it.
-        evidence: "owner/repository#number" of reports of programs that did this.
-    """
-
-    code: str
-    meaning: str
-    fix: str
-    evidence: tuple[str, ...] = ()
+    code: str  # its name; never changes once released
+    meaning: str  # what B has, in one sentence
+    fix: str  # what to do about it
+    evidence: tuple[str, ...] = ()  # "owner/repository#number" of reports of programs that did this
 
 
 _ROWS: tuple[tuple[str, str, str, str], ...] = (

@@ -219,16 +219,11 @@ Value = float | str
 
 @dataclass(frozen=True)
 class Distribution:
-    """What all distributions share.
+    """What all distributions share."""
 
-    Attributes:
-        kind: its name in JSON.
-        drawn: whether rows draw at random; else the row's number decides.
-        _values_field: name of the field with all values that there are; "" where there are too many to list.
-    """
-
-    kind: ClassVar[str]
-    drawn: ClassVar[bool] = True
+    kind: ClassVar[str]  # its name in JSON
+    drawn: ClassVar[bool] = True  # whether rows draw at random; else the row's number decides
+    # name of the field with all values that there are; "" where there are too many to list
     _values_field: ClassVar[str] = ""
 
     def at(self, u: np.ndarray) -> np.ndarray:

@@ -110,19 +110,12 @@ SWEEP_FILE = "sweep.json"
 
 @dataclass(frozen=True)
 class SweepFile:
-    """What sweep.json says.
+    """What sweep.json says."""
 
-    Attributes:
-        recipe: text of the recipe, as :func:`canonical_json` writes it.
-        chunk: rows of a chunk; the last one may have fewer.
-        count: rows of the sweep.
-        layout: number of the folder's layout.
-    """
-
-    recipe: str
-    chunk: int
-    count: int
-    layout: int = FORMAT
+    recipe: str  # text of the recipe, as :func:`canonical_json` writes it
+    chunk: int  # rows of a chunk; the last one may have fewer
+    count: int  # rows of the sweep
+    layout: int = FORMAT  # number of the folder's layout
 
     def chunks(self) -> Iterator[tuple[int, int]]:
         """Of each chunk the first row and the row after its last, one after the other: there may be many."""
@@ -339,34 +332,21 @@ class DamagedChunk(Exception):
 
 @dataclass(frozen=True, order=True)
 class ChunkFile:
-    """The file of a chunk.
+    """The file of a chunk."""
 
-    Attributes:
-        first: number of its first row.
-        path: of the file.
-        hash: of its content, as its name has it.
-    """
-
-    first: int
-    path: Path
-    hash: str
+    first: int  # number of its first row
+    path: Path  # of the file
+    hash: str  # of its content, as its name has it
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """A chunk that is as it was written.
+    """A chunk that is as it was written."""
 
-    Attributes:
-        file: that it is in.
-        rows: their number.
-        recipe: text of the recipe that they were computed from.
-        table: its rows, or those of their columns that were asked for.
-    """
-
-    file: ChunkFile
-    rows: int
-    recipe: str
-    table: RowTable
+    file: ChunkFile  # that it is in
+    rows: int  # their number
+    recipe: str  # text of the recipe that they were computed from
+    table: RowTable  # its rows, or those of their columns that were asked for
 
 
 def chunk_name(first: int, count: int, content: str) -> str:
@@ -566,42 +546,25 @@ def read_chunks(
 
 @dataclass(frozen=True)
 class Place:
-    """Where a sweep's chunks belong.
+    """Where a sweep's chunks belong."""
 
-    Attributes:
-        folder: of the sweep, absolute.
-        probe: name of a file in it, by which a worker finds out whether it shares the folder.
-        count: rows of the sweep.
-        source: hash of robokit's source, which must be the same on all machines.
-        device: that computes, as of :func:`robokit.rollout`; None for the processor.
-    """
-
-    folder: str
-    probe: str
-    count: int
-    source: bytes
-    device: str | None = None
+    folder: str  # of the sweep, absolute
+    probe: str  # name of a file in it, by which a worker finds out whether it shares the folder
+    count: int  # rows of the sweep
+    source: bytes  # hash of robokit's source, which must be the same on all machines
+    device: str | None = None  # that computes, as of :func:`robokit.rollout`; None for the processor
 
 
 @dataclass(frozen=True)
 class ComputedChunk:
-    """A chunk that was computed.
+    """A chunk that was computed."""
 
-    Attributes:
-        first: number of its first row.
-        rows: their number.
-        failures: rows that failed.
-        name: of its file.
-        content: the file's bytes where the worker did not write them, else None.
-        memory: largest memory of the worker's process so far [bytes], 0 where the system does not tell.
-    """
-
-    first: int
-    rows: int
-    failures: int
-    name: str
-    content: bytes | None
-    memory: int
+    first: int  # number of its first row
+    rows: int  # their number
+    failures: int  # rows that failed
+    name: str  # of its file
+    content: bytes | None  # the file's bytes where the worker did not write them, else None
+    memory: int  # largest memory of the worker's process so far [bytes], 0 where the system does not tell
 
 
 def compute_chunk(

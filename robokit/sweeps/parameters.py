@@ -49,35 +49,20 @@ ROBOT = "robot"
 
 @dataclass(frozen=True)
 class Parameter:
-    """A row of the table.
+    """A row of the table."""
 
-    Attributes:
-        name: as it is given and as the column is called.
-        unit: of its values; "" for a plain number.
-        about: what it is, in one line.
-        default: what a row has where the parameter is not given.
-        least: the smallest value that makes sense, itself allowed unless ``above`` is set.
-        most: the largest.
-        above: whether ``least`` itself makes no sense.
-        of: "link" or "joint" where the name may or must go on with the name of one.
-        needs: whether it must.
-        base: whether it is about a floating base alone.
-        ground: whether it needs a ground.
-        words: whether its values are words.
-    """
-
-    name: str
-    unit: str
-    about: str
-    default: float = 0.0
-    least: float = -math.inf
-    most: float = math.inf
-    above: bool = False
-    of: str = ""
-    needs: bool = False
-    base: bool = False
-    ground: bool = False
-    words: bool = False
+    name: str  # as it is given and as the column is called
+    unit: str  # of its values; "" for a plain number
+    about: str  # what it is, in one line
+    default: float = 0.0  # what a row has where the parameter is not given
+    least: float = -math.inf  # the smallest value that makes sense, itself allowed unless ``above`` is set
+    most: float = math.inf  # the largest
+    above: bool = False  # whether ``least`` itself makes no sense
+    of: str = ""  # "link" or "joint" where the name may or must go on with the name of one
+    needs: bool = False  # whether it must
+    base: bool = False  # whether it is about a floating base alone
+    ground: bool = False  # whether it needs a ground
+    words: bool = False  # whether its values are words
 
 
 _ANGULAR = "angular velocity of the base in world axes at the start"

@@ -83,18 +83,12 @@ MEASURE_FIELDS = ("name", "reduce", "threshold", "unit", "link")
 
 @dataclass(frozen=True, eq=False)
 class StoredMeasure:
-    """A measure of the user's own, as a recipe keeps it.
+    """A measure of the user's own, as a recipe keeps it."""
 
-    Attributes:
-        about: its name, reduction, threshold, unit and link.
-        source: hash of what the function computes for the robots of the sweep; "" where it cannot be
-            recorded.
-        code: the function, pickled.
-    """
-
-    about: dict[str, Any]
+    about: dict[str, Any]  # its name, reduction, threshold, unit and link
+    # hash of what the function computes for the robots of the sweep; "" where it cannot be recorded
     source: str
-    code: bytes
+    code: bytes  # the function, pickled
 
     @classmethod
     def of(cls, measure: Measure, robots: Iterable[Robot]) -> StoredMeasure:
@@ -557,24 +551,16 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Runs:
-    """Rows of one robot, ready to be run.
+    """Rows of one robot, ready to be run."""
 
-    Attributes:
-        robot: with one sample of inertias a row where these differ.
-        q, v: the states at the start, (B, nq) and (B, nv); NaN in a row that cannot be run.
-        ground: what they fall on, or None.
-        pushes: on each row.
-        actuators: of each row.
-        broken: why rows cannot be run, by their place among these.
-    """
-
-    robot: Robot
+    robot: Robot  # with one sample of inertias a row where these differ
+    # q, v: the states at the start, (B, nq) and (B, nv); NaN in a row that cannot be run
     q: np.ndarray
     v: np.ndarray
-    ground: Ground | None
-    pushes: list[Push]
-    actuators: list[Actuator]
-    broken: dict[int, str]
+    ground: Ground | None  # what they fall on, or None
+    pushes: list[Push]  # on each row
+    actuators: list[Actuator]  # of each row
+    broken: dict[int, str]  # why rows cannot be run, by their place among these
 
 
 def prepare_rows(recipe: Recipe, name: str, rows: np.ndarray, values: Values) -> Runs:

@@ -69,15 +69,10 @@ MAX_BYTES = 16_000_000
 
 @dataclass(frozen=True)
 class RowStarts:
-    """Rows before their first step.
+    """Rows before their first step."""
 
-    Attributes:
-        rollout: of them, without pushes and without a step.
-        pushes: that act on them, or None.
-    """
-
-    rollout: Rollout
-    pushes: OutsideForces | None
+    rollout: Rollout  # of them, without pushes and without a step
+    pushes: OutsideForces | None  # that act on them, or None
 
     @property
     def program(self) -> Program:
@@ -127,31 +122,18 @@ def _own_arrays(program: Program, dt: float, rows: int) -> dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class RobotRows:
-    """Rows of one robot, to be run again.
+    """Rows of one robot, to be run again."""
 
-    Attributes:
-        name: of the robot in the table.
-        robot: with the shapes that are drawn, without samples.
-        dt: time step [s].
-        steps: of a row.
-        places: of the rows among those of the page, ascending, (n,).
-        special: which of them come first where not all fit, (n,).
-        start: the start of the rows at these places, (k,).
-        parameters: of the rows, (n,) each.
-        hashes: of their last states, uint64 (n,); or None.
-        problem: why they cannot run again in the page; "" where nothing is known of that.
-    """
-
-    name: str
-    robot: Robot
-    dt: float
-    steps: int
-    places: np.ndarray
-    special: np.ndarray
-    start: Callable[[np.ndarray], RowStarts]
-    parameters: Mapping[str, np.ndarray]
-    hashes: np.ndarray | None
-    problem: str = ""
+    name: str  # of the robot in the table
+    robot: Robot  # with the shapes that are drawn, without samples
+    dt: float  # time step [s]
+    steps: int  # of a row
+    places: np.ndarray  # of the rows among those of the page, ascending, (n,)
+    special: np.ndarray  # which of them come first where not all fit, (n,)
+    start: Callable[[np.ndarray], RowStarts]  # the start of the rows at these places, (k,)
+    parameters: Mapping[str, np.ndarray]  # of the rows, (n,) each
+    hashes: np.ndarray | None  # of their last states, uint64 (n,); or None
+    problem: str = ""  # why they cannot run again in the page; "" where nothing is known of that
 
 
 def rerun_data(rows: RobotRows) -> tuple[RerunData, int]:
@@ -223,17 +205,11 @@ def in_planes(values: np.ndarray) -> str:
 
 @dataclass
 class _Entry:
-    """An entry of the input that is not the same in all rows.
+    """An entry of the input that is not the same in all rows."""
 
-    Attributes:
-        factor: place of the factor that it is proportional to; -1 where it is kept as it is.
-        start: the number before the factor.
-        kept: differences to the product (int8 or int16), or the numbers themselves (float64), (n,).
-    """
-
-    factor: int
-    start: float
-    kept: np.ndarray
+    factor: int  # place of the factor that it is proportional to; -1 where it is kept as it is
+    start: float  # the number before the factor
+    kept: np.ndarray  # differences to the product (int8 or int16), or the numbers themselves (float64), (n,)
 
 
 class PackedInput:
@@ -342,17 +318,11 @@ MAX_FAILURES = 20_000
 
 @dataclass(frozen=True)
 class PageRows:
-    """Rows of a page.
+    """Rows of a page."""
 
-    Attributes:
-        places: of them among those of the sweep, ascending.
-        special: of those that failed or are among the most extreme, ascending.
-        sentence: which rows the page holds; "" where it holds all.
-    """
-
-    places: np.ndarray
-    special: np.ndarray
-    sentence: str
+    places: np.ndarray  # of them among those of the sweep, ascending
+    special: np.ndarray  # of those that failed or are among the most extreme, ascending
+    sentence: str  # which rows the page holds; "" where it holds all
 
 
 def page_rows(
@@ -764,17 +734,11 @@ HIDDEN = ("row", "final_hash", "state_hash", "seed")
 
 @dataclass(frozen=True)
 class ColumnInfo:
-    """What is known of a column besides its values.
+    """What is known of a column besides its values."""
 
-    Attributes:
-        role: "parameter" or "measure".
-        unit: of the values.
-        text: what it is, in one line.
-    """
-
-    role: str
-    unit: str = ""
-    text: str = ""
+    role: str  # "parameter" or "measure"
+    unit: str = ""  # of the values
+    text: str = ""  # what it is, in one line
 
 
 def display_unit(values: np.ndarray, unit: str) -> tuple[np.ndarray, str]:

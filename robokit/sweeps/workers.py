@@ -628,23 +628,14 @@ def quiet_dask() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What a run of a sweep did.
+    """What a run of a sweep did."""
 
-    Attributes:
-        rows: of the sweep.
-        computed: those of them that were computed by this run.
-        failures: rows that failed, of all.
-        seconds: of this run [s].
-        memory: largest memory of a worker [bytes], 0 where none says.
-        redone: chunks that were there and damaged or of another sweep, as lines of text.
-    """
-
-    rows: int
-    computed: int
-    failures: int
-    seconds: float
-    memory: int
-    redone: tuple[str, ...]
+    rows: int  # of the sweep
+    computed: int  # those of them that were computed by this run
+    failures: int  # rows that failed, of all
+    seconds: float  # of this run [s]
+    memory: int  # largest memory of a worker [bytes], 0 where none says
+    redone: tuple[str, ...]  # chunks that were there and damaged or of another sweep, as lines of text
 
 
 CARD = 32

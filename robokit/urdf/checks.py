@@ -448,21 +448,16 @@ LARGEST_LENGTH = 1e50
 
 @dataclass(frozen=True)
 class Extent:
-    """The room that shapes take, in one frame.
+    """The room that shapes take, in one frame."""
 
-    Attributes:
-        low, high: corners of the bounding box, (3,) [m].
-        most: volume that the shapes cannot exceed [m^3].
-        least: volume that they have at least, that of the largest; 0 where only boxes are known [m^3].
-        reach: squared radius of a circle that holds their outline seen along each axis, (3,) [m^2]. No mass
-            inside has a larger moment about its centre of mass than the mass times that: the mean square
-            distance from the mean is at most that from any other point, and so from the circle's centre.
-    """
-
+    # low, high: corners of the bounding box, (3,) [m]
     low: np.ndarray
     high: np.ndarray
-    most: float
-    least: float
+    most: float  # volume that the shapes cannot exceed [m^3]
+    least: float  # volume that they have at least, that of the largest; 0 where only boxes are known [m^3]
+    # squared radius of a circle that holds their outline seen along each axis, (3,) [m^2]. No mass inside has
+    # a larger moment about its centre of mass than the mass times that: the mean square distance from the
+    # mean is at most that from any other point, and so from the circle's centre.
     reach: np.ndarray
 
     @property
@@ -533,15 +528,10 @@ def _outline(geometry: Geometry, R: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class RigidBody:
-    """The rigid body that a link belongs to.
+    """The rigid body that a link belongs to."""
 
-    Attributes:
-        links: its links.
-        poses: link name -> its pose in the frame of the first.
-    """
-
-    links: list[LinkDescription]
-    poses: dict[str, Pose]
+    links: list[LinkDescription]  # its links
+    poses: dict[str, Pose]  # link name -> its pose in the frame of the first
 
     @property
     def mass(self) -> float:

@@ -217,19 +217,12 @@ def compose(outer: Pose, origin: Origin) -> Pose:
 
 @dataclass(frozen=True)
 class LinkTree:
-    """A description whose links form one tree.
+    """A description whose links form one tree."""
 
-    Attributes:
-        order: link names depth first, joints in document order, the root first.
-        incoming: link name -> the joint that carries it; not for the root.
-        end: position in ``order`` -> position behind the last link of that link's subtree.
-        parent: position in ``order`` -> position of the parent link, -1 for the root.
-    """
-
-    order: list[str]
-    incoming: dict[str, JointDescription]
-    end: list[int]
-    parent: list[int]
+    order: list[str]  # link names depth first, joints in document order, the root first
+    incoming: dict[str, JointDescription]  # link name -> the joint that carries it; not for the root
+    end: list[int]  # position in ``order`` -> position behind the last link of that link's subtree
+    parent: list[int]  # position in ``order`` -> position of the parent link, -1 for the root
 
 
 def check_structure(robot: RobotDescription, report: Report) -> LinkTree | None:

@@ -108,22 +108,15 @@ def link_forces(forces: ForceHistory) -> list[LinkForceData]:
 
 @dataclass(frozen=True)
 class StepStates:
-    """States before each of S steps, and the last one.
+    """States before each of S steps, and the last one."""
 
-    Attributes:
-        robot: the Robot.
-        t: times since the start, (S + 1,) [s].
-        q, v: the states, (S + 1, ...).
-        tau: the controller's joint forces, (S + 1, nv) [N m | N]; None without a controller.
-        records: which of them are the records of the run.
-    """
-
-    robot: Robot
-    t: np.ndarray
+    robot: Robot  # the Robot
+    t: np.ndarray  # times since the start, (S + 1,) [s]
+    # q, v: the states, (S + 1, ...)
     q: np.ndarray
     v: np.ndarray
-    tau: np.ndarray | None
-    records: np.ndarray
+    tau: np.ndarray | None  # the controller's joint forces, (S + 1, nv) [N m | N]; None without a controller
+    records: np.ndarray  # which of them are the records of the run
 
     def energies(self) -> tuple[np.ndarray, np.ndarray]:
         """Kinetic and potential energy, (S + 1,) each [J]."""

@@ -591,17 +591,11 @@ STEPS = 65535
 
 @dataclass
 class Drawing:
-    """What nodes need: the payload's lists of the same names.
+    """What nodes need: the payload's lists of the same names."""
 
-    Attributes:
-        geometries: each once.
-        nodes: in the order given.
-        pictures: data URIs, each once.
-    """
-
-    geometries: list[ShapeData] = field(default_factory=list)
-    nodes: list[NodeData] = field(default_factory=list)
-    pictures: list[str] = field(default_factory=list)
+    geometries: list[ShapeData] = field(default_factory=list)  # each once
+    nodes: list[NodeData] = field(default_factory=list)  # in the order given
+    pictures: list[str] = field(default_factory=list)  # data URIs, each once
 
 
 def draw(nodes: Sequence[Node]) -> Drawing:

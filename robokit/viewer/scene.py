@@ -35,21 +35,13 @@ Role = Literal["visual", "collision", "inertia", "axis", "ground"]
 
 @dataclass(frozen=True)
 class Triangles:
-    """A triangle mesh in memory.
+    """A triangle mesh in memory."""
 
-    Attributes:
-        vertices: (n, 3) [m].
-        faces: vertex numbers, (m, 3).
-        colours: of the vertices, (n, 3), 0 to 255; or None.
-        uv: picture coordinates of the faces' corners, (m, 3, 2); or None.
-        picture: the mesh's own picture, a path or the content of a file; or None.
-    """
-
-    vertices: np.ndarray
-    faces: np.ndarray
-    colours: np.ndarray | None = None
-    uv: np.ndarray | None = None
-    picture: Picture | None = None
+    vertices: np.ndarray  # (n, 3) [m]
+    faces: np.ndarray  # vertex numbers, (m, 3)
+    colours: np.ndarray | None = None  # of the vertices, (n, 3), 0 to 255; or None
+    uv: np.ndarray | None = None  # picture coordinates of the faces' corners, (m, 3, 2); or None
+    picture: Picture | None = None  # the mesh's own picture, a path or the content of a file; or None
 
 
 Drawable = Box | Sphere | Cylinder | Capsule | Triangles

@@ -98,25 +98,15 @@ class Letter:
 
 @dataclass(frozen=True)
 class Walked:
-    """An algorithm of the page.
+    """An algorithm of the page."""
 
-    Attributes:
-        key: of the algorithm.
-        title: its long name.
-        gives: what goes in and what comes out.
-        recipe: what is recorded of it.
-        passes: one for each loop of the main function.
-        letters: by name in the text.
-        begin: what is called.
-    """
-
-    key: str
-    title: str
-    gives: str
-    recipe: Recipe
-    passes: tuple[Pass, ...]
-    letters: dict[str, Letter]
-    begin: Callable[..., Any]
+    key: str  # of the algorithm
+    title: str  # its long name
+    gives: str  # what goes in and what comes out
+    recipe: Recipe  # what is recorded of it
+    passes: tuple[Pass, ...]  # one for each loop of the main function
+    letters: dict[str, Letter]  # by name in the text
+    begin: Callable[..., Any]  # what is called
 
 
 VELOCITY, ACCELERATION, FORCE = "rad/s; m/s", "rad/s²; m/s²", "N m; N"
@@ -242,19 +232,15 @@ MOST_NODES = 20_000_000
 
 @dataclass(frozen=True)
 class State:
-    """The inputs of the algorithms.
+    """The inputs of the algorithms."""
 
-    Attributes:
-        gravity: acceleration of free fall in world axes, 3 numbers [m/s^2].
-        q, v, tau: configuration, velocity, joint forces, nq and nv numbers.
-        f_ext: of the ground on the bodies 0..N in their coordinates, 6 (N + 1) numbers [N m; N]; or None
-            where nothing pushes.
-    """
-
-    gravity: Sequence[Any]
+    gravity: Sequence[Any]  # acceleration of free fall in world axes, 3 numbers [m/s^2]
+    # q, v, tau: configuration, velocity, joint forces, nq and nv numbers
     q: Sequence[Any]
     v: Sequence[Any]
     tau: Sequence[Any]
+    # of the ground on the bodies 0..N in their coordinates, 6 (N + 1) numbers [N m; N]; or None where nothing
+    # pushes
     f_ext: Sequence[Any] | None = None
 
     def flat(self) -> list[Any]:
@@ -264,17 +250,11 @@ class State:
 
 @dataclass(frozen=True)
 class Walk:
-    """An algorithm that was recorded.
+    """An algorithm that was recorded."""
 
-    Attributes:
-        steps: its lines.
-        result: what it returned, or None.
-        whole: whether it came to its end.
-    """
-
-    steps: list[Step]
-    result: Any
-    whole: bool
+    steps: list[Step]  # its lines
+    result: Any  # what it returned, or None
+    whole: bool  # whether it came to its end
 
 
 def traced_state(robot: Robot, pushed: bool) -> State:
@@ -569,18 +549,14 @@ class WalkProgram:
     """The part of a graph that some values need.
 
     Its numbers stand in slots: those of the constants, then of the inputs, then of the operations in order.
-
-    Attributes:
-        graph: the graph.
-        constants, inputs, order: numbers of its nodes.
-        slot: of each of these nodes.
     """
 
-    graph: Graph
+    graph: Graph  # the graph
+    # constants, inputs, order: numbers of its nodes
     constants: list[int]
     inputs: list[int]
     order: list[int]
-    slot: dict[int, int]
+    slot: dict[int, int]  # of each of these nodes
 
     @classmethod
     def of(cls, graph: Graph, refs: Iterable[int]) -> WalkProgram:
