@@ -50,21 +50,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of the cache.
+    """A file of the cache."""
 
-    Attributes:
-        path: of the file.
-        size: [bytes].
-        used: when it was last used [s since the epoch].
-        kernel: name of the kernel, "" where the file does not say.
-        part: "single", "batch" or "mesh", "" where the file does not say.
-    """
-
-    path: Path
-    size: int
-    used: float
-    kernel: str
-    part: str
+    path: Path  # of the file
+    size: int  # [bytes]
+    used: float  # when it was last used [s since the epoch]
+    kernel: str  # name of the kernel, "" where the file does not say
+    part: str  # "single", "batch" or "mesh", "" where the file does not say
 
 
 def folder() -> Path:

@@ -81,22 +81,14 @@ def in_plane(joint: Joint) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a joint's coordinates are in the other program's vectors.
+    """Where a joint's coordinates are in the other program's vectors."""
 
-    Attributes:
-        joint: the robot's joint.
-        q: indices of its coordinates in their q.
-        v: indices of its velocities in their v.
-        turned: of a floating joint, the starts (0, 3) of the 3-vectors of v that they express in the
-            predecessor's axes.
-        plane: of a planar joint, the (2, 2) matrix from our in-plane axes to theirs.
-    """
-
-    joint: Joint
-    q: np.ndarray
-    v: np.ndarray
+    joint: Joint  # the robot's joint
+    q: np.ndarray  # indices of its coordinates in their q
+    v: np.ndarray  # indices of its velocities in their v
+    # of a floating joint, the starts (0, 3) of the 3-vectors of v that they express in the predecessor's axes
     turned: tuple[int, ...] = ()
-    plane: np.ndarray | None = None
+    plane: np.ndarray | None = None  # of a planar joint, the (2, 2) matrix from our in-plane axes to theirs
 
 
 class MappedAdapter:

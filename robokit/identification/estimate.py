@@ -269,19 +269,12 @@ MEASURED, PREDICTED, LEFT = "#9aa7b8", "#1f5fbf", "#c4473a"
 
 @dataclass(frozen=True)
 class Certainty:
-    """Combinations of parameters, in standard deviations of the prior.
+    """Combinations of parameters, in standard deviations of the prior."""
 
-    Attributes:
-        names: of the combinations, n.
-        off: estimates minus prior, (n,).
-        deviations: of the estimates, (n,).
-        well: which are well determined, boolean (n,).
-    """
-
-    names: Sequence[str]
-    off: np.ndarray
-    deviations: np.ndarray
-    well: np.ndarray
+    names: Sequence[str]  # of the combinations, n
+    off: np.ndarray  # estimates minus prior, (n,)
+    deviations: np.ndarray  # of the estimates, (n,)
+    well: np.ndarray  # which are well determined, boolean (n,)
 
 
 def write_figure(

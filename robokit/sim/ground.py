@@ -34,13 +34,9 @@ MOST_POINTS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Hull:
-    """The convex hull of points.
+    """The convex hull of points."""
 
-    Attributes:
-        points: its corners, (n, 3) [m].
-    """
-
-    points: np.ndarray
+    points: np.ndarray  # its corners, (n, 3) [m]
 
 
 @dataclass(frozen=True, eq=False)

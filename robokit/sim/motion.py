@@ -523,17 +523,11 @@ class Ledger:
 
 @dataclass(frozen=True)
 class CarriedLayout:
-    """Which of these a robot has.
+    """Which of these a robot has."""
 
-    Attributes:
-        momentum: whether it floats.
-        wound: (joint, dof of the joint) with a bristle.
-        energy: whether the method keeps the energy.
-    """
-
-    momentum: bool = False
-    wound: tuple[tuple[int, int], ...] = ()
-    energy: bool = False
+    momentum: bool = False  # whether it floats
+    wound: tuple[tuple[int, int], ...] = ()  # (joint, dof of the joint) with a bristle
+    energy: bool = False  # whether the method keeps the energy
 
     @property
     def size(self) -> int:

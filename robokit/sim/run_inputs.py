@@ -47,21 +47,13 @@ MOST_STEPS = 1e10
 
 @dataclass(frozen=True)
 class Setup:
-    """What simulate and rollout make of the arguments that they share.
+    """What simulate and rollout make of the arguments that they share."""
 
-    Attributes:
-        program: the step.
-        dt: time step [s].
-        steps: number of steps.
-        every: steps between two records.
-        summary: entries for the summary.
-    """
-
-    program: Program
-    dt: float
-    steps: int
-    every: int
-    summary: dict[str, Any]
+    program: Program  # the step
+    dt: float  # time step [s]
+    steps: int  # number of steps
+    every: int  # steps between two records
+    summary: dict[str, Any]  # entries for the summary
 
 
 def set_up(

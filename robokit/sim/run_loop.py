@@ -99,19 +99,12 @@ class Inputs(Protocol):
 
 @dataclass(frozen=True)
 class Stop:
-    """Why a run ended before its time.
+    """Why a run ended before its time."""
 
-    Attributes:
-        time: when [s].
-        reason: a clause that begins in lower case and has no full stop.
-        remedy: what to do about it, likewise; may be empty.
-        cause: the exception of a controller that failed.
-    """
-
-    time: float
-    reason: str
-    remedy: str = ""
-    cause: Exception | None = None
+    time: float  # when [s]
+    reason: str  # a clause that begins in lower case and has no full stop
+    remedy: str = ""  # what to do about it, likewise; may be empty
+    cause: Exception | None = None  # the exception of a controller that failed
 
     def __str__(self) -> str:
         """The message of the error."""

@@ -291,21 +291,13 @@ FEW = 16
 
 @dataclass(frozen=True)
 class StartContacts:
-    """The deepest overlaps at the starts of B rows, 0 of what is not finite.
+    """The deepest overlaps at the starts of B rows, 0 of what is not finite."""
 
-    Attributes:
-        depth: in the ground [m], (B,).
-        link: that is there, B names.
-        overlap: of bodies [m], (B,).
-        bodies: that overlap, (B, 2).
-        energy: that the springs of all these contacts hold [J], (B,).
-    """
-
-    depth: np.ndarray
-    link: list[str]
-    overlap: np.ndarray
-    bodies: np.ndarray
-    energy: np.ndarray
+    depth: np.ndarray  # in the ground [m], (B,)
+    link: list[str]  # that is there, B names
+    overlap: np.ndarray  # of bodies [m], (B,)
+    bodies: np.ndarray  # that overlap, (B, 2)
+    energy: np.ndarray  # that the springs of all these contacts hold [J], (B,)
 
 
 def start_contacts(program: Program, q: np.ndarray) -> StartContacts:

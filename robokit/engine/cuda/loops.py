@@ -111,15 +111,10 @@ KEPT = 16
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """Code on a card.
+    """Code on a card."""
 
-    Attributes:
-        layout: of the memory that it works on.
-        module: driver.Module.
-    """
-
-    layout: Layout
-    module: Any
+    layout: Layout  # of the memory that it works on
+    module: Any  # driver.Module
 
 
 _made: weakref.WeakKeyDictionary[LoopKernel, Recent[Loaded]] = weakref.WeakKeyDictionary()
