@@ -12,9 +12,7 @@ import numpy as np
 
 from robokit.errors import shown
 
-# ==== dataclass tools =============================================================================
-# Dataclasses: frozen ones that are quick to make, and the repr of those that hold arrays.
-
+# ==== Dataclasses: frozen ones that are quick to make, and the repr of those that hold arrays =====
 
 T = TypeVar("T")
 
@@ -48,8 +46,7 @@ def quickly_made(cls: type[T]) -> type[T]:
     return cls
 
 
-# One line about an object that holds arrays: their shapes, and what is small as it is
-# ------------------------------------------------------------------------------------
+# ---- One line about an object that holds arrays: their shapes, and what is small as it is --------
 
 SHORT = 6
 """Entries of an array or list that are shown."""

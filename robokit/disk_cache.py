@@ -311,8 +311,7 @@ def _prune(where: Path) -> None:
             total -= size
 
 
-# Who could have written a file: what this process runs must be this user's or root's alone
-# -----------------------------------------------------------------------------------------
+# ---- Who could have written a file: what this process runs must be this user's or root's alone ---
 
 MOST_LINKS = 40
 """On one way, as the system itself has it."""
@@ -424,8 +423,7 @@ def _user(uid: int) -> str:
         return f"user {uid}"
 
 
-# One process does a piece of work, and others that come to it wait: a lock that the system keeps on a file
-# ---------------------------------------------------------------------------------------------------------
+# ---- one process does a piece of work, and others that come to it wait: a lock on a file ---------
 
 LOCK_PATIENCE = 600.0
 """Longest wait for another process [s]."""

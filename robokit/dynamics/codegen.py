@@ -312,7 +312,6 @@ def _entries(robot: Robot, given: str) -> Iterator[str]:
 # They say what their reader needs: what the function computes for which robot, how its arrays are laid out,
 # the joints behind the entries of q and v, and units. They need nothing but a C99 compiler and math.h.
 
-
 TOLERANCE = {"float64": 1e-8, "float32": 1e-2}
 """Largest error that the checking program lets pass, over the output's largest entry."""
 

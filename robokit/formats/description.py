@@ -412,7 +412,6 @@ def with_composite_joints(side: Description, other: Description) -> Description:
 # ==== kept meshes =================================================================================
 # Meshes that a description holds itself, as files: a robot's meshes are files that others can read, too.
 
-
 FOLDER = "meshes"
 """Name of the folder of these meshes, in the folder of compiled code."""
 

@@ -338,8 +338,7 @@ def _inertia_as_written(body: DescribedBody, inertial: Any) -> None:
     body.mass, body.com, body.inertia = said.mass, np.array(said.origin.xyz), said.matrix()
 
 
-# An SDF and the models that it includes, without what Drake refuses and a comparison does not need
-# -------------------------------------------------------------------------------------------------
+# ---- An SDF and the models that it includes, without what Drake refuses and a comparison does not need
 
 KEPT_ELEMENTS: dict[str, tuple[str, ...]] = {
     "sdf": ("model", "world"),

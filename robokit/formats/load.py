@@ -295,7 +295,6 @@ def _check_choices(base: str | None, mimic: str | None, mesh_up_axis: str, loops
 
 # ---- what ``robokit check`` finds in files that are no URDF --------------------------------------
 
-
 OF_THE_TEXT = (
     "limit-incomplete",
     "limit-missing",

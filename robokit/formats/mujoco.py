@@ -311,8 +311,7 @@ def placement_of(quat_wxyz: Any, position: Any) -> Placement:
     return Placement(np.array(R), np.array([float(c) for c in position]))
 
 
-# What couples joints and closes loops in a model of MuJoCo: equality constraints and fixed tendons
-# -------------------------------------------------------------------------------------------------
+# ---- What couples joints and closes loops in a model of MuJoCo: equality constraints and fixed tendons
 
 
 def laws_of(model: Any, j: int) -> tuple[Law, ...]:
@@ -482,8 +481,7 @@ def _three(origin: np.ndarray, x: np.ndarray, y: np.ndarray) -> Placement:
     return Placement(np.column_stack([first, np.cross(third, first), third]), origin)
 
 
-# The range of effort that a model of MuJoCo allows a joint
-# ---------------------------------------------------------
+# ---- The range of effort that a model of MuJoCo allows a joint -----------------------------------
 
 JOINT_TRANSMISSIONS = (0, 1)
 """Types of transmission that act on a joint; the gear's first number is their factor."""
@@ -553,7 +551,6 @@ def actuator_range(model: Any, k: int) -> Range:
 # What a model of MuJoCo has beside bodies and joints: looks, actuators, ground, keyframes, pairs that touch.
 #
 # What robokit's robots have no counterpart for is said, one diagnostic for each kind of thing.
-
 
 UNNAMED = "MuJoCo Model"
 """The name that MuJoCo gives a model without one."""
@@ -633,8 +630,7 @@ class Says:
         self._side.said += [] if found is None else [found]
 
 
-# Shapes: what is seen and what touches
-# -------------------------------------
+# ---- Shapes: what is seen and what touches -------------------------------------------------------
 
 
 def _shapes(side: Description, model: Any, spec: Any, says: Says) -> None:
@@ -756,8 +752,7 @@ def _friction(model: Any, k: int) -> float:
     return float(model.geom_friction[k, 0]) if int(model.geom_condim[k]) > 1 else 0.0
 
 
-# What is at rest: the world's own geoms and bodies that nothing moves
-# --------------------------------------------------------------------
+# ---- What is at rest: the world's own geoms and bodies that nothing moves ------------------------
 
 
 def scenery(model: Any) -> set[int]:
@@ -875,8 +870,7 @@ def _apart(scene: DescribedScene, model: Any, says: Says) -> None:
     says("rewritten", "bodies", silent, "not touching the ground in the file; here it does")
 
 
-# What drives joints
-# ------------------
+# ---- What drives joints --------------------------------------------------------------------------
 
 
 def _actuators(scene: DescribedScene, model: Any, says: Says) -> None:
@@ -976,8 +970,7 @@ def _not_taken(model: Any, k: int) -> str:
     return "of negative stiffness or damping" if min(_bias(model, k)[1:]) < 0.0 else ""
 
 
-# Springs and dampers, of joints and of tendons
-# ---------------------------------------------
+# ---- Springs and dampers, of joints and of tendons -----------------------------------------------
 
 
 def _springs(side: Description, scene: DescribedScene, model: Any, says: Says) -> None:
@@ -1058,8 +1051,7 @@ def _configuration(model: Any, qpos: Any) -> dict[str, tuple[float, ...]]:
     return found
 
 
-# What has no counterpart
-# -----------------------
+# ---- What has no counterpart ---------------------------------------------------------------------
 
 
 def _say_of_joints(model: Any, side: Description, says: Says) -> None:

@@ -121,8 +121,7 @@ def count_and_names(links: list[str]) -> str:
     return f"{len(links)} link{'s' if len(links) > 1 else ''} ({shown})"
 
 
-# Faults of other programs that people meet, each with the versions in which it was measured
-# ------------------------------------------------------------------------------------------
+# ---- Faults of other programs that people meet, each with the versions in which it was measured --
 
 Version = tuple[int, ...]
 
@@ -212,7 +211,7 @@ def peer_faults(program: str, read: Callable[[], bytes], fuses: bool = True) -> 
     from lxml import etree
 
     known = [fault for fault in FAULTS if fault.program == program]
-    version = _installed_version(program) if known else ""
+    version = installed_version(PROGRAMS[program].package) if known else ""
     number = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
     mine = [f for f in known if f.first <= number < f.fixed and (fuses or f.concerns is not _merged_links)]
     if not mine:
@@ -237,9 +236,10 @@ def peer_faults(program: str, read: Callable[[], bytes], fuses: bool = True) -> 
     return told
 
 
-def _installed_version(program: str) -> str:
+def installed_version(package: str) -> str:
+    """The version of an installed package; "" if it is not installed."""
     try:
-        return importlib.metadata.version(PROGRAMS[program].package)
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
 

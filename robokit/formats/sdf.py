@@ -51,7 +51,6 @@ from robokit.urdf.source import MAX_BYTES
 #
 # Joints with two axes are two joints in them.
 
-
 NUMBERS = (
     *("mass", "pose", "xyz", "ixx", "ixy", "ixz", "iyy", "iyz", "izz", "density"),
     *("size", "radius", "length", "radii", "scale", "normal", "screw_thread_pitch", "thread_pitch"),
@@ -343,7 +342,6 @@ def _split_joints(root: Any) -> None:
 
 
 # ==== sdf =========================================================================================
-
 
 NAME = "{https://robokit}name"
 """Attribute with a robot's name that SDF does not take; "" for a joint that only SDF needs."""
@@ -1108,8 +1106,7 @@ class _Reader:
             self._say("rewritten", "gearboxes", own, f"joint {second.name!r} mimics joint {first.name!r}")
 
 
-# Trees in graphs of joints
-# -------------------------
+# ---- Trees in graphs of joints -------------------------------------------------------------------
 
 
 def closing_joints(ends: Sequence[tuple[str, str]]) -> list[int]:
@@ -1161,8 +1158,7 @@ def free_joints(bodies: dict[str, DescribedBody], tree: list[DescribedJoint]) ->
     return found
 
 
-# Numbers, poses, shapes and looks of elements
-# --------------------------------------------
+# ---- Numbers, poses, shapes and looks of elements ------------------------------------------------
 
 
 def replace_rotation(said: InertialDescription, R: np.ndarray) -> np.ndarray:

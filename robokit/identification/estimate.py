@@ -37,8 +37,7 @@ from robokit.model.edit import replace_armature
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 
-# What an identification has found: parameters, how certain they are, a robot that has them
-# -----------------------------------------------------------------------------------------
+# ---- What an identification has found: parameters, how certain they are, a robot that has them ---
 
 WELL_DETERMINED_SHARE = 0.1
 """Fraction of its prior deviation to which data bring a combination that they determine well."""

@@ -275,8 +275,7 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
-# Base parameters: the combinations of parameters that forces depend on, and that data can determine
-# --------------------------------------------------------------------------------------------------
+# ---- Base parameters: the combinations of parameters that forces depend on, and that data can determine
 #
 # Some columns of the regressor are zero or combinations of others, whatever the motion: a parameter alone has
 # no effect there. With W = Y over many states, W_1 its independent columns and W_2 = W_1 K the others,

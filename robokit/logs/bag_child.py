@@ -332,7 +332,6 @@ class _Batch:
 
 # ---- states of joints ----------------------------------------------------------------------------
 
-
 QUANTITIES = ("position", "velocity", "effort")
 """What is measured of a joint: [rad | m], [rad/s | m/s], [N m | N]."""
 
@@ -471,7 +470,11 @@ def _numbers(names: tuple[str, ...], quantity: str, given: Any) -> Sequence[floa
     if hasattr(given, "dtype"):  # an array of a binary message
         values = given
     else:
-        values = list(given) if _is_list(given) else None
+        values = (
+            list(given)
+            if hasattr(given, "__iter__") and not isinstance(given, str | bytes | Mapping)
+            else None
+        )
         if values is None or not all(x is None or _is_number(x) for x in values):
             raise ValueError(f"{quantity}: expected a list of numbers")
         values = [math.nan if x is None else float(x) for x in values]
@@ -481,10 +484,6 @@ def _numbers(names: tuple[str, ...], quantity: str, given: Any) -> Sequence[floa
         raise ValueError(f"{len(names)} names and {len(values)} numbers of {quantity}")
     found: Sequence[float] = values
     return found
-
-
-def _is_list(given: Any) -> bool:
-    return not isinstance(given, str | bytes | Mapping) and hasattr(given, "__iter__")
 
 
 def _is_number(x: Any) -> bool:

@@ -49,7 +49,6 @@ from robokit.sim.trajectory import Trajectory
 # Source: zero-phase Butterworth filter and central differences, as M. Gautier, 1997, "Dynamic identification
 # of robots with power model"; the cutoff by C. L. Mallows, 1973.
 
-
 ORDER = 4
 """Order of the Butterworth filter; run twice, its response is 1 / (1 + (f/fc)^8)."""
 
@@ -459,7 +458,6 @@ def friction_forces(robot: Robot, v: np.ndarray) -> np.ndarray:
 # ==== identify ====================================================================================
 # Identification from a log: smoothed, thinned, fitted, and judged on what the fit has not seen.
 
-
 SHARE = 0.75
 """Fraction of a log that is fitted; the rest validates the fit, unless another log does."""
 
@@ -702,7 +700,6 @@ def _weights(robot: Robot, motion: SmoothMotion, chosen: np.ndarray) -> tuple[np
 
 # ==== replay ======================================================================================
 # A log beside the simulation of its start with its torques: the motions, and the page of both.
-
 
 STATES = 200
 """States of a log at which its lowest point is looked for."""

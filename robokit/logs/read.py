@@ -43,7 +43,6 @@ from robokit.spatial.rotation import quat_wxyz_to_rotation, rotation_to_quat_wxy
 # ==== base motion =================================================================================
 # How the base of a floating robot moved, from odometry, poses or the tree of frames (tf) of a log.
 
-
 ODD_TWIST = 0.3
 """Share of a velocity by which a twist may differ from the rate of its pose before its axes are looked at."""
 
@@ -266,7 +265,6 @@ def _late(name: str, t: np.ndarray, own: np.ndarray) -> list[str]:
 
 
 # ==== read ========================================================================================
-
 
 BAGS = (".bag", ".mcap", ".db3")
 """Endings of bags; a folder is a bag of ROS 2."""

@@ -27,9 +27,7 @@ from robokit.logs import bag_child
 from robokit.logs.bag_child import QUANTITIES, joint_state, message_field, stamp_of
 from robokit.model.robot import Robot
 
-# ==== recording ===================================================================================
-# What a log holds, before it is brought to a robot: blocks of samples as they were written.
-
+# ==== What a log holds, before it is brought to a robot: blocks of samples as they were written ===
 
 GAP = 10.0
 """Times the usual step: a longer one is a gap in a log, and a step back by more is a clock that was reset."""
@@ -80,7 +78,6 @@ class Recording:
 # A column is known by its header: "hip", "hip_position", "q/hip", "/joint_states/hip/velocity", "hip [deg]"
 # or, for joints by number, "q0", "dq[3]", "tau_7". A table without any names has q, v and tau in the robot's
 # order.
-
 
 WORDS = {
     "position": {"position", "positions", "pos", "q", "qpos", "angle", "angles"},
@@ -165,7 +162,8 @@ def read_table(
         if path.suffix.lower() == ".npz":
             table.arrays(read_arrays(path))
         elif path.suffix.lower() == ".npy":
-            table.array(_read_npy(path))
+            with open_regular(path) as file:
+                table.array(np.asarray(np.load(file, allow_pickle=False)))
         else:
             with open_regular(path) as file:
                 table.text(file.read())
@@ -175,11 +173,6 @@ def read_table(
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         raise ShapeError(f"{path}: {reason}") from None
     return recording
-
-
-def _read_npy(path: Path) -> np.ndarray:
-    with open_regular(path) as file:
-        return np.asarray(np.load(file, allow_pickle=False))
 
 
 def words_of(header: str) -> list[str]:
@@ -639,9 +632,7 @@ def _quantity(key: str) -> str | None:
     return next((k for k, known in WORDS.items() if whole in known or (words and words[-1] in known)), None)
 
 
-# ==== bags ========================================================================================
-# ROS 1 and ROS 2 bags and MCAP files, read without ROS by the packages rosbags and mcap.
-
+# ==== ROS 1 and ROS 2 bags and MCAP files, read without ROS by the packages rosbags and mcap ======
 
 MESSAGES = 4096
 """Messages of one answer of the child, each of which has bounds of time and memory of its own."""
@@ -850,7 +841,6 @@ def _read(child: Child, path: Path, recording: Recording, progress: bool) -> Non
 # {"name": ["hip", "knee"], "position": [0.1, 0.2]}      as sensor_msgs/JointState in JSON
 # {"hip": 0.1, "knee": 0.2}                              by joint
 # {"pose": {"position": {...}, "orientation": {...}}}    of a floating base, alone or beside joints
-
 
 LONGEST_LINE = 1 << 20
 """Characters of a line; longer ones are skipped in pieces."""

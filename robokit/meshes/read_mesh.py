@@ -42,7 +42,6 @@ from robokit.model.geometry import RGBA
 # Source: glTF 2.0 specification, chapters 3.5 (scenes), 3.6 (binary data), 3.7 (meshes), 3.9 (materials) and
 # 4.4 (GLB).
 
-
 TRIANGLES, STRIP, FAN = 4, 5, 6
 """Modes of a primitive; points and lines are not shown."""
 
@@ -425,9 +424,6 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no number")
 
 
-# ==== read mesh ===================================================================================
-
-
 # ==== stl obj ply =================================================================================
 # STL, OBJ and PLY files: read by trimesh, once their counts have been compared with what is there.
 #
@@ -435,7 +431,6 @@ def _refuse_constant(name: str) -> float:
 #
 # trimesh opens the pictures that a file names with whatever Pillow has for them. It gets none to open here:
 # the lists of materials that it reads name them under another key, and the heads of PLY files not at all.
-
 
 OBJ_STEPS, OBJ_STEPS_A_BYTE = 100_000_000, 20
 """Materials of an OBJ times its vertices, in any file, and more for each of its bytes: trimesh goes through
@@ -643,7 +638,6 @@ def _colour(piece: Any) -> RGBA | None:
 
 
 # ==== read mesh ===================================================================================
-
 
 READERS = {
     ".stl": read_with_trimesh,

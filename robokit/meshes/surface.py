@@ -12,9 +12,7 @@ from robokit import disk_cache as cache
 from robokit.meshes.untrusted import scaled
 from robokit.model.geometry import RGBA
 
-# ==== surface =====================================================================================
-# A piece of a mesh file: triangles with their colours and a picture.
-
+# ==== A piece of a mesh file: triangles with their colours and a picture ==========================
 
 Picture = Path | bytes
 """An image: the path of its file, or the content of one that is stored inside a mesh file."""
@@ -101,7 +99,6 @@ def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 # ==== simplify ====================================================================================
 # Mesh simplification for display: fewer triangles, scaled, mirrored where the scale is negative.
-
 
 SAME_PIECE = 0.05
 """Two estimates of a corner's place in a picture mean the same piece of it if they are no farther apart."""

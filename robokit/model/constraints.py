@@ -19,7 +19,6 @@ from robokit.spatial import Matrix3, Transform, Vector3
 # ---- loop joints ---------------------------------------------------------------------------------
 # Source: RBDA section 8.2: loop joint k connects body p(k) to body s(k), its frame placed on either.
 
-
 X_AXIS = Vector3(1.0, 0.0, 0.0)
 
 

@@ -45,15 +45,8 @@ from robokit.parity.inertials import (
 )
 from robokit.parity.matching import Alignment, Pairing, close
 from robokit.parity.verdict import Finding
-from robokit.urdf.description import InertialDescription
 
-# ==== bodies ======================================================================================
-# Masses, inertias and collision shapes of two descriptions compared, merged links included.
-
-
-# ==== bodies ======================================================================================
-# Masses and inertias of B's bodies beside those of A's links, merged links included.
-
+# ==== Masses and inertias of B's bodies beside those of A's links, merged links included ==========
 
 SUM_ROUNDING = 1e-11
 """Rounding of a sum of bodies, relative to the sum."""
@@ -376,8 +369,7 @@ def _values(body: Rigid) -> dict[str, object]:
     return {"mass": body.mass, "com": body.com.tolist(), "inertia": body.inertia.tolist()}
 
 
-# What goes wrong when a link behind a fixed joint is merged into its parent: candidates for B's body
-# ---------------------------------------------------------------------------------------------------
+# ---- What goes wrong when a link behind a fixed joint is merged into its parent: candidates for B's body
 
 
 def merge_candidates(
@@ -448,9 +440,7 @@ def sum_candidates(a: Rigid, own: Rigid, pose: Placement) -> Iterator[tuple[str,
     yield "twice", right + b
 
 
-# ==== shapes ======================================================================================
-# Collision shapes of B beside those of A: scale, size, place, kind.
-
+# ==== Collision shapes of B beside those of A: scale, size, place, kind ===========================
 
 READ_BY_MUJOCO = (".stl", ".obj", ".msh")
 
@@ -716,9 +706,7 @@ def _symmetric(a: DescribedShape, here: Placement, there: Placement) -> tuple[Pl
     return here, there
 
 
-# ==== joints ======================================================================================
-# Joints of B beside those of A: kind, axis, limits, passive forces, mimic laws.
-
+# ==== Joints of B beside those of A: kind, axis, limits, passive forces, mimic laws ===============
 
 AXIS_TOLERANCE = 1e-4
 """Angle between two axes that rounding of the file may make [rad]."""
@@ -907,7 +895,7 @@ def _axes(a: DescribedJoint, pairing: Pairing) -> Iterator[tuple[str, str, np.nd
         yield "axis-default", text, child @ np.array(axis, dtype=float)
     link = bodies[a.child].written
     if link is not None and link.inertial is not None:
-        turned = _inertial_axes(link.inertial)
+        turned = np.asarray(link.inertial.origin.rotation())
         yield "axis-frame", "turned by the link's inertial rotation", child @ turned @ own
         yield "axis-frame", "turned back by the link's inertial rotation", child @ turned.T @ own
     nearest = np.zeros(3)
@@ -919,12 +907,7 @@ def _axes(a: DescribedJoint, pairing: Pairing) -> Iterator[tuple[str, str, np.nd
         yield "axis-permuted", f"with x, y, z in the order {letters}", child @ own[list(order)]
 
 
-def _inertial_axes(inertial: InertialDescription) -> np.ndarray:
-    return np.asarray(inertial.origin.rotation())
-
-
-# Numbers of a joint that differ: limits, effort, velocity, damping, friction, rotor inertia
-# ------------------------------------------------------------------------------------------
+# ---- Numbers of a joint that differ: limits, effort, velocity, damping, friction, rotor inertia --
 
 DEGREES = 180.0 / math.pi
 
@@ -949,7 +932,7 @@ def limit_causes(a: DescribedJoint, b: DescribedJoint, format: str, tolerance: f
         a, b = (dataclasses.replace(x, lower=_far(x.lower), upper=_far(x.upper)) for x in (a, b))
     assert a.lower is not None and a.upper is not None and b.lower is not None and b.upper is not None
     ours, theirs = (a.lower, a.upper), (b.lower, b.upper)
-    reach = max(abs(x) for x in (*ours, *theirs) if math.isfinite(x)) if _any_finite(ours, theirs) else 1.0
+    reach = max((abs(x) for x in (*ours, *theirs) if math.isfinite(x)), default=1.0)
 
     def same(x: tuple[float, float], y: tuple[float, float], allowed: float = tolerance) -> bool:
         return all(p == q or abs(p - q) <= allowed * reach for p, q in zip(x, y, strict=True))
@@ -1036,10 +1019,6 @@ def _range_factor(ours: Range, theirs: Range, _: bool, tolerance: float) -> Foun
 
 def _far(x: float | None) -> float | None:
     return math.copysign(math.inf, x) if x is not None and abs(x) >= UNLIMITED_POSITION else x
-
-
-def _any_finite(*pairs: tuple[float, float]) -> bool:
-    return any(math.isfinite(x) for pair in pairs for x in pair)
 
 
 def value_causes(a: DescribedJoint, b: DescribedJoint, tolerance: float) -> Iterator[Found]:
@@ -1135,8 +1114,7 @@ def _value(
         yield f"{what}-scaled", f"B's {name} is A's times {factor(b / a)}: {said}"
 
 
-# Mimic laws: dropped, changed, or at work together with an actuator
-# ------------------------------------------------------------------
+# ---- Mimic laws: dropped, changed, or at work together with an actuator --------------------------
 
 
 def mimic_findings(pairing: Pairing, tolerance: float) -> Iterator[Finding]:

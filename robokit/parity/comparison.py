@@ -34,7 +34,7 @@ from robokit.dynamics.singular import singular_joint
 from robokit.errors import MissingDependency, RobokitError, UrdfError
 from robokit.formats import other_programs
 from robokit.formats.load import format_of, load
-from robokit.formats.other_programs import count_and_names, one_line, peer_faults
+from robokit.formats.other_programs import count_and_names, installed_version, one_line, peer_faults
 from robokit.formats.urdf import robot_text
 from robokit.interop import DrakeAdapter, MujocoAdapter, PinocchioAdapter
 from robokit.mjcf import to_mjcf
@@ -52,7 +52,6 @@ from robokit.urdf.xacro import is_xacro
 # The opener of an engine is called with the XML, the robot as robokit read it, and a list, to which it adds
 # what it had to change for the engine. It returns a function that answers for a state, in robokit's order. It
 # raises whatever the engine raises over the file.
-
 
 Answers = dict[str, np.ndarray]
 
@@ -89,8 +88,7 @@ def names_there(robot: Robot) -> dict[str, str]:
     return names
 
 
-# The XML that the other engines are given: the file without what H, C and poses do not depend on
-# -----------------------------------------------------------------------------------------------
+# ---- The XML that the other engines are given: the file without what H, C and poses do not depend on
 
 OMITTED_ELEMENTS = ("visual", "collision", "limit", "dynamics", "mimic", "safety_controller", "calibration")
 
@@ -152,8 +150,7 @@ def plain_text(text: bytes, world: str = THEIR_WORLD) -> str:
     return str(etree.tostring(root, encoding="unicode"))
 
 
-# Pinocchio's answers for a URDF
-# ------------------------------
+# ---- Pinocchio's answers for a URDF --------------------------------------------------------------
 
 
 def open_pinocchio(text: bytes, robot: Robot, changes: list[str]) -> Answering:
@@ -198,8 +195,7 @@ def _without_encoding(text: bytes) -> str:
     return str(etree.tostring(root, encoding="unicode"))
 
 
-# MuJoCo's answers for a URDF; if MuJoCo cannot load it, for the MJCF that robokit writes of it
-# ---------------------------------------------------------------------------------------------
+# ---- MuJoCo's answers for a URDF; if MuJoCo cannot load it, for the MJCF that robokit writes of it
 
 
 def open_mujoco(text: bytes, robot: Robot, changes: list[str]) -> Answering:
@@ -309,8 +305,7 @@ def _quiet_mjcf(robot: Robot) -> str:
         return to_mjcf(robot, meshes=False, visuals=False)
 
 
-# Drake's answers for a URDF, with the inertias of the file
-# ---------------------------------------------------------
+# ---- Drake's answers for a URDF, with the inertias of the file -----------------------------------
 
 
 def open_drake(text: bytes, robot: Robot, changes: list[str]) -> Answering:
@@ -457,8 +452,7 @@ def _set(body: Any, context: Any, link: Link, inertia: np.ndarray) -> None:
     )
 
 
-# The engines by name
-# -------------------
+# ---- The engines by name -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -535,7 +529,6 @@ def answer_here(number: int, x: State) -> tuple[Answers, list[str]]:
 
 
 # ==== comparison ==================================================================================
-
 
 TOLERANCE = 1e-10
 """Largest relative error that counts as agreement."""
@@ -637,7 +630,7 @@ def compare(
     uncertain = max(conditions, default=0.0) * float(np.finfo(float).eps)
     for name in installed():
         engine = ENGINES[name]
-        comparison = Comparison(name, _version(engine.package), uncertain=uncertain)
+        comparison = Comparison(name, installed_version(engine.package), uncertain=uncertain)
         # They are given the file with fusestatic="false".
         comparison.notes = peer_faults(engine.program, lambda: text, fuses=False)
         comparison.notes += known_differences(name, robot, singular)
@@ -715,15 +708,7 @@ def _project(robot: Robot, x: State, answers: Answering) -> Answers:
     return out
 
 
-def _version(package: str) -> str:
-    try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
-        return ""
-
-
-# Known differences between the engines: what was converted or left out so that the figures compare
-# -------------------------------------------------------------------------------------------------
+# ---- Known differences between the engines: what was converted or left out so that the figures compare
 
 _DYNAMICS = {
     "MuJoCo": "its dynamics include damping and friction; they are left out, since H and C have neither",
@@ -780,8 +765,7 @@ def _joint_names(joints: Sequence[Joint]) -> str:
     return f"({len(joints)}: {shown}{', ...' if len(joints) > 3 else ''})"
 
 
-# Many robots compared with every installed engine, one after the other
-# ---------------------------------------------------------------------
+# ---- Many robots compared with every installed engine, one after the other -----------------------
 
 
 @dataclass
@@ -860,8 +844,7 @@ def _reason(error: RobokitError) -> str:
     return str(error)
 
 
-# Comparisons as lines of text, at most 80 columns wide; only a long file name can exceed that
-# --------------------------------------------------------------------------------------------
+# ---- Comparisons as lines of text, at most 80 columns wide; only a long file name can exceed that
 
 NAME_WIDTH = 32
 """Columns for the name of a file; a longer name takes a line of its own."""

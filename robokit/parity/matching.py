@@ -204,14 +204,10 @@ def _unlike(a: Tree, i: int, b: Tree, j: int) -> float:
     scale = max(float(np.linalg.norm(here.pose.position)), 0.1)
     cost += min(3.0, float(np.linalg.norm(p.anchor - q.anchor)) / scale)
     cost += 1.0 - abs(float(p.axis @ q.axis))
-    m, n = (_mass(tree, k) for tree, k in ((a, i), (b, j)))
+    m, n = (sum(x.side.bodies[name].mass for name in x.members[k]) for x, k in ((a, i), (b, j)))
     cost += min(2.0, abs(math.log(m / n))) if m > 0 and n > 0 else 2.0 * (m != n)
     sizes = _descendants(a, i), _descendants(b, j)
     return cost + abs(sizes[0] - sizes[1])
-
-
-def _mass(tree: Tree, g: int) -> float:
-    return sum(tree.side.bodies[name].mass for name in tree.members[g])
 
 
 def _descendants(tree: Tree, g: int) -> int:
@@ -282,8 +278,7 @@ def _main(tree: Tree, g: int) -> str:
     return max(tree.members[g], key=lambda name: tree.side.bodies[name].mass)
 
 
-# Where each link of A is in B: the two worlds laid on each other link by link
-# ----------------------------------------------------------------------------
+# ---- Where each link of A is in B: the two worlds laid on each other link by link ----------------
 
 
 @dataclass
@@ -494,8 +489,7 @@ class Aligner:
         return a.kind == "prismatic" or float(np.linalg.norm(across)) <= 10 * self.tolerance * self.size
 
 
-# What becomes of a joint's <origin> if a reader goes wrong in a known way
-# ------------------------------------------------------------------------
+# ---- What becomes of a joint's <origin> if a reader goes wrong in a known way --------------------
 
 Wrong = tuple[str, str, Placement]
 """Code of the cause, what it says of the origin, and the placement that it makes."""

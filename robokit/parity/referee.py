@@ -52,7 +52,6 @@ from robokit.urdf.mesh_files import Resolver, folders
 #
 # Source: Lynch and Park, Modern Robotics, sections 4.1 and 8.1. Differs: bodies by their centres of mass.
 
-
 STATE_COUNT = 3
 """Random states: what two robots have in common at one of them they hardly have at three."""
 
@@ -475,9 +474,6 @@ def _shaken(m: Mechanism, by: Rounding, size: float, rng: np.random.Generator) -
     return replace(m, bodies=bodies, heavy=heavy, hinges=hinges, gravity=gravity, armature=armature)
 
 
-# ==== referee =====================================================================================
-
-
 # ==== structure ===================================================================================
 # The tree, its loops and the robot as a whole: what joints hang on, base, gravity, the order of joints.
 
@@ -568,8 +564,7 @@ def _to_the_root(tree: Tree, name: str) -> list[DescribedJoint]:
     return path
 
 
-# Joints and constraints that close loops: missing, added, or elsewhere
-# ---------------------------------------------------------------------
+# ---- Joints and constraints that close loops: missing, added, or elsewhere -----------------------
 
 LOOP_POSITIONS = (0.0, 0.7, -0.4)
 """Positions of a loop's joint at which A's loop is held against B's [rad | m]: three tell any two apart."""
@@ -705,8 +700,7 @@ def _violation(loop: DescribedLoop, apart: Placement, size: float) -> float:
     return max(float(np.abs(turn).max()), float(np.abs(far).max()))
 
 
-# What concerns the whole robot: base, gravity, the order of the joints, one factor on every mass
-# -----------------------------------------------------------------------------------------------
+# ---- What concerns the whole robot: base, gravity, the order of the joints, one factor on every mass
 
 DEFAULT_GRAVITY_TOLERANCE = 2e-3
 """Relative difference of a gravity from 9.81 m/s^2 that is only another default, where A says none."""
@@ -871,7 +865,6 @@ def shared_factor(findings: list[Finding], massive: int) -> list[Finding]:
 
 
 # ==== referee =====================================================================================
-
 
 DEFAULT_TOLERANCE = 1e-6
 """Largest relative difference that counts as none, unless the caller says otherwise."""

@@ -93,8 +93,7 @@ class Verdict:
         return not self.findings and not (self.dynamics is not None and self.dynamics.differs)
 
 
-# Every cause that the referee knows: what it means, what to do, and where it was found in the field
-# --------------------------------------------------------------------------------------------------
+# ---- Every cause that the referee knows: what it means, what to do, and where it was found in the field
 
 
 @dataclass(frozen=True)
@@ -284,8 +283,7 @@ CAUSES = {row[0]: Cause(row[0], row[1], row[2], tuple(row[3].split())) for row i
 """Code -> the cause."""
 
 
-# A verdict as lines of text and as a table for JSON
-# --------------------------------------------------
+# ---- A verdict as lines of text and as a table for JSON ------------------------------------------
 
 MOST_SHOWN = 8
 """Number of findings of one cause that are shown."""

@@ -442,7 +442,6 @@ class Signal:
 #             be a mapping from joints, and "joints" is then not needed
 #     .npz    arrays time (K,), joints (n,), values (K, n), and name (K,) if there are names
 
-
 CURVES = ("linear", "cubic")
 
 
@@ -595,7 +594,6 @@ class Keyframes:
 
 
 # ---- files -------------------------------------------------------------------------------------------------
-
 
 LARGEST_FILE = 256 << 20
 """Bytes of a .csv, which is read row by row, and of numbers in a .npz."""

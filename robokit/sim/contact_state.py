@@ -43,8 +43,7 @@ from robokit.sim.ground import Ground, plane_of, weight, world_of
 from robokit.sim.motion import floats, hangs_on_nothing, may_keep_energy
 from robokit.sim.step_kernel import Kept, Program
 
-# ==== step numbers ================================================================================
-# The numbers of a program as the step of contact/step.py takes them.
+# ==== The numbers of a program as the step of contact/step.py takes them ==========================
 
 
 def size_of(robot: Robot) -> float:
@@ -68,7 +67,6 @@ def size_of(robot: Robot) -> float:
 
 
 # ---- arrays of the step -----------------------------------------------------------------------------------
-
 
 Arrays = dict[str, np.ndarray]
 
@@ -301,7 +299,6 @@ def _pushes(program: Program) -> Arrays:
 
 
 # ==== contact state ===============================================================================
-
 
 TOLERANCE = 1e-6
 """Of a step's residual beyond rounding, over the impulses of the step, before the polish that squares it."""

@@ -291,7 +291,6 @@ def past_of(q: Any, stop: Any) -> Any:
 
 # ==== events ======================================================================================
 
-
 __all__ = ["Answer", "Event", "answers", "events_of", "from_rows", "report"]
 
 
@@ -350,7 +349,6 @@ def answers(events: Sequence[Event], end: float, ground: bool = True) -> list[An
 
 
 # ---- a run in a few lines ----------------------------------------------------------------------------------
-
 
 WIDTH = 80
 """Columns of a report's lines."""

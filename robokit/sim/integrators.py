@@ -374,7 +374,6 @@ Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger, Carried], tuple[Rows
 
 # ---- forces that a step holds -----------------------------------------------------------------------------
 
-
 SWEEPS = 3
 """Solves. In the last one stops that pull are let go."""
 
@@ -462,7 +461,6 @@ def mean(a: Rows, b: Rows) -> Rows:
 # Dry friction is a bristle: -min(kd, f / |x|) x with x = qd + r e, where e is how
 # far it is wound, at most f / k. A joint that sticks is held by a spring and does not creep. A stop is a
 # contact in one dimension: max(0, -k phi - d phi') where phi is the distance left to the limit.
-
 
 SLOWEST = 1e-9
 """Speed below which a bristle's friction has no direction [rad/s | m/s]."""
@@ -615,7 +613,6 @@ class JointState:
 # Source: projection methods, Hairer, Lubich and Wanner, "Geometric numerical integration", section IV.4;
 # kinetic energy about G, dynamics notes eq. 20-22.
 # Cost: O(n), the four articulated-body sweeps and about a tenth more than the projection of momentum.
-
 
 LARGEST = 0.25
 """Bound of x, and of the turn beside that of the step itself: a step so wrong that this does not mend it

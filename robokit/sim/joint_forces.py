@@ -30,9 +30,7 @@ from robokit.sim.motion import ByJoint, ImplicitSweep, Ledger, Rows, body_veloci
 from robokit.spatial import Force, Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, where
 
-# ==== damping, friction and limits ================================================================
-# The law of the passive joint forces: damping, dry friction and limits of a robot's joints.
-
+# ==== The law of the passive joint forces: damping, dry friction and limits of a robot's joints ===
 
 DAMPING_TIME = 0.5
 """Time in which damping that is assumed stops a joint that nothing else moves [s].
@@ -271,7 +269,6 @@ def subtree_inertia(robot: Robot) -> list[tuple[list[list[Any]], Any]]:
 #
 # Cost: about 5 operations a driven joint, and 20 an iteration where it is limited.
 
-
 CAUTION = 0.1
 """Share of the inertia that the largest speed is looked ahead with, once there is an iterate: a joint whose
 inertia is ten times smaller than m would jump to and fro between its limits past the speed between them."""
@@ -417,7 +414,6 @@ class DriveState:
 
 
 # ---- forces from outside -----------------------------------------------------------------------------------
-
 
 Place = tuple[int, tuple[Scalar, Scalar, Scalar] | None]
 """Body and point in its coordinates [m]; None where the wrench is about the world's origin."""
@@ -637,7 +633,6 @@ class Given:
 # Source: RBDA section 8.3 (there stabilised by accelerations); projection methods, Hairer, Lubich and Wanner,
 # "Geometric numerical integration", section VII.2; H. C. Andersen, "Rattle" (1983).
 # Cost: that of the loops in ../../algorithms/loop_dynamics.py three times.
-
 
 PROXIMAL_SINGLE = 1e-4
 """The proximal share in single precision."""

@@ -268,7 +268,6 @@ class LinearSteps:
 
 # ---- steps that are kept ----------------------------------------------------------------------------------
 
-
 KEPT = 4
 """Sets of arguments whose steps a robot keeps."""
 
@@ -371,7 +370,6 @@ def _known(given: Any) -> Hashable:
 
 
 # ---- forward mode -----------------------------------------------------------------------------------------
-
 
 ROWS = 30_000
 """Directions that are computed at once, about."""
@@ -659,7 +657,6 @@ def _first_carried(program: Program, q: Any, v: Any, carried: Any, parameters: A
 
 
 # ---- parameters -------------------------------------------------------------------------------------------
-
 
 OF_PAIRS = {
     "friction": ("pair_friction", True),

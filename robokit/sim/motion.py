@@ -56,7 +56,6 @@ from robokit.spatial.scalars import Scalar, is_zero
 # Differs: no velocity products (they are in T); I^a S = 0 does not hold where a joint has a slope b.
 # Cost: O(n).
 
-
 ByJoint = Sequence[Sequence[Scalar]]
 
 
@@ -167,7 +166,6 @@ class ImplicitSweep:
 # A floating base turns during a step. A method that drifts along a velocity keeps the base's linear velocity
 # in axes that do not turn: :func:`advance` gives the velocity as seen from the base's new axes.
 # :func:`momenta_after` has the velocity products of an implicit solve.
-
 
 Rows = list[Any]
 """Scalars by joint: one list for each body 0..N."""
@@ -358,7 +356,6 @@ def keep_momentum(
 # articulated bodies of RBDA chapter 7.
 # Cost: O(n).
 
-
 LEAST = 1e-12
 """Mobility [1/kg | 1/(kg m^2)] that stands for none."""
 
@@ -482,7 +479,6 @@ def joint_mobilities(sweep: ImplicitSweep) -> list[list[Scalar]]:
 #
 # All of these start at zero but the momentum and the energy.
 
-
 SLOTS, OWN = ENTRIES[: ENTRIES.index("steps")], ENTRIES[ENTRIES.index("steps") :]
 """Entries of all steps, first in the ledger; and the last ones, those of steps of "contact" alone."""
 
@@ -561,8 +557,7 @@ class Carried:
         return out or [0.0]
 
 
-# ==== energies and momenta of states ==============================================================
-# Energies and momentum of states, by the kinematics of the step: no time for few of them.
+# ==== Energies and momentum of states, by the kinematics of the step: no time for few of them =====
 
 
 def _facts(x: Any) -> None:

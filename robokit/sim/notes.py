@@ -81,7 +81,6 @@ class StepForces:
 
 # ---- notes -------------------------------------------------------------------------------------------------
 
-
 MOST_BYTES = 128_000_000
 """Memory up to which steps are noted as they are taken: those of a humanoid for half a minute."""
 

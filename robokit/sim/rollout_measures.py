@@ -80,7 +80,6 @@ def of_states(
 
 # ---- energy, momentum and heights -------------------------------------------------------------------------
 
-
 SIZE = 10
 """Figures of a state: kinetic and potential energy [J], height of the centre of mass and of the base [m],
 centroidal momentum, angular and linear, world axes [N m s; N s]."""
@@ -121,9 +120,7 @@ def root(tree: Tree) -> int:
     return tree.children[0][0] if bases_are_free(tree) else 0
 
 
-# ==== own measure =================================================================================
-# Measures of the user's own: a function of the state, reduced over the steps of each row.
-
+# ==== Measures of the user's own: a function of the state, reduced over the steps of each row =====
 
 REDUCTIONS = ("max", "min", "mean", "final", "first_above", "first_below")
 

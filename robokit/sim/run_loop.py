@@ -36,7 +36,6 @@ from robokit.stages import stage
 
 # ---- the middle of steps ----------------------------------------------------------------------------------
 
-
 History = tuple[tuple[int, np.ndarray], ...]
 """Numbers of steps, ascending, and the velocities that they began with."""
 
@@ -77,7 +76,6 @@ class MiddleOfSteps:
 
 
 # ---- the loop ---------------------------------------------------------------------------------------------
-
 
 Controller = Callable[[float, np.ndarray, np.ndarray], Any]
 

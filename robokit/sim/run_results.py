@@ -34,7 +34,6 @@ from robokit.sim.trajectory import Energy, Trajectory
 # that energy. A step that is far too long can also make contacts give energy, which the ledger has as
 # dissipation below zero; more of that than the robot could draw on stops the run too.
 
-
 ROUNDING = 1e-9
 """Share of the potential energy that rounding may change."""
 
@@ -132,9 +131,7 @@ class EnergyWatch:
         return float(max(mechanical, -dissipated))
 
 
-# ==== run warnings ================================================================================
-# Warnings about the result of a run, by the figures of its summary.
-
+# ==== Warnings about the result of a run, by the figures of its summary ===========================
 
 UNBALANCED = 0.1
 """An energy error above this share of the energy that moved is worth a warning."""

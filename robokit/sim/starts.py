@@ -47,7 +47,6 @@ from robokit.spatial.scalars import added, sine_and_cosine
 # Every number comes from the configuration by + - * / and square roots in an order that is written here, so
 # that starts of sweeps have the same bits on every machine.
 
-
 CLOSE = 1e-10
 """Gap that is none [m]."""
 
@@ -226,8 +225,7 @@ class _Uneven:
                 yield z - x["shape_bound"][k] - away, z + x["shape_bound"][k] + away
 
 
-# ==== start checks ================================================================================
-# Starts of runs, checked: their states, what overlaps there, spins too fast for a step.
+# ==== Starts of runs, checked: their states, what overlaps there, spins too fast for a step =======
 
 
 def numbers(what: str, value: Any, n: int, robot: Robot | None = None) -> np.ndarray:
@@ -280,7 +278,6 @@ def check_quaternions(what: str, robot: Robot, q: np.ndarray) -> None:
 
 
 # ---- what overlaps -----------------------------------------------------------------------------------------
-
 
 ROWS = 1024
 """Starts whose poses are computed together."""
@@ -349,7 +346,6 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
 
 
 # ---- errors and warnings -----------------------------------------------------------------------------------
-
 
 OVERLAP = 1e-3
 """Bodies that overlap by more at the start are worth a warning [m]."""
@@ -501,9 +497,7 @@ def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:
         )
 
 
-# ==== standing ====================================================================================
-# Configurations to start from: a robot just above the ground.
-
+# ==== Configurations to start from: a robot just above the ground =================================
 
 SHAKE = 0.02
 """Standard deviation of the random change of every joint [rad | m] and of the tilt [rad]."""
@@ -650,7 +644,6 @@ def _start(robot: Any, q: Any) -> np.ndarray:
 
 
 # ---- bodies moved apart ------------------------------------------------------------------------------------
-
 
 STANDING_ROUNDS = 30
 """At most. Each takes the overlaps as linear in the joints; most starts of robots need two to four."""

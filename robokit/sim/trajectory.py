@@ -708,7 +708,6 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
 
 # ---- the motion as a table --------------------------------------------------------------------------------
 
-
 QUATERNION, ANGULAR = ("qw", "qx", "qy", "qz"), ("wx", "wy", "wz")
 
 PARTS = {
@@ -772,7 +771,6 @@ def _cell(name: str) -> str:
 
 
 # ---- its file ---------------------------------------------------------------------------------------------
-
 
 Arrays = dict[str, np.ndarray]
 

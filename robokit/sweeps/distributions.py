@@ -34,7 +34,6 @@ from robokit.serialize import layout
 # (2011), Philox4x64-10; S. Joe, F. Y. Kuo, "Constructing Sobol sequences with better two-dimensional
 # projections" (2008).
 
-
 MULTIPLIERS = (np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157))
 WEYL = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B))
 ROUNDS = 10

@@ -32,9 +32,7 @@ from robokit.sweeps.table import (
     read_parquet,
 )
 
-# ==== folder ======================================================================================
-# The folder of a sweep: writing files completely or not at all, and its sweep.json.
-
+# ==== The folder of a sweep: writing files completely or not at all, and its sweep.json ===========
 
 CHUNKS = "chunks"
 """Folder of the chunks, in that of the sweep."""
@@ -320,7 +318,6 @@ def hold_folder(folder: Path) -> Iterator[None]:
 # nothing is changed, because nobody can tell which of the two is wrong.
 #
 # Everything else in ``chunks/`` was left by killed processes: temporary files, whose names begin with a dot.
-
 
 _NAME = re.compile(rf"(\d+)-([0-9a-f]{{{HASH_LETTERS}}})\.parquet", re.ASCII)
 _TEMPORARY = re.compile(rf"\.(sweep|\d+-[0-9a-f]{{{HASH_LETTERS}}})\.[0-9a-f]+\.tmp|\.[0-9a-f]+\.probe\.tmp")

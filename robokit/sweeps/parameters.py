@@ -39,7 +39,6 @@ from robokit.sweeps.distributions import (
 #
 # A name with a colon refers to one link or joint: ``mass:torso``, ``joint:left_knee``. Angles are in radians.
 
-
 MAX_GRAVITIES = 8
 """Different ones of a sweep: each needs code of its own."""
 

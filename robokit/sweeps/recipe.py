@@ -73,7 +73,6 @@ from robokit.sweeps.table import FAILURE, HASH, RowTable, public_table
 #
 # Opening, reading or showing a sweep runs none of it; only a sweep that is resumed needs it.
 
-
 NO_CLOUDPICKLE = (
     "a measure of your own is stored with the recipe, by cloudpickle: pip install 'robokit[sweep]'"
 )
@@ -239,7 +238,6 @@ def measure_from_json(content: Any) -> str | StoredMeasure:
 #
 # Row k is a function of the recipe and of k: its parameters, its start, its motion, its measures. None of it
 # depends on the chunk that it is computed in, on the machine, or on other rows.
-
 
 FORMAT = Format(1)
 """The recipe's format; its number is raised when rows would come out otherwise, or could not be read."""
@@ -671,9 +669,7 @@ def state_hash(q: np.ndarray, v: np.ndarray) -> np.ndarray:
     return np.asarray(h)
 
 
-# ==== make recipe =================================================================================
-# From the arguments of a sweep to its recipe.
-
+# ==== From the arguments of a sweep to its recipe =================================================
 
 STATE_NAMES = ("q", "v")
 
@@ -721,7 +717,7 @@ def make_recipe(
     if ground is not None and "ground_tilt" in drawn and not (ground.only_plane and ground.horizontal):
         raise ShapeError("ground_tilt: expected a ground that is one horizontal plane at rest, to be tilted")
     if sobol:
-        drawn = {name: _sobol(x) for name, x in drawn.items()}
+        drawn = {n: Sobol(x.low, x.high) if type(x) is Uniform else x for n, x in drawn.items()}
     count = _row_count(count, drawn)
     steps = {name: _time_step(robot, ground, dt, duration) for name, robot in named.items()}
     drives = {
@@ -866,8 +862,3 @@ def _checked_actuators(
             "by parameters such as kp=rk.Uniform(0.5, 2.0)"
         )
     return own
-
-
-def _sobol(values: Distribution) -> Distribution:
-    """A uniform distribution as a dimension of the Sobol sequence; others as they are."""
-    return Sobol(values.low, values.high) if type(values) is Uniform else values

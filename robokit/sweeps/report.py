@@ -48,9 +48,7 @@ from robokit.viewer.page import WORKER as LIVE_WORKER
 from robokit.viewer.payload import motionless_payload
 from robokit.viewer.payload_keys import ColumnData, InputData, PartData, ReasonData, ReportData, RerunData
 
-# ==== report rows =================================================================================
-# The rows of a report: which of them it holds, and what the page needs to run them again.
-
+# ==== The rows of a report: which of them it holds, and what the page needs to run them again =====
 
 WORKER = (*LIVE_WORKER[:-1], "live/rerun.js", LIVE_WORKER[-1])
 """The page's Worker, which also takes whole runs."""
@@ -391,7 +389,6 @@ def _spaced(number: int) -> str:
 
 
 # ==== report ======================================================================================
-
 
 MAX_NUMBERS = 2_500_000
 """Values that a page holds: rows times columns."""

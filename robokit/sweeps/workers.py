@@ -66,7 +66,6 @@ from robokit.sweeps.table import FAILURE, arrow
 # calls ``rk.sweep`` needs no ``if __name__ == "__main__"``, and Ctrl-C in a terminal reaches the command
 # alone. They end with the command however it ends (:func:`dask_setup`). The scheduler listens on 127.0.0.1.
 
-
 CHUNKS_A_THREAD = 3
 """Chunks for each thread of a worker that Dask holds at a time: one computed, the next one at hand."""
 

@@ -45,7 +45,6 @@ from robokit.urdf.structure import (
 #
 # Values are never corrected. Tolerances are relative, wide enough for numbers printed with few digits.
 
-
 INERTIA_TOLERANCE = 1e-3
 """Violation of an inertia's inequalities that rounding can explain, relative to its largest moment."""
 
@@ -430,10 +429,6 @@ def _moves_what_the_base_moves(
     return (others or carried)[0] if carried and len(others) < 2 else None
 
 
-# ==== checks ======================================================================================
-# What is wrong with a description: all checks, and masses that do not fit the shapes.
-
-
 # ==== masses and shapes ===========================================================================
 # Masses and inertias compared with the links' shapes and with each other: notes on what no real body has.
 #
@@ -695,7 +690,9 @@ def check_plausible(
         own = link_extent(link, mesh_box=mesh_box)
         odd = {} if own is None else _oddities(link, inertial, own, mesh_box)
         # Without rotational inertia it has a warning.
-        dense = max(map(abs, inertial.inertia)) > ZERO_GYRATION * inertial.mass and _too_dense(inertial)
+        dense = max(map(abs, inertial.inertia)) > ZERO_GYRATION * inertial.mass and too_dense(
+            inertial.mass, _mean_moment(inertial)
+        )
         shape = _only_shape(link)
         turned = None if shape is None or own is None else _turned_solid(inertial, *shape)
         if not odd and not dense and not turned:
@@ -734,10 +731,6 @@ def too_dense(mass: float, mean_moment: float) -> bool:
 def _mean_moment(inertial: InertialDescription) -> float:
     xx, _, _, yy, _, zz = inertial.inertia
     return (xx + yy + zz) / 3.0
-
-
-def _too_dense(inertial: InertialDescription) -> bool:
-    return too_dense(inertial.mass, _mean_moment(inertial))
 
 
 def _mean_moment_of(body: RigidBody) -> float:
@@ -939,8 +932,7 @@ def total_mass(robot: RobotDescription) -> float:
     return sum(link.inertial.mass for link in robot.links if link.inertial is not None)
 
 
-# ==== all checks ==================================================================================
-# All verdicts on a parsed description, in one call.
+# ==== All verdicts on a parsed description, in one call ===========================================
 
 
 def check(

@@ -26,7 +26,6 @@ from robokit.urdf.rewrites import body_of_links, frame_pairs, second_parents
 # Mesh and texture files that are not there, are Git LFS pointers, or say which axis is up; and meshes that
 # cannot be read.
 
-
 MeshBox = Callable[[str], tuple[np.ndarray, np.ndarray] | None]
 """File name of a mesh as written -> lowest and highest corner in its file's frame, or None."""
 
@@ -200,7 +199,6 @@ def _same_name(name: str, folders: Iterable[str], resolver: Resolver) -> str | N
 
 
 # ==== structure ===================================================================================
-
 
 Pose = tuple[np.ndarray, np.ndarray]
 """Rotation (3, 3) and position (3,) [m] of a frame in another."""

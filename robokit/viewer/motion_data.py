@@ -30,7 +30,6 @@ from robokit.viewer.payload_keys import (
 # ==== contact forces ==============================================================================
 # Contact forces over time, of the whole robot and by link, with the peaks that single steps had.
 
-
 MOST_WORK = 4_000_000
 """Bodies times steps up to which a page looks at every step: some ten seconds."""
 
@@ -102,8 +101,7 @@ def link_forces(forces: ForceHistory) -> list[LinkForceData]:
     return found
 
 
-# ==== states of every step ========================================================================
-# The states of every step of a run: what curves show between its records.
+# ==== The states of every step of a run: what curves show between its records =====================
 
 
 @dataclass(frozen=True)
@@ -165,7 +163,6 @@ def step_states(trajectory: Trajectory) -> StepStates | None:
 
 
 # ---- frames of the hardest contacts --------------------------------------------------------------
-
 
 MOST = {"first contact": 10, "peak load": 1, "peak force": 12, "impact": 12}
 """Events of each kind that get a frame: the largest ones."""
@@ -234,7 +231,6 @@ def key_steps(trajectory: Trajectory) -> list[int]:
 
 
 # ==== motion ======================================================================================
-
 
 LOSSES = {
     "contact": "ground",

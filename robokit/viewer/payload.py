@@ -81,7 +81,6 @@ from robokit.viewer.walk_data import kept, walk_data, walk_of_motion
 # ==== events and findings of a run ================================================================
 # The events of a run as a page shows them: the important ones, and tables by link and by joint.
 
-
 MOST_EVENTS = 500
 """Events of a page: as many as a reader scrolls through."""
 
@@ -584,7 +583,6 @@ def _follows(robot: Robot, joint: Joint) -> tuple[int, float] | None:
 
 # ---- the nodes of a scene: geometries and pictures stored once -----------------------------------
 
-
 STEPS = 65535
 """Steps that a mesh's box is divided into along each axis: finer than a pixel."""
 
@@ -670,7 +668,6 @@ def shape_data(geometry: Drawable) -> ShapeData:
 
 
 # ---- the mass matrix -----------------------------------------------------------------------------
-
 
 COUNTED = ("rnea", "crba", "ltdl", "aba")
 """Algorithms whose operations the page lists."""

@@ -17,7 +17,6 @@ from robokit.viewer.scene import Role
 
 # ---- long tables of numbers, as robokit.viewer.curves writes them --------------------------
 
-
 Packed = str
 """Base64 of little-endian float32."""
 

@@ -26,9 +26,7 @@ from robokit.sim.ground import Ground, HeightField, Hull, Solid
 from robokit.spatial.rotation import rotation_to_quat_wxyz
 from robokit.stages import stage
 
-# ==== nodes =======================================================================================
-# A thing to draw: a shape with a colour, at a placement on a body.
-
+# ==== A thing to draw: a shape with a colour, at a placement on a body ============================
 
 Role = Literal["visual", "collision", "inertia", "axis", "ground"]
 
@@ -88,7 +86,6 @@ def local_box(geometry: Drawable) -> tuple[np.ndarray, np.ndarray]:
 
 # ---- pictures ------------------------------------------------------------------------------------
 
-
 LARGEST = 512
 """Pixels along the longer side in a page."""
 
@@ -120,7 +117,6 @@ def data_uri(picture: str | Path | bytes) -> str:
 # Motion as numbers to draw: poses of bodies, frames at display rate, the box round a whole motion.
 #
 # A pose is seven numbers: position x y z [m], then quaternion x y z w (the order of the page's 3D library).
-
 
 MAX_FPS = 60.0
 MAX_FRAMES = 1200
@@ -284,7 +280,6 @@ def rotate(quat_xyzw: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 # Only bodies move, so the shapes of a link that is welded to a body are placed on that body. A robot is shown
 # by its visuals. One without visuals is shown by its collision shapes, and one without those by its inertia
 # boxes and joint axes, so that a scene is never empty.
-
 
 DEFAULT_COLOUR: RGBA = (0.70, 0.73, 0.78, 1.0)
 COLLISION_COLOUR: RGBA = (0.95, 0.50, 0.15, 0.40)
@@ -521,7 +516,6 @@ def _stand_ins(nodes: list[Node]) -> list[Node]:
 
 
 # ---- the ground ----------------------------------------------------------------------------------
-
 
 TERRAIN_COLOUR: RGBA = (0.66, 0.68, 0.62, 1.0)
 SOLID_COLOUR: RGBA = (0.74, 0.70, 0.63, 1.0)

@@ -431,7 +431,6 @@ def _compiled(node: ast.expr) -> CodeType:
 
 # ---- values as rows of numbers -------------------------------------------------------------------
 
-
 KINDS = (
     "scalar",
     "motion",  # angular, linear

@@ -38,8 +38,7 @@ from robokit.viewer.payload_keys import (
 )
 from robokit.viewer.text_recorder import KINDS, Place, Recipe, Recorder, Step, Value
 
-# ==== kept on disk ================================================================================
-# Data of a page that follow from the robot alone and take long to make, kept on disk.
+# ==== Data of a page that follow from the robot alone and take long to make, kept on disk =========
 
 
 def kept(label: str, robot: Robot, key: tuple[Any, ...], kind: Any, make: Callable[[], Any]) -> Any:
@@ -75,8 +74,7 @@ def kept(label: str, robot: Robot, key: tuple[Any, ...], kind: Any, make: Callab
     return made
 
 
-# ==== the algorithms' source ======================================================================
-# The algorithms that the page walks through: their functions, passes, symbols and units.
+# ==== The algorithms that the page walks through: their functions, passes, symbols and units ======
 
 
 @dataclass(frozen=True)
@@ -219,7 +217,6 @@ WALKED = (RNEA, CRBA, LTDL, ABA)
 
 # ---- the algorithms run on a state ---------------------------------------------------------------
 
-
 MOST_STEPS = 8_000
 """Lines of one algorithm that are recorded; the humanoid's CRBA has 1,073."""
 
@@ -309,9 +306,7 @@ def walks(robot: Robot, state: State, without: Sequence[Walked] = ()) -> dict[st
     return {walked.key: found[walked.key] for walked in WALKED if walked.key in found}
 
 
-# ==== what each line does =========================================================================
-# What each line of the algorithms does, in a sentence, by the line's own text.
-
+# ==== What each line of the algorithms does, in a sentence, by the line's own text ================
 
 CAPTIONS = {
     # loops and branches, of several algorithms
@@ -409,7 +404,6 @@ CAPTIONS = {
 
 # ==== the page's data =============================================================================
 # Inside the algorithms as the page's data: recorded once for all states, packed, within a size.
-
 
 MOST_BYTES = 300_000
 """Largest size of the walk in a page [bytes]."""
@@ -538,7 +532,6 @@ def _notes(robot: Robot, state: State, found: dict[str, Walk]) -> list[str]:
 
 
 # ---- the recorded graph as the page's program ----------------------------------------------------
-
 
 OPERANDS = 3
 """Largest number of operands of an operation."""
