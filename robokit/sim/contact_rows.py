@@ -103,7 +103,6 @@ class OwnMeasures:
 
 # ---- rows in the lanes of vectors -------------------------------------------------------------------------
 
-
 Arrays = Mapping[str, np.ndarray]
 
 LANES_CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, ctypes.c_void_p)
@@ -188,7 +187,6 @@ class Lanes:
 
 
 # ---- rows on several threads ------------------------------------------------------------------------------
-
 
 LARGEST = [accounts.AT[name] for name in ("depth", "residual", "overlap", "most")]
 """Entries of a ledger that are no sums."""

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.kinematics import forward_kinematics
-from robokit.caching import Recent
 from robokit.collision.fields import FIELD
 from robokit.collision.scene import ERROR, Scene, scene, touches_as_its_inertia
 from robokit.contact import accounts
@@ -32,6 +31,7 @@ from robokit.contact.monitor import NOTES
 from robokit.contact.robot_data import robot_data
 from robokit.contact.step import ADDED, ARRAYS, step_kernel
 from robokit.contact.step_control import controlled_kernel
+from robokit.dataclass_tools import Recent
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.maker import engine
 from robokit.engine.memory import address
@@ -42,8 +42,7 @@ from robokit.sim.ground import Ground, plane_of, weight, world_of
 from robokit.sim.motion import floats, hangs_on_nothing, may_keep_energy
 from robokit.sim.step_kernel import Kept, Program
 
-# ==== step numbers ================================================================================
-# The numbers of a program as the step of contact/step.py takes them.
+# ==== The numbers of a program as the step of contact/step.py takes them ==========================
 
 
 def size_of(robot: Robot) -> float:
@@ -67,7 +66,6 @@ def size_of(robot: Robot) -> float:
 
 
 # ---- arrays of the step -----------------------------------------------------------------------------------
-
 
 Arrays = dict[str, np.ndarray]
 
@@ -300,7 +298,6 @@ def _pushes(program: Program) -> Arrays:
 
 
 # ==== contact state ===============================================================================
-
 
 TOLERANCE = 1e-6
 """Of a step's residual beyond rounding, over the impulses of the step, before the polish that squares it."""

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import argument, check_values, real_number, whole_number
-from robokit.caching import Recent, Spare
 from robokit.collision.hulls import BOX_FACES
 from robokit.collision.scene import robot_shapes, touches_as_its_inertia, touching_pairs, world_shapes
 from robokit.collision.shapes import pair_arrays, shape_arrays
 from robokit.contact.distances import distance_kernel
 from robokit.contact.robot_data import robot_data
+from robokit.dataclass_tools import Recent, Spare
 from robokit.dynamics.build import quaternion_offsets
 from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads

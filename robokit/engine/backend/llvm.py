@@ -345,6 +345,11 @@ def has_fused_multiply_add() -> bool:
     return "fma" in features or platform.machine().lower() in ("aarch64", "arm64")
 
 
+def runs_machine_code() -> bool:
+    """Whether this process runs the code that emit/machine_code.py writes."""
+    return images_possible() and {"avx2", "fma"} <= processor_flags()
+
+
 def _target_machine(level: int = OPTIMISATION, loops: bool = False) -> Any:
     name, features = host()
     if loops and platform.machine().lower() in ("x86_64", "amd64"):

@@ -74,15 +74,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Source:
-    """Robokit's source, where it tells all that a kernel does.
+    """Robokit's source, where it tells all that a kernel does."""
 
-    Attributes:
-        digest: of the source as it was when this process began.
-        name: of what the disk has under it.
-    """
-
-    digest: bytes
-    name: str
+    digest: bytes  # of the source as it was when this process began
+    name: str  # of what the disk has under it
 
     @staticmethod
     def of(function: Callable[..., None], *made_from: Any) -> Source | None:
@@ -955,15 +950,10 @@ def _key(lanes: int, dtype: str, part: str) -> tuple[Any, ...]:
 
 @dataclass(frozen=True)
 class Parts:
-    """Functions of a kernel.
+    """Functions of a kernel."""
 
-    Attributes:
-        texts: of the functions.
-        widths: numbers of lanes in them.
-    """
-
-    texts: list[str]
-    widths: set[int]
+    texts: list[str]  # of the functions
+    widths: set[int]  # numbers of lanes in them
 
 
 def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str = "") -> str:
