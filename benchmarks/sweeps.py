@@ -20,9 +20,8 @@ from measure import machine, prepare_to_measure
 from waiting_workers import waiting
 
 import robokit as rk
-from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import prepare_rows, rows_by_robot, run_rows
-from robokit.sweeps.run_sweep import default_chunk, run_sweep
+from robokit.sweeps.recipe import make_recipe, prepare_rows, rows_by_robot, run_rows
+from robokit.sweeps.workers import default_chunk, run_sweep
 
 
 def falls(rows: int) -> None:

@@ -22,8 +22,8 @@ from pathlib import Path
 
 import numpy as np
 
-from robokit.sweeps.run_sweep import run_sweep
 from robokit.sweeps.table import RowTable
+from robokit.sweeps.workers import run_sweep
 
 WORKERS = (8, 32, 128)
 IN_A_PROCESS = 32

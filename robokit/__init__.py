@@ -44,7 +44,7 @@ from robokit.robot_names import find_robot
 from robokit.urdf import from_yourdfpy, load_urdf, loads_urdf
 
 if TYPE_CHECKING:
-    from robokit.conversion import Conversion, convert
+    from robokit.conversion import *
 
     # Once more, chapter by chapter: type checkers read lists of names, but do not add them up.
     from robokit.dynamics.constrained import *
@@ -56,189 +56,73 @@ if TYPE_CHECKING:
     from robokit.dynamics.regressors import *
     from robokit.identification import *
     from robokit.logs import *
-    from robokit.momentum_observer import MomentumObserver, external_force, external_torques
+    from robokit.momentum_observer import *
     from robokit.sim import *
     from robokit.sweeps import *
 
 __version__ = "0.2.0"
 
-_SIM = (
-    "PD",
-    "Collision",
-    "CollisionPairs",
-    "Collisions",
-    "Distances",
-    "Ground",
-    "HeightField",
-    "JointSpring",
-    "Keyframes",
-    "Measure",
-    "PrescribedMotion",
-    "Push",
-    "Rollout",
-    "Simulation",
-    "SimulationState",
-    "Solid",
-    "Spring",
-    "StepDerivatives",
-    "StepGradient",
-    "Torque",
-    "Trajectory",
-    "Velocity",
-    "close_loops",
-    "collision_pairs",
-    "collisions",
-    "distance",
-    "distance_function",
-    "measures",
-    "rollout",
-    "simulate",
-    "standing_configuration",
-    "standing_height",
-    "step_derivatives",
-    "step_function",
-    "step_vjp",
-)
+_PARTS = {
+    "sim": """
+        PD Collision CollisionPairs Collisions Distances Ground HeightField JointSpring Keyframes Measure
+        PrescribedMotion Push Rollout Simulation SimulationState Solid Spring StepDerivatives StepGradient
+        Torque Trajectory Velocity close_loops collision_pairs collisions distance distance_function measures
+        rollout simulate standing_configuration standing_height step_derivatives step_function step_vjp
+    """,
+    "sweeps": "Choice Grid Normal Recipe Sobol Sweep Uniform open_sweep sweep sweep_parameters",
+    "identification": "BaseParameters Excitation Identification base_parameters excitation identify",
+    "logs": """
+        LogIdentification TorqueComparison identify_log read_log simulate_log unexplained_torques
+        write_log_page
+    """,
+    "momentum_observer": "MomentumObserver external_force external_torques",
+    "conversion": "Conversion convert",
+}
+"""Parts with public names, which are imported at their first use: a sixth of the import."""
 
-_SWEEPS = (
-    "Choice",
-    "Grid",
-    "Normal",
-    "Recipe",
-    "Sobol",
-    "Sweep",
-    "Uniform",
-    "open_sweep",
-    "sweep",
-    "sweep_parameters",
-)
-
-_IDENTIFICATION = (
-    "BaseParameters",
-    "Excitation",
-    "Identification",
-    "base_parameters",
-    "excitation",
-    "identify",
-)
-
-_LOGS = (
-    "LogIdentification",
-    "TorqueComparison",
-    "identify_log",
-    "read_log",
-    "simulate_log",
-    "unexplained_torques",
-    "write_log_page",
-)
-
-_OBSERVER = ("MomentumObserver", "external_force", "external_torques")
-
-_CONVERSION = ("Conversion", "convert")
+_LATER = {part: names.split() for part, names in _PARTS.items()}
 
 __all__ = [
-    "PD",
-    "BaseParameters",
-    "Choice",
-    "Collision",
-    "CollisionPairs",
-    "Collisions",
     "Contact",
-    "Conversion",
     "DeviceError",
     "Diagnostic",
-    "Distances",
-    "Excitation",
     "FunctionError",
-    "Grid",
-    "Ground",
-    "HeightField",
-    "Identification",
     "InvalidValue",
     "InverseKinematicsResult",
     "Joint",
-    "JointSpring",
-    "Keyframes",
     "Link",
     "LoadError",
-    "LogIdentification",
-    "Measure",
     "Mimic",
     "MissingDependency",
     "ModelBuilder",
     "ModelError",
-    "MomentumObserver",
-    "Normal",
     "Placement",
-    "PrescribedMotion",
-    "Push",
-    "Recipe",
     "RobokitError",
     "Robot",
-    "Rollout",
     "Scene",
     "ShapeError",
-    "Simulation",
     "SimulationError",
-    "SimulationState",
     "SimulationWarning",
     "SingularInertia",
-    "Sobol",
-    "Solid",
-    "Spring",
-    "StepDerivatives",
-    "StepGradient",
-    "Sweep",
-    "Torque",
-    "TorqueComparison",
-    "Trajectory",
     "Tree",
-    "Uniform",
     "UnknownName",
     "UrdfError",
-    "Velocity",
     "WriteError",
     "WrongType",
-    "base_parameters",
-    "close_loops",
     "codegen",
-    "collision_pairs",
-    "collisions",
-    "convert",
     "cost",
-    "distance",
-    "distance_function",
-    "excitation",
-    "external_force",
-    "external_torques",
     "find_robot",
     "from_yourdfpy",
     "functions",
-    "identify",
-    "identify_log",
     "inverse_kinematics",
     "load",
     "load_urdf",
     "loads_urdf",
-    "measures",
-    "open_sweep",
-    "read_log",
-    "rollout",
     "rotations",
-    "simulate",
-    "simulate_log",
-    "standing_configuration",
-    "standing_height",
-    "step_derivatives",
-    "step_function",
-    "step_vjp",
-    "sweep",
-    "sweep_parameters",
     "together",
-    "unexplained_torques",
-    "write_log_page",
 ]
 __all__ += dynamics.__all__
+__all__ += (name for names in _LATER.values() for name in names)
 
 
 _MODULES = ("algorithms", "interop", "mjcf", "sdf", "spatial", "viewer")
@@ -246,31 +130,17 @@ _MODULES = ("algorithms", "interop", "mjcf", "sdf", "spatial", "viewer")
 
 
 def __getattr__(name: str) -> Any:
-    """The simulator, identification and sweeps, imported at their first use: a sixth of the import."""
-    source: Any
-    if name in _SIM:
-        from robokit import sim as source
-    elif name in _IDENTIFICATION:
-        from robokit import identification as source
-    elif name in _SWEEPS:
-        from robokit import sweeps as source
-    elif name in _LOGS:
-        from robokit import logs as source
-    elif name in _OBSERVER:
-        from robokit import momentum_observer as source
-    elif name in _CONVERSION:
-        from robokit import conversion as source
-    elif name in _MODULES:  # which binds the name itself
+    """The names of parts that are imported at their first use."""
+    for part, names in _LATER.items():
+        if name in names:
+            _publish(importlib.import_module(f"robokit.{part}"), names)
+            return globals()[name]
+    if name in _MODULES:  # which binds the name itself
         return importlib.import_module(f"robokit.{name}")
-    else:
-        from robokit.unknown_names import advice
+    from robokit.unknown_names import advice
 
-        meant = "" if name.startswith("_") else advice(name, __all__)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
-    parts = (_SIM, _IDENTIFICATION, _SWEEPS, _LOGS, _OBSERVER, _CONVERSION)
-    names = next(names for names in parts if name in names)
-    _publish(source, names)
-    return globals()[name]
+    meant = "" if name.startswith("_") else advice(name, __all__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
 
 
 def _publish(source: Any, names: Iterable[str]) -> None:

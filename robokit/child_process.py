@@ -68,9 +68,9 @@ class Child:
         work: what the process does with a file, as messages say it.
 
     Example:
-        >>> from robokit import bounded
+        >>> from robokit.child_process import Child
         >>> size = open("double.py", "w").write("def answer(x): return 2 * x")
-        >>> with bounded.Child("double.py") as child:
+        >>> with Child("double.py") as child:
         ...     child.ask(21)
         42
     """

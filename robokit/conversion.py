@@ -20,6 +20,8 @@ from robokit.formats.description import is_kept
 from robokit.model.geometry import RGBA, Capsule, Mesh, Shape
 from robokit.model.robot import Robot, children, outward
 
+__all__ = ["Conversion", "convert"]
+
 PathLike = str | os.PathLike[str]
 
 FORMATS = {".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf", ".sdf": "sdf", ".world": "sdf", ".model": "sdf"}
@@ -148,8 +150,7 @@ def format_to_write(file: Path, to: str | None) -> str:
     return FORMATS[file.suffix.lower()]
 
 
-# What a format cannot say
-# ------------------------
+# ---- What a format cannot say --------------------------------------------------------------------
 
 
 def _see_what_moves(robot: Robot, target: str) -> None:
@@ -204,7 +205,9 @@ def _beside(robot: Robot, target: str) -> Iterator[str]:
 def _write_urdf(robot: Robot, file: Path, visuals: bool) -> None:
     from robokit.urdf.write import dump
 
-    dump(robot if visuals else _without_visuals(robot), file)
+    if not visuals:
+        robot = replace(robot, links=tuple(replace(link, visuals=()) for link in robot.links))
+    dump(robot, file)
 
 
 def _write_mjcf(robot: Robot, file: Path, visuals: bool) -> None:
@@ -226,12 +229,7 @@ WRITERS: dict[str, Callable[[Robot, Path, bool], None]] = {
 }
 
 
-def _without_visuals(robot: Robot) -> Robot:
-    return replace(robot, links=tuple(replace(link, visuals=()) for link in robot.links))
-
-
-# Mesh and texture files
-# ----------------------
+# ---- Mesh and texture files ----------------------------------------------------------------------
 
 
 class _Files:
@@ -395,8 +393,7 @@ class _Files:
             raise
 
 
-# The referee's verdict
-# ---------------------
+# ---- The referee's verdict -----------------------------------------------------------------------
 
 
 def judged(robot: Robot, file: PathLike, package_dirs: Sequence[PathLike] = ()) -> Any:
@@ -406,7 +403,7 @@ def judged(robot: Robot, file: PathLike, package_dirs: Sequence[PathLike] = ()) 
         MissingDependency: what reads the file (MuJoCo, Drake) is not installed.
         RobokitError: it cannot read the file.
     """
-    from robokit.formats.read import read_description
+    from robokit.formats.load import read_description
     from robokit.formats.urdf import describe_urdf
     from robokit.parity.referee import compare_descriptions
     from robokit.urdf.write import Losses, describe

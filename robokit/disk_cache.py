@@ -50,21 +50,13 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Entry:
-    """A file of the cache.
+    """A file of the cache."""
 
-    Attributes:
-        path: of the file.
-        size: [bytes].
-        used: when it was last used [s since the epoch].
-        kernel: name of the kernel, "" where the file does not say.
-        part: "single", "batch" or "mesh", "" where the file does not say.
-    """
-
-    path: Path
-    size: int
-    used: float
-    kernel: str
-    part: str
+    path: Path  # of the file
+    size: int  # [bytes]
+    used: float  # when it was last used [s since the epoch]
+    kernel: str  # name of the kernel, "" where the file does not say
+    part: str  # "single", "batch" or "mesh", "" where the file does not say
 
 
 def folder() -> Path:
@@ -319,8 +311,7 @@ def _prune(where: Path) -> None:
             total -= size
 
 
-# Who could have written a file: what this process runs must be this user's or root's alone
-# -----------------------------------------------------------------------------------------
+# ---- Who could have written a file: what this process runs must be this user's or root's alone ---
 
 MOST_LINKS = 40
 """On one way, as the system itself has it."""
@@ -432,8 +423,7 @@ def _user(uid: int) -> str:
         return f"user {uid}"
 
 
-# One process does a piece of work, and others that come to it wait: a lock that the system keeps on a file
-# ---------------------------------------------------------------------------------------------------------
+# ---- one process does a piece of work, and others that come to it wait: a lock on a file ---------
 
 LOCK_PATIENCE = 600.0
 """Longest wait for another process [s]."""

@@ -151,8 +151,7 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
     return shape, dtype
 
 
-# Files that functions write: looked at before any work, written whole or not at all, with clear errors
-# -----------------------------------------------------------------------------------------------------
+# ---- Files that functions write: looked at before any work, written whole or not at all, with clear errors
 
 
 def output_path(name: str, value: Any, suffix: str = "") -> Path:

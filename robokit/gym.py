@@ -33,6 +33,8 @@ try:
 except ImportError as missing:
     raise MissingDependency("robokit.gym needs gymnasium: pip install 'robokit[gym]'") from missing
 
+__all__ = ["Environment", "Environments", "Reaching", "Standing", "Task", "Walking"]
+
 LARGEST = 100.0
 """Bound of each number of an observation [rad, m, and those a second], to which it is cut: joints turn by
 some rad and by tens of rad a second, and only a robot that is thrown goes beyond."""

@@ -32,8 +32,7 @@ from robokit.model.robot import Robot
 from robokit.spatial import Vector3
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
-# Shared by the adapters: checks, and the conversion of velocities that are expressed in other axes
-# -------------------------------------------------------------------------------------------------
+# ---- Shared by the adapters: checks, and the conversion of velocities that are expressed in other axes
 
 SWAP = [3, 4, 5, 0, 1, 2]
 """Index that turns [v; omega] into robokit's [omega; v], and back."""
@@ -81,22 +80,14 @@ def in_plane(joint: Joint) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a joint's coordinates are in the other program's vectors.
+    """Where a joint's coordinates are in the other program's vectors."""
 
-    Attributes:
-        joint: the robot's joint.
-        q: indices of its coordinates in their q.
-        v: indices of its velocities in their v.
-        turned: of a floating joint, the starts (0, 3) of the 3-vectors of v that they express in the
-            predecessor's axes.
-        plane: of a planar joint, the (2, 2) matrix from our in-plane axes to theirs.
-    """
-
-    joint: Joint
-    q: np.ndarray
-    v: np.ndarray
+    joint: Joint  # the robot's joint
+    q: np.ndarray  # indices of its coordinates in their q
+    v: np.ndarray  # indices of its velocities in their v
+    # of a floating joint, the starts (0, 3) of the 3-vectors of v that they express in the predecessor's axes
     turned: tuple[int, ...] = ()
-    plane: np.ndarray | None = None
+    plane: np.ndarray | None = None  # of a planar joint, the (2, 2) matrix from our in-plane axes to theirs
 
 
 class MappedAdapter:
@@ -200,8 +191,7 @@ class MappedAdapter:
         return T.T @ bias + T.T @ M @ T @ self._drift(v)
 
 
-# Pinocchio: velocities linear first, quaternions xyzw, continuous joints as cosine and sine
-# ------------------------------------------------------------------------------------------
+# ---- Pinocchio: velocities linear first, quaternions xyzw, continuous joints as cosine and sine --
 
 
 class PinocchioAdapter:
@@ -313,8 +303,7 @@ class PinocchioAdapter:
         return np.asarray(A).reshape(6, self.robot.nv)[SWAP][:, self._order]
 
 
-# MuJoCo: free joints with velocities in world axes; several joints for one of several degrees of freedom
-# -------------------------------------------------------------------------------------------------------
+# ---- MuJoCo: free joints with velocities in world axes; several joints for one of several degrees of freedom
 
 MUJOCO_PARTS = {
     "cylindrical": ("_R", "_T"),
@@ -386,8 +375,7 @@ class MujocoAdapter(MappedAdapter):
         return Place(joint, q, v)
 
 
-# Drake: free bodies with velocities in world axes; planar joints in a frame with z along their normal
-# ----------------------------------------------------------------------------------------------------
+# ---- Drake: free bodies with velocities in world axes; planar joints in a frame with z along their normal
 
 
 class DrakeAdapter(MappedAdapter):

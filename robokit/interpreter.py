@@ -56,8 +56,7 @@ def at_fork(**functions: Callable[[], Any]) -> None:
 at_fork(before=wait_for_imports)
 
 
-# Python's garbage collector, kept from work that makes many objects and no cycles
-# --------------------------------------------------------------------------------
+# ---- Python's garbage collector, kept from work that makes many objects and no cycles ------------
 
 
 @contextlib.contextmanager

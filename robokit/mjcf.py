@@ -46,8 +46,7 @@ from robokit.model.tree import NO_COORDINATE
 from robokit.spatial import RigidInertia, Vector3
 from robokit.spatial.rotation import rotation_to_quat_wxyz
 
-# Numbers and poses as attributes of MJCF elements
-# ------------------------------------------------
+# ---- Numbers and poses as attributes of MJCF elements --------------------------------------------
 
 
 def numbers(values: Iterable[float]) -> str:
@@ -63,8 +62,7 @@ def pose(place: Placement) -> dict[str, str]:
     return found
 
 
-# Bodies of the MJCF model: their names, inertias and joints
-# ----------------------------------------------------------
+# ---- Bodies of the MJCF model: their names, inertias and joints ----------------------------------
 
 UNLIMITED_POSITION = 1e6
 """Written for the missing side of a range that is limited on one side only [rad | m]."""
@@ -225,8 +223,7 @@ def _is_here(place: Placement) -> bool:
     return not place.position.any() and np.array_equal(place.rotation, np.eye(3))
 
 
-# Visual and collision shapes as geoms; mesh files as assets, one for each pair of file and scale
-# -----------------------------------------------------------------------------------------------
+# ---- Visual and collision shapes as geoms; mesh files as assets, one for each pair of file and scale
 
 MESHES = (".stl", ".obj", ".msh")
 
@@ -340,8 +337,7 @@ def unreadable_mesh(path: Path) -> str:
     return "" if 1 <= faces <= STL_FACES else f"whose STL has not 1 to {STL_FACES} faces"
 
 
-# Mimic and loop joints as equality constraints
-# ---------------------------------------------
+# ---- Mimic and loop joints as equality constraints -----------------------------------------------
 
 AXIS_POINT_DISTANCE = 0.1
 """Distance between the two points that hold the axis of a loop's hinge [m]."""
@@ -416,8 +412,7 @@ def _neutral_length(robot: Robot, loop: LoopJoint) -> float:
     return float(closed.delta[0]) + loop.length
 
 
-# The whole MJCF model: options, assets, bodies in the tree's order, constraints
-# ------------------------------------------------------------------------------
+# ---- The whole MJCF model: options, assets, bodies in the tree's order, constraints --------------
 
 
 def to_mjcf(

@@ -23,6 +23,8 @@ from robokit.dynamics import coriolis_matrix, crba, gravity_forces, link_jacobia
 from robokit.errors import ShapeError, WrongType
 from robokit.model.robot import Robot, check_robot
 
+__all__ = ["MomentumObserver", "external_force", "external_torques"]
+
 RCOND = 1e-6
 """Share of the largest singular value of J^T below which a direction of force moves no joint."""
 

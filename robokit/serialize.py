@@ -202,14 +202,10 @@ def _whole_numbers(content: list[Any]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Format:
-    """The number of a file's format.
+    """The number of a file's format."""
 
-    Attributes:
-        number: that is written.
-        upgrades: number of an older format -> what makes of its content that of the next number.
-    """
-
-    number: int
+    number: int  # that is written
+    # number of an older format -> what makes of its content that of the next number
     upgrades: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = field(default_factory=dict)
 
     def upgraded(self, content: Mapping[str, Any]) -> dict[str, Any] | None:

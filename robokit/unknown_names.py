@@ -73,8 +73,7 @@ def _guard_methods(owner: type) -> None:
             setattr(owner, name, found if inner is method else type(method)(found))
 
 
-# What other libraries and textbooks call what robokit has: for the message where a name does not exist
-# -----------------------------------------------------------------------------------------------------
+# ---- What other libraries and textbooks call what robokit has: for the message where a name does not exist
 
 ELSEWHERE = {
     "bodyjacobian": "link_jacobian",

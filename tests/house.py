@@ -16,7 +16,7 @@ PACKAGE = "robokit"
 FLOORS: dict[str, list[tuple[str, ...]]] = {
     # Each part imports from the floors before its own; neighbours on one floor never import each other.
     "": [
-        ("errors", "conventions", "caching", "interpreter", "spatial", "hooks", "stages"),
+        ("errors", "conventions", "interpreter", "spatial", "hooks", "stages"),
         ("arguments", "child_process_main", "disk_cache", "robot_names", "unknown_names", "dataclass_tools"),
         ("child_process", "files", "rotations", "serialize"),
         ("model", "engine"),
@@ -99,7 +99,6 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("source", "mesh_files"),
         ("rewrites", "xacro"),
         ("structure", "parse"),
-        ("physics",),
         ("checks",),
         ("load", "write"),
         ("lint",),

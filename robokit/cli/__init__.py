@@ -24,9 +24,7 @@ The files of this folder:
 
     parser               the commands' arguments and what they accept
     commands             the commands that do not simulate
-    simulation_commands  the commands fall and simulate
-    log_commands         the commands log and identify, and states of joints for view
-    sweep_commands       the commands sweep and replay
+    simulation_commands  the commands fall, simulate, sweep and replay
     common               what the commands share
 """
 

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import os
 import runpy
 import shutil
 import sys
 import textwrap
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from robokit.cli.common import (
+    MOST_WARNINGS,
     WrongUsage,
     cache_folder,
     count_text,
@@ -35,7 +38,6 @@ from robokit.cli.common import (
     tell_up_axes,
     writable,
 )
-from robokit.cli.log_commands import opened_states, show_joint_states
 from robokit.disk_cache import Entry
 from robokit.dynamics.choices import CHOICES
 from robokit.errors import RobokitError, UnknownName
@@ -44,6 +46,229 @@ from robokit.model.constraints import HELD
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.model.sparsity import ltdl_counts
+
+# ---- logs of real robots -------------------------------------------------------------------------
+
+FRAMES = 1.0 / 60.0
+"""Seconds between two pictures of a live view."""
+
+
+def log(arguments: argparse.Namespace) -> int:
+    """Show the log of a real robot as a page, with the torques that the model cannot explain."""
+    from robokit.logs import simulate_log, unexplained_torques, write_log_page
+
+    read = _read(arguments, arguments.log)
+    robot = read.robot
+    page = writable(arguments.output or f"{file_stem(robot)}_log.html", ".html")
+    refuse_input(page, robot)
+    data = None if arguments.save is None else writable(arguments.save, ".npz")
+    _describe(read)
+    torques = None
+    if read.tau is not None:
+        torques = unexplained_torques(read, arguments.cutoff, contacts=arguments.contact)
+    if torques is not None:
+        how = "as given" if arguments.cutoff else "chosen from motion and noise"
+        tell(f"  low-pass      {torques.motion.cutoff:.3g} Hz, {how}")
+        tell("\nTorque that the model cannot explain, root mean square [N m | N]")
+        tell("\n".join(torques.table()))
+    elif not arguments.no_simulation:
+        tell("  no efforts in the log: no torques are compared, and joints are led along the log")
+    run = None
+    if not arguments.no_simulation:
+        ground = {None: None, "on": True, "off": False}[arguments.ground]
+        try:
+            run = simulate_log(read, ground, progress=_shows_progress())
+        except RobokitError as error:  # the log may start where no simulation can
+            say(f"no simulation beside the log: {error}")
+        else:
+            tell("")
+            tell("\n".join(_differences(read, run)))
+    write_log_page(read, page, torques, run)
+    if data is not None:
+        read.save(data)
+    beside = ", with the simulation beside it" if run is not None else ""
+    tell(f"\n  page          {page} ({page.stat().st_size / 1e6:.2f} MB){beside}")
+    if data is not None:
+        tell(f"  trajectory    {data}")
+    open_page(page, arguments.no_open)
+    return 0
+
+
+def identify(arguments: argparse.Namespace) -> int:
+    """Identify masses, centres of mass, inertias and friction from a log."""
+    from robokit.logs import identify_log
+
+    output = None if arguments.output is None else writable(arguments.output, ".urdf")
+    plot = None if arguments.plot is None else writable(arguments.plot, ".png", ".svg", ".pdf")
+    read = _read(arguments, arguments.log)
+    robot = read.robot
+    if output is not None:
+        refuse_input(output, robot)
+    validation = None if arguments.validate is None else _read(arguments, arguments.validate, robot)
+    _describe(read)
+    fit = identify_log(
+        read, friction=arguments.friction, armature=arguments.armature, validation=validation,
+        cutoff=arguments.cutoff, prior_deviation=arguments.prior_deviation, fixed=arguments.fixed,
+        progress=_shows_progress(),
+    )  # fmt: skip
+    tell(f"  low-pass      {fit.cutoff:.3g} Hz, {count_text(fit.states, 'state')} fitted")
+    tell(f"  excitation    {_wrapped(fit.excitation())}")
+    tell(f"\nResiduals of {fit.judged_by}, root mean square [N m | N]")
+    tell("\n".join(fit.table()))
+    tell("")
+    tell("\n".join(fit.found.summary().splitlines()[1:]))
+    if output is not None:
+        from robokit.urdf import dump
+
+        dump(fit.robot, output)
+        tell(f"\n  robot         {output}")
+    if plot is not None:
+        fit.found.plot(plot)
+        tell(f"  figure        {plot}")
+    return 0
+
+
+def _wrapped(text: str) -> str:
+    return ("\n" + 16 * " ").join(textwrap.wrap(text, 64))
+
+
+def _shows_progress() -> bool:
+    return sys.stderr is not None and sys.stderr.isatty()
+
+
+def _read(arguments: argparse.Namespace, path: str, robot: Any = None) -> Any:
+    """The log at that path as a trajectory of the robot that the arguments name, or that it describes."""
+    from robokit.logs import read_log
+    from robokit.logs.read import base_of
+
+    if robot is None and arguments.robot is not None:
+        base = arguments.base or base_of(Path(path))
+        robot = load(arguments.robot, base, arguments.mimic, arguments)
+    try:
+        robot = robot or _described(arguments, Path(path))
+        return read_log(
+            path, robot, topic=arguments.topic or None, base=arguments.base, base_topic=arguments.base_topic,
+            start=arguments.start, end=arguments.end, rate=arguments.rate, time_unit=arguments.time_unit,
+            degrees=arguments.degrees, rename=dict(arguments.rename), missing=dict(arguments.missing),
+            progress=_shows_progress(),
+        )  # fmt: skip
+    except RobokitError as error:
+        # The function's words for its arguments are options here.
+        text = str(error).replace("read_log(path, robot)", "--robot ROBOT")
+        if text == str(error):
+            raise
+        raise RobokitError(text) from error
+
+
+def _described(arguments: argparse.Namespace, path: Path) -> Any:
+    """The robot of a bag's /robot_description; None for files that have none."""
+    from robokit.logs.read import base_of, is_bag
+    from robokit.logs.recording import robot_description, robot_of_description
+
+    if not is_bag(path):
+        return None
+    options = {name: x for name, x in reading(arguments).items() if name not in ("xacro_args", "root")}
+    base = arguments.base or base_of(path)
+    text = robot_description(path)
+    robot = robot_of_description(text, str(path), base=base, mimic=arguments.mimic, **options)
+    found = [d for d in robot.diagnostics if d.severity != "note"]
+    for diagnostic in found[:MOST_WARNINGS]:
+        say(f"/robot_description: {diagnostic}")
+    if len(found) > MOST_WARNINGS:
+        say(f"/robot_description: and {count_text(len(found) - MOST_WARNINGS, 'warning')} more")
+    return robot
+
+
+def _describe(read: Any) -> None:
+    """Say what a log holds."""
+    s, robot = read.summary, read.robot
+    joints = [j for j in s.get("measured", robot.joint_names) if j in robot.joint_names]
+    rate = f"{1.0 / s['dt']:.4g} Hz" if s.get("dt") else ""
+    tell(f"{robot.name}: {read.t[-1] - read.t[0]:.4g} s, {count_text(len(read.t), 'sample')} at {rate}")
+    base = f"{robot.base} base"
+    if s.get("base_topic"):
+        base += f" from {s['base_topic']}"
+    tell(f"  robot         {base}, {count_text(robot.nv, 'degree')} of freedom")
+    counts = f"{len(joints)} measured, {len(s.get('velocities', ()))} with velocities"
+    tell(f"  joints        {counts}, {len(s.get('efforts', ()))} with efforts")
+
+
+def _differences(read: Any, run: Any) -> Iterator[str]:
+    """How far the simulation is from the log, in lines of at most 80 columns."""
+    from robokit.identification.estimate import shorten
+    from robokit.logs.comparison import differences
+
+    reached = run.t[-1] - run.t[0]
+    yield "Simulation from the same start with the log's torques, less the log [rad | m]"
+    if reached < read.t[-1] - read.t[0] - 2 * run.summary.get("dt", 0.0):
+        yield f"The simulation broke down at {reached:.3g} s."
+    yield f"{'joint':<40}{'rms':>16}{'at the end':>16}"
+    for name, (rms, end) in differences(read, run).items():
+        yield f"{shorten(name, 39):<40}{rms:16.4g}{end:16.4g}"
+
+
+# ---- states of joints, live ----------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def opened_states(name: str | None) -> Iterator[IO[str] | None]:
+    """The file of ``--joint-states``, "-" for standard input; None for None.
+
+    Raises:
+        RobokitError: it cannot be opened.
+    """
+    if name is None:
+        yield None
+        return
+    if name == "-":
+        yield sys.stdin
+        return
+    try:
+        file = open(name, encoding="utf-8", errors="replace")  # noqa: SIM115
+    except OSError as problem:
+        raise RobokitError(f"--joint-states {name}: {problem.strerror}") from None
+    with file:
+        yield file
+
+
+def show_joint_states(viewer: Any, robot: Any, file: IO[str], warn: Any) -> str:
+    """Show the states that lines of a file or of standard input say, until it ends or Ctrl-C.
+
+    Returns:
+        What was shown and skipped, in words.
+    """
+    from robokit.logs.recording import JointStream
+
+    stream = JointStream(robot, warn)
+    ended, problems = threading.Event(), list[BaseException]()
+
+    def read() -> None:
+        try:
+            for _ in stream.follow(file, ended.is_set):
+                pass
+        except BaseException as problem:
+            problems.append(problem)
+        ended.set()
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    shown = None
+    try:
+        while not ended.wait(FRAMES):
+            if stream.q is not shown:
+                shown = stream.q
+                viewer.display(shown)
+        if stream.q is not shown:
+            viewer.display(stream.q)
+    except KeyboardInterrupt:
+        ended.set()
+    if problems:
+        raise problems[0]
+    skipped = f", {count_text(stream.skipped, 'bad line')} skipped" if stream.skipped else ""
+    return f"{count_text(stream.states, 'state')} shown{skipped}"
+
+
+# ---- one robot -----------------------------------------------------------------------------------
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -316,8 +541,7 @@ def robots(_: argparse.Namespace) -> int:
     return 0
 
 
-# What the commands print about a robot: plain lines of at most 80 columns
-# ------------------------------------------------------------------------
+# ---- What the commands print about a robot: plain lines of at most 80 columns --------------------
 
 WIDTH = 80
 
@@ -488,8 +712,7 @@ def _interval(joint: Joint) -> str:
     return f"{joint.lower:.3g} .. {joint.upper:.3g}"
 
 
-# robokit parity A B: two descriptions of one robot, what differs and why
-# -----------------------------------------------------------------------
+# ---- robokit parity A B: two descriptions of one robot, what differs and why ---------------------
 
 DIFFERENT, ERROR = 1, 2
 """Exit status."""
@@ -559,57 +782,7 @@ def referee_command(arguments: argparse.Namespace) -> int:
     return 0 if verdict.same else DIFFERENT
 
 
-def add_referee(sub: argparse.ArgumentParser) -> None:
-    """The arguments that only the comparison of two descriptions has."""
-    group = sub.add_argument_group(
-        "two descriptions",
-        "With a second argument that is a file (URDF, xacro, MJCF, SDF or USD), the first is compared with "
-        "it: one line for each difference, with its element and cause. Exit status 0: same, 1: different, "
-        "2: error.",
-    )
-    group.add_argument(
-        "--tolerance",
-        type=_tolerance,
-        default=1e-6,
-        metavar="X",
-        help="relative differences up to this are ignored; default: %(default)s",
-    )
-    group.add_argument(
-        "--through",
-        choices=("robokit", "mujoco", "drake", "pinocchio"),
-        default="robokit",
-        help="program that reads the second file or, with only one URDF, reads it again; default: "
-        "%(default)s",
-    )
-    group.add_argument(
-        "--package-dir",
-        action="append",
-        default=[],
-        metavar="DIR",
-        help="folder searched first for package:// files; may be repeated",
-    )
-    group.add_argument(
-        "--all", action="store_true", help="show all findings, not only the first of each cause"
-    )
-    group.add_argument(
-        "--engines",
-        action="store_true",
-        help="compare each file with the installed engines, not with each other",
-    )
-
-
-def _tolerance(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0.0 < value < 0.1:
-        raise argparse.ArgumentTypeError(f"expected a number above 0 and below 0.1, got {text!r}")
-    return value
-
-
-# The command that writes a function of a robot in another language
-# -----------------------------------------------------------------
+# ---- The command that writes a function of a robot in another language ---------------------------
 
 TRUTH_VALUES = {"yes": True, "true": True, "on": True, "no": False, "false": False, "off": False}
 
@@ -696,36 +869,3 @@ def constraint_name(text: str) -> Any:
     """A name, or with the ending ``:pose`` or ``:position`` a link whose frame or origin is meant."""
     link, colon, kind = text.rpartition(":")
     return (link, (0.0, 0.0, 0.0), kind) if colon and kind in HELD else text
-
-
-def add_codegen(sub: argparse.ArgumentParser) -> None:
-    """The options of the command that are its own."""
-    sub.add_argument(
-        "--function",
-        required=True,
-        metavar="NAME",
-        help="aba, rnea, crba, ... as in Python; with the ending _f_ext, the version with external forces; "
-        "or FILE.py:NAME, your own function made with rk.function",
-    )
-    sub.add_argument(
-        "--derivative",
-        metavar="INPUTS",
-        help="write the derivatives of the function with respect to these inputs, such as q,v",
-    )
-    sub.add_argument("--language", default="c", metavar="NAME", help="output language; only c is available")
-    sub.add_argument("--link", metavar="NAME", help="the link, for functions about a link")
-    sub.add_argument(
-        "--choose",
-        type=choice,
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="other choices of the function: axes=body, classical=yes, frames=left_hand,right_hand, "
-        "constraints=left_foot:pose,right_foot:position, link=left_foot,right_foot for several links",
-    )
-    sub.add_argument(
-        "--dtype", default="float64", metavar="NAME", help="float64 or float32; default: %(default)s"
-    )
-    sub.add_argument(
-        "-o", "--output", default=".", metavar="FOLDER", help="output folder; default: the current one"
-    )

@@ -182,79 +182,6 @@ def see_xacro(files: Sequence[Any], given: dict[str, str]) -> None:
         raise WrongUsage(f"{name}:=... is an argument of a .xacro file, and no such file is given")
 
 
-def any_number(
-    text: str, what: str = "a finite number", least: float = -math.inf, most: float = math.inf
-) -> float:
-    """A number of the command line within bounds.
-
-    Raises:
-        ArgumentTypeError: the text is none; says what was expected.
-    """
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and least <= value <= most):
-        raise argparse.ArgumentTypeError(f"expected {what}, got {text!r}")
-    return value
-
-
-def positive(text: str) -> float:
-    """A number above zero."""
-    return any_number(text, "a positive number", sys.float_info.min)
-
-
-def seed_number(text: str) -> int:
-    """A whole number from 0."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"expected a whole number of 0 or more, got {text!r}")
-    return int(text)
-
-
-def count_number(text: str) -> int:
-    """A whole number from 1."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"expected a whole number of 1 or more, got {text!r}")
-    return int(text)
-
-
-def add_reading(sub: argparse.ArgumentParser, package_dir: bool = True) -> None:
-    """The options that say how a robot's file is read.
-
-    Args:
-        sub: the command's parser.
-        package_dir: whether --package-dir is one of them, which some commands have already.
-    """
-    group = sub.add_argument_group("reading", "Arguments of a .xacro file follow its name as NAME:=VALUE.")
-    if package_dir:
-        group.add_argument(
-            "--package-dir",
-            action="append",
-            default=[],
-            metavar="DIR",
-            help="folder searched first for package:// files and $(find ...); may be repeated",
-        )
-    group.add_argument(
-        "--mesh-up-axis",
-        choices=("ignore", "apply"),
-        default="ignore",
-        help="up axis of COLLADA meshes: ignore it, as RViz does, or apply it; default: ignore",
-    )
-    group.add_argument(
-        "--loops",
-        choices=("declared", "close"),
-        default="declared",
-        help="close loops declared by <loop_joint> only, or also at frames closing_NAME_1 and "
-        "closing_NAME_2 and at links with two parents; default: declared",
-    )
-    group.add_argument(
-        "--root",
-        metavar="NAME",
-        help="robot to read from an MJCF, SDF or USD file with several: the name of its root body or of "
-        "its model",
-    )
-
-
 def reading(arguments: argparse.Namespace | None) -> dict[str, Any]:
     """The options of :func:`add_reading` and the arguments of xacro, as rk.load takes them."""
     if arguments is None:
@@ -340,8 +267,7 @@ def cache_folder() -> Path:
         ) from None
 
 
-# Files that the commands write: checked before any work
-# ------------------------------------------------------
+# ---- Files that the commands write: checked before any work --------------------------------------
 
 
 def writable(name: str, *suffixes: str) -> Path:
@@ -368,8 +294,7 @@ def writable(name: str, *suffixes: str) -> Path:
     return path
 
 
-# The time that a command spends on compiling
-# -------------------------------------------
+# ---- The time that a command spends on compiling -------------------------------------------------
 
 
 class Compiling(logging.Handler):

@@ -1,4 +1,4 @@
-"""The commands fall, simulate and collisions: the run, a second one with one thing changed, films."""
+"""The commands fall, simulate, sweep and replay."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import difflib
 import math
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +20,18 @@ from robokit.cli.common import (
     SIMULATION_FAILED,
     Compiling,
     WrongUsage,
-    any_number,
     count_text,
     file_stem,
     load,
     open_page,
-    positive,
     print_json,
     say,
-    seed_number,
     tell,
     tell_up_axes,
     writable,
 )
 from robokit.errors import RobokitError
-from robokit.files import refuse_input
+from robokit.files import refuse_input, shell_word
 
 MOST_STEPS = 100_000_000
 """Largest number of steps: an hour of computing. More than that is a typing error."""
@@ -181,51 +179,6 @@ def _configuration(robot: Any, arguments: argparse.Namespace, height: float) -> 
     return q
 
 
-def joint_value(text: str) -> tuple[str, float]:
-    """NAME=VALUE of an option."""
-    name, mark, value = text.rpartition("=")
-    if not (mark and name):
-        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
-    return name, any_number(value)
-
-
-def add_collisions(sub: argparse.ArgumentParser) -> None:
-    """The options of collisions, but for the robot's."""
-    sub.add_argument(
-        "--at",
-        metavar="WHERE",
-        default="neutral",
-        help="neutral, stand, random, or a configuration named in the file; default: %(default)s",
-    )
-    sub.add_argument("--seed", type=seed_number, default=0, help="seed of --at random; default: %(default)s")
-    sub.add_argument(
-        "--joint",
-        metavar="NAME=VALUE",
-        type=joint_value,
-        action="append",
-        default=[],
-        help="position of a joint, in rad or m; may be repeated",
-    )
-    sub.add_argument("--ground", action="store_true", help="add a ground plane at height 0")
-    sub.add_argument(
-        "--ground-height", type=any_number, metavar="M", help="add a ground plane at this height"
-    )
-    sub.add_argument(
-        "--margin",
-        type=any_number,
-        default=0.0,
-        metavar="M",
-        help="list pairs closer than this; default: %(default)g m, which lists overlaps",
-    )
-    sub.add_argument(
-        "--all-pairs",
-        action="store_true",
-        help="include pairs that are excluded in simulations: neighbours, and pairs that touch in the "
-        "neutral configuration",
-    )
-    sub.add_argument("--json", action="store_true", help="print JSON")
-
-
 def _random_start(robot: Any, seed: int) -> np.ndarray:
     """A random configuration from which the loops can be closed, found in a few tries."""
     import robokit as rk
@@ -364,60 +317,7 @@ def _times(summary: dict[str, Any], compiling: Compiling) -> str:
     return f"{compiled}{stepping:.2f} s stepping, {rest:.2f} s everything else"
 
 
-# Films and pictures of a motion, which fall and simulate write beside the page
-# -----------------------------------------------------------------------------
-
-
-def add_films(sub: argparse.ArgumentParser) -> None:
-    """The options of films and pictures."""
-    group = sub.add_argument_group("films and images (these need Chromium and robokit[film])")
-    group.add_argument("--mp4", metavar="FILE", help="write a film")
-    group.add_argument("--gif", metavar="FILE", help="write an animated GIF")
-    group.add_argument("--png", metavar="FILE", help="write an image of one instant")
-    group.add_argument("--at", type=_time, metavar="S", help="time of --png; default: the middle")
-    group.add_argument(
-        "--size", type=_size, metavar="WxH", help="size in pixels; default: 1280x720, GIF 640x360"
-    )
-    group.add_argument("--fps", type=positive, metavar="N", help="frames per second; default: 30, GIF 20")
-    group.add_argument(
-        "--look",
-        type=_look,
-        metavar="SIDE",
-        help="view from the front, back, left, right, top or corner; default: across the motion",
-    )
-    group.add_argument("--whole-page", action="store_true", help="include the panels, not only the view")
-
-
-def _size(text: str) -> tuple[int, int]:
-    from robokit.viewer.film import size_of
-
-    sides = text.lower().replace("×", "x").split("x")
-    try:
-        return size_of((int(sides[0]), int(sides[1])))
-    except (ValueError, IndexError, RobokitError):
-        raise argparse.ArgumentTypeError(
-            f"expected WIDTHxHEIGHT of 16 to 4096 pixels, such as 1280x720, got {text!r}"
-        ) from None
-
-
-def _look(text: str) -> str:
-    from robokit.viewer.film import angles_of
-
-    try:
-        angles_of(text)
-    except RobokitError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
-
-
-def _time(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"expected a time of 0 s or more, got {text!r}")
-    return value
+# ---- Films and pictures of a motion, which fall and simulate write beside the page ---------------
 
 
 def wanted_films(arguments: argparse.Namespace) -> list[Path]:
@@ -459,8 +359,7 @@ def write_films(arguments: argparse.Namespace, page: Path, files: list[Path]) ->
         tell(f"  {label:<13} {file} ({file.stat().st_size / 1e6:.2f} MB)")
 
 
-# --compare KEY=VALUE: the same start once more, with one thing changed
-# ---------------------------------------------------------------------
+# ---- --compare KEY=VALUE: the same start once more, with one thing changed -----------------------
 
 SIMULATE = ("dt", "integrator", "joint_damping", "self_collision")
 """Arguments of ``rk.simulate`` that the second run may change."""
@@ -581,3 +480,279 @@ def _label(name: str, value: Any) -> str:
     if name == "dt":
         return f"dt = {1e3 * value:g} ms"
     return f"{name} = {value:g}" if isinstance(value, (int, float)) else f"{name} = {value}"
+
+
+# ---- sweeps --------------------------------------------------------------------------------------
+
+
+def sweep(arguments: argparse.Namespace) -> int:
+    """Simulate many falls with different starts, masses, friction and robots, on all processors."""
+    import robokit as rk
+
+    if arguments.list:
+        tell(f"Parameters (--set NAME=VALUES):\n{rk.sweep_parameters}")
+        tell(f"\nMeasures (--measure NAME):\n{rk.measures}")
+        return 0
+    if arguments.report and not arguments.robots and not arguments.resume:
+        return _write_report(arguments, rk.open_sweep(arguments.report))
+    if bool(arguments.robots) == bool(arguments.resume):
+        raise RobokitError(
+            "sweep: give a robot, as in robokit sweep humanoid --count 1000 --tilt 0:20; or --resume FOLDER, "
+            "or --report FOLDER, of a sweep that was begun"
+        )
+    shown = sys.stderr is not None
+    try:
+        found = _resumed(arguments, shown) if arguments.resume else _new(arguments, shown)
+    except KeyboardInterrupt as stopped:
+        say(str(stopped) or "interrupted")
+        return INTERRUPTED
+    tell("\n".join(_summary(found)))
+    if arguments.report is not None:
+        return _write_report(arguments, found)
+    return 0
+
+
+def _resumed(arguments: argparse.Namespace, shown: bool) -> Any:
+    import robokit as rk
+
+    return rk.open_sweep(arguments.resume).resume(
+        scheduler=arguments.scheduler, workers=arguments.workers, progress=shown, device=arguments.device
+    )
+
+
+def _new(arguments: argparse.Namespace, shown: bool) -> Any:
+    import robokit as rk
+
+    robots, given = _robots(arguments), parameters(arguments)
+    if arguments.count is None and not any(isinstance(x, rk.Grid) for x in given.values()):
+        raise RobokitError(
+            "--count N: how many rows? Only a grid (--grid N, --tilt grid:0:20:11) says so itself"
+        )
+    output = arguments.output or f"{file_stem(next(iter(robots.values())))}_sweep"
+    return rk.sweep(
+        robots,
+        parameters=given,
+        actuators=servos(given),
+        duration=arguments.duration,
+        ground=not arguments.no_ground,
+        measures=arguments.measure,
+        out=output,
+        count=arguments.count,
+        seed=arguments.seed,
+        dt=arguments.dt,
+        sobol=arguments.sobol,
+        trajectories=arguments.trajectory,
+        chunk=arguments.chunk,
+        scheduler=arguments.scheduler,
+        workers=arguments.workers,
+        progress=shown,
+        self_collision=arguments.self_collision,
+        device=arguments.device,
+    )
+
+
+def _robots(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The robots by their names, or by what was typed where two have one name."""
+    robots = [load(name, arguments.base, arguments.mimic, arguments) for name in arguments.robots]
+    own = [robot.name for robot in robots]
+    if len(set(own)) < len(own):
+        own = list(arguments.robots)
+    if len(set(own)) < len(own):
+        raise RobokitError("sweep: a robot is given twice")
+    return dict(zip(own, robots, strict=True))
+
+
+def _summary(found: Any) -> list[str]:
+    """What a sweep came to, in lines of 80 characters."""
+    from robokit.sweeps.distributions import distribution_text
+
+    recipe, rows = found.recipe, found.rows(["row", "failure"])
+    failed = rows.failures
+    names = ", ".join(recipe.robots)
+    lines = [f"sweep of {names}: {recipe.count:,} rows of {recipe.duration:g} s in {found.folder}"]
+    scales = {name: (scale, unit) for _, name, unit, scale, _ in OPTIONS}
+    wide = max(13, *map(len, recipe.parameters)) if recipe.parameters else 13
+    for name, given in recipe.parameters.items():
+        scale, unit = scales.get(name, (1.0, ""))
+        unit = f" {unit.lower()}" if scale != 1.0 else ""
+        lines.append(f"  {name:<{wide}} {distribution_text(given, scale)}{unit}")
+    run = found.summary
+    if run is not None and run.seconds > 0.0:
+        rate = run.computed / run.seconds
+        speed = f", {rate:,.{0 if rate >= 10.0 else 2}f} a second" if run.computed else ""
+        lines.append(f"  computed      {count_text(run.computed, 'row')} in {run.seconds:.1f} s{speed}")
+    if failed:
+        first, why = next((k, why) for k, why in zip(rows["row"], rows["failure"], strict=True) if why)
+        lines.append(f"  failed        {count_text(failed, 'row')}, the first: {why}")
+    row = int(first) if failed else 0
+    if "peak_force" in found.columns:
+        worst = found.worst_rows("peak_force", 1)
+        for each in worst.select(["row", "peak_force", "peak_force_link"]).to_pylist():
+            if not each["peak_force"] > 0.0:
+                continue
+            row = each["row"]
+            force = f"{each['peak_force']:,.0f} N on {each['peak_force_link']}"
+            lines.append(f"  hardest       {force}, in row {row}")
+    lines.append(f"  see a row     robokit replay {shell_word(found.folder)} {row}")
+    return lines
+
+
+def _write_report(arguments: argparse.Namespace, found: Any) -> int:
+    """Write the page of a sweep."""
+    inside = arguments.report and not arguments.robots and arguments.output
+    page = writable(arguments.output, ".html") if inside else _own_page(Path(found.folder))
+    found.report(page)
+    tell(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB)")
+    open_page(page, arguments.no_open)
+    return 0
+
+
+def _own_page(folder: Path) -> Path:
+    """The page in a sweep's folder, which may come from anybody.
+
+    Raises:
+        RobokitError: it is a link, which could lead anywhere, or no file.
+    """
+    page = folder / "report.html"
+    if page.is_symlink() or (page.exists() and not page.is_file()):
+        raise RobokitError(f"{page} is {'a link' if page.is_symlink() else 'no file'}; give -o FILE")
+    return page
+
+
+def replay(arguments: argparse.Namespace) -> int:
+    """Repeat one row of a sweep, to the last bit, and write its page."""
+    import robokit as rk
+
+    found = rk.open_sweep(arguments.folder)
+    row = _row(found, arguments.row)
+    page = writable(arguments.output or f"row_{row}.html", ".html")
+    data = None if arguments.save is None else writable(arguments.save, ".npz")
+    trajectory = found.replay(row)
+    if data is not None:
+        trajectory.save(data)
+    trajectory.to_html(page)
+    first, *lines = trajectory.report()
+    tell(first)
+    for name, value in found.recipe.rows(row, row + 1).items():
+        scale, unit = next(((s, u.lower()) for _, n, u, s, _ in OPTIONS if n == name), (1.0, ""))
+        shown = value[0] if isinstance(value[0], str) else f"{value[0] / scale:.6g}"
+        tell(f"  {name:<13} {shown}" + (f" {unit}" if scale != 1.0 else ""))
+    tell("\n".join(lines))
+    same = trajectory.summary.get("same_bits")
+    if same is not None:
+        tell(f"  row           {row}: " + ("the bits of the sweep" if same else "other bits than the sweep"))
+    tell(f"  page          {page} ({page.stat().st_size / 1e6:.2f} MB)")
+    if data is not None:
+        tell(f"  trajectory    {data}")
+    open_page(page, arguments.no_open)
+    return 0
+
+
+def _row(found: Any, text: str) -> int:
+    """The number of a row, as typed."""
+    if text.isdecimal():
+        return int(text)
+    kind, _, measure = text.partition(":")
+    if kind != "worst" or not measure:
+        raise RobokitError(f"ROW: expected the number of a row, or worst:MEASURE, got {text!r}")
+    worst = found.worst_rows(measure, 1)
+    if not worst.num_rows:
+        raise RobokitError(f"ROW: no row has a finite {measure}")
+    return int(worst["row"][0])
+
+
+# ---- Options of the command sweep whose values differ from row to row, and the servos that they mean
+
+DEGREE = math.pi / 180.0
+
+OPTIONS: tuple[tuple[str, str, str, float, str], ...] = (
+    ("--tilt", "tilt", "DEG", DEGREE, "angle by which the robot leans at the start"),
+    ("--direction", "direction", "DEG", DEGREE, "direction of tilt and speed: 0 for +x, counterclockwise"),
+    ("--yaw", "yaw", "DEG", DEGREE, "angle by which the robot is turned about the vertical"),
+    ("--drop-height", "height", "M", 1.0, "gap under the robot's lowest point; default: 0.02"),
+    ("--speed", "speed", "M/S", 1.0, "horizontal speed at the start, along the direction"),
+    ("--spin", "spin", "DEG/S", DEGREE, "angular velocity about the vertical at the start"),
+    (
+        "--joint-noise",
+        "joint_noise",
+        "RAD|M",
+        1.0,
+        "standard deviation of random changes of each joint at the start",
+    ),
+    ("--mass", "mass", "FACTOR", 1.0, "factor of mass and inertia"),
+    ("--friction", "friction", "MU", 1.0, "friction coefficient of the ground"),
+    ("--restitution", "restitution", "SHARE", 1.0, "coefficient of restitution of the ground"),
+    ("--ground-tilt", "ground_tilt", "DEG", DEGREE, "angle by which the ground descends towards +x"),
+    ("--push", "push", "N*S", 1.0, "size of an impulse on the base"),
+    ("--push-direction", "push_direction", "DEG", DEGREE, "horizontal direction of the impulse"),
+    ("--push-time", "push_time", "S", 1.0, "time of the impulse"),
+    ("--kp", "kp", "N*M/RAD", 1.0, "stiffness of servos that hold each joint at its start"),
+    ("--kd", "kd", "N*M*S/RAD", 1.0, "damping of these servos; default: 0"),
+    ("--effort", "effort", "FACTOR", 1.0, "factor of each servo's effort limit in the URDF"),
+    (
+        "--target-noise",
+        "target_noise",
+        "RAD|M",
+        1.0,
+        "standard deviation of a constant error of each servo's target",
+    ),
+)
+"""(option, parameter, unit, radians or metres of that unit, help) of the commonest parameters."""
+
+
+SERVOS = ("kp", "kd", "effort", "target", "target_noise")
+"""Parameters, or beginnings of them, that need servos."""
+
+
+def parameters(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The parameters by name, as distributions.
+
+    Raises:
+        RobokitError: a text is none; names the option.
+    """
+    from robokit.sweeps.distributions import Grid, Uniform, read_distribution
+
+    given: dict[str, tuple[str, str, float]] = {}
+    for option, name, _, scale, _ in OPTIONS:
+        text = getattr(arguments, f"sweep_{name}")
+        if text is not None:
+            given[name] = (option, text, scale)
+    for text in arguments.others:
+        name, equals, values = text.partition("=")
+        if not equals:
+            raise RobokitError(f"--set {text}: expected NAME=VALUES, such as mass:torso=0.5:2")
+        if name in given:
+            raise RobokitError(f"--set {text}: {name} is given by {given[name][0]} already")
+        given[name] = (f"--set {name}", values, 1.0)
+    found = {}
+    for name, (option, text, scale) in given.items():
+        try:
+            found[name] = read_distribution(text, scale)
+            if scale != 1.0 and isinstance((found[name].values() or [0.0])[0], str):
+                raise RobokitError(f"expected numbers of degrees, such as 10 or 0:20, got {text!r}")
+        except RobokitError as error:
+            raise RobokitError(f"{option}: {error}") from None
+        if arguments.grid and type(found[name]) is Uniform:
+            found[name] = Grid(found[name].low, found[name].high, arguments.grid)  # type: ignore[attr-defined]
+    return found
+
+
+def servos(names: Iterable[str]) -> Any:
+    """The servos of a sweep with these parameters; None for none.
+
+    Their gains are 1, or 0 where the command has none: so the factors ``kp`` and ``kd`` are the gains.
+
+    Raises:
+        RobokitError: a parameter changes what no servo has.
+    """
+    import robokit as rk
+
+    given = list(names)
+    driven = "kp" in given or "kd" in given
+    for name in given:
+        head, _, joint = name.partition(":")
+        if head in SERVOS and not driven:
+            raise RobokitError(f"{name}: there are no servos; give stiffness and damping: --kp 100 --kd 5")
+        if joint and head in ("kp", "kd") and head not in given:
+            raise RobokitError(f"{name}: this is a factor of --{head} on that joint; give --{head}, too")
+    return rk.PD(kp=float("kp" in given), kd=float("kd" in given)) if driven else None

@@ -312,7 +312,6 @@ def _entries(robot: Robot, given: str) -> Iterator[str]:
 # They say what their reader needs: what the function computes for which robot, how its arrays are laid out,
 # the joints behind the entries of q and v, and units. They need nothing but a C99 compiler and math.h.
 
-
 TOLERANCE = {"float64": 1e-8, "float32": 1e-2}
 """Largest error that the checking program lets pass, over the output's largest entry."""
 
@@ -321,21 +320,13 @@ _WIDTH = 100
 
 @dataclass(frozen=True)
 class Argument:
-    """An array that the function takes or fills.
+    """An array that the function takes or fills."""
 
-    Attributes:
-        name: an identifier of C.
-        shape: of the array; () for one number.
-        meaning: in a few words.
-        details: more lines.
-        values: of the state that the checking program runs.
-    """
-
-    name: str
-    shape: tuple[int, ...]
-    meaning: str
-    details: Sequence[str]
-    values: Sequence[float]
+    name: str  # an identifier of C
+    shape: tuple[int, ...]  # of the array; () for one number
+    meaning: str  # in a few words
+    details: Sequence[str]  # more lines
+    values: Sequence[float]  # of the state that the checking program runs
 
     @property
     def size(self) -> int:
@@ -345,24 +336,15 @@ class Argument:
 
 @dataclass(frozen=True)
 class CFunction:
-    """A function to be written.
+    """A function to be written."""
 
-    Attributes:
-        name: of the function and of its files.
-        about: what it computes, for which robot; lines.
-        inputs: arrays that it reads.
-        outputs: arrays that it fills.
-        program: what it computes; its inputs, tables and outputs are these.
-        real: kind of its numbers.
-        loops: what it computes where it has loops whose length is known only when it runs.
-    """
-
-    name: str
-    about: Sequence[str]
-    inputs: Sequence[Argument]
-    outputs: Sequence[Argument]
-    program: Program | None
-    real: Real
+    name: str  # of the function and of its files
+    about: Sequence[str]  # what it computes, for which robot; lines
+    inputs: Sequence[Argument]  # arrays that it reads
+    outputs: Sequence[Argument]  # arrays that it fills
+    program: Program | None  # what it computes; its inputs, tables and outputs are these
+    real: Real  # kind of its numbers
+    # what it computes where it has loops whose length is known only when it runs
     loops: LoopKernel | None = None
 
     @property

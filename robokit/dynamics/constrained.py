@@ -462,39 +462,23 @@ def _of_loop(robot: Robot, model: LoopModel, poses: LinkPoses, forces: np.ndarra
 
 
 class _Folded(NamedTuple):
-    """What hangs below a fixed joint.
+    """What hangs below a fixed joint."""
 
-    Attributes:
-        at: place of the joint.
-        body: that its links belong to.
-        inertia: of these, about the body's origin in its axes, (6, 6) or (B, 6, 6), angular first.
-        links: their names.
-        joints: places of the joints of other bodies on them.
-    """
-
-    at: int
-    body: int
-    inertia: np.ndarray
-    links: tuple[str, ...]
-    joints: tuple[int, ...]
+    at: int  # place of the joint
+    body: int  # that its links belong to
+    inertia: np.ndarray  # of these, about the body's origin in its axes, (6, 6) or (B, 6, 6), angular first
+    links: tuple[str, ...]  # their names
+    joints: tuple[int, ...]  # places of the joints of other bodies on them
 
 
 class _Layout(NamedTuple):
-    """The order of the reactions: joints of bodies, then fixed joints.
+    """The order of the reactions: joints of bodies, then fixed joints."""
 
-    Attributes:
-        names: of the joints, loop joints at the end.
-        children: places of their links.
-        parents: likewise; one more than there are links for the world.
-        axes: of the joints on their parents, (n, 3, 3).
-        folded: the fixed ones.
-    """
-
-    names: tuple[str, ...]
-    children: np.ndarray
-    parents: np.ndarray
-    axes: np.ndarray
-    folded: tuple[_Folded, ...]
+    names: tuple[str, ...]  # of the joints, loop joints at the end
+    children: np.ndarray  # places of their links
+    parents: np.ndarray  # likewise; one more than there are links for the world
+    axes: np.ndarray  # of the joints on their parents, (n, 3, 3)
+    folded: tuple[_Folded, ...]  # the fixed ones
 
 
 def _layout(robot: Robot) -> _Layout:

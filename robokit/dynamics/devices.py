@@ -17,17 +17,11 @@ HERE = frozenset(("numpy", "builtins", "robokit"))
 
 
 class Device(NamedTuple):
-    """A device that was asked for; it is passed on in the place of ``engine``.
+    """A device that was asked for; it is passed on in the place of ``engine``."""
 
-    Attributes:
-        card: whether it is a card.
-        number: of the card; None for that of the arrays, or the first where none are on a card.
-        engine: that is asked for too.
-    """
-
-    card: bool
-    number: int | None
-    engine: str | None
+    card: bool  # whether it is a card
+    number: int | None  # of the card; None for that of the arrays, or the first where none are on a card
+    engine: str | None  # that is asked for too
 
 
 def on_device(device: Any, engine: str | None) -> Any:

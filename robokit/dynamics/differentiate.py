@@ -30,17 +30,11 @@ Text = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Argument:
-    """An input of a function.
+    """An input of a function."""
 
-    Attributes:
-        name: of the input.
-        size: scalars of one state.
-        manifold: whether it is a configuration.
-    """
-
-    name: str
-    size: int
-    manifold: bool = False
+    name: str  # of the input
+    size: int  # scalars of one state
+    manifold: bool = False  # whether it is a configuration
 
     def directions(self, robot: Robot) -> int:
         """Number of directions in which it can change."""
@@ -49,20 +43,13 @@ class Argument:
 
 @dataclass(frozen=True)
 class Flat:
-    """What is run for a robot.
+    """What is run for a robot."""
 
-    Attributes:
-        text: one sequence of scalars for each input -> one flat sequence for each output.
-        inputs: of the text.
-        outputs: (name, shape) of each output.
-        constants: how many of the inputs, the last ones, are given once and for all.
-        looped: tells whether the text has loops whose length is known only when it runs; None for no.
-    """
-
-    text: Text
-    inputs: tuple[Argument, ...]
-    outputs: tuple[tuple[str, tuple[int, ...]], ...]
-    constants: int = 0
+    text: Text  # one sequence of scalars for each input -> one flat sequence for each output
+    inputs: tuple[Argument, ...]  # of the text
+    outputs: tuple[tuple[str, tuple[int, ...]], ...]  # (name, shape) of each output
+    constants: int = 0  # how many of the inputs, the last ones, are given once and for all
+    # tells whether the text has loops whose length is known only when it runs; None for no
     looped: Callable[[], bool] | None = None
 
     @property
@@ -78,15 +65,10 @@ class Flat:
 
 @dataclass(frozen=True)
 class Derivation:
-    """A way to derive a function from another one.
+    """A way to derive a function from another one."""
 
-    Attributes:
-        how: a name of :data:`WAYS`.
-        of: names of the inputs with respect to which.
-    """
-
-    how: str
-    of: tuple[str, ...]
+    how: str  # a name of :data:`WAYS`
+    of: tuple[str, ...]  # names of the inputs with respect to which
 
     def __call__(self, robot: Robot, name: str, flat: Flat) -> Flat:
         """The derived function of a function.

@@ -31,21 +31,14 @@ BASE_DOFS = 6
 
 @dataclass(frozen=True)
 class Input:
-    """An argument of algorithms.
+    """An argument of algorithms."""
 
-    Attributes:
-        size: robot -> number of scalars of one state.
-        split: robot, flat scalars -> what the texts take.
-        meaning: in a few words, for code that leaves robokit.
-        manifold: whether it is a configuration: derivatives are then taken along its nv velocities.
-        each_link: whether there is one for each of the links that the algorithm is about.
-    """
-
-    size: Callable[[Robot], int]
-    split: Callable[[Robot, Scalars], Any]
-    meaning: str = ""
+    size: Callable[[Robot], int]  # robot -> number of scalars of one state
+    split: Callable[[Robot, Scalars], Any]  # robot, flat scalars -> what the texts take
+    meaning: str = ""  # in a few words, for code that leaves robokit
+    # whether it is a configuration: derivatives are then taken along its nv velocities
     manifold: bool = False
-    each_link: bool = False
+    each_link: bool = False  # whether there is one for each of the links that the algorithm is about
 
 
 def _square(robot: Robot, flat: Scalars) -> list[Scalars]:
@@ -125,27 +118,20 @@ def _link_poses(robot: Robot, X0: Sequence[Transform]) -> list[Any]:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of result.
+    """A kind of result."""
 
-    Attributes:
-        shapes: robot -> shape of each output, of one state; with ``of_choices``, robot, choices -> shapes.
-        flat: robot, what the text returns -> flat scalars of each output.
-        reduced: tree, what the text returns for all joints -> the same for the joints that keep their
-            coordinates. None where the kind has no rule: such a result is either the same for both, or
-            (``own_text``) needs a text of its own.
-        own_text: whether an algorithm of this kind must bring a text for coupled joints.
-        finite: whether machine code checks the outputs too, for robots that are singular somewhere.
-        of_choices: whether the shapes depend on what the algorithm is about.
-        meaning: of the first output, in a few words, for code that leaves robokit.
-    """
-
+    # robot -> shape of each output, of one state; with ``of_choices``, robot, choices -> shapes
     shapes: Callable[..., list[tuple[int, ...]]]
-    flat: Callable[[Robot, Any], list[Scalars]]
+    flat: Callable[[Robot, Any], list[Scalars]]  # robot, what the text returns -> flat scalars of each output
+    # tree, what the text returns for all joints -> the same for the joints that keep their coordinates. None
+    # where the kind has no rule: such a result is either the same for both, or (``own_text``) needs a text of
+    # its own.
     reduced: Callable[[Tree, Any], Any] | None = None
-    own_text: bool = False
+    own_text: bool = False  # whether an algorithm of this kind must bring a text for coupled joints
+    # whether machine code checks the outputs too, for robots that are singular somewhere
     finite: bool = False
-    of_choices: bool = False
-    meaning: str = ""
+    of_choices: bool = False  # whether the shapes depend on what the algorithm is about
+    meaning: str = ""  # of the first output, in a few words, for code that leaves robokit
 
 
 FORCE = Kind(

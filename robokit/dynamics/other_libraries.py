@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import one_of
-from robokit.caching import cached_attribute
+from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics.build import Key, kernel, row_of
 from robokit.dynamics.devices import on_card
 from robokit.dynamics.differentiate import Derivation, Flat

@@ -88,55 +88,39 @@ from robokit.model.tree import Tree
 
 @dataclass(frozen=True, eq=False)
 class Algorithm:
-    """A row, or (function_objects.py) a text of the user's own. It is its own key among a robot's kernels.
+    """A row, or (function_objects.py) a text of the user's own. It is its own key among a robot's kernels."""
 
-    Attributes:
-        text: the algorithm: tree, then the inputs by joint, then the choices -> result. With ``of_dofs`` its
-            first argument is the tree's lambda on degrees of freedom instead.
-        inputs: names of :data:`~robokit.dynamics.layout.INPUTS`, separated by spaces.
-        result: the kind of result, which gives its shapes and what a coupling makes of it.
-        symbols: of the outputs, separated by spaces.
-        growth: with n bodies (n degrees of freedom where H is factorised) and depth d, as the source states
-            it; "" keeps it out of ``robokit cost``.
-        forces: whether it takes f_ext as its last input, where one is given.
-        world: the text for forces that are held fixed in the world, where that makes a difference.
-        coupled: the text for robots with coupled joints, where the result's kind asks for one.
-        about: names of :data:`~robokit.dynamics.choices.CHOICES`, separated by spaces: each choice has a
-            kernel of its own.
-        inertial: whether the inertias matter.
-        sums: what of them matters, where single bodies do not: "joints", what the joints feel (joint forces,
-            accelerations and H of all together), or "whole", the mass, momentum and energy of the whole too.
-            Such a text is given inertias of fewer numbers and, without f_ext and choices, other origins of
-            the bodies on their joints' axes (``tree_for`` in build.py). "" for all others.
-        massive: whether there is no answer where nothing that moves has mass.
-        own_check: whether the public function itself refuses robots on which there is no answer.
-        floating: whether it is about robots on a floating base only.
-        of_dofs: see text.
-        name: of the public function; the text's by default.
-        own: inputs that are no rows of INPUTS, by name.
-        users: whether the text is a user's: what it records is part of its kernels' key.
-        derived: what is made of the text: derivatives, one after the other.
-    """
-
+    # the algorithm: tree, then the inputs by joint, then the choices -> result. With ``of_dofs`` its first
+    # argument is the tree's lambda on degrees of freedom instead.
     text: Callable[..., Any]
-    inputs: str
-    result: Kind
-    symbols: str
+    inputs: str  # names of :data:`~robokit.dynamics.layout.INPUTS`, separated by spaces
+    result: Kind  # the kind of result, which gives its shapes and what a coupling makes of it
+    symbols: str  # of the outputs, separated by spaces
+    # with n bodies (n degrees of freedom where H is factorised) and depth d, as the source states it; ""
+    # keeps it out of ``robokit cost``
     growth: str = ""
-    forces: bool = False
+    forces: bool = False  # whether it takes f_ext as its last input, where one is given
+    # the text for forces that are held fixed in the world, where that makes a difference
     world: Callable[..., Any] | None = None
+    # the text for robots with coupled joints, where the result's kind asks for one
     coupled: Callable[..., Any] | None = None
+    # names of :data:`~robokit.dynamics.choices.CHOICES`, separated by spaces: each choice has a kernel of its
+    # own
     about: str = ""
-    inertial: bool = True
+    inertial: bool = True  # whether the inertias matter
+    # what of them matters, where single bodies do not: "joints", what the joints feel (joint forces,
+    # accelerations and H of all together), or "whole", the mass, momentum and energy of the whole too. Such a
+    # text is given inertias of fewer numbers and, without f_ext and choices, other origins of the bodies on
+    # their joints' axes (``tree_for`` in build.py). "" for all others.
     sums: str = ""
-    massive: bool = False
-    own_check: bool = False
-    floating: bool = False
-    of_dofs: bool = False
-    name: str = ""
-    own: Mapping[str, Input] = field(default_factory=dict)
-    users: bool = False
-    derived: tuple[Derivation, ...] = ()
+    massive: bool = False  # whether there is no answer where nothing that moves has mass
+    own_check: bool = False  # whether the public function itself refuses robots on which there is no answer
+    floating: bool = False  # whether it is about robots on a floating base only
+    of_dofs: bool = False  # see text
+    name: str = ""  # of the public function; the text's by default
+    own: Mapping[str, Input] = field(default_factory=dict)  # inputs that are no rows of INPUTS, by name
+    users: bool = False  # whether the text is a user's: what it records is part of its kernels' key
+    derived: tuple[Derivation, ...] = ()  # what is made of the text: derivatives, one after the other
 
     def __post_init__(self) -> None:
         if not self.name:

@@ -14,6 +14,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from robokit import disk_cache
@@ -41,7 +42,7 @@ LONG = 60_000
 """Operations from which on a straight line is so slow to compile that another recording is tried."""
 
 SECONDS_A_BYTE = 1.5e-6
-"""That compiling baseline code takes, about (AMD EPYC)."""
+"""That baseline code runs before better code is made, a fraction of what it takes to make that (AMD EPYC)."""
 
 TIERED = True
 """Whether first calls make do with baseline code. Benchmarks, which ask for speed alone, set it to False."""
@@ -83,8 +84,8 @@ class Code:
         target: what it was made for.
         workspace: size of the workspace that its functions need [doubles].
         memory: such a workspace.
-        baseline: seconds, about, that baseline code took to compile, 0 for code that is compiled well. When
-            it has run for as long, better code is worth what it takes to compile.
+        baseline: seconds after which better code is worth what it takes to compile, 0 for code that is
+            compiled well.
     """
 
     def __init__(self, target: Target, code: bytes, symbol: str, meta: Mapping[str, Any]) -> None:
@@ -313,7 +314,7 @@ class Maker:
         described = {"kernel": self._signature.name, "part": target.name}
         try:
             with self._lock, without_collector():  # LLVM's part needs no lock
-                planned = self.planned(target)
+                planned = replace(self.planned(target), baseline=baseline)
                 text, workspace = target.write(planned)
         except TraceTooLarge as error:
             if name is not None:
@@ -330,7 +331,7 @@ class Maker:
         meta, path = {**described, "workspace": workspace, "counts": counts, "baseline": baseline}, name
 
         def assembled() -> Found:
-            code = target.assemble_baseline(text) if baseline else target.assemble(text)
+            code = target.assemble(text)
             disk_cache.store(_baseline_name(path) if baseline else path, meta, code)
             return meta, code
 

@@ -118,7 +118,11 @@ class _Build:
         if held and self.base == "fixed":  # the end of the loop is then the world
             alone = False
         self.root = robots[0] if alone else WORLD
-        self.bodies = [*self._below(self.root)] if alone else [WORLD, *self._ordered(robots)]
+        self.bodies = (
+            [*self._below(self.root)]
+            if alone
+            else [WORLD, *(name for tree in robots for name in self._below(tree))]
+        )
         self.free = self.into[robots[0]] if alone and floats else None
 
     def _to_world(self, loop: DescribedLoop, still: set[str]) -> DescribedLoop:
@@ -144,9 +148,6 @@ class _Build:
             each = todo.pop()
             yield each
             todo += reversed([joint.child for joint in self.children.get(each, [])])
-
-    def _ordered(self, trees: Sequence[str]) -> list[str]:
-        return [name for tree in trees for name in self._below(tree)]
 
     def _loops(self, inside: set[str]) -> list[DescribedLoop]:
         return [x for x in self.loops if {x.predecessor, x.successor} <= inside]

@@ -48,124 +48,82 @@ WORLD = "world"
 
 @dataclass(frozen=True)
 class Law:
-    """A mimic law: position = offset + multiplier * x + curve[0] * x^2 + ... [rad | m].
+    """A mimic law: position = offset + multiplier * x + curve[0] * x^2 + ... [rad | m]."""
 
-    Attributes:
-        leader: the joint whose position is x; "" if the law is constant.
-        multiplier, offset: of the law's linear part.
-        curve: coefficients of the higher powers, () for a straight law.
-    """
-
-    leader: str
+    leader: str  # the joint whose position is x; "" if the law is constant
+    # multiplier, offset: of the law's linear part
     multiplier: float
     offset: float
-    curve: tuple[float, ...] = ()
+    curve: tuple[float, ...] = ()  # coefficients of the higher powers, () for a straight law
 
 
 @dataclass(frozen=True)
 class Relation:
-    """A linear relation between joints: the sum of factor * position is ``constant`` [rad | m].
+    """A linear relation between joints: the sum of factor * position is ``constant`` [rad | m]."""
 
-    Attributes:
-        name: of what makes it, such as a tendon.
-        factors: name of a joint -> factor.
-        constant: the sum.
-    """
-
-    name: str
-    factors: dict[str, float]
-    constant: float
+    name: str  # of what makes it, such as a tendon
+    factors: dict[str, float]  # name of a joint -> factor
+    constant: float  # the sum
 
 
 @dataclass(frozen=True)
 class DescribedLoop:
-    """A joint or constraint that closes a loop of the tree.
+    """A joint or constraint that closes a loop of the tree."""
 
-    Attributes:
-        name: "" where the format has none.
-        kind: "fixed", "revolute", "prismatic", "cylindrical", "planar", "spherical", "universal",
-            "distance" or "other".
-        predecessor, successor: names of the two bodies.
-        predecessor_frame, successor_frame: pose of the joint's frame in either body; z is its axis, in the
-            second one of a universal joint the axis that is perpendicular to the first.
-        line: in the file, 0 if it is not known.
-        length: of a distance [m].
-    """
-
-    name: str
+    name: str  # "" where the format has none
+    # "fixed", "revolute", "prismatic", "cylindrical", "planar", "spherical", "universal", "distance" or
+    # "other"
     kind: str
+    # predecessor, successor: names of the two bodies
     predecessor: str
     successor: str
+    # predecessor_frame, successor_frame: pose of the joint's frame in either body; z is its axis, in the
+    # second one of a universal joint the axis that is perpendicular to the first
     predecessor_frame: Placement
     successor_frame: Placement
-    line: int = 0
-    length: float = 0.0
+    line: int = 0  # in the file, 0 if it is not known
+    length: float = 0.0  # of a distance [m]
 
 
 @dataclass(frozen=True)
 class DescribedShape:
-    """A collision or visual shape of a body.
+    """A collision or visual shape of a body."""
 
-    Attributes:
-        kind: "box", "sphere", "cylinder", "capsule", "mesh" or "other".
-        size: full edges; radius; radius and length (without caps); scale of a mesh [m | 1].
-        pose: in the body's frame.
-        file: name of the mesh file as written, "" for the other kinds.
-        line: in the file, 0 if it is not known.
-        path: the mesh file on disk, None where it was not found or is not known.
-        rgba: colour and opacity, None where the file says none.
-        texture: name of the image file as written, "" for none.
-        texture_path: the image file on disk, None where it was not found.
-        name: of the shape, "" for none.
-        points, faces: of a mesh that has no file, (n, 3) [m] and (m, 3) numbers of points, scaled already.
-        friction: Coulomb coefficient, None where nothing is said.
-        prior: whether this friction counts on the ground, be the ground's larger or not.
-    """
-
-    kind: str
-    size: tuple[float, ...]
-    pose: Placement
-    file: str = ""
-    line: int = 0
-    path: Path | None = None
-    rgba: RGBA | None = None
-    texture: str = ""
-    texture_path: Path | None = None
-    name: str = ""
+    kind: str  # "box", "sphere", "cylinder", "capsule", "mesh" or "other"
+    size: tuple[float, ...]  # full edges; radius; radius and length (without caps); scale of a mesh [m | 1]
+    pose: Placement  # in the body's frame
+    file: str = ""  # name of the mesh file as written, "" for the other kinds
+    line: int = 0  # in the file, 0 if it is not known
+    path: Path | None = None  # the mesh file on disk, None where it was not found or is not known
+    rgba: RGBA | None = None  # colour and opacity, None where the file says none
+    texture: str = ""  # name of the image file as written, "" for none
+    texture_path: Path | None = None  # the image file on disk, None where it was not found
+    name: str = ""  # of the shape, "" for none
+    # points, faces: of a mesh that has no file, (n, 3) [m] and (m, 3) numbers of points, scaled already
     points: np.ndarray | None = None
     faces: np.ndarray | None = None
-    friction: float | None = None
-    prior: bool = False
+    friction: float | None = None  # Coulomb coefficient, None where nothing is said
+    prior: bool = False  # whether this friction counts on the ground, be the ground's larger or not
 
 
 @dataclass
 class DescribedBody:
-    """A rigid body; links that a format has merged are one body.
+    """A rigid body; links that a format has merged are one body."""
 
-    Attributes:
-        name: of the body.
-        pose: of its frame in the world.
-        mass: [kg].
-        com: centre of mass in its frame, (3,) [m].
-        inertia: about the centre of mass, in the axes of its frame, (3, 3) [kg m^2].
-        collisions, visuals: its shapes.
-        frames: names of other frames fixed to it -> pose in its frame.
-        gravity: part of gravity that acts on it, 1 for all of it.
-        written: the link as a URDF writes it; None for other formats.
-        static: the fixed frame itself, or a body whose mass its format does not keep.
-    """
-
-    name: str
-    pose: Placement
-    mass: float = 0.0
-    com: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    name: str  # of the body
+    pose: Placement  # of its frame in the world
+    mass: float = 0.0  # [kg]
+    com: np.ndarray = field(default_factory=lambda: np.zeros(3))  # centre of mass in its frame, (3,) [m]
+    # about the centre of mass, in the axes of its frame, (3, 3) [kg m^2]
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+    # collisions, visuals: its shapes
     collisions: tuple[DescribedShape, ...] = ()
     visuals: tuple[DescribedShape, ...] = ()
+    # names of other frames fixed to it -> pose in its frame
     frames: dict[str, Placement] = field(default_factory=dict)
-    gravity: float = 1.0
-    written: LinkDescription | None = None
-    static: bool = False
+    gravity: float = 1.0  # part of gravity that acts on it, 1 for all of it
+    written: LinkDescription | None = None  # the link as a URDF writes it; None for other formats
+    static: bool = False  # the fixed frame itself, or a body whose mass its format does not keep
 
     @property
     def line(self) -> int:
@@ -182,67 +140,53 @@ class DescribedSpring:
     With x, how far its length is above ``most`` (or below ``least``, then negative), its tension is
 
         stiffness[0] x + stiffness[1] x^2 + ... + damping[0] rate + damping[1] rate |rate| + ...
-
-    Attributes:
-        name: of what makes it.
-        stiffness, damping: coefficients of the powers, () for none.
-        least, most: between these lengths it is slack [m], at a joint [rad | m].
-        ends: of two points, each the name of a body and the point in its frame (3,) [m]; () at a joint.
     """
 
-    name: str
+    name: str  # of what makes it
+    # stiffness, damping: coefficients of the powers, () for none
     stiffness: tuple[float, ...]
     damping: tuple[float, ...]
+    # least, most: between these lengths it is slack [m], at a joint [rad | m]
     least: float
     most: float
+    # of two points, each the name of a body and the point in its frame (3,) [m]; () at a joint
     ends: tuple[tuple[str, np.ndarray], ...] = ()
 
 
 @dataclass
 class DescribedJoint:
-    """A joint. A number is None where the format, or what read it, cannot say it.
+    """A joint. A number is None where the format, or what read it, cannot say it."""
 
-    Attributes:
-        name: "" where the format has a body fixed to another without a name for that.
-        kind: "revolute", "prismatic", "fixed", "floating", "planar", "spherical" or "other"; of an SDF also
-            "continuous" and "helical".
-        parent, child: names of bodies.
-        axis: unit vector in the world, (3,).
-        anchor: a point on the axis in the world, (3,) [m].
-        lower, upper: [rad | m], infinite if unlimited.
-        effort, velocity: [N m | N], [rad/s | m/s], infinite if unlimited.
-        effort_lower: the least effort, None for ``-effort``.
-        pitch: advance of a helical joint per angle [m/rad].
-        damping, friction: [N m s/rad | N s/m], [N m | N].
-        armature: [kg m^2 | kg].
-        stiffness, rest: of a spring in the joint [N m/rad | N/m], and where it is at rest [rad | m].
-        springs: more in the joint than ``stiffness`` and ``damping`` say.
-        laws: mimic laws that drive it; more than one if it is driven more than once.
-        drives: number of actuators on it, None if the format has none.
-        written: the joint as a URDF writes it; None for other formats.
-    """
-
-    name: str
+    name: str  # "" where the format has a body fixed to another without a name for that
+    # "revolute", "prismatic", "fixed", "floating", "planar", "spherical" or "other"; of an SDF also
+    # "continuous" and "helical"
     kind: str
+    # parent, child: names of bodies
     parent: str
     child: str
-    axis: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    axis: np.ndarray = field(default_factory=lambda: np.zeros(3))  # unit vector in the world, (3,)
+    # a point on the axis in the world, (3,) [m]
     anchor: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    # lower, upper: [rad | m], infinite if unlimited
     lower: float | None = -math.inf
     upper: float | None = math.inf
+    # effort, velocity: [N m | N], [rad/s | m/s], infinite if unlimited
     effort: float | None = None
     velocity: float | None = None
+    # damping, friction: [N m s/rad | N s/m], [N m | N]
     damping: float | None = None
     friction: float | None = None
-    armature: float | None = None
+    armature: float | None = None  # [kg m^2 | kg]
+    # stiffness, rest: of a spring in the joint [N m/rad | N/m], and where it is at rest [rad | m]
     stiffness: float | None = None
+    # mimic laws that drive it; more than one if it is driven more than once
     laws: tuple[Law, ...] | None = ()
-    drives: int | None = None
-    written: JointDescription | None = None
-    effort_lower: float | None = None
-    pitch: float = 0.0
+    drives: int | None = None  # number of actuators on it, None if the format has none
+    written: JointDescription | None = None  # the joint as a URDF writes it; None for other formats
+    effort_lower: float | None = None  # the least effort, None for ``-effort``
+    pitch: float = 0.0  # advance of a helical joint per angle [m/rad]
     rest: float = 0.0
-    springs: tuple[DescribedSpring, ...] = ()
+    springs: tuple[DescribedSpring, ...] = ()  # more in the joint than ``stiffness`` and ``damping`` say
 
     @property
     def moves(self) -> bool:
@@ -252,106 +196,71 @@ class DescribedJoint:
 
 @dataclass(frozen=True)
 class DescribedActuator:
-    """What drives a joint: stiffness (target - q) + damping (velocity - v), or a force.
+    """What drives a joint: stiffness (target - q) + damping (velocity - v), or a force."""
 
-    Attributes:
-        name: of the actuator.
-        kind: "torque", "position" or "velocity".
-        joint: name of the joint, of one coordinate.
-        stiffness, damping: as the joint feels them, gear included [N m/rad | N/m], [N m s/rad | N s/m].
-        effort: its most [N m | N], where the joint's own limit does not say it; else None.
-    """
-
-    name: str
-    kind: str
-    joint: str
+    name: str  # of the actuator
+    kind: str  # "torque", "position" or "velocity"
+    joint: str  # name of the joint, of one coordinate
+    # stiffness, damping: as the joint feels them, gear included [N m/rad | N/m], [N m s/rad | N s/m]
     stiffness: float = 0.0
     damping: float = 0.0
-    effort: float | None = None
+    effort: float | None = None  # its most [N m | N], where the joint's own limit does not say it; else None
 
 
 @dataclass(frozen=True)
 class DescribedGround:
-    """Something at rest that a robot can touch.
+    """Something at rest that a robot can touch."""
 
-    Attributes:
-        kind: "plane" (its normal is z), "field", or "solid".
-        pose: in the world.
-        friction: Coulomb coefficient, None where nothing is said.
-        shape: of a solid; its pose is in the frame of ``pose``.
-        heights: of a field, (nx, ny) [m], over the corner that ``pose`` is at.
-        cell: distances between its heights along x and y [m].
-        torsional, rolling: friction against turning and rolling of a plane, as a lever arm [m].
-        name: in the file, "" for none.
-    """
-
-    kind: str
-    pose: Placement
-    friction: float | None = None
-    shape: DescribedShape | None = None
-    heights: np.ndarray | None = None
-    cell: tuple[float, float] = (1.0, 1.0)
+    kind: str  # "plane" (its normal is z), "field", or "solid"
+    pose: Placement  # in the world
+    friction: float | None = None  # Coulomb coefficient, None where nothing is said
+    shape: DescribedShape | None = None  # of a solid; its pose is in the frame of ``pose``
+    heights: np.ndarray | None = None  # of a field, (nx, ny) [m], over the corner that ``pose`` is at
+    cell: tuple[float, float] = (1.0, 1.0)  # distances between its heights along x and y [m]
+    # torsional, rolling: friction against turning and rolling of a plane, as a lever arm [m]
     torsional: float = 0.0
     rolling: float = 0.0
-    name: str = ""
+    name: str = ""  # in the file, "" for none
 
 
 @dataclass
 class DescribedScene:
-    """What a file says beside bodies and joints.
+    """What a file says beside bodies and joints."""
 
-    Attributes:
-        actuators: what drives the joints.
-        springs: between points.
-        grounds: what is at rest.
-        apart: pairs of bodies that never touch each other.
-        configurations: name -> joint -> values in robokit's order (one, a quaternion wxyz, or a quaternion
-            and a position); the free joint of a base goes by its own name.
-        dt: time step [s], None where nothing is said.
-    """
-
-    actuators: list[DescribedActuator] = field(default_factory=list)
-    springs: list[DescribedSpring] = field(default_factory=list)
-    grounds: list[DescribedGround] = field(default_factory=list)
-    apart: list[tuple[str, str]] = field(default_factory=list)
+    actuators: list[DescribedActuator] = field(default_factory=list)  # what drives the joints
+    springs: list[DescribedSpring] = field(default_factory=list)  # between points
+    grounds: list[DescribedGround] = field(default_factory=list)  # what is at rest
+    apart: list[tuple[str, str]] = field(default_factory=list)  # pairs of bodies that never touch each other
+    # name -> joint -> values in robokit's order (one, a quaternion wxyz, or a quaternion and a position); the
+    # free joint of a base goes by its own name
     configurations: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)
-    dt: float | None = None
+    dt: float | None = None  # time step [s], None where nothing is said
 
 
 @dataclass
 class Description:
-    """One of the two descriptions.
+    """One of the two descriptions."""
 
-    Attributes:
-        format: "URDF", "MJCF", "SDF", "USD", with the program that read it if that is not robokit.
-        file: path.
-        name: of the robot.
-        bodies: by name, parents first.
-        joints: in the order of the format's coordinates; fixed joints are among them.
-        base: "fixed" or "floating"; None if the format leaves it to the program that loads it.
-        gravity: (3,) [m/s^2], None where nothing is said.
-        notes: what was left out or changed to read it.
-        shapes: "all", "primitives" (meshes are not known) or "none": which collision shapes are known.
-        loops: joints and constraints that close loops of the tree.
-        relations: linear relations between joints that are no mimic laws.
-        wholes: joints that several joints of one body may be together, each with the names of these.
-        said: what the file has and a robot cannot have, by name, for ``robot.diagnostics``.
-        scene: the rest of the file, where it was read for a robot; None where it was read to be compared.
-    """
-
-    format: str
-    file: str
-    name: str
-    bodies: dict[str, DescribedBody]
-    joints: list[DescribedJoint]
+    format: str  # "URDF", "MJCF", "SDF", "USD", with the program that read it if that is not robokit
+    file: str  # path
+    name: str  # of the robot
+    bodies: dict[str, DescribedBody]  # by name, parents first
+    joints: list[DescribedJoint]  # in the order of the format's coordinates; fixed joints are among them
+    # "fixed" or "floating"; None if the format leaves it to the program that loads it
     base: str | None = None
-    gravity: np.ndarray | None = None
-    notes: list[str] = field(default_factory=list)
+    gravity: np.ndarray | None = None  # (3,) [m/s^2], None where nothing is said
+    notes: list[str] = field(default_factory=list)  # what was left out or changed to read it
+    # "all", "primitives" (meshes are not known) or "none": which collision shapes are known
     shapes: str = "all"
+    # joints and constraints that close loops of the tree
     loops: list[DescribedLoop] = field(default_factory=list)
+    # linear relations between joints that are no mimic laws
     relations: list[Relation] = field(default_factory=list)
+    # joints that several joints of one body may be together, each with the names of these
     wholes: list[tuple[DescribedJoint, list[str]]] = field(default_factory=list)
+    # what the file has and a robot cannot have, by name, for ``robot.diagnostics``
     said: list[Diagnostic] = field(default_factory=list)
+    # the rest of the file, where it was read for a robot; None where it was read to be compared
     scene: DescribedScene | None = None
 
     @property
@@ -502,7 +411,6 @@ def with_composite_joints(side: Description, other: Description) -> Description:
 
 # ==== kept meshes =================================================================================
 # Meshes that a description holds itself, as files: a robot's meshes are files that others can read, too.
-
 
 FOLDER = "meshes"
 """Name of the folder of these meshes, in the folder of compiled code."""

@@ -34,8 +34,7 @@ from robokit.formats.description import (
     parents_first,
 )
 from robokit.formats.other_programs import one_line
-from robokit.formats.sdf import closing_joints, number, origin_of
-from robokit.formats.sdf_files import NEWEST, SdfFiles, idle, version_of
+from robokit.formats.sdf import NEWEST, SdfFiles, closing_joints, idle, number, origin_of, version_of
 from robokit.model.geometry import Placement
 from robokit.urdf.description import InertialDescription
 from robokit.urdf.mesh_files import Resolver
@@ -339,8 +338,7 @@ def _inertia_as_written(body: DescribedBody, inertial: Any) -> None:
     body.mass, body.com, body.inertia = said.mass, np.array(said.origin.xyz), said.matrix()
 
 
-# An SDF and the models that it includes, without what Drake refuses and a comparison does not need
-# -------------------------------------------------------------------------------------------------
+# ---- An SDF and the models that it includes, without what Drake refuses and a comparison does not need
 
 KEPT_ELEMENTS: dict[str, tuple[str, ...]] = {
     "sdf": ("model", "world"),

@@ -25,19 +25,12 @@ ANSWER_MODULES = ("robokit.formats.description", "robokit.model.geometry", "robo
 
 @dataclass(frozen=True)
 class Program:
-    """Another program.
+    """Another program."""
 
-    Attributes:
-        name: its own.
-        module: the Python module that is imported.
-        package: the package that has it.
-        extra: robokit's extra with it.
-    """
-
-    name: str
-    module: str
-    package: str
-    extra: str
+    name: str  # its own
+    module: str  # the Python module that is imported
+    package: str  # the package that has it
+    extra: str  # robokit's extra with it
 
 
 PROGRAMS = {
@@ -128,28 +121,22 @@ def count_and_names(links: list[str]) -> str:
     return f"{len(links)} link{'s' if len(links) > 1 else ''} ({shown})"
 
 
-# Faults of other programs that people meet, each with the versions in which it was measured
-# ------------------------------------------------------------------------------------------
+# ---- Faults of other programs that people meet, each with the versions in which it was measured --
 
 Version = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A fault of a program.
+    """A fault of a program."""
 
-    Attributes:
-        program: key of ``robokit.formats.other_programs.PROGRAMS``.
-        first, fixed: the first version that has it, and the first after it that does not.
-        concerns: names of the links of a file that it concerns, by the root of its XML.
-        text: what the program does.
-    """
-
-    program: str
+    program: str  # key of ``robokit.formats.other_programs.PROGRAMS``
+    # first, fixed: the first version that has it, and the first after it that does not
     first: Version
     fixed: Version
+    # names of the links of a file that it concerns, by the root of its XML
     concerns: Callable[[Any], list[str]]
-    text: str
+    text: str  # what the program does
 
 
 def _rotated_inertials(root: Any) -> list[str]:
@@ -224,7 +211,7 @@ def peer_faults(program: str, read: Callable[[], bytes], fuses: bool = True) -> 
     from lxml import etree
 
     known = [fault for fault in FAULTS if fault.program == program]
-    version = _installed_version(program) if known else ""
+    version = installed_version(PROGRAMS[program].package) if known else ""
     number = tuple(int(part) for part in re.findall(r"\d+", version)[:3])
     mine = [f for f in known if f.first <= number < f.fixed and (fuses or f.concerns is not _merged_links)]
     if not mine:
@@ -249,9 +236,10 @@ def peer_faults(program: str, read: Callable[[], bytes], fuses: bool = True) -> 
     return told
 
 
-def _installed_version(program: str) -> str:
+def installed_version(package: str) -> str:
+    """The version of an installed package; "" if it is not installed."""
     try:
-        return importlib.metadata.version(PROGRAMS[program].package)
+        return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
 

@@ -631,8 +631,7 @@ def _gravity(scene: Any, metres: float, up: Placement) -> np.ndarray:
     return np.asarray(up.rotation @ direction * (g / length))
 
 
-# Poses and collision shapes of prims of a USD stage
-# --------------------------------------------------
+# ---- Poses and collision shapes of prims of a USD stage ------------------------------------------
 
 Shape = tuple[str, tuple[float, ...], Placement, str]
 """Kind, size, pose in the body and name of the prim, as a DescribedShape has them."""

@@ -29,38 +29,23 @@ DECREMENT_TOLERANCE = 1e-12
 
 @dataclass(frozen=True)
 class Prior:
-    """What is assumed before the data.
+    """What is assumed before the data."""
 
-    Attributes:
-        bodies: inertial parameters, (N, 10); those of free bodies have P > 0.
-        free: the bodies that are fitted, (n,); the others keep these parameters.
-        deviation: s, the standard deviation of the logarithm of a body's size.
-        scales: of friction and motor inertias, (m,).
-    """
-
-    bodies: np.ndarray
-    free: np.ndarray
-    deviation: float
-    scales: np.ndarray
+    bodies: np.ndarray  # inertial parameters, (N, 10); those of free bodies have P > 0
+    free: np.ndarray  # the bodies that are fitted, (n,); the others keep these parameters
+    deviation: float  # s, the standard deviation of the logarithm of a body's size
+    scales: np.ndarray  # of friction and motor inertias, (m,)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A consistent fit.
+    """A consistent fit."""
 
-    Attributes:
-        x: all parameters, (p,).
-        covariance: of them, prior included, (p, p).
-        before: the prior's covariance alone, (p, p).
-        steps: of Newton's method.
-        converged: whether the minimum was reached.
-    """
-
-    x: np.ndarray
-    covariance: np.ndarray
-    before: np.ndarray
-    steps: int
-    converged: bool
+    x: np.ndarray  # all parameters, (p,)
+    covariance: np.ndarray  # of them, prior included, (p, p)
+    before: np.ndarray  # the prior's covariance alone, (p, p)
+    steps: int  # of Newton's method
+    converged: bool  # whether the minimum was reached
 
 
 class _Barrier:

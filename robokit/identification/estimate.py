@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import check_finite, one_of, real_array, real_number
-from robokit.caching import cached_attribute
+from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
 from robokit.dynamics.run import FExt
 from robokit.errors import ShapeError, WrongType
@@ -37,8 +37,7 @@ from robokit.model.edit import replace_armature
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 
-# What an identification has found: parameters, how certain they are, a robot that has them
-# -----------------------------------------------------------------------------------------
+# ---- What an identification has found: parameters, how certain they are, a robot that has them ---
 
 WELL_DETERMINED_SHARE = 0.1
 """Fraction of its prior deviation to which data bring a combination that they determine well."""
@@ -269,19 +268,12 @@ MEASURED, PREDICTED, LEFT = "#9aa7b8", "#1f5fbf", "#c4473a"
 
 @dataclass(frozen=True)
 class Certainty:
-    """Combinations of parameters, in standard deviations of the prior.
+    """Combinations of parameters, in standard deviations of the prior."""
 
-    Attributes:
-        names: of the combinations, n.
-        off: estimates minus prior, (n,).
-        deviations: of the estimates, (n,).
-        well: which are well determined, boolean (n,).
-    """
-
-    names: Sequence[str]
-    off: np.ndarray
-    deviations: np.ndarray
-    well: np.ndarray
+    names: Sequence[str]  # of the combinations, n
+    off: np.ndarray  # estimates minus prior, (n,)
+    deviations: np.ndarray  # of the estimates, (n,)
+    well: np.ndarray  # which are well determined, boolean (n,)
 
 
 def write_figure(

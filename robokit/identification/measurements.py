@@ -36,41 +36,28 @@ ZERO_COLUMN_TOLERANCE, RANK_TOLERANCE = 1e-10, 1e-7
 
 @dataclass(frozen=True)
 class Measurements:
-    """States of a motion, and the forces that moved it.
+    """States of a motion, and the forces that moved it."""
 
-    Attributes:
-        q, v, a: (B, nq), (B, nv), (B, nv).
-        tau: joint forces, without those that balance external forces, (B, nv).
-        weights: 1 over the standard deviation of each force, (B, nv), 0 for what does not count; None where
-            it is to be found from the data.
-    """
-
+    # q, v, a: (B, nq), (B, nv), (B, nv)
     q: np.ndarray
     v: np.ndarray
     a: np.ndarray
-    tau: np.ndarray
+    tau: np.ndarray  # joint forces, without those that balance external forces, (B, nv)
+    # 1 over the standard deviation of each force, (B, nv), 0 for what does not count; None where it is to be
+    # found from the data
     weights: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class CompressedEquations:
-    """The equations of one degree of freedom.
+    """The equations of one degree of freedom."""
 
-    Attributes:
-        R: (rank, p), over all parameters.
-        z: (rank,).
-        rest: what no parameters explain, the sum of squares.
-        count: number of equations.
-        rank: of R.
-        scale: mean square of tau.
-    """
-
-    R: np.ndarray
-    z: np.ndarray
-    rest: float
-    count: int
-    rank: int
-    scale: float
+    R: np.ndarray  # (rank, p), over all parameters
+    z: np.ndarray  # (rank,)
+    rest: float  # what no parameters explain, the sum of squares
+    count: int  # number of equations
+    rank: int  # of R
+    scale: float  # mean square of tau
 
     def squares(self, x: np.ndarray) -> float:
         """Sum of squared residuals of parameters x."""
@@ -225,15 +212,10 @@ def dof_names(robot: Robot) -> list[str]:
 
 @dataclass(frozen=True)
 class Columns:
-    """Which parameters a fit has.
+    """Which parameters a fit has."""
 
-    Attributes:
-        robot: the robot.
-        kinds: of "viscous", "coulomb", "armature", those that are fitted.
-    """
-
-    robot: Robot
-    kinds: tuple[str, ...] = ()
+    robot: Robot  # the robot
+    kinds: tuple[str, ...] = ()  # of "viscous", "coulomb", "armature", those that are fitted
 
     @property
     def inertial(self) -> int:
@@ -293,8 +275,7 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
-# Base parameters: the combinations of parameters that forces depend on, and that data can determine
-# --------------------------------------------------------------------------------------------------
+# ---- Base parameters: the combinations of parameters that forces depend on, and that data can determine
 #
 # Some columns of the regressor are zero or combinations of others, whatever the motion: a parameter alone has
 # no effect there. With W = Y over many states, W_1 its independent columns and W_2 = W_1 K the others,

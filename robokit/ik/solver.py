@@ -12,8 +12,8 @@ import numpy as np
 from robokit import arguments as check
 from robokit.algorithms.pose_error import Frame
 from robokit.arguments import batch_size, check_finite, real_array
-from robokit.caching import cached_attribute
 from robokit.conventions import LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
+from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics.build import angle_bounds, quaternion_offsets, without_inertias
 from robokit.dynamics.choices import link_frame
 from robokit.dynamics.singular import check_mass
@@ -40,23 +40,15 @@ FORMS = (
 
 @dataclass(frozen=True)
 class TargetArrays:
-    """Targets as arrays.
+    """Targets as arrays."""
 
-    Attributes:
-        links: (name, whether its orientation has a target too) of each, in the robot's order.
-        com: whether the centre of mass has one.
-        goals: (G,) or (B, G): R by rows and p, or p, of each link; p of the centre of mass.
-        points: the point of each link that is to be moved, in its frame [m], 3 numbers each.
-        weights: of all rows of the error, (m,).
-        is_default: whether neither points nor weights are given.
-    """
-
+    # (name, whether its orientation has a target too) of each, in the robot's order
     links: tuple[tuple[str, bool], ...]
-    com: bool
-    goals: np.ndarray
-    points: list[float]
-    weights: list[float]
-    is_default: bool
+    com: bool  # whether the centre of mass has one
+    goals: np.ndarray  # (G,) or (B, G): R by rows and p, or p, of each link; p of the centre of mass
+    points: list[float]  # the point of each link that is to be moved, in its frame [m], 3 numbers each
+    weights: list[float]  # of all rows of the error, (m,)
+    is_default: bool  # whether neither points nor weights are given
 
     @property
     def counts(self) -> list[float]:

@@ -235,19 +235,12 @@ STATE = 4
 
 @dataclass(frozen=True)
 class Problem:
-    """A problem of inverse kinematics without its numbers.
+    """A problem of inverse kinematics without its numbers."""
 
-    Attributes:
-        robot: the robot.
-        frames: of links with targets.
-        com: whether the centre of mass has a target.
-        rest: whether there is a rest configuration.
-    """
-
-    robot: Robot
-    frames: tuple[Frame, ...]
-    com: bool
-    rest: bool
+    robot: Robot  # the robot
+    frames: tuple[Frame, ...]  # of links with targets
+    com: bool  # whether the centre of mass has a target
+    rest: bool  # whether there is a rest configuration
 
     def __post_init__(self) -> None:
         tree, coupling = self.robot.tree, self.robot.coupling

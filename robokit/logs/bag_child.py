@@ -277,7 +277,7 @@ class _Batch:
     def take(self, topic: str, kind: str, number: int, received: int, message: Any) -> None:
         """Take a message in."""
         if kind == TEXT:
-            self.texts.append((topic, str(field(message, "data", ""))))
+            self.texts.append((topic, str(message_field(message, "data", ""))))
         elif kind in POSES:
             self._pose(topic, POSES[kind], received, message)
         else:
@@ -287,20 +287,26 @@ class _Batch:
             self.joints.setdefault((topic, state.names, there), []).append(row)
 
     def _pose(self, topic: str, kind: str, received: int, message: Any) -> None:
-        several = field(message, "transforms")
+        several = message_field(message, "transforms")
         for one in [message] if several is None else list(several):
-            parent = field(
-                field(one, "header"), "frame_id", field(one, "parent_frame_id", field(one, "frame_id"))
+            parent = message_field(
+                message_field(one, "header"),
+                "frame_id",
+                message_field(one, "parent_frame_id", message_field(one, "frame_id")),
             )
-            child = field(one, "child_frame_id", "")
-            pose = field(one, "pose", field(one, "transform", one))
-            pose = field(pose, "pose", pose)  # within one with covariance
-            p = field(pose, "position", field(pose, "translation"))
-            r = field(pose, "orientation", field(pose, "rotation"))
-            row = [float(field(p, k)) for k in "xyz"] + [float(field(r, k)) for k in "wxyz"]
-            twist = field(field(one, "twist"), "twist")
+            child = message_field(one, "child_frame_id", "")
+            pose = message_field(one, "pose", message_field(one, "transform", one))
+            pose = message_field(pose, "pose", pose)  # within one with covariance
+            p = message_field(pose, "position", message_field(pose, "translation"))
+            r = message_field(pose, "orientation", message_field(pose, "rotation"))
+            row = [float(message_field(p, k)) for k in "xyz"] + [float(message_field(r, k)) for k in "wxyz"]
+            twist = message_field(message_field(one, "twist"), "twist")
             if twist is not None:
-                row += [float(field(field(twist, part), k)) for part in ("angular", "linear") for k in "xyz"]
+                row += [
+                    float(message_field(message_field(twist, part), k))
+                    for part in ("angular", "linear")
+                    for k in "xyz"
+                ]
             key = (topic, kind, str(parent or "").lstrip("/"), str(child or "").lstrip("/"), str(len(row)))
             self.poses.setdefault(key, []).append((stamp_of(one) or received, row))
 
@@ -326,26 +332,20 @@ class _Batch:
 
 # ---- states of joints ----------------------------------------------------------------------------
 
-
 QUANTITIES = ("position", "velocity", "effort")
 """What is measured of a joint: [rad | m], [rad/s | m/s], [N m | N]."""
 
 
 class JointState(NamedTuple):
-    """The joints of one message.
+    """The joints of one message."""
 
-    Attributes:
-        names: of the joints, n of them.
-        values: of position, velocity and effort: n numbers each, or None where the message has none.
-        stamp: when it was measured [ns], 0 where the message does not say.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # of the joints, n of them
+    # of position, velocity and effort: n numbers each, or None where the message has none
     values: tuple[Sequence[float] | None, ...]
-    stamp: int = 0
+    stamp: int = 0  # when it was measured [ns], 0 where the message does not say
 
 
-def field(message: Any, name: str, default: Any = None) -> Any:
+def message_field(message: Any, name: str, default: Any = None) -> Any:
     """A field of a message, which is a mapping or an object."""
     if isinstance(message, Mapping):
         return message.get(name, default)
@@ -354,14 +354,14 @@ def field(message: Any, name: str, default: Any = None) -> Any:
 
 def stamp_of(message: Any) -> int:
     """When a message was measured, from its header or time stamp [ns]; 0 where it does not say."""
-    stamp = field(field(message, "header"), "stamp")
+    stamp = message_field(message_field(message, "header"), "stamp")
     if stamp is None:
-        stamp = field(message, "timestamp", field(message, "stamp"))
+        stamp = message_field(message, "timestamp", message_field(message, "stamp"))
     if isinstance(stamp, int | float) and not isinstance(stamp, bool):  # seconds
         return round(1e9 * stamp) if math.isfinite(stamp) else 0
     found = []
     for names in (("sec", "secs", "seconds"), ("nanosec", "nsec", "nsecs", "nanos")):
-        found.append(next((x for name in names if (x := field(stamp, name)) is not None), 0))
+        found.append(next((x for name in names if (x := message_field(stamp, name)) is not None), 0))
     try:
         return int(found[0]) * 1_000_000_000 + int(found[1])
     except (TypeError, ValueError, OverflowError):
@@ -375,15 +375,19 @@ def joint_state(message: Any) -> JointState:
         ValueError: it is none, or contradicts itself; says how.
     """
     stamp = stamp_of(message)
-    joints = field(message, "joints")
+    joints = message_field(message, "joints")
     if joints is not None and not isinstance(joints, str | bytes | int | float):
         return JointState(*_of_list(list(joints)), stamp)
-    interfaces = field(message, "interface_values")
+    interfaces = message_field(message, "interface_values")
     if interfaces is not None:
-        return JointState(*_of_interfaces(_names(field(message, "joint_names")), list(interfaces)), stamp)
-    if field(message, "name") is not None and not isinstance(field(message, "name"), int | float):
-        names = _names(field(message, "name"))
-        values = [_numbers(names, quantity, field(message, quantity)) for quantity in QUANTITIES]
+        return JointState(
+            *_of_interfaces(_names(message_field(message, "joint_names")), list(interfaces)), stamp
+        )
+    if message_field(message, "name") is not None and not isinstance(
+        message_field(message, "name"), int | float
+    ):
+        names = _names(message_field(message, "name"))
+        values = [_numbers(names, quantity, message_field(message, quantity)) for quantity in QUANTITIES]
         return _with_values(names, values, stamp)
     if isinstance(message, Mapping):
         numbers = {k: x for k, x in message.items() if k not in ("stamp", "timestamp", "header")}
@@ -402,7 +406,7 @@ def _with_values(names: tuple[str, ...], values: Sequence[Any], stamp: int) -> J
 
 def _of_list(joints: list[Any]) -> tuple[tuple[str, ...], tuple[list[float] | None, ...]]:
     """Names and values of a list of joints; NaN for a value that a joint lacks."""
-    names = _names([field(joint, "name") for joint in joints])
+    names = _names([message_field(joint, "name") for joint in joints])
     values: list[list[float] | None] = []
     for quantity in QUANTITIES:
         found = [_optional(joint, quantity) for joint in joints]
@@ -419,7 +423,7 @@ def _optional(joint: Any, quantity: str) -> float:
                 return math.nan
         except ValueError:  # a field that is always there, or never
             pass
-    value = field(joint, quantity)
+    value = message_field(joint, quantity)
     return float(value) if _is_number(value) else math.nan
 
 
@@ -429,7 +433,7 @@ def _of_interfaces(
     """The joints of a control_msgs/DynamicJointState, which has values by the name of an interface."""
     rows: list[dict[str, float]] = []
     for one in interfaces:
-        keys, values = list(field(one, "interface_names", ())), list(field(one, "values", ()))
+        keys, values = list(message_field(one, "interface_names", ())), list(message_field(one, "values", ()))
         rows.append({str(key): float(x) for key, x in zip(keys, values, strict=False)})
     if len(rows) != len(names):
         raise ValueError(f"{len(names)} names and {len(rows)} interface_values")
@@ -466,7 +470,11 @@ def _numbers(names: tuple[str, ...], quantity: str, given: Any) -> Sequence[floa
     if hasattr(given, "dtype"):  # an array of a binary message
         values = given
     else:
-        values = list(given) if _is_list(given) else None
+        values = (
+            list(given)
+            if hasattr(given, "__iter__") and not isinstance(given, str | bytes | Mapping)
+            else None
+        )
         if values is None or not all(x is None or _is_number(x) for x in values):
             raise ValueError(f"{quantity}: expected a list of numbers")
         values = [math.nan if x is None else float(x) for x in values]
@@ -476,10 +484,6 @@ def _numbers(names: tuple[str, ...], quantity: str, given: Any) -> Sequence[floa
         raise ValueError(f"{len(names)} names and {len(values)} numbers of {quantity}")
     found: Sequence[float] = values
     return found
-
-
-def _is_list(given: Any) -> bool:
-    return not isinstance(given, str | bytes | Mapping) and hasattr(given, "__iter__")
 
 
 def _is_number(x: Any) -> bool:

@@ -43,26 +43,18 @@ from robokit.spatial.rotation import quat_wxyz_to_rotation, rotation_to_quat_wxy
 # ==== base motion =================================================================================
 # How the base of a floating robot moved, from odometry, poses or the tree of frames (tf) of a log.
 
-
 ODD_TWIST = 0.3
 """Share of a velocity by which a twist may differ from the rate of its pose before its axes are looked at."""
 
 
 @dataclass(frozen=True, eq=False)
 class BaseMotion:
-    """The motion of a floating base.
+    """The motion of a floating base."""
 
-    Attributes:
-        topic: where it came from.
-        q: unit quaternion wxyz and position [m], (T, 7).
-        v: angular and linear velocity in base axes [rad/s; m/s], (T, 6).
-        notes: what was noticed.
-    """
-
-    topic: str
-    q: np.ndarray
-    v: np.ndarray
-    notes: list[str]
+    topic: str  # where it came from
+    q: np.ndarray  # unit quaternion wxyz and position [m], (T, 7)
+    v: np.ndarray  # angular and linear velocity in base axes [rad/s; m/s], (T, 6)
+    notes: list[str]  # what was noticed
 
 
 def base_motion(
@@ -274,7 +266,6 @@ def _late(name: str, t: np.ndarray, own: np.ndarray) -> list[str]:
 
 # ==== read ========================================================================================
 
-
 BAGS = (".bag", ".mcap", ".db3")
 """Endings of bags; a folder is a bag of ROS 2."""
 
@@ -473,17 +464,11 @@ def coordinates_of(robot: Robot) -> Coordinates:
 
 @dataclass(frozen=True, eq=False)
 class _Series:
-    """Samples of joints that are always in the same messages.
+    """Samples of joints that are always in the same messages."""
 
-    Attributes:
-        names: of the joints, n.
-        t: increasing stamps [ns], (M,).
-        values: position, velocity, effort, (3, M, n); NaN for what is not there.
-    """
-
-    names: tuple[str, ...]
-    t: np.ndarray
-    values: np.ndarray
+    names: tuple[str, ...]  # of the joints, n
+    t: np.ndarray  # increasing stamps [ns], (M,)
+    values: np.ndarray  # position, velocity, effort, (3, M, n); NaN for what is not there
 
 
 def _series(topic: str, blocks: Sequence[Block], notes: list[str]) -> Iterator[_Series]:

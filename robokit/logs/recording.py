@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
+import os
 import re
+import stat
 import sys
+import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
 from robokit.child_process import Child, OutOfBounds
+from robokit.conventions import FLOATING_BASE
 from robokit.errors import MissingDependency, ShapeError, UrdfError, listed, nearest_names, one_line, quoted
 from robokit.files import open_regular, read_arrays
 from robokit.logs import bag_child
-from robokit.logs.bag_child import QUANTITIES
+from robokit.logs.bag_child import QUANTITIES, joint_state, message_field, stamp_of
 from robokit.model.robot import Robot
 
-# ==== recording ===================================================================================
-# What a log holds, before it is brought to a robot: blocks of samples as they were written.
-
+# ==== What a log holds, before it is brought to a robot: blocks of samples as they were written ===
 
 GAP = 10.0
 """Times the usual step: a longer one is a gap in a log, and a step back by more is a clock that was reset."""
@@ -32,64 +35,41 @@ GAP = 10.0
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Messages of one topic, or rows of a table, that name the same joints in the same order.
+    """Messages of one topic, or rows of a table, that name the same joints in the same order."""
 
-    Attributes:
-        topic: where they came from; "" for a table.
-        names: of the joints, or of coordinates of joints with several ("wrist/qw").
-        number: place of each message in the log, (M,).
-        t: stamps [ns], (M,).
-        values: position, velocity and effort, (M, n) each, or None where the messages have none.
-    """
-
-    topic: str
-    names: tuple[str, ...]
-    number: np.ndarray
-    t: np.ndarray
+    topic: str  # where they came from; "" for a table
+    names: tuple[str, ...]  # of the joints, or of coordinates of joints with several ("wrist/qw")
+    number: np.ndarray  # place of each message in the log, (M,)
+    t: np.ndarray  # stamps [ns], (M,)
+    # position, velocity and effort, (M, n) each, or None where the messages have none
     values: tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]
 
 
 @dataclass(frozen=True, eq=False)
 class Poses:
-    """Poses of a frame over time.
+    """Poses of a frame over time."""
 
-    Attributes:
-        topic: where they came from.
-        kind: "odometry", "pose" or "tf".
-        parent, child: names of the frame that they are in and of the frame that moves; "" where not said.
-        t: stamps [ns], (M,).
-        pose: px, py, pz [m], qw, qx, qy, qz of the child in the parent, (M, 7).
-        twist: angular and linear velocity in the child's axes [rad/s; m/s], (M, 6), or None.
-    """
-
-    topic: str
-    kind: str
+    topic: str  # where they came from
+    kind: str  # "odometry", "pose" or "tf"
+    # parent, child: names of the frame that they are in and of the frame that moves; "" where not said
     parent: str
     child: str
-    t: np.ndarray
-    pose: np.ndarray
+    t: np.ndarray  # stamps [ns], (M,)
+    pose: np.ndarray  # px, py, pz [m], qw, qx, qy, qz of the child in the parent, (M, 7)
+    # angular and linear velocity in the child's axes [rad/s; m/s], (M, 6), or None
     twist: np.ndarray | None = None
 
 
 @dataclass
 class Recording:
-    """All that was read of a log.
+    """All that was read of a log."""
 
-    Attributes:
-        source: the file, for messages.
-        blocks: states of joints.
-        poses: motion of frames.
-        description: URDF text of the robot, or None.
-        topics: type of each topic of a bag.
-        notes: what was noticed, in words.
-    """
-
-    source: str
-    blocks: list[Block] = field(default_factory=list)
-    poses: list[Poses] = field(default_factory=list)
-    description: str | None = None
-    topics: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    source: str  # the file, for messages
+    blocks: list[Block] = field(default_factory=list)  # states of joints
+    poses: list[Poses] = field(default_factory=list)  # motion of frames
+    description: str | None = None  # URDF text of the robot, or None
+    topics: dict[str, str] = field(default_factory=dict)  # type of each topic of a bag
+    notes: list[str] = field(default_factory=list)  # what was noticed, in words
 
 
 # ==== tables ======================================================================================
@@ -98,7 +78,6 @@ class Recording:
 # A column is known by its header: "hip", "hip_position", "q/hip", "/joint_states/hip/velocity", "hip [deg]"
 # or, for joints by number, "q0", "dq[3]", "tau_7". A table without any names has q, v and tau in the robot's
 # order.
-
 
 WORDS = {
     "position": {"position", "positions", "pos", "q", "qpos", "angle", "angles"},
@@ -136,17 +115,12 @@ SEPARATORS = r"[\s_./:\-\[\](){}|]+"
 
 @dataclass(frozen=True)
 class Coordinates:
-    """The names that a table's columns may have: those of a robot.
+    """The names that a table's columns may have: those of a robot."""
 
-    Attributes:
-        q: of each coordinate, nq of them: the joint's, with "/qw" and so on where it has several.
-        v: of each velocity, nv of them.
-        joints: of the joints of one degree of freedom, in the order of v.
-    """
-
+    # of each coordinate, nq of them: the joint's, with "/qw" and so on where it has several
     q: tuple[str, ...]
-    v: tuple[str, ...]
-    joints: tuple[str, ...]
+    v: tuple[str, ...]  # of each velocity, nv of them
+    joints: tuple[str, ...]  # of the joints of one degree of freedom, in the order of v
 
     def of(self, width: int, quantity: str) -> tuple[str, ...] | None:
         """The names of an array of so many columns without names; None where none fit."""
@@ -156,19 +130,12 @@ class Coordinates:
 
 @dataclass(frozen=True)
 class Column:
-    """A column that is understood.
+    """A column that is understood."""
 
-    Attributes:
-        name: of the joint or coordinate.
-        quantity: "position", "velocity" or "effort".
-        factor: to SI units.
-        place: which one of the table it is.
-    """
-
-    name: str
-    quantity: str
-    factor: float
-    place: int
+    name: str  # of the joint or coordinate
+    quantity: str  # "position", "velocity" or "effort"
+    factor: float  # to SI units
+    place: int  # which one of the table it is
 
 
 def read_table(
@@ -195,7 +162,8 @@ def read_table(
         if path.suffix.lower() == ".npz":
             table.arrays(read_arrays(path))
         elif path.suffix.lower() == ".npy":
-            table.array(_read_npy(path))
+            with open_regular(path) as file:
+                table.array(np.asarray(np.load(file, allow_pickle=False)))
         else:
             with open_regular(path) as file:
                 table.text(file.read())
@@ -205,11 +173,6 @@ def read_table(
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         raise ShapeError(f"{path}: {reason}") from None
     return recording
-
-
-def _read_npy(path: Path) -> np.ndarray:
-    with open_regular(path) as file:
-        return np.asarray(np.load(file, allow_pickle=False))
 
 
 def words_of(header: str) -> list[str]:
@@ -669,9 +632,7 @@ def _quantity(key: str) -> str | None:
     return next((k for k, known in WORDS.items() if whole in known or (words and words[-1] in known)), None)
 
 
-# ==== bags ========================================================================================
-# ROS 1 and ROS 2 bags and MCAP files, read without ROS by the packages rosbags and mcap.
-
+# ==== ROS 1 and ROS 2 bags and MCAP files, read without ROS by the packages rosbags and mcap ======
 
 MESSAGES = 4096
 """Messages of one answer of the child, each of which has bounds of time and memory of its own."""
@@ -872,3 +833,175 @@ def _read(child: Child, path: Path, recording: Recording, progress: bool) -> Non
     for name, n in unstamped.items():
         if n:
             recording.notes.append(f"{name}: {n} messages without a stamp, taken at the time of recording")
+
+
+# ==== joint stream ================================================================================
+# States of joints that come in line by line, as JSON: what drives a live view.
+#
+# {"name": ["hip", "knee"], "position": [0.1, 0.2]}      as sensor_msgs/JointState in JSON
+# {"hip": 0.1, "knee": 0.2}                              by joint
+# {"pose": {"position": {...}, "orientation": {...}}}    of a floating base, alone or beside joints
+
+LONGEST_LINE = 1 << 20
+"""Characters of a line; longer ones are skipped in pieces."""
+
+NAMED = 5
+"""Bad lines that are named one by one; the others are counted."""
+
+POLL = 0.02
+"""Seconds between looks at a file that has not grown."""
+
+STDIN = 0
+"""File descriptor of standard input."""
+
+LONGEST_WAIT = 1.0
+"""Seconds that a line waits for its stamp at most."""
+
+
+class JointStream:
+    """Configurations from lines of JSON. Joints keep their last positions until a line names them again.
+
+    Args:
+        robot: the robot.
+        warn: takes a text about a bad line.
+
+    Attributes:
+        q: the latest configuration, (nq,).
+        states: lines that were taken.
+        skipped: lines that were not.
+
+    Example:
+        >>> from robokit.logs.recording import JointStream
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> stream = JointStream(robot, print)
+        >>> stream.take('{"name": ["lower_joint"], "position": [0.5]}')
+        True
+        >>> stream.q
+        array([0. , 0.5])
+        >>> stream.take("[1, 2]")
+        line 2 skipped: expected a JSON object, got a list
+        False
+    """
+
+    def __init__(self, robot: Robot, warn: Callable[[str], None]) -> None:
+        self.robot, self._warn = robot, warn
+        self.q = robot.neutral()
+        self.states = self.skipped = self._lines = 0
+        self.stamp = 0
+        self._places = {
+            j.name: j.q_slice.start for j in robot.joints if j.q_slice.stop - j.q_slice.start == 1
+        }
+        self._followers = {j.name for j in robot.mimic_joints}
+        self._strangers: set[str] = set()
+
+    def take(self, line: str) -> bool:
+        """Take a line; False, and a warning, where it is none. Empty lines are no lines."""
+        self._lines += 1
+        if not line.strip():
+            return False
+        try:
+            q, stamp = self._read(line)
+        except (ValueError, RecursionError) as problem:
+            self.skipped += 1
+            if self.skipped <= NAMED:
+                self._warn(f"line {self._lines} skipped: {one_line(str(problem), 200)}")
+            return False
+        self.q, self.stamp = q, stamp
+        self.states += 1
+        return True
+
+    def _read(self, line: str) -> tuple[np.ndarray, int]:
+        if len(line) >= LONGEST_LINE:
+            raise ValueError(f"longer than {LONGEST_LINE} characters")
+        try:
+            message = json.loads(line)
+        except ValueError as problem:
+            raise ValueError(f"no JSON ({problem})") from None
+        if not isinstance(message, dict):
+            raise ValueError(f"expected a JSON object, got a {type(message).__name__}")
+        q, pose = self.q.copy(), message.pop("pose", None)
+        if pose is not None:
+            self._place(q, pose)
+        rest = {
+            k: x
+            for k, x in message.items()
+            if k not in ("header", "stamp", "timestamp", "child_frame_id", "twist")
+        }
+        if rest or pose is None:
+            state = joint_state(message)
+            positions = state.values[0]
+            if positions is None:
+                raise ValueError("no positions")
+            self._set(q, state.names, positions)
+        return q, stamp_of(message)
+
+    def _set(self, q: np.ndarray, names: tuple[str, ...], positions: Any) -> None:
+        known = [name for name in names if name in self._places or name in self._followers]
+        strangers = [name for name in names if name not in self._places and name not in self._followers]
+        for name, x in zip(names, positions, strict=True):
+            if name in self._places:
+                if not math.isfinite(x):
+                    raise ValueError(f"position of {quoted(name)} is {x}")
+                q[self._places[name]] = x
+        if strangers and not known:
+            near = nearest_names(strangers[0], self._places, 1)
+            advice = (
+                f"; did you mean {near[0]!r}?" if near else f"; it has {', '.join(list(self._places)[:6])}"
+            )
+            raise ValueError(f"no joint of the robot: {quoted(strangers[0])}{advice}")
+        for name in set(strangers) - self._strangers:
+            if len(self._strangers) < NAMED:
+                self._warn(f"line {self._lines}: robot {self.robot.name!r} has no joint {quoted(name)}")
+            self._strangers.add(name)
+
+    def _place(self, q: np.ndarray, pose: Any) -> None:
+        joint = next((j for j in self.robot.joints if j.name == FLOATING_BASE), None)
+        if joint is None:
+            raise ValueError("a pose, and the robot has a fixed base; --base floating moves it")
+        pose = message_field(pose, "pose", pose)
+        p, r = message_field(pose, "position"), message_field(pose, "orientation")
+        try:
+            numbers = [float(message_field(r, k)) for k in "wxyz"] + [
+                float(message_field(p, k)) for k in "xyz"
+            ]
+        except TypeError:
+            raise ValueError("pose: expected position x, y, z and orientation x, y, z, w") from None
+        size = math.hypot(*numbers[:4])
+        if not all(map(math.isfinite, numbers)) or not 0.9 < size < 1.1:
+            raise ValueError("pose: expected finite numbers and a quaternion of unit length")
+        q[joint.q_slice] = [*(x / size for x in numbers[:4]), *numbers[4:]]
+
+    def follow(self, file: IO[str], stop: Callable[[], bool] = lambda: False) -> Iterator[np.ndarray]:
+        """Configurations of the lines of a file, as they come and not sooner than their stamps say.
+
+        A regular file is followed as it grows until ``stop`` says so; a pipe ends, and so does standard
+        input, also where it is a file.
+
+        Args:
+            file: open for reading.
+            stop: whether to end.
+        """
+        grows = file.fileno() != STDIN and stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+        start: tuple[int, float] | None = None
+        part = ""
+        while not stop():
+            line = file.readline(LONGEST_LINE)
+            if not line:
+                if not grows:
+                    break
+                time.sleep(POLL)
+                continue
+            part += line
+            if not line.endswith("\n") and len(part) < LONGEST_LINE and grows:
+                continue  # the rest of the line is still to be written
+            taken, part = self.take(part), ""
+            if not taken:
+                continue
+            if self.stamp:
+                start = start or (self.stamp, time.monotonic())
+                ahead = 1e-9 * (self.stamp - start[0]) - (time.monotonic() - start[1])
+                if ahead > LONGEST_WAIT or ahead < -LONGEST_WAIT:  # a gap, or a clock that was reset
+                    start = (self.stamp, time.monotonic())
+                elif ahead > 0.0:
+                    time.sleep(ahead)
+            yield self.q

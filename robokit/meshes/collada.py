@@ -60,32 +60,21 @@ def up_axis(path: Path | None) -> str:
 
 @dataclass(frozen=True)
 class _Looks:
-    """How a material looks.
+    """How a material looks."""
 
-    Attributes:
-        rgba: diffuse colour, None where it has none or a picture.
-        picture: the picture that its diffuse colour is taken from, or None.
-        missing: name of the picture that was not found, or "".
-    """
-
-    rgba: RGBA | None = None
-    picture: Picture | None = None
-    missing: str = ""
+    rgba: RGBA | None = None  # diffuse colour, None where it has none or a picture
+    picture: Picture | None = None  # the picture that its diffuse colour is taken from, or None
+    missing: str = ""  # name of the picture that was not found, or ""
 
 
 @dataclass(frozen=True)
 class _Place:
-    """A scene node, read once however often it is placed.
+    """A scene node, read once however often it is placed."""
 
-    Attributes:
-        matrix: (4, 4) of its frame in the frame above.
-        instances: the geometries that it shows, each with its material of each symbol.
-        below: the nodes in its frame.
-    """
-
-    matrix: np.ndarray
+    matrix: np.ndarray  # (4, 4) of its frame in the frame above
+    # the geometries that it shows, each with its material of each symbol
     instances: list[tuple[Any, dict[str | None, Any]]]
-    below: list[Any]
+    below: list[Any]  # the nodes in its frame
 
 
 def read_collada(path: Path, content: bytes, budget: Budget) -> Iterator[Surface]:
@@ -251,19 +240,12 @@ MOST_INPUTS = 64
 
 @dataclass(frozen=True)
 class Triangles:
-    """A primitive of a geometry.
+    """A primitive of a geometry."""
 
-    Attributes:
-        vertices: (n, 3) in the geometry's frame and unit.
-        faces: (m, 3).
-        uv: (m, 3, 2) places of the corners in a picture, or None.
-        material: the symbol of its material, or None.
-    """
-
-    vertices: np.ndarray
-    faces: np.ndarray
-    uv: np.ndarray | None
-    material: str | None
+    vertices: np.ndarray  # (n, 3) in the geometry's frame and unit
+    faces: np.ndarray  # (m, 3)
+    uv: np.ndarray | None  # (m, 3, 2) places of the corners in a picture, or None
+    material: str | None  # the symbol of its material, or None
 
 
 class Geometries:

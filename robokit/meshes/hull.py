@@ -90,19 +90,12 @@ PLANE_TOLERANCE = 0.02
 
 @dataclass(frozen=True)
 class Circle:
-    """A circle.
+    """A circle."""
 
-    Attributes:
-        center: (3,) [m].
-        axis: unit vector, (3,).
-        radius: [m].
-        flat: whether the hull is flat inside it, so that it can stand on it.
-    """
-
-    center: np.ndarray
-    axis: np.ndarray
-    radius: float
-    flat: bool
+    center: np.ndarray  # (3,) [m]
+    axis: np.ndarray  # unit vector, (3,)
+    radius: float  # [m]
+    flat: bool  # whether the hull is flat inside it, so that it can stand on it
 
 
 def circles(corners: np.ndarray, error: float) -> list[Circle]:

@@ -12,9 +12,7 @@ from robokit import disk_cache as cache
 from robokit.meshes.untrusted import scaled
 from robokit.model.geometry import RGBA
 
-# ==== surface =====================================================================================
-# A piece of a mesh file: triangles with their colours and a picture.
-
+# ==== A piece of a mesh file: triangles with their colours and a picture ==========================
 
 Picture = Path | bytes
 """An image: the path of its file, or the content of one that is stored inside a mesh file."""
@@ -22,25 +20,16 @@ Picture = Path | bytes
 
 @dataclass(frozen=True)
 class Surface:
-    """A piece of a mesh file.
+    """A piece of a mesh file."""
 
-    Attributes:
-        vertices: (n, 3) [m].
-        faces: (m, 3) numbers of vertices.
-        rgba: the one colour that the file gives it, or None.
-        colours: (n, 3) colour of each vertex, 0..255, or None.
-        uv: (m, 3, 2) place of each face's corners in the picture, from its lower left to (1, 1), or None.
-        picture: the picture that covers it, or None.
-        missing: name of the picture that should cover it and was not found, or "".
-    """
-
-    vertices: np.ndarray
-    faces: np.ndarray
-    rgba: RGBA | None = None
-    colours: np.ndarray | None = None
+    vertices: np.ndarray  # (n, 3) [m]
+    faces: np.ndarray  # (m, 3) numbers of vertices
+    rgba: RGBA | None = None  # the one colour that the file gives it, or None
+    colours: np.ndarray | None = None  # (n, 3) colour of each vertex, 0..255, or None
+    # (m, 3, 2) place of each face's corners in the picture, from its lower left to (1, 1), or None
     uv: np.ndarray | None = None
-    picture: Picture | None = None
-    missing: str = ""
+    picture: Picture | None = None  # the picture that covers it, or None
+    missing: str = ""  # name of the picture that should cover it and was not found, or ""
 
     def transform(self, matrix: np.ndarray) -> Surface:
         """The same surface elsewhere; where the matrix mirrors, the winding is turned round.
@@ -110,7 +99,6 @@ def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 # ==== simplify ====================================================================================
 # Mesh simplification for display: fewer triangles, scaled, mirrored where the scale is negative.
-
 
 SAME_PIECE = 0.05
 """Two estimates of a corner's place in a picture mean the same piece of it if they are no farther apart."""

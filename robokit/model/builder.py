@@ -402,11 +402,7 @@ _COORDINATE_AXES: dict[tuple[float, ...], tuple[float, ...]] = {
 
 @dataclass
 class LinkDraft:
-    """A link as :class:`ModelBuilder` keeps it: the arguments of ``link``, checked.
-
-    Attributes:
-        make_shapes: gives the shapes at their first use instead, or None.
-    """
+    """A link as :class:`ModelBuilder` keeps it: the arguments of ``link``, checked."""
 
     name: str
     mass: float
@@ -414,7 +410,7 @@ class LinkDraft:
     inertia: np.ndarray
     visuals: tuple[Shape, ...] = ()
     collisions: tuple[Shape, ...] = ()
-    make_shapes: MakeShapes | None = None
+    make_shapes: MakeShapes | None = None  # gives the shapes at their first use instead, or None
 
 
 @dataclass

@@ -19,31 +19,23 @@ from robokit.spatial import Matrix3, Transform, Vector3
 # ---- loop joints ---------------------------------------------------------------------------------
 # Source: RBDA section 8.2: loop joint k connects body p(k) to body s(k), its frame placed on either.
 
-
 X_AXIS = Vector3(1.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
 class LoopModel:
-    """A loop joint between two bodies.
+    """A loop joint between two bodies."""
 
-    Attributes:
-        name: of the loop joint.
-        p, s: numbers of the predecessor and successor body.
-        Xp, Xs: transforms from these bodies to the joint's frame on them.
-        joint: kind, axis and pitch.
-        axis2: of a universal joint, in its frame on the successor; else the x axis.
-        length: of a distance joint [m], else 0.
-    """
-
-    name: str
+    name: str  # of the loop joint
+    # p, s: numbers of the predecessor and successor body
     p: int
     s: int
+    # Xp, Xs: transforms from these bodies to the joint's frame on them
     Xp: Transform
     Xs: Transform
-    joint: JointModel
-    axis2: Vector3 = X_AXIS
-    length: float = 0.0
+    joint: JointModel  # kind, axis and pitch
+    axis2: Vector3 = X_AXIS  # of a universal joint, in its frame on the successor; else the x axis
+    length: float = 0.0  # of a distance joint [m], else 0
 
     @property
     def rows(self) -> int:
@@ -117,17 +109,11 @@ class Contact:
 
 
 class ContactModel(NamedTuple):
-    """A contact as an algorithm sees it.
+    """A contact as an algorithm sees it."""
 
-    Attributes:
-        body: number of the link's body.
-        X: transform from the body's coordinates to the link's axes at the point.
-        turns: whether the orientation is held too.
-    """
-
-    body: int
-    X: Transform
-    turns: bool
+    body: int  # number of the link's body
+    X: Transform  # transform from the body's coordinates to the link's axes at the point
+    turns: bool  # whether the orientation is held too
 
     @property
     def rows(self) -> int:

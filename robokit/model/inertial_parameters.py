@@ -55,21 +55,13 @@ def columns(parameters: np.ndarray) -> list[Any]:
 
 @dataclass(frozen=True)
 class Bodies:
-    """The bodies and links of a robot whose inertial parameters are to be changed.
+    """The bodies and links of a robot whose inertial parameters are to be changed."""
 
-    Attributes:
-        robot: its name, for messages.
-        links: all links, in document order.
-        names: of bodies 0..N.
-        floating: whether body 0 is the world under a floating base.
-        parameters: inertial parameters, (N + 1, 10) or (B, N + 1, 10).
-    """
-
-    robot: str
-    links: tuple[Link, ...]
-    names: tuple[str, ...]
-    floating: bool
-    parameters: np.ndarray
+    robot: str  # its name, for messages
+    links: tuple[Link, ...]  # all links, in document order
+    names: tuple[str, ...]  # of bodies 0..N
+    floating: bool  # whether body 0 is the world under a floating base
+    parameters: np.ndarray  # inertial parameters, (N + 1, 10) or (B, N + 1, 10)
 
 
 def with_changes(bodies: Bodies, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
@@ -289,17 +281,11 @@ LARGEST_JUDGED = 1e100
 
 @dataclass(frozen=True)
 class EquivalentBox:
-    """The homogeneous box with a given mass and rotational inertia.
+    """The homogeneous box with a given mass and rotational inertia."""
 
-    Attributes:
-        moments: principal moments of inertia about the centre of mass, ascending, (3,) [kg m^2].
-        axes: principal axes as columns in the axes of the inertia, right-handed, (3, 3).
-        size: edge lengths along these axes, (3,) [m]; 0 where no body has such moments.
-    """
-
-    moments: np.ndarray
-    axes: np.ndarray
-    size: np.ndarray
+    moments: np.ndarray  # principal moments of inertia about the centre of mass, ascending, (3,) [kg m^2]
+    axes: np.ndarray  # principal axes as columns in the axes of the inertia, right-handed, (3, 3)
+    size: np.ndarray  # edge lengths along these axes, (3,) [m]; 0 where no body has such moments
 
 
 def equivalent_box(mass: float, inertia: np.ndarray) -> EquivalentBox | None:

@@ -94,36 +94,25 @@ def _add(q: Scalars, v: Scalars, _axis: Vector3) -> list[Scalar]:
 
 @dataclass(frozen=True)
 class JointKind:
-    """One row of the joint table.
+    """One row of the joint table."""
 
-    Attributes:
-        name: the kind's name.
-        nq, nv: numbers of coordinates and of velocities.
-        columns: (axis, pitch) -> the columns of S in body coordinates.
-        transform: (q, axis, pitch) -> X_J, from the joint frame on the predecessor to the body.
-        exp: (q, v, axis) -> q moved by the body velocity v for one unit of time.
-        log: (q0, q1, axis) -> the v with exp(q0, v) = q1.
-        neutral: q of the undisplaced joint.
-        quaternion: offset of a unit quaternion inside q, or None.
-        angle: whether q begins with an angle.
-        has_axis: whether the axis matters.
-        near: exp up to terms of third order in v, free of roots and branches: what derivatives along v are
-            taken of.
-        velocity: (q, rate of q, axis) -> the v along which q changes at that rate.
-    """
-
-    name: str
+    name: str  # the kind's name
+    # nq, nv: numbers of coordinates and of velocities
     nq: int
     nv: int
-    columns: Callable[[Vector3, float], list[Motion]]
+    columns: Callable[[Vector3, float], list[Motion]]  # (axis, pitch) -> the columns of S in body coordinates
+    # (q, axis, pitch) -> X_J, from the joint frame on the predecessor to the body
     transform: Callable[[Scalars, Vector3, float], Transform]
+    # (q, v, axis) -> q moved by the body velocity v for one unit of time
     exp: Callable[[Scalars, Scalars, Vector3], list[Scalar]]
-    log: Callable[[Scalars, Scalars, Vector3], list[Scalar]]
-    neutral: tuple[float, ...]
-    quaternion: int | None = None
-    angle: bool = False
-    has_axis: bool = True
+    log: Callable[[Scalars, Scalars, Vector3], list[Scalar]]  # (q0, q1, axis) -> the v with exp(q0, v) = q1
+    neutral: tuple[float, ...]  # q of the undisplaced joint
+    quaternion: int | None = None  # offset of a unit quaternion inside q, or None
+    angle: bool = False  # whether q begins with an angle
+    has_axis: bool = True  # whether the axis matters
+    # exp up to terms of third order in v, free of roots and branches: what derivatives along v are taken of
     near: Callable[[Scalars, Scalars, Vector3], list[Scalar]] = _add
+    # (q, rate of q, axis) -> the v along which q changes at that rate
     velocity: Callable[[Scalars, Scalars, Vector3], list[Scalar]] = lambda q, rate, axis: list(rate)
 
     def __reduce__(self) -> tuple[Callable[[str], JointKind], tuple[str]]:

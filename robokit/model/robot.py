@@ -23,8 +23,8 @@ from robokit.arguments import (
     real_array,
     whole_number,
 )
-from robokit.caching import Derived, Recent, cached_attribute
 from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE, WORLD
+from robokit.dataclass_tools import Derived, Recent, cached_attribute
 from robokit.errors import Diagnostic, InvalidValue, ShapeError, UnknownName, WrongType, shown
 from robokit.model import inertial_parameters as inertial
 from robokit.model.geometry import Placement

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.caching import cached_attribute
 from robokit.conventions import GRAVITY
+from robokit.dataclass_tools import cached_attribute
 from robokit.errors import ModelError
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.model.sparsity import inertia_pattern

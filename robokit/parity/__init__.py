@@ -4,17 +4,15 @@ Each installed engine reads the file itself. The adapters of robokit.interop con
 robokit's order. Known differences between the engines are listed below the figures.
 
     comparison        one robot, or many, compared with every installed engine; tables of the errors
-    engines           what Pinocchio, MuJoCo and Drake answer for a state
-    referee           two descriptions of one robot: what differs, and why; the tree and its loops compared
+    referee           two descriptions of one robot: what differs, and why; their dynamics at random states
     verdict           findings, every cause that is known, and the verdict as text and for JSON
     matching          which body is which, and where each link of A is in B
     inertials         masses and inertias: what readers make of them when they go wrong
-    bodies            masses, inertias and collision shapes compared, merged links included
-    joints            kinds, axes, limits and mimic laws compared
-    dynamics          mass matrix, velocity forces and gravity compared at random states
+    bodies            bodies and joints compared: masses, shapes, merged links, axes, limits, mimic laws
 """
 
 from robokit.parity.comparison import (
+    ENGINES,
     QUANTITIES,
     TOLERANCE,
     Comparison,
@@ -24,10 +22,10 @@ from robokit.parity.comparison import (
     files_table,
     installed,
     no_engine,
+    plain_text,
     relative_error,
     table,
 )
-from robokit.parity.engines import ENGINES, plain_text
 from robokit.parity.referee import referee
 from robokit.parity.verdict import CAUSES, Dynamics, Finding, Verdict
 

@@ -110,8 +110,7 @@ class Slack:
         return self.mass_same(a, b) and self.com_same(a, b) and self.inertia_same(a, b)
 
 
-# What a reader makes of <inertial> if it goes wrong in a known way: a list of candidates for B's inertia
-# -------------------------------------------------------------------------------------------------------
+# ---- What a reader makes of <inertial> if it goes wrong in a known way: a list of candidates for B's inertia
 
 WATER = 1000.0
 """Density of Drake's ball, and default density of MuJoCo, PhysX and SDF [kg/m^3]."""
@@ -302,8 +301,7 @@ def _replacement_candidates(m: float, c: np.ndarray, I: np.ndarray) -> Iterator[
             )
 
 
-# The cause of a difference between the <inertial> of a link and the inertia that B has for it
-# --------------------------------------------------------------------------------------------
+# ---- The cause of a difference between the <inertial> of a link and the inertia that B has for it
 
 UNIT_FACTORS = {
     1e-3: "grams for kilograms, or millimetres for metres",
@@ -564,8 +562,7 @@ def unknown_cause(a: Rigid, b: Rigid, slack: Slack) -> Found:
     return cause, "B has " + ", ".join(parts) + "; no known cause fits"
 
 
-# Mass and inertia that a program computes from the shapes of a link, instead of reading <inertial>
-# -------------------------------------------------------------------------------------------------
+# ---- Mass and inertia that a program computes from the shapes of a link, instead of reading <inertial>
 
 DENSITIES = {
     1000.0: "MuJoCo's, PhysX's and SDF's default",

@@ -57,26 +57,20 @@ class Tree:
 
 @dataclass
 class Pairing:
-    """What belongs together.
+    """What belongs together."""
 
-    Attributes:
-        a, b: the two trees.
-        direct: link of A -> (body of B, pose of the link's frame in it), where a name says so.
-        home: link of A -> body of B that it is part of.
-        joints: name of a movable joint of A -> the joint of B.
-        groups: group of A -> group of B.
-        unnamed: links of A that were found by geometry -> body of B.
-        beside: body of B -> bodies fixed to it that are no link's home: its links are merged in A, or
-            have other names.
-    """
-
+    # a, b: the two trees
     a: Tree
     b: Tree
+    # link of A -> (body of B, pose of the link's frame in it), where a name says so
     direct: dict[str, tuple[str, Placement]] = field(default_factory=dict)
-    home: dict[str, str] = field(default_factory=dict)
+    home: dict[str, str] = field(default_factory=dict)  # link of A -> body of B that it is part of
+    # name of a movable joint of A -> the joint of B
     joints: dict[str, DescribedJoint] = field(default_factory=dict)
-    groups: dict[int, int] = field(default_factory=dict)
+    groups: dict[int, int] = field(default_factory=dict)  # group of A -> group of B
+    # links of A that were found by geometry -> body of B
     unnamed: dict[str, str] = field(default_factory=dict)
+    # body of B -> bodies fixed to it that are no link's home: its links are merged in A, or have other names
     beside: dict[str, list[str]] = field(default_factory=dict)
 
 
@@ -210,14 +204,10 @@ def _unlike(a: Tree, i: int, b: Tree, j: int) -> float:
     scale = max(float(np.linalg.norm(here.pose.position)), 0.1)
     cost += min(3.0, float(np.linalg.norm(p.anchor - q.anchor)) / scale)
     cost += 1.0 - abs(float(p.axis @ q.axis))
-    m, n = (_mass(tree, k) for tree, k in ((a, i), (b, j)))
+    m, n = (sum(x.side.bodies[name].mass for name in x.members[k]) for x, k in ((a, i), (b, j)))
     cost += min(2.0, abs(math.log(m / n))) if m > 0 and n > 0 else 2.0 * (m != n)
     sizes = _descendants(a, i), _descendants(b, j)
     return cost + abs(sizes[0] - sizes[1])
-
-
-def _mass(tree: Tree, g: int) -> float:
-    return sum(tree.side.bodies[name].mass for name in tree.members[g])
 
 
 def _descendants(tree: Tree, g: int) -> int:
@@ -288,22 +278,17 @@ def _main(tree: Tree, g: int) -> str:
     return max(tree.members[g], key=lambda name: tree.side.bodies[name].mass)
 
 
-# Where each link of A is in B: the two worlds laid on each other link by link
-# ----------------------------------------------------------------------------
+# ---- Where each link of A is in B: the two worlds laid on each other link by link ----------------
 
 
 @dataclass
 class Alignment:
-    """The result of the alignment: where the links are.
+    """The result of the alignment: where the links are."""
 
-    Attributes:
-        maps: link of A -> map from B's world to A's, as far as this link is concerned.
-        findings: joints that are placed otherwise.
-        reframed: links whose frame is elsewhere in B, although the body is not.
-    """
-
+    # link of A -> map from B's world to A's, as far as this link is concerned
     maps: dict[str, Placement] = field(default_factory=dict)
-    findings: list[Finding] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)  # joints that are placed otherwise
+    # links whose frame is elsewhere in B, although the body is not
     reframed: list[str] = field(default_factory=list)
 
 
@@ -504,8 +489,7 @@ class Aligner:
         return a.kind == "prismatic" or float(np.linalg.norm(across)) <= 10 * self.tolerance * self.size
 
 
-# What becomes of a joint's <origin> if a reader goes wrong in a known way
-# ------------------------------------------------------------------------
+# ---- What becomes of a joint's <origin> if a reader goes wrong in a known way --------------------
 
 Wrong = tuple[str, str, Placement]
 """Code of the cause, what it says of the origin, and the placement that it makes."""

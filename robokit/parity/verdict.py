@@ -93,25 +93,17 @@ class Verdict:
         return not self.findings and not (self.dynamics is not None and self.dynamics.differs)
 
 
-# Every cause that the referee knows: what it means, what to do, and where it was found in the field
-# --------------------------------------------------------------------------------------------------
+# ---- Every cause that the referee knows: what it means, what to do, and where it was found in the field
 
 
 @dataclass(frozen=True)
 class Cause:
-    """A row of the list.
+    """A row of the list."""
 
-    Attributes:
-        code: its name; never changes once released.
-        meaning: what B has, in one sentence.
-        fix: what to do about it.
-        evidence: "owner/repository#number" of reports of programs that did this.
-    """
-
-    code: str
-    meaning: str
-    fix: str
-    evidence: tuple[str, ...] = ()
+    code: str  # its name; never changes once released
+    meaning: str  # what B has, in one sentence
+    fix: str  # what to do about it
+    evidence: tuple[str, ...] = ()  # "owner/repository#number" of reports of programs that did this
 
 
 _ROWS: tuple[tuple[str, str, str, str], ...] = (
@@ -291,8 +283,7 @@ CAUSES = {row[0]: Cause(row[0], row[1], row[2], tuple(row[3].split())) for row i
 """Code -> the cause."""
 
 
-# A verdict as lines of text and as a table for JSON
-# --------------------------------------------------
+# ---- A verdict as lines of text and as a table for JSON ------------------------------------------
 
 MOST_SHOWN = 8
 """Number of findings of one cause that are shown."""

@@ -295,21 +295,13 @@ def _can_be_driven(robot: Robot, joint: Joint) -> bool:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the values of n joints are, and how many steps and rows a run has.
+    """Where the values of n joints are, and how many steps and rows a run has."""
 
-    Attributes:
-        joints: their names.
-        columns: their places in an array of all joints.
-        size: of such an array: nv, or nq for positions.
-        steps: of the run.
-        rows: of a rollout, 1 in a simulation; None where nothing else says how many there are.
-    """
-
-    joints: tuple[str, ...]
-    columns: Sequence[int]
-    size: int
-    steps: int
-    rows: int | None
+    joints: tuple[str, ...]  # their names
+    columns: Sequence[int]  # their places in an array of all joints
+    size: int  # of such an array: nv, or nq for positions
+    steps: int  # of the run
+    rows: int | None  # of a rollout, 1 in a simulation; None where nothing else says how many there are
 
     @property
     def accepted(self) -> str:
@@ -449,7 +441,6 @@ class Signal:
 #     .json   {"joints": [...], "keyframes": [{"time": 0, "name": "stand", "values": [...]}, ...]}; values may
 #             be a mapping from joints, and "joints" is then not needed
 #     .npz    arrays time (K,), joints (n,), values (K, n), and name (K,) if there are names
-
 
 CURVES = ("linear", "cubic")
 
@@ -603,7 +594,6 @@ class Keyframes:
 
 
 # ---- files -------------------------------------------------------------------------------------------------
-
 
 LARGEST_FILE = 256 << 20
 """Bytes of a .csv, which is read row by row, and of numbers in a .npz."""

@@ -192,17 +192,11 @@ def _collision_pairs(robot: Robot) -> CollisionPairs:
 
 @dataclass(frozen=True)
 class BodyContacts:
-    """Which bodies of a robot touch each other in a run, and how.
+    """Which bodies of a robot touch each other in a run, and how."""
 
-    Attributes:
-        bodies: pairs of them.
-        friction: Coulomb coefficient.
-        restitution: speed after an impact over that before.
-    """
-
-    bodies: tuple[tuple[int, int], ...] = ()
-    friction: float = 0.5
-    restitution: float = 0.0
+    bodies: tuple[tuple[int, int], ...] = ()  # pairs of them
+    friction: float = 0.5  # Coulomb coefficient
+    restitution: float = 0.0  # speed after an impact over that before
 
 
 NO_CONTACTS = BodyContacts()

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from robokit.caching import Recent
 from robokit.contact.step import ARRAYS
 from robokit.contact.step_of_robot import FEW_TURNS, kernel_of_robot
+from robokit.dataclass_tools import Recent
 from robokit.engine.cuda.loop_code import NOT_FINITE, NOTES
 from robokit.engine.cuda.loops import Loops
 from robokit.engine.loops.fields import KnownKernel

@@ -143,14 +143,10 @@ def made_module() -> bytes:
 
 @dataclass(frozen=True)
 class ContactPage:
-    """A robot and its ground in the arrays of the module.
+    """A robot and its ground in the arrays of the module."""
 
-    Attributes:
-        sizes: by name, in the order in which they are given.
-        numbers: arrays that do not change in a run, by name; without those that are all zeros.
-    """
-
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, int]  # by name, in the order in which they are given
+    # arrays that do not change in a run, by name; without those that are all zeros
     numbers: Mapping[str, np.ndarray]
 
     @property

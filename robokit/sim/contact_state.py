@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from robokit.algorithms.kinematics import forward_kinematics
-from robokit.caching import Recent
 from robokit.collision.fields import FIELD
 from robokit.collision.scene import ERROR, Scene, scene, touches_as_its_inertia
 from robokit.contact import accounts
@@ -32,8 +31,8 @@ from robokit.contact.monitor import NOTES
 from robokit.contact.robot_data import robot_data
 from robokit.contact.step import ADDED, ARRAYS, step_kernel
 from robokit.contact.step_control import controlled_kernel
+from robokit.dataclass_tools import Recent
 from robokit.engine.loops.environment import NoMachineCode
-from robokit.engine.loops.kernel import ENOUGH
 from robokit.engine.maker import engine
 from robokit.engine.memory import address
 from robokit.engine.signature import ArrayOf
@@ -43,8 +42,7 @@ from robokit.sim.ground import Ground, plane_of, weight, world_of
 from robokit.sim.motion import floats, hangs_on_nothing, may_keep_energy
 from robokit.sim.step_kernel import Kept, Program
 
-# ==== step numbers ================================================================================
-# The numbers of a program as the step of contact/step.py takes them.
+# ==== The numbers of a program as the step of contact/step.py takes them ==========================
 
 
 def size_of(robot: Robot) -> float:
@@ -68,7 +66,6 @@ def size_of(robot: Robot) -> float:
 
 
 # ---- arrays of the step -----------------------------------------------------------------------------------
-
 
 Arrays = dict[str, np.ndarray]
 
@@ -302,7 +299,6 @@ def _pushes(program: Program) -> Arrays:
 
 # ==== contact state ===============================================================================
 
-
 TOLERANCE = 1e-6
 """Of a step's residual beyond rounding, over the impulses of the step, before the polish that squares it."""
 
@@ -360,7 +356,7 @@ class ContactState:
         sizes: of the arrays.
         refused: why there is no machine code, or None.
         plain: whether there is to be none.
-        soon: whether its code was there soon, and is to be compiled well when it has run for a while.
+        enough: seconds of its kernel after which it is compiled well; infinite if it is.
     """
 
     def __init__(self, robot: Robot, dt: float, numbers: Mapping[str, np.ndarray], **options: Any) -> None:
@@ -390,7 +386,7 @@ class ContactState:
         self.work: Arrays = {}
         self.refused: str | None = None
         self.plain = "python" in (engine(), options.get("engine"))
-        self.soon = False
+        self.enough = math.inf
         self._call: Any = None
         self.arrays["q"][:] = robot.neutral()
         lists = [name for name in MEMORY if name not in ENDS]
@@ -481,7 +477,7 @@ class ContactState:
 
     def ready(self) -> Any:
         """A function that takes steps, as long as no array is replaced by a larger one."""
-        if self._call is not None and not (self.soon and self.kernel.seconds >= ENOUGH):
+        if self._call is not None and self.kernel.seconds < self.enough:
             return self._call
         try:
             if self.plain:
@@ -510,8 +506,8 @@ class ContactState:
             for a, x in held
             if x is not None
         }
-        self.soon = self.kernel.soon and self.kernel.seconds < ENOUGH
         driver = self.kernel.driver("single", self.dtype)
+        self.enough = self.kernel.enough(1, self.dtype)
         function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64)(driver)
         pointers = np.array([address(self.arrays[a.name]) for a in self.kernel.taken], np.uint64)
         given = address(pointers), address(environment)
@@ -521,11 +517,11 @@ class ContactState:
             self.kernel.looked_at(environment)
 
         def timed(steps: int) -> None:
-            started = time.perf_counter()  # the thread's own time costs a system call
+            started = time.thread_time()  # others may have the processor, too
             run(steps)
-            self.kernel.seconds += time.perf_counter() - started
+            self.kernel.seconds += time.thread_time() - started
 
-        return timed if self.soon else run
+        return timed if self.enough < math.inf else run
 
     # ---- memory ------------------------------------------------------------------------------------------
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import argument, check_values, real_number, whole_number
-from robokit.caching import Recent, Spare
 from robokit.collision.hulls import BOX_FACES
 from robokit.collision.scene import robot_shapes, touches_as_its_inertia, touching_pairs, world_shapes
 from robokit.collision.shapes import pair_arrays, shape_arrays
 from robokit.contact.distances import distance_kernel
 from robokit.contact.robot_data import robot_data
+from robokit.dataclass_tools import Recent, Spare
 from robokit.dynamics.build import quaternion_offsets
 from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
@@ -537,6 +537,8 @@ class Query:
         started, first = time.perf_counter(), min(rows, 8)
         go(range(first))
         self.seconds = (time.perf_counter() - started) / first
+        self.kernel.seconds += rows * self.seconds
+        call = CALL(self.kernel.driver("rows", "float64"))  # better code, if that is worth it
         left = rows - first
         count = max(1, min(threads or processors(), processors(), int(left * self.seconds / PAYS_SECONDS)))
         size = max(1, -(-left // count))

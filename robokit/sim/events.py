@@ -36,49 +36,30 @@ from robokit.spatial.scalars import added, maximum
 
 @dataclass
 class StepFacts:
-    """Facts of S steps, or of S parts of steps that are divided to an accuracy.
+    """Facts of S steps, or of S parts of steps that are divided to an accuracy."""
 
-    Attributes:
-        force: of the ground on each link that can touch it, world axes, (S, L, 3) [N].
-        normal: the part along the ground's normal, (S, L) [N].
-        sliding: the part of it on points that slide, (S, L) [N].
-        speed: at which these slide at the end of the step, (S, L) [m/s].
-        closing: largest speed before the step at which a point that is then pressed approaches, (S, L) [m/s].
-        stop: force of the stop of each joint with limits, (S, J) [N m | N].
-        rate: the joint's velocity before the step, (S, J) [rad/s | m/s].
-        past: how far the joint is above its upper limit, negative below its lower one, (S, J) [rad | m].
-        drive: force of each actuator that has a limit, (S, D) [N m | N].
-        limited: 1.0 where it is at that limit, (S, D).
-        met: impulse of other bodies on each body that can meet one, (S, M) [N s].
-        moving: speed of the robot, the root of twice its kinetic energy over its mass, (S,) [m/s].
-        v: velocities before the step, (S, nv) [rad/s | m/s].
-        q: configurations before the step, (S, nq).
-        tau: joint forces of the controller in the step, (S, nv) [N m | N].
-        lengths: shares of a step that the parts are, (S,); None where steps are not divided.
-        first: number of the first step.
-        dt: time step [s].
-        slides: joints that slide; others turn.
-    """
-
-    force: np.ndarray
-    normal: np.ndarray
-    sliding: np.ndarray
-    speed: np.ndarray
+    force: np.ndarray  # of the ground on each link that can touch it, world axes, (S, L, 3) [N]
+    normal: np.ndarray  # the part along the ground's normal, (S, L) [N]
+    sliding: np.ndarray  # the part of it on points that slide, (S, L) [N]
+    speed: np.ndarray  # at which these slide at the end of the step, (S, L) [m/s]
+    # largest speed before the step at which a point that is then pressed approaches, (S, L) [m/s]
     closing: np.ndarray
-    stop: np.ndarray
-    rate: np.ndarray
+    stop: np.ndarray  # force of the stop of each joint with limits, (S, J) [N m | N]
+    rate: np.ndarray  # the joint's velocity before the step, (S, J) [rad/s | m/s]
+    # how far the joint is above its upper limit, negative below its lower one, (S, J) [rad | m]
     past: np.ndarray
-    drive: np.ndarray
-    limited: np.ndarray
-    met: np.ndarray
-    moving: np.ndarray
-    v: np.ndarray
-    q: np.ndarray
-    tau: np.ndarray
+    drive: np.ndarray  # force of each actuator that has a limit, (S, D) [N m | N]
+    limited: np.ndarray  # 1.0 where it is at that limit, (S, D)
+    met: np.ndarray  # impulse of other bodies on each body that can meet one, (S, M) [N s]
+    moving: np.ndarray  # speed of the robot, the root of twice its kinetic energy over its mass, (S,) [m/s]
+    v: np.ndarray  # velocities before the step, (S, nv) [rad/s | m/s]
+    q: np.ndarray  # configurations before the step, (S, nq)
+    tau: np.ndarray  # joint forces of the controller in the step, (S, nv) [N m | N]
+    # shares of a step that the parts are, (S,); None where steps are not divided
     lengths: np.ndarray | None = None
-    first: int = field(default=0, kw_only=True)
-    dt: float = field(default=0.0, kw_only=True)
-    slides: frozenset[str] = field(default=frozenset(), kw_only=True)
+    first: int = field(default=0, kw_only=True)  # number of the first step
+    dt: float = field(default=0.0, kw_only=True)  # time step [s]
+    slides: frozenset[str] = field(default=frozenset(), kw_only=True)  # joints that slide; others turn
 
     __repr__ = short_repr
 
@@ -172,19 +153,13 @@ class StepFacts:
 
 @dataclass(frozen=True)
 class Subjects:
-    """Whom the columns of the facts are about.
+    """Whom the columns of the facts are about."""
 
-    Attributes:
-        links: that can touch the ground.
-        joints: with limits; their names and bodies.
-        driven: actuators with limits; the names of their joints, their bodies, and places among the drives.
-        meeting: bodies that can meet others; names of their links, and bodies.
-    """
-
-    links: tuple[str, ...]
-    joints: tuple[tuple[str, int], ...]
+    links: tuple[str, ...]  # that can touch the ground
+    joints: tuple[tuple[str, int], ...]  # with limits; their names and bodies
+    # actuators with limits; the names of their joints, their bodies, and places among the drives
     driven: tuple[tuple[str, int, int], ...]
-    meeting: tuple[tuple[str, int], ...]
+    meeting: tuple[tuple[str, int], ...]  # bodies that can meet others; names of their links, and bodies
 
     @property
     def names(self) -> dict[str, tuple[str, ...]]:
@@ -316,7 +291,6 @@ def past_of(q: Any, stop: Any) -> Any:
 
 # ==== events ======================================================================================
 
-
 __all__ = ["Answer", "Event", "answers", "events_of", "from_rows", "report"]
 
 
@@ -375,7 +349,6 @@ def answers(events: Sequence[Event], end: float, ground: bool = True) -> list[An
 
 
 # ---- a run in a few lines ----------------------------------------------------------------------------------
-
 
 WIDTH = 80
 """Columns of a report's lines."""

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robokit.arguments import whole_number
-from robokit.caching import cached_attribute
+from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics.build import quaternion_offsets
 from robokit.dynamics.differentiate import velocity
 from robokit.dynamics.other_libraries import (

@@ -27,20 +27,15 @@ from robokit.spatial.scalars import added, sine_and_cosine
 # ==== solids at rest ==============================================================================
 # Convex solids at rest in the world: boxes, balls, cylinders, capsules and hulls that robots fall on.
 
-
 MOST_POINTS = 100_000
 """Points of which a solid may be the hull."""
 
 
 @dataclass(frozen=True, eq=False)
 class Hull:
-    """The convex hull of points.
+    """The convex hull of points."""
 
-    Attributes:
-        points: its corners, (n, 3) [m].
-    """
-
-    points: np.ndarray
+    points: np.ndarray  # its corners, (n, 3) [m]
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,9 +201,7 @@ def _placement(given: Any) -> Placement:
     return found
 
 
-# ==== height field ================================================================================
-# HeightField: ground whose height is given on a grid, by an array or by a picture.
-
+# ==== HeightField: ground whose height is given on a grid, by an array or by a picture ============
 
 MOST_HEIGHTS = 1 << 22
 """Heights of a field: 2048 x 2048."""
@@ -338,7 +331,6 @@ def _grey(path: Any) -> np.ndarray:
 
 # ==== the ground ==================================================================================
 # The ground: a plane, a height field and solids at rest, with the constants of the contact law.
-
 
 DEEPEST = 1e-3
 """Depth at which one point carries the whole weight of a robot that is not small [m]."""
@@ -583,7 +575,6 @@ def weight(robot: Robot) -> Any:
 
 # ---- what is given, checked -------------------------------------------------------------------------------
 
-
 STEEPEST = math.radians(89.0)
 """Tilt of the plane, at most [rad]: it is given by its height over the origin."""
 
@@ -661,7 +652,6 @@ def world_of(ground: Ground) -> World:
 
 
 # ---- in the file of a trajectory ---------------------------------------------------------------------------
-
 
 HEIGHTS = "ground_heights"
 """Name of the array of a height field."""

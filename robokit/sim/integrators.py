@@ -109,17 +109,11 @@ def keep(
 
 @dataclass(frozen=True)
 class Tableau:
-    """Coefficients of an explicit Runge-Kutta method.
+    """Coefficients of an explicit Runge-Kutta method."""
 
-    Attributes:
-        a: row s holds the weights of the stages before s.
-        b: weights of the stages in the step.
-        order: of the error per unit of time.
-    """
-
-    a: tuple[tuple[float, ...], ...]
-    b: tuple[float, ...]
-    order: int
+    a: tuple[tuple[float, ...], ...]  # row s holds the weights of the stages before s
+    b: tuple[float, ...]  # weights of the stages in the step
+    order: int  # of the error per unit of time
 
     def __post_init__(self) -> None:
         c = [sum(row) for row in self.a]
@@ -136,17 +130,11 @@ RK4 = Tableau(a=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), b=(1 / 6, 1 / 3, 1 / 
 
 @dataclass(frozen=True)
 class Method:
-    """A row of the table.
+    """A row of the table."""
 
-    Attributes:
-        order: of the error in free motion.
-        step: one time step; None of the step that knows contact (contact/step.py).
-        keeps_energy: whether the energy of the start is handed on from step to step.
-    """
-
-    order: int
-    step: Step | None
-    keeps_energy: bool = False
+    order: int  # of the error in free motion
+    step: Step | None  # one time step; None of the step that knows contact (contact/step.py)
+    keeps_energy: bool = False  # whether the energy of the start is handed on from step to step
 
     @property
     def contact(self) -> bool:
@@ -344,7 +332,8 @@ def method(name: Any, contact: bool) -> tuple[str, Method]:
     if name is None:
         name = "contact" if contact else "rkmk4"
     if isinstance(name, str) and name == "euler":
-        warnings.warn("integrator: 'euler' is now 'contact'", DeprecationWarning, stacklevel=4)
+        said = "integrator: 'euler' is now 'contact'; the old name will be removed in robokit 0.4"
+        warnings.warn(said, DeprecationWarning, stacklevel=4)
         name = "contact"
     if not isinstance(name, str) or name not in METHODS:
         raise UnknownName("integrator", name, METHODS)
@@ -371,19 +360,12 @@ def method(name: Any, contact: bool) -> tuple[str, Method]:
 
 @dataclass(frozen=True)
 class Problem:
-    """A robot and all that acts on it.
+    """A robot and all that acts on it."""
 
-    Attributes:
-        tree: the tree.
-        joints: damping, friction and limits.
-        loops: the loop joints, or None.
-        given: actuators and forces from outside.
-    """
-
-    tree: Tree
-    joints: JointLaw
-    loops: LoopLaw | None = None
-    given: Given = field(default_factory=Given)
+    tree: Tree  # the tree
+    joints: JointLaw  # damping, friction and limits
+    loops: LoopLaw | None = None  # the loop joints, or None
+    given: Given = field(default_factory=Given)  # actuators and forces from outside
 
 
 Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger, Carried], tuple[Rows, Rows]]
@@ -392,27 +374,19 @@ Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger, Carried], tuple[Rows
 
 # ---- forces that a step holds -----------------------------------------------------------------------------
 
-
 SWEEPS = 3
 """Solves. In the last one stops that pull are let go."""
 
 
 @dataclass
 class Held:
-    """Forces that a step holds.
+    """Forces that a step holds."""
 
-    Attributes:
-        given: given joint forces and those of actuators, by joint [N m | N].
-        rub: damping and friction, by joint.
-        stops: of limits, by joint.
-        limited: 1.0 for each actuator at a limit, else 0.0.
-        V: velocities of the bodies at the start, body coordinates; None where no solve was needed.
-    """
-
-    given: Rows
-    rub: Rows
-    stops: Rows
-    limited: list[Scalar]
+    given: Rows  # given joint forces and those of actuators, by joint [N m | N]
+    rub: Rows  # damping and friction, by joint
+    stops: Rows  # of limits, by joint
+    limited: list[Scalar]  # 1.0 for each actuator at a limit, else 0.0
+    # velocities of the bodies at the start, body coordinates; None where no solve was needed
     V: list[Motion] | None = None
 
 
@@ -487,7 +461,6 @@ def mean(a: Rows, b: Rows) -> Rows:
 # Dry friction is a bristle: -min(kd, f / |x|) x with x = qd + r e, where e is how
 # far it is wound, at most f / k. A joint that sticks is held by a spring and does not creep. A stop is a
 # contact in one dimension: max(0, -k phi - d phi') where phi is the distance left to the limit.
-
 
 SLOWEST = 1e-9
 """Speed below which a bristle's friction has no direction [rad/s | m/s]."""
@@ -641,7 +614,6 @@ class JointState:
 # kinetic energy about G, dynamics notes eq. 20-22.
 # Cost: O(n), the four articulated-body sweeps and about a tenth more than the projection of momentum.
 
-
 LARGEST = 0.25
 """Bound of x, and of the turn beside that of the step itself: a step so wrong that this does not mend it
 keeps the rest of its error, and the rounding of forces turns no robot that hardly moves."""
@@ -656,29 +628,17 @@ TINY = 1e-30
 
 @dataclass(frozen=True)
 class Inner:
-    """A floating robot seen from its centre of mass G, in world axes.
+    """A floating robot seen from its centre of mass G, in world axes."""
 
-    Attributes:
-        X: transforms.
-        mass: [kg].
-        com: centre of mass from the base [m].
-        u: velocity of G relative to the base's origin [m/s].
-        v_com: velocity of G [m/s].
-        k: angular momentum about G [N m s].
-        I_G: rotational inertia about G as one rigid body, factorised by ldl.
-        omega: I_G^-1 k [rad/s].
-        T: kinetic energy about G [J].
-    """
-
-    X: Sequence[Any]
-    mass: Scalar
-    com: Vector3
-    u: Vector3
-    v_com: Vector3
-    k: Vector3
-    I_G: Any
-    omega: Vector3
-    T: Scalar
+    X: Sequence[Any]  # transforms
+    mass: Scalar  # [kg]
+    com: Vector3  # centre of mass from the base [m]
+    u: Vector3  # velocity of G relative to the base's origin [m/s]
+    v_com: Vector3  # velocity of G [m/s]
+    k: Vector3  # angular momentum about G [N m s]
+    I_G: Any  # rotational inertia about G as one rigid body, factorised by ldl
+    omega: Vector3  # I_G^-1 k [rad/s]
+    T: Scalar  # kinetic energy about G [J]
 
 
 def conserve(

@@ -30,9 +30,7 @@ from robokit.sim.motion import ByJoint, ImplicitSweep, Ledger, Rows, body_veloci
 from robokit.spatial import Force, Motion, Transform, Vector3
 from robokit.spatial.scalars import Scalar, is_zero, maximum, minimum, where
 
-# ==== damping, friction and limits ================================================================
-# The law of the passive joint forces: damping, dry friction and limits of a robot's joints.
-
+# ==== The law of the passive joint forces: damping, dry friction and limits of a robot's joints ===
 
 DAMPING_TIME = 0.5
 """Time in which damping that is assumed stops a joint that nothing else moves [s].
@@ -93,19 +91,12 @@ class Friction:
 
 @dataclass(frozen=True)
 class JointLaw:
-    """Passive forces by joint number 0..N.
+    """Passive forces by joint number 0..N."""
 
-    Attributes:
-        damping: [N m s/rad | N s/m] by dof.
-        assumed: whether that damping is not from the description but follows from the inertia.
-        friction: by dof, None where there is none.
-        stop: limits, or None.
-    """
-
-    damping: tuple[tuple[Scalar, ...], ...]
-    assumed: tuple[bool, ...]
-    friction: tuple[tuple[Friction | None, ...], ...]
-    stop: tuple[Stop | None, ...]
+    damping: tuple[tuple[Scalar, ...], ...]  # [N m s/rad | N s/m] by dof
+    assumed: tuple[bool, ...]  # whether that damping is not from the description but follows from the inertia
+    friction: tuple[tuple[Friction | None, ...], ...]  # by dof, None where there is none
+    stop: tuple[Stop | None, ...]  # limits, or None
 
     @property
     def active(self) -> bool:
@@ -278,7 +269,6 @@ def subtree_inertia(robot: Robot) -> list[tuple[list[list[Any]], Any]]:
 #
 # Cost: about 5 operations a driven joint, and 20 an iteration where it is limited.
 
-
 CAUTION = 0.1
 """Share of the inertia that the largest speed is looked ahead with, once there is an iterate: a joint whose
 inertia is ten times smaller than m would jump to and fro between its limits past the speed between them."""
@@ -290,19 +280,12 @@ this speed is uncertain by so many roundings of its momentum over dt."""
 
 @dataclass(frozen=True)
 class Drive:
-    """One driven joint: what the text of a step depends on.
+    """One driven joint: what the text of a step depends on."""
 
-    Attributes:
-        body: number of the joint.
-        servo: whether there are gains; else the force is u alone.
-        effort: whether it is limited.
-        speed: whether that is.
-    """
-
-    body: int
-    servo: bool
-    effort: bool
-    speed: bool
+    body: int  # number of the joint
+    servo: bool  # whether there are gains; else the force is u alone
+    effort: bool  # whether it is limited
+    speed: bool  # whether that is
 
     @property
     def parameters(self) -> tuple[str, ...]:
@@ -317,21 +300,15 @@ class Drive:
 
 @dataclass(frozen=True)
 class DriveNumbers:
-    """The numbers of one driven joint, floats or scalars of a kernel.
+    """The numbers of one driven joint, floats or scalars of a kernel."""
 
-    Attributes:
-        kp, b, lag: of the law above.
-        effort: L [N m | N].
-        speed: v_max [rad/s | m/s].
-        mass: inertia that the joint moves [kg m^2 | kg], roughly.
-    """
-
+    # kp, b, lag: of the law above
     kp: Scalar = 0.0
     b: Scalar = 0.0
     lag: Scalar = 0.0
-    effort: Scalar = 0.0
-    speed: Scalar = 0.0
-    mass: Scalar = 0.0
+    effort: Scalar = 0.0  # L [N m | N]
+    speed: Scalar = 0.0  # v_max [rad/s | m/s]
+    mass: Scalar = 0.0  # inertia that the joint moves [kg m^2 | kg], roughly
 
 
 class DriveState:
@@ -438,7 +415,6 @@ class DriveState:
 
 # ---- forces from outside -----------------------------------------------------------------------------------
 
-
 Place = tuple[int, tuple[Scalar, Scalar, Scalar] | None]
 """Body and point in its coordinates [m]; None where the wrench is about the world's origin."""
 
@@ -515,24 +491,16 @@ def as_list(forces: BodyForces) -> list[Force]:
 
 @dataclass(frozen=True)
 class GivenLayout:
-    """What a step is given, without the numbers.
+    """What a step is given, without the numbers."""
 
-    Attributes:
-        drives: the driven joints.
-        places: (body, whether the wrench is about the world's origin) of each place of pushes.
-        base: whether the first six joint forces are a wrench from outside on a base that floats.
-        bodies: how many bodies, from the first on, are given a wrench each, in body coordinates.
-        fixed_links: whether bodies can touch links that are fixed to the world.
-        links: that are pushed at these places.
-        motions: bodies whose joints move as is prescribed; steps of "contact" alone take them.
-    """
-
-    drives: tuple[Drive, ...] = ()
+    drives: tuple[Drive, ...] = ()  # the driven joints
+    # (body, whether the wrench is about the world's origin) of each place of pushes
     places: tuple[tuple[int, bool], ...] = ()
-    base: bool = False
-    bodies: int = 0
-    fixed_links: bool = False
-    links: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    base: bool = False  # whether the first six joint forces are a wrench from outside on a base that floats
+    bodies: int = 0  # how many bodies, from the first on, are given a wrench each, in body coordinates
+    fixed_links: bool = False  # whether bodies can touch links that are fixed to the world
+    links: tuple[str, ...] = field(default=(), compare=False, repr=False)  # that are pushed at these places
+    # bodies whose joints move as is prescribed; steps of "contact" alone take them
     motions: tuple[int, ...] = ()
 
     @property
@@ -666,22 +634,16 @@ class Given:
 # "Geometric numerical integration", section VII.2; H. C. Andersen, "Rattle" (1983).
 # Cost: that of the loops in ../../algorithms/loop_dynamics.py three times.
 
-
 PROXIMAL_SINGLE = 1e-4
 """The proximal share in single precision."""
 
 
 @dataclass(frozen=True)
 class LoopLaw:
-    """The loop joints of a step.
+    """The loop joints of a step."""
 
-    Attributes:
-        models: that constrain anything.
-        proximal: see robokit.algorithms.loop_dynamics.
-    """
-
-    models: tuple[LoopModel, ...]
-    proximal: float = PROXIMAL
+    models: tuple[LoopModel, ...]  # that constrain anything
+    proximal: float = PROXIMAL  # see robokit.algorithms.loop_dynamics
 
     def system(self, tree: Tree, factor: Factor, X: Sequence[Any]) -> LoopSystem:
         """The constraints at the transforms X."""

@@ -17,13 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robokit.arguments import batch_size, check_finite, one_of
-from robokit.caching import Recent
 from robokit.contact.conservation import NOTHING
 from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.contact.fields import LINE, MOTOR, STEP_DERIVATIVES
 from robokit.contact.step_derivatives import derivatives_kernel
 from robokit.contact.step_pullback import pullback_kernel
-from robokit.dataclass_tools import short_repr
+from robokit.dataclass_tools import Recent, short_repr
 from robokit.dynamics.differentiate import near, velocity
 from robokit.engine import ENGINES, Kernel
 from robokit.engine.loops.environment import NoMachineCode
@@ -269,7 +268,6 @@ class LinearSteps:
 
 # ---- steps that are kept ----------------------------------------------------------------------------------
 
-
 KEPT = 4
 """Sets of arguments whose steps a robot keeps."""
 
@@ -372,7 +370,6 @@ def _known(given: Any) -> Hashable:
 
 
 # ---- forward mode -----------------------------------------------------------------------------------------
-
 
 ROWS = 30_000
 """Directions that are computed at once, about."""
@@ -660,7 +657,6 @@ def _first_carried(program: Program, q: Any, v: Any, carried: Any, parameters: A
 
 
 # ---- parameters -------------------------------------------------------------------------------------------
-
 
 OF_PAIRS = {
     "friction": ("pair_friction", True),

@@ -148,7 +148,6 @@ class ManyStates:
 # ==== card states =================================================================================
 # Many states of a robot on a card, as their caller says: what a Simulation with device="cuda" is made of.
 
-
 Array = Any
 """Of NumPy, or on the card."""
 

@@ -19,7 +19,6 @@ from robokit.algorithms.composites import composite_inertias
 from robokit.algorithms.coupling import coupled_solve
 from robokit.algorithms.crba import composite, crba
 from robokit.algorithms.loop_dynamics import closed_loops
-from robokit.caching import Spare
 from robokit.contact.accounts import ENTRIES
 from robokit.contact.fields import MOTION, ROBOT, STATE
 from robokit.contact.kinematics import (
@@ -31,6 +30,7 @@ from robokit.contact.kinematics import (
     whole_inertia,
 )
 from robokit.contact.robot_data import robot_data
+from robokit.dataclass_tools import Spare
 from robokit.dynamics.singular import singular
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import kernel_of, real
@@ -55,7 +55,6 @@ from robokit.spatial.scalars import Scalar, is_zero
 # Source: articulated-body algorithm, RBDA table 7.1 and seeds 002.
 # Differs: no velocity products (they are in T); I^a S = 0 does not hold where a joint has a slope b.
 # Cost: O(n).
-
 
 ByJoint = Sequence[Sequence[Scalar]]
 
@@ -167,7 +166,6 @@ class ImplicitSweep:
 # A floating base turns during a step. A method that drifts along a velocity keeps the base's linear velocity
 # in axes that do not turn: :func:`advance` gives the velocity as seen from the base's new axes.
 # :func:`momenta_after` has the velocity products of an implicit solve.
-
 
 Rows = list[Any]
 """Scalars by joint: one list for each body 0..N."""
@@ -358,7 +356,6 @@ def keep_momentum(
 # articulated bodies of RBDA chapter 7.
 # Cost: O(n).
 
-
 LEAST = 1e-12
 """Mobility [1/kg | 1/(kg m^2)] that stands for none."""
 
@@ -482,7 +479,6 @@ def joint_mobilities(sweep: ImplicitSweep) -> list[list[Scalar]]:
 #
 # All of these start at zero but the momentum and the energy.
 
-
 SLOTS, OWN = ENTRIES[: ENTRIES.index("steps")], ENTRIES[ENTRIES.index("steps") :]
 """Entries of all steps, first in the ledger; and the last ones, those of steps of "contact" alone."""
 
@@ -523,17 +519,11 @@ class Ledger:
 
 @dataclass(frozen=True)
 class CarriedLayout:
-    """Which of these a robot has.
+    """Which of these a robot has."""
 
-    Attributes:
-        momentum: whether it floats.
-        wound: (joint, dof of the joint) with a bristle.
-        energy: whether the method keeps the energy.
-    """
-
-    momentum: bool = False
-    wound: tuple[tuple[int, int], ...] = ()
-    energy: bool = False
+    momentum: bool = False  # whether it floats
+    wound: tuple[tuple[int, int], ...] = ()  # (joint, dof of the joint) with a bristle
+    energy: bool = False  # whether the method keeps the energy
 
     @property
     def size(self) -> int:
@@ -567,8 +557,7 @@ class Carried:
         return out or [0.0]
 
 
-# ==== energies and momenta of states ==============================================================
-# Energies and momentum of states, by the kinematics of the step: no time for few of them.
+# ==== Energies and momentum of states, by the kinematics of the step: no time for few of them =====
 
 
 def _facts(x: Any) -> None:
@@ -590,7 +579,7 @@ def _poses(x: Any) -> None:
 def _kernel(text: Callable[[Any], None]) -> LoopKernel:
     arrays = [replace(a, role="out") if a.name in ("R", "p", "origin") else a for a in (*ROBOT, *MOTION)]
     arrays += [*STATE, real("facts", 8, role="out")]
-    return kernel_of(f"state{text.__name__}", text, arrays, by_source=True, seldom=True)
+    return kernel_of(f"state{text.__name__}", text, arrays, by_source=True)
 
 
 class _Call:

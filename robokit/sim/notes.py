@@ -59,17 +59,11 @@ class Contacts:
 
 @dataclass(frozen=True)
 class StepForces:
-    """Force of the ground on the robot in each of S steps.
+    """Force of the ground on the robot in each of S steps."""
 
-    Attributes:
-        t: (S,) ends of the steps [s].
-        links: names of the L links that can touch the ground.
-        force: (S, L, 3) the impulse of each step over the step, world axes [N].
-    """
-
-    t: np.ndarray
-    links: tuple[str, ...]
-    force: np.ndarray
+    t: np.ndarray  # (S,) ends of the steps [s]
+    links: tuple[str, ...]  # names of the L links that can touch the ground
+    force: np.ndarray  # (S, L, 3) the impulse of each step over the step, world axes [N]
 
     __repr__ = short_repr
 
@@ -87,26 +81,20 @@ class StepForces:
 
 # ---- notes -------------------------------------------------------------------------------------------------
 
-
 MOST_BYTES = 128_000_000
 """Memory up to which steps are noted as they are taken: those of a humanoid for half a minute."""
 
 
 @dataclass
 class StepInputs:
-    """What the steps of a run were given, one entry of each list for every change.
+    """What the steps of a run were given, one entry of each list for every change."""
 
-    Attributes:
-        start: number of the step from which an entry holds, ascending from 0.
-        tau: joint forces, (nv,) each.
-        given: inputs from actuators and pushes.
-        law: how targets of the driven joints become their inputs (:attr:`DrivenJoints.linear`), (n,) each of
-            feedforward, gain, limit and rest; None where that changes in the run, or nothing is driven.
-    """
-
+    # number of the step from which an entry holds, ascending from 0
     start: list[int] = field(default_factory=list)
-    tau: list[np.ndarray] = field(default_factory=list)
-    given: list[Sequence[np.ndarray]] = field(default_factory=list)
+    tau: list[np.ndarray] = field(default_factory=list)  # joint forces, (nv,) each
+    given: list[Sequence[np.ndarray]] = field(default_factory=list)  # inputs from actuators and pushes
+    # how targets of the driven joints become their inputs (:attr:`DrivenJoints.linear`), (n,) each of
+    # feedforward, gain, limit and rest; None where that changes in the run, or nothing is driven
     law: tuple[np.ndarray, ...] | None = None
 
     def add(self, step: int, tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
@@ -140,17 +128,12 @@ class StepInputs:
 
 @dataclass(frozen=True)
 class Notes:
-    """Notes of S steps, or of S parts of steps that are divided to an accuracy.
+    """Notes of S steps, or of S parts of steps that are divided to an accuracy."""
 
-    Attributes:
-        begin: when each begins, (S,) [steps].
-        share: of a step that each is, (S,).
-        arrays: what is noted, (S, ...) each: "q", "v" before it; of passive motion "carried", what it was
-            handed besides; of steps with contact the forces (NOTES in contact/monitor.py).
-    """
-
-    begin: np.ndarray
-    share: np.ndarray
+    begin: np.ndarray  # when each begins, (S,) [steps]
+    share: np.ndarray  # of a step that each is, (S,)
+    # what is noted, (S, ...) each: "q", "v" before it; of passive motion "carried", what it was handed
+    # besides; of steps with contact the forces (NOTES in contact/monitor.py)
     arrays: dict[str, np.ndarray]
 
     @staticmethod

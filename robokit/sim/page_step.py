@@ -30,20 +30,15 @@ from robokit.sim.steppers import kept_of
 
 @dataclass(frozen=True)
 class PageStep:
-    """The two kernels of a run.
+    """The two kernels of a run."""
 
-    Attributes:
-        program: the step, without pushes where they are left out, with a wrench on every body.
-        step: (q, v, tau, ledger, gravity, carried, parameters, held) -> (q_next, v_next, ledger_next,
-            carried_next): tau is not read; held (6 N) are wrenches in body coordinates [N m; N].
-        look: (q, v, tau, gravity, carried, parameters, held) -> (places, figures, kept): for each body 1..N
-            the rows of the rotation from world to body axes, then its origin in the world (N, 12); centre of
-            mass, kinetic and potential energy, centroidal momentum (11); momentum and energy that the first
-            step is handed (7).
-    """
-
-    program: Program
+    program: Program  # the step, without pushes where they are left out, with a wrench on every body
+    # (q, v, tau, ledger, gravity, carried, parameters, held) -> (q_next, v_next, ledger_next, carried_next):
+    # tau is not read; held (6 N) are wrenches in body coordinates [N m; N]
     step: Kernel
+    # (q, v, tau, gravity, carried, parameters, held) -> (places, figures, kept): for each body 1..N the rows
+    # of the rotation from world to body axes, then its origin in the world (N, 12); centre of mass, kinetic
+    # and potential energy, centroidal momentum (11); momentum and energy that the first step is handed (7)
     look: Kernel
 
 

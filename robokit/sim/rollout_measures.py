@@ -80,7 +80,6 @@ def of_states(
 
 # ---- energy, momentum and heights -------------------------------------------------------------------------
 
-
 SIZE = 10
 """Figures of a state: kinetic and potential energy [J], height of the centre of mass and of the base [m],
 centroidal momentum, angular and linear, world axes [N m s; N s]."""
@@ -121,9 +120,7 @@ def root(tree: Tree) -> int:
     return tree.children[0][0] if bases_are_free(tree) else 0
 
 
-# ==== own measure =================================================================================
-# Measures of the user's own: a function of the state, reduced over the steps of each row.
-
+# ==== Measures of the user's own: a function of the state, reduced over the steps of each row =====
 
 REDUCTIONS = ("max", "min", "mean", "final", "first_above", "first_below")
 
@@ -195,21 +192,15 @@ class OwnTracker:
 
     Each output of the function has two: its best value and the number of that state, its sum and their
     count, its last value and whether that is finite, or the first state beyond the threshold and nothing.
-
-    Attributes:
-        key: identifies the function on this robot.
-        outputs: names of the function's.
-        reduce, threshold: of the measure.
-        link: number of its link among those that can touch the ground; None for all.
-        text: the function, flat.
     """
 
-    key: bytes
-    outputs: tuple[str, ...]
+    key: bytes  # identifies the function on this robot
+    outputs: tuple[str, ...]  # names of the function's
+    # reduce, threshold: of the measure
     reduce: str
     threshold: float | None
-    link: int | None
-    text: Flat = field(repr=False, compare=False)
+    link: int | None  # number of its link among those that can touch the ground; None for all
+    text: Flat = field(repr=False, compare=False)  # the function, flat
 
     @staticmethod
     def of(measure: Measure, program: Program) -> OwnTracker:
@@ -376,31 +367,21 @@ def values_at_start(
 
 @dataclass(frozen=True)
 class Failures:
-    """Rows of a rollout that are no motion of the robot.
+    """Rows of a rollout that are no motion of the robot."""
 
-    Attributes:
-        reason: why, (B,); None of a sound row.
-        time: from when on [s], (B,); NaN of a sound row.
-    """
-
-    reason: np.ndarray
-    time: np.ndarray
+    reason: np.ndarray  # why, (B,); None of a sound row
+    time: np.ndarray  # from when on [s], (B,); NaN of a sound row
 
 
 @dataclass(frozen=True)
 class RowLedgers:
-    """What the ledgers of B rows hold.
+    """What the ledgers of B rows hold."""
 
-    Attributes:
-        program: the step.
-        q, v: states of the start and of the end, (2, B, ...).
-        entries: of the ledger at the end, (B, size); NaN in a row that failed.
-    """
-
-    program: Program
+    program: Program  # the step
+    # q, v: states of the start and of the end, (2, B, ...)
     q: np.ndarray
     v: np.ndarray
-    entries: np.ndarray
+    entries: np.ndarray  # of the ledger at the end, (B, size); NaN in a row that failed
 
     def entry(self, name: str) -> np.ndarray:
         """One of motion.SLOTS, (B,)."""
@@ -422,19 +403,12 @@ class RowLedgers:
 
 @dataclass(frozen=True)
 class Readings(RowLedgers):
-    """What else is known of B rows at the end of a rollout, NaN in a row that failed.
+    """What else is known of B rows at the end of a rollout, NaN in a row that failed."""
 
-    Attributes:
-        dt: time step [s].
-        steps: taken.
-        subjects: whom the measures are about.
-        failures: rows that are no motion of the robot.
-    """
-
-    dt: float
-    steps: int
-    subjects: Subjects
-    failures: Failures
+    dt: float  # time step [s]
+    steps: int  # taken
+    subjects: Subjects  # whom the measures are about
+    failures: Failures  # rows that are no motion of the robot
 
     @property
     def rows(self) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import check_finite, not_a_robot, output, real_array, whole_number
-from robokit.caching import cached_attribute
+from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics import kinetic_energy, potential_energy
 from robokit.dynamics.devices import card_number, dtype_there, on_host
 from robokit.dynamics.run import dtype_name
@@ -59,7 +59,6 @@ from robokit.sim.trajectory import Trajectory
 
 # ==== rollout batch ===============================================================================
 # The rows of a rollout: their present states, their records, and which of them do not stay finite.
-
 
 LARGEST = [motion.AT[name] for name in ("depth", "residual")]
 """Entries of the ledger that are largest values, not sums."""
@@ -309,7 +308,6 @@ def _not_finite(*arrays: np.ndarray) -> np.ndarray:
 
 # ---- energy without a cause --------------------------------------------------------------------------------
 
-
 FEWEST_STEPS = 20
 """Steps of a rollout from which its rows are checked: in fewer, energy has no time to grow."""
 
@@ -374,9 +372,7 @@ def _energies(
     return kinetic, np.asarray(potential_energy(robot, q))
 
 
-# ==== rollout function ============================================================================
-# rollout: many states of one robot through time at once.
-
+# ==== rollout: many states of one robot through time at once ======================================
 
 FORCE = slice(motion.AT["impulse_fx"], motion.AT["impulse_fz"] + 1)
 

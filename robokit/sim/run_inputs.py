@@ -31,9 +31,7 @@ from robokit.sim.springs import NO_SPRINGS, Springs
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import default_step, step_for_spin
 
-# ==== run arguments ===============================================================================
-# What simulate and rollout make of their arguments, and which of them they refuse.
-
+# ==== What simulate and rollout make of their arguments, and which of them they refuse ============
 
 FRAME = 5e-3
 """Time between recorded states by default [s]."""
@@ -47,21 +45,13 @@ MOST_STEPS = 1e10
 
 @dataclass(frozen=True)
 class Setup:
-    """What simulate and rollout make of the arguments that they share.
+    """What simulate and rollout make of the arguments that they share."""
 
-    Attributes:
-        program: the step.
-        dt: time step [s].
-        steps: number of steps.
-        every: steps between two records.
-        summary: entries for the summary.
-    """
-
-    program: Program
-    dt: float
-    steps: int
-    every: int
-    summary: dict[str, Any]
+    program: Program  # the step
+    dt: float  # time step [s]
+    steps: int  # number of steps
+    every: int  # steps between two records
+    summary: dict[str, Any]  # entries for the summary
 
 
 def set_up(
@@ -205,7 +195,6 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
 
 
 # ---- driven joints ----------------------------------------------------------------------------------------
-
 
 ENDLESS = 1e30
 """Stands for no limit in a row where others have one."""
@@ -450,7 +439,6 @@ class DrivenJoints:
 # robokit.sim.joint_forces has the law. Everything is computed by + - * / and powers of two, so the numbers
 # are the same to the bit with every C library and every NumPy, as reproducible runs need them.
 
-
 FAR = 700.0
 """Beyond it e^-z is next to nothing."""
 
@@ -497,7 +485,6 @@ def decay(z: np.ndarray) -> np.ndarray:
 
 
 # ---- all inputs -------------------------------------------------------------------------------------------
-
 
 NEVER = np.iinfo(np.int64).max
 """Number of a step that does not come."""

@@ -36,7 +36,6 @@ from robokit.stages import stage
 
 # ---- the middle of steps ----------------------------------------------------------------------------------
 
-
 History = tuple[tuple[int, np.ndarray], ...]
 """Numbers of steps, ascending, and the velocities that they began with."""
 
@@ -78,7 +77,6 @@ class MiddleOfSteps:
 
 # ---- the loop ---------------------------------------------------------------------------------------------
 
-
 Controller = Callable[[float, np.ndarray, np.ndarray], Any]
 
 
@@ -99,19 +97,12 @@ class Inputs(Protocol):
 
 @dataclass(frozen=True)
 class Stop:
-    """Why a run ended before its time.
+    """Why a run ended before its time."""
 
-    Attributes:
-        time: when [s].
-        reason: a clause that begins in lower case and has no full stop.
-        remedy: what to do about it, likewise; may be empty.
-        cause: the exception of a controller that failed.
-    """
-
-    time: float
-    reason: str
-    remedy: str = ""
-    cause: Exception | None = None
+    time: float  # when [s]
+    reason: str  # a clause that begins in lower case and has no full stop
+    remedy: str = ""  # what to do about it, likewise; may be empty
+    cause: Exception | None = None  # the exception of a controller that failed
 
     def __str__(self) -> str:
         """The message of the error."""

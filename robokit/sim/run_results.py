@@ -34,7 +34,6 @@ from robokit.sim.trajectory import Energy, Trajectory
 # that energy. A step that is far too long can also make contacts give energy, which the ledger has as
 # dissipation below zero; more of that than the robot could draw on stops the run too.
 
-
 ROUNDING = 1e-9
 """Share of the potential energy that rounding may change."""
 
@@ -132,9 +131,7 @@ class EnergyWatch:
         return float(max(mechanical, -dissipated))
 
 
-# ==== run warnings ================================================================================
-# Warnings about the result of a run, by the figures of its summary.
-
+# ==== Warnings about the result of a run, by the figures of its summary ===========================
 
 UNBALANCED = 0.1
 """An energy error above this share of the energy that moved is worth a warning."""
@@ -284,21 +281,16 @@ def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray, start
 
 @dataclass
 class Records:
-    """The recorded states of a run, one entry of each list a state.
+    """The recorded states of a run, one entry of each list a state."""
 
-    Attributes:
-        steps: taken until then.
-        q, v: the state, (nq,) and (nv,).
-        entries: the ledger, (SIZE,).
-        impulses: of the ground until one step before, (6,) as in the ledger.
-        inputs: what every step was given, those between the records too.
-    """
-
-    steps: list[int] = field(default_factory=list)
+    steps: list[int] = field(default_factory=list)  # taken until then
+    # q, v: the state, (nq,) and (nv,)
     q: list[np.ndarray] = field(default_factory=list)
     v: list[np.ndarray] = field(default_factory=list)
-    entries: list[np.ndarray] = field(default_factory=list)
+    entries: list[np.ndarray] = field(default_factory=list)  # the ledger, (SIZE,)
+    # of the ground until one step before, (6,) as in the ledger
     impulses: list[np.ndarray] = field(default_factory=list)
+    # what every step was given, those between the records too
     inputs: StepInputs = field(default_factory=StepInputs)
 
     def add(self, steps: int, q: np.ndarray, v: np.ndarray, entries: np.ndarray, impulse: np.ndarray) -> None:

@@ -62,26 +62,19 @@ def noted_loops(robot: Robot, notes: Notes) -> dict[str, np.ndarray]:
 
 @dataclass(frozen=True)
 class StepMotion:
-    """Motion at T records, of R rows: one for each, or one for each part of a step that is divided.
+    """Motion at T records, of R rows: one for each, or one for each part of a step that is divided."""
 
-    Attributes:
-        q, v, a: where forces act, (R, ...).
-        on_bodies: wrenches from outside about the bodies' origins, world axes, (R, N + 1, 6).
-        on_links: what of them acts on other links than the bodies' own, or on links that are fixed to the
-            world, (R, 6) by name about the world's origin.
-        loops: on the successors, in their frames on the predecessors, (R, 6) by name.
-        first: where the rows of each record begin, (T,).
-        share: of each row in its record, (R,).
-    """
-
+    # q, v, a: where forces act, (R, ...)
     q: np.ndarray
     v: np.ndarray
     a: np.ndarray
-    on_bodies: np.ndarray
+    on_bodies: np.ndarray  # wrenches from outside about the bodies' origins, world axes, (R, N + 1, 6)
+    # what of them acts on other links than the bodies' own, or on links that are fixed to the world, (R, 6)
+    # by name about the world's origin
     on_links: dict[str, np.ndarray]
-    loops: dict[str, np.ndarray]
-    first: np.ndarray
-    share: np.ndarray
+    loops: dict[str, np.ndarray]  # on the successors, in their frames on the predecessors, (R, 6) by name
+    first: np.ndarray  # where the rows of each record begin, (T,)
+    share: np.ndarray  # of each row in its record, (R,)
 
     def mean(self, x: np.ndarray) -> np.ndarray:
         """Of each record, of what is known of each row."""

@@ -31,7 +31,6 @@ from robokit.sim.trajectory import Trajectory
 # ==== half step ===================================================================================
 # How far a run can be trusted: it is taken once more with half the step, and the two are compared.
 
-
 AGREEMENT = 0.01
 """Distance of the centres of mass up to which the runs agree, over the robot's size."""
 

@@ -40,25 +40,19 @@ class SpringLaw:
 
     or ``force(length, rate)`` in its place. It pulls the ends together; at a joint, length is the coordinate
     and the joint feels minus the tension.
-
-    Attributes:
-        stiffness: [N/m], of angles [N m/rad]; not negative.
-        damping: [N s/m | N m s/rad]; not negative.
-        preload: tension at the length at rest [N | N m].
-        force: (length, rate) -> tension, traced into machine code as :func:`robokit.function` is: it
-            computes with ``+ - * /`` and the functions of ``robokit.spatial.scalars`` and ``.elementary``,
-            and does not branch on its arguments.
-        acts: "pull" for what only pulls (a cable, taut beyond its length at rest), "push" for what only
-            pushes (a bumper), None for both.
-        name: in results; None names it after its ends.
     """
 
-    stiffness: float = 0.0
-    damping: float = 0.0
-    preload: float = 0.0
+    stiffness: float = 0.0  # [N/m], of angles [N m/rad]; not negative
+    damping: float = 0.0  # [N s/m | N m s/rad]; not negative
+    preload: float = 0.0  # tension at the length at rest [N | N m]
+    # (length, rate) -> tension, traced into machine code as :func:`robokit.function` is: it computes with ``+
+    # - * /`` and the functions of ``robokit.spatial.scalars`` and ``.elementary``, and does not branch on its
+    # arguments
     force: Tension | None = None
+    # "pull" for what only pulls (a cable, taut beyond its length at rest), "push" for what only pushes (a
+    # bumper), None for both
     acts: str | None = None
-    name: str | None = None
+    name: str | None = None  # in results; None names it after its ends
 
     def _check(self) -> None:
         kind = type(self).__name__
@@ -170,24 +164,15 @@ ACCEPTED = "rk.Spring(...), rk.JointSpring(...), or a list of these"
 
 @dataclass(frozen=True)
 class SpringRecord:
-    """A spring in the recorded states.
+    """A spring in the recorded states."""
 
-    Attributes:
-        name: its own, or that of its ends.
-        length: (T,) distance of its ends [m], or coordinate of its joint [rad | m].
-        rate: (T,) of that.
-        force: (T,) tension [N], at a joint [N m | N]: positive where it pulls.
-        energy: (T,) stored, 0 at its length at rest [J].
-        points: (T, 2, 3) its ends in the world [m]; None at a joint.
-        ends: the link of each end, and the point in that link's frame [m]; empty at a joint.
-    """
-
-    name: str
-    length: np.ndarray
-    rate: np.ndarray
-    force: np.ndarray
-    energy: np.ndarray
-    points: np.ndarray | None = None
+    name: str  # its own, or that of its ends
+    length: np.ndarray  # (T,) distance of its ends [m], or coordinate of its joint [rad | m]
+    rate: np.ndarray  # (T,) of that
+    force: np.ndarray  # (T,) tension [N], at a joint [N m | N]: positive where it pulls
+    energy: np.ndarray  # (T,) stored, 0 at its length at rest [J]
+    points: np.ndarray | None = None  # (T, 2, 3) its ends in the world [m]; None at a joint
+    # the link of each end, and the point in that link's frame [m]; empty at a joint
     ends: tuple[tuple[str, tuple[float, ...]], ...] = ()
 
     @property
@@ -212,17 +197,11 @@ class SpringRecord:
 
 @dataclass(frozen=True)
 class Springs:
-    """The springs of a run, fitted to its robot.
+    """The springs of a run, fitted to its robot."""
 
-    Attributes:
-        given: as they were given.
-        rest: length at rest of each.
-        names: of each.
-    """
-
-    given: tuple[Spring | JointSpring, ...] = ()
-    rest: tuple[float, ...] = ()
-    names: tuple[str, ...] = ()
+    given: tuple[Spring | JointSpring, ...] = ()  # as they were given
+    rest: tuple[float, ...] = ()  # length at rest of each
+    names: tuple[str, ...] = ()  # of each
 
     @property
     def functions(self) -> tuple[Tension, ...]:

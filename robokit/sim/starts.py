@@ -20,13 +20,13 @@ from robokit.arguments import (
     real_array,
     real_number,
 )
-from robokit.caching import Spare
 from robokit.collision.detect_kernel import Arrays, Detector
 from robokit.collision.fields import FIELD, PLANE
 from robokit.collision.scene import Scene, robot_shapes, scene
 from robokit.collision.shapes import Core, PlacedCore
 from robokit.collision.support import SUPPORTS
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
+from robokit.dataclass_tools import Spare
 from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.errors import InvalidValue, ShapeError, SimulationWarning, WrongType
 from robokit.model.parts import Joint
@@ -46,7 +46,6 @@ from robokit.spatial.scalars import added, sine_and_cosine
 #
 # Every number comes from the configuration by + - * / and square roots in an order that is written here, so
 # that starts of sweeps have the same bits on every machine.
-
 
 CLOSE = 1e-10
 """Gap that is none [m]."""
@@ -226,8 +225,7 @@ class _Uneven:
                 yield z - x["shape_bound"][k] - away, z + x["shape_bound"][k] + away
 
 
-# ==== start checks ================================================================================
-# Starts of runs, checked: their states, what overlaps there, spins too fast for a step.
+# ==== Starts of runs, checked: their states, what overlaps there, spins too fast for a step =======
 
 
 def numbers(what: str, value: Any, n: int, robot: Robot | None = None) -> np.ndarray:
@@ -281,7 +279,6 @@ def check_quaternions(what: str, robot: Robot, q: np.ndarray) -> None:
 
 # ---- what overlaps -----------------------------------------------------------------------------------------
 
-
 ROWS = 1024
 """Starts whose poses are computed together."""
 
@@ -291,21 +288,13 @@ FEW = 16
 
 @dataclass(frozen=True)
 class StartContacts:
-    """The deepest overlaps at the starts of B rows, 0 of what is not finite.
+    """The deepest overlaps at the starts of B rows, 0 of what is not finite."""
 
-    Attributes:
-        depth: in the ground [m], (B,).
-        link: that is there, B names.
-        overlap: of bodies [m], (B,).
-        bodies: that overlap, (B, 2).
-        energy: that the springs of all these contacts hold [J], (B,).
-    """
-
-    depth: np.ndarray
-    link: list[str]
-    overlap: np.ndarray
-    bodies: np.ndarray
-    energy: np.ndarray
+    depth: np.ndarray  # in the ground [m], (B,)
+    link: list[str]  # that is there, B names
+    overlap: np.ndarray  # of bodies [m], (B,)
+    bodies: np.ndarray  # that overlap, (B, 2)
+    energy: np.ndarray  # that the springs of all these contacts hold [J], (B,)
 
 
 def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
@@ -357,7 +346,6 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
 
 
 # ---- errors and warnings -----------------------------------------------------------------------------------
-
 
 OVERLAP = 1e-3
 """Bodies that overlap by more at the start are worth a warning [m]."""
@@ -509,9 +497,7 @@ def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:
         )
 
 
-# ==== standing ====================================================================================
-# Configurations to start from: a robot just above the ground.
-
+# ==== Configurations to start from: a robot just above the ground =================================
 
 SHAKE = 0.02
 """Standard deviation of the random change of every joint [rad | m] and of the tilt [rad]."""
@@ -658,7 +644,6 @@ def _start(robot: Any, q: Any) -> np.ndarray:
 
 
 # ---- bodies moved apart ------------------------------------------------------------------------------------
-
 
 STANDING_ROUNDS = 30
 """At most. Each takes the overlaps as linear in the joints; most starts of robots need two to four."""

@@ -41,29 +41,21 @@ from robokit.spatial.scalars import Scalar, maximum
 
 @dataclass
 class Happened:
-    """A step that was taken.
+    """A step that was taken."""
 
-    Attributes:
-        p: the robot and all that acts on it.
-        step: number of the step, from 0.
-        q, v, tau: state and joint forces before the step, by joint.
-        flat: q and v after it, and the joint forces, flat lists.
-        held: joint forces of the step; None where nothing but given forces acts on the joints.
-        parameters: of the kernel; the first is the time step [s].
-        forces: of the ground on each link that can touch it, then on the whole robot, world axes [N], flat.
-        subjects: whom measures are about.
-    """
-
-    p: Problem
-    step: Scalar
+    p: Problem  # the robot and all that acts on it
+    step: Scalar  # number of the step, from 0
+    # q, v, tau: state and joint forces before the step, by joint
     q: Rows
     v: Rows
     tau: Rows
+    # q and v after it, and the joint forces, flat lists
     flat: tuple[Sequence[Scalar], Sequence[Scalar], Sequence[Scalar]]
-    held: Held | None
-    parameters: Sequence[Scalar]
+    held: Held | None  # joint forces of the step; None where nothing but given forces acts on the joints
+    parameters: Sequence[Scalar]  # of the kernel; the first is the time step [s]
+    # of the ground on each link that can touch it, then on the whole robot, world axes [N], flat
     forces: Sequence[Scalar] = (0.0, 0.0, 0.0)
-    subjects: Subjects = field(default_factory=Subjects)
+    subjects: Subjects = field(default_factory=Subjects)  # whom measures are about
     _V: list[Motion] | None = field(default=None, repr=False)
 
     @property
@@ -131,13 +123,9 @@ class Kept:
 
 @dataclass(frozen=True)
 class MeasuredLayout:
-    """What is measured.
+    """What is measured."""
 
-    Attributes:
-        trackers: whose numbers they are, in this order.
-    """
-
-    trackers: tuple[Tracker, ...] = ()
+    trackers: tuple[Tracker, ...] = ()  # whose numbers they are, in this order
 
     @property
     def size(self) -> int:
@@ -187,37 +175,26 @@ class Program:
     """A robot's step with everything but the state.
 
     Attributes:
-        robot: the robot.
-        name: of the method.
-        method: row of the table of methods.
-        joints: damping, friction and limits.
-        ground: the ground, or None.
-        dtype: of the numbers that the kernel computes with, "float64" or "float32".
-        given: actuators and forces from outside.
-        given_numbers: their parameters, floats or (B,).
-        between: bodies that may touch each other.
-        springs: between points and at joints.
-        measured: what is measured in each step.
-        accuracy: to which steps of "contact" are divided (contact/step_control.py); None: they are not.
-        reproducible: whether the kernels give the same bits everywhere (robokit.engine.reproducible).
         loops: the loop joints, or None.
         layout: of what a step of passive motion hands to the next.
         open: whether inertias, and what follows from them, are an input of the step, not constants.
     """
 
-    robot: Robot
-    name: str
-    method: Method
-    joints: JointLaw
-    ground: Ground | None = None
-    dtype: str = "float64"
-    given: GivenLayout = NOTHING
-    given_numbers: Sequence[Any] = ()
-    between: BodyContacts = NO_CONTACTS
-    measured: MeasuredLayout = NOTHING_MEASURED
+    robot: Robot  # the robot
+    name: str  # of the method
+    method: Method  # row of the table of methods
+    joints: JointLaw  # damping, friction and limits
+    ground: Ground | None = None  # the ground, or None
+    dtype: str = "float64"  # of the numbers that the kernel computes with, "float64" or "float32"
+    given: GivenLayout = NOTHING  # actuators and forces from outside
+    given_numbers: Sequence[Any] = ()  # their parameters, floats or (B,)
+    between: BodyContacts = NO_CONTACTS  # bodies that may touch each other
+    measured: MeasuredLayout = NOTHING_MEASURED  # what is measured in each step
+    # whether the kernels give the same bits everywhere (robokit.engine.reproducible)
     reproducible: bool = False
+    # to which steps of "contact" are divided (contact/step_control.py); None: they are not
     accuracy: float | None = None
-    springs: Springs = NO_SPRINGS
+    springs: Springs = NO_SPRINGS  # between points and at joints
 
     def __post_init__(self) -> None:
         self.open = self.robot.parameters is not None

@@ -20,9 +20,9 @@ import numpy as np
 
 from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
-from robokit.caching import Spare
 from robokit.contact.monitor import NOTES
 from robokit.conventions import GRAVITY
+from robokit.dataclass_tools import Spare
 from robokit.engine.maker import engine
 from robokit.errors import InvalidValue
 from robokit.model.robot import Robot
@@ -56,7 +56,6 @@ from robokit.sim.step_kernel import Program
 #
 # A start whose bodies spin faster than that asks for itself: the step is halved until none turns by more than
 # SPIN in it.
-
 
 LONGEST = 1e-3
 """Default time step [s] of a robot that needs no shorter one."""
@@ -189,7 +188,6 @@ def _turning_rate(robot: Robot, least: dict[tuple[int, int], Any]) -> float:
 # The texts of the algorithms run here with NumPy arrays in place of scalars, many states at once. Nothing is
 # compiled, because these figures are needed only once for each recorded state.
 
-
 BLOCK = 2048
 """States at a time: arrays of this length stay in the cache."""
 
@@ -303,7 +301,6 @@ def _text(program: Program) -> Any:
 
 
 # ==== steppers ====================================================================================
-
 
 ITERATED = 50
 """Steps of passive motion from which the loop inside the engine is faster than one call a step."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from robokit import hooks
 from robokit.arguments import not_a_robot, one_of, path_argument
-from robokit.caching import cached_attribute
+from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
 from robokit.dynamics.choices import ORIGIN
 from robokit.dynamics.constrained import FRAMES, JointReactions
@@ -708,7 +708,6 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
 
 # ---- the motion as a table --------------------------------------------------------------------------------
 
-
 QUATERNION, ANGULAR = ("qw", "qx", "qy", "qz"), ("wx", "wy", "wz")
 
 PARTS = {
@@ -772,7 +771,6 @@ def _cell(name: str) -> str:
 
 
 # ---- its file ---------------------------------------------------------------------------------------------
-
 
 Arrays = dict[str, np.ndarray]
 

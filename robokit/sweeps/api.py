@@ -22,12 +22,17 @@ from robokit.sim.body_pairs import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
 from robokit.stages import stage
-from robokit.sweeps.chunks import chunk_files, read_chunks
-from robokit.sweeps.folder import SWEEP_FILE, SweepFile, disk_problem, read_sweep_file
-from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import Recipe, state_hash
-from robokit.sweeps.run_sweep import SweepProgress, default_chunk, run_sweep
+from robokit.sweeps.folder import (
+    SWEEP_FILE,
+    SweepFile,
+    chunk_files,
+    disk_problem,
+    read_chunks,
+    read_sweep_file,
+)
+from robokit.sweeps.recipe import Recipe, make_recipe, state_hash
 from robokit.sweeps.table import FAILURE, HASH, RowTable, concatenate, public_table
+from robokit.sweeps.workers import SweepProgress, default_chunk, run_sweep
 
 if TYPE_CHECKING:
     import pyarrow

@@ -34,7 +34,6 @@ from robokit.serialize import layout
 # (2011), Philox4x64-10; S. Joe, F. Y. Kuo, "Constructing Sobol sequences with better two-dimensional
 # projections" (2008).
 
-
 MULTIPLIERS = (np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157))
 WEYL = (np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B))
 ROUNDS = 10
@@ -219,16 +218,11 @@ Value = float | str
 
 @dataclass(frozen=True)
 class Distribution:
-    """What all distributions share.
+    """What all distributions share."""
 
-    Attributes:
-        kind: its name in JSON.
-        drawn: whether rows draw at random; else the row's number decides.
-        _values_field: name of the field with all values that there are; "" where there are too many to list.
-    """
-
-    kind: ClassVar[str]
-    drawn: ClassVar[bool] = True
+    kind: ClassVar[str]  # its name in JSON
+    drawn: ClassVar[bool] = True  # whether rows draw at random; else the row's number decides
+    # name of the field with all values that there are; "" where there are too many to list
     _values_field: ClassVar[str] = ""
 
     def at(self, u: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The folder of a sweep: writing files completely or not at all, and its sweep.json."""
+"""The folder of a sweep: its recipe, and its chunks, computed, written, each byte checked."""
 
 from __future__ import annotations
 
@@ -7,16 +7,32 @@ import errno
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+import re
+import socket
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from robokit.arguments import whole_number
-from robokit.errors import RobokitError, ShapeError, one_line, shown
+from robokit.disk_cache import source_digest
+from robokit.errors import MissingDependency, RobokitError, ShapeError, one_line, shown
 from robokit.files import open_regular, shell_word
-from robokit.sweeps.recipe import MAX_ROWS
-from robokit.sweeps.table import is_sealed, read_parquet
+from robokit.sweeps.recipe import MAX_ROWS, Recipe, versions
+from robokit.sweeps.table import (
+    FAILURE,
+    HASH_LETTERS,
+    RowTable,
+    add_seal,
+    content_hash,
+    is_sealed,
+    parquet_bytes,
+    read_parquet,
+)
+
+# ==== The folder of a sweep: writing files completely or not at all, and its sweep.json ===========
 
 CHUNKS = "chunks"
 """Folder of the chunks, in that of the sweep."""
@@ -92,19 +108,12 @@ SWEEP_FILE = "sweep.json"
 
 @dataclass(frozen=True)
 class SweepFile:
-    """What sweep.json says.
+    """What sweep.json says."""
 
-    Attributes:
-        recipe: text of the recipe, as :func:`canonical_json` writes it.
-        chunk: rows of a chunk; the last one may have fewer.
-        count: rows of the sweep.
-        layout: number of the folder's layout.
-    """
-
-    recipe: str
-    chunk: int
-    count: int
-    layout: int = FORMAT
+    recipe: str  # text of the recipe, as :func:`canonical_json` writes it
+    chunk: int  # rows of a chunk; the last one may have fewer
+    count: int  # rows of the sweep
+    layout: int = FORMAT  # number of the folder's layout
 
     def chunks(self) -> Iterator[tuple[int, int]]:
         """Of each chunk the first row and the row after its last, one after the other: there may be many."""
@@ -293,3 +302,386 @@ def hold_folder(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+# ==== chunks ======================================================================================
+# The chunks of a sweep: computed, written completely or not at all, and checked when they are read.
+#
+# The folder of a sweep contains ``sweep.json`` and, in ``chunks/``, a Parquet file for each chunk:
+# FIRST-HASH.parquet, with the number of its first row and the hash of its content (``table.content_hash``). A
+# file is written under a temporary name, flushed to disk and renamed. A file without a temporary name is
+# therefore complete, whenever a process was killed, and two workers that compute the same rows write the same
+# file.
+#
+# Every reader first checks all bytes of a chunk (``table.is_sealed``), and that it belongs to ``sweep.json``.
+# A damaged chunk is computed again when the sweep is resumed. If all intact chunks contradict ``sweep.json``,
+# nothing is changed, because nobody can tell which of the two is wrong.
+#
+# Everything else in ``chunks/`` was left by killed processes: temporary files, whose names begin with a dot.
+
+_NAME = re.compile(rf"(\d+)-([0-9a-f]{{{HASH_LETTERS}}})\.parquet", re.ASCII)
+_TEMPORARY = re.compile(rf"\.(sweep|\d+-[0-9a-f]{{{HASH_LETTERS}}})\.[0-9a-f]+\.tmp|\.[0-9a-f]+\.probe\.tmp")
+
+
+class DamagedChunk(Exception):
+    """A chunk that is not as it was written; the text says in what."""
+
+
+@dataclass(frozen=True, order=True)
+class ChunkFile:
+    """The file of a chunk."""
+
+    first: int  # number of its first row
+    path: Path  # of the file
+    hash: str  # of its content, as its name has it
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A chunk that is as it was written."""
+
+    file: ChunkFile  # that it is in
+    rows: int  # their number
+    recipe: str  # text of the recipe that they were computed from
+    table: RowTable  # its rows, or those of their columns that were asked for
+
+
+def chunk_name(first: int, count: int, content: str) -> str:
+    """Name of a chunk's file; names sort as the rows do.
+
+    Args:
+        first: number of the chunk's first row.
+        count: rows of the sweep.
+        content: hash of the chunk's content.
+    """
+    return f"{first:0{len(str(max(count - 1, 0)))}d}-{content}.parquet"
+
+
+def chunk_files(folder: Path) -> list[ChunkFile]:
+    """The chunks of a sweep's folder by their names, ascending; their content is not looked at.
+
+    Raises:
+        RobokitError: the folder cannot be read.
+    """
+    found = []
+    try:
+        with os.scandir(folder / CHUNKS) as entries:
+            for entry in entries:
+                match = _NAME.fullmatch(entry.name)
+                if match:
+                    found.append(ChunkFile(int(match[1]), Path(entry.path), match[2]))
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and folder.is_dir():
+            return []  # all of them are missing
+        raise RobokitError(f"cannot read {folder / CHUNKS}: {error.strerror or error}") from error
+    return sorted(found)
+
+
+def remove_temporary(folder: Path) -> None:
+    """Remove what killed processes left, in a sweep's folder and among its chunks.
+
+    Raises:
+        OSError: the folder cannot be read, or a file cannot be removed.
+    """
+    for path in [*folder.iterdir(), *(folder / CHUNKS).iterdir()]:
+        if _TEMPORARY.fullmatch(path.name) and (path.is_symlink() or not path.is_dir()):
+            path.unlink(missing_ok=True)
+
+
+def set_aside(file: ChunkFile, folder: Path, keep: bool = False) -> str:
+    """Make room for a chunk that is to be computed again.
+
+    Args:
+        file: that is in its place.
+        folder: of the sweep.
+        keep: move it beside ``chunks/`` in place of removing it; a folder is moved in any case, for what is
+            in it is none of the sweep's.
+
+    Returns:
+        where it was moved to, in words; "" otherwise.
+
+    Raises:
+        OSError: it cannot be removed.
+    """
+    if not keep and (file.path.is_symlink() or not file.path.is_dir()):
+        file.path.unlink(missing_ok=True)
+        return ""
+    aside = folder / f"{file.path.name}.{os.urandom(4).hex()}"
+    file.path.rename(aside)
+    return f"; it was moved to {aside.name}"
+
+
+def probe_name() -> str:
+    """Name of a file by which a worker finds out whether it shares the folder."""
+    return f".{os.urandom(8).hex()}.probe.tmp"
+
+
+def recipe_hash(text: str) -> str:
+    """The hash of the recipe of a text."""
+    return Recipe.from_json(text).hash
+
+
+def open_chunk(
+    file: ChunkFile,
+    layout: int,
+    columns: list[str] | None = None,
+    hash_of: Callable[[str], str] = recipe_hash,
+) -> Chunk:
+    """A chunk, every byte of which was checked.
+
+    Args:
+        file: of the chunk.
+        layout: number of the folder's layout; before SEALED, chunks had no seal, and their values are
+            compared with the hash in the file's name.
+        columns: names of those that are wanted, None for all; those that there are not are left out.
+        hash_of: the hash of a recipe by its text.
+
+    Raises:
+        DamagedChunk: it is not as it was written.
+        MissingDependency: pyarrow is not installed.
+    """
+    try:
+        content = regular_bytes(file.path)
+        is_whole = is_sealed(content, file.path.name)
+        if not is_whole and layout >= SEALED:
+            raise DamagedChunk(_without_seal(content))
+        recipe, rows, table = read_parquet(content, columns if is_whole else None)
+        if not is_whole:
+            _check_values(file, table, hash_of(recipe))
+    except (DamagedChunk, MissingDependency):
+        raise
+    except OSError as error:
+        raise DamagedChunk(f"cannot be read: {one_line(error.strerror or str(error), 100)}") from error
+    except Exception as error:  # whatever a decoder makes of damaged bytes
+        raise DamagedChunk(
+            f"cannot be decoded: {one_line(str(error) or type(error).__name__, 100)}"
+        ) from error
+    return Chunk(file, rows, recipe, table)
+
+
+def _without_seal(content: bytes) -> str:
+    if not content:
+        return "is empty"
+    whole = content[:4] == content[-4:] == b"PAR1"
+    return "has other bytes than were written, or another name" if whole else "is cut off, or no Parquet file"
+
+
+def _check_values(file: ChunkFile, table: Any, recipe_hash: str) -> None:
+    """Whether a chunk without a seal holds what its name says."""
+    if content_hash(table, recipe_hash) != file.hash:
+        raise DamagedChunk("does not have the content that its name says")
+    if table.num_rows and table["row"][0] != file.first:
+        raise DamagedChunk(f"has the rows from {table['row'][0]} on, its name those from {file.first} on")
+
+
+def check_belongs(chunk: Chunk, folder: Path, sweep_file: SweepFile) -> None:
+    """Refuse a chunk that is sound and contradicts sweep.json.
+
+    Args:
+        chunk: of the folder.
+        folder: of the sweep.
+        sweep_file: what its sweep.json says.
+
+    Raises:
+        RobokitError: it does.
+    """
+    wanted = sweep_file.rows_from(chunk.file.first)
+    if chunk.recipe != sweep_file.recipe:
+        what = f"the chunk's recipe {difference(chunk.recipe, sweep_file.recipe)}"
+    elif chunk.rows != wanted:
+        there = f"a chunk of {wanted:,}" if wanted else "no chunk"
+        what = f"{chunk.rows:,} rows begin with row {chunk.file.first:,}, where 'chunk' "
+        what += f"{sweep_file.chunk:,} and 'count' {sweep_file.count:,} have {there}"
+    else:
+        return
+    raise RobokitError(
+        f"{folder / SWEEP_FILE} and {CHUNKS}/{chunk.file.path.name} contradict each other: {what}; put the "
+        f"right {SWEEP_FILE} back, or move the chunk to its own sweep; nothing was changed"
+    )
+
+
+def read_chunks(
+    folder: Path,
+    columns: list[str] | None = None,
+    only: list[ChunkFile] | None = None,
+    sweep_file: SweepFile | None = None,
+) -> Iterator[RowTable]:
+    """The chunks' rows, one table a chunk, ascending.
+
+    Args:
+        folder: of the sweep.
+        columns: names of those to read; None for all.
+        only: the chunks to read; None for all.
+        sweep_file: what its sweep.json says, where that was read already.
+
+    Raises:
+        RobokitError: a chunk is damaged, there is more than one of the same rows, or one contradicts
+            sweep.json.
+    """
+    sweep_file = sweep_file or read_sweep_file(folder)
+    before, names = -1, None
+    for file in chunk_files(folder) if only is None else only:
+        try:
+            if file.first == before:
+                raise DamagedChunk("is there more than once, with other content")
+            chunk = open_chunk(file, sweep_file.layout, columns)
+            names = names or chunk.table.column_names
+            if chunk.table.column_names != names:
+                raise DamagedChunk("has other columns than the chunks before it")
+        except DamagedChunk as error:
+            raise RobokitError(
+                f"{file.path} is damaged: it {error}; robokit sweep --resume {shell_word(folder)} "
+                "computes its rows again"
+            ) from error
+        check_belongs(chunk, folder, sweep_file)
+        before = file.first
+        yield chunk.table
+
+
+# ---- what a worker does ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a sweep's chunks belong."""
+
+    folder: str  # of the sweep, absolute
+    probe: str  # name of a file in it, by which a worker finds out whether it shares the folder
+    count: int  # rows of the sweep
+    source: bytes  # hash of robokit's source, which must be the same on all machines
+    device: str | None = None  # that computes, as of :func:`robokit.rollout`; None for the processor
+
+
+@dataclass(frozen=True)
+class ComputedChunk:
+    """A chunk that was computed."""
+
+    first: int  # number of its first row
+    rows: int  # their number
+    failures: int  # rows that failed
+    name: str  # of its file
+    content: bytes | None  # the file's bytes where the worker did not write them, else None
+    memory: int  # largest memory of the worker's process so far [bytes], 0 where the system does not tell
+
+
+def compute_chunk(
+    text: str, reader: Callable[[str], Any], first: int, last: int, place: Place
+) -> ComputedChunk:
+    """Compute the rows of a chunk and write them, or hand them back.
+
+    Args:
+        text: the recipe (JSON).
+        reader: makes the recipe of it.
+        first: number of the first row.
+        last: number of the row after the last.
+        place: where the chunk belongs.
+
+    Raises:
+        RobokitError: this process has another robokit than the command.
+    """
+    _check_source(place)
+    recipe = _cached_recipe(reader, text)
+    how = {} if place.device is None else {"device": card_of_worker(place.device)}
+    table = recipe.compute_rows(first, last, **how)
+    if table.num_rows != last - first:
+        raise RobokitError(f"rows {first} to {last - 1}: {table.num_rows} rows were computed")
+    name = chunk_name(first, place.count, content_hash(table, recipe.hash))
+    content = add_seal(parquet_bytes(table, text), name)
+    handed_back = None if _write_here(place, name, content) else content
+    return ComputedChunk(first, last - first, table.failures, name, handed_back, peak_memory())
+
+
+def card_of_worker(device: str) -> str:
+    """The card of this process: of "cuda", where workers of Dask share a machine, each has the next one."""
+    from robokit.engine.cuda import driver
+
+    if device != "cuda" or "distributed" not in sys.modules:
+        return device
+    from distributed import get_worker
+
+    try:
+        number = str(get_worker().name).rpartition("-")[2]
+    except ValueError:  # no worker
+        return device
+    return f"cuda:{int(number) % driver.count()}" if number.isdecimal() else device
+
+
+def peak_memory() -> int:
+    """Largest memory of this process so far [bytes]; 0 where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak) if sys.platform == "darwin" else 1024 * int(peak)
+
+
+@lru_cache(maxsize=2)
+def _cached_recipe(reader: Callable[[str], Any], text: str) -> Any:
+    """The recipe, with all that its first chunk has compiled."""
+    return reader(text)
+
+
+def _write_here(place: Place, name: str, content: bytes) -> bool:
+    folder = Path(place.folder)
+    with contextlib.suppress(OSError):
+        if (folder / place.probe).exists():
+            write_whole(folder / CHUNKS / name, content)
+            return True
+    return False
+
+
+def _check_source(place: Place) -> None:
+    """Refuse to compute rows by another text than the command's; an unknown one (edited files) is let be."""
+    here = source_digest()
+    if here and place.source and here != place.source:
+        raise RobokitError(
+            f"worker {socket.gethostname()}:{os.getpid()} has another robokit, in "
+            f"{Path(__file__).resolve().parents[1]}, than the command; install the same one, and start the "
+            "worker again"
+        )
+
+
+# ---- the same arithmetic -----------------------------------------------------------------------
+
+
+def check_same_bits(recipe: Any, folder: Path, text: str, file: ChunkFile) -> None:
+    """Refuse to go on with a sweep whose rows come out otherwise here.
+
+    Args:
+        recipe: of the sweep.
+        folder: of the sweep.
+        text: the recipe as the folder has it.
+        file: a chunk that is there.
+
+    Raises:
+        RobokitError: one of its rows has other bits here.
+    """
+    begun = json.loads(text).get("versions")
+    if begun is None or (begun == versions() and begun.get("source")):
+        return
+    kept = next(read_chunks(folder, only=[file]))
+    sound = [k for k, why in enumerate(kept[FAILURE]) if why is None]
+    place = sound[0] if sound else 0
+    row = file.first + place
+    again = recipe.compute_rows(row, row + 1)
+    if content_hash(again, recipe.hash) == content_hash(kept.take([place]), recipe.hash):
+        return
+    columns = [name for name in kept.column_names if name in again.column_names]
+    differ = [name for name in columns if not _same(kept[name][place], again[name][0])]
+    what = f", in {differ[0]!r}" if differ else ""
+    raise RobokitError(
+        f"{folder} was begun with {_version_words(begun)}; here, with {_version_words(versions())}, row "
+        f"{row} comes out otherwise{what}: the rows would not belong together; go on with that robokit, or "
+        "begin a new sweep in another folder"
+    )
+
+
+def _same(x: Any, y: Any) -> bool:
+    return bool(x == y or (x != x and y != y))
+
+
+def _version_words(made: dict[str, str]) -> str:
+    source = f" (source {made['source']})" if made.get("source") else ""
+    return f"robokit {made.get('robokit')}{source} on {made.get('processor', 'another machine')}"

@@ -1,40 +1,62 @@
-"""The recipe of a sweep: all that its rows follow from.
-
-Row k is a function of the recipe and of k: its parameters, its start, its motion, its measures. None of it
-depends on the chunk that it is computed in, on the machine, or on other rows.
-"""
+"""The recipe of a sweep: made from the arguments of :func:`robokit.sweep`, and what a row of it comes to."""
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import io
 import json
+import pickle
 import platform
 import sys
+import sysconfig
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-from robokit.arguments import real_number, whole_number
-from robokit.contact.measures import column_of
+from robokit.arguments import not_a_robot, real_array, real_number, whole_number
+from robokit.contact.measures import DEFAULT, column_of, measures
 from robokit.disk_cache import source_digest
+from robokit.dynamics.build import recorded_key
+from robokit.dynamics.function_objects import Function
 from robokit.engine.backend import llvm
-from robokit.errors import ModelError, RobokitError, ShapeError, SimulationError, one_line, shown
+from robokit.engine.trace.graph import TraceTooLarge
+from robokit.errors import (
+    MissingDependency,
+    ModelError,
+    RobokitError,
+    ShapeError,
+    SimulationError,
+    UnknownName,
+    WrongType,
+    one_line,
+    shown,
+)
 from robokit.model.robot import Robot
 from robokit.serialize import INVALID_CONTENT, Format, array_from_json, from_json, to_json
-from robokit.sim.actuators import Actuator, with_rotors
+from robokit.sim.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.ground import HEIGHTS, Ground, record_ground, restored_ground
 from robokit.sim.pushes import Push
+from robokit.sim.rollout_measures import Measure, wanted_measures
 from robokit.sim.rollouts import Rollout, rollout
-from robokit.sim.starts import BURIED, ground_gaps
+from robokit.sim.run_inputs import LARGEST_CONTACT_STEP, DrivenJoints
+from robokit.sim.starts import BURIED, check_quaternions, ground_gaps, standing_configuration
+from robokit.sim.steppers import default_step
 from robokit.sim.trajectory import Trajectory
-from robokit.sweeps.distributions import LARGEST_SEED, Distribution
-from robokit.sweeps.parameters import ROBOT, check_kind, draw_parameters, parameter
-from robokit.sweeps.robot_record import RobotRecord, keep_shapes
-from robokit.sweeps.row_inputs import (
+from robokit.sweeps.distributions import LARGEST_SEED, Distribution, Sobol, Uniform
+from robokit.sweeps.parameters import (
+    ROBOT,
+    check_drives,
+    check_kind,
+    check_parameters,
+    draw_parameters,
+    grid_size,
+    parameter,
     replace_invalid,
     row_actuators,
     row_ground,
@@ -43,8 +65,179 @@ from robokit.sweeps.row_inputs import (
     start_states,
     with_damping,
 )
+from robokit.sweeps.robot_record import RobotRecord, actuator_to_json, keep_shapes
 from robokit.sweeps.table import FAILURE, HASH, RowTable, public_table
-from robokit.sweeps.user_measures import StoredMeasure, measure_from_json, measure_to_json
+
+# ==== user measures ===============================================================================
+# User-defined measures in a recipe: their code is stored with it, and runs where rows are computed.
+#
+# Opening, reading or showing a sweep runs none of it; only a sweep that is resumed needs it.
+
+NO_CLOUDPICKLE = (
+    "a measure of your own is stored with the recipe, by cloudpickle: pip install 'robokit[sweep]'"
+)
+
+MEASURE_FIELDS = ("name", "reduce", "threshold", "unit", "link")
+
+
+@dataclass(frozen=True, eq=False)
+class StoredMeasure:
+    """A measure of the user's own, as a recipe keeps it."""
+
+    about: dict[str, Any]  # its name, reduction, threshold, unit and link
+    # hash of what the function computes for the robots of the sweep; "" where it cannot be recorded
+    source: str
+    code: bytes  # the function, pickled
+
+    @classmethod
+    def of(cls, measure: Measure, robots: Iterable[Robot]) -> StoredMeasure:
+        """The record of a measure.
+
+        Args:
+            measure: the measure.
+            robots: of the sweep.
+
+        Raises:
+            ModelError: the function cannot be sent to other processes.
+        """
+        try:
+            code = _pickled(measure.function)
+        except MissingDependency:  # nor is it needed, as long as all rows are computed here and none is kept
+            code = b""
+        except Exception as error:  # pickling may raise anything, depending on what the function refers to
+            raise ModelError(
+                f"measure {measure.name!r}: its function cannot be sent to other processes: "
+                f"{one_line(str(error), 120)}"
+            ) from error
+        found = cls(
+            {name: getattr(measure, name) for name in MEASURE_FIELDS}, _source(measure.function, robots), code
+        )
+        if not code:
+            found.__dict__["measure"] = measure
+        return found
+
+    @cached_property
+    def measure(self) -> Measure:
+        """The measure; this runs stored code.
+
+        Raises:
+            ModelError: it does not run here, for example under another version of Python.
+        """
+        try:
+            return Measure(pickle.loads(self.code), **self.about)
+        except Exception as error:  # the stored code may raise anything
+            raise ModelError(
+                f"measure {self.about['name']!r} of the recipe cannot be made here: "
+                f"{one_line(str(error), 120)}"
+            ) from error
+
+    def identity(self) -> dict[str, Any]:
+        """What equal measures of two sweeps have in common; the code only if nothing else tells."""
+        code = {} if self.source else {"code": base64.b64encode(self.code).decode("ascii")}
+        return {**self.about, "source": self.source, **code}
+
+    def record(self) -> dict[str, Any]:
+        """All of it, for JSON.
+
+        Raises:
+            MissingDependency: cloudpickle, which comes with Dask, is not installed.
+        """
+        if not self.code:
+            raise MissingDependency(NO_CLOUDPICKLE)
+        return {**self.about, "source": self.source, "code": base64.b64encode(self.code).decode("ascii")}
+
+
+def _pickled(function: Function) -> bytes:
+    """A function with the text of the user's own modules that it needs: other processes do not find these."""
+    try:
+        import cloudpickle
+    except ImportError as error:
+        raise MissingDependency(NO_CLOUDPICKLE) from error
+
+    own = [module for module in list(sys.modules.values()) if _is_own(module)]
+    names = {module.__name__ for module in own}
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc, name-defined]
+        def reducer_override(self, obj: Any) -> Any:
+            if isinstance(obj, Function) and obj.__module__ in names and not obj._made_by:
+                return object.__reduce_ex__(obj, pickle.DEFAULT_PROTOCOL)
+            return super().reducer_override(obj)
+
+    before = cloudpickle.list_registry_pickle_by_value()
+    mine = [module for module in own if module.__name__ not in before]
+    found = io.BytesIO()
+    try:
+        for module in mine:
+            cloudpickle.register_pickle_by_value(module)
+        Pickler(found).dump(function)
+    finally:
+        for module in mine:
+            cloudpickle.unregister_pickle_by_value(module)
+    return found.getvalue()
+
+
+def _is_own(module: Any) -> bool:
+    """Whether a module lies in the current folder or beside the program, and is not installed there."""
+    file, name = getattr(module, "__file__", None), getattr(module, "__name__", "__main__")
+    if not isinstance(file, str) or name == "__main__" or name.partition(".")[0] == "robokit":
+        return False
+    beside = getattr(sys.modules["__main__"], "__file__", None)
+    roots = [Path.cwd(), *([Path(beside).resolve().parent] if beside else [])]
+    place = Path(file).resolve()
+    installed = {"site-packages", "dist-packages"}
+    if installed.intersection(place.parts) or place.is_relative_to(sysconfig.get_path("stdlib")):
+        return False
+    return any(place.is_relative_to(root) for root in roots)
+
+
+def _source(function: Function, robots: Iterable[Robot]) -> str:
+    """What a function computes for robots, as a hash; "" where it cannot be recorded."""
+    found = hashlib.sha256(repr((function.name, function.row.derived)).encode())
+    try:
+        for robot in robots:
+            found.update(recorded_key(function.row, robot))
+    except (RobokitError, TraceTooLarge):  # of its text, which says so when rows are computed
+        return ""
+    return found.hexdigest()
+
+
+def measure_to_json(measure: str | StoredMeasure) -> Any:
+    """A measure of a recipe, for JSON."""
+    return measure if isinstance(measure, str) else measure.record()
+
+
+def measure_from_json(content: Any) -> str | StoredMeasure:
+    """What :func:`measure_to_json` gave.
+
+    Raises:
+        LookupError, TypeError, ValueError: it is none.
+    """
+    if isinstance(content, str):
+        if content not in measures:
+            raise UnknownName("measure", content, measures, "(print(rk.measures) lists them)")
+        return content
+    if not isinstance(content, Mapping):
+        raise TypeError(f"measure {shown(content)}")
+    about = {name: content[name] for name in MEASURE_FIELDS}
+    for name in MEASURE_FIELDS:
+        x = about[name]
+        if name == "threshold":
+            good = x is None or real_number("threshold", x) is not None
+        else:
+            good = isinstance(x, str) or (name == "link" and x is None)
+        if not good:
+            raise TypeError(f"measures: {name!r} is {shown(x)}")
+    source, code = content["source"], content["code"]
+    if not (isinstance(source, str) and isinstance(code, str)):
+        raise TypeError(f"measures: source {shown(source)} and code {shown(code)}")
+    return StoredMeasure(about, source, base64.b64decode(code, validate=True))
+
+
+# ==== recipe ======================================================================================
+# The recipe of a sweep: all that its rows follow from.
+#
+# Row k is a function of the recipe and of k: its parameters, its start, its motion, its measures. None of it
+# depends on the chunk that it is computed in, on the machine, or on other rows.
 
 FORMAT = Format(1)
 """The recipe's format; its number is raised when rows would come out otherwise, or could not be read."""
@@ -356,24 +549,16 @@ def versions() -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Runs:
-    """Rows of one robot, ready to be run.
+    """Rows of one robot, ready to be run."""
 
-    Attributes:
-        robot: with one sample of inertias a row where these differ.
-        q, v: the states at the start, (B, nq) and (B, nv); NaN in a row that cannot be run.
-        ground: what they fall on, or None.
-        pushes: on each row.
-        actuators: of each row.
-        broken: why rows cannot be run, by their place among these.
-    """
-
-    robot: Robot
+    robot: Robot  # with one sample of inertias a row where these differ
+    # q, v: the states at the start, (B, nq) and (B, nv); NaN in a row that cannot be run
     q: np.ndarray
     v: np.ndarray
-    ground: Ground | None
-    pushes: list[Push]
-    actuators: list[Actuator]
-    broken: dict[int, str]
+    ground: Ground | None  # what they fall on, or None
+    pushes: list[Push]  # on each row
+    actuators: list[Actuator]  # of each row
+    broken: dict[int, str]  # why rows cannot be run, by their place among these
 
 
 def prepare_rows(recipe: Recipe, name: str, rows: np.ndarray, values: Values) -> Runs:
@@ -482,3 +667,198 @@ def state_hash(q: np.ndarray, v: np.ndarray) -> np.ndarray:
             h = (h ^ words[..., k]) * np.uint64(PRIME)
             h ^= h >> np.uint64(32)
     return np.asarray(h)
+
+
+# ==== From the arguments of a sweep to its recipe =================================================
+
+STATE_NAMES = ("q", "v")
+
+
+def make_recipe(
+    robots: Robot | Sequence[Robot] | Mapping[str, Robot],
+    *,
+    starts: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    duration: float = 1.0,
+    ground: Ground | bool | None = True,
+    measures: Any = None,
+    count: int | None = None,
+    seed: int = 0,
+    dt: float | None = None,
+    sobol: bool = False,
+    trajectories: Sequence[int] = (),
+    integrator: str | None = None,
+    joint_damping: float | None = None,
+    self_collision: Any = None,
+    gravity: Sequence[float] | None = None,
+    actuators: Any = None,
+) -> Recipe:
+    """The recipe of a sweep; arguments and errors as those of :func:`robokit.sweep`."""
+    named = named_robots(robots)
+    if isinstance(actuators, Mapping):
+        for name in actuators:
+            if name not in named:
+                raise UnknownName("robot", str(name), named, "in this sweep (actuators)")
+    if gravity is not None:
+        named = {name: robot.with_gravity(gravity) for name, robot in named.items()}
+    ground = _checked_ground(ground)
+    start_parameters, states = _split_starts(starts)
+    values = dict(start_parameters)
+    for name, value in (parameters or {}).items():
+        if name in values:
+            raise ShapeError(f"parameters: {name!r} is among the starts already")
+        values[name] = value
+    duration = real_number("duration", duration, above=0.0)
+    start = {name: _start_states(name, robot, states, ground) for name, robot in named.items()}
+    number = {len(q) for q, _, _ in start.values()}
+    if len(number) > 1:
+        raise ShapeError(f"starts: robots have {min(number)} and {max(number)} states; give each as many")
+    drawn = check_parameters(values, named, number.pop(), ground is not None)
+    if ground is not None and "ground_tilt" in drawn and not (ground.only_plane and ground.horizontal):
+        raise ShapeError("ground_tilt: expected a ground that is one horizontal plane at rest, to be tilted")
+    if sobol:
+        drawn = {n: Sobol(x.low, x.high) if type(x) is Uniform else x for n, x in drawn.items()}
+    count = _row_count(count, drawn)
+    steps = {name: _time_step(robot, ground, dt, duration) for name, robot in named.items()}
+    drives = {
+        name: _checked_actuators(name, robot, actuators, (steps[name], duration), start[name][0])
+        for name, robot in named.items()
+    }
+    for name, robot in ({n: r for n, r in named.items() if drives[n]} or named).items():
+        check_drives(robot, drives[name], list(drawn))
+    links = [name.partition(":")[2] for name in drawn if name.startswith("mass:")]
+    options = {"integrator": integrator, "joint_damping": joint_damping}
+    return Recipe(
+        robots={
+            name: RobotRecord.of(robot, *start[name][:2], ground, links, self_collision, drives[name])
+            for name, robot in named.items()
+        },
+        parameters=drawn,
+        count=count,
+        trajectories=tuple(sorted({whole_number("trajectories", k, 0, count - 1) for k in trajectories})),
+        seed=whole_number("seed", seed, 0, LARGEST_SEED),
+        duration=duration,
+        dt=steps,
+        ground=ground,
+        measures=tuple(
+            StoredMeasure.of(x, named.values()) if isinstance(x, Measure) else x
+            for x in wanted_measures(DEFAULT if measures is None else measures)
+        ),
+        standing={name: standing for name, (_, _, standing) in start.items()},
+        options={name: x for name, x in options.items() if x not in (None, False)},
+        versions=versions(),
+    )
+
+
+def named_robots(robots: Any) -> dict[str, Robot]:
+    """The robots of a sweep by name.
+
+    Raises:
+        WrongType: no robots.
+        ShapeError: two have one name.
+    """
+    if isinstance(robots, Robot):
+        return {robots.name: robots}
+    if isinstance(robots, Mapping):
+        named = dict(robots)
+    elif isinstance(robots, Sequence) and not isinstance(robots, str):
+        named = {getattr(robot, "name", k): robot for k, robot in enumerate(robots)}
+        if len(named) != len(robots):
+            raise ShapeError("robots: two have one name; give {name: robot, ...}")
+    else:
+        raise not_a_robot(robots, "robots")
+    for name, robot in named.items():
+        if not isinstance(robot, Robot):
+            raise not_a_robot(robot, f"robots[{name!r}]")
+        if not isinstance(name, str):
+            raise WrongType("robots", name, "names as keys")
+    if not named:
+        raise ShapeError("robots: expected at least one, got none")
+    return named
+
+
+def _checked_ground(ground: Any) -> Ground | None:
+    surface = Ground() if ground is True else ground or None
+    if surface is not None and not isinstance(surface, Ground):
+        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
+    if surface is not None and surface.rows is not None:
+        raise ShapeError("ground: a sweep's friction by row is its parameter friction=rk.Uniform(...)")
+    return surface
+
+
+def _split_starts(starts: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Parameters of the start, and states to start from: q and v."""
+    if starts is None:
+        return {}, {}
+    if isinstance(starts, Mapping):
+        states = {name: starts[name] for name in STATE_NAMES if name in starts}
+        return {name: x for name, x in starts.items() if name not in STATE_NAMES}, states
+    if isinstance(starts, tuple) and len(starts) == 2:
+        return {}, dict(zip(STATE_NAMES, starts, strict=True))
+    return {}, {"q": starts}
+
+
+def _start_states(
+    name: str, robot: Robot, states: Mapping[str, Any], ground: Ground | None
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Configurations and velocities to start from, (S, nq) and (S, nv); whether they are standing ones."""
+    q, v = (x.get(name) if isinstance(x, Mapping) else x for x in (states.get(k) for k in STATE_NAMES))
+    standing = q is None and robot.base == "floating"
+    if standing:
+        # On a ground that is not even, each row is lowered onto it where it is.
+        q = standing_configuration(robot, ground_height=0.0 if ground is None else ground.height)
+    elif q is None:
+        q = robot.neutral()
+    q = _state_rows(f"starts: q of robot {name!r}", q, robot.nq)
+    v = _state_rows(f"starts: v of robot {name!r}", np.zeros(robot.nv) if v is None else v, robot.nv)
+    S = max(len(q), len(v))
+    if min(len(q), len(v)) not in (1, S):
+        raise ShapeError(f"starts: robot {name!r} has {len(q)} configurations and {len(v)} velocities")
+    check_quaternions(f"starts: q of robot {name!r}", robot, q)
+    return np.array(np.broadcast_to(q, (S, robot.nq))), np.array(np.broadcast_to(v, (S, robot.nv))), standing
+
+
+def _state_rows(what: str, states: Any, n: int) -> np.ndarray:
+    array = real_array(what, states, f"({n},) or (S, {n})")
+    rows = np.atleast_2d(array)
+    if rows.ndim != 2 or rows.shape[1] != n or not len(rows):
+        raise ShapeError(f"{what}: expected shape ({n},) or (S, {n}), got {array.shape}")
+    if not np.isfinite(rows).all():
+        raise ShapeError(f"{what}: expected finite numbers")
+    return rows
+
+
+def _row_count(count: int | None, drawn: Mapping[str, Distribution]) -> int:
+    if count is None:
+        count = grid_size(drawn)
+        if count == 1:
+            raise ShapeError("count: expected the number of rows; without rk.Grid nothing else says it")
+    return whole_number("count", count, 1, MAX_ROWS)
+
+
+def _time_step(robot: Robot, ground: Ground | None, dt: float | None, duration: float) -> float:
+    """The time step of a robot [s]."""
+    step = default_step(robot, ground is not None) if dt is None else real_number("dt", dt, above=0.0)
+    if ground is not None and step > LARGEST_CONTACT_STEP:
+        raise ShapeError(f"dt: {step:g} s is too long for contact; take {LARGEST_CONTACT_STEP:g} s or less")
+    check_steps(duration, step)
+    return step
+
+
+def _checked_actuators(
+    name: str, robot: Robot, actuators: Any, times: tuple[float, float], q: np.ndarray
+) -> tuple[Actuator, ...]:
+    """The actuators of a robot, checked as a run of a step and a duration would check them."""
+    own = actuators_of(actuators.get(name) if isinstance(actuators, Mapping) else actuators)
+    if not own:
+        return ()
+    for one in own:
+        actuator_to_json(one)  # refuses functions
+    dt, duration = times
+    fitted = DrivenJoints(with_rotors(robot, own), own, dt, max(1, round(duration / dt)), q[:1], None)
+    if fitted.rows is not None:
+        raise ShapeError(
+            f"actuators: expected one set of numbers for all rows, got {fitted.rows}; a sweep changes them "
+            "by parameters such as kp=rk.Uniform(0.5, 2.0)"
+        )
+    return own

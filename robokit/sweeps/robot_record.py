@@ -40,7 +40,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.saved_robot import joint_numbers, record
 from robokit.spatial import Transform, Vector3
 from robokit.spatial.vectors import Matrix3
-from robokit.sweeps.row_inputs import link_share
+from robokit.sweeps.parameters import link_share
 from robokit.urdf.load import robot_of_text
 from robokit.urdf.mesh_files import Resolver
 
@@ -53,28 +53,20 @@ NUMBERS = {"joints": 16, "links": 12, "parameters": COUNT, "starts_q": 0, "start
 
 @dataclass(frozen=True, eq=False)
 class RobotRecord:
-    """A robot of a recipe.
+    """A robot of a recipe."""
 
-    Attributes:
-        about: words, for JSON.
-        numbers: arrays by name: joints (N, 16), links (L, 12), parameters (N + 1, 10), starts_q (S, nq),
-            starts_v (S, nv).
-        shapes: what of it can touch; None where nothing can.
-        shares: inertial parameters (10,) that a link adds to those of its body, for links that have a
-            parameter of their own.
-        meshes: SHA-256 of each mesh file, by the file's name in the text.
-        pairs: bodies that are kept apart, or None.
-        actuators: what drives its joints.
-        looks: hashes of the pictures and of the files that its meshes name.
-    """
-
-    about: dict[str, Any]
+    about: dict[str, Any]  # words, for JSON
+    # arrays by name: joints (N, 16), links (L, 12), parameters (N + 1, 10), starts_q (S, nq), starts_v (S,
+    # nv)
     numbers: dict[str, np.ndarray]
-    shapes: RobotShapes | None
+    shapes: RobotShapes | None  # what of it can touch; None where nothing can
+    # inertial parameters (10,) that a link adds to those of its body, for links that have a parameter of
+    # their own
     shares: dict[str, np.ndarray]
-    meshes: dict[str, str]
-    pairs: CollisionPairs | None = None
-    actuators: tuple[Actuator, ...] = ()
+    meshes: dict[str, str]  # SHA-256 of each mesh file, by the file's name in the text
+    pairs: CollisionPairs | None = None  # bodies that are kept apart, or None
+    actuators: tuple[Actuator, ...] = ()  # what drives its joints
+    # hashes of the pictures and of the files that its meshes name
     looks: Looks = field(default_factory=lambda: Looks({}, {}))
 
     @classmethod
@@ -420,14 +412,10 @@ def _value_from_json(content: Any) -> Any:
 
 @dataclass(frozen=True)
 class Looks:
-    """Hashes of the files that a robot looks like, besides its meshes.
+    """Hashes of the files that a robot looks like, besides its meshes."""
 
-    Attributes:
-        pictures: SHA-256 by the file's name in the description.
-        named: by mesh, SHA-256 of each file that the mesh names, by its name there.
-    """
-
-    pictures: Mapping[str, str]
+    pictures: Mapping[str, str]  # SHA-256 by the file's name in the description
+    # by mesh, SHA-256 of each file that the mesh names, by its name there
     named: Mapping[str, Mapping[str, str]]
 
     @classmethod

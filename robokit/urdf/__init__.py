@@ -10,8 +10,7 @@ xacro_child  expands one file in a process of its own
 mesh_files   where mesh and texture files are: package://, model://, file:// and relative names
 rewrites     descriptions rewritten on request: own floating base, loops, up axes of meshes
 structure    checks of the tree of links, of mimic and loop joints, and of mesh and texture files
-physics      checks of inertias, axes, limits and damping
-checks       what is wrong with a description: every check in one call, and masses beside the shapes
+checks       what is wrong with a description: every check in one call; inertias, limits, masses and shapes
 load         load_urdf, loads_urdf, check_urdf, from_yourdfpy, build: read, check, build a robot
 
 write        the writer: robot to description to text

@@ -31,19 +31,13 @@ AXIS_TYPES = ("revolute", "continuous", "prismatic", "planar", "helical", "cylin
 
 
 class Origin(NamedTuple):
-    """``<origin>``: pose of a frame in its parent's frame.
+    """``<origin>``: pose of a frame in its parent's frame."""
 
-    Attributes:
-        xyz: position [m].
-        rpy: roll, pitch, yaw about the parent's fixed x, y, z in this order [rad].
-        quat_xyzw: URDF 1.2's alternative to rpy (x, y, z, w), or None.
-        line: line in the file.
-    """
-
-    xyz: Triple = (0.0, 0.0, 0.0)
-    rpy: Triple = (0.0, 0.0, 0.0)
+    xyz: Triple = (0.0, 0.0, 0.0)  # position [m]
+    rpy: Triple = (0.0, 0.0, 0.0)  # roll, pitch, yaw about the parent's fixed x, y, z in this order [rad]
+    # URDF 1.2's alternative to rpy (x, y, z, w), or None
     quat_xyzw: tuple[float, float, float, float] | None = None
-    line: int = 0
+    line: int = 0  # line in the file
 
     @property
     def rotated(self) -> bool:
@@ -79,19 +73,13 @@ _UPRIGHT: Rows = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))
 
 
 class InertialDescription(NamedTuple):
-    """``<inertial>``.
+    """``<inertial>``."""
 
-    Attributes:
-        mass: [kg].
-        inertia: ixx, ixy, ixz, iyy, iyz, izz about the centre of mass in the origin's axes [kg m^2].
-        origin: centre of mass and the axes of the inertia, in the link's frame.
-        line: line in the file.
-    """
-
-    mass: float
+    mass: float  # [kg]
+    # ixx, ixy, ixz, iyy, iyz, izz about the centre of mass in the origin's axes [kg m^2]
     inertia: tuple[float, float, float, float, float, float]
-    origin: Origin = Origin()
-    line: int = 0
+    origin: Origin = Origin()  # centre of mass and the axes of the inertia, in the link's frame
+    line: int = 0  # line in the file
 
     def matrix(self) -> np.ndarray:
         """Rotational inertia about the centre of mass in link axes, (3, 3) [kg m^2]."""
@@ -150,20 +138,14 @@ name them; SDF writes this number, too."""
 
 
 class LimitDescription(NamedTuple):
-    """``<limit>``; None where the file does not say.
+    """``<limit>``; None where the file does not say."""
 
-    Attributes:
-        lower, upper: [rad | m].
-        effort: [N m | N].
-        velocity: [rad/s | m/s].
-        line: line in the file.
-    """
-
+    # lower, upper: [rad | m]
     lower: float | None = None
     upper: float | None = None
-    effort: float | None = None
-    velocity: float | None = None
-    line: int = 0
+    effort: float | None = None  # [N m | N]
+    velocity: float | None = None  # [rad/s | m/s]
+    line: int = 0  # line in the file
 
     @property
     def range(self) -> tuple[float, float] | None:
@@ -184,16 +166,13 @@ def _or_infinity(x: float) -> float:
 
 
 class DynamicsDescription(NamedTuple):
-    """``<dynamics>``: damping [N m s/rad | N s/m], Coulomb friction [N m | N].
-
-    Attributes:
-        armature: inertia of the motors' rotors as the joint feels it [kg m^2 | kg], an extension of URDF;
-            that of the file's transmissions is added.
-    """
+    """``<dynamics>``: damping [N m s/rad | N s/m], Coulomb friction [N m | N]."""
 
     damping: float = 0.0
     friction: float = 0.0
     line: int = 0
+    # inertia of the motors' rotors as the joint feels it [kg m^2 | kg], an extension of URDF; that of the
+    # file's transmissions is added
     armature: float = 0.0
 
 
@@ -226,28 +205,24 @@ class MimicDescription(NamedTuple):
 
 
 class JointDescription(NamedTuple):
-    """``<joint>``.
+    """``<joint>``."""
 
-    Attributes:
-        name, type: as written; type is "" where it was missing.
-        parent, child: link names, None where they were missing.
-        origin: pose of the joint frame, which is the child's frame at zero, in the parent's frame.
-        axis: in the joint frame, as written (not normalised).
-        limit, dynamics, safety, calibration, mimic: None where the file has none.
-        line, parent_line, child_line, axis_line: lines in the file.
-    """
-
+    # name, type: as written; type is "" where it was missing
     name: str
     type: str
+    # parent, child: link names, None where they were missing
     parent: str | None
     child: str | None
+    # pose of the joint frame, which is the child's frame at zero, in the parent's frame
     origin: Origin = Origin()
-    axis: Triple = (1.0, 0.0, 0.0)
+    axis: Triple = (1.0, 0.0, 0.0)  # in the joint frame, as written (not normalised)
+    # limit, dynamics, safety, calibration, mimic: None where the file has none
     limit: LimitDescription | None = None
     dynamics: DynamicsDescription | None = None
     safety: SafetyDescription | None = None
     calibration: CalibrationDescription | None = None
     mimic: MimicDescription | None = None
+    # line, parent_line, child_line, axis_line: lines in the file
     line: int = 0
     parent_line: int = 0
     child_line: int = 0
@@ -265,30 +240,22 @@ class JointDescription(NamedTuple):
 
 
 class LoopDescription(NamedTuple):
-    """``<loop_joint>``, an extension of URDF: a joint that closes a loop of the tree.
+    """``<loop_joint>``, an extension of URDF: a joint that closes a loop of the tree."""
 
-    Attributes:
-        name, type: as written; type is "" where it was missing.
-        predecessor, successor: link names, None where they were missing.
-        predecessor_origin, successor_origin: pose of the joint frame in either link.
-        axis: in the joint frame, as written (not normalised).
-        line: line in the file.
-        axis2: of a universal joint on its successor, likewise; None where it was missing.
-        length: of a distance joint [m], likewise.
-        pitch: of a helical joint [m/rad].
-    """
-
+    # name, type: as written; type is "" where it was missing
     name: str
     type: str
+    # predecessor, successor: link names, None where they were missing
     predecessor: str | None
     successor: str | None
+    # predecessor_origin, successor_origin: pose of the joint frame in either link
     predecessor_origin: Origin = Origin()
     successor_origin: Origin = Origin()
-    axis: Triple = (1.0, 0.0, 0.0)
-    line: int = 0
-    axis2: Triple | None = None
-    length: float | None = None
-    pitch: float = 0.0
+    axis: Triple = (1.0, 0.0, 0.0)  # in the joint frame, as written (not normalised)
+    line: int = 0  # line in the file
+    axis2: Triple | None = None  # of a universal joint on its successor, likewise; None where it was missing
+    length: float | None = None  # of a distance joint [m], likewise
+    pitch: float = 0.0  # of a helical joint [m/rad]
 
     @property
     def has_axis(self) -> bool:

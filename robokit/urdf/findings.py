@@ -296,9 +296,7 @@ CODES: dict[str, Code] = {**_ERRORS, **_WARNINGS, **_NOTES}
 """All codes, errors first: code -> (severity, meaning, fix)."""
 
 
-# ==== findings ====================================================================================
-# Collects findings, so that all problems of a file are reported at once.
-
+# ==== Collects findings, so that all problems of a file are reported at once ======================
 
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
 _SHOWN = 20  # findings in the message of an error; the rest is in .diagnostics

@@ -121,17 +121,11 @@ FORMAT = 1
 
 @dataclass(frozen=True)
 class CheckedFile:
-    """One file and what was found.
+    """One file and what was found."""
 
-    Attributes:
-        file: its path as given.
-        description: what it says, None where it cannot be read.
-        diagnostics: the findings, errors first.
-    """
-
-    file: str
-    description: RobotDescription | None
-    diagnostics: list[Diagnostic]
+    file: str  # its path as given
+    description: RobotDescription | None  # what it says, None where it cannot be read
+    diagnostics: list[Diagnostic]  # the findings, errors first
 
     def count(self, severity: Severity) -> int:
         """Findings of one severity."""

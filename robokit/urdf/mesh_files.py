@@ -26,19 +26,12 @@ _LEVELS = 2  # folders above the file that a relative name may climb where no pa
 
 
 class Resolution(NamedTuple):
-    """Where a name leads.
+    """Where a name leads."""
 
-    Attributes:
-        file: the file's path, or None.
-        tried: where the name may lead, in order, if it leads nowhere.
-        package: package that was found nowhere, or None.
-        reason: why nothing was tried, or "".
-    """
-
-    file: str | None = None
-    tried: tuple[str, ...] = ()
-    package: str | None = None
-    reason: str = ""
+    file: str | None = None  # the file's path, or None
+    tried: tuple[str, ...] = ()  # where the name may lead, in order, if it leads nowhere
+    package: str | None = None  # package that was found nowhere, or None
+    reason: str = ""  # why nothing was tried, or ""
 
     @property
     def path(self) -> Path | None:
@@ -51,14 +44,12 @@ class Resolver:
     """Finds the files that a URDF names.
 
     Attributes:
-        folder: folder of the URDF file, or None for a text.
-        package_dirs: folders to search first.
-        environ: environment variables; the process' own by default.
         roots: folders that packages are looked for in, in this order.
     """
 
-    folder: Path | None = None
-    package_dirs: Sequence[str | os.PathLike[str]] = ()
+    folder: Path | None = None  # folder of the URDF file, or None for a text
+    package_dirs: Sequence[str | os.PathLike[str]] = ()  # folders to search first
+    # environment variables; the process' own by default
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     def __post_init__(self) -> None:

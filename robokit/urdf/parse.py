@@ -541,16 +541,11 @@ _GEAR_RATIO = ("gear_ratio", "mechanicalReduction", "mechanical_reduction")
 
 
 class Rotor(NamedTuple):
-    """A rotor's inertia at its joint.
+    """A rotor's inertia at its joint."""
 
-    Attributes:
-        joint: name of the joint.
-        armature: [kg m^2 | kg].
-        where, line: place in the file.
-    """
-
-    joint: str
-    armature: float
+    joint: str  # name of the joint
+    armature: float  # [kg m^2 | kg]
+    # where, line: place in the file
     where: str
     line: int
 

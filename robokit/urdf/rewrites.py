@@ -31,15 +31,10 @@ from robokit.urdf.mesh_files import Resolver
 
 
 class OwnBase(NamedTuple):
-    """The floating base of a file.
+    """The floating base of a file."""
 
-    Attributes:
-        joint: the floating joint.
-        links: names of the root and the links that are fixed to it.
-    """
-
-    joint: JointDescription
-    links: frozenset[str]
+    joint: JointDescription  # the floating joint
+    links: frozenset[str]  # names of the root and the links that are fixed to it
 
 
 def own_base(robot: RobotDescription) -> OwnBase | None:
@@ -101,18 +96,13 @@ _FRAME = re.compile(r"closing_(.+)_([12])")
 
 
 class FramePair(NamedTuple):
-    """Two links that mark where a loop was cut.
+    """Two links that mark where a loop was cut."""
 
-    Attributes:
-        name: of the loop, what stands between "closing_" and the number.
-        first, second: names of the links.
-        line: of the first.
-    """
-
-    name: str
+    name: str  # of the loop, what stands between "closing_" and the number
+    # first, second: names of the links
     first: str
     second: str
-    line: int
+    line: int  # of the first
 
 
 def frame_pairs(robot: RobotDescription) -> list[FramePair]:

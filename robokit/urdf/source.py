@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 # No DOCTYPE, so no entities; no network; nesting and attribute sizes bounded by the XML library; the
 # encoding is decoded here, strictly, and only encodings of plain text are known.
 
-
 MAX_BYTES = 64 * 2**20
 """Largest accepted file [bytes]."""
 
@@ -349,7 +348,6 @@ def _line_table(data: bytes, root: etree._Element) -> dict[etree._Element, int]:
 
 # ==== attributes, numbers, children ===============================================================
 # Reads attributes, numbers and child elements of XML elements, and reports everything odd about them.
-
 
 Version = tuple[int, int]
 

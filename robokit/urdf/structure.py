@@ -26,7 +26,6 @@ from robokit.urdf.rewrites import body_of_links, frame_pairs, second_parents
 # Mesh and texture files that are not there, are Git LFS pointers, or say which axis is up; and meshes that
 # cannot be read.
 
-
 MeshBox = Callable[[str], tuple[np.ndarray, np.ndarray] | None]
 """File name of a mesh as written -> lowest and highest corner in its file's frame, or None."""
 
@@ -201,7 +200,6 @@ def _same_name(name: str, folders: Iterable[str], resolver: Resolver) -> str | N
 
 # ==== structure ===================================================================================
 
-
 Pose = tuple[np.ndarray, np.ndarray]
 """Rotation (3, 3) and position (3,) [m] of a frame in another."""
 
@@ -217,19 +215,12 @@ def compose(outer: Pose, origin: Origin) -> Pose:
 
 @dataclass(frozen=True)
 class LinkTree:
-    """A description whose links form one tree.
+    """A description whose links form one tree."""
 
-    Attributes:
-        order: link names depth first, joints in document order, the root first.
-        incoming: link name -> the joint that carries it; not for the root.
-        end: position in ``order`` -> position behind the last link of that link's subtree.
-        parent: position in ``order`` -> position of the parent link, -1 for the root.
-    """
-
-    order: list[str]
-    incoming: dict[str, JointDescription]
-    end: list[int]
-    parent: list[int]
+    order: list[str]  # link names depth first, joints in document order, the root first
+    incoming: dict[str, JointDescription]  # link name -> the joint that carries it; not for the root
+    end: list[int]  # position in ``order`` -> position behind the last link of that link's subtree
+    parent: list[int]  # position in ``order`` -> position of the parent link, -1 for the root
 
 
 def check_structure(robot: RobotDescription, report: Report) -> LinkTree | None:

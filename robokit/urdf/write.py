@@ -143,17 +143,11 @@ _STEPS = 4  # doubles beside a computed angle among which the one that was writt
 
 @dataclass
 class Losses:
-    """What a URDF cannot hold.
+    """What a URDF cannot hold."""
 
-    Attributes:
-        refused: reasons not to write.
-        dropped: what is left out of the text.
-        own_types: whether joints of types that only robokit reads are written.
-    """
-
-    refused: list[str] = field(default_factory=list)
-    dropped: list[str] = field(default_factory=list)
-    own_types: bool = False
+    refused: list[str] = field(default_factory=list)  # reasons not to write
+    dropped: list[str] = field(default_factory=list)  # what is left out of the text
+    own_types: bool = False  # whether joints of types that only robokit reads are written
 
 
 def describe(robot: Robot, losses: Losses) -> RobotDescription:

@@ -68,7 +68,6 @@ def deflated_whole(values: ArrayLike) -> str:
 # A curve is cut into buckets of equal length, and each keeps its smallest and its largest sample. However
 # long the run, its largest value is shown as it was.
 
-
 BUCKETS = 500
 """Buckets of a curve: about as many as its plot has columns."""
 
@@ -155,9 +154,7 @@ def peaks_between(t: np.ndarray, y: np.ndarray, frames: np.ndarray) -> list[tupl
     return found
 
 
-# ==== curves of the caller's own ==================================================================
-# Curves of the caller's own beside those of the page.
-
+# ==== Curves of the caller's own beside those of the page =========================================
 
 KEY = "own "
 """Begins the keys of these plots: no key of the page's own plots does."""

@@ -34,9 +34,7 @@ from robokit.viewer.page import write_page
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# ==== a browser without a window ==================================================================
-# A page in a browser without a window: headless Chromium, driven by Playwright.
-
+# ==== A page in a browser without a window: headless Chromium, driven by Playwright ===============
 
 T = TypeVar("T")
 
@@ -123,7 +121,11 @@ def _launched(playwright: Any) -> Any:
         options["args"].append("--no-sandbox")  # Chromium's sandbox refuses to run as root
     named = os.environ.get("ROBOKIT_CHROMIUM")
     system = next((found for found in map(shutil.which, NAMES) if found), None)
-    programs = [named] if named else [path for path in (None, system) if path or _has_own(playwright)]
+    programs = (
+        [named]
+        if named
+        else [path for path in (None, system) if path or Path(playwright.chromium.executable_path).exists()]
+    )
     problem: Exception | None = None
     for program in programs:
         try:
@@ -135,11 +137,6 @@ def _launched(playwright: Any) -> Any:
         f"pictures and films of the page need Chromium{why}: run 'playwright install chromium', install "
         "chromium, or name the program in ROBOKIT_CHROMIUM"
     ) from problem
-
-
-def _has_own(playwright: Any) -> bool:
-    """Whether Playwright has installed a Chromium."""
-    return Path(playwright.chromium.executable_path).exists()
 
 
 def outside_loop(work: Callable[[], T]) -> T:
@@ -159,7 +156,6 @@ def outside_loop(work: Callable[[], T]) -> T:
 # Where a camera stands: the names of views from around the robot.
 #
 # x is forward, y to the left and z up, as in the robot's base at its neutral configuration.
-
 
 LOOKS = {
     "front": (0.0, 0.03),
@@ -195,7 +191,6 @@ def direction(look: Any) -> np.ndarray:
 
 
 # ==== films and pictures ==========================================================================
-
 
 SIZE = (1280, 720)
 """Width and height of a film [px]."""

@@ -45,9 +45,7 @@ from robokit.viewer.scene import (
     scene,
 )
 
-# ==== shapes in meshcat's terms ===================================================================
-# Shapes, surfaces and placements in meshcat's terms.
-
+# ==== Shapes, surfaces and placements in meshcat's terms ==========================================
 
 REPEAT = 1000
 """three.js' number of a picture that repeats."""
@@ -186,7 +184,6 @@ def capsule_triangles(capsule: Capsule, around: int = 24, rings: int = 8) -> Tri
 
 
 # ==== the live view ===============================================================================
-
 
 SHOWN = {"visual": True, "collision": False, "inertia": False, "axis": False}
 """Which roles are shown at the start; the controls of meshcat's page switch them."""
@@ -435,7 +432,6 @@ def _path_names(robot: Robot) -> list[str]:
 
 
 # ---- camera, grid and ground ---------------------------------------------------------------------
-
 
 FIELD_OF_VIEW = 36
 

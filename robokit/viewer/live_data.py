@@ -213,7 +213,6 @@ def module_data(kernel: Kernel) -> ModuleData:
 
 # ---- driven joints and their targets -------------------------------------------------------------
 
-
 MOST_CHANGES = 400
 """Times at which targets are kept, where they change more often: a screen shows no more."""
 

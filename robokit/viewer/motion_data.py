@@ -30,7 +30,6 @@ from robokit.viewer.payload_keys import (
 # ==== contact forces ==============================================================================
 # Contact forces over time, of the whole robot and by link, with the peaks that single steps had.
 
-
 MOST_WORK = 4_000_000
 """Bodies times steps up to which a page looks at every step: some ten seconds."""
 
@@ -102,28 +101,20 @@ def link_forces(forces: ForceHistory) -> list[LinkForceData]:
     return found
 
 
-# ==== states of every step ========================================================================
-# The states of every step of a run: what curves show between its records.
+# ==== The states of every step of a run: what curves show between its records =====================
 
 
 @dataclass(frozen=True)
 class StepStates:
-    """States before each of S steps, and the last one.
+    """States before each of S steps, and the last one."""
 
-    Attributes:
-        robot: the Robot.
-        t: times since the start, (S + 1,) [s].
-        q, v: the states, (S + 1, ...).
-        tau: the controller's joint forces, (S + 1, nv) [N m | N]; None without a controller.
-        records: which of them are the records of the run.
-    """
-
-    robot: Robot
-    t: np.ndarray
+    robot: Robot  # the Robot
+    t: np.ndarray  # times since the start, (S + 1,) [s]
+    # q, v: the states, (S + 1, ...)
     q: np.ndarray
     v: np.ndarray
-    tau: np.ndarray | None
-    records: np.ndarray
+    tau: np.ndarray | None  # the controller's joint forces, (S + 1, nv) [N m | N]; None without a controller
+    records: np.ndarray  # which of them are the records of the run
 
     def energies(self) -> tuple[np.ndarray, np.ndarray]:
         """Kinetic and potential energy, (S + 1,) each [J]."""
@@ -172,7 +163,6 @@ def step_states(trajectory: Trajectory) -> StepStates | None:
 
 
 # ---- frames of the hardest contacts --------------------------------------------------------------
-
 
 MOST = {"first contact": 10, "peak load": 1, "peak force": 12, "impact": 12}
 """Events of each kind that get a frame: the largest ones."""
@@ -241,7 +231,6 @@ def key_steps(trajectory: Trajectory) -> list[int]:
 
 
 # ==== motion ======================================================================================
-
 
 LOSSES = {
     "contact": "ground",

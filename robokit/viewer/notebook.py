@@ -54,7 +54,6 @@ if TYPE_CHECKING:
 # From where the page looks at first, in its colours. Of a motion the start and the middle are shown faint,
 # the end solid.
 
-
 SIZE = (480, 300)
 """Width and height [px]."""
 
@@ -353,7 +352,6 @@ def _round(outline: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 # ==== in a notebook cell ==========================================================================
 
-
 HEIGHT = 620
 """Height of a cell with a whole page in it [px]."""
 
@@ -459,7 +457,6 @@ def _text(source: Robot | Trajectory, reason: str) -> str:
 # ---- the server of the pages ---------------------------------------------------------------------
 # One thread answers on 127.0.0.1, only requests that name this machine as their host and know an address that
 # cannot be guessed. It ends with the process, and nothing is written to disk.
-
 
 MOST_PAGES = 20
 """Number of cells whose robots and motions are kept; older ones are dropped."""

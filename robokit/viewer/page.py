@@ -318,9 +318,7 @@ def inline_script(code: str) -> str:
     return code.replace("</script", "<\\/script").replace("<!--", "<\\!--")
 
 
-# ==== meshcat's own page ==========================================================================
-# Where meshcat's own web page is: in the package meshcat, or copied into robokit's wheel.
-
+# ==== Where meshcat's own web page is: in the package meshcat, or copied into robokit's wheel =====
 
 COPY = Path(__file__).parent / "assets" / "vendor" / "meshcat"
 """Where the build of the wheel puts the files; see ``hatch_build.py``."""
@@ -348,7 +346,6 @@ def meshcat_page() -> Path:
 
 # ==== the page of a check =========================================================================
 # The page of a check: the robot as glass, its equivalent inertia boxes inside, the findings beside it.
-
 
 ODD = ("inertia-not-psd", "inertia-triangle", "inertia-implausible", "density-implausible", "com-outside")
 """Findings that make a link's box red."""
@@ -426,7 +423,6 @@ def _inertias(robot: Robot, odd: set[str | None]) -> list[InertiaData]:
 
 # ==== several robots side by side =================================================================
 # The page of several robots side by side: trees, patterns of H and of its factors, operation counts.
-
 
 SIDE_BY_SIDE_SCRIPTS = (
     "base/util.js", "base/branches.js", "panels/tree.js", "panels/matrix.js", "panels/operations.js",

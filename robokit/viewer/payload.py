@@ -81,7 +81,6 @@ from robokit.viewer.walk_data import kept, walk_data, walk_of_motion
 # ==== events and findings of a run ================================================================
 # The events of a run as a page shows them: the important ones, and tables by link and by joint.
 
-
 MOST_EVENTS = 500
 """Events of a page: as many as a reader scrolls through."""
 
@@ -584,24 +583,17 @@ def _follows(robot: Robot, joint: Joint) -> tuple[int, float] | None:
 
 # ---- the nodes of a scene: geometries and pictures stored once -----------------------------------
 
-
 STEPS = 65535
 """Steps that a mesh's box is divided into along each axis: finer than a pixel."""
 
 
 @dataclass
 class Drawing:
-    """What nodes need: the payload's lists of the same names.
+    """What nodes need: the payload's lists of the same names."""
 
-    Attributes:
-        geometries: each once.
-        nodes: in the order given.
-        pictures: data URIs, each once.
-    """
-
-    geometries: list[ShapeData] = field(default_factory=list)
-    nodes: list[NodeData] = field(default_factory=list)
-    pictures: list[str] = field(default_factory=list)
+    geometries: list[ShapeData] = field(default_factory=list)  # each once
+    nodes: list[NodeData] = field(default_factory=list)  # in the order given
+    pictures: list[str] = field(default_factory=list)  # data URIs, each once
 
 
 def draw(nodes: Sequence[Node]) -> Drawing:
@@ -676,7 +668,6 @@ def shape_data(geometry: Drawable) -> ShapeData:
 
 
 # ---- the mass matrix -----------------------------------------------------------------------------
-
 
 COUNTED = ("rnea", "crba", "ltdl", "aba")
 """Algorithms whose operations the page lists."""

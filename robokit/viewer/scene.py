@@ -26,30 +26,20 @@ from robokit.sim.ground import Ground, HeightField, Hull, Solid
 from robokit.spatial.rotation import rotation_to_quat_wxyz
 from robokit.stages import stage
 
-# ==== nodes =======================================================================================
-# A thing to draw: a shape with a colour, at a placement on a body.
-
+# ==== A thing to draw: a shape with a colour, at a placement on a body ============================
 
 Role = Literal["visual", "collision", "inertia", "axis", "ground"]
 
 
 @dataclass(frozen=True)
 class Triangles:
-    """A triangle mesh in memory.
+    """A triangle mesh in memory."""
 
-    Attributes:
-        vertices: (n, 3) [m].
-        faces: vertex numbers, (m, 3).
-        colours: of the vertices, (n, 3), 0 to 255; or None.
-        uv: picture coordinates of the faces' corners, (m, 3, 2); or None.
-        picture: the mesh's own picture, a path or the content of a file; or None.
-    """
-
-    vertices: np.ndarray
-    faces: np.ndarray
-    colours: np.ndarray | None = None
-    uv: np.ndarray | None = None
-    picture: Picture | None = None
+    vertices: np.ndarray  # (n, 3) [m]
+    faces: np.ndarray  # vertex numbers, (m, 3)
+    colours: np.ndarray | None = None  # of the vertices, (n, 3), 0 to 255; or None
+    uv: np.ndarray | None = None  # picture coordinates of the faces' corners, (m, 3, 2); or None
+    picture: Picture | None = None  # the mesh's own picture, a path or the content of a file; or None
 
 
 Drawable = Box | Sphere | Cylinder | Capsule | Triangles
@@ -96,7 +86,6 @@ def local_box(geometry: Drawable) -> tuple[np.ndarray, np.ndarray]:
 
 # ---- pictures ------------------------------------------------------------------------------------
 
-
 LARGEST = 512
 """Pixels along the longer side in a page."""
 
@@ -128,7 +117,6 @@ def data_uri(picture: str | Path | bytes) -> str:
 # Motion as numbers to draw: poses of bodies, frames at display rate, the box round a whole motion.
 #
 # A pose is seven numbers: position x y z [m], then quaternion x y z w (the order of the page's 3D library).
-
 
 MAX_FPS = 60.0
 MAX_FRAMES = 1200
@@ -292,7 +280,6 @@ def rotate(quat_xyzw: np.ndarray, vectors: np.ndarray) -> np.ndarray:
 # Only bodies move, so the shapes of a link that is welded to a body are placed on that body. A robot is shown
 # by its visuals. One without visuals is shown by its collision shapes, and one without those by its inertia
 # boxes and joint axes, so that a scene is never empty.
-
 
 DEFAULT_COLOUR: RGBA = (0.70, 0.73, 0.78, 1.0)
 COLLISION_COLOUR: RGBA = (0.95, 0.50, 0.15, 0.40)
@@ -529,7 +516,6 @@ def _stand_ins(nodes: list[Node]) -> list[Node]:
 
 
 # ---- the ground ----------------------------------------------------------------------------------
-
 
 TERRAIN_COLOUR: RGBA = (0.66, 0.68, 0.62, 1.0)
 SOLID_COLOUR: RGBA = (0.74, 0.70, 0.63, 1.0)

@@ -269,7 +269,6 @@ class _Browser(tornado.websocket.WebSocketHandler):
 
 # ---- the commands that a browser needs -----------------------------------------------------------
 
-
 Key = tuple[str, str, str]
 
 

@@ -25,35 +25,23 @@ NOWHERE = -1
 
 @dataclass(frozen=True)
 class Seen:
-    """A value that a step read or wrote.
+    """A value that a step read or wrote."""
 
-    Attributes:
-        place: in the text.
-        where: body that it belongs to, in whose coordinates spatial vectors stand; of an entry of the
-            matrix row (n + 1) + column, with column n for a whole row; -1 where neither makes sense.
-        value: kind and numbers.
-    """
-
-    place: Place
+    place: Place  # in the text
+    # body that it belongs to, in whose coordinates spatial vectors stand; of an entry of the matrix row (n +
+    # 1) + column, with column n for a whole row; -1 where neither makes sense
     where: int
-    value: Value
+    value: Value  # kind and numbers
 
 
 @dataclass
 class Step:
-    """One line at work.
+    """One line at work."""
 
-    Attributes:
-        statement: the line.
-        stage: number of the main function's loop that it belongs to, from 0; -1 outside.
-        indices: values of the named indices, -1 where the line does not speak of them.
-        seen: values, read ones first.
-    """
-
-    statement: Statement
-    stage: int
-    indices: tuple[int, ...]
-    seen: list[Seen] = field(default_factory=list)
+    statement: Statement  # the line
+    stage: int  # number of the main function's loop that it belongs to, from 0; -1 outside
+    indices: tuple[int, ...]  # values of the named indices, -1 where the line does not speak of them
+    seen: list[Seen] = field(default_factory=list)  # values, read ones first
 
 
 @dataclass(frozen=True)
@@ -254,48 +242,33 @@ def _within(stages: Sequence[tuple[int, int]], line: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """A value in the text.
+    """A value in the text."""
 
-    Attributes:
-        text: as it is written, without trailing attributes that are views of it (``.T``).
-        name: what it begins with.
-        code: gives the value and the tuple of its subscripts, in the function's variables.
-        depth: number of subscripts.
-        written: whether the statement writes it; else it reads it.
-    """
-
-    text: str
-    name: str
-    code: CodeType
-    depth: int
-    written: bool
+    text: str  # as it is written, without trailing attributes that are views of it (``.T``)
+    name: str  # what it begins with
+    code: CodeType  # gives the value and the tuple of its subscripts, in the function's variables
+    depth: int  # number of subscripts
+    written: bool  # whether the statement writes it; else it reads it
 
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A statement, or the head of a loop or branch.
+    """A statement, or the head of a loop or branch."""
 
-    Attributes:
-        file: of the function.
-        first, last: its lines in the file, from 1.
-        body: first and last line of what a loop or branch holds; (0, 0) for others.
-        loop: whether it is the head of a ``for``.
-        reads, writes: its values.
-        mentions: names that it or a loop around it speaks of.
-        taken_back: gives i where the right side begins with ``X[i].T``, so that its result stands in the
-            coordinates of i's parent; else None.
-        calls: names of the plain functions that it calls, with their arguments.
-    """
-
-    file: str
+    file: str  # of the function
+    # first, last: its lines in the file, from 1
     first: int
     last: int
-    body: tuple[int, int]
-    loop: bool
+    body: tuple[int, int]  # first and last line of what a loop or branch holds; (0, 0) for others
+    loop: bool  # whether it is the head of a ``for``
+    # reads, writes: its values
     reads: tuple[Place, ...]
     writes: tuple[Place, ...]
-    mentions: frozenset[str]
+    mentions: frozenset[str]  # names that it or a loop around it speaks of
+    # gives i where the right side begins with ``X[i].T``, so that its result stands in the coordinates of i's
+    # parent; else None
     taken_back: CodeType | None
+    # names of the plain functions that it calls, with their arguments
     calls: tuple[tuple[str, tuple[CodeType, ...]], ...]
 
 
@@ -457,7 +430,6 @@ def _compiled(node: ast.expr) -> CodeType:
 
 
 # ---- values as rows of numbers -------------------------------------------------------------------
-
 
 KINDS = (
     "scalar",

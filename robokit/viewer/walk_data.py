@@ -38,8 +38,7 @@ from robokit.viewer.payload_keys import (
 )
 from robokit.viewer.text_recorder import KINDS, Place, Recipe, Recorder, Step, Value
 
-# ==== kept on disk ================================================================================
-# Data of a page that follow from the robot alone and take long to make, kept on disk.
+# ==== Data of a page that follow from the robot alone and take long to make, kept on disk =========
 
 
 def kept(label: str, robot: Robot, key: tuple[Any, ...], kind: Any, make: Callable[[], Any]) -> Any:
@@ -75,8 +74,7 @@ def kept(label: str, robot: Robot, key: tuple[Any, ...], kind: Any, make: Callab
     return made
 
 
-# ==== the algorithms' source ======================================================================
-# The algorithms that the page walks through: their functions, passes, symbols and units.
+# ==== The algorithms that the page walks through: their functions, passes, symbols and units ======
 
 
 @dataclass(frozen=True)
@@ -98,25 +96,15 @@ class Letter:
 
 @dataclass(frozen=True)
 class Walked:
-    """An algorithm of the page.
+    """An algorithm of the page."""
 
-    Attributes:
-        key: of the algorithm.
-        title: its long name.
-        gives: what goes in and what comes out.
-        recipe: what is recorded of it.
-        passes: one for each loop of the main function.
-        letters: by name in the text.
-        begin: what is called.
-    """
-
-    key: str
-    title: str
-    gives: str
-    recipe: Recipe
-    passes: tuple[Pass, ...]
-    letters: dict[str, Letter]
-    begin: Callable[..., Any]
+    key: str  # of the algorithm
+    title: str  # its long name
+    gives: str  # what goes in and what comes out
+    recipe: Recipe  # what is recorded of it
+    passes: tuple[Pass, ...]  # one for each loop of the main function
+    letters: dict[str, Letter]  # by name in the text
+    begin: Callable[..., Any]  # what is called
 
 
 VELOCITY, ACCELERATION, FORCE = "rad/s; m/s", "rad/s²; m/s²", "N m; N"
@@ -229,7 +217,6 @@ WALKED = (RNEA, CRBA, LTDL, ABA)
 
 # ---- the algorithms run on a state ---------------------------------------------------------------
 
-
 MOST_STEPS = 8_000
 """Lines of one algorithm that are recorded; the humanoid's CRBA has 1,073."""
 
@@ -242,19 +229,15 @@ MOST_NODES = 20_000_000
 
 @dataclass(frozen=True)
 class State:
-    """The inputs of the algorithms.
+    """The inputs of the algorithms."""
 
-    Attributes:
-        gravity: acceleration of free fall in world axes, 3 numbers [m/s^2].
-        q, v, tau: configuration, velocity, joint forces, nq and nv numbers.
-        f_ext: of the ground on the bodies 0..N in their coordinates, 6 (N + 1) numbers [N m; N]; or None
-            where nothing pushes.
-    """
-
-    gravity: Sequence[Any]
+    gravity: Sequence[Any]  # acceleration of free fall in world axes, 3 numbers [m/s^2]
+    # q, v, tau: configuration, velocity, joint forces, nq and nv numbers
     q: Sequence[Any]
     v: Sequence[Any]
     tau: Sequence[Any]
+    # of the ground on the bodies 0..N in their coordinates, 6 (N + 1) numbers [N m; N]; or None where nothing
+    # pushes
     f_ext: Sequence[Any] | None = None
 
     def flat(self) -> list[Any]:
@@ -264,17 +247,11 @@ class State:
 
 @dataclass(frozen=True)
 class Walk:
-    """An algorithm that was recorded.
+    """An algorithm that was recorded."""
 
-    Attributes:
-        steps: its lines.
-        result: what it returned, or None.
-        whole: whether it came to its end.
-    """
-
-    steps: list[Step]
-    result: Any
-    whole: bool
+    steps: list[Step]  # its lines
+    result: Any  # what it returned, or None
+    whole: bool  # whether it came to its end
 
 
 def traced_state(robot: Robot, pushed: bool) -> State:
@@ -329,9 +306,7 @@ def walks(robot: Robot, state: State, without: Sequence[Walked] = ()) -> dict[st
     return {walked.key: found[walked.key] for walked in WALKED if walked.key in found}
 
 
-# ==== what each line does =========================================================================
-# What each line of the algorithms does, in a sentence, by the line's own text.
-
+# ==== What each line of the algorithms does, in a sentence, by the line's own text ================
 
 CAPTIONS = {
     # loops and branches, of several algorithms
@@ -429,7 +404,6 @@ CAPTIONS = {
 
 # ==== the page's data =============================================================================
 # Inside the algorithms as the page's data: recorded once for all states, packed, within a size.
-
 
 MOST_BYTES = 300_000
 """Largest size of the walk in a page [bytes]."""
@@ -559,7 +533,6 @@ def _notes(robot: Robot, state: State, found: dict[str, Walk]) -> list[str]:
 
 # ---- the recorded graph as the page's program ----------------------------------------------------
 
-
 OPERANDS = 3
 """Largest number of operands of an operation."""
 
@@ -569,18 +542,14 @@ class WalkProgram:
     """The part of a graph that some values need.
 
     Its numbers stand in slots: those of the constants, then of the inputs, then of the operations in order.
-
-    Attributes:
-        graph: the graph.
-        constants, inputs, order: numbers of its nodes.
-        slot: of each of these nodes.
     """
 
-    graph: Graph
+    graph: Graph  # the graph
+    # constants, inputs, order: numbers of its nodes
     constants: list[int]
     inputs: list[int]
     order: list[int]
-    slot: dict[int, int]
+    slot: dict[int, int]  # of each of these nodes
 
     @classmethod
     def of(cls, graph: Graph, refs: Iterable[int]) -> WalkProgram:

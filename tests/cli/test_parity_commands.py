@@ -12,8 +12,8 @@ import pytest
 import robokit as rk
 from robokit import robot_names as catalog
 from robokit.cli import main
-from robokit.parity import CAUSES, QUANTITIES, compare, engines, plain_text, referee
-from robokit.parity.engines import Engine
+from robokit.parity import CAUSES, QUANTITIES, compare, comparison, plain_text, referee
+from robokit.parity.comparison import Engine
 from robokit.parity.inertials import NO_MASS, Rigid
 
 COUPLED = """<robot name="coupled">
@@ -68,7 +68,7 @@ def engine(monkeypatch):
             name: Engine("json", "no-such-package", "that of robokit", opened)
             for name, opened in openers.items()
         }
-        monkeypatch.setattr(engines, "ENGINES", found)
+        monkeypatch.setattr(comparison, "ENGINES", found)
         monkeypatch.setenv("ROBOKIT_ENGINE", "python")  # nothing to compile for
 
     return put
@@ -82,9 +82,11 @@ def coupled(tmp_path):
 
 
 def test_nothing_to_compare_with(monkeypatch, capsys):
-    monkeypatch.setattr(engines, "ENGINES", {"Absent": Engine("no_such_engine_module", "", "", refuses)})
+    monkeypatch.setattr(
+        comparison, "ENGINES", {"Absent": Engine("no_such_engine_module", "no-engine", "", refuses)}
+    )
     assert main(["parity", "double_pendulum"]) == 1
-    assert "pip install pin or mujoco or drake" in capsys.readouterr().err
+    assert "pip install no-engine" in capsys.readouterr().err
 
 
 def test_one_robot(engine, capsys):

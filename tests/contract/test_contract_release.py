@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import re
 import tomllib
 from pathlib import Path
 
 import robokit
+from robokit.cli.parser import make_parser
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -39,3 +42,34 @@ def test_an_issue_form_asks_for_what_the_parts_are_called():
 def test_contributing_names_what_is_there():
     for name in re.findall(r"`((?:robokit|tests|docs|\.ci)/[\w/.]+)`", read("CONTRIBUTING.md")):
         assert (ROOT / name).exists(), name
+
+
+def test_the_page_of_stability_promises_what_is_there():
+    page = read("docs/stability.rst")
+    modules = re.findall(r":mod:`(robokit\.\w+)`", page)
+    assert len(modules) >= 5
+    for name in ["robokit", *modules]:
+        try:
+            module = importlib.import_module(name)
+        except robokit.MissingDependency:  # an extra that is not installed here
+            continue
+        assert [each for each in module.__all__ if each.startswith("_") or not hasattr(module, each)] == [], (
+            name
+        )
+    assert [
+        doc for doc in re.findall(r":doc:`(\w+)`", page) if not (ROOT / f"docs/{doc}.rst").is_file()
+    ] == []
+    assert (ROOT / "SECURITY.md").is_file() and (ROOT / "robokit/py.typed").is_file()
+    options = {option for action in subparsers() for option in action._option_string_actions}
+    assert set(re.findall(r"``(--\w+)``", page)) <= options
+
+
+def subparsers():
+    parts = next(a for a in make_parser()._actions if isinstance(a, argparse._SubParsersAction))
+    return parts.choices.values()
+
+
+def test_warnings_of_deprecation_say_when_a_name_goes():
+    sources = {path: path.read_text(encoding="utf-8") for path in (ROOT / "robokit").rglob("*.py")}
+    warned = [text for text in sources.values() if "DeprecationWarning" in text]
+    assert warned and all(re.search(r"will be removed in robokit \d+\.\d+", text) for text in warned)

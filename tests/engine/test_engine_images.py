@@ -127,7 +127,7 @@ def test_a_system_that_runs_no_new_code_gets_plain_python(monkeypatch):
 @pytest.mark.parametrize(
     ("name", "joints"), [("rnea", 12), ("aba", 12), pytest.param("rnea", 150, marks=pytest.mark.slow)]
 )
-def test_shares_of_a_module_compute_the_same(name, joints, tmp_path, monkeypatch):
+def test_shares_of_a_module_compute_the_same(name, joints, tmp_path, monkeypatch, no_baseline_code):
     divided = llvm.divided
     monkeypatch.setattr(llvm, "LEAST", 20_000)
     monkeypatch.setattr(llvm, "MOST", 10_000_000)

@@ -38,7 +38,9 @@ def fresh(dtype: str = "float64") -> Kernel:
 )
 @pytest.mark.parametrize(("dtype", "scalar", "more"), [("float64", "double", 1), ("float32", "float", 2)])
 @pytest.mark.parametrize("source", ["the system", "LLVM"])
-def test_batches_have_the_lanes_of_the_processor(monkeypatch, features, lanes, dtype, scalar, more, source):
+def test_batches_have_the_lanes_of_the_processor(
+    monkeypatch, features, lanes, dtype, scalar, more, source, no_baseline_code
+):
     written = []
 
     def assemble(ir):

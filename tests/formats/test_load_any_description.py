@@ -9,7 +9,7 @@ import pytest
 
 import robokit as rk
 from robokit.formats import other_programs
-from robokit.formats.read import format_of
+from robokit.formats.load import format_of
 
 MJCF = '<mujoco model="m"><worldbody><body name="b"><joint/><geom size="0.1"/></body></worldbody></mujoco>'
 

@@ -23,7 +23,7 @@ from numpy.testing import assert_allclose
 
 import robokit as rk
 from robokit import interpreter
-from robokit.caching import Derived, Recent, cached_attribute
+from robokit.dataclass_tools import Derived, Recent, cached_attribute
 from robokit.dynamics import gravity_forces
 from robokit.errors import ShapeError, UnknownName
 from robokit.model import ModelBuilder, couple

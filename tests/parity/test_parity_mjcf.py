@@ -15,8 +15,7 @@ from robokit.conventions import LARGEST_ANGLE
 from robokit.dynamics.singular import singular_joint
 from robokit.interop import MujocoAdapter
 from robokit.mjcf import to_mjcf
-from robokit.parity.comparison import own_answers
-from robokit.parity.engines import State, mujoco_answering
+from robokit.parity.comparison import State, mujoco_answering, own_answers
 
 pytestmark = pytest.mark.parity
 

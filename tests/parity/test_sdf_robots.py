@@ -11,7 +11,7 @@ import pytest
 import robokit as rk
 from robokit.errors import LoadError
 from robokit.formats.drake import DrakeFiles, _take_out_loops
-from robokit.parity.engines import _inertias_as_written
+from robokit.parity.comparison import _inertias_as_written
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
 pytestmark = pytest.mark.parity

@@ -10,9 +10,9 @@ from fake_recipe import FakeRecipe
 from sweep_robots import DURATION, OTHERS, STARTS
 
 import robokit as rk
-from robokit.sweeps.make_recipe import make_recipe
+from robokit.sweeps.recipe import make_recipe
 from robokit.sweeps.robot_record import RobotRecord
-from robokit.sweeps.run_sweep import run_sweep
+from robokit.sweeps.workers import run_sweep
 
 RECIPE = FakeRecipe(45)
 

@@ -12,7 +12,7 @@ from fake_recipe import FakeRecipe
 
 from robokit.errors import RobokitError
 from robokit.sweeps import workers
-from robokit.sweeps.run_sweep import run_sweep
+from robokit.sweeps.workers import run_sweep
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -6,7 +6,7 @@ import numpy as np
 
 import robokit as rk
 from robokit.sweeps.distributions import Choice, Normal, Sobol, Uniform
-from robokit.sweeps.make_recipe import make_recipe
+from robokit.sweeps.recipe import make_recipe
 from robokit.urdf import loads_urdf
 
 HOPPER = """

@@ -14,7 +14,7 @@ from fake_recipe import FakeRecipe
 from sweep_files import contents
 
 import robokit as rk
-from robokit.sweeps.run_sweep import run_sweep
+from robokit.sweeps.workers import run_sweep
 
 ROOT = Path(rk.__file__).resolve().parents[1]
 RUN = {"starts": {"joint:upper_joint": rk.Uniform(0.0, 1.0)}, "ground": None, "duration": 0.02, "count": 6}

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pickle
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import sweep_robots
-from sweep_robots import DURATION, OTHERS, STARTS
+from sweep_robots import DURATION, OTHERS, STARTS, WAVE, recipe_of
 
 import robokit as rk
+from robokit.cli import main
 from robokit.collision.scene import robot_shapes
 from robokit.serialize import to_json
 from robokit.sweeps import recipe as recipes
-from robokit.sweeps.folder import (
-    read_sweep_file,
-)
-from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import Recipe, state_hash
+from robokit.sweeps.distributions import Grid, Uniform
+from robokit.sweeps.folder import SweepFile, read_sweep_file
+from robokit.sweeps.recipe import Recipe, StoredMeasure, make_recipe, prepare_rows, state_hash
 
 
 def test_a_recipe_is_its_text(recipe):
@@ -126,3 +129,148 @@ def test_every_bit_counts():
             known.add(int(state_hash(other[:2], other[2:])))
     assert len(known) == 1 + 3 * 64
     assert state_hash(np.zeros(1), np.zeros(1)) != state_hash(-np.zeros(1), np.zeros(1))
+
+
+# ---- From arguments to a recipe: robots and starts take turns, and errors name the argument ------
+
+
+def test_several_robots_and_starts_take_turns():
+    robots = {"one": sweep_robots.hopper("a"), "two": sweep_robots.hopper("b")}
+    q = np.tile(robots["one"].neutral(), (3, 1))
+    q[:, 6], q[:, 7] = 1.0, [0.1, 0.2, 0.3]
+    recipe = make_recipe(robots, starts={"q": q}, count=12, duration=0.002)
+    rows = recipe.rows(0, 12)
+    assert rows["robot"].tolist() == ["one", "two"] * 6
+    assert rows["start"].tolist() == [0, 0, 1, 1, 2, 2] * 2
+    one, same, other = (_start(recipe, row) for row in (0, 1, 2))
+    assert (one == same).all() and not (one == other).all()
+
+
+def _start(recipe, row):
+    values = recipe.rows(row, row + 1)
+    return prepare_rows(recipe, values["robot"][0], np.array([row], np.uint64), values).q
+
+
+@pytest.mark.parametrize(
+    "arguments, error, words",
+    [
+        ({"parameters": {"weight": 1.0}}, rk.UnknownName, "weight"),
+        ({"parameters": {"mass:trnk": 1.0}}, rk.UnknownName, "trunk"),
+        ({"parameters": {"joint:strap": 1.0}}, rk.ShapeError, "one degree of freedom"),
+        ({"parameters": {"joint": 1.0}}, rk.ShapeError, "joint:NAME"),
+        ({"parameters": {"tilt:leg": 1.0}}, rk.ShapeError, "single link"),
+        ({"parameters": {"mass": Uniform(0.0, 1.0)}}, rk.ShapeError, "above 0"),
+        ({"parameters": {"friction": -1.0}}, rk.ShapeError, "friction"),
+        ({"parameters": {"friction": 1.0}, "ground": None}, rk.ShapeError, "no ground"),
+        ({"parameters": {"push_time": 1.0}}, rk.ShapeError, "no push"),
+        ({"parameters": {"robot": "other"}}, rk.UnknownName, "other"),
+        ({"starts": {"tilt": 1.0}, "parameters": {"tilt": 1.0}}, rk.ShapeError, "among the starts"),
+        ({"count": None}, rk.ShapeError, "count"),
+        ({"count": 0}, rk.ShapeError, "count"),
+        ({"seed": -1}, rk.ShapeError, "seed"),
+        ({"dt": 0.01}, rk.ShapeError, "dt"),
+        ({"ground": 3}, rk.ShapeError, "ground"),
+        ({"starts": np.zeros(3)}, rk.ShapeError, "starts"),
+    ],
+)
+def test_an_argument_that_makes_no_sense_is_refused(robot, arguments, error, words):
+    with pytest.raises(error, match=words):
+        make_recipe(robot, **({"count": 4, "duration": 0.01} | arguments))
+
+
+def test_a_fixed_base_has_no_tilt():
+    with pytest.raises(rk.ShapeError, match="fixed base"):
+        make_recipe(sweep_robots.hopper(base="fixed"), starts={"tilt": 0.1}, count=2)
+
+
+def test_a_grid_of_starts_needs_no_count(robot):
+    recipe = make_recipe(robot, starts={"tilt": Grid(0.0, 0.4, 3), "yaw": Grid([0.0, 1.0])}, duration=0.01)
+    assert recipe.count == 6
+
+
+@pytest.mark.parametrize(
+    "actuators, parameters, words",
+    [
+        (None, {"kp": 2.0}, "kp: there are no actuators"),
+        (rk.Torque(1.0), {"kp": 2.0}, "no actuator with such a value"),
+        (rk.PD(kp=1.0, target=WAVE), {"target:hip": 0.1}, "changes with time"),
+        (rk.PD(kp=1.0, target=lambda t, q, v: 0.0), {}, "no functions"),
+        (rk.PD(kp=np.ones((5, 1))), {}, "one set of numbers"),
+        (rk.PD(kp=1.0), {"kp": Uniform(-1.0, 1.0)}, "above 0"),
+        ({"hopp": rk.PD(kp=1.0)}, {}, "no robot named 'hopp'"),
+    ],
+)
+def test_actuators_that_make_no_sense_are_refused(actuators, parameters, words):
+    with pytest.raises(rk.RobokitError, match=words):
+        recipe_of(sweep_robots.hopper(base="fixed"), actuators, parameters)
+
+
+# ---- Measures of the user's own: kept with the recipe, run only where a sweep goes on ------------
+
+
+@pytest.mark.slow
+def test_a_measure_of_ones_own_is_kept_with_the_recipe(robot):
+    @rk.function(inputs=("q", "v"), outputs={"turning": ()})
+    def turning(tree, q, v):
+        return [v[1][0] * v[1][0] + v[1][1] * v[1][1] + v[1][2] * v[1][2]]
+
+    measure = rk.Measure(turning, "max", unit="1/s^2")
+    starts = {"spin": Uniform(1.0, 5.0)}
+    recipe = make_recipe(robot, starts=starts, ground=None, measures=[measure], count=3, duration=0.004)
+    again = Recipe.from_json(recipe.to_json())
+    assert again.hash == recipe.hash and again.to_json() == recipe.to_json()
+    table = again.compute(0, 3)
+    assert np.allclose(table["turning"], np.square(table["spin"]), rtol=1e-3)
+    assert table.field("turning").metadata[b"unit"] == b"1/s^2"
+    assert Recipe.from_json(recipe.to_json()).compute(0, 0).num_rows == 0
+
+
+def test_a_measure_of_a_foreign_sweep_runs_when_it_goes_on_and_not_before(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "ran",)
+
+    folder, robot = tmp_path / "sweep", sweep_robots.hopper()
+    run = {"ground": None, "duration": 0.002, "dt": 0.001, "measures": ["energy"], "workers": 0}
+    starts = {"spin": rk.Uniform(0.0, 1.0)}
+    rk.sweep(robot, starts=starts, count=2, out=folder, **run)
+    given = read_sweep_file(folder)
+    about = {"name": "trap", "reduce": "max", "threshold": None, "unit": "", "link": None}
+    text = json.loads(given.recipe)
+    text["measures"] = [StoredMeasure(about, "", pickle.dumps(Trap())).record()]
+    for path in (folder / "chunks").iterdir():
+        path.unlink()
+    SweepFile(json.dumps(text, separators=(",", ":")), given.chunk, given.count).write(folder)
+    found = rk.open_sweep(folder)
+    repr(found), len(found), found.replay(0)
+    with pytest.raises(rk.RobokitError, match="has no rows yet"):
+        found.report(tmp_path / "page.html")
+    assert not (tmp_path / "ran").exists()
+    with pytest.raises(rk.RobokitError, match="could not be computed"):
+        rk.open_sweep(folder).resume(workers=0)
+    assert (tmp_path / "ran").exists()
+
+
+def test_help_says_what_runs(capsys):
+    with pytest.raises(SystemExit):
+        main(["sweep", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "--resume executes the code of its user-defined measures (rk.Measure)" in said
+
+
+def test_a_measure_of_ones_own_module_needs_no_module_elsewhere(tmp_path, monkeypatch):
+    """The workers do not find it, since the current folder is not on their path."""
+    text = "import robokit as rk\nimport factors_of_mine\n\n"
+    text += "@rk.function(inputs=('q', 'v'), outputs={'turning': ()})\n"
+    text += "def turning(tree, q, v):\n    return [factors_of_mine.FACTOR * v[1][0]]\n"
+    (tmp_path / "measures_of_mine.py").write_text(text)
+    (tmp_path / "factors_of_mine.py").write_text("FACTOR = 3.0\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("measures_of_mine")
+    kept = StoredMeasure.of(rk.Measure(module.turning, "max"), [])
+    monkeypatch.undo()
+    for name in ("measures_of_mine", "factors_of_mine"):
+        monkeypatch.delitem(sys.modules, name)
+    assert kept.measure.function.name == "turning"
+    assert not {"measures_of_mine", "factors_of_mine"} & set(sys.modules)

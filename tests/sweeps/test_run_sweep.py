@@ -14,15 +14,15 @@ from fake_recipe import FakeRecipe
 from sweep_files import contents, within
 
 from robokit.errors import RobokitError
-from robokit.sweeps import chunks
-from robokit.sweeps.run_sweep import default_chunk, run_sweep
+from robokit.sweeps import folder as sweep_folder
 from robokit.sweeps.table import concatenate
+from robokit.sweeps.workers import default_chunk, run_sweep
 
 RECIPE = FakeRecipe(45)
 
 
 def test_every_row_is_there_once(undisturbed):
-    found = concatenate(list(chunks.read_chunks(undisturbed)))
+    found = concatenate(list(sweep_folder.read_chunks(undisturbed)))
     assert found["row"].tolist() == list(range(45))
     assert found["height"].tolist() == np.sqrt(np.arange(45)).tolist()
     assert [k for k, why in zip(found["row"], found["failure"], strict=True) if why] == list(range(7, 45, 10))
@@ -44,7 +44,7 @@ DAMAGES = [renamed, doubled, Path.unlink]
 @pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: damage.__name__)
 def test_a_damaged_chunk_is_made_again(undisturbed, tmp_path, damage):
     folder = shutil.copytree(undisturbed, tmp_path / "damaged")
-    damage(chunks.chunk_files(folder)[3].path)
+    damage(sweep_folder.chunk_files(folder)[3].path)
     found = run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
     assert found.computed == 10
     assert (found.redone == ()) == (damage is Path.unlink)
@@ -59,8 +59,8 @@ def test_nothing_is_computed_twice(undisturbed, tmp_path):
 
 def test_what_killed_processes_left_is_removed(undisturbed, tmp_path):
     folder = shutil.copytree(undisturbed, tmp_path / "left")
-    name = chunks.chunk_files(folder)[0].path.stem
-    for left in (f"chunks/.{name}.0123456789ab.tmp", ".sweep.0123456789ab.tmp", chunks.probe_name()):
+    name = sweep_folder.chunk_files(folder)[0].path.stem
+    for left in (f"chunks/.{name}.0123456789ab.tmp", ".sweep.0123456789ab.tmp", sweep_folder.probe_name()):
         (folder / left).write_bytes(b"half")
     (folder / "notes.txt").write_text("the user's own")
     run_sweep(RECIPE, folder, chunk=10, workers=0, resume=True)
@@ -89,7 +89,7 @@ def test_a_full_disk_is_one_line_and_loses_nothing(undisturbed, tmp_path, monkey
 
 
 def test_a_folder_that_goes_away(tmp_path, monkeypatch):
-    real = chunks.compute_chunk
+    real = sweep_folder.compute_chunk
 
     def compute(*arguments):
         if arguments[2] == 30:

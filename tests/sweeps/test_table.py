@@ -11,7 +11,7 @@ import pytest
 from fake_recipe import FakeRecipe
 from sweep_files import flip
 
-from robokit.sweeps import chunks
+from robokit.sweeps import folder as sweep_folder
 from robokit.sweeps.table import (
     SEAL_BYTES,
     RowTable,
@@ -26,9 +26,9 @@ RECIPE = FakeRecipe(45)
 
 
 def test_chunks_carry_the_recipe_and_units(undisturbed):
-    schema = parquet.read_schema(chunks.chunk_files(undisturbed)[0].path)
+    schema = parquet.read_schema(sweep_folder.chunk_files(undisturbed)[0].path)
     assert FakeRecipe.from_json(schema.metadata[b"robokit.recipe"].decode()) == RECIPE
-    read = next(chunks.read_chunks(undisturbed, ["height"]))
+    read = next(sweep_folder.read_chunks(undisturbed, ["height"]))
     assert read.column_names == ["height"] and read.units == {"height": "m"}
     assert read.to_arrow().schema.field("height").metadata == {b"unit": b"m"}
 
@@ -78,7 +78,7 @@ def test_the_same_rows_are_the_same_bytes():
 
 
 def test_checksums_of_pages_are_there_for_other_programs(undisturbed, tmp_path):
-    path = chunks.chunk_files(shutil.copytree(undisturbed, tmp_path / "copy"))[1].path
+    path = sweep_folder.chunk_files(shutil.copytree(undisturbed, tmp_path / "copy"))[1].path
     column = parquet.read_metadata(path).row_group(0).column(1)
     flip(path, 8 * (column.data_page_offset + column.total_compressed_size) - 20)
     with pytest.raises((OSError, pa.ArrowException), match=r"(?i)crc|checksum"):
@@ -86,7 +86,7 @@ def test_checksums_of_pages_are_there_for_other_programs(undisturbed, tmp_path):
 
 
 def test_a_seal_is_that_of_the_name_and_of_every_byte(undisturbed):
-    path = chunks.chunk_files(undisturbed)[0].path
+    path = sweep_folder.chunk_files(undisturbed)[0].path
     content = path.read_bytes()
     assert is_sealed(content, path.name) and not is_sealed(content, f"1{path.name}")
     for short in (b"", b"PAR1", content[:-SEAL_BYTES], 3 * b"PAR1", content[:-8] + b"\xff\xff\xff\x7fPAR1"):

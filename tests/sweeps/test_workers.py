@@ -17,8 +17,7 @@ from sweep_files import contents
 
 import robokit as rk
 from robokit.child_process import search_path
-from robokit.sweeps.run_sweep import run_sweep
-from robokit.sweeps.workers import worker_environment
+from robokit.sweeps.workers import run_sweep, worker_environment
 
 pytestmark = [
     pytest.mark.slow,

@@ -184,7 +184,6 @@ def test_undecodable(data):
 
 # ---- attacks: refused at once, nothing read, nothing expanded
 
-
 BOMB = "".join(f'<!ENTITY l{k} "{f"&l{k - 1};" * 10}">' for k in range(1, 12))
 
 
@@ -307,7 +306,6 @@ def test_mimic_chain_of_thousands():
 
 
 # ---- odd but valid: loads in silence
-
 
 ODD_BUT_VALID = {
     "slashes in names": joint(name="left/arm/j").replace('"a"', '"left/a"').replace("'a'", "'left/a'"),

@@ -402,7 +402,7 @@ BASE_CODES = {
     "mimic-independent",
     "mimic-not-coupled",
 }
-"""Codes that need another base, mimic= or loops=; test_load.py and test_plausible.py show them."""
+"""Codes that need another base, mimic= or loops=; test_load.py and test_checks.py show them."""
 
 FREE = (
     robot(

@@ -11,7 +11,7 @@ from test_viewer_browser import Watch
 from viewer_cases import pendulum
 
 from robokit.sweeps import report
-from robokit.sweeps.report_rows import WORKER as RUN_WORKER
+from robokit.sweeps.report import WORKER as RUN_WORKER
 from robokit.viewer import write_check_page, write_page
 from robokit.viewer.page import ASSETS, SCRIPTS, SIDE_BY_SIDE_SCRIPTS, SIDE_BY_SIDE_STYLES, STYLES, WORKER
 

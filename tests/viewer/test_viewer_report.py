@@ -9,8 +9,7 @@ from test_viewer_worker import toy
 
 from robokit import PD
 from robokit.sweeps.distributions import Choice, Uniform
-from robokit.sweeps.make_recipe import make_recipe
-from robokit.sweeps.recipe import state_hash
+from robokit.sweeps.recipe import make_recipe, state_hash
 from robokit.sweeps.report import write_report
 
 pytestmark = pytest.mark.browser

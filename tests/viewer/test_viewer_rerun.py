@@ -11,7 +11,7 @@ from test_viewer_worker import NODE, toy
 
 import robokit as rk
 from robokit.sim.steppers import first_carried
-from robokit.sweeps.report_rows import WORKER, RowStarts
+from robokit.sweeps.report import WORKER, RowStarts
 from robokit.viewer.live_data import live_data_of
 from robokit.viewer.page import joined, json_for_html
 

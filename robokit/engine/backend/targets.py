@@ -28,12 +28,14 @@ class Planned:
         program: what to compute.
         shared: the plan of its repeated iterations, if it has any that share code.
         signature: what it takes and returns.
+        baseline: whether code is wanted that is there sooner and may take longer to run, where there is such.
     """
 
     symbol: str
     program: Program
     shared: Rerolled | None
     signature: Signature
+    baseline: bool = False
 
     @property
     def fused(self) -> bool:
@@ -110,14 +112,6 @@ class Target(ABC):
             CompilerMissing: there is no compiler for this target.
         """
 
-    def assemble_baseline(self, text: Any) -> bytes:
-        """The same code, sooner, which may take longer to run; where there is no such code, the usual one.
-
-        Raises:
-            CompilerMissing: there is no compiler for this target.
-        """
-        return self.assemble(text)
-
     @abstractmethod
     def load(self, code: bytes) -> Loaded:
         """Make code callable in this process.
@@ -149,9 +143,9 @@ class Host(Target):
         """Machine code of a module."""
         return llvm.assemble(text)
 
-    def assemble_baseline(self, text: str) -> bytes:
-        """The same with the same bits, by LLVM's quick selection of instructions."""
-        return llvm.assemble(llvm.BASELINE + text)
+    def _marked(self, kernel: Planned, module: tuple[str, int]) -> tuple[str, int]:
+        """A module with its workspace; of baseline code, LLVM selects instructions quickly."""
+        return (llvm.BASELINE if kernel.baseline else "") + module[0], module[1]
 
     def load(self, code: bytes) -> llvm.Loaded:
         """Machine code in memory."""
@@ -178,7 +172,7 @@ class OneState(Host):
         from robokit.engine.emit.single_module import single_module  # a warm start writes nothing
         from robokit.engine.passes.superword import packed
 
-        return single_module(
+        module = single_module(
             packed(kernel.program, kernel.superword_seeds) if kernel.shared is None else kernel.program,
             self.width,
             kernel.symbol,
@@ -188,7 +182,9 @@ class OneState(Host):
             kernel.shared,
             bounds=kernel.signature.bounds,
             fused=kernel.fused,
+            machine_code=kernel.baseline and llvm.runs_machine_code(),
         )
+        return self._marked(kernel, module)
 
 
 class ManyStates(Host):
@@ -211,7 +207,7 @@ class ManyStates(Host):
         """The module of batches."""
         from robokit.engine.emit.batch_module import batch_module
 
-        return batch_module(
+        module = batch_module(
             kernel.program,
             self.lanes,
             kernel.symbol,
@@ -223,4 +219,6 @@ class ManyStates(Host):
             feedback=kernel.signature.feedback,
             linked=self.linked,
             fused=kernel.fused,
+            machine_code=kernel.baseline and llvm.runs_machine_code(),
         )
+        return self._marked(kernel, module)

@@ -40,19 +40,12 @@ GIVE = 'give arrays of PyTorch, CuPy or JAX, or NumPy\'s with device="cuda"'
 
 
 class Seen(NamedTuple):
-    """An array on a card.
+    """An array on a card."""
 
-    Attributes:
-        pointer: address of its first number.
-        shape: its own.
-        strides: from one number to the next along each axis [numbers].
-        dtype: "float64", "float32", or another one.
-    """
-
-    pointer: int
-    shape: tuple[int, ...]
-    strides: tuple[int, ...]
-    dtype: str
+    pointer: int  # address of its first number
+    shape: tuple[int, ...]  # its own
+    strides: tuple[int, ...]  # from one number to the next along each axis [numbers]
+    dtype: str  # "float64", "float32", or another one
 
 
 class Library:
@@ -307,17 +300,11 @@ def library_of(x: Any) -> Library | None:
 
 
 class Common(NamedTuple):
-    """What arrays of one call have in common.
+    """What arrays of one call have in common."""
 
-    Attributes:
-        library: theirs.
-        number: of the card that has them.
-        dtype: of their numbers.
-    """
-
-    library: Library
-    number: int
-    dtype: str
+    library: Library  # theirs
+    number: int  # of the card that has them
+    dtype: str  # of their numbers
 
 
 def common(

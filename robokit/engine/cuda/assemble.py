@@ -38,18 +38,12 @@ _ROUNDED = re.compile(r"\b(add|sub|mul)\.(f32|f64)\b")
 
 @dataclass(frozen=True)
 class Usage:
-    """What ptxas says of a function.
+    """What ptxas says of a function."""
 
-    Attributes:
-        name: of the function.
-        registers: of a thread.
-        frame: bytes of local memory, spilled registers included.
-        stores, loads: bytes of registers that are spilled, and read again, each time the code runs once.
-    """
-
-    name: str
-    registers: int
-    frame: int
+    name: str  # of the function
+    registers: int  # of a thread
+    frame: int  # bytes of local memory, spilled registers included
+    # stores, loads: bytes of registers that are spilled, and read again, each time the code runs once
     stores: int
     loads: int
 

@@ -37,17 +37,11 @@ TEAM = "; team "
 
 @dataclass(frozen=True)
 class Team:
-    """How code is launched in which the warps of a block work on the same states.
+    """How code is launched in which the warps of a block work on the same states."""
 
-    Attributes:
-        warps: of a block.
-        states: of a block.
-        shared: bytes that they share.
-    """
-
-    warps: int
-    states: int
-    shared: int
+    warps: int  # of a block
+    states: int  # of a block
+    shared: int  # bytes that they share
 
 
 class OnCard:

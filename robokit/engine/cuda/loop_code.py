@@ -80,19 +80,12 @@ BASES = ("tile", "given", "work", "shared")
 
 @dataclass(frozen=True)
 class Place:
-    """Where an array is.
+    """Where an array is."""
 
-    Attributes:
-        base: name of a pointer.
-        offset: of its first element: in elements of a tile, of shared memory in bytes.
-        space: of addresses, 1 for that of the card, 5 for that of a thread.
-        tiled: whether the elements of a tile's states are side by side.
-    """
-
-    base: str
-    offset: int = 0
-    space: int = 1
-    tiled: bool = True
+    base: str  # name of a pointer
+    offset: int = 0  # of its first element: in elements of a tile, of shared memory in bytes
+    space: int = 1  # of addresses, 1 for that of the card, 5 for that of a thread
+    tiled: bool = True  # whether the elements of a tile's states are side by side
 
     @property
     def kind(self) -> tuple[int, bool]:
@@ -102,19 +95,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the arrays of a kernel are.
+    """Where the arrays of a kernel are."""
 
-    Attributes:
-        places: of each array.
-        sizes: of tile, given and work in elements of a state, of shared memory in bytes.
-        heap: elements of work memory for arrays of zeros whose size is known only when they are made.
-        beside: numbers of a state that are side by side, a power of 2.
-    """
-
-    places: list[Place]
-    sizes: dict[str, int]
-    heap: int
-    beside: int = 1
+    places: list[Place]  # of each array
+    sizes: dict[str, int]  # of tile, given and work in elements of a state, of shared memory in bytes
+    heap: int  # elements of work memory for arrays of zeros whose size is known only when they are made
+    beside: int = 1  # numbers of a state that are side by side, a power of 2
 
     def at(self, element: int) -> int:
         """Where an element of a tile is, from where its state begins."""
@@ -157,17 +143,11 @@ def layout(
 
 @dataclass
 class Known:
-    """What is known of a kernel when its code is written.
+    """What is known of a kernel when its code is written."""
 
-    Attributes:
-        graph: its recording.
-        sizes: the values of its sizes.
-        contents: of arrays, by number.
-    """
-
-    graph: LoopGraph
-    sizes: Sequence[int]
-    contents: Mapping[int, np.ndarray] = field(default_factory=dict)
+    graph: LoopGraph  # its recording
+    sizes: Sequence[int]  # the values of its sizes
+    contents: Mapping[int, np.ndarray] = field(default_factory=dict)  # of arrays, by number
     same: dict[int, set[int]] = field(default_factory=dict)
     bound: dict[int, set[int]] = field(default_factory=dict)
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit import disk_cache
-from robokit.caching import Recent
+from robokit.dataclass_tools import Recent
 from robokit.engine.cuda.loop_code import (
     NOTES,
     TILE,
@@ -111,15 +111,10 @@ KEPT = 16
 
 @dataclass(frozen=True, eq=False)
 class Loaded:
-    """Code on a card.
+    """Code on a card."""
 
-    Attributes:
-        layout: of the memory that it works on.
-        module: driver.Module.
-    """
-
-    layout: Layout
-    module: Any
+    layout: Layout  # of the memory that it works on
+    module: Any  # driver.Module
 
 
 _made: weakref.WeakKeyDictionary[LoopKernel, Recent[Loaded]] = weakref.WeakKeyDictionary()

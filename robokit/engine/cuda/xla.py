@@ -74,15 +74,10 @@ _numbers = itertools.count()
 
 
 class Given(NamedTuple):
-    """An array of a call.
+    """An array of a call."""
 
-    Attributes:
-        pointer: its address on the card.
-        shape: its own.
-    """
-
-    pointer: int
-    shape: tuple[int, ...]
+    pointer: int  # its address on the card
+    shape: tuple[int, ...]  # its own
 
 
 Launch = Callable[[Sequence[Given], Sequence[Given], int], None]

@@ -1,7 +1,9 @@
-"""Writes LLVM IR and C as source text.
+"""Writes LLVM IR, machine code of first calls, C and WebAssembly.
 
 ir             vocabulary that all emitters share, and their settings
 straight_line  straight lines of operations: chunks, calls, columns and pairs in lanes
+machine_code   the same lines as machine code for x86-64
+x86_64         its instructions in bytes
 rows           rows of arrays become vectors of lanes, and back
 single_module  the module of one state
 batch_module   the module of many states, and of many steps of them

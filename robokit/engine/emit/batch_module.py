@@ -44,6 +44,7 @@ def batch_module(
     feedback: Pairs = (),
     linked: bool = False,
     fused: bool = False,
+    machine_code: bool = False,
 ) -> tuple[str, int]:
     """Module with the batch driver.
 
@@ -61,6 +62,7 @@ def batch_module(
         linked: whether it is for callers in machine code, with `linked` in place of the other functions; code
             of one state has both.
         fused: whether products are fused with sums.
+        machine_code: whether straight lines are written as such (machine_code.py), and not for LLVM.
 
     Returns:
         the module's text and the size of its workspace [doubles].
@@ -70,7 +72,7 @@ def batch_module(
         plan, chunks, stages = rerolled_code(program, shared, lanes, STAGE, real, fused)
     else:
         size = int(ir.LONGER * ir.CHUNK)
-        plan, chunks, stages = chunk_code(program, lanes, True, size, 1, STAGE, real, fused)
+        plan, chunks, stages = chunk_code(program, lanes, True, size, 1, STAGE, real, fused, machine_code)
     writer = RowWriter(program, plan, finite, real)
     # Shared code is short, and its values are many.
     group = 1 if shared or len(program.order) <= ir.FITS else ir.GROUP

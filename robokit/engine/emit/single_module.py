@@ -42,6 +42,7 @@ def single_module(
     shared: Rerolled | None = None,
     bounds: Bounds = (),
     fused: bool = False,
+    machine_code: bool = False,
 ) -> tuple[str, int]:
     """Module with the single and iterate drivers.
 
@@ -55,6 +56,7 @@ def single_module(
         shared: the plan of a large program, whose code is the batch's with one lane.
         bounds: (input, offset, largest magnitude) of each scalar to check.
         fused: whether products are fused with sums.
+        machine_code: whether straight lines are written as such (machine_code.py), and not for LLVM.
 
     Returns:
         the module's text and the size of its workspace [doubles].
@@ -84,7 +86,7 @@ def single_module(
         zeros = program.first_output + len(program.outputs)
         parts.append(f"@one_row = internal constant [{zeros} x i64] zeroinitializer\n")
     else:
-        body, workspace = _straight(program, width, name, fused)
+        body, workspace = _straight(program, width, name, fused, machine_code)
         out(f"call i64 @{name}_linked(ptr %args, ptr %ws, i64 0)")
         result = _outputs_finite(out, program, width) if finite else "0"
     out.do(f"ret i64 {result}")
@@ -97,7 +99,7 @@ def single_module(
     return "\n".join([body, *parts]), workspace
 
 
-def _straight(program: Program, width: int, name: str, fused: bool) -> tuple[str, int]:
+def _straight(program: Program, width: int, name: str, fused: bool, machine_code: bool) -> tuple[str, int]:
     """The chunks, and the function that calls them on the caller's arrays; their module and workspace.
 
     Args:
@@ -105,9 +107,11 @@ def _straight(program: Program, width: int, name: str, fused: bool) -> tuple[str
         width: doubles per machine vector.
         name: prefix of the symbols.
         fused: whether products are fused with sums.
+        machine_code: as of :func:`single_module`.
     """
+    parameters = "ptr noalias %ws, ptr noalias %args"
     plan, functions, stages = chunk_code(
-        program, 1, False, ir.CHUNK, width, "ptr noalias %ws, ptr noalias %args", fused=fused
+        program, 1, False, ir.CHUNK, width, parameters, fused=fused, machine_code=machine_code
     )
     out = Lines()
     for run in plan.angles:

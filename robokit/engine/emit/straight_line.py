@@ -24,6 +24,7 @@ from dataclasses import dataclass
 
 from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
 from robokit.engine.emit.ir import number as literal
+from robokit.engine.emit.machine_code import MachineCode
 from robokit.engine.passes.calls import CallPlan, Copy, call_plan
 from robokit.engine.passes.chunks import Schedule
 from robokit.engine.passes.contraction import contractions
@@ -169,13 +170,17 @@ class ChunkWriter:
     def functions(self) -> list[str]:
         """The chunks, and last the outputs that no chunk computes (constants, inputs passed on)."""
         texts = [self._chunk(k) for k in range(len(self.plan.chunks))]
-        computed = {n for chunk in self.plan.chunks for n in chunk}
-        passed = [n for n in self.targets if n not in computed]
-        for part in _parts(passed):
-            texts.append(self._function(len(texts), (), part, ()))
-        for part in _parts(self.fixed):
-            texts.append(self._function(len(texts), (), (), part))
+        for passed, fixed in self._rest():
+            texts.append(self._function(len(texts), (), passed, fixed))
         return texts
+
+    def _rest(self) -> Iterator[tuple[list[int], list[Fixed]]]:
+        """Inputs passed on, and constants, of functions for the outputs that no chunk computes."""
+        computed = {n for chunk in self.plan.chunks for n in chunk}
+        for part in _parts([n for n in self.targets if n not in computed]):
+            yield part, []
+        for part in _parts(self.fixed):
+            yield [], part
 
     def _chunk(self, index: int) -> str:
         """One chunk of the plan."""
@@ -760,6 +765,22 @@ class PairWriter(CallWriter):
             self.lines.append(f"store {self.two} {value}, ptr {name}, align {LANES * self.align}")
 
 
+class MachineWriter(PairWriter):
+    """Writes the chunks as machine code (machine_code.py), and what calls them as ever."""
+
+    def functions(self) -> list[str]:
+        """As of :class:`ChunkWriter`."""
+        for copy in self.plan.copies.values():
+            for n in copy.nodes:
+                del self.targets[n]
+        machine = MachineCode(self.program, self.plan, self.direct, self.real, self.fused, self.targets)
+        for k in range(len(self.plan.chunks)):
+            machine.chunk(k)
+        for passed, fixed in self._rest():
+            machine.outputs(passed, fixed)
+        return machine.functions()
+
+
 # -- The chunks of a program -----------------------------------------------------------------------------
 #
 # Plans a program and writes its chunks, by the writer that its values ask for.
@@ -774,6 +795,7 @@ def chunk_code(
     parameters: str,
     real: Real = FLOAT64,
     fused: bool = False,
+    machine_code: bool = False,
 ) -> tuple[Schedule, list[str], list[str]]:
     """Plan a program and write its chunks.
 
@@ -782,12 +804,15 @@ def chunk_code(
         parameters: of each chunk's function.
         real: its numbers.
         fused: whether products are fused with sums.
+        machine_code: whether they are written as such, and not for LLVM.
 
     Returns:
         the plan, the functions, and the names of those that run one after the other.
     """
     lines = call_plan(program, lanes, bundled, size, shortest_run)
-    writer = (PairWriter if program.wide else CallWriter)(program, lines, not bundled, real, fused=fused)
+    writer = (MachineWriter if machine_code else PairWriter if program.wide else CallWriter)(
+        program, lines, not bundled, real, fused=fused
+    )
     return lines, *in_turn(writer, parameters)
 
 

@@ -316,23 +316,15 @@ class Live:
 
 @dataclass(frozen=True)
 class Pattern:
-    """How a function is called.
+    """How a function is called."""
 
-    Attributes:
-        function: its number.
-        lanes: of a vector.
-        own: for each of its arrays, whether every lane has one of its own; on cards where it may be.
-        differs: for each of its parameters, whether it may differ between lanes.
-        masked: whether it may run in some lanes alone.
-        stride: lanes of the memory of own arrays, where the function runs for one of them.
-    """
-
-    function: int
-    lanes: int
+    function: int  # its number
+    lanes: int  # of a vector
+    # for each of its arrays, whether every lane has one of its own; on cards where it may be
     own: tuple[Any, ...]
-    differs: tuple[bool, ...] = ()
-    masked: bool = False
-    stride: int = 1
+    differs: tuple[bool, ...] = ()  # for each of its parameters, whether it may differ between lanes
+    masked: bool = False  # whether it may run in some lanes alone
+    stride: int = 1  # lanes of the memory of own arrays, where the function runs for one of them
 
 
 class Uniformity:

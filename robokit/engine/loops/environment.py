@@ -80,14 +80,10 @@ class Link:
 
 @dataclass(frozen=True)
 class Claim:
-    """What must hold for the sizes of a call: shapes that are the same.
+    """What must hold for the sizes of a call: shapes that are the same."""
 
-    Attributes:
-        what: kernel and array.
-        wanted, given: the shapes.
-    """
-
-    what: str
+    what: str  # kernel and array
+    # wanted, given: the shapes
     wanted: tuple[Size, ...]
     given: tuple[Size, ...]
 

@@ -45,7 +45,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit import caching
+from robokit import dataclass_tools
 from robokit.engine.trace import scalar
 from robokit.engine.trace.graph import Graph, Node
 from robokit.engine.trace.ops import CONST, TRUTHS
@@ -74,44 +74,27 @@ class Escaped(TypeError):
 
 @dataclass
 class Region:
-    """The body of a loop, a branch, or a whole function.
+    """The body of a loop, a branch, or a whole function."""
 
-    Attributes:
-        number: in the recording.
-        depth: regions around it in its function.
-        loop: whether what does not change in it may stand before it.
-        nodes: numbers of its operations in an order of evaluation.
-        parameters: nodes that stand for its index and what is carried, or for a function's arguments.
-        results: nodes of the values that it leaves, or carries on.
-        test: of a WHILE, the node that says whether it goes on, and
-        tested: how many of its nodes belong to the test.
-    """
-
-    number: int
-    depth: int
-    loop: bool
-    nodes: list[int] = field(default_factory=list)
+    number: int  # in the recording
+    depth: int  # regions around it in its function
+    loop: bool  # whether what does not change in it may stand before it
+    nodes: list[int] = field(default_factory=list)  # numbers of its operations in an order of evaluation
+    # nodes that stand for its index and what is carried, or for a function's arguments
     parameters: list[int] = field(default_factory=list)
-    results: list[int] = field(default_factory=list)
-    test: int = 0
-    tested: int = 0
+    results: list[int] = field(default_factory=list)  # nodes of the values that it leaves, or carries on
+    test: int = 0  # of a WHILE, the node that says whether it goes on, and
+    tested: int = 0  # how many of its nodes belong to the test
 
 
 @dataclass
 class Memory:
-    """An array of a kernel or of a function.
+    """An array of a kernel or of a function."""
 
-    Attributes:
-        kind: of its elements.
-        region: in which it can be used.
-        writable: whether it can be written.
-        line: of the user's source, where it was made.
-    """
-
-    kind: str
-    region: Region
-    writable: bool
-    line: tuple[CodeType, int] | None
+    kind: str  # of its elements
+    region: Region  # in which it can be used
+    writable: bool  # whether it can be written
+    line: tuple[CodeType, int] | None  # of the user's source, where it was made
 
 
 @dataclass
@@ -144,34 +127,22 @@ class Function:
 
 @dataclass
 class Solved:
-    """Numbers that solve an equation, noted for those who play a recording back.
+    """Numbers that solve an equation, noted for those who play a recording back."""
 
-    Attributes:
-        region: of the residuals; its parameters stand for the unknown. Nothing runs it.
-        unknown: the numbers as they were found.
-        made: the same, as what follows uses them.
-    """
-
-    region: Region
-    unknown: list[int]
-    made: list[int]
+    region: Region  # of the residuals; its parameters stand for the unknown. Nothing runs it.
+    unknown: list[int]  # the numbers as they were found
+    made: list[int]  # the same, as what follows uses them
 
 
 @dataclass
 class Frame:
-    """A function that is being recorded.
+    """A function that is being recorded."""
 
-    Attributes:
-        function: itself.
-        given: which arrays of the function around it its own stand for.
-        stack: its open regions, the innermost last.
-        index: its operations that are known there.
-    """
-
-    function: Function
+    function: Function  # itself
+    # which arrays of the function around it its own stand for
     given: dict[int, int] = field(default_factory=dict)
-    stack: list[Region] = field(default_factory=list)
-    index: dict[Node, int] = field(default_factory=dict)
+    stack: list[Region] = field(default_factory=list)  # its open regions, the innermost last
+    index: dict[Node, int] = field(default_factory=dict)  # its operations that are known there
 
 
 def operands(node: Node) -> Sequence[int]:
@@ -479,7 +450,7 @@ def _open(stack: list[Region], region: Region) -> bool:
 
 _ENGINE = os.path.dirname(os.path.dirname(__file__))
 _INSIDE = tuple(os.path.join(os.path.dirname(_ENGINE), x) + os.sep for x in ("engine", "spatial", "dynamics"))
-_BETWEEN = (contextlib.__file__, functools.__file__, caching.__file__)
+_BETWEEN = (contextlib.__file__, functools.__file__, dataclass_tools.__file__)
 _is_inside: dict[str, bool] = {}
 
 playing = threading.local()

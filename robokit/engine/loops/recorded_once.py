@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.caching import cached_attribute
+from robokit.dataclass_tools import cached_attribute
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.loops.record import (

@@ -31,39 +31,27 @@ from robokit.engine.trace.ops import CALL, CONST, RESULT, TRUTHS
 
 @dataclass
 class Called:
-    """A call of a body of several chunks.
+    """A call of a body of several chunks."""
 
-    Attributes:
-        chunks: of the body.
-        conditions: under which they run.
-        call: its node.
-    """
-
-    chunks: range
-    conditions: Path
-    call: int
+    chunks: range  # of the body
+    conditions: Path  # under which they run
+    call: int  # its node
 
 
 @dataclass
 class CallPlan(Schedule):
-    """A schedule whose chunks are those of the program's own line, then those of each body.
+    """A schedule whose chunks are those of the program's own line, then those of each body."""
 
-    Attributes:
-        sequence: what runs: the number of a chunk, or a call.
-        direct: the chunk of each body that is called from within chunks, by block.
-        block_of: the block of each chunk of a body.
-        copies: values of neighbouring lanes that are neighbouring outputs and nothing else, by the first of
-            them, the only one that is in a chunk.
-        placed: arguments that are computed into the place of the parameter, by call and number.
-        frames: calls that have places of their own.
-    """
-
-    sequence: list[int | Called] = field(default_factory=list)
+    sequence: list[int | Called] = field(default_factory=list)  # what runs: the number of a chunk, or a call
+    # the chunk of each body that is called from within chunks, by block
     direct: dict[int, int] = field(default_factory=dict)
-    block_of: dict[int, int] = field(default_factory=dict)
+    block_of: dict[int, int] = field(default_factory=dict)  # the block of each chunk of a body
+    # values of neighbouring lanes that are neighbouring outputs and nothing else, by the first of them, the
+    # only one that is in a chunk
     copies: dict[int, Copy] = field(default_factory=dict)
+    # arguments that are computed into the place of the parameter, by call and number
     placed: set[tuple[int, int]] = field(default_factory=set)
-    frames: Frames = field(default_factory=lambda: Frames(set()))
+    frames: Frames = field(default_factory=lambda: Frames(set()))  # calls that have places of their own
 
     def reserve(self, lanes: int) -> int:
         """A new place for so many values of :attr:`lanes`, where a vector of them may begin."""
@@ -265,25 +253,18 @@ LASTING = 0.5
 
 @dataclass
 class Frames:
-    """Where arguments and results of such calls are.
+    """Where arguments and results of such calls are."""
 
-    Attributes:
-        blocks: whose calls have frames.
-        within: place in the frame of each parameter and of each value that the body leaves there.
-        first: place where the frame of each call begins.
-        placed: (call, number) of each argument that is computed into its place.
-        slot: place of each such argument, and of each result.
-        results: nodes (RESULT, ...) that are such places, and need no operation.
-        slots: places in all, those before included.
-    """
-
-    blocks: set[int]
+    blocks: set[int]  # whose calls have frames
+    # place in the frame of each parameter and of each value that the body leaves there
     within: dict[int, int] = field(default_factory=dict)
-    first: dict[int, int] = field(default_factory=dict)
+    first: dict[int, int] = field(default_factory=dict)  # place where the frame of each call begins
+    # (call, number) of each argument that is computed into its place
     placed: set[tuple[int, int]] = field(default_factory=set)
-    slot: dict[int, int] = field(default_factory=dict)
+    slot: dict[int, int] = field(default_factory=dict)  # place of each such argument, and of each result
+    # nodes (RESULT, ...) that are such places, and need no operation
     results: set[int] = field(default_factory=set)
-    slots: int = 0
+    slots: int = 0  # places in all, those before included
 
 
 def blocks_with_frames(program: Program, line: list[int]) -> set[int]:
@@ -359,14 +340,10 @@ def call_frames(program: Program, line: list[int], blocks: set[int], first: int)
 
 @dataclass
 class Copy:
-    """Values of neighbouring lanes that go to neighbouring places of an output.
+    """Values of neighbouring lanes that go to neighbouring places of an output."""
 
-    Attributes:
-        nodes: of the values.
-        output, position: where the first one goes.
-    """
-
-    nodes: list[int]
+    nodes: list[int]  # of the values
+    # output, position: where the first one goes
     output: int
     position: int
 

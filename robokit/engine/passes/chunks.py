@@ -36,48 +36,30 @@ class Angles:
 
 @dataclass
 class Schedule:
-    """Where and when everything happens.
+    """Where and when everything happens."""
 
-    Attributes:
-        lanes: numbers per value: states that go together.
-        chunks: node numbers of each chunk, in order.
-        slot: workspace slot (of `lanes` numbers) of each node that lives in memory.
-        stored: nodes of chunks that are written to their slot.
-        angles: the sine and cosine runs.
-        constants: slot of each constant that is an output (only with `bundled`).
-        slot_of_input: slot of each input's scalars by (input, offset) (only with `bundled`).
-        slots: slots in all.
-        inside: conditions of the guards around each node, the outermost first; nothing where there are none.
-    """
-
-    lanes: int
-    chunks: list[list[int]]
-    slot: dict[int, int]
-    stored: set[int]
-    angles: list[Angles]
-    constants: dict[float, int]
+    lanes: int  # numbers per value: states that go together
+    chunks: list[list[int]]  # node numbers of each chunk, in order
+    slot: dict[int, int]  # workspace slot (of `lanes` numbers) of each node that lives in memory
+    stored: set[int]  # nodes of chunks that are written to their slot
+    angles: list[Angles]  # the sine and cosine runs
+    constants: dict[float, int]  # slot of each constant that is an output (only with `bundled`)
+    # slot of each input's scalars by (input, offset) (only with `bundled`)
     slot_of_input: dict[tuple[int, int], int]
-    slots: int
+    slots: int  # slots in all
+    # conditions of the guards around each node, the outermost first; nothing where there are none
     inside: dict[int, Path] = field(default_factory=dict)
 
 
 @dataclass
 class Places:
-    """What has its place before anything is cut.
+    """What has its place before anything is cut."""
 
-    Attributes:
-        slot: of inputs (only with `bundled`), sines and cosines of inputs.
-        angles: the sine and cosine runs.
-        constants: slot of each constant that is an output (only with `bundled`).
-        kept: nodes that are outputs (only with `bundled`).
-        slots: slots so far.
-    """
-
-    slot: dict[int, int]
-    angles: list[Angles]
-    constants: dict[float, int]
-    kept: set[int]
-    slots: int
+    slot: dict[int, int]  # of inputs (only with `bundled`), sines and cosines of inputs
+    angles: list[Angles]  # the sine and cosine runs
+    constants: dict[float, int]  # slot of each constant that is an output (only with `bundled`)
+    kept: set[int]  # nodes that are outputs (only with `bundled`)
+    slots: int  # slots so far
 
     def inputs(self, program: Program) -> dict[tuple[int, int], int]:
         """Slot of each input's scalars by (input, offset)."""

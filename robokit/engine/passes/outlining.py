@@ -36,37 +36,24 @@ WORTH = 1.05
 
 @dataclass
 class Piece:
-    """Part of a line.
+    """Part of a line."""
 
-    Attributes:
-        nodes: in order.
-        leaves: what it reads that others compute, in order of use.
-        values: constants that it reads, in order of use.
-        read: places among its nodes of those that others read.
-    """
-
-    nodes: list[int]
-    leaves: list[int]
-    values: list[float]
-    read: set[int]
+    nodes: list[int]  # in order
+    leaves: list[int]  # what it reads that others compute, in order of use
+    values: list[float]  # constants that it reads, in order of use
+    read: set[int]  # places among its nodes of those that others read
 
 
 @dataclass
 class Group:
-    """Pieces that are alike.
+    """Pieces that are alike."""
 
-    Attributes:
-        pieces: of the program.
-        leaves, values: which of the leaves and constants are parameters.
-        read: places of the nodes that are results.
-        block: number of the function.
-    """
-
-    pieces: list[Piece]
+    pieces: list[Piece]  # of the program
+    # leaves, values: which of the leaves and constants are parameters
     leaves: list[int]
     values: list[int]
-    read: list[int]
-    block: int
+    read: list[int]  # places of the nodes that are results
+    block: int  # number of the function
 
     @property
     def passed(self) -> int:

@@ -23,25 +23,17 @@ STACKED = 250
 
 @dataclass
 class Regions:
-    """Where and when everything happens; places are counted in numbers.
+    """Where and when everything happens; places are counted in numbers."""
 
-    Attributes:
-        inputs, tables, outputs: first place of each.
-        arguments: first place of each block's arguments.
-        results: place of each result that is read, by position, of each block.
-        stacked: whether arguments and results of each block are on the stack.
-        lines: the program's own line, then that of each block.
-        size: places in all.
-    """
-
+    # inputs, tables, outputs: first place of each
     inputs: list[int]
     tables: list[int]
     outputs: list[int]
-    arguments: list[int]
-    results: list[dict[int, int]]
-    stacked: list[bool]
-    lines: list[Schedule]
-    size: int
+    arguments: list[int]  # first place of each block's arguments
+    results: list[dict[int, int]]  # place of each result that is read, by position, of each block
+    stacked: list[bool]  # whether arguments and results of each block are on the stack
+    lines: list[Schedule]  # the program's own line, then that of each block
+    size: int  # places in all
 
 
 @dataclass

@@ -48,34 +48,25 @@ END = -1
 
 @dataclass
 class LoopBody:
-    """A function for equal pieces.
+    """A function for equal pieces."""
 
-    Attributes:
-        nodes: of the first piece, which the function is written from.
-        bundles: how many columns a row has.
-        place: column and position within the bundle of each node of the first piece that is in memory.
-        values: of each constant node of the first piece that differs among the pieces: its place in the
-            piece's row of values.
-    """
-
-    nodes: list[int]
-    bundles: int
+    nodes: list[int]  # of the first piece, which the function is written from
+    bundles: int  # how many columns a row has
+    # column and position within the bundle of each node of the first piece that is in memory
     place: dict[int, tuple[int, int]]
+    # of each constant node of the first piece that differs among the pieces: its place in the piece's row of
+    # values
     values: dict[int, int]
 
 
 @dataclass
 class Rerolled(Schedule):
-    """A schedule with shared pieces.
+    """A schedule with shared pieces."""
 
-    Attributes:
-        bodies: the functions.
-        sequence: the order of the code: the number of a chunk, or a range of steps.
-        steps: for each step its kind, its row (a slot for each bundle) and its values.
-    """
-
-    bodies: list[LoopBody] = field(default_factory=list)
+    bodies: list[LoopBody] = field(default_factory=list)  # the functions
+    # the order of the code: the number of a chunk, or a range of steps
     sequence: list[int | range] = field(default_factory=list)
+    # for each step its kind, its row (a slot for each bundle) and its values
     steps: list[tuple[int, list[int], list[float]]] = field(default_factory=list)
 
     @property

@@ -29,29 +29,20 @@ _COMMUTES = np.array([operation.commutes for operation in OPERATIONS])
 
 @dataclass
 class Pieces:
-    """The pieces of a line as arrays.
+    """The pieces of a line as arrays."""
 
-    Attributes:
-        count: of pieces.
-        line: nodes of all pieces, in order.
-        piece, local: piece of each of them, and its place there.
-        home, at: the same by node; -1 where it is in none.
-        operand: what they read, one after the other.
-        reader: place in the line of who reads it.
-        turn: how many operands of the same reader come before.
-        codes: operation of each node of the program.
-    """
-
-    count: int
-    line: np.ndarray
+    count: int  # of pieces
+    line: np.ndarray  # nodes of all pieces, in order
+    # piece, local: piece of each of them, and its place there
     piece: np.ndarray
     local: np.ndarray
+    # home, at: the same by node; -1 where it is in none
     home: np.ndarray
     at: np.ndarray
-    operand: np.ndarray
-    reader: np.ndarray
-    turn: np.ndarray
-    codes: np.ndarray
+    operand: np.ndarray  # what they read, one after the other
+    reader: np.ndarray  # place in the line of who reads it
+    turn: np.ndarray  # how many operands of the same reader come before
+    codes: np.ndarray  # operation of each node of the program
 
     @staticmethod
     def of(program: Program, lines: Sequence[Sequence[int]]) -> Pieces:
@@ -76,18 +67,14 @@ class Pieces:
 
 @dataclass
 class Similarity:
-    """What pieces do, without where their operands are.
-
-    Attributes:
-        words: what they do, the words of one piece after the other, and where each begins.
-        named: owners of what each reads from elsewhere and of what it leaves, in order of first use.
-        constants: nodes of its constants, in order of first use.
-    """
+    """What pieces do, without where their operands are."""
 
     program: Program
+    # what they do, the words of one piece after the other, and where each begins
     words: tuple[np.ndarray, np.ndarray]
+    # owners of what each reads from elsewhere and of what it leaves, in order of first use
     named: tuple[np.ndarray, np.ndarray]
-    constants: tuple[np.ndarray, np.ndarray]
+    constants: tuple[np.ndarray, np.ndarray]  # nodes of its constants, in order of first use
 
     @staticmethod
     def of(

@@ -28,17 +28,11 @@ TREE = 24
 
 @dataclass
 class Shared:
-    """A line that is shared.
+    """A line that is shared."""
 
-    Attributes:
-        rounds: for each round, and in it for each worker, its operations in order.
-        slot: place of each value that a later round reads.
-        slots: places in all.
-    """
-
-    rounds: list[list[list[int]]]
-    slot: dict[int, int]
-    slots: int
+    rounds: list[list[list[int]]]  # for each round, and in it for each worker, its operations in order
+    slot: dict[int, int]  # place of each value that a later round reads
+    slots: int  # places in all
 
 
 def expanded(program: Program, marked: Collection[int]) -> tuple[Program, set[int]]:

@@ -127,21 +127,13 @@ class _Flat:
 
 @dataclass
 class Measured:
-    """What a function does, looked at once.
+    """What a function does, looked at once."""
 
-    Attributes:
-        operations: that depend on its arguments.
-        products: multiplications among them.
-        chooses: whether there are comparisons or choices among them.
-        results: how many values it returns,
-        pattern: and in which form.
-    """
-
-    operations: int
-    products: int
-    chooses: bool
-    results: int
-    pattern: Any
+    operations: int  # that depend on its arguments
+    products: int  # multiplications among them
+    chooses: bool  # whether there are comparisons or choices among them
+    results: int  # how many values it returns,
+    pattern: Any  # and in which form
 
     def shaped(self, values: Sequence[Any]) -> Any:
         """Values in the form in which the function returns them."""

@@ -43,18 +43,12 @@ class TraceTooLarge(Exception):
 
 @dataclass
 class Block:
-    """A shared function (see trace/blocks.py).
+    """A shared function (see trace/blocks.py)."""
 
-    Attributes:
-        parameters: nodes that stand for its arguments.
-        results: its values: nodes, or constants.
-        lanes: columns of arguments that one call takes side by side, and of values that it returns.
-        around: with lanes, results that do not depend on the arguments: no results of a call.
-    """
-
-    parameters: list[int]
-    results: list[int | float]
-    lanes: int = 1
+    parameters: list[int]  # nodes that stand for its arguments
+    results: list[int | float]  # its values: nodes, or constants
+    lanes: int = 1  # columns of arguments that one call takes side by side, and of values that it returns
+    # with lanes, results that do not depend on the arguments: no results of a call
     around: set[int] = field(default_factory=set)
 
     def numbered(self, at: Sequence[int]) -> Block:
@@ -150,31 +144,21 @@ _OPERANDS = itemgetter(slice(1, None))
 
 @dataclass
 class Program:
-    """A finished graph.
+    """A finished graph."""
 
-    Attributes:
-        inputs: (name, number of scalars) of each input.
-        outputs: (name, shape) of each output.
-        nodes: the graph's nodes; numbers index this list.
-        order: numbers of the needed nodes that compute something, in order of evaluation.
-        results: for each output its scalars in row-major order: a node number, or a float if constant.
-        marks: node numbers at which iterations of the function begin.
-        counts: operations by what they count as (see :func:`robokit.engine.trace.ops.counted`).
-        tables: (name, number of entries) of each table.
-        blocks: functions that are recorded once and called (trace/blocks.py).
-        wide: nodes whose value has two lanes (passes/superword.py).
-    """
-
-    inputs: list[tuple[str, int]]
-    outputs: list[tuple[str, tuple[int, ...]]]
-    nodes: list[Node]
-    order: list[int]
+    inputs: list[tuple[str, int]]  # (name, number of scalars) of each input
+    outputs: list[tuple[str, tuple[int, ...]]]  # (name, shape) of each output
+    nodes: list[Node]  # the graph's nodes; numbers index this list
+    order: list[int]  # numbers of the needed nodes that compute something, in order of evaluation
+    # for each output its scalars in row-major order: a node number, or a float if constant
     results: list[list[int | float]]
-    marks: list[int]
+    marks: list[int]  # node numbers at which iterations of the function begin
+    # operations by what they count as (see :func:`robokit.engine.trace.ops.counted`)
     counts: dict[str, int] = field(default_factory=dict)
-    tables: list[tuple[str, int]] = field(default_factory=list)
+    tables: list[tuple[str, int]] = field(default_factory=list)  # (name, number of entries) of each table
+    # functions that are recorded once and called (trace/blocks.py)
     blocks: list[Block] = field(default_factory=list)
-    wide: set[int] = field(default_factory=set)
+    wide: set[int] = field(default_factory=set)  # nodes whose value has two lanes (passes/superword.py)
 
     @classmethod
     def finish(

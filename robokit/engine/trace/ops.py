@@ -28,44 +28,31 @@ taken stays there.
 
 @dataclass(frozen=True)
 class Operation:
-    """What is known of one operation.
+    """What is known of one operation."""
 
-    Attributes:
-        number: its opcode, the first item of a node; place in :data:`OPERATIONS`.
-        name: in messages.
-        notation: how it is written for a reader, with `%s` for each operand.
-        value: its value on plain numbers: floats, or bools for truths.
-        llvm: its instruction in LLVM's language: `%s` for each operand, `{t}` for the type of a number,
-            `{truth}` for that of a truth, `{true}` for the constant, `{suffix}` for the ending of
-            intrinsics. A paired operation has one operand, the pair that @sincos returned.
-        slopes: derivative with respect to each operand; none where the value is a truth, which changes
-            only in jumps, and None for an operand that is one, or a table.
-        count: what it counts as; "" where it is not counted.
-        flop: whether it is a floating-point operation: an addition, multiplication, division or root.
-        commutes: whether operands may change places; the smaller node is then written first.
-        parity: of a function f of one number: -1 if f(-x) = -f(x), 1 if f(-x) = f(x), else 0.
-        truth: whether its value is true or false, not a number.
-        paired: whether it is computed, and counted, together with the other of its pair on the same operand.
-        intrinsic: LLVM's function of that name computes it; "" where an instruction does.
-        wasm: its instruction in WebAssembly; "" where it takes more than one.
-        c: how it is written in C, `%s` for each operand, where that is not the notation; `{f}` for the
-            ending of functions of math.h. A lookup's operands are table, number of entries, index.
-    """
-
-    number: int
-    name: str
-    notation: str
-    value: Callable[..., Any]
+    number: int  # its opcode, the first item of a node; place in :data:`OPERATIONS`
+    name: str  # in messages
+    notation: str  # how it is written for a reader, with `%s` for each operand
+    value: Callable[..., Any]  # its value on plain numbers: floats, or bools for truths
+    # its instruction in LLVM's language: `%s` for each operand, `{t}` for the type of a number, `{truth}` for
+    # that of a truth, `{true}` for the constant, `{suffix}` for the ending of intrinsics. A paired operation
+    # has one operand, the pair that @sincos returned.
     llvm: str
+    # derivative with respect to each operand; none where the value is a truth, which changes only in jumps,
+    # and None for an operand that is one, or a table
     slopes: tuple[Slope | None, ...] = ()
-    count: str = ""
+    count: str = ""  # what it counts as; "" where it is not counted
+    # whether it is a floating-point operation: an addition, multiplication, division or root
     flop: bool = False
-    commutes: bool = False
-    parity: int = 0
-    truth: bool = False
+    commutes: bool = False  # whether operands may change places; the smaller node is then written first
+    parity: int = 0  # of a function f of one number: -1 if f(-x) = -f(x), 1 if f(-x) = f(x), else 0
+    truth: bool = False  # whether its value is true or false, not a number
+    # whether it is computed, and counted, together with the other of its pair on the same operand
     paired: bool = False
-    intrinsic: str = ""
-    wasm: str = ""
+    intrinsic: str = ""  # LLVM's function of that name computes it; "" where an instruction does
+    wasm: str = ""  # its instruction in WebAssembly; "" where it takes more than one
+    # how it is written in C, `%s` for each operand, where that is not the notation; `{f}` for the ending of
+    # functions of math.h. A lookup's operands are table, number of entries, index.
     c: str = ""
 
     @property

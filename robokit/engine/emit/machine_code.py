@@ -1,0 +1,576 @@
+"""Writes straight lines of operations as machine code (x86_64.py), without a compiler.
+
+This is the code of first calls. It follows the plan of the code that LLVM makes (straight_line.py), with one
+instruction for each operation, so it has the same bits. A chunk is a function with the same parameters, with
+
+    rbx  the workspace        r13  the constants, which follow the code
+    rbp  the arguments        r14  the frame of a call
+
+A value is in a register until that is wanted for another one. The one that is read last goes to memory then,
+and is read from there. Around calls and at the ends of guarded blocks, all values are in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from robokit.engine.emit.ir import Real, vector
+from robokit.engine.emit.x86_64 import (
+    ALIGN,
+    ARGUMENTS,
+    BEGINNINGS,
+    FRAME,
+    FRAME_GIVEN,
+    HAND_ON,
+    IN_MEMORY,
+    LEAVE,
+    LESS_PRODUCT,
+    LESS_SUM,
+    NONE,
+    OUTSIDE,
+    POINTERS,
+    RAX,
+    RDI,
+    RDX,
+    RSI,
+    SUM,
+    TAIL,
+    UNPACK,
+    WORKSPACE,
+    Bytes,
+    Forms,
+    Place,
+    distance,
+)  # fmt: skip
+from robokit.engine.passes.calls import CallPlan, Copy
+from robokit.engine.passes.contraction import contractions
+from robokit.engine.passes.guards import Path
+from robokit.engine.trace.blocks import called
+from robokit.engine.trace.blocks import lane as lane_of
+from robokit.engine.trace.blocks import position as result_of
+from robokit.engine.trace.graph import LANES, Program
+from robokit.engine.trace.ops import (
+    ADD,
+    CALL,
+    CONST,
+    COS,
+    DIV,
+    FIRST,
+    GUARD,
+    INPUT,
+    LOOKUP,
+    PAIR,
+    RESULT,
+    SECOND,
+    SELECT,
+    SIN,
+)  # fmt: skip
+
+At = int | Place
+"""Where a value is: a register of vectors, or a place in memory."""
+
+Fixed = tuple[int, int, float, int]
+"""Output, position and value of a constant, and how many times it stands there."""
+
+SINES = """define internal void @sines_at_{lanes}(ptr %from, ptr %sin, ptr %cos) #0 {{
+  %x = load {t}, ptr %from, align {align}
+  %both = call {{{t}, {t}}} @{name}({t} %x)
+  %s = extractvalue {{{t}, {t}}} %both, 0
+  %c = extractvalue {{{t}, {t}}} %both, 1
+  store {t} %s, ptr %sin, align {align}
+  store {t} %c, ptr %cos, align {align}
+  ret void
+}}
+"""
+"""Sines and cosines in memory."""
+
+
+class MachineCode:
+    """Writes the chunks of a plan."""
+
+    def __init__(
+        self, program: Program, plan: CallPlan, direct: bool, real: Real, fused: bool,
+        targets: Mapping[int, Sequence[tuple[int, int]]],
+    ) -> None:  # fmt: skip
+        """As of :class:`~robokit.engine.emit.straight_line.ChunkWriter`, and where values are outputs."""
+        self.program, self.plan, self.direct, self.real, self.fused = program, plan, direct, real, fused
+        self.targets, self.bytes, self.unit = targets, Bytes(real), real.bytes * plan.lanes
+        self.body, self._forms = program.bodies(), dict[int, Forms]()
+        self.sines: list[int] = []
+        self.spills = self.top = -(-plan.slots * self.unit // ALIGN) * ALIGN
+
+    def chunk(self, index: int) -> None:
+        """A chunk of the plan."""
+        number = self.plan.block_of.get(index)
+        if number is not None and index - 1 not in self.plan.block_of:
+            self.spills = self.top  # bodies are called in the midst of other chunks
+        lanes = 1 if number is None else self.program.blocks[number].lanes
+        Function(self, lanes if lanes > 1 else self.plan.lanes, lanes > 1).straight(self.plan.chunks[index])
+
+    def outputs(self, passed: Sequence[int], fixed: Sequence[Fixed]) -> None:
+        """A function for outputs that no chunk computes."""
+        function, first = Function(self, self.plan.lanes, False), self.program.first_output
+        for number in passed:
+            value = function.loaded(number, 1)
+            for k, position in self.targets[number]:
+                function.emit(function.own.store, value, NONE, function.array(first + k, position))
+        for k, start, constant, count in fixed:
+            forms = self.forms(min(count, 4))
+            function.emit(forms.load, function.scratch, NONE, self.bytes.number(constant, forms.lanes))
+            for at in range(start, start + count, forms.lanes):
+                function.emit(forms.store, function.scratch, NONE, function.array(first + k, at))
+        self.bytes.code += LEAVE
+
+    def functions(self) -> list[str]:
+        """All functions, chunk0 and so on, in LLVM's language. The plan gets the memory that they need.
+
+        The bytes stand before a function that nobody calls, in the section of code.
+        """
+        content = self.bytes.finished()
+        self.plan.slots = -(-self.top // self.unit) + ALIGN // self.unit
+        outside = [f"ptr @sines_at_{lanes}" for lanes in self.sines]
+        outside += ["ptr null"] * (OUTSIDE - len(outside))
+        types = f"[{OUTSIDE} x ptr]", f"[{len(content)} x i8]"
+        escaped = "\\" + content.hex("\\")
+        value = f'<{{ {types[0]} [{", ".join(outside)}], {types[1]} c"{escaped}" }}>'
+        kind = f"<{{ {', '.join(types)} }}>"
+        heading = f"define internal void @code() #0 align {ALIGN} prologue {kind} {value}"
+        before = [f"{heading} {{\n  unreachable\n}}\n"]
+        for lanes in self.sines:
+            name = "sincos" if lanes == self.plan.lanes else f"sincos_{lanes}"
+            t = vector(lanes, self.real.kind)
+            before.append(SINES.format(lanes=lanes, name=name, t=t, align=self.real.bytes))
+        texts = [
+            f"@chunk{k} = internal alias i8, ptr getelementptr (i8, ptr @code, i64 {ALIGN + place})\n"
+            for k, place in enumerate(self.bytes.entries)
+        ]
+        return ["".join(before) + texts[0], *texts[1:]] if texts else []
+
+    def forms(self, lanes: int) -> Forms:
+        """The instructions for values of so many lanes."""
+        if lanes not in self._forms:
+            self._forms[lanes] = Forms(self.real, lanes)
+        return self._forms[lanes]
+
+    def sine_of(self, lanes: int) -> int:
+        """Which of the functions outside computes sines and cosines in so many lanes."""
+        if lanes not in self.sines:
+            self.sines.append(lanes)
+        return self.sines.index(lanes)
+
+
+class Function:
+    """Writes one function.
+
+    Attributes:
+        own: instructions for most of its values.
+        scratch: the register for what is needed at once.
+    """
+
+    def __init__(self, code: MachineCode, lanes: int, columns: bool) -> None:
+        """A function whose values have so many lanes; with columns, those of the bodies alone."""
+        self.whole, self.bytes, self.program, self.plan = code, code.bytes, code.program, code.plan
+        self.own, self.columns = code.forms(lanes), columns
+        self.vectors: Mapping[int, int] = code.body if columns else dict.fromkeys(code.program.wide, LANES)
+        self.halves = self.own.halves
+        self.scratch = 7 if self.halves else 15
+        self.home: dict[int, Place] = {}
+        self.made: set[int] = set()
+        self.pinned: set[int] = set()
+        self.last: dict[int, int] = {}
+        self.pairs: dict[int, tuple[Place, Place]] = {}
+        self.branches: list[tuple[int, dict[int, tuple[Place, Place]]]] = []
+        self.spilled = code.spills
+        self.widest = max(self.own.bytes, LANES * code.real.bytes if code.program.wide else 0)
+        self.register: dict[int, int] = {}
+        self.held: dict[int, int] = {}
+        self.pointers: dict[int, int] = {}
+        self.free, self.turn = list(range(self.scratch)), 0
+        self.bytes.enter()
+
+    # -- instructions ----------------------------------------------------------------------------
+
+    def emit(self, form: int, target: int, first: int, second: At, tail: bytes = b"") -> None:
+        """An instruction; two for values of two registers."""
+        code = self.bytes.code
+        if second.__class__ is int:
+            code += BEGINNINGS[form, target, first, second] + tail  # type: ignore[index]
+        else:
+            base, offset = second  # type: ignore[misc]
+            code += BEGINNINGS[form, target, first, base + IN_MEMORY] + distance(offset) + tail
+        if self.halves:
+            self.halves = False
+            above = second + 8 if isinstance(second, int) else (second[0], second[1] + 32)
+            self.emit(form, target + 8, first if first == NONE else first + 8, above, tail)
+            self.halves = True
+
+    def array(self, k: int, position: int) -> Place:
+        """A number of one of the caller's arrays."""
+        register = self.pointers.get(k)
+        if register is None:
+            register = POINTERS[self.turn % len(POINTERS)]
+            self.turn += 1
+            self.pointers = {other: r for other, r in self.pointers.items() if r != register} | {k: register}
+            self.bytes.integer(0x8B, register, (ARGUMENTS, 8 * k))  # mov
+        return register, 8 * position
+
+    # -- where values are ------------------------------------------------------------------------
+
+    def forms_for(self, number: int) -> Forms:
+        """The instructions for a value."""
+        if not self.vectors or self.columns:
+            return self.own
+        return self.whole.forms(LANES) if number in self.vectors else self.own
+
+    def slot(self, place: int) -> Place:
+        """Of the workspace."""
+        return WORKSPACE, place * self.whole.unit
+
+    def in_memory(self, number: int, lanes: int) -> Place:
+        """Where a value is that is in no register."""
+        node = self.program.nodes[number]
+        if node[0] == CONST:
+            return self.bytes.number(node[1], lanes)
+        if node[0] == INPUT and self.whole.direct:
+            return self.array(node[1], node[2])
+        within = self.plan.frames.within.get(number)
+        if within is not None:
+            return FRAME, within * self.whole.unit
+        self.home[number] = place = WORKSPACE, self.plan.slot[number] * self.whole.unit
+        return place
+
+    def at(self, number: int, lanes: int) -> At:
+        """Where a value is, as an operand of so many lanes."""
+        register = self.register.get(number)
+        if self.vectors:
+            if lanes > 1 and number not in self.vectors and self.program.nodes[number][0] != CONST:
+                register = self.in_all(number, register)
+            if register is not None:
+                self.pinned.add(register)
+        if register is not None:
+            return register
+        return self.home.get(number) or self.in_memory(number, lanes)
+
+    def in_all(self, number: int, register: int | None) -> int:
+        """A register with a number in every lane; it is known as minus the node."""
+        found = self.register.get(-number)
+        if found is None:
+            source: At = register or 0
+            if register is None:
+                source = self.home.get(number) or self.in_memory(number, 1)
+            else:
+                self.pinned.add(register)
+            found = self.take()
+            form = self.own.same if self.columns else self.whole.forms(LANES).same
+            halves, self.halves = self.halves, False  # both have the same
+            for half in (found, found + 8) if halves else (found,):
+                self.emit(form, half, NONE, source)
+            self.halves = halves
+            self.hold(found, -number)
+            self.last[-number] = self.last.get(number, -1)
+        return found
+
+    def loaded(self, number: int, lanes: int) -> int:
+        """The register of a value, or the one for what is needed at once."""
+        at = self.at(number, lanes)
+        if isinstance(at, int):
+            return at
+        self.emit(self.whole.forms(lanes).load, self.scratch, NONE, at)
+        return self.scratch
+
+    def resident(self, number: int, lanes: int) -> int:
+        """A register that holds a value from now on; it is not taken for another operand."""
+        at = self.at(number, lanes)
+        if not isinstance(at, int):
+            place, at = at, self.take()
+            self.emit(self.whole.forms(lanes).load, at, NONE, place)
+            if self.program.nodes[number][0] != CONST:
+                self.hold(at, number)
+        self.pinned.add(at)
+        return at
+
+    def hold(self, register: int, number: int) -> None:
+        """Note where a value is."""
+        self.register[number], self.held[register] = register, number
+
+    def take(self) -> int:
+        """A register for a value; what is in it is kept in memory."""
+        if self.free:
+            return self.free.pop()
+        last, held = self.last, self.held
+        register = max(held.keys() - self.pinned, key=lambda r: last[held[r]])
+        number = held.pop(register)
+        self.keep(number, register)
+        del self.register[number]
+        return register
+
+    def keep(self, number: int, register: int) -> None:
+        """See to it that a value is in memory."""
+        if number in self.made and number not in self.home:
+            self.home[number] = place = self.spill()
+            self.emit(self.forms_for(number).store, register, NONE, place)
+
+    def spill(self) -> Place:
+        """A new place in memory for a value."""
+        place = self.spilled
+        self.spilled += self.widest
+        self.whole.top = max(self.whole.top, self.spilled)
+        return WORKSPACE, place
+
+    def release(self, operands: Sequence[int], position: int) -> None:
+        """Give back the registers of values that are read here for the last time."""
+        register, last = self.register, self.last
+        for operand in operands:
+            if last[operand] <= position:
+                for n in (operand, -operand) if self.vectors else (operand,):
+                    if n in register:
+                        found = register.pop(n)
+                        del self.held[found]
+                        self.free.append(found)
+
+    def settle(self) -> None:
+        """All values to memory; nothing is in registers then."""
+        for register, number in self.held.items():
+            self.keep(number, register)
+        self.register, self.held, self.pointers = {}, {}, {}
+        self.free = list(range(self.scratch))
+
+    # -- operations ------------------------------------------------------------------------------
+
+    def straight(self, chunk: Sequence[int]) -> None:
+        """The nodes of a chunk."""
+        nodes, plan, last = self.program.nodes, self.plan, self.last
+        inside = plan.inside
+        for position, number in enumerate(chunk):
+            for operand in nodes[number][1:]:
+                last[operand] = position
+            if number in inside:
+                last.update(dict.fromkeys(inside[number], position))
+        targets = {} if self.columns else self.whole.targets
+        sums = dict[int, int]()
+        if self.whole.fused:
+            kept = {n for n in chunk if n in plan.stored or n in targets}
+            sums = contractions(self.program, chunk, kept, inside)
+        products = set(sums.values())
+        for product in products:
+            for operand in nodes[product][1:]:
+                last[operand] = max(last[operand], last[product])
+        here: Path = ()
+        for position, number in enumerate(chunk):
+            path = inside.get(number, ()) if inside else ()
+            if path != here:
+                self.go(here, path)
+                here = path
+            if number in products:
+                continue
+            if self.pinned:
+                self.pinned = set()
+            forms = self.forms_for(number)
+            if number in sums:
+                register = self.fused(number, sums[number], forms, position)
+            elif nodes[number][0] <= DIV:
+                register = self.arithmetic(nodes[number], forms, position)
+            elif nodes[number][0] == CALL:
+                self.call(number, position)
+                continue
+            elif number in plan.copies:
+                self.copy(plan.copies[number])
+                continue
+            else:
+                register = self.computed(number, forms, position)
+            self.finish(number, register, forms, position, targets.get(number, ()))
+        self.go(here, ())
+        self.bytes.code += LEAVE
+
+    def finish(
+        self, number: int, register: int, forms: Forms, position: int, targets: Sequence[tuple[int, int]]
+    ) -> None:
+        """Store a value that was computed, where it is wanted, and hold it as long as it is read."""
+        self.made.add(number)
+        if number in self.plan.stored:
+            self.home[number] = place = self.in_memory(number, 1)
+            self.emit(forms.store, register, NONE, place)
+        for k, at in targets:
+            self.emit(forms.store, register, NONE, self.array(k + self.program.first_output, at))
+        if self.last.get(number, -1) > position:
+            self.hold(register, number)
+        else:
+            self.free.append(register)
+
+    def arithmetic(self, node: Sequence[int], forms: Forms, position: int) -> int:
+        """A product, sum, difference or quotient."""
+        op, left, right = node
+        first, second = self.at(left, forms.lanes), self.at(right, forms.lanes)
+        if not isinstance(first, int):
+            if op <= ADD and isinstance(second, int):
+                first, second = second, first
+            else:
+                self.emit(forms.load, self.scratch, NONE, first)
+                first = self.scratch
+        self.release(node[1:], position)
+        register = self.free.pop() if self.free else self.take()
+        self.emit(forms.of[op], register, first, second)
+        return register
+
+    def fused(self, number: int, product: int, forms: Forms, position: int) -> int:
+        """A sum or difference with one of its terms, a product."""
+        op, left, right = self.program.nodes[number]
+        _, a, b = self.program.nodes[product]
+        lanes = forms.lanes
+        c, which = (right, LESS_SUM) if left == product else (left, LESS_PRODUCT)
+        first, second, third = self.at(a, lanes), self.at(b, lanes), self.at(c, lanes)
+        if not isinstance(first, int):
+            if isinstance(second, int):
+                first, second = second, first
+            else:
+                self.emit(forms.load, self.scratch, NONE, first)
+                first = self.scratch
+        if isinstance(third, int) and self.last[c] <= position and c != a and c != b:
+            target = third
+            del self.register[self.held.pop(target)]
+        else:
+            self.pinned.update(r for r in (first, second, third) if isinstance(r, int))
+            target = self.free.pop() if self.free else self.take()
+            self.emit(forms.move if isinstance(third, int) else forms.load, target, NONE, third)
+        self.release((a, b, c), position)
+        self.emit(forms.fused[SUM if op == ADD else which], target, first, second)
+        return target
+
+    def computed(self, number: int, forms: Forms, position: int) -> int:
+        """Any other operation that has a value."""
+        op, *operands = self.program.nodes[number]
+        lanes = forms.lanes
+        if op in (SIN, COS):
+            place = self.pair(operands[0], forms)[op == COS]
+        elif op == LOOKUP:
+            place = self.looked_up(operands, forms)
+        elif op == RESULT:
+            block = self.program.blocks[called(self.program, operands[0])]
+            result = int(block.results[result_of(self.program, number)])
+            place = self.slot(self.plan.slot[result] + lane_of(self.program, number))
+        else:
+            return self.by_instruction(op, operands, forms, position)
+        self.release(operands[-1:] if op == LOOKUP else operands[:1], position)
+        register = self.take()
+        self.emit(self.whole.forms(lanes).load, register, NONE, place)
+        return register
+
+    def by_instruction(self, op: int, operands: Sequence[int], forms: Forms, position: int) -> int:
+        """An operation that is one instruction on registers."""
+        lanes, form, tail = forms.lanes, forms.of.get(op, 0), TAIL.get(op, b"")
+        spare = list[int]()
+        second: At
+        if op in (SELECT, GUARD):
+            mask, first = self.resident(operands[0], lanes), self.resident(operands[2], lanes)
+            second, form, tail = self.loaded(operands[1], lanes), forms.choose, bytes((mask << 4,))
+            spare = [r for r in {mask, first} if r not in self.held]
+        elif op == PAIR:
+            first, second, form = self.resident(operands[0], 1), self.loaded(operands[1], 1), UNPACK[0]
+            spare = [first] if first not in self.held else []
+        elif op in (FIRST, SECOND):
+            first = second = self.loaded(operands[0], LANES)
+            form = UNPACK[op == SECOND]
+        elif op in forms.masks:
+            first, second = self.loaded(operands[0], lanes), self.bytes.constant(forms.masks[op])
+        elif len(operands) == 1:  # a root, rounding down
+            first, second = self.scratch if lanes == 1 else NONE, self.at(operands[0], lanes)
+        else:  # comparisons, and, or
+            first, second = self.loaded(operands[0], lanes), self.at(operands[1], lanes)
+        self.release(operands, position)
+        self.free += spare
+        register = self.take()
+        if self.halves and form == forms.choose:  # the last byte has a register, too
+            assert isinstance(second, int)
+            self.bytes.code += BEGINNINGS[form, register, first, second] + tail
+            self.bytes.code += BEGINNINGS[form, register + 8, first + 8, second + 8] + bytes(
+                (tail[0] + 0x80,)
+            )
+        else:
+            self.emit(form, register, first, second, tail)
+        return register
+
+    def pair(self, angle: int, forms: Forms) -> tuple[Place, Place]:
+        """Where sine and cosine of an angle are, which are computed once in a chunk."""
+        if angle not in self.pairs:
+            places = self.spill(), self.spill(), self.spill()
+            self.emit(forms.store, self.loaded(angle, forms.lanes), NONE, places[0])
+            self.settle()
+            for register, place in zip((RDI, RSI, RDX), places, strict=True):
+                self.bytes.integer(0x8D, register, place)  # lea
+            self.bytes.call_outside(self.whole.sine_of(forms.lanes))
+            self.pairs[angle] = places[1:]
+        return self.pairs[angle]
+
+    def looked_up(self, operands: Sequence[int], forms: Forms) -> Place:
+        """Where the entries of a table are for each lane, at an index that is rounded down and clamped."""
+        table, size, lanes = self.program.nodes[operands[0]][1], self.whole.real.bytes, forms.lanes
+        one, place, scratch = self.whole.forms(1), self.spill(), self.scratch
+        index, last = self.loaded(operands[1], lanes), float(self.program.tables[table][1] - 1)
+        self.emit(forms.greatest, scratch, index, self.bytes.number(0.0, lanes))  # 0 if it is NaN
+        self.emit(forms.least, scratch, scratch, self.bytes.number(last, lanes))
+        self.emit(forms.store, scratch, NONE, place)
+        halves, self.halves = self.halves, False
+        for lane in range(lanes):
+            at = place[0], place[1] + lane * size
+            self.emit(one.to_integer, RAX, NONE, at)
+            self.bytes.code += bytes((0x48, 0xC1, 0xE0, size.bit_length() - 1))  # shl rax
+            self.bytes.integer(0x03, RAX, (ARGUMENTS, 8 * (len(self.program.inputs) + table)))  # add
+            self.emit(one.load, scratch, NONE, (RAX, 0))
+            self.emit(one.store, scratch, NONE, at)
+        self.halves = halves
+        return place
+
+    # -- calls and branches ----------------------------------------------------------------------
+
+    def call(self, number: int, position: int) -> None:
+        """Give a shared function its arguments, and call it if it is one chunk."""
+        node, plan, block = self.program.nodes[number], self.plan, called(self.program, number)
+        parameters = self.program.blocks[block].parameters
+        frame, count = plan.frames.first.get(number), len(parameters)
+        for k, operand in enumerate(node[2:]):
+            if (number, k) not in plan.placed:
+                lane, place = divmod(k, count)
+                forms = self.whole.forms(LANES) if parameters[place] in self.program.wide else self.own
+                to = self.slot(plan.slot[parameters[place]] + lane if frame is None else frame + place)
+                self.emit(forms.store, self.loaded(operand, forms.lanes), NONE, to)
+                self.pinned = set()
+        self.release(node[2:], position)
+        if block in plan.direct:
+            self.settle()
+            self.bytes.code += HAND_ON
+            if frame is not None:
+                self.bytes.integer(0x8D, FRAME_GIVEN, self.slot(frame))  # lea
+            self.bytes.call(plan.direct[block])
+
+    def copy(self, copy: Copy) -> None:
+        """Several lanes of a value to an output."""
+        first, program = copy.nodes[0], self.program
+        block = program.blocks[called(program, program.nodes[first][1])]
+        start = self.plan.slot[int(block.results[result_of(program, first)])] + lane_of(program, first)
+        done, count = 0, len(copy.nodes)
+        while done < count:
+            forms = self.whole.forms(min(4, 1 << (count - done).bit_length() - 1))
+            self.emit(forms.load, self.scratch, NONE, self.slot(start + done))
+            to = self.array(program.first_output + copy.output, copy.position + done)
+            self.emit(forms.store, self.scratch, NONE, to)
+            done += forms.lanes
+
+    def go(self, before: Path, path: Path) -> None:
+        """Leave and enter guarded blocks until the conditions around are those of the path."""
+        shared = 0
+        while shared < min(len(path), len(before)) and path[shared] == before[shared]:
+            shared += 1
+        while len(self.branches) > shared:
+            self.settle()
+            jump, self.pairs = self.branches.pop()
+            self.bytes.land(jump)
+        for condition in path[shared:]:
+            forms = self.forms_for(condition)
+            mask = self.loaded(condition, forms.lanes)
+            self.settle()
+            code, lanes = self.bytes.code, forms.lanes // (1 + self.halves)
+            code += BEGINNINGS[forms.mask, RAX, NONE, mask]
+            if self.halves:
+                code += BEGINNINGS[forms.mask, RDX, NONE, mask + 8] + b"\x09\xd0"  # or eax, edx
+            code += bytes((0xA8, (1 << lanes) - 1))  # test al
+            self.branches.append((self.bytes.jump_if_zero(), dict(self.pairs)))
