@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import importlib
 import os
 import shutil
 import signal
@@ -35,10 +37,30 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def _import_from_another_place(config: pytest.Config) -> None:
+    """Import the test modules, each worker from another one on.
+
+    What pytest makes of a module's assertions, and Python of a source file, is kept on disk: in a fresh clone
+    each worker makes its share. They would all make everything if all began with the same module.
+    """
+    worker = getattr(config, "workerinput", None)
+    if worker is None:
+        return
+    named = [Path(argument.partition("::")[0]) for argument in config.args]
+    files = [f for name in named for f in (sorted(name.rglob("test_*.py")) if name.is_dir() else [name])]
+    first = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+    for file in files[first:] + files[:first]:
+        if (folder := str(file.parent.resolve())) not in sys.path:
+            sys.path.insert(0, folder)
+        with contextlib.suppress(Exception, pytest.skip.Exception):  # pytest imports it again, and reports it
+            importlib.import_module(file.stem)
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_collection():
+def pytest_collection(session: pytest.Session):
     """Without the collector of garbage: nearly all that is made here stays."""
     gc.disable()
+    _import_from_another_place(session.config)
     try:
         return (yield)
     finally:

@@ -27,7 +27,7 @@ PLACES = 256
 def detect_kernel(reproducible: bool = False) -> LoopKernel:
     """The kernel of detection."""
     arrays = (*SHAPES, *PAIRS, *POSES, *CANDIDATES, *MEMORY, *CONTACTS, real("gravity", 3), real("dt", 1))
-    return kernel_of("detect", detect, arrays, by_source=True, reproducible=reproducible, seldom=True)
+    return kernel_of("detect", detect, arrays, by_source=True, reproducible=reproducible)
 
 
 def contacts_at(

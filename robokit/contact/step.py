@@ -79,15 +79,14 @@ def step_kernel(reproducible: bool = False, springs: tuple[Any, ...] = ()) -> Lo
 
 @functools.cache
 def _step_kernel(reproducible: bool, springs: tuple[Any, ...]) -> LoopKernel:
-    options: dict[str, Any] = {"soon": True, "reproducible": reproducible}
     if not springs:
-        return kernel_of("contact_step", step, ARRAYS, by_source=True, **options)
+        return kernel_of("contact_step", step, ARRAYS, by_source=True, reproducible=reproducible)
 
     def with_springs(x: Any) -> None:
         x.spring_functions = springs
         step(x)
 
-    return kernel_of("contact_step_of_springs", with_springs, ARRAYS, **options)
+    return kernel_of("contact_step_of_springs", with_springs, ARRAYS, reproducible=reproducible)
 
 
 def step(x: Any) -> None:

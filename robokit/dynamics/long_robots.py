@@ -17,6 +17,7 @@ for all robots and is compiled once a machine. What they work with is kept with 
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -223,7 +224,11 @@ class _Ready:
         self.arrays = {a.name: known[a.name] if a.name in known else a.zeros(sizes) for a in run.taken}
         self.place = {name: k for k, name in enumerate(self.arrays)}
         self.pointers = np.array([address(x) for x in self.arrays.values()], np.uint64)
-        self.code = run.linked(1, "float64", sizes) if engine() != "python" else None
+        self._compile()
+
+    def _compile(self) -> None:
+        self.code = self.run.linked(1, "float64", self.sizes) if engine() != "python" else None
+        self.enough = self.run.enough(1, "float64")
         if self.code is not None:
             of_two = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # one state has no mask
             self.function, self.at = of_two(self.code[0]), (address(self.pointers), self.code[1])
@@ -234,7 +239,11 @@ class _Ready:
             return
         for name, x in given.items():
             self.pointers[self.place[name]] = address(x)
+        if self.run.seconds >= self.enough:
+            self._compile()
+        started = time.thread_time()
         self.function(*self.at)
+        self.run.seconds += time.thread_time() - started
 
 
 def _loop(robot: Robot, run: LoopKernel, **given: np.ndarray) -> None:

@@ -274,7 +274,12 @@ class RolloutRunner:
             keep: object that owns the code.
         """
         self.feedback, self.count, self.seconds, self.lanes = feedback, count, seconds, lanes
-        self._plain, self._compiled, self._workspace, self._keep = plain, bool(driver), workspace, keep
+        self._plain, self._workspace, self._keep = plain, workspace, keep
+        self._use(driver)
+
+    def _use(self, driver: int) -> None:
+        """Run the driver of that address from now on."""
+        self._compiled = bool(driver)
         self._run = ctypes.CFUNCTYPE(
             ctypes.c_int64, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, ctypes.c_void_p
         )(driver)

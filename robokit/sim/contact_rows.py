@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import math
 import threading
 import time
 from collections import Counter
@@ -23,6 +22,7 @@ from robokit.contact.step_in_lanes import ARRAYS, LANES, kind_of_lanes, lanes_ke
 from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.loops.kernel import UNCOUNTED
 from robokit.engine.memory import address
 from robokit.sim import motion
 from robokit.sim.contact_state import (
@@ -147,6 +147,7 @@ class Lanes:
             raise NoMachineCode("")
         kind = kind_of_lanes({**shared, **inputs})
         self.kernel, self.rows = lanes_kernel(kind, reproducible, LANES[dtype]), rows
+        self.kernel.seconds = UNCOUNTED  # lanes are for many steps
         numbers = {**shared, **{name: x[0] for name, x in inputs.items()}}
         own = [not a.shared and a.name in rows for a in self.kernel.taken]
         self._held = [
@@ -260,8 +261,8 @@ class ContactRunner:
     ) -> tuple[ContactState, list[range]]:
         """The arrays of a step, compiled for so many steps of rows, and the rows of each thread."""
         simulation = self.simulation(float(arrays[5].flat[0]))
-        simulation.kernel.seconds = math.inf  # rows are many steps: no code that is there soon
         simulation.take(0)  # compiles it
+        simulation.kernel.seconds += rows * steps * SECONDS
         numbers = simulation.arrays, simulation.kernel.reproducible, simulation.dtype
         plain = simulation.refused is None and self.program.accuracy is None
         self.in_lanes = plain and pays(rows, steps, *numbers)

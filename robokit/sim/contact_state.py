@@ -33,7 +33,6 @@ from robokit.contact.step import ADDED, ARRAYS, step_kernel
 from robokit.contact.step_control import controlled_kernel
 from robokit.dataclass_tools import Recent
 from robokit.engine.loops.environment import NoMachineCode
-from robokit.engine.loops.kernel import ENOUGH
 from robokit.engine.maker import engine
 from robokit.engine.memory import address
 from robokit.engine.signature import ArrayOf
@@ -357,7 +356,7 @@ class ContactState:
         sizes: of the arrays.
         refused: why there is no machine code, or None.
         plain: whether there is to be none.
-        soon: whether its code was there soon, and is to be compiled well when it has run for a while.
+        enough: seconds of its kernel after which it is compiled well; infinite if it is.
     """
 
     def __init__(self, robot: Robot, dt: float, numbers: Mapping[str, np.ndarray], **options: Any) -> None:
@@ -387,7 +386,7 @@ class ContactState:
         self.work: Arrays = {}
         self.refused: str | None = None
         self.plain = "python" in (engine(), options.get("engine"))
-        self.soon = False
+        self.enough = math.inf
         self._call: Any = None
         self.arrays["q"][:] = robot.neutral()
         lists = [name for name in MEMORY if name not in ENDS]
@@ -478,7 +477,7 @@ class ContactState:
 
     def ready(self) -> Any:
         """A function that takes steps, as long as no array is replaced by a larger one."""
-        if self._call is not None and not (self.soon and self.kernel.seconds >= ENOUGH):
+        if self._call is not None and self.kernel.seconds < self.enough:
             return self._call
         try:
             if self.plain:
@@ -507,8 +506,8 @@ class ContactState:
             for a, x in held
             if x is not None
         }
-        self.soon = self.kernel.soon and self.kernel.seconds < ENOUGH
         driver = self.kernel.driver("single", self.dtype)
+        self.enough = self.kernel.enough(1, self.dtype)
         function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64)(driver)
         pointers = np.array([address(self.arrays[a.name]) for a in self.kernel.taken], np.uint64)
         given = address(pointers), address(environment)
@@ -518,11 +517,11 @@ class ContactState:
             self.kernel.looked_at(environment)
 
         def timed(steps: int) -> None:
-            started = time.perf_counter()  # the thread's own time costs a system call
+            started = time.thread_time()  # others may have the processor, too
             run(steps)
-            self.kernel.seconds += time.perf_counter() - started
+            self.kernel.seconds += time.thread_time() - started
 
-        return timed if self.soon else run
+        return timed if self.enough < math.inf else run
 
     # ---- memory ------------------------------------------------------------------------------------------
 

@@ -579,7 +579,7 @@ def _poses(x: Any) -> None:
 def _kernel(text: Callable[[Any], None]) -> LoopKernel:
     arrays = [replace(a, role="out") if a.name in ("R", "p", "origin") else a for a in (*ROBOT, *MOTION)]
     arrays += [*STATE, real("facts", 8, role="out")]
-    return kernel_of(f"state{text.__name__}", text, arrays, by_source=True, seldom=True)
+    return kernel_of(f"state{text.__name__}", text, arrays, by_source=True)
 
 
 class _Call:

@@ -430,7 +430,7 @@ class Simulation:
         run, own = self._run, self._run.stepper
         self._state = own.q, own.v
         self._until = run.next_stop
-        if isinstance(own, ContactStepper) and own.state.soon:
+        if isinstance(own, ContactStepper) and own.state.enough < math.inf:
             self._until = min(self._until, run.done + NOTED)  # for better code
         x = own.state.arrays if isinstance(own, ContactStepper) else None
         if run.controller is None and self._driven.linear is not None:

@@ -7,6 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
+from robokit.engine import maker
 from robokit.engine.backend import llvm
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import REALS
@@ -30,13 +31,13 @@ def _kernel(**options):
     return kernel_of("sums", _sums, [real("given", "n"), real("out", "n", role="out")], **options)
 
 
-def test_code_of_one_run_and_of_what_runs_seldom_has_the_same_bits() -> None:
+def test_code_that_is_there_soon_has_the_same_bits(monkeypatch) -> None:
     given = np.random.default_rng(0).normal(size=50)
-    expected = _kernel()(given=given)["out"]
-    np.testing.assert_array_equal(_kernel(seldom=True)(given=given)["out"], expected)
-    np.testing.assert_array_equal(_kernel(soon=True)(given=given)["out"], expected)
-    texts = [_kernel().text(1, REALS["float64"], "linked", soon) for soon in (False, True)]
-    assert texts[1] == texts[0].replace(llvm.LOOPS, llvm.LOOPS + llvm.SOON, 1)
+    soon = _kernel()(given=given)["out"]
+    monkeypatch.setattr(maker, "TIERED", False)
+    np.testing.assert_array_equal(_kernel()(given=given)["out"], soon)
+    text = _kernel().text(1, REALS["float64"], "linked")
+    assert llvm.soon(text) == text.replace(llvm.LOOPS, llvm.LOOPS + llvm.SOON, 1)
 
 
 @pytest.mark.skipif(not llvm.images_possible(), reason="images are for x86-64 Linux")

@@ -1,12 +1,16 @@
 """Kernels with loops: what makes their first compilation short, and that nothing is lost by it."""
 
+import math
+import time
+
 import numpy as np
 import pytest
 from engine_cases import steps
 
+from robokit.engine import maker
 from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64
-from robokit.engine.loops.kernel import ENOUGH, LoopKernel
+from robokit.engine.loops.kernel import LoopKernel, LoopRunner
 from robokit.engine.signature import ArrayOf
 from robokit.spatial.control_flow import call, for_range
 
@@ -53,27 +57,66 @@ def polynomials(n, x, y, out):
 def test_code_that_is_there_soon_is_compiled_well_when_it_has_run_for_long():
     arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
     given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
-    kernel = LoopKernel("polynomials", polynomials, ["n"], arrays, soon=True)
+    kernel = LoopKernel("polynomials", polynomials, ["n"], arrays)
     first, soon = kernel(**given)["out"], kernel.code(1, FLOAT64)
-    assert kernel.code(1, FLOAT64) is soon
-    kernel.seconds = ENOUGH
+    assert kernel.code(1, FLOAT64) is soon and 0.0 < kernel.seconds < kernel.enough(1, "float64") < math.inf
+    kernel.seconds = kernel.enough(1, "float64")
     well = kernel.code(1, FLOAT64)
-    assert well is not soon and kernel.code(1, FLOAT64) is well
+    assert well is not soon and kernel.code(1, FLOAT64) is well and kernel.enough(1, "float64") == math.inf
     np.testing.assert_array_equal(kernel(**given)["out"], first)
+
+
+def test_a_call_that_is_kept_and_rows_run_better_code_once_it_is_worth_it():
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
+    kernel = LoopKernel("kept", polynomials, ["n"], arrays)
+    x, y = np.random.default_rng(0).normal(size=(2, 64, 37))
+    out, alone = np.zeros((2, 64, 37))
+    call = kernel.single({"n": 37}, [x[0], y[0], alone[0]])
+    runner = LoopRunner(kernel, {"n": 37})
+    rows = runner.once([x[None], y[None], out[None]], len(x))
+    found = []
+    for turn in range(3):
+        call()  # of the second turn: it asks for better code, which a thread compiles
+        until = time.monotonic() + 60.0
+        while turn and kernel.enough(1, "float64") < math.inf and time.monotonic() < until:
+            time.sleep(0.01)
+        assert (kernel.enough(1, "float64") == math.inf) == bool(turn)
+        rows()
+        found.append((kernel.code(1, FLOAT64), kernel.code(runner.lanes, FLOAT64, "batch"), runner._run))
+        assert (out[0] == alone[0]).all() and out.any()
+        out[:] = alone[:] = 0.0
+        kernel.seconds += 1.0  # more than any compilation of it takes
+    assert all(a is not b for a, b in zip(found[0], found[1], strict=True))
+    assert all(a is b for a, b in zip(found[1], found[2], strict=True))
+
+
+def test_a_kernel_that_is_called_by_another_is_compiled_well_with_it():
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
+    inner = LoopKernel("called", polynomials, ["n"], arrays)
+    outer = LoopKernel("caller", lambda n, x, y, out: call(inner, x, y, out), ["n"], arrays)
+    given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
+    first, soon = outer(**given)["out"], inner.code(1, FLOAT64)
+    assert outer.enough(1, "float64") < math.inf and inner.enough(1, "float64") < math.inf
+    outer.seconds = outer.enough(1, "float64")
+    np.testing.assert_array_equal(outer(**given)["out"], first)
+    assert inner.code(1, FLOAT64) is not soon and inner.enough(1, "float64") == math.inf
 
 
 def test_a_long_module_is_compiled_in_two_parts_and_has_the_same_bits(monkeypatch):
     arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
     given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
 
-    def made(soon=False):
-        return LoopKernel("polynomials", polynomials, ["n"], arrays, soon=soon)
+    def made():
+        return LoopKernel("polynomials", polynomials, ["n"], arrays)
 
     assert not made().text(1, FLOAT64).startswith(llvm.LOOPS + llvm.LONG)
     wanted = made()(**given)["out"]
     monkeypatch.setattr(llvm, "LONG_FROM", 0)
-    for soon, mark, own in ((False, llvm.LONG, llvm.LONG + llvm.ONCE), (True, llvm.SOON, llvm.SELDOM)):
-        text = made().text(1, FLOAT64, soon=soon)
+    long = made().text(1, FLOAT64)
+    for text, mark, own in (
+        (long, llvm.LONG, llvm.LONG + llvm.ONCE),
+        (llvm.soon(long), llvm.SOON, llvm.SOON),
+    ):
         assert text.startswith(llvm.LOOPS + mark)
         first, called = llvm.called_apart(text)
         assert first.startswith(llvm.LOOPS + own) and called.startswith(llvm.LOOPS + mark)
@@ -82,4 +125,5 @@ def test_a_long_module_is_compiled_in_two_parts_and_has_the_same_bits(monkeypatc
                 f"@polynomials_function{k}(" in part
                 and f"declare hidden {{double}} @polynomials_function{k}(" not in part
             )
-        np.testing.assert_array_equal(made(soon)(**given)["out"], wanted)
+        monkeypatch.setattr(maker, "TIERED", mark == llvm.SOON)
+        np.testing.assert_array_equal(made()(**given)["out"], wanted)

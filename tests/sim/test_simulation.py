@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import pickle
 import signal
 
@@ -12,7 +13,6 @@ import sim_models as m
 
 import robokit as rk
 from robokit.contact.step import _step_kernel
-from robokit.engine.loops.kernel import ENOUGH
 from robokit.model import Box
 
 DT = 1e-3
@@ -549,10 +549,10 @@ def test_a_run_goes_over_to_code_that_is_compiled_well_and_keeps_its_bits(tmp_pa
     go_on()
     states = [sim._run.stepper.state for sim in (one_by_one, at_once)]
     before, (code,) = [state.ready() for state in states], fresh._codes.values()
-    assert all(state.soon for state in states) and fresh._there_soon
-    fresh.seconds = ENOUGH
+    assert all(state.enough < math.inf for state in states)
+    fresh.seconds = fresh.enough(1, "float64")
     go_on()
-    assert not any(state.soon for state in states) and not fresh._there_soon
+    assert all(state.enough == math.inf for state in states)
     assert list(fresh._codes.values()) != [code]
     assert all(state.ready() is not call for state, call in zip(states, before, strict=True))
     assert one_by_one.contacts.forces[:, 2].sum() > 0.0

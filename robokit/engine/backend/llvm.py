@@ -380,7 +380,7 @@ def _divided_objects(text: str) -> list[bytes]:
     From the second module on that this process compiles, the sines of all joints are a part of its own, which
     is compiled once. For the first it would only be one more module.
     """
-    if text.startswith((LOOPS + LONG, LOOPS + SOON)):
+    if text.startswith(LOOPS) and len(text) > LONG_FROM:
         return _objects(called_apart(text))
     mark = BASELINE if text.startswith(BASELINE) else ""
     rest, sines = sines_apart(text.removeprefix(mark))
@@ -439,9 +439,9 @@ def _object(text: str) -> bytes:
     context = llvm.create_context()  # of its own: the global one would keep every module's constants
     module = llvm.parse_assembly(text, context=context)
     loops = text.startswith(LOOPS)
-    level = next((level for mark, level in QUICK.items() if text.startswith(mark)), OPTIMISATION)
-    machine = _target_machine(level, loops)
-    if loops and level == OPTIMISATION:
+    soon = text.startswith((BASELINE, LOOPS + SOON))
+    machine = _target_machine(0 if soon else OPTIMISATION, loops)
+    if loops and not soon:
         long, vectors = text.startswith(LOOPS + LONG), not text.startswith(LOOPS + LONG + ONCE)
         _optimise(llvm, module, machine, long, vectors)
     with contextlib.nullcontext() if loops else _unscheduled():
@@ -533,7 +533,12 @@ def _loading_context() -> Any:
 
 
 class Loaded:
-    """Machine code in memory; keep it alive as long as its addresses are in use."""
+    """Machine code in memory; keep it alive as long as its addresses are in use.
+
+    Attributes:
+        size: of it [bytes].
+        address: where a function is, by its name.
+    """
 
     def __init__(self, code: bytes) -> None:
         """Load what :func:`assemble` made.
@@ -541,6 +546,7 @@ class Loaded:
         Raises:
             CompilerMissing: the system lets this process run no new code.
         """
+        self.size = len(code)
         if code.startswith(MAGIC):
             try:
                 self.address: Callable[[str], int] = Image(code).address
@@ -633,18 +639,9 @@ not 3.5, in two threads, and is as fast. Without any passes over them it takes 2
 6 %.
 """
 
-SELDOM = "; seldom\n"
-"""Second line of a module with loops that runs a few times in a process. Without LLVM's passes, and with its
-quick selection of instructions, it takes a twelfth of the time; the code is half as fast."""
-
 SOON = "; soon\n"
-"""Second line of a module with loops that a process waits for and uses for some seconds, without passes. A
-step with contacts takes 0.6 s so, and runs for 28 us and not 17 (a humanoid that falls from 0.3 m); its own
-function is as that of a module that runs seldom.
-"""
-
-QUICK = {BASELINE: 0, LOOPS + SELDOM: 0, LOOPS + SOON: 1}
-"""Levels of code generation of modules that begin so; no pass goes over them."""
+"""Second line of a module with loops that a process waits for. Without LLVM's passes, and with its quick
+selection of instructions, it takes a twelfth of the time or less; the code is half as fast."""
 
 LONG_FROM = 500_000
 """Characters of such a module."""
@@ -695,7 +692,7 @@ def sines_apart(text: str) -> tuple[str, str]:
 def called_apart(text: str) -> list[str]:
     """A module with loops as two: its kernels' own functions, each of which runs once a call, and all others.
 
-    The first is compiled in less time than the second, as one that is for soon or seldom.
+    The first is compiled in less time than the second, if it is not there soon anyway.
     """
     mark = LOOPS + (LONG if text.startswith(LOOPS + LONG) else SOON)
     own, called, shared = list[str](), list[str](), list[str]()
@@ -711,8 +708,13 @@ def called_apart(text: str) -> list[str]:
         return [text]
     memset = [part for part in own if "@memset(" in part[: part.find("\n")]]
     own = [part for part in own if part not in memset]
-    quick = LOOPS + (LONG + ONCE if mark == LOOPS + LONG else SELDOM)
-    return ["".join([quick, *shared, *declared.values(), *own]), "".join([mark, *shared, *memset, *called])]
+    first = mark + ONCE if mark == LOOPS + LONG else mark
+    return ["".join([first, *shared, *declared.values(), *own]), "".join([mark, *shared, *memset, *called])]
+
+
+def soon(text: str) -> str:
+    """A module with loops that is compiled sooner, to the same results."""
+    return LOOPS + SOON + text.removeprefix(LOOPS).removeprefix(LONG)
 
 
 def divided(text: str, count: int) -> list[str]:

@@ -23,6 +23,7 @@ import numpy as np
 
 from robokit import disk_cache
 from robokit.arguments import one_of
+from robokit.engine import maker
 from robokit.engine.backend import llvm
 from robokit.engine.backend.llvm import LOOPS
 from robokit.engine.batch_calls import PAYS_SECONDS, SECONDS, Record, RolloutRunner
@@ -141,6 +142,14 @@ class LoopRunner(RolloutRunner):
         super().__init__(feedback, len(kernel.taken), plain, SECONDS, driver, 0, lanes, kernel)
         self.timed = not driver
 
+    def _count(self, steps: int) -> None:
+        """Count what so many steps of rows take, and run code that is compiled well if it is worth that."""
+        if self._compiled:
+            self.kernel.seconds += steps * self.seconds
+            if self.kernel.seconds >= self.kernel.enough(self.lanes, self.dtype, "batch"):
+                self._spare.clear()  # kernels that it calls are compiled well then, too
+                self._use(self.kernel.driver("batch", self.dtype))
+
     def workspace(self) -> Any:
         """An environment for one thread."""
         if not self._compiled:
@@ -183,6 +192,7 @@ class LoopRunner(RolloutRunner):
             self.run(part, memory, range(few), 0, 1)
             self.seconds, self.timed = max(time.perf_counter() - started, 1e-7) / few, True
             self.release(memory)
+        self._count(rows * marks[-1])
         return super().roll(arrays, rows, marks, record, threads, progress)
 
     def once(self, arrays: Sequence[np.ndarray], rows: int) -> Callable[..., None]:
@@ -203,6 +213,7 @@ class LoopRunner(RolloutRunner):
                 self.seconds, self.timed = max(time.perf_counter() - started, 1e-7) / done, True
             left = rows - done
             if left * self.seconds < 2 * PAYS_SECONDS and self._compiled:
+                self._count(rows)
                 if left:
                     self._run(args, gaps, at, done, rows, 1, jumps)
                     self.kernel.looked_at(memory)
@@ -247,9 +258,12 @@ def _rows(
 
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
-ENOUGH = 3.0
-"""Seconds of running after which code that was there soon is compiled well, which takes 3 s for the step of
-contact: who stops after one fall does not wait for that. ``SOON`` of backend/llvm.py says what that costs."""
+SECONDS_A_BYTE = 1e-5
+"""That compiling a kernel well takes, about, for each byte of its code that was there soon (AMD EPYC): 3 s or
+so for the step of contact. When that code has run for as long, better code is worth it."""
+
+UNCOUNTED = sys.float_info.max
+"""Seconds of a kernel that is compiled well at once, as nobody counts how long it runs."""
 
 ATTRIBUTES = (
     'attributes #2 = { nounwind "no-builtins" "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
@@ -291,12 +305,11 @@ class LoopKernel:
         from_source: a function that, with the arrays, tells all that is recorded: it reads nothing that may
             change. If it is one of robokit, code is found on disk under its source, without a recording.
         lanes: states that go together in batches; as many as a vector register has if it is not given.
-        seldom: whether it runs a few times in a process: its code is compiled sooner, and not as fast.
-        soon: whether its code is compiled sooner at first, with the same results, and well when it has run
-            for :data:`ENOUGH` seconds; whoever runs it counts these.
+
+    Its code is compiled sooner at first, with the same results, and well when it has run for a while.
 
     Attributes:
-        seconds: that it has run in this process, if ``soon``.
+        seconds: that it has run in this process, as whoever runs it counts, or :data:`UNCOUNTED`.
 
     Raises:
         RobokitError: the name cannot be one of code, or two things have the same name.
@@ -326,14 +339,12 @@ class LoopKernel:
         checked: bool = False,
         from_source: Callable[..., None] | None = None,
         lanes: int | None = None,
-        seldom: bool = False,
-        soon: bool = False,
     ) -> None:
         self.name, self.function = name, function
         self.sizes: Sequence[str] = tuple(sizes)
         self.arrays: Sequence[ArrayOf] = tuple(arrays)
         self.reproducible, self.checked, self._lanes = reproducible, checked, lanes
-        self.seldom, self.soon, self.seconds = seldom, soon, 0.0
+        self.seconds = 0.0
         names = [*self.sizes, *(a.name for a in self.arrays)]
         twice = next((x for x in names if names.count(x) > 1), None)
         if twice is not None:
@@ -344,10 +355,10 @@ class LoopKernel:
             one_of("size", n, self.sizes, f"(kernel {name!r})")
         self.refused: str | None = None
         self._codes: dict[tuple[Any, ...], llvm.Loaded] = {}
-        self._there_soon: set[tuple[Any, ...]] = set()
+        self._enough: dict[tuple[Any, ...], float] = {}  # seconds, for code that was there soon
         self._source = from_source
         self._known_to_fail: bool | None = None  # of code found by its source; it calls no kernels
-        self._places: dict[tuple[int, str], int] = {}
+        self._places: dict[tuple[llvm.Loaded, str], int] = {}
 
     @functools.cached_property
     def graph(self) -> LoopGraph:
@@ -470,21 +481,28 @@ class LoopKernel:
             drivers += [driver.once(), driver.single(), driver.rows()] if lanes == 1 else []
         return Parts([*writer.texts, "".join(drivers)], {*writer.widths, lanes})
 
-    def text(self, lanes: int, real: Real, part: str = "", soon: bool = False) -> str:
-        """The module for so many lanes; parts as of :meth:`code`. ``soon``: it is compiled in haste."""
-        return module_of([self], lanes, real, part, soon)
+    def text(self, lanes: int, real: Real, part: str = "") -> str:
+        """The module for so many lanes; parts as of :meth:`code`."""
+        return module_of([self], lanes, real, part)
 
     def code(self, lanes: int, real: Real, part: str = "") -> llvm.Loaded:
         """Machine code for so many lanes, from the cache or compiled now.
 
         Its part is "linked", for callers in machine code, or "batch"; code of one state is for callers too.
         """
-        key = (lanes, real.dtype, part) if lanes > 1 and part == "linked" else (lanes, real.dtype)
+        key = _key(lanes, real.dtype, part)
         with MAKING:
-            if key not in self._codes or (key in self._there_soon and self.seconds >= ENOUGH):
-                self._there_soon.discard(key)
+            if key not in self._codes:
+                soon = maker.TIERED and self.seconds < UNCOUNTED
+                self._codes[key] = self._loaded(lanes, real, part, key, soon)
+            elif self.seconds >= self._enough.get(key, math.inf):
+                del self._enough[key]
                 self._codes[key] = self._loaded(lanes, real, part, key)
             return self._codes[key]
+
+    def enough(self, lanes: int, dtype: str, part: str = "linked") -> float:
+        """The :attr:`seconds` after which code better than it has is worth it; infinite if there is none."""
+        return self._enough.get(_key(lanes, dtype, part), math.inf)
 
     def at_hand(self, part: str, dtype: str) -> bool:
         """Whether there is code of a part already, here or on disk under its source."""
@@ -511,23 +529,26 @@ class LoopKernel:
         self._known_to_fail = found[1]
         return found[0]
 
-    def _loaded(self, lanes: int, real: Real, part: str, key: tuple[Any, ...]) -> llvm.Loaded:
+    def _loaded(
+        self, lanes: int, real: Real, part: str, key: tuple[Any, ...], soon: bool = False
+    ) -> llvm.Loaded:
+        """Code that is compiled well, or, if it will do and there is none yet, code that is there soon."""
         source = self._source_of(lanes, real, part)
         found = self._found(source)
         if found:
             return found
-        soon = self.soon and self.seconds < ENOUGH
+        source = self._source_of(lanes, real, f"{part} soon") if soon else source
+        found = self._found(source) if soon else None
+        if not found:
+            text = self.text(lanes, real, part)
+            soon = soon and disk_cache.load(llvm.name_of(text)) is None
+            text = llvm.soon(text) if soon else text
+            found = code_of(self.name, text, key)
+            if source and not self.graph.links and not self.graph.claims:
+                source.note(self.name, text, self._may_fail)
         if soon:
-            self._there_soon.add(key)
-            source = self._source_of(lanes, real, f"{part} soon")
-            found = self._found(source)
-            if found:
-                return found
-        text = self.text(lanes, real, part, soon)
-        made = code_of(self.name, text, key)
-        if source and not self.graph.links and not self.graph.claims:
-            source.note(self.name, text, self._may_fail)
-        return made
+            self._enough[key] = self.seconds + SECONDS_A_BYTE * found.size
+        return found
 
     def lanes(self, dtype: str) -> int:
         """States that go together in batches."""
@@ -540,9 +561,9 @@ class LoopKernel:
 
     def _address(self, loaded: llvm.Loaded, name: str) -> int:
         """Address of a function of some code, kept: asking where it is may take as long as a call."""
-        place = self._places.get((id(loaded), name))
+        place = self._places.get((loaded, name))
         if place is None:
-            place = self._places[id(loaded), name] = loaded.address(f"{self.name}_{name}")
+            place = self._places[loaded, name] = loaded.address(f"{self.name}_{name}")
         return place
 
     def environment(self, sizes: Mapping[str, int], dtype: str, many: bool = False) -> Environment:
@@ -556,7 +577,6 @@ class LoopKernel:
 
     def linked(self, lanes: int, dtype: str, sizes: Mapping[str, int]) -> tuple[int, int, Any] | None:
         """The function that callers in machine code have, its environment, and what these need."""
-        self.seconds = math.inf  # a caller counts no seconds of it
         try:
             made = self._environment(sizes, lanes, dtype, False)
         except NoMachineCode:
@@ -569,6 +589,10 @@ class LoopKernel:
             code = self.code(lanes, REALS[dtype], "batch" if many else "linked")
             moves = _moves(lanes, dtype) if many else (None, ())
             links = self._linked_sizes(sizes)
+            if self.enough(lanes, dtype, "batch" if many else "linked") == math.inf:  # nobody counts
+                for link, _ in links:
+                    if isinstance(link.kernel, LoopKernel):
+                        link.kernel.seconds = UNCOUNTED
             own = {name: sizes[name] for name in self.sizes}
             keep = code, moves
             return Environment(self.arrays, own, lanes, dtype, links, moves[1], many, self._may_fail, keep)
@@ -844,6 +868,32 @@ class LoopKernel:
         Raises:
             NoMachineCode: there is none.
         """
+        call, enough = self._single(sizes, arrays, dtype), self.enough(1, dtype)
+        if enough == math.inf:
+            return call
+
+        def improve() -> None:
+            nonlocal call
+            with contextlib.suppress(NoMachineCode):
+                call = self._single(sizes, arrays, dtype)
+
+        def timed() -> None:
+            nonlocal enough
+            if enough == math.inf:
+                return call()
+            started = time.thread_time()  # others may have the processor, too
+            call()
+            self.seconds += time.thread_time() - started
+            if self.seconds >= enough:
+                enough = math.inf
+                with contextlib.suppress(RuntimeError):  # no thread can be had
+                    threading.Thread(target=improve, name="robokit compiler", daemon=True).start()
+
+        return timed
+
+    def _single(
+        self, sizes: Mapping[str, int], arrays: Sequence[np.ndarray], dtype: str
+    ) -> Callable[[], None]:
         environment = self.environment(sizes, dtype)
         place = self._address(self.code(1, REALS[dtype], "linked"), "linked")
         function = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(place)  # one state has no mask
@@ -893,6 +943,11 @@ class LoopKernel:
         raise ValueError(f"{self.name}: zeros: a size is below 0, or the array has 2^31 elements{line}")
 
 
+def _key(lanes: int, dtype: str, part: str) -> tuple[Any, ...]:
+    """Of the code of a part; code of one state is for all of them."""
+    return (lanes, dtype, part) if lanes > 1 and part == "linked" else (lanes, dtype)
+
+
 @dataclass(frozen=True)
 class Parts:
     """Functions of a kernel."""
@@ -901,9 +956,7 @@ class Parts:
     widths: set[int]  # numbers of lanes in them
 
 
-def module_of(
-    kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str = "", soon: bool = False
-) -> str:
+def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str = "") -> str:
     """One module of kernels for so many lanes; the kernels are alike in whether they are reproducible."""
     parts = [kernel.parts(lanes, real, part) for kernel in kernels]
     widths = sorted(set().union(*(part.widths for part in parts)))
@@ -921,13 +974,7 @@ def module_of(
         if any(f"@sincos_{width}(" in text for text in texts):
             shared.append(sincos.function(width, real, f"sincos_{width}", kernels[0].fused))
     text = module([*shared, *texts], widths) + ATTRIBUTES
-    if all(kernel.seldom for kernel in kernels):
-        about = llvm.SELDOM
-    elif soon:
-        about = llvm.SOON
-    else:
-        about = llvm.LONG if len(text) > llvm.LONG_FROM else ""
-    return LOOPS + about + text
+    return LOOPS + (llvm.LONG if len(text) > llvm.LONG_FROM else "") + text
 
 
 def _numbers(a: ArrayOf, given: Any, dtype: str) -> np.ndarray:
