@@ -214,7 +214,7 @@ def loose_bodies(robot: Robot) -> np.ndarray:
 class Sizes(NamedTuple):
     """What the softness of the ground follows from; (B,) where masses differ in samples."""
 
-    # radius of what can touch, where it is loose a FIRM part of it over the share of the weight that is loose,
+    # radius of what can touch; where it is loose a FIRM part of it over the share of the weight that is so,
     # where it counts up to LARGE [m]
     size: Any
     steady: Any  # depth at which a point may carry the robot's weight for its loose bodies to stand [m]
