@@ -53,14 +53,10 @@ LEAST = 1e-12
 
 
 class Mobilities(NamedTuple):
-    """How far bodies and dofs give way to a push in the neutral configuration; (B, ...) for samples.
+    """How far bodies and dofs give way to a push in the neutral configuration; (B, ...) for samples."""
 
-    Attributes:
-        move: trace(J H^-1 J^T) / 3 of each body's centre of mass, 0 of the world [1/kg].
-        dof: the diagonal of H^-1, of the tree's dofs, those that others move included [1/(kg m^2) | 1/kg].
-    """
-
-    move: np.ndarray
+    move: np.ndarray  # trace(J H^-1 J^T) / 3 of each body's centre of mass, 0 of the world [1/kg]
+    # the diagonal of H^-1, of the tree's dofs, those that others move included [1/(kg m^2) | 1/kg]
     dof: np.ndarray
 
 
@@ -216,16 +212,12 @@ def loose_bodies(robot: Robot) -> np.ndarray:
 
 
 class Sizes(NamedTuple):
-    """What the softness of the ground follows from; (B,) where masses differ in samples.
+    """What the softness of the ground follows from; (B,) where masses differ in samples."""
 
-    Attributes:
-        size: radius of what can touch, where it is loose a FIRM part of it over the share of the weight that
-            is loose; it counts up to LARGE there [m].
-        steady: depth at which a point may carry the robot's weight for its loose bodies to stand [m].
-    """
-
+    # radius of what can touch; where it is loose a FIRM part of it over the share of the weight that is so,
+    # where it counts up to LARGE [m]
     size: Any
-    steady: Any
+    steady: Any  # depth at which a point may carry the robot's weight for its loose bodies to stand [m]
 
 
 def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
@@ -291,20 +283,15 @@ def _box(
 
 
 class Surface(NamedTuple):
-    """How bodies touch the ground.
+    """How bodies touch the ground."""
 
-    Attributes:
-        ground: which shapes are the ground's; a link that is fixed to the world is none, (n_shapes,).
-        friction: Coulomb coefficient of each body, (n_bodies,), or (n, n_bodies) for rows of a batch.
-        restitution: share of its speed with which each body leaves, likewise.
-        own: friction of each of the ground's shapes that has its own, else NaN, (n_shapes,).
-        torsion, rolling: arms of the friction against turning and rolling [m].
-    """
-
+    # which shapes are the ground's; a link that is fixed to the world is none, (n_shapes,)
     ground: np.ndarray
+    # Coulomb coefficient of each body, (n_bodies,), or (n, n_bodies) for rows of a batch
     friction: np.ndarray
-    restitution: np.ndarray
-    own: np.ndarray
+    restitution: np.ndarray  # share of its speed with which each body leaves, likewise
+    own: np.ndarray  # friction of each of the ground's shapes that has its own, else NaN, (n_shapes,)
+    # torsion, rolling: arms of the friction against turning and rolling [m]
     torsion: float = 0.0
     rolling: float = 0.0
 
