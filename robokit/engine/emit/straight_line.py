@@ -91,22 +91,15 @@ def _parts(items: list) -> Iterator[list]:
 
 @dataclass
 class Branch:
-    """A guarded block that is being written.
+    """A guarded block that is being written."""
 
-    Attributes:
-        condition: node that it is guarded by.
-        number: of its labels.
-        label: of the basic block before it.
-        known, pairs: names of the values that were at hand there.
-        made: nodes that the block computes.
-    """
-
-    condition: int
-    number: int
-    label: str
+    condition: int  # node that it is guarded by
+    number: int  # of its labels
+    label: str  # of the basic block before it
+    # known, pairs: names of the values that were at hand there
     known: dict[int, str]
     pairs: dict[int, str]
-    made: list[int]
+    made: list[int]  # nodes that the block computes
 
 
 class ChunkWriter:
