@@ -46,19 +46,12 @@ _UNIT = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
 
 
 class Row(NamedTuple):
-    """One number of delta.
+    """One number of delta."""
 
-    Attributes:
-        delta: its value [rad | m].
-        f: its row, in P.
-        rate: f' for a velocity V of S relative to P.
-        turns: whether it is an angle.
-    """
-
-    delta: Scalar
-    f: Force
-    rate: Callable[[Motion], Force]
-    turns: bool
+    delta: Scalar  # its value [rad | m]
+    f: Force  # its row, in P
+    rate: Callable[[Motion], Force]  # f' for a velocity V of S relative to P
+    turns: bool  # whether it is an angle
 
 
 class ClosedLoop:

@@ -27,31 +27,19 @@ from robokit.spatial.scalars import Scalar, sqrt, where
 
 
 class Frame(NamedTuple):
-    """The point or frame of a link that is to reach a target.
+    """The point or frame of a link that is to reach a target."""
 
-    Attributes:
-        body: of the link.
-        X: transform from the body's coordinates to the link's.
-        turned: whether the target has an orientation too.
-    """
-
-    body: int
-    X: Transform
-    turned: bool
+    body: int  # of the link
+    X: Transform  # transform from the body's coordinates to the link's
+    turned: bool  # whether the target has an orientation too
 
 
 class Target(NamedTuple):
-    """The position or pose that it is to reach.
+    """The position or pose that it is to reach."""
 
-    Attributes:
-        at: the point in the link's frame [m].
-        p: where that is wanted in the world [m].
-        R: orientation that is wanted for the link, x_world = R x_link; None for a point.
-    """
-
-    at: Vector3
-    p: Vector3
-    R: Matrix3 | None
+    at: Vector3  # the point in the link's frame [m]
+    p: Vector3  # where that is wanted in the world [m]
+    R: Matrix3 | None  # orientation that is wanted for the link, x_world = R x_link; None for a point
 
 
 def pose_error(frame: Frame, target: Target, X0: Mapping[int, Transform]) -> list[Scalar]:

@@ -33,20 +33,14 @@ MORE = 32
 
 @dataclass(frozen=True, eq=False)
 class Polytope:
-    """A convex hull.
+    """A convex hull."""
 
-    Attributes:
-        corners: (n, 3) [m].
-        normals: of the faces, outward, (m, 3).
-        polygons: of each face the numbers of its corners, counter-clockwise seen from outside.
-        error: how far the points that it stands for reach out of it [m].
-        sides: (k, 2) corners of the sides of triangles that its faces are to rounding; None for edges.
-    """
-
-    corners: np.ndarray
-    normals: np.ndarray
+    corners: np.ndarray  # (n, 3) [m]
+    normals: np.ndarray  # of the faces, outward, (m, 3)
+    # of each face the numbers of its corners, counter-clockwise seen from outside
     polygons: tuple[tuple[int, ...], ...]
-    error: float = 0.0
+    error: float = 0.0  # how far the points that it stands for reach out of it [m]
+    # (k, 2) corners of the sides of triangles that its faces are to rounding; None for edges
     sides: np.ndarray | None = None
 
     @functools.cached_property
@@ -321,21 +315,13 @@ COAXIAL = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Round:
-    """A ball, cylinder or cone.
+    """A ball, cylinder or cone."""
 
-    Attributes:
-        kind: of fields.py.
-        radius: [m].
-        half: half its height [m]; 0 of a ball.
-        rotation: whose z axis is the axis, up to the tip of a cone.
-        middle: of the ball, or half-way up the axis [m].
-    """
-
-    kind: int
-    radius: float
-    half: float
-    rotation: np.ndarray
-    middle: np.ndarray
+    kind: int  # of fields.py
+    radius: float  # [m]
+    half: float  # half its height [m]; 0 of a ball
+    rotation: np.ndarray  # whose z axis is the axis, up to the tip of a cone
+    middle: np.ndarray  # of the ball, or half-way up the axis [m]
 
 
 def round_hull(corners: np.ndarray, error: float) -> Round | None:

@@ -41,22 +41,16 @@ FLUSH = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """What stands still and can be touched.
+    """What stands still and can be touched."""
 
-    Attributes:
-        plane: placement of a plane, whose z axis is its normal, or None.
-        velocity: of the plane's surface: spin and velocity at the world's origin [rad/s; m/s].
-        solids: (geometry, placement) of convex solids: as of robokit.model, or points.
-        heights: of a height field, (nx, ny) [m], or None.
-        cell: distances between its heights along x and y [m].
-        corner: of its first height in the world; z is added to all [m].
-    """
-
-    plane: Placement | None = None
+    plane: Placement | None = None  # placement of a plane, whose z axis is its normal, or None
+    # of the plane's surface: spin and velocity at the world's origin [rad/s; m/s]
     velocity: tuple[float, ...] = (0.0,) * 6
+    # (geometry, placement) of convex solids: as of robokit.model, or points
     solids: Sequence[tuple[Any, Placement]] = ()
-    heights: np.ndarray | None = None
-    cell: tuple[float, float] = (1.0, 1.0)
+    heights: np.ndarray | None = None  # of a height field, (nx, ny) [m], or None
+    cell: tuple[float, float] = (1.0, 1.0)  # distances between its heights along x and y [m]
+    # of its first height in the world; z is added to all [m]
     corner: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
@@ -81,14 +75,10 @@ class Scene:
 
 @dataclass(frozen=True, eq=False)
 class RobotShapes:
-    """What of a robot can touch.
+    """What of a robot can touch."""
 
-    Attributes:
-        placed: its shapes, by body.
-        unread: (link, error) of meshes that could not be read.
-    """
-
-    placed: tuple[PlacedCore, ...]
+    placed: tuple[PlacedCore, ...]  # its shapes, by body
+    # (link, error) of meshes that could not be read
     unread: tuple[tuple[Link, Exception], ...] = field(default=())
 
 

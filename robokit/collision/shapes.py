@@ -32,45 +32,28 @@ class Core:
     """A convex set and a radius around it, in its own axes.
 
     Those are the geometry's but for balls, cylinders and cones that are given as meshes.
-
-    Attributes:
-        kind: of fields.py.
-        bound: radius of a ball about ``centre`` that holds all of it [m].
-        radius: around the core [m].
-        size: of cylinders, cones and ellipsoids [m].
-        hull: corners and faces of segments and polytopes.
-        centre: of the ball [m].
-        heights: of a height field, (nx, ny) [m].
-        own: placement of the core's axes in the geometry's; None where they are the same.
     """
 
-    kind: int
-    bound: float
-    radius: float = 0.0
-    size: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    hull: Polytope | None = None
-    centre: tuple[float, float, float] = (0.0, 0.0, 0.0)
-    heights: np.ndarray | None = None
+    kind: int  # of fields.py
+    bound: float  # radius of a ball about ``centre`` that holds all of it [m]
+    radius: float = 0.0  # around the core [m]
+    size: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of cylinders, cones and ellipsoids [m]
+    hull: Polytope | None = None  # corners and faces of segments and polytopes
+    centre: tuple[float, float, float] = (0.0, 0.0, 0.0)  # of the ball [m]
+    heights: np.ndarray | None = None  # of a height field, (nx, ny) [m]
+    # placement of the core's axes in the geometry's; None where they are the same
     own: Placement | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedCore:
-    """A core on a body.
+    """A core on a body."""
 
-    Attributes:
-        core: the core.
-        body: number of the body, 0 for the world.
-        placement: of the geometry's axes in the body.
-        link: name of the link, or "" of the ground's.
-        velocity: spin and velocity of the surface at the world's origin.
-    """
-
-    core: Core
-    body: int
-    placement: Placement
-    link: str = ""
-    velocity: tuple[float, ...] = (0.0,) * 6
+    core: Core  # the core
+    body: int  # number of the body, 0 for the world
+    placement: Placement  # of the geometry's axes in the body
+    link: str = ""  # name of the link, or "" of the ground's
+    velocity: tuple[float, ...] = (0.0,) * 6  # spin and velocity of the surface at the world's origin
 
 
 def polytope_core(hull: Polytope) -> Core:

@@ -59,23 +59,14 @@ MOMENTUM_AT, ENERGY_AT, CENTRE_AT, KNOWN_AT, GIVEN_AT = 0, 6, 7, 10, 11
 
 
 class Inner(NamedTuple):
-    """A state seen from the centre of mass G, in world axes; what has a base that floats moves with it.
+    """A state seen from the centre of mass G, in world axes; what has a base that floats moves with it."""
 
-    Attributes:
-        m: mass [kg].
-        com: centre of mass from the step's origin [m].
-        u: velocity of G relative to that of body 1's origin [m/s].
-        k: angular momentum about G [N m s].
-        I_G: rotational inertia about G as one rigid body: xx, yy, zz, xy, xz, yz [kg m^2].
-        T: kinetic energy about G [J].
-    """
-
-    m: Scalar
-    com: Vector3
-    u: Vector3
-    k: Vector3
-    I_G: tuple[Scalar, ...]
-    T: Scalar
+    m: Scalar  # mass [kg]
+    com: Vector3  # centre of mass from the step's origin [m]
+    u: Vector3  # velocity of G relative to that of body 1's origin [m/s]
+    k: Vector3  # angular momentum about G [N m s]
+    I_G: tuple[Scalar, ...]  # rotational inertia about G as one rigid body: xx, yy, zz, xy, xz, yz [kg m^2]
+    T: Scalar  # kinetic energy about G [J]
 
     @classmethod
     def of(cls, numbers: Any) -> Inner:

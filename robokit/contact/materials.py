@@ -53,14 +53,10 @@ LEAST = 1e-12
 
 
 class Mobilities(NamedTuple):
-    """How far bodies and dofs give way to a push in the neutral configuration; (B, ...) for samples.
+    """How far bodies and dofs give way to a push in the neutral configuration; (B, ...) for samples."""
 
-    Attributes:
-        move: trace(J H^-1 J^T) / 3 of each body's centre of mass, 0 of the world [1/kg].
-        dof: the diagonal of H^-1, of the tree's dofs, those that others move included [1/(kg m^2) | 1/kg].
-    """
-
-    move: np.ndarray
+    move: np.ndarray  # trace(J H^-1 J^T) / 3 of each body's centre of mass, 0 of the world [1/kg]
+    # the diagonal of H^-1, of the tree's dofs, those that others move included [1/(kg m^2) | 1/kg]
     dof: np.ndarray
 
 
@@ -216,16 +212,12 @@ def loose_bodies(robot: Robot) -> np.ndarray:
 
 
 class Sizes(NamedTuple):
-    """What the softness of the ground follows from; (B,) where masses differ in samples.
+    """What the softness of the ground follows from; (B,) where masses differ in samples."""
 
-    Attributes:
-        size: radius of what can touch, where it is loose a FIRM part of it over its share of the weight; it
-            counts up to LARGE there [m].
-        steady: depth at which a point may carry the robot's weight for its loose bodies to stand [m].
-    """
-
+    # radius of what can touch; where it is loose a FIRM part of it over the share of the weight that is so,
+    # where it counts up to LARGE [m]
     size: Any
-    steady: Any
+    steady: Any  # depth at which a point may carry the robot's weight for its loose bodies to stand [m]
 
 
 def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
@@ -233,7 +225,8 @@ def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
 
     On a ground that gives way a loose body leans to the side to which it would tip, swings that way as it is
     put down, and so tips before it must. The depth follows from a box around it, THINNEST its proportions at
-    most; of several loose bodies the one decides that allows least.
+    most. Of several loose bodies the one decides that allows least, and each may have to carry all: a tower
+    of twenty boxes sways for a minute where each gives way as it may alone.
 
     Args:
         shapes: arrays of SHAPES, the world's among them.
@@ -243,19 +236,19 @@ def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
     moving = np.flatnonzero(body).tolist()
     boxes = [_box(shapes, k, R[body[k]], p[body[k]]) for k in moving]
     half = 0.5 * _edges(boxes).max() if boxes else 0.0
-    size, steady, loose = half or math.inf, math.inf, loose_bodies(robot)
-    for i in np.flatnonzero(loose).tolist():
+    firm, steady, loose = math.inf, math.inf, np.flatnonzero(loose_bodies(robot)).tolist()
+    for i in loose:
         own = [k for k in moving if body[k] == i]
         edges = _edges([_box(shapes, k, np.eye(3), np.zeros(3)) for k in own]) if own else np.zeros(3)
         if not edges.any():
             continue  # a point says nothing of its size
-        share = robot.tree.I[i].m / robot.total_mass
         thin, long = edges.min(), max(edges.max(), LEAST)
         depth = STEADY * max(thin**2 / long, THINNEST * long)
         turns = any(int(shapes["shape_kind"][k]) in SUPPORTS for k in own)
-        steady = np.minimum(steady, (depth / ROUND if turns else depth) / share)
-        size = np.minimum(size, FIRM * min(0.5 * edges.max(), LARGE) / share)
-    return Sizes(size, steady)
+        steady = min(steady, depth / ROUND if turns else depth)
+        firm = min(firm, FIRM * min(0.5 * edges.max(), LARGE))
+    share = added(robot.tree.I[i].m for i in loose) / robot.total_mass if loose else 1.0
+    return Sizes(np.minimum(half or math.inf, firm / share), steady / share)
 
 
 def _edges(boxes: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
@@ -290,20 +283,15 @@ def _box(
 
 
 class Surface(NamedTuple):
-    """How bodies touch the ground.
+    """How bodies touch the ground."""
 
-    Attributes:
-        ground: which shapes are the ground's; a link that is fixed to the world is none, (n_shapes,).
-        friction: Coulomb coefficient of each body, (n_bodies,), or (n, n_bodies) for rows of a batch.
-        restitution: share of its speed with which each body leaves, likewise.
-        own: friction of each of the ground's shapes that has its own, else NaN, (n_shapes,).
-        torsion, rolling: arms of the friction against turning and rolling [m].
-    """
-
+    # which shapes are the ground's; a link that is fixed to the world is none, (n_shapes,)
     ground: np.ndarray
+    # Coulomb coefficient of each body, (n_bodies,), or (n, n_bodies) for rows of a batch
     friction: np.ndarray
-    restitution: np.ndarray
-    own: np.ndarray
+    restitution: np.ndarray  # share of its speed with which each body leaves, likewise
+    own: np.ndarray  # friction of each of the ground's shapes that has its own, else NaN, (n_shapes,)
+    # torsion, rolling: arms of the friction against turning and rolling [m]
     torsion: float = 0.0
     rolling: float = 0.0
 

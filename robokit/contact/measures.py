@@ -60,18 +60,13 @@ Columns = dict[str, np.ndarray]
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a measure.
+    """A column of a measure."""
 
-    Attributes:
-        name: its key in ``rollout.measures``; with "/LINK" or "/JOINT" there is one for each link that can
-            touch the ground, or each joint with limits.
-        unit: of its numbers; "" for names and counts.
-        text: what it says.
-    """
-
+    # its key in ``rollout.measures``; with "/LINK" or "/JOINT" there is one for each link that can touch the
+    # ground, or each joint with limits
     name: str
-    unit: str
-    text: str
+    unit: str  # of its numbers; "" for names and counts
+    text: str  # what it says
 
     def __str__(self) -> str:
         """The column in a line."""
@@ -81,17 +76,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Subjects:
-    """Whom measures are about.
+    """Whom measures are about."""
 
-    Attributes:
-        links: that can touch the ground.
-        joints: with limits, and their bodies.
-        heavy: bodies that have mass.
-    """
-
-    links: tuple[str, ...] = ()
-    joints: tuple[tuple[str, int], ...] = ()
-    heavy: tuple[int, ...] = ()
+    links: tuple[str, ...] = ()  # that can touch the ground
+    joints: tuple[tuple[str, int], ...] = ()  # with limits, and their bodies
+    heavy: tuple[int, ...] = ()  # bodies that have mass
 
 
 # ---- events and answers ---------------------------------------------------------------------------------
@@ -99,24 +88,16 @@ class Subjects:
 
 @dataclass(frozen=True)
 class EventKind:
-    """A kind of event.
+    """A kind of event."""
 
-    Attributes:
-        name: such as "first contact".
-        family: kinds that a page draws and filters alike.
-        rank: 0 of the most important kind; each kind has its own.
-        size: what its size is, with its unit.
-        once: whether it occurs once a subject and side at most. There are few of these, and answers rest on
-            them: none is left out of a page.
-        subject: whom it is about, one of SUBJECTS.
-    """
-
-    name: str
-    family: str
-    rank: int
-    size: str
+    name: str  # such as "first contact"
+    family: str  # kinds that a page draws and filters alike
+    rank: int  # 0 of the most important kind; each kind has its own
+    size: str  # what its size is, with its unit
+    # whether it occurs once a subject and side at most. There are few of these, and answers rest on them:
+    # none is left out of a page.
     once: bool = False
-    subject: str = "link"
+    subject: str = "link"  # whom it is about, one of SUBJECTS
 
 
 @dataclass(frozen=True)
@@ -146,19 +127,12 @@ class Event:
 
 @dataclass(frozen=True)
 class Answer:
-    """A question that everyone has after a run, and its answer.
+    """A question that everyone has after a run, and its answer."""
 
-    Attributes:
-        label: the question in a word or two, at most 13 characters.
-        value: the answer: a time, a size with its unit, a count.
-        note: what belongs to it: who, when, how fast; may be empty.
-        event: that it is about, or None.
-    """
-
-    label: str
-    value: str
-    note: str
-    event: Event | None = None
+    label: str  # the question in a word or two, at most 13 characters
+    value: str  # the answer: a time, a size with its unit, a count
+    note: str  # what belongs to it: who, when, how fast; may be empty
+    event: Event | None = None  # that it is about, or None
 
     def __str__(self) -> str:
         """The answer in one line, without the question."""
@@ -167,17 +141,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class RunEvents:
-    """The events of a run, in the order of time, as answers ask for them.
+    """The events of a run, in the order of time, as answers ask for them."""
 
-    Attributes:
-        events: all of them.
-        end: of the run [s].
-        ground: whether there was something to fall on; what it did not touch cannot push it.
-    """
-
-    events: Sequence[Event]
-    end: float
-    ground: bool
+    events: Sequence[Event]  # all of them
+    end: float  # of the run [s]
+    ground: bool  # whether there was something to fall on; what it did not touch cannot push it
 
     def of(self, kind: str) -> list[Event]:
         """Those of a kind."""

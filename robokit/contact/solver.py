@@ -35,7 +35,7 @@ from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 CAP = 30
 """Iterations of the first attempt at most: several times what the slowest steps of falls take."""
 
-CAP_LATER = 90
+CAP_LATER = 300
 """The same of later attempts. Those by Coulomb's law go no farther than the first change of state."""
 
 LOOPS = 1e-8
@@ -96,7 +96,9 @@ def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
         return once(x, attempt, 1, it)
 
     def again() -> tuple[Any, Any, Any]:
-        return once(x, attempt, 0, from_convex(by_law[0])[0])
+        it, *_ = from_convex(by_law[0])
+        tell_apart(x)
+        return once(x, attempt, 0, it)
 
     def by_convex() -> tuple[Any, Any, Any]:
         it, _, found = from_convex(second)
@@ -109,6 +111,15 @@ def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
     it, e, found = cond(settled > 0, lambda: (second, e, settled), by_convex)
     cond(found > 0, nothing, lambda: unsettled(x))
     report(x, it, e, settled > 0)
+
+
+def tell_apart(x: Any) -> None:
+    """Another w for each constraint, up to twice the mobility; solutions are the same.
+
+    Those of a mirror image change their states at once. The sign of the determinant, which changes with each
+    of them, would then not tell which way a path goes on.
+    """
+    for_range(x.n_of[0], lambda c: put(x.c_w, c, x.c_w[c] * (1.0 + (1.0 * c) / x.n_of[0])))
 
 
 def unsettled(x: Any) -> None:

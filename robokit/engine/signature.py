@@ -31,25 +31,20 @@ Bounds = Sequence[tuple[int, int, float]]
 class ArrayOf:
     """An array that a kernel takes.
 
-    Attributes:
-        name: of the argument.
-        shape: numbers, or names of sizes.
-        role: "in", "out", "inout", or "work": memory that nobody else sees, whose content is nothing in
-            particular at the start. What a call returns in an "out" is 0 where nothing was written.
-        kind: "real" or "integer".
-        shared: whether all states have the same one; it is then an input, or work. What lanes write to such
-            work is the same for all of them; it is written where one of them runs.
-
     Raises:
         UnknownName: there is no such role or kind.
         ShapeError: a size below 0, or one that is neither a number nor a name.
         WrongType: all states share it, and it is no input and no work.
     """
 
-    name: str
-    shape: tuple[int | str, ...]
+    name: str  # of the argument
+    shape: tuple[int | str, ...]  # numbers, or names of sizes
+    # "in", "out", "inout", or "work": memory that nobody else sees, whose content is nothing in particular at
+    # the start. What a call returns in an "out" is 0 where nothing was written.
     role: str = "in"
-    kind: str = "real"
+    kind: str = "real"  # "real" or "integer"
+    # whether all states have the same one; it is then an input, or work. What lanes write to such work is the
+    # same for all of them; it is written where one of them runs.
     shared: bool = False
 
     def __post_init__(self) -> None:
@@ -72,33 +67,21 @@ class ArrayOf:
 
 @dataclass(frozen=True)
 class Signature:
-    """A kernel seen from outside.
+    """A kernel seen from outside."""
 
-    Attributes:
-        name: of the kernel.
-        inputs: (name, number of scalars) of each input.
-        outputs: (name, shape) of each output.
-        dtype: of all arrays, "float64" or "float32".
-        quaternions: (input, offset) of each quaternion that must be of unit length.
-        feedback: (output, input) where a repeated run copies.
-        finite: whether outputs that are not finite are an error.
-        bounds: (input, offset, largest magnitude) of each scalar that has one.
-        tables: (name, number of entries) of each table: they come after the inputs.
-        reproducible: whether the outputs are the same bits on every target (engine/reproducible.py).
-        superword_seeds: (input, offset, other offset) of scalars that a left and a right limb are computed
-            from.
-    """
-
-    name: str
-    inputs: list[tuple[str, int]]
-    outputs: list[tuple[str, tuple[int, ...]]]
-    dtype: str
-    quaternions: list[tuple[int, int]]
-    feedback: list[tuple[int, int]]
-    finite: bool
-    bounds: Bounds = ()
+    name: str  # of the kernel
+    inputs: list[tuple[str, int]]  # (name, number of scalars) of each input
+    outputs: list[tuple[str, tuple[int, ...]]]  # (name, shape) of each output
+    dtype: str  # of all arrays, "float64" or "float32"
+    quaternions: list[tuple[int, int]]  # (input, offset) of each quaternion that must be of unit length
+    feedback: list[tuple[int, int]]  # (output, input) where a repeated run copies
+    finite: bool  # whether outputs that are not finite are an error
+    bounds: Bounds = ()  # (input, offset, largest magnitude) of each scalar that has one
+    # (name, number of entries) of each table: they come after the inputs
     tables: Sequence[tuple[str, int]] = ()
+    # whether the outputs are the same bits on every target (engine/reproducible.py)
     reproducible: bool = False
+    # (input, offset, other offset) of scalars that a left and a right limb are computed from
     superword_seeds: Sequence[tuple[int, int, int]] = ()
 
     def __post_init__(self) -> None:

@@ -78,29 +78,20 @@ ADDRESSES = (
 
 @dataclass(frozen=True)
 class Layout:
-    """Where things lie in Python's objects.
+    """Where things lie in Python's objects."""
 
-    Attributes:
-        type: of an object's type [bytes from the object], as all offsets.
-        bytes: of the content of bytes.
-        float: of the double in a float.
-        slots: of the two slots of an object whose class has two.
-        data, ndim, dims, descr, flags: of an array's fields.
-        readable: flags of an array that can be read: C-contiguous and aligned.
-        writeable: flags of one that can be written too.
-    """
-
-    type: int
-    bytes: int
-    float: int
-    slots: tuple[int, int]
+    type: int  # of an object's type [bytes from the object], as all offsets
+    bytes: int  # of the content of bytes
+    float: int  # of the double in a float
+    slots: tuple[int, int]  # of the two slots of an object whose class has two
+    # data, ndim, dims, descr, flags: of an array's fields
     data: int
     ndim: int
     dims: int
     descr: int
     flags: int
-    readable: int
-    writeable: int
+    readable: int  # flags of an array that can be read: C-contiguous and aligned
+    writeable: int  # flags of one that can be written too
 
 
 # What the kernel is like, from its description; and how many arguments came: the inputs, or outputs too.

@@ -70,15 +70,10 @@ def inverse(x: Scalar) -> Scalar:
 
 @dataclass(frozen=True)
 class Factors:
-    """P A = L U.
+    """P A = L U."""
 
-    Attributes:
-        rows: L below the diagonal, U above it, and on it the inverse of U's.
-        exchanges: (one row, the other, whether they change places), in this order.
-    """
-
-    rows: list[list[Scalar]]
-    exchanges: list[tuple[int, int, Any]]
+    rows: list[list[Scalar]]  # L below the diagonal, U above it, and on it the inverse of U's
+    exchanges: list[tuple[int, int, Any]]  # (one row, the other, whether they change places), in this order
 
 
 def lu(A: Sequence[Sequence[Scalar]]) -> Factors:

@@ -109,6 +109,9 @@ def _included_files(path: Path, root: etree._Element, reader: Reader) -> Iterato
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "note")
 
+FINDING = ("severity", "code", "element", "line", "message", "hint")
+"""What is told of a finding, beside its file."""
+
 UNREADABLE = ("file-missing", "file-not-regular", "file-unreadable")
 """Codes of files that could not be read: exit status 2."""
 
@@ -266,17 +269,7 @@ def _file_json(one: CheckedFile, strict: bool, inertias: bool) -> dict[str, Any]
         "moving_joints": sum(j.moves for j in robot.joints) if robot else None,
         "mass_kg": _finite(total_mass(robot)) if robot else None,
         "counts": {s: one.count(s) for s in SEVERITIES},
-        "diagnostics": [
-            {
-                "severity": d.severity,
-                "code": d.code,
-                "element": d.element,
-                "line": d.line,
-                "message": d.message,
-                "hint": d.hint,
-            }
-            for d in one.diagnostics
-        ],
+        "diagnostics": [{name: getattr(d, name) for name in FINDING} for d in one.diagnostics],
     }
     if inertias and robot:
         table["inertias"] = _inertias_json(robot)

@@ -55,6 +55,15 @@ def test_the_ground_is_as_firm_under_a_box_as_it_needs_to_stand(half):
     assert found.steady == pytest.approx(3e-3 * max(thin**2 / long, long / 16.0), rel=1e-12)
 
 
+def test_each_of_several_boxes_may_carry_all():
+    """One point then sinks as far under the weight of all three as it may under that of one alone."""
+    half = (0.05, 0.1, 0.3)
+    alone, shapes = sizes(box_robot(half), box_shapes(half)), box_shapes(half)
+    shapes = {name: np.concatenate([a] * 3) for name, a in shapes.items()} | {"shape_body": np.arange(1, 4)}
+    found = sizes(rk.together({name: box_robot(half) for name in "abc"}), shapes)
+    assert found.size == pytest.approx(alone.size) and found.steady == pytest.approx(alone.steady)
+
+
 def test_a_round_body_and_a_point_have_their_sizes():
     robot, shapes = box_robot((0.1, 0.1, 0.1)), box_shapes((0.1, 0.1, 0.1))
     shapes |= {"shape_kind": np.array([CYLINDER]), "shape_size": np.array([[0.05, 0.15, 0.0]])}

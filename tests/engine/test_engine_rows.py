@@ -93,7 +93,7 @@ def test_rows_of_a_loop_over_blocks(lanes, finite):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("size", [67, 128])
+@pytest.mark.parametrize("size", [67, 128, 5])
 def test_an_output_that_is_not_finite_is_seen_wherever_it_is(size, dtype):
     rows, huge = 33, 1e30 if dtype == "float32" else 1e300  # whole tiles, and a last one written otherwise
     kernel = Kernel.build(
@@ -109,6 +109,12 @@ def test_an_output_that_is_not_finite_is_seen_wherever_it_is(size, dtype):
                 kernel.batch(x, out=out)
             x[place % rows, place] = 0.0
         kernel.batch(x, out=out)
+    for place in range(size):
+        kernel(x[0])
+        x[0, place] = huge
+        with pytest.raises(NotFinite):
+            kernel(x[0])
+        x[0, place] = 0.0
 
 
 def test_which_rows_are_worth_it():

@@ -164,7 +164,7 @@ def test_a_peer_that_crashes_does_not_take_the_others_down(arm, monkeypatch, tmp
     ],
 )
 def test_faults_are_named_where_the_version_and_the_file_have_them(arm, monkeypatch, version, turned, fused):
-    monkeypatch.setattr(other_programs, "_installed_version", lambda program: version)
+    monkeypatch.setattr(other_programs, "installed_version", lambda package: version)
     told = other_programs.peer_faults("mujoco", arm.read_bytes)
     assert [f"MuJoCo {version} drops the rotation" in note for note in told].count(True) == turned
     assert [f"MuJoCo {version} places and turns" in note for note in told].count(True) == fused

@@ -12,6 +12,7 @@ from lxml import etree
 import robokit as rk
 from robokit.mjcf import to_mjcf
 from robokit.parity import referee
+from robokit.parity.referee import STATE_COUNT, _answers, _mechanisms, _states
 from robokit.parity.verdict import verdict_lines, verdict_table
 
 BALL = '<inertia ixx="0.02" ixy="0" ixz="0" iyy="0.03" iyz="0" izz="0.025"/>'
@@ -505,11 +506,11 @@ def test_its_dynamics_are_robokits(name):
     file = rk.find_robot(name)
     robot, side = rk.load_urdf(file, base="fixed"), read_urdf(file)
     pairing = pair_descriptions(side, side)
-    made, _, names, ranges = referee._mechanisms(pairing, Aligner(pairing, 1e-6).align(), "fixed")
-    states = referee._states(made, ranges, np.random.default_rng(1))
-    (H, C, G), _ = referee._answers(made, states)
+    made, _, names, ranges = _mechanisms(pairing, Aligner(pairing, 1e-6).align(), "fixed")
+    states = _states(made, ranges, np.random.default_rng(1))
+    (H, C, G), _ = _answers(made, states)
     order = [robot.joint_names.index(each) for each in names]
-    for k in range(referee.STATE_COUNT):
+    for k in range(STATE_COUNT):
         q, v = np.zeros(robot.nq), np.zeros(robot.nv)
         q[order] = [states.moved[i][0][k] for i in range(len(names))]
         v[order] = states.v[k]

@@ -57,3 +57,4 @@ def test_the_last_one_falls_in_time(count, friction, last):
     x, y = run.q[:, -6], run.q[:, -5]
     tilt = np.degrees(np.arccos(1.0 - 2.0 * (x * x + y * y)))
     assert run.t[np.argmax(tilt > 20.0)] == pytest.approx(last, rel=0.025)
+    assert run.summary["steps_not_settled"] == 0  # each contact has a mirror image that jams with it

@@ -21,20 +21,13 @@ from robokit.engine.trace.graph import Program
 
 @dataclass(frozen=True)
 class Planned:
-    """A kernel that is ready to be written.
+    """A kernel that is ready to be written."""
 
-    Attributes:
-        symbol: what the names of its functions begin with.
-        program: what to compute.
-        shared: the plan of its repeated iterations, if it has any that share code.
-        signature: what it takes and returns.
-        baseline: whether code is wanted that is there sooner and may take longer to run, where there is such.
-    """
-
-    symbol: str
-    program: Program
-    shared: Rerolled | None
-    signature: Signature
+    symbol: str  # what the names of its functions begin with
+    program: Program  # what to compute
+    shared: Rerolled | None  # the plan of its repeated iterations, if it has any that share code
+    signature: Signature  # what it takes and returns
+    # whether code is wanted that is there sooner and may take longer to run, where there is such
     baseline: bool = False
 
     @property

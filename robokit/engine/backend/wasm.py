@@ -29,14 +29,10 @@ BUDGET = 400_000
 
 @dataclass(frozen=True)
 class Module:
-    """A kernel as WebAssembly.
+    """A kernel as WebAssembly."""
 
-    Attributes:
-        content: of the file.
-        inputs, outputs: (name, first byte, numbers) of each array of float64; tables are among the inputs.
-    """
-
-    content: bytes
+    content: bytes  # of the file
+    # inputs, outputs: (name, first byte, numbers) of each array of float64; tables are among the inputs
     inputs: tuple[tuple[str, int, int], ...]
     outputs: tuple[tuple[str, int, int], ...]
 

@@ -45,21 +45,13 @@ FITS = 5_500
 
 @dataclass(frozen=True)
 class Real:
-    """The numbers of a kernel.
+    """The numbers of a kernel."""
 
-    Attributes:
-        dtype: NumPy's name.
-        kind: LLVM's name.
-        bytes: of one.
-        suffix: ending of the names of LLVM's intrinsics.
-        largest: the largest finite one.
-    """
-
-    dtype: str
-    kind: str
-    bytes: int
-    suffix: str
-    largest: float
+    dtype: str  # NumPy's name
+    kind: str  # LLVM's name
+    bytes: int  # of one
+    suffix: str  # ending of the names of LLVM's intrinsics
+    largest: float  # the largest finite one
 
     def scale(self, bound: float) -> float:
         """A factor that makes infinite what is beyond a bound, and nothing else."""

@@ -210,7 +210,9 @@ class Function:
         if register is None:
             register = POINTERS[self.turn % len(POINTERS)]
             self.turn += 1
-            self.pointers = {other: r for other, r in self.pointers.items() if r != register} | {k: register}
+            for other in [other for other, r in self.pointers.items() if r == register]:
+                del self.pointers[other]
+            self.pointers[k] = register
             self.bytes.integer(0x8B, register, (ARGUMENTS, 8 * k))  # mov
         return register, 8 * position
 
@@ -321,19 +323,21 @@ class Function:
         """Give back the registers of values that are read here for the last time."""
         register, last = self.register, self.last
         for operand in operands:
-            if last[operand] <= position:
-                for n in (operand, -operand) if self.vectors else (operand,):
-                    if n in register:
-                        found = register.pop(n)
-                        del self.held[found]
-                        self.free.append(found)
+            if last[operand] == position:
+                if operand in register:
+                    self.free.append(register.pop(operand))
+                    del self.held[self.free[-1]]
+                if -operand in register:
+                    self.free.append(register.pop(-operand))
+                    del self.held[self.free[-1]]
 
     def settle(self) -> None:
         """All values to memory; nothing is in registers then."""
         for register, number in self.held.items():
             self.keep(number, register)
-        self.register, self.held, self.pointers = {}, {}, {}
-        self.free = list(range(self.scratch))
+        for each in (self.register, self.held, self.pointers):
+            each.clear()
+        self.free[:] = range(self.scratch)
 
     # -- operations ------------------------------------------------------------------------------
 
@@ -378,24 +382,23 @@ class Function:
                 continue
             else:
                 register = self.computed(number, forms, position)
-            self.finish(number, register, forms, position, targets.get(number, ()))
+            self.made.add(number)
+            if number in plan.stored or number in targets:
+                self.store(number, register, forms, targets.get(number, ()))
+            if last.get(number, -1) > position:
+                self.hold(register, number)
+            else:
+                self.free.append(register)
         self.go(here, ())
         self.bytes.code += LEAVE
 
-    def finish(
-        self, number: int, register: int, forms: Forms, position: int, targets: Sequence[tuple[int, int]]
-    ) -> None:
-        """Store a value that was computed, where it is wanted, and hold it as long as it is read."""
-        self.made.add(number)
+    def store(self, number: int, register: int, forms: Forms, targets: Sequence[tuple[int, int]]) -> None:
+        """Store a value in the workspace, if it has a place there, and where it is an output."""
         if number in self.plan.stored:
             self.home[number] = place = self.in_memory(number, 1)
             self.emit(forms.store, register, NONE, place)
         for k, at in targets:
             self.emit(forms.store, register, NONE, self.array(k + self.program.first_output, at))
-        if self.last.get(number, -1) > position:
-            self.hold(register, number)
-        else:
-            self.free.append(register)
 
     def arithmetic(self, node: Sequence[int], forms: Forms, position: int) -> int:
         """A product, sum, difference or quotient."""

@@ -89,6 +89,7 @@ def single_module(
         body, workspace = _straight(program, width, name, fused, machine_code)
         out(f"call i64 @{name}_linked(ptr %args, ptr %ws, i64 0)")
         result = _outputs_finite(out, program, width) if finite else "0"
+        parts += [_zeros(width)] if finite else []
     out.do(f"ret i64 {result}")
     out.do("refuse:")
     out.do(f"ret i64 {status}")
@@ -134,7 +135,8 @@ def _outputs_finite(out: Lines, program: Program, width: int) -> str:
     """The status of the outputs."""
     first = program.first_output
     sizes = [math.prod(shape) for _, shape in program.outputs]
-    bad = _not_finite(out, width, [(out.argument(first + k), size) for k, size in enumerate(sizes)])
+    arrays = [(out.argument(first + k), size) for k, size in enumerate(sizes)]
+    bad = _not_finite(out, width, arrays, loops=True)
     return out(f"select i1 {bad}, i64 {NOT_FINITE_OUTPUT}, i64 0")
 
 
@@ -143,17 +145,23 @@ def _not_finite(
     width: int,
     arrays: Sequence[tuple[str, int]],
     scales: Mapping[tuple[int, int], float] | None = None,
+    loops: bool = False,
 ) -> str:
     """Whether one of the arrays (pointer, size) holds NaN or infinity: x*0 shows both.
 
-    Scales of (array, place) make infinite first what is beyond a bound.
+    Scales of (array, place) make infinite first what is beyond a bound. With loops, @zeros looks at all of an
+    array but its end.
     """
     scales = scales or {}
     t = vector(width)
     sums, turn = [constant(width, 0.0)] * 4, 0  # four, so that they do not wait for each other
     rest = number(0.0)
     for k, (pointer, size) in enumerate(arrays):
-        for place in _vector_places(size, width):
+        looped = size // (4 * width) * 4 if loops else 0
+        if looped:
+            zero = out(f"call {t} @zeros(ptr {pointer}, i64 {looped * width})")
+            sums[turn % 4] = out(f"fadd contract {t} {sums[turn % 4]}, {zero}")
+        for place in _vector_places(size, width)[looped:]:
             x = out(f"load {t}, ptr {out.pointer(pointer, place)}, align 8")
             factors = [scales.get((k, place + lane), 1.0) for lane in range(width)]
             if any(factor != 1.0 for factor in factors):
@@ -171,6 +179,35 @@ def _not_finite(
     total = out(f"fadd {t} {pairs[0]}, {pairs[1]}")
     first = out.any(width, out(f"fcmp uno {t} {total}, {total}"))
     return out(f"or i1 {first}, {out(f'fcmp uno double {rest}, {rest}')}")
+
+
+def _zeros(width: int) -> str:
+    """A function: zero times the numbers of an array, summed up, four vectors a round."""
+    t, out = vector(width), Lines()
+    begin = [f"%s{j} = phi {t} [zeroinitializer, %entry], [%n{j}, %loop]" for j in range(4)]
+    for j in range(4):
+        place = out.pointer(out.pointer("%from", "%k"), j * width)
+        x = out(f"load {t}, ptr {place}, align 8")
+        zero = out(f"fmul contract {t} {x}, {constant(width, 0.0)}")
+        out.do(f"%n{j} = fadd contract {t} %s{j}, {zero}")
+    first = "\n  ".join(begin)
+    return f"""define internal {t} @zeros(ptr %from, i64 %count) #0 {{
+entry:
+  br label %loop
+loop:
+  %k = phi i64 [0, %entry], [%next, %loop]
+  {first}
+{out.text()}
+  %next = add i64 %k, {4 * width}
+  %more = icmp ult i64 %next, %count
+  br i1 %more, label %loop, label %done
+done:
+  %a = fadd {t} %n0, %n1
+  %b = fadd {t} %n2, %n3
+  %c = fadd {t} %a, %b
+  ret {t} %c
+}}
+"""
 
 
 def _iterate(program: Program, width: int, name: str, feedback: Pairs) -> str:

@@ -91,22 +91,15 @@ def _parts(items: list) -> Iterator[list]:
 
 @dataclass
 class Branch:
-    """A guarded block that is being written.
+    """A guarded block that is being written."""
 
-    Attributes:
-        condition: node that it is guarded by.
-        number: of its labels.
-        label: of the basic block before it.
-        known, pairs: names of the values that were at hand there.
-        made: nodes that the block computes.
-    """
-
-    condition: int
-    number: int
-    label: str
+    condition: int  # node that it is guarded by
+    number: int  # of its labels
+    label: str  # of the basic block before it
+    # known, pairs: names of the values that were at hand there
     known: dict[int, str]
     pairs: dict[int, str]
-    made: list[int]
+    made: list[int]  # nodes that the block computes
 
 
 class ChunkWriter:
@@ -687,14 +680,14 @@ class PairWriter(CallWriter):
         self.wide = program.wide
         self.two = vector(LANES, real.kind)
         self.of_two = self._instructions(LANES)
-        self.true_ones: set[int] = set()
-        for n in program.order:
+        self.moved_truths: set[int] = set()
+        for n in program.order if self.wide else ():
             node = program.nodes[n]
-            if node[0] in TRUTHS or (node[0] in (PAIR, FIRST, SECOND) and node[1] in self.true_ones):
-                self.true_ones.add(n)
+            if node[0] in (PAIR, FIRST, SECOND) and self._is_truth(node[1]):
+                self.moved_truths.add(n)
 
     def _is_truth(self, number: int) -> bool:
-        return number in self.true_ones
+        return super()._is_truth(number) or number in self.moved_truths
 
     def _line(self, chunk: Sequence[int]) -> None:
         self.same: dict[int, str] = {}

@@ -157,15 +157,10 @@ def branch(depth: int, where: bool = False) -> bytes:
 
 @dataclass(frozen=True)
 class Storage:
-    """Where places and constants are.
+    """Where places and constants are."""
 
-    Attributes:
-        arrays: places below this are the caller's arrays, in memory, a number each.
-        globals: number of each other place, and of each constant that is a global.
-    """
-
-    arrays: int
-    globals: dict[int | bytes, int]
+    arrays: int  # places below this are the caller's arrays, in memory, a number each
+    globals: dict[int | bytes, int]  # number of each other place, and of each constant that is a global
 
     @classmethod
     def of(cls, found: Iterable[Function], arrays: int) -> Storage:

@@ -81,7 +81,8 @@ def call_plan(
     places = fixed_places(program, bundled, shortest_run)
     body, path = program.bodies(), paths(program)
     line, insides = program.lines()
-    alone = once(program, insides)
+    single = called_once(program)
+    alone = once(program, insides, single)
     copies = {} if bundled else copied(program, line)
     left_out = {n for copy in copies.values() for n in copy.nodes[1:]} | alone.keys() - copies.keys()
     line = [n for n in line if n not in left_out]
@@ -106,8 +107,8 @@ def call_plan(
         for parameter in block.parameters:
             if parameter not in apart.within:
                 plan.slot[parameter] = plan.reserve(LANES if parameter in program.wide else block.lanes)
-    same, passed = passed_on(program, alone, line)
-    plan.placed = in_lanes(program, line, plan.slot) | passed | apart.placed
+    same, passed = passed_on(program, alone, line, single)
+    plan.placed = in_lanes(program, line, plan.slot, single) | passed | apart.placed
 
     own, calls, bodies = _cut(program, plan, orders, size, {} if bundled else results, ends)
     kept = {n for read in borrowed for n in read}
@@ -348,14 +349,14 @@ class Copy:
     position: int
 
 
-def once(program: Program, insides: list[list[int]]) -> dict[int, tuple[int, int]]:
+def once(program: Program, insides: list[list[int]], alone: set[int]) -> dict[int, tuple[int, int]]:
     """The results of blocks with lanes that are called once: (value of the body, lane) of each.
 
     Args:
         program: the graph.
         insides: the nodes of each body.
+        alone: as of :func:`called_once`.
     """
-    alone = _alone(program)
     own = {k: set(insides[k]) for k in alone}
     found = {}
     for n in program.order if alone else ():
@@ -367,15 +368,18 @@ def once(program: Program, insides: list[list[int]]) -> dict[int, tuple[int, int
     return found
 
 
-def in_lanes(program: Program, line: list[int], slot: dict[int, int]) -> set[tuple[int, int]]:
+def in_lanes(
+    program: Program, line: list[int], slot: dict[int, int], alone: set[int]
+) -> set[tuple[int, int]]:
     """Give arguments of blocks that are called once their place among the lanes; (call, number) of each.
 
     Args:
         program: the graph.
         line: the program's own line.
         slot: place of each node that has one; those of the arguments are added.
+        alone: as of :func:`called_once`.
     """
-    alone, own, found = _alone(program), set(line), set[tuple[int, int]]()
+    own, found = set(line), set[tuple[int, int]]()
     for call in line if alone else ():
         node = program.nodes[call]
         if node[0] == CALL and called(program, call) in alone:
@@ -389,7 +393,7 @@ def in_lanes(program: Program, line: list[int], slot: dict[int, int]) -> set[tup
 
 
 def passed_on(
-    program: Program, results: dict[int, tuple[int, int]], line: list[int]
+    program: Program, results: dict[int, tuple[int, int]], line: list[int], alone: set[int]
 ) -> tuple[dict[int, int], set[tuple[int, int]]]:
     """Arguments that are one value of another block, lane by lane: both are the same place in memory.
 
@@ -397,11 +401,12 @@ def passed_on(
         program: the graph.
         results: as :func:`once` found them.
         line: the program's own line.
+        alone: as of :func:`called_once`.
 
     Returns:
         the value of each such parameter, and (call, number) of what need not be copied.
     """
-    alone, body = _alone(program), program.bodies()
+    body = program.bodies()
     same, found = dict[int, int](), set[tuple[int, int]]()
     for call in line if results else ():
         node = program.nodes[call]
@@ -426,7 +431,7 @@ def passed_on(
     return same, found
 
 
-def _alone(program: Program) -> set[int]:
+def called_once(program: Program) -> set[int]:
     """Blocks with lanes that are called once."""
     calls = Counter(called(program, n) for n in program.order if program.nodes[n][0] == CALL)
     return {k for k, count in calls.items() if count == 1 and program.blocks[k].lanes > 1}
