@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from robokit.interpreter import without_collector
+
 PACKAGE = "robokit"
 
 FLOORS: dict[str, list[tuple[str, ...]]] = {
@@ -215,7 +217,8 @@ def modules(root: Path) -> dict[str, Path]:
 @cache
 def parsed(path: Path) -> ast.Module:
     """A file of the package, parsed once: all of them take a second."""
-    return ast.parse(path.read_text(encoding="utf-8"))
+    with without_collector():
+        return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def imports(root: Path) -> Iterator[Import]:

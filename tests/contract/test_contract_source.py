@@ -6,10 +6,9 @@ import ast
 import json
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
-from house import statements
+from house import parsed, statements
 
 import robokit
 
@@ -33,12 +32,6 @@ HEAVY = (
 )
 FILES = sorted(ROOT.rglob("*.py"))
 ALGORITHMS = sorted(p for p in (ROOT / "algorithms").glob("*.py") if p.stem != "__init__")
-
-
-@cache
-def parsed(path: Path) -> ast.Module:
-    """A file of robokit."""
-    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def imports(path: Path):

@@ -14,6 +14,7 @@ import sim_models as m
 import robokit as rk
 from robokit.contact.step import _step_kernel
 from robokit.model import Box
+from robokit.sim.contact_rows import SECONDS
 
 DT = 1e-3
 GROUND = rk.Ground()
@@ -528,6 +529,13 @@ def test_wrong_inputs_of_a_batch_are_said(message):
     sim = rk.Simulation(m.double_pendulum(), dt=DT, batch=4)
     with pytest.raises(rk.RobokitError, match=message):
         WRONG_OF_A_BATCH[message](sim)
+
+
+def test_rows_count_what_they_are_expected_to_take(monkeypatch):
+    kernel = _step_kernel(False, ())
+    monkeypatch.setattr(kernel, "seconds", 0.0)
+    rk.rollout(m.box(), None, np.zeros((3, 6)), duration=20 * DT, dt=DT, integrator="contact")
+    assert 60 * SECONDS <= kernel.seconds < 1.0
 
 
 @pytest.mark.slow
