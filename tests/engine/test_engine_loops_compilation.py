@@ -66,6 +66,21 @@ def test_code_that_is_there_soon_is_compiled_well_when_it_has_run_for_long():
     np.testing.assert_array_equal(kernel(**given)["out"], first)
 
 
+def test_where_no_better_code_can_be_had_the_first_one_stays(monkeypatch):
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
+    given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
+    kernel = LoopKernel("denied", polynomials, ["n"], arrays)
+    first, soon = kernel(**given)["out"], kernel.code(1, FLOAT64)
+
+    def denied(content):
+        raise llvm.CompilerMissing("no memory for it")
+
+    monkeypatch.setattr(llvm, "Loaded", denied)
+    kernel.seconds = kernel.enough(1, "float64")
+    np.testing.assert_array_equal(kernel(**given)["out"], first)
+    assert kernel.code(1, FLOAT64) is soon and kernel.refused is None
+
+
 def test_a_call_that_is_kept_and_rows_run_better_code_once_it_is_worth_it():
     arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
     kernel = LoopKernel("kept", polynomials, ["n"], arrays)

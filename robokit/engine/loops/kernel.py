@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import functools
 import itertools
+import logging
 import math
 import signal
 import sys
@@ -65,6 +66,8 @@ if TYPE_CHECKING:
     from robokit.engine.emit.wasm_code import Function
     from robokit.engine.loops.analysis import Usage
 
+
+_log = logging.getLogger(__name__)
 
 # -- Code on disk, under the source that its text is made from --------------------------------------------
 #
@@ -497,7 +500,10 @@ class LoopKernel:
                 self._codes[key] = self._loaded(lanes, real, part, key, soon)
             elif self.seconds >= self._enough.get(key, math.inf):
                 del self._enough[key]
-                self._codes[key] = self._loaded(lanes, real, part, key)
+                try:
+                    self._codes[key] = self._loaded(lanes, real, part, key)
+                except llvm.CompilerMissing as error:  # no memory for more code
+                    _log.info("%s keeps its code that was there soon: %s", self.name, error)
             return self._codes[key]
 
     def enough(self, lanes: int, dtype: str, part: str = "linked") -> float:
