@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
 import pytest
 from c_compiler import run_check
@@ -13,6 +15,7 @@ from robokit.dynamics import differentiate
 from robokit.engine import maker
 from robokit.engine.backend import llvm
 from robokit.engine.loops import kernel as loop_kernel
+from robokit.engine.loops.recorded_once import FlatKernel
 from robokit.engine.trace.record import UNROLLED, RunTimeLoop
 from robokit.errors import FunctionError
 from robokit.spatial import Vector3
@@ -467,3 +470,29 @@ def test_c_code_with_loops_runs_its_check(tmp_path):
         _, source, check = function.codegen(robot, tmp_path)
         done = run_check(tmp_path, [source, check])
         assert done.returncode == 0 and "right" in done.stdout, done.stdout
+
+
+def test_no_call_waits_for_that_of_another_thread(monkeypatch):
+    """A child that is forked meanwhile has the locks of that thread, and nobody who gives them back."""
+    two, begun, end = root(ROBOT, 2.0, 1e-12), threading.Event(), threading.Event()
+    found, done = [], FlatKernel._done
+
+    def slow(kernel, call):
+        if threading.current_thread() is first:
+            begun.set()
+            end.wait(60.0)
+        done(kernel, call)
+
+    def called(a):
+        found.append(root(ROBOT, a, 1e-12))
+
+    monkeypatch.setattr(FlatKernel, "_done", slow)
+    first, second = (threading.Thread(target=called, args=(a,), daemon=True) for a in (9.0, 2.0))
+    first.start()
+    assert begun.wait(60.0)
+    second.start()
+    second.join(30.0)
+    assert found == [two]
+    end.set()
+    first.join(60.0)
+    assert found[1:] == [pytest.approx(3.0)]

@@ -14,13 +14,12 @@ from __future__ import annotations
 import hashlib
 import math
 import operator
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from robokit.dataclass_tools import cached_attribute
+from robokit.dataclass_tools import Spare, cached_attribute
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.loops.record import (
@@ -430,8 +429,8 @@ class FlatKernel(LoopKernel):
         super().__init__(symbol, self._none, [], arrays, signature.reproducible, checked=True)
         self.of, self.signature = text, signature
         self._sizes = [n for _, n in rows]
-        self._lock = threading.Lock()
-        self._one: tuple[list[np.ndarray], Callable[[], None]] | None = None
+        # No lock, which a child that is forked in the midst of a call would wait for.
+        self._spare = Spare[tuple[list[np.ndarray], Callable[[], None]]](4)
 
     def _none(self, *_: Any) -> None:
         raise NotImplementedError  # recorded below
@@ -455,19 +454,21 @@ class FlatKernel(LoopKernel):
                 raise NoMachineCode(self.refused)
             self._done(batch)
             return
-        with self._lock:
-            own, call = self._one_state()
+        own, call = one = self._spare.take(None, self._one_state)
+        try:
             for mine, given in zip(own, arrays, strict=False):
                 mine[:] = given
             self._done(call)
             for out, mine in zip(outs, own[len(arrays) :], strict=True):
                 out[...] = mine.reshape(out.shape)
+        finally:
+            self._spare.give(None, one)
 
     def fast(self, *arguments: Any) -> Any:
         """As ``Kernel.fast``, without arrays to write to."""
         shape = self.signature
-        with self._lock:
-            own, call = self._one_state()
+        own, call = one = self._spare.take(None, self._one_state)
+        try:
             given = own[: len(shape.inputs)]
             if len(arguments) != len(given):
                 return None
@@ -482,13 +483,13 @@ class FlatKernel(LoopKernel):
             self._done(call)
             outs = own[len(given) :]
             return shape.answer([x.reshape(n).copy() for x, n in zip(outs, shape.output_shapes, strict=True)])
+        finally:
+            self._spare.give(None, one)
 
     def _one_state(self) -> tuple[list[np.ndarray], Callable[[], None]]:
-        """Arrays of one state, and what runs on them."""
-        if self._one is None:
-            own = [np.empty(n, self.signature.dtype) for n in self._sizes]
-            self._one = own, self.single({}, own, self.signature.dtype)
-        return self._one
+        """Arrays of one state, and what runs on them; for one thread."""
+        own = [np.empty(n, self.signature.dtype) for n in self._sizes]
+        return own, self.single({}, own, self.signature.dtype)
 
     def _done(self, call: Callable[[], None]) -> None:
         try:
