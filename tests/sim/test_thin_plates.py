@@ -18,10 +18,7 @@ PLATE = rk.Solid(Box((40.0, 40.0, 0.02)), rk.Placement(np.eye(3), (0.0, 0.0, -0.
 @pytest.mark.parametrize("dt", [5e-4, 1e-3, 2e-3, 4e-3])
 @pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
 def test_nothing_falls_through_a_thin_plate(shape, dt):
-    """At 1 to 15 m/s, three times its thickness in a step, with all kinds of restitution.
-
-    At 50 m/s in 4 ms the thin box, which an impact turns by radians in a step, does in 3 of 240 starts.
-    """
+    """At 1 to 15 m/s, three times its thickness in a step, with all kinds of restitution."""
     inertia = np.diag([1.0, 1.0, 1.5]) * 1e-4
     robot = (
         ModelBuilder("body").link("body", 0.1, inertia=inertia, collisions=(Shape(shape),)).build("floating")
@@ -38,5 +35,4 @@ def test_nothing_falls_through_a_thin_plate(shape, dt):
     v[:, 3:] = np.einsum("rki,rk->ri", R, np.stack([0.1 * speed, 0.0 * speed, -speed], axis=1))
     ground = rk.Ground(restitution=e, shapes=[PLATE], plane=False)
     moved = rk.rollout(robot, q, v, steps=round(0.15 / dt), dt=dt, ground=ground, record_every=1)
-    # What bounces late in a step ends it where it would have come from, along the way on which it leaves.
-    assert np.maximum(moved.q[1:, :, 6], moved.q[:-1, :, 6]).min() > -0.01
+    assert moved.q[:, :, 6].min() > -0.005
