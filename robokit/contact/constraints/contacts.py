@@ -195,7 +195,9 @@ def _bounce(x: Any, c: Any, u: Scalar, w: Scalar, load: Scalar) -> tuple[Any, Sc
     square = share * share * (arrives * arrives + lifts) - lifts
     fast, reached, returns = (share > 0.0) & (u < -slow), phi + dt * u < 0.0, square > 0.0
     back = where(reached, sqrt(maximum(square, 0.0)) - 0.5 * dt * g, 2.0 * u)
-    lands = where(fast & reached & ~returns, sqrt(maximum(arrives * arrives + lifts, 0.0)) - 0.5 * dt * g, 0.0)
+    lands = where(
+        fast & reached & ~returns, sqrt(maximum(arrives * arrives + lifts, 0.0)) - 0.5 * dt * g, 0.0
+    )
     return fast & ~reached, where(fast & reached & returns, 1.0, 0.0), back, lands
 
 
