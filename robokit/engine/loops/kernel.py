@@ -262,8 +262,8 @@ def _rows(
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
 SECONDS_A_BYTE = 1e-5
-"""That compiling a kernel well takes, about, for each byte of its code that was there soon (AMD EPYC): 3 s or
-so for the step of contact. When that code has run for as long, better code is worth it."""
+"""That code which was there soon runs, for each byte of it, before the kernel is compiled well: a fraction of
+what that takes (AMD EPYC). For the step of contact it is 4 s, and compiling well takes 8 s or more."""
 
 UNCOUNTED = sys.float_info.max
 """Seconds of a kernel that is compiled well at once, as nobody counts how long it runs."""
