@@ -6,7 +6,8 @@ velocities u before and after it
 
     W = sum over bouncing contacts of g.u+  -  1/2 sum over all of g.(u+ - u-)
 
-is what they would give beyond what all other forces do; without restitution it is never positive. A robot
+is what they would give beyond what all other forces do; without restitution it is never positive. Where the
+step before has taken a contact's speed of approach as it landed, u- has it still. A robot
 that floats also gets the momentum that the step has missed (conservation.py): one that a bounce turns round
 another axis may gain so. What it gains to the end of the step beyond the work of all forces is added to W.
 
@@ -65,7 +66,8 @@ def surplus(x: Any) -> Any:
     def of_constraint(c: Any, total: Any) -> Any:
         for k in range(3):
             total = total + where(bounces(x, c), x.c_g[c, k] * x.c_u[c, k], 0.0)
-        return total
+        taken = x.contact_taken[where(x.c_kind[c] == FRICTION, x.c_of[c], 0)]
+        return total - where(bounces(x, c), 0.5 * x.c_g[c, 2] * taken, 0.0)
 
     once(x, impulses, x.n_of[0], x.n_of[1])
     half = for_range(x.nv, lambda j, total: total - 0.5 * (x.y[j] - x.v0[j]) * x.Jg[j], 0.0)

@@ -480,7 +480,7 @@ def _fall(x: Any, i: Any, c: Any) -> tuple[Any, Any, Any, Any]:
     weight = -vector(x.contact_frame, c, 6).dot(vector(x.gravity))
     weight = where(x.c_bodies[i, 0] == 0, where(weight > 0.0, weight, 0.0), 0.0)
     dt = x.dt[0]
-    arrives = 0.5 * dt * weight - Vector3(*relative(x, i, x.V)).z
+    arrives = 0.5 * dt * weight - Vector3(*relative(x, i, x.V)).z + x.contact_taken[c]
     lift = 2.0 * phi - 0.25 * weight * dt * dt
     square = share * share * (arrives * arrives + weight * lift) - weight * lift
     return weight, arrives, lift, square**0.5

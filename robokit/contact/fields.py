@@ -267,7 +267,8 @@ FORCE_MEMORY = (
     ),  # contacts that pressed in the last step, ascending; -1
     whole("bristle_feature", "n_contacts", role="inout"),
     real("bristle", "n_contacts", 3, role="inout"),  # how far it is bent, in world axes [m]
-    real("bristle_normal", "n_contacts", role="inout"),  # impulse along n [N s], 0: it bounced and leaves
+    # impulse along n [N s]; 0: it bounced and leaves; below 0: what its landing took of its speed [m/s]
+    real("bristle_normal", "n_contacts", role="inout"),
     real("dry_force", "n_dofs", role="inout"),  # dry friction [N m | N]
     real("loop_force", "n_loops", 6, role="inout"),  # by row: rotations, positions [N m | N]
     real("motion_force", "n_motions", role="inout"),  # that prescribed joints take [N m | N]
@@ -281,6 +282,8 @@ FORCE_MEMORY = (
     real("contact_rolls", "n_contacts", 2, role="work"),  # at which a disc rolls, along t1, t2 [m/s]
     real("contact_hit", "n_contacts", role="work"),  # speed of its impact, at most 0 [m/s]
     whole("contact_bounces", "n_contacts", role="work"),  # 1: it bounces; -1: before or after that
+    real("contact_taken", "n_contacts", role="work"),  # what its landing took of its speed of approach [m/s]
+    real("contact_arrives", "n_contacts", role="work"),  # speed with which it lands to bounce later, else 0
     whole("contact_constraint", "n_contacts", role="work"),  # its constraint
 )
 """What forces hand to the next step, and what they keep during one. All -1 and 0 at the start."""

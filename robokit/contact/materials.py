@@ -226,7 +226,7 @@ def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
     On a ground that gives way a loose body leans to the side to which it would tip, swings that way as it is
     put down, and so tips before it must. The depth follows from a box around it, THINNEST its proportions at
     most. Of several loose bodies the one decides that allows least, and each may have to carry all: a tower
-    of twenty boxes sways for a minute where each gives way as it may alone.
+    of twenty boxes sways for half a minute where each gives way as it may alone.
 
     Args:
         shapes: arrays of SHAPES, the world's among them.

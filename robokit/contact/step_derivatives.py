@@ -208,7 +208,7 @@ FROM_STEP = """
     c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
     contact_pair contact_feature contact_place contact_frame contact_gap contact_hit contact_bounces
-    contact_bristle spring_state
+    contact_taken contact_bristle spring_state
 """
 """Arrays that the step has left."""
 

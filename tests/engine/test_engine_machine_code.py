@@ -23,7 +23,7 @@ from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.maker import Code
 from robokit.engine.trace import blocks
 from robokit.errors import RobokitError
-from robokit.spatial.scalars import floor, lookup
+from robokit.spatial.scalars import floor, lookup, where
 
 pytestmark = pytest.mark.skipif(not llvm.runs_machine_code(), reason="another processor or system")
 
@@ -93,7 +93,8 @@ def any_text(outside, within, shared):
             for k in (0, 1)
             for y in called_often(lambda u, w: tuple(follow(shared, [u, w])[-2:]), x[k], some[k])
         ]
-        found = [*twice, *inner, *some, *reversed(values)][: OUTPUTS - 1]
+        signs = [where(c, 1.0, 2.0) for y in (x[1], a[6]) for c in (x[0] < y, x[0] <= y, x[0] == y)]
+        found = [*signs, *twice, *inner, *some, *reversed(values)][: OUTPUTS - 1]
         total = found[0]
         for k, value in enumerate(found):
             total = total * 0.5 + value if k % 3 else 0.25 * value - total

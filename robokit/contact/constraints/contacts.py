@@ -30,9 +30,9 @@ its speed there would be s,
     s^2 = r^2 (s0^2 + 2 g h) - 2 g h,    h = phi - g dt^2/8,    s0 = -u_n + g dt/2,    aim_n = s - g dt/2
 
 for velocities of the kick are those half a step before and after it; g is what gravity does to the gap. What
-would not reach the surface in the step, or not come back up to h, falls on, and bounces in the next step,
-from below the surface. Its spring adds nothing to the speed of a bounce: until it is out, or is pressed in
-again, its aim is that of a gap of 0.
+would not reach the surface in the step falls on. What would, but not come back up to h, lands there, and
+bounces in the next step, as if it came with the speed that the landing took. The spring adds nothing to the
+speed of a bounce: until it is out, or is pressed in again, its aim is that of a gap of 0.
 
 Source: robokit/contact/README.md; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
 Cost: O(contacts), about 200 operations each.
@@ -79,7 +79,7 @@ def collect(x: Any) -> None:
         )
         is_known, m = _pair(x, own, -1) == pair, minimum(own, x.n_contacts - 1)
         known, N = where(is_known, 1.0, 0.0), x.bristle_normal[m]
-        _add(x, c, vector(x.bristle, m, 0) * known, N * known, is_known & (N <= 0.0))
+        _add(x, c, vector(x.bristle, m, 0) * known, N * known, is_known & (N == 0.0))
         return at
 
     for_range(minimum(x.counts[0], x.n_contacts), contact, 0)
@@ -99,7 +99,7 @@ def _feature(x: Any, m: Any) -> Any:
 def _add(x: Any, c: Any, e: Vector3, N: Scalar, leaves: Any) -> None:
     """The constraints of contact c, of which the last step has left the bristle e and the impulse N.
 
-    ``leaves``: whether it has bounced, and is on its way out.
+    N < 0 is what a landing took of its speed. ``leaves``: whether it has bounced, and is on its way out.
     """
     pair, dt = x.contact_pair[c], x.dt[0]
     a, b = x.contact_bodies[c, 0], x.contact_bodies[c, 1]
@@ -114,7 +114,8 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, leaves: Any) -> None:
     x.contact_hit[c] = hit
     more = _impact(x, pair, hit, w)
     kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
-    falls, bounces, back = _bounce(x, c, u, w, N * w)
+    N, taken = maximum(N, 0.0), maximum(-N, 0.0)
+    falls, bounces, back, arrives = _bounce(x, c, u - taken, w, N * w)
     surface = _surface(x, c, p, axes)
     bent = [axes[i].dot(e) * (1.0 - bounces) for i in range(2)]
     for i in range(2):
@@ -125,6 +126,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, leaves: Any) -> None:
     for i in range(2):
         x.contact_rolls[c, i] = axes[i].dot(rolls)
     x.contact_bounces[c] = where(bounces > 0.5, 1, where(leaves | falls, -1, 0))
+    x.contact_taken[c], x.contact_arrives[c] = taken, arrives
     x.n_of[2] = x.n_of[2] + where(bounces > 0.5, 1, 0)
     spring = where(phi < 0.0, -phi * k / kd, -phi / dt)
     still = surface + Vector3(*(t.dot(rolls) for t in axes))
@@ -176,12 +178,12 @@ def impact(more: Scalar, a: Scalar, w: Scalar) -> tuple[Scalar, Scalar]:
     return (1.0 + a) * share * more / (1.0 + root), 0.5 * (1.0 + a) * share / root
 
 
-def _bounce(x: Any, c: Any, u: Scalar, w: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar]:
-    """(whether a contact will bounce in the next step, 1.0 where it bounces in this one, the speed then).
+def _bounce(x: Any, c: Any, u: Scalar, w: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar, Scalar]:
+    """(whether a contact falls on, 1.0 where it bounces, the speed of either, that of one that lands or 0).
 
     Args:
         c: the contact.
-        u: speed along the normal before.
+        u: speed along the normal before, with what a landing took of it.
         w: mobility of both bodies.
         load: speed that the contact has given its bodies in the last step.
     """
@@ -191,9 +193,12 @@ def _bounce(x: Any, c: Any, u: Scalar, w: Scalar, load: Scalar) -> tuple[Any, Sc
     g = where(x.contact_bodies[c, 0] == 0, maximum(-n.dot(gravity), 0.0), 0.0)
     arrives, lifts = 0.5 * dt * g - u, 2.0 * g * (phi - 0.125 * g * dt * dt)
     square = share * share * (arrives * arrives + lifts) - lifts
-    fast, returns = (share > 0.0) & (u < -slow), (square > 0.0) & (phi + dt * u < 0.0)
-    back = where(returns, sqrt(maximum(square, 0.0)) - 0.5 * dt * g, 2.0 * u)
-    return fast & ~returns, where(fast & returns, 1.0, 0.0), back
+    fast, reached, returns = (share > 0.0) & (u < -slow), phi + dt * u < 0.0, square > 0.0
+    back = where(reached, sqrt(maximum(square, 0.0)) - 0.5 * dt * g, 2.0 * u)
+    lands = where(
+        fast & reached & ~returns, sqrt(maximum(arrives * arrives + lifts, 0.0)) - 0.5 * dt * g, 0.0
+    )
+    return fast & ~reached, where(fast & reached & returns, 1.0, 0.0), back, lands
 
 
 def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
@@ -215,7 +220,7 @@ def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
 def remember(x: Any) -> None:
     """The bristles of the contacts that pressed: pair, feature, bristle and normal impulse.
 
-    That of a contact that leaves after a bounce is 0.
+    That of a contact that leaves after a bounce is 0, that of one that landed the speed taken, below 0.
     """
 
     def contact(c: Any, at: Any) -> Any:
@@ -224,12 +229,13 @@ def remember(x: Any) -> None:
         N = where(bounced, 0.0, x.c_g[i, 2])
         leaves = (bounced | (x.contact_bounces[c] < 0)) & (u > 0.0) & (x.contact_gap[c] + dt * u < 0.0)
         kept = leaves | (N > 0.0)
+        memory = where(x.contact_arrives[c] > 0.0, minimum(-x.contact_arrives[c] - u, 0.0), N)
         _, k_t, _ = _stiffnesses(x, x.contact_pair[c])
         e = _bent(x, c, i, N / (dt * k_t))
 
         def keep() -> None:
             x.bristle_pair[at], x.bristle_feature[at] = x.contact_pair[c], x.contact_feature[c]
-            x.bristle_normal[at] = N
+            x.bristle_normal[at] = memory
             for k, component in enumerate(e):
                 x.bristle[at, k] = component
 
