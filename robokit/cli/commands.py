@@ -421,7 +421,7 @@ def _keep(items: Iterable[Any], into: list[Any]) -> Iterable[Any]:
 
 
 def mjcf(arguments: argparse.Namespace) -> int:
-    """Write a robot as a MuJoCo model (MJCF), as ``convert --to mjcf`` does, or print it."""
+    """Write a robot as a MuJoCo model (MJCF), as convert --to mjcf does, or print it."""
     if arguments.output is not None:
         arguments.to, arguments.judge = "mjcf", False
         arguments.meshes = "none" if arguments.no_meshes else "keep"

@@ -183,7 +183,7 @@ def see_xacro(files: Sequence[Any], given: dict[str, str]) -> None:
 
 
 def reading(arguments: argparse.Namespace | None) -> dict[str, Any]:
-    """The options of :func:`add_reading` and the arguments of xacro, as rk.load takes them."""
+    """The options of reading and the arguments of xacro, as rk.load takes them."""
     if arguments is None:
         return {}
     return {

@@ -52,7 +52,7 @@ def positive(text: str) -> float:
 
 
 def seed_number(text: str, least: int = 0) -> int:
-    """A whole number from 0."""
+    """A whole number from 0, or from another least one."""
     if not text.isdecimal() or int(text) < least:
         raise argparse.ArgumentTypeError(f"expected a whole number of {least} or more, got {text!r}")
     return int(text)

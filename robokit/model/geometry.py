@@ -108,11 +108,17 @@ class Capsule:
 @quickly_made
 @dataclass(frozen=True)
 class Mesh:
-    """Triangle mesh in a file."""
+    """Triangle mesh in a file.
 
-    filename: str  # as written in the description
-    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)  # factors along x, y, z (negative mirrors)
-    path: Path | None = None  # the file on disk, or None where it was not found
+    Attributes:
+        filename: as written in the description.
+        scale: factors along x, y, z (negative mirrors).
+        path: the file on disk, or None where it was not found.
+    """
+
+    filename: str
+    scale: tuple[float, float, float] = (1.0, 1.0, 1.0)
+    path: Path | None = None
 
 
 Geometry = Box | Sphere | Cylinder | Capsule | Mesh
@@ -121,11 +127,20 @@ Geometry = Box | Sphere | Cylinder | Capsule | Mesh
 @quickly_made
 @dataclass(frozen=True)
 class Shape:
-    """A geometry at a placement in its link's frame, with its looks."""
+    """A geometry at a placement in its link's frame, with its looks.
 
-    geometry: Geometry  # box, sphere, cylinder, capsule or mesh
-    placement: Placement = field(default_factory=Placement)  # of the geometry in the link's frame
-    rgba: RGBA | None = None  # colour and opacity, 0..1, or None
-    texture: str | None = None  # the image file on disk, or None where there is none or it was not found
-    name: str | None = None  # as in the description, or None
-    texture_filename: str | None = None  # the image file as written in the description, or None
+    Attributes:
+        geometry: box, sphere, cylinder, capsule or mesh.
+        placement: of the geometry in the link's frame.
+        rgba: colour and opacity, 0..1, or None.
+        texture: the image file on disk, or None where there is none or it was not found.
+        name: as in the description, or None.
+        texture_filename: the image file as written in the description, or None.
+    """
+
+    geometry: Geometry
+    placement: Placement = field(default_factory=Placement)
+    rgba: RGBA | None = None
+    texture: str | None = None
+    name: str | None = None
+    texture_filename: str | None = None
