@@ -152,7 +152,7 @@ class Trajectory:
         """
         if self.program is None or self.program.ground is None:
             return None
-        return contacts_of(self.program, self._noted(around_records), self.marks, self.q)
+        return contacts_of(self.program, self._notes_of_records, self.marks, self.q)
 
     @cached_attribute
     def body_contacts(self) -> Contacts | None:
@@ -163,7 +163,12 @@ class Trajectory:
         """
         if self.program is None or not self.program.contact:
             return None
-        return contacts_of(self.program, self._noted(around_records), self.marks, self.q, moving=True)
+        return contacts_of(self.program, self._notes_of_records, self.marks, self.q, moving=True)
+
+    @cached_attribute
+    def _notes_of_records(self) -> Notes:
+        """Notes of the steps that led to records: contacts of both kinds, and accelerations, are from them."""
+        return self._noted(around_records)
 
     def _noted(self, choose: Choose) -> Notes:
         """Notes of these steps at least, see :func:`retaken`."""
@@ -265,7 +270,7 @@ class Trajectory:
         """
         if self.program is None or self.inputs is None:
             raise RobokitError("sensors: a file has not what they need; ask them before .save")
-        notes, ends = self._noted(around_records), [self.q.copy(), self.v.copy()]
+        notes, ends = self._notes_of_records, [self.q.copy(), self.v.copy()]
         for x, after in zip(ends, notes.with_end(self.q[-1], self.v[-1], [self.marks[0] + 1]), strict=True):
             x[0] = after[0]
         steps = np.maximum(np.array(self.marks) - 1, self.marks[0])
@@ -318,7 +323,7 @@ class Trajectory:
         """Accelerations and forces at the records; None of a trajectory that was loaded."""
         if self.program is None or self.inputs is None:
             return None
-        notes, ends = self._noted(around_records), (self.q[-1], self.v[-1])
+        notes, ends = self._notes_of_records, (self.q[-1], self.v[-1])
         return step_motion(self.program, self.summary["dt"], notes, self.inputs, self.marks, ends)
 
     @cached_attribute
