@@ -167,7 +167,7 @@ class Trajectory:
 
     @cached_attribute
     def _notes_of_records(self) -> Notes:
-        """Notes of the steps that led to records: contacts of both kinds, and accelerations, are from them."""
+        """Notes of the steps that led to records: for contacts, sensors and accelerations."""
         return self._noted(around_records)
 
     def _noted(self, choose: Choose) -> Notes:
