@@ -150,9 +150,7 @@ class Trajectory:
 
         Computed at the first use; None without a ground.
         """
-        if self.program is None or self.program.ground is None:
-            return None
-        return contacts_of(self.program, self._notes_of_records, self.marks, self.q)
+        return self._contacts[0]
 
     @cached_attribute
     def body_contacts(self) -> Contacts | None:
@@ -161,14 +159,17 @@ class Trajectory:
         ``against`` is the other link of each. Computed at the first use; None where nothing can touch, and of
         a trajectory that was loaded.
         """
-        if self.program is None or not self.program.contact:
-            return None
-        return contacts_of(self.program, self._notes_of_records, self.marks, self.q, moving=True)
+        return self._contacts[1]
 
     @cached_attribute
-    def _notes_of_records(self) -> Notes:
-        """Notes of the steps that led to records: for contacts, sensors and accelerations."""
-        return self._noted(around_records)
+    def _contacts(self) -> tuple[Contacts | None, Contacts | None]:
+        """Contacts with what stands still, and between links that move: the steps are taken once for both."""
+        program = self.program
+        if program is None or not (program.contact or program.ground is not None):
+            return None, None
+        known = program, self._noted(around_records), self.marks, self.q
+        still = None if program.ground is None else contacts_of(*known)
+        return still, contacts_of(*known, moving=True) if program.contact else None
 
     def _noted(self, choose: Choose) -> Notes:
         """Notes of these steps at least, see :func:`retaken`."""
@@ -270,7 +271,7 @@ class Trajectory:
         """
         if self.program is None or self.inputs is None:
             raise RobokitError("sensors: a file has not what they need; ask them before .save")
-        notes, ends = self._notes_of_records, [self.q.copy(), self.v.copy()]
+        notes, ends = self._noted(around_records), [self.q.copy(), self.v.copy()]
         for x, after in zip(ends, notes.with_end(self.q[-1], self.v[-1], [self.marks[0] + 1]), strict=True):
             x[0] = after[0]
         steps = np.maximum(np.array(self.marks) - 1, self.marks[0])
@@ -323,7 +324,7 @@ class Trajectory:
         """Accelerations and forces at the records; None of a trajectory that was loaded."""
         if self.program is None or self.inputs is None:
             return None
-        notes, ends = self._notes_of_records, (self.q[-1], self.v[-1])
+        notes, ends = self._noted(around_records), (self.q[-1], self.v[-1])
         return step_motion(self.program, self.summary["dt"], notes, self.inputs, self.marks, ends)
 
     @cached_attribute
