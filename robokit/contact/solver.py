@@ -30,13 +30,16 @@ from robokit.contact.vectors import force, motion, nothing, one_by_one, put, vec
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, smallest, while_loop
-from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
+from robokit.spatial.scalars import clamp, floor, maximum, minimum, sqrt, where
 
 CAP = 30
 """Iterations of the first attempt at most: several times what the slowest steps of falls take."""
 
 CAP_LATER = 300
 """The same of later attempts. Those by Coulomb's law go no farther than the first change of state."""
+
+APART = 2.0**0.5 - 1.0
+"""Share of a turn between the w of one constraint and of the next: none of them are nearly equal."""
 
 LOOPS = 1e-8
 """Tolerance of a robot with loops: each iteration leaves 1e-3 of the error of their forces (loops.py)."""
@@ -119,7 +122,12 @@ def tell_apart(x: Any) -> None:
     Those of a mirror image change their states at once. The sign of the determinant, which changes with each
     of them, would then not tell which way a path goes on.
     """
-    for_range(x.n_of[0], lambda c: put(x.c_w, c, x.c_w[c] * (1.0 + (1.0 * c) / x.n_of[0])))
+
+    def other(c: Any) -> None:
+        turns = APART * (1.0 * c)
+        x.c_w[c] = x.c_w[c] * (1.0 + turns - floor(turns))
+
+    for_range(x.n_of[0], other)
 
 
 def unsettled(x: Any) -> None:
