@@ -443,7 +443,7 @@ class Rollout:
 
     @property
     def outside(self) -> np.ndarray:
-        """(B,) contact impulses outside Coulomb's cone as a fraction of pushing ones; NaN in a row that failed."""
+        """(B,) impulses outside Coulomb's cone as a fraction of pushing ones; NaN in a row that failed."""
         return self._ledgers.share("outside")
 
     @property
