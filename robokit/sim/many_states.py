@@ -10,9 +10,8 @@ import numpy as np
 from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import PAYS_SECONDS
 from robokit.engine.cuda import driver
-from robokit.engine.cuda.arrays import Library, column, common, library_of
-from robokit.engine.cuda.memory import Memory
-from robokit.engine.cuda.views import View, seen_by
+from robokit.engine.cuda.arrays import Library, View, column, common, library_of, seen_by
+from robokit.engine.cuda.driver import Memory
 from robokit.sim.contact_card import ContactOnCard
 from robokit.sim.contact_rows import SECONDS, ContactRunner, commands
 from robokit.sim.rollouts import runner_of
