@@ -95,7 +95,7 @@ class CollisionPairs:
         return replace(self, bodies=tuple(sorted({*self.bodies, pair})))
 
     def remove(self, first: str, second: str | None = None) -> CollisionPairs:
-        """The pairs without that of two links or, with one link, without all its pairs.
+        """The pairs without that of two links or, if one link is given, without all its pairs.
 
         Raises:
             ModelError: there is no such pair.
@@ -145,7 +145,7 @@ def collision_pairs(robot: Robot, samples: int | None = None) -> CollisionPairs:
         samples: has no effect any more.
 
     Raises:
-        WrongType: robot is no Robot.
+        WrongType: robot is not a Robot.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("quadruped"))

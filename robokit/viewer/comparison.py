@@ -34,29 +34,28 @@ def compare(
     follow: bool | str | None = None,
     curves: Mapping[str, Curve | Values] | None = None,
 ) -> Path:
-    """Write the page of a run with another one beside it.
+    """Write the page of a run with a second run beside it.
 
     The page is that of ``a``, with its time, curves and overlays. ``b`` is shown as a ghost at the same time,
     and the tab "Compare" has values, curves and differences of both: centre of mass, energy, contact force,
     any joint.
 
     Args:
-        a: a Trajectory.
-        b: a Trajectory of the same robot.
-        path: where to; ".html" is appended where there is no suffix.
+        a: a Trajectory. b: a Trajectory of the same robot. path: path of the page; ".html" is appended if it
+        has no suffix.
         labels: names of the two runs.
-        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
-            well.
-        max_fps: stored frames per second at most; the page interpolates between them.
-        follow: a link of ``a`` that the camera follows, as of :func:`robokit.viewer.write_page`.
-        curves: plots of your own of ``a``, by name, as of :func:`robokit.viewer.write_page`.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
+        max_fps: largest number of stored frames per second; the page interpolates between them.
+        follow: a link of ``a`` that the camera follows, as in :func:`robokit.viewer.write_page`.
+        curves: your own curves of ``a`` by name, as in :func:`robokit.viewer.write_page`.
 
     Returns:
         The path of the file.
 
     Raises:
-        WrongType: a or b is no Trajectory.
-        ShapeError: they are of different robots, or labels are not two different texts.
+        WrongType: a or b is not a Trajectory.
+        ShapeError: the trajectories have different robots, or labels are not two different texts.
         MissingDependency: meshcat is not installed.
 
     Example:
