@@ -348,7 +348,7 @@ def constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
         given: contacts, (link, at, kind) or names of loop joints; None for all loop joints.
 
     Raises:
-        WrongType, ShapeError: as of :func:`frames`.
+        WrongType, ShapeError: as in :func:`frames`.
         UnknownName: no such link, kind or loop joint.
     """
     if given is None:

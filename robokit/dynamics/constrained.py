@@ -216,7 +216,7 @@ def impact(
     H (v+ - v-) = J^T impulses. With restitution 0 the kinetic energy that is lost is that of the change,
     (v+ - v-)^T H (v+ - v-) / 2; with 1 none is lost.
 
-    Source: RBDA section 11.7.  Cost: as of :func:`constrained_dynamics`.
+    Source: RBDA section 11.7.  Cost: as in :func:`constrained_dynamics`.
 
     Args:
         robot: the robot.

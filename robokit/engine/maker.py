@@ -283,7 +283,7 @@ class Maker:
 
         Args:
             target: where it runs.
-            baseline: as of :meth:`code`.
+            baseline: as in :meth:`code`.
             aside: whether other threads may make code meanwhile. Then the lock of the cache's file is taken
                 without :data:`MAKING`, for LLVM's part alone: who has `MAKING` may wait for that lock.
 
@@ -308,7 +308,7 @@ class Maker:
         Args:
             target: what for.
             name: of the cache's file; None to name it by the code's own text.
-            baseline: as of :meth:`code`.
+            baseline: as in :meth:`code`.
             locked: whether the making of that file is locked already.
         """
         described = {"kernel": self._signature.name, "part": target.name}

@@ -298,8 +298,9 @@ class BaseParameters:
         independent: the leading parameter of each combination, (n,); its coefficient is 1.
         matrix: values = matrix @ parameters, (n, p).
         without_effect: parameters that occur in no combination.
-        tolerance: share of a column that was taken for zero.
-        condition: of the independent columns, each of length 1: large where data hardly tell them apart.
+        tolerance: the fraction of a column's length that was taken for zero.
+        condition: condition number of the independent columns, scaled to length 1: large if the data hardly
+            distinguish them.
     """
 
     names: tuple[str, ...]
@@ -360,7 +361,8 @@ def base_parameters(
     Args:
         robot: the robot; its inertias do not matter.
         q, v, a: states of a motion, (B, nq) and (B, nv), all three or none.
-        tolerance: share of its length by which a column must leave the span of the others.
+        tolerance: a column counts as independent if at least this fraction of its length is outside the span
+            of the others.
 
     Returns:
         the combinations: their names and the matrix that gives their values.

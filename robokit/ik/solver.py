@@ -949,8 +949,8 @@ def inverse_kinematics(
         at: {link: point (3,) in the link's frame [m]} that is to be at the target's position; the link's
             origin by default.
         weights: {link: number, or (3,) for a position in world axes, or (6,) for a pose, [angular; linear] in
-            the target's axes}; 1 by default. An axis of weight 0 is free. The key "center of mass" is for
-            the target of the centre of mass.
+            the target's axes}; 1 by default. An axis of weight 0 is free. The key "center of mass" is the
+            weight of the target ``center_of_mass``.
         center_of_mass: target of the centre of mass in the world, (3,) or (B, 3) [m].
         posture: preferred configuration among those that meet the targets, (nq,): the weighted sum of all
             errors is minimised first, then that of the targets alone, starting from there. It does not apply
@@ -958,20 +958,20 @@ def inverse_kinematics(
         posture_weight: weight of a joint's distance from the posture, a number or (nv,).
         starts: number of starts: q0 and, if it fails, random ones within the limits until one succeeds. Use 1
             if q must stay near q0, as in a control loop that follows a moving target.
-        seed: of the random starts: a whole number or a generator of NumPy.
-        tolerance: largest error of a target that is met [m | rad].
-        iterations: steps from each start, at most.
+        seed: seed of the random starts, or a random generator of NumPy.
+        tolerance: a target is met if its error is at most this large [m | rad].
+        iterations: largest number of steps from each start.
         engine: as in :func:`rnea`.
 
     Returns:
-        q and the errors that are left, (nq,) or (B, nq).
+        q, (nq,) or (B, nq), and the remaining errors.
 
     Raises:
         UnknownName: no such link.
         ShapeError: an argument of a wrong shape or content, or no target.
         InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
         WrongType: an argument of a wrong type.
-        SingularInertia: a target of the centre of mass where nothing that moves has mass.
+        SingularInertia: a target of the centre of mass for a robot whose moving links have no mass.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("arm"))

@@ -89,7 +89,8 @@ class Torque(Actuator):
     Attributes:
         target: joint forces [N m | N]: a number, a mapping from joint names, an array in the order of v
             (of the driven joints, or of all), an array with one row per step, :class:`Keyframes`, or a
-            function (t, q, v) -> one of the first three. In rollouts also one row per state, as for ``tau``.
+            function (t, q, v) -> one of the first three. In rollouts it may also have one row per state, as
+            ``tau``.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -112,7 +113,7 @@ class PD(Actuator):
         kp: stiffness [N m/rad | N/m].
         kd: damping [N m s/rad | N s/m].
         target: positions [rad | m], in the forms of :class:`Torque`, or a whole configuration; None holds the
-            positions at the start, and so do joints that a mapping does not name.
+            positions at the start; joints that a mapping does not name hold theirs, too.
         velocity: target velocities [rad/s | m/s]; None takes those of keyframes, otherwise 0.
         feedforward: joint forces [N m | N] that are added.
 
@@ -137,7 +138,7 @@ class Velocity(Actuator):
 
     Attributes:
         gain: [N m s/rad | N s/m].
-        target: velocities [rad/s | m/s], as of :class:`Torque`.
+        target: velocities [rad/s | m/s], as in :class:`Torque`.
         feedforward: joint forces [N m | N] that are added.
 
     Example:
@@ -244,7 +245,7 @@ def with_rotors(robot: Robot, actuators: Sequence[Actuator]) -> Robot:
         what = f"{label}(armature=...)"
         found = by_joint(what, actuator.armature, joints, robot.nv, [0.0] * len(joints))
         if found.ndim > 1:
-            raise ShapeError(f"{what}: expected one number a joint, got shape {found.shape}")
+            raise ShapeError(f"{what}: expected one number per joint, got shape {found.shape}")
         rotors |= {joint.body: x for joint, x in zip(joints, found.tolist(), strict=True) if x}
     if not rotors:
         return robot
@@ -418,7 +419,7 @@ class Signal:
         if several and array.ndim == 2:
             if B is not None and len(array) == T == B and B > 1:
                 raise ShapeError(
-                    f"{self.name}: {shape} could be one row a state or one a step; give ({T}, 1, {n}) or "
+                    f"{self.name}: {shape} could be one row per state or one per step; give ({T}, 1, {n}) or "
                     f"(1, {B}, {n})"
                 )
             if len(array) in (T, B):
@@ -449,13 +450,13 @@ CURVES = ("linear", "cubic")
 class Keyframes:
     """Values of named joints over time, interpolated between keyframes: targets of actuators.
 
-    Values before the first and after the last keyframe are constant.
+    Before the first and after the last keyframe, values are constant.
 
     Attributes:
         time: (K,) ascending [s].
         joints: n joint names.
         values: (K, n) [rad | m].
-        name: of each keyframe, "" where it has none.
+        name: name of each keyframe, "" if it has none.
         curve: "linear", or "cubic": a spline with continuous accelerations, at rest at both ends.
 
     Example:
@@ -507,13 +508,13 @@ class Keyframes:
 
         Args:
             path: the file.
-            robot: if given, every joint must be one of its.
+            robot: if given, every joint must be one of this robot's.
             curve: between the keyframes, "linear" or "cubic".
 
         Raises:
-            ShapeError: a file that holds no keyframes; names the file, the line or the keyframe, the column
-                and the joint.
-            UnknownName: a joint that the robot does not have, or no such curve.
+            ShapeError: the file contains no valid keyframes; the message names the file, the line or the
+                keyframe, the column and the joint.
+            UnknownName: there is no such joint, or no such kind of curve.
         """
         path = path_argument("path", path)
         time, joints, values, name = read(path)
@@ -570,11 +571,11 @@ class Keyframes:
         Args:
             robot: the robot.
             which: name or number of the keyframe.
-            q: configuration whose other joints stay, (nq,); neutral by default.
+            q: configuration of the joints that the keyframe does not name, (nq,); neutral by default.
 
         Raises:
             UnknownName: no such keyframe, or a joint that the robot does not have.
-            ShapeError: no keyframe of that number.
+            ShapeError: there is no keyframe of that number.
         """
         if not isinstance(robot, Robot):
             raise not_a_robot(robot)

@@ -194,7 +194,7 @@ def _pairs(program: Program, scene: Scene, row: int | np.ndarray) -> Arrays:
 
 
 def _gains(program: Program, scene: Scene, law: Ground) -> tuple[Any, Any]:
-    """Stiffness [N/m] and damping [N s/m] of a contact, one a row where they differ."""
+    """Stiffness [N/m] and damping [N s/m] of a contact, one per row where they differ."""
     robot, error = program.robot, _error(program)
     size, steady = robot.derived.get(("sizes that touch", error), lambda: sizes(robot, scene.arrays))
     return law.gains(robot, size, steady)

@@ -126,7 +126,7 @@ class CollisionPairs:
         return replace(self, bodies=tuple(sorted({*self.bodies, pair})))
 
     def remove(self, first: str, second: str | None = None) -> CollisionPairs:
-        """The pairs without that of two links or, with one link, without all its pairs.
+        """The pairs without that of two links or, if one link is given, without all its pairs.
 
         Raises:
             ModelError: there is no such pair.
@@ -176,7 +176,7 @@ def collision_pairs(robot: Robot, samples: int | None = None) -> CollisionPairs:
         samples: has no effect any more.
 
     Raises:
-        WrongType: robot is no Robot.
+        WrongType: robot is not a Robot.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("quadruped"))
@@ -332,13 +332,10 @@ class Distances:
 class Collision:
     """Two links in contact.
 
-    Attributes:
-        a, b: their names.
-        depth: penetration depth [m]; negative for links whose distance is below the margin.
-        point_a: (3,) the point of a that is deepest in b, in world coordinates [m].
-        point_b: (3,) the same for b.
-        normal: (3,) unit vector from a to b; moving b along it separates them.
-        row: of the batch.
+    Attributes: a, b: names of the links. depth: penetration depth [m]; negative for links whose distance is
+        below the margin. point_a: (3,) the point of a that is deepest in b, in world coordinates [m].
+        point_b: (3,) the same for b. normal: (3,) unit vector from a to b; moving b along it separates them.
+        row: row of the batch, 0 for one configuration.
     """
 
     a: str
@@ -361,7 +358,7 @@ class Collisions(Sequence[Collision]):
         depth: (K,) penetration depths [m].
         point_a, point_b: (K, 3) the deepest points of a and b, in world coordinates [m].
         normal: (K, 3) unit vectors from a to b.
-        row: (K,) of the batch, 0 for one configuration.
+        row: (K,) rows of the batch, 0 for one configuration.
         any: (B,) whether each row has a contact; a bool for one configuration.
     """
 
@@ -426,8 +423,8 @@ def distance(
         robot: the robot, or several in one world (:func:`together`).
         q: (nq,) or (B, nq). Loops are not closed.
         a: name of a link, or names of several. With ``ground``, "ground" is its plane and height field,
-            "solid 0" the first of its shapes.
-        b: the same. All links of ``a`` are measured against all of ``b``, including pairs that never collide.
+        "solid 0" the first of its shapes. b: likewise. All links of ``a`` are measured against all of ``b``,
+        including pairs that never collide.
             None: all links that can collide with those of ``a``; without both, all pairs that can collide.
         ground: the ground; True for a plane at z = 0.
         pairs: pairs of bodies that can collide, an edited list of :func:`collision_pairs`; "all" for all
@@ -436,7 +433,7 @@ def distance(
         max_distance: larger distances are reported as infinite, which saves most of the time [m].
         gradient: whether to compute gradients, n^T (J_b - J_a). They are exact where the distance is smooth,
             and otherwise one-sided.
-        threads: largest number of threads for a batch; None for as many as are worthwhile.
+        threads: largest number of threads for a batch; None for the number that is worthwhile.
 
     Raises:
         UnknownName: no such link; says the nearest names.
@@ -483,7 +480,7 @@ def collisions(
     """Pairs of links that overlap, or whose distance is below a margin.
 
     Args:
-        robot, q, a, b, ground, pairs, threads: as of :func:`distance`.
+        robot, q, a, b, ground, pairs, threads: as in :func:`distance`.
         margin: pairs with a smaller distance are listed [m]; with a negative margin, only deeper overlaps.
 
     Raises:
@@ -560,7 +557,7 @@ def query(robot: Robot, a: Any, b: Any, ground: Any, pairs: Any, gradient: bool)
     if surface is not None and not isinstance(surface, Ground):
         raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
     if surface is not None and np.ndim(surface.normal) == 2:
-        raise ShapeError("ground: its normal is one a row of rk.rollout; give one here")
+        raise ShapeError("ground: its normal is one per row of rk.rollout; give one here")
     if not (pairs is None or pairs == "all" or isinstance(pairs, CollisionPairs)):
         raise ShapeError(f'pairs: expected rk.collision_pairs(robot), "all" or None, got {shown(pairs)}')
     names = _names("a", a), _names("b", b)

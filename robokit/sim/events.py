@@ -41,8 +41,8 @@ class Contacts:
 
     Attributes:
         points: (T, K, 3) in the world [m]; of a sphere, the point under its centre.
-        forces: (T, K, 3) on these links, world axes [N]: the impulse of the step before each state, divided
-            by the step; 0 at the start.
+        forces: (T, K, 3) forces on these links, world axes [N]: the impulse of the step before each state,
+            divided by the step; 0 at the start.
         links: K link names.
         against: what each link touches: K names of links, "" for the ground. Empty if all touch the ground.
         normals: (T, K, 3) unit normals pointing out of the touched surface, world axes; 0 without contact.

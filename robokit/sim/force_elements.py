@@ -452,10 +452,10 @@ class Push:
         if given.ndim != 1 or not len(given) or not (np.isfinite(given) & (given >= 0.0)).all():
             raise ShapeError(f"Push(start=...): expected times >= 0, got {shown(self.start)}")
         if self.duration != 0.0:
-            raise ShapeError("Push(start=...): one a row goes with impulses alone; leave out duration")
+            raise ShapeError("Push(start=...): one per row goes with impulses alone; leave out duration")
         if self.wrench.ndim == 2 and len(self.wrench) != len(given):
             raise ShapeError(
-                f"Push(start=...): expected {len(self.wrench)} times, one a row as the wrench has, "
+                f"Push(start=...): expected {len(self.wrench)} times, one per row as the wrench has, "
                 f"got {len(given)}"
             )
         return given
@@ -544,7 +544,7 @@ class OutsideForces:
             if push.rows is not None:
                 if self.rows not in (None, push.rows):
                     raise ShapeError(
-                        f"pushes[{k}]: expected {self.rows} wrenches, one a row, got {push.rows}"
+                        f"pushes[{k}]: expected {self.rows} wrenches, one per row, got {push.rows}"
                     )
                 self.rows = push.rows
             self._add(push, body, placement, dt, steps)

@@ -62,7 +62,7 @@ def close_loops(robot: Robot, q: Any = None, keep: Sequence[str] = ()) -> np.nda
         q of the same shape.
 
     Raises:
-        WrongType: robot is no Robot.
+        WrongType: robot is not a Robot.
         ShapeError: q has the wrong shape or content, or its loops cannot be closed from there; the error
             names the loop joint that stays open and by how much.
         UnknownName: no such joint.

@@ -190,7 +190,7 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
         raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
     if surface.rows is not None and not many:
         raise ShapeError(
-            f"ground: {surface.by_row} has {surface.rows} values, one a row of rk.rollout; give one here"
+            f"ground: {surface.by_row} has {surface.rows} values, one per row of rk.rollout; give one here"
         )
     for given in (surface.friction, surface.restitution):
         for link in given if isinstance(given, Mapping) else ():

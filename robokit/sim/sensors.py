@@ -319,7 +319,8 @@ class Imu:
     Attributes:
         angular_velocity: (T, 3) at each record [rad/s].
         specific_force: (T, 3) acceleration minus gravity [m/s^2]: the change of the origin's velocity in the
-            step before each record, over the step, in axes of the middle of the step. At rest it points up.
+            step before each record, divided by the time step, in the link's axes in the middle of the step.
+            At rest it points up.
     """
 
     angular_velocity: np.ndarray

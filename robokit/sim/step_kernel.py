@@ -257,7 +257,7 @@ class Program:
         """The step's problem, of plain numbers or scalars of a kernel.
 
         Args:
-            parameters: as of :meth:`parameters`.
+            parameters: as in :meth:`parameters`.
             more: inputs from outside.
         """
         rest, tree, joints = iter(parameters[1:]), self.robot.tree, self.joints
@@ -338,7 +338,7 @@ class Program:
             text: of this program, or of the same without its inertias.
             inputs: that are given after q, v and tau, before carried numbers and parameters.
             outputs: of the text.
-            feedback: as of :meth:`Kernel.build`.
+            feedback: as in :meth:`Kernel.build`.
         """
         robot = self.robot
         program, kernels, name, key = self._place(what)

@@ -263,12 +263,12 @@ class Energy:
     """Energies over time, (T,) each [J].
 
     Attributes:
-        kinetic: 1/2 v^T H v.
-        potential: of gravity; zero with the centre of mass at the world origin's height.
-        dissipated: dissipated so far by contacts, joint damping, joint friction and joint limits, including
+        kinetic: 1/2 v^T H v. potential: potential energy of gravity; zero with the centre of mass at the
+        world origin's height. dissipated: energy dissipated so far by contacts, joint damping, joint friction
+        and joint limits, including
             energy that contact springs store for a moment.
-        work: work so far of the controller, actuators, prescribed motions and pushes.
-        springs: stored in springs between points and at joints (``rk.Spring``), 0 at their rest lengths.
+        work: work so far of the controller, actuators, prescribed motions and pushes. springs: energy stored
+        in springs between points and at joints (``rk.Spring``), 0 at their rest lengths.
     """
 
     kinetic: np.ndarray
@@ -284,13 +284,13 @@ class Energy:
 
     @property
     def mechanical(self) -> np.ndarray:
-        """Kinetic + potential + that of springs."""
+        """Kinetic + potential + spring energy."""
         found = self.kinetic + self.potential
         return found if self.springs is None else found + self.springs
 
     @property
     def total(self) -> np.ndarray:
-        """Mechanical + dissipated - work: constant but for the error of the time steps."""
+        """Mechanical + dissipated - work: constant except for the error of the time integration."""
         return self.mechanical + self.dissipated - self.work
 
 
@@ -310,8 +310,8 @@ class Trajectory:
         robot: the robot; None if a loaded file does not contain one that can be rebuilt.
         tau: (T, nv) controller's forces [N m | N] in the step after each state, or None.
         ground: the ground, or None.
-        actuator_force: (T, nv) forces of the actuators [N m | N], ``tau`` of the same joints included: the
-            mean over the time since the state recorded before; 0 at the start. None without actuators.
+        actuator_force: (T, nv) forces of the actuators [N m | N], including ``tau`` of the same joints: the
+            mean over the time since the previous record; 0 at the start. None without actuators.
         contact_impulse: (T, 3) impulse of the ground on the robot since the start, world axes [N s].
         summary: numbers about the run: steps, steps_per_second, energy_balance, deepest_penetration, ...
         losses: energy dissipated so far, (T,) each [J]: by "contact", "friction" (with joint damping),
@@ -560,10 +560,10 @@ class Trajectory:
     def joint_reactions(self, frame: str = "link") -> JointReactions:
         """The wrench of each joint's parent on its child at the joint's origin, at each record.
 
-        It is :func:`robokit.joint_reactions` of the motion as it was: with the forces of contacts, of links
-        on each other, of pushes, motors, friction, stops and loops. Times are those of :attr:`a`: with
-        contact the mean over the step that led to a record, where Newton's and Euler's laws of every link
-        hold to rounding, impacts included.
+        It is :func:`robokit.joint_reactions` of the simulated motion, with the forces of contacts, also
+        between links, of pushes, motors, friction, joint limits and loops. Times are those of :attr:`a`: with
+        the integrator "contact" the values are means over the step that led to a record, for which the
+        Newton-Euler equations of every link hold to rounding, impacts included.
 
         Args:
             frame: axes of both vectors: "link", the child link's; "world"; "joint", those of the joint's
@@ -683,7 +683,7 @@ class Trajectory:
         """Write everything to one .npz file, with the robot as URDF text and its parameters as numbers.
 
         Args:
-            path: where to; ".npz" is appended where it is missing.
+            path: path of the file; ".npz" is appended if it is missing.
 
         Returns:
             the path of the file.
@@ -742,10 +742,10 @@ class Trajectory:
         return path
 
     def to_dataframe(self) -> Any:
-        """The motion as a ``pandas.DataFrame``, a row for each record.
+        """The motion as a ``pandas.DataFrame``, one row per record.
 
-        Columns: ``time`` [s]; ``q/JOINT`` and ``v/JOINT``; ``tau/JOINT`` and ``actuator_force/JOINT`` where
-        there are such; ``energy/kinetic``, ``energy/potential``, ``energy/dissipated``, ``energy/work`` [J];
+        Columns: ``time`` [s]; ``q/JOINT`` and ``v/JOINT``; ``tau/JOINT`` and ``actuator_force/JOINT`` if
+        there are any; ``energy/kinetic``, ``energy/potential``, ``energy/dissipated``, ``energy/work`` [J];
         with springs ``energy/springs``, ``spring/NAME/length`` and ``/force``; ``prescribed_force/JOINT``;
         ``momentum/kx`` to ``momentum/lz``; on a ground ``contact_force/x`` to ``/z`` [N]. Joints of several
         coordinates have one column each: ``q/floating_base/qw``, ..., ``q/floating_base/pz`` and
@@ -772,7 +772,8 @@ class Trajectory:
         """Write the motion as comma-separated values: a header, and a row for each record.
 
         Args:
-            path: where to; ".csv" is appended to a name that has no ending. Numbers have all their digits.
+            path: path of the file; ".csv" is appended if it has no suffix. Numbers are written with all their
+                digits.
 
         Returns:
             the path of the file. Its columns are those of :meth:`to_dataframe`.
@@ -798,27 +799,27 @@ class Trajectory:
     ) -> Trajectory:
         """Read what :meth:`save` wrote.
 
-        The robot is made of the text in the file; no other file is read. It has the inertial parameters, the
-        base, the gravity and the coupled joints that it had when it moved.
+        The robot is made from the text in the file; no other file is read. It has the inertial parameters,
+        the base, the gravity and the coupled joints that it had when it moved.
 
         Args:
-            path: the file.
-            robot: the robot that moved, instead of that of the text. It must be the same; gravity is taken
+            path: the file. robot: the robot that moved, instead of the one in the file. It must be the same;
+            gravity is taken
                 from the file.
-            package_dirs: folders in which the meshes and pictures of the text are looked for; by default
-                they are not, and a page shows the robot without them.
+            package_dirs: folders that are searched for meshes and textures; by default none, and a page shows
+                the robot without them.
 
         Returns:
-            the trajectory. Its ``.robot`` is None where no URDF can say the robot (it was built in code with
-            helical or spherical joints, for example) and none is given.
+            the trajectory. Its ``.robot`` is None if URDF cannot describe the robot (one with helical or
+            spherical joints, for example) and none is given.
 
         Raises:
-            ShapeError: not a trajectory, one that unpacks to more than its size can explain, or a robot that
-                does not fit; says what differs.
-            WrongType: robot is no Robot.
+            ShapeError: the file is not a trajectory, unpacks to far more than its size, or does not fit the
+                given robot; the message says what differs.
+            WrongType: robot is not a Robot.
 
         Warns:
-            UserWarning: the text does not make the robot that was stored; ``.robot`` is None.
+            UserWarning: the text does not reproduce the stored robot; ``.robot`` is None.
         """
         if robot is not None and not isinstance(robot, Robot):
             raise not_a_robot(robot)
@@ -842,7 +843,7 @@ class Trajectory:
 
         Args:
             path: where to.
-            options: options of :func:`robokit.viewer.write_page`: your own ``curves=``, the link to
+            options: further arguments of :func:`robokit.viewer.write_page`: your own ``curves=``, the link to
                 ``follow=``, ``live=True`` for a live simulation in the page, ``walk=False`` for a smaller
                 page, ...
 

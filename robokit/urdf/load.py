@@ -657,17 +657,17 @@ def load_urdf(
 ) -> Robot:
     """Load a robot from a URDF file.
 
-    Values are taken as they are written. Warnings and notes are in ``robot.diagnostics``.
+    Values are used as they are written. Warnings and notes are in ``robot.diagnostics``.
 
     Args:
         path: the .urdf file; a .xacro file is expanded first, where the package xacro is installed.
         base: "fixed" (the root link is body 0) or "floating" (a 6-dof joint carries the root link). If the
-            file has a floating base of its own, a root without mass on which all hangs by one floating joint,
-            "floating" gives the robot as it is without these two.
+            file has a floating base of its own, that is, a massless root that carries everything by one
+            floating joint, "floating" leaves out these two.
         package_dirs: folders searched first for ``package://`` files.
         strict: refuse warnings like errors.
         mimic: None: each mimic joint has a coordinate of its own, and its law is kept in ``joint.mimic`` for
-            a program that applies it. "couple": mimic joints follow, and their coordinates are gone; see
+            a program that applies it. "couple": mimic joints follow and have no coordinates; see
             ``robot.coupling``. "independent": as None, with a warning that names these joints, for programs
             that do not apply the laws either.
         xacro_args: values of a .xacro file's arguments, what ``xacro`` takes as ``name:=value``.
@@ -908,10 +908,10 @@ def build(
 
     Args:
         description: what the file says.
-        base: "fixed" or "floating". A massless root on which all hangs by one floating joint is a floating
-            base of its own: with "floating" it and the joint are left out.
+        base: "fixed" or "floating". A massless root that carries everything by one floating joint is a
+            floating base of its own: "floating" leaves out both.
         resolver: finds meshes and textures; a fresh one without folders by default.
-        diagnostics: carried along on the robot.
+        diagnostics: findings of the importer, stored with the robot.
 
     Example:
         >>> from robokit.urdf import build, check_urdf

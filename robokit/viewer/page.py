@@ -108,12 +108,12 @@ def write_page(
     """Write the page of a motion or of a single pose.
 
     Args:
-        source: a Trajectory, or a Robot for a page with sliders to pose it.
-        path: where to; ".html" is appended where there is no suffix.
+        source: a Trajectory, or a Robot for a page with sliders to pose it. path: path of the page; ".html"
+        is appended if it has no suffix.
         q: configuration of a Robot's page, (nq,); neutral by default.
-        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
-            well.
-        max_fps: stored frames per second at most; the page interpolates between them.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
+        max_fps: largest number of stored frames per second; the page interpolates between them.
         walk: whether the page can step through RNEA, CRBA, LTDL and ABA, with the values at the time shown.
             Adds at most 300 kB.
         live: whether the page can continue the simulation from any frame, while the robot is pulled and
@@ -122,18 +122,19 @@ def write_page(
         curves: your own curves by name, in the tab "Curves" of a motion: arrays (T,) or (T, k) at its T
             recorded times, functions (t, q, v), or a :class:`robokit.viewer.Curve` with unit, labels and
             times.
-        follow: name of a link that the camera follows, True for the centre of mass, False for
-            neither; None where the page may choose, which follows a robot that travels far.
+        follow: name of a link that the camera follows, True for the centre of mass, False for neither; None
+            lets the page choose: it follows a robot that travels far.
 
     Returns:
         The path of the file.
 
     Raises:
         MissingDependency: meshcat is not installed.
-        WrongType: ``walk`` is a list of times, or anything else than True or False; curves that are none.
+        WrongType: ``walk`` is neither True nor False, or an entry of ``curves`` is not a curve.
         ShapeError: a curve that does not fit its times, or has values that are not finite; says which one.
-        UnknownName: ``follow`` is no link of the robot.
-        RobokitError: ``live``, of a motion that was loaded from a file or whose step is too long.
+        UnknownName: ``follow`` is not a link of the robot.
+        RobokitError: ``live`` with a motion that was loaded from a file, or whose step is too large to
+            compile.
         WriteError: the file cannot be written.
 
     Example:
@@ -151,9 +152,8 @@ def write_pose_page(robot: Robot, path: str | Path, q: np.ndarray | None = None)
     """Write the page of a robot with sliders to pose it.
 
     Args:
-        robot: the Robot.
-        path: where to.
-        q: the configuration at the start, (nq,); neutral by default.
+        robot: the Robot. path: path of the page. q: the configuration at the start, (nq,); neutral by
+        default.
 
     Returns:
         The path of the file.
@@ -183,12 +183,12 @@ def page_html(
     Args:
         source: a Trajectory or a Robot.
         q: configuration of a Robot's page, (nq,); neutral by default.
-        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
-            well.
-        max_fps: stored frames per second at most.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
+        max_fps: largest number of stored frames per second.
         walk: whether the page walks through the algorithms.
-        live: put the step of the motion into the page.
-        curves: plots of your own by name.
+        live: whether to include the step, so that the page can continue the motion.
+        curves: your own curves by name, as in :func:`write_page`.
         follow: a link that the camera follows, True for the centre of mass, or False.
 
     Returns:
@@ -455,14 +455,14 @@ def write_sparsity_page(robots: Sequence[Robot], path: str | Path) -> Path:
     """Write a page that compares the structure of robots: tree, H and its factors, operation counts of each.
 
     Args:
-        robots: the Robots, in the order in which they are shown; the same one may come with other bases.
-        path: where to; ".html" is appended where there is no suffix.
+        robots: the Robots, in the order in which they are shown; a robot may appear twice, with different
+        bases. path: path of the page; ".html" is appended if it has no suffix.
 
     Returns:
         The path of the file.
 
     Raises:
-        WrongType: anything but a list of robots.
+        WrongType: robots is not a list of Robots.
 
     Example:
         >>> from robokit.viewer import write_sparsity_page
@@ -482,7 +482,7 @@ def sparsity_html(robots: Sequence[Robot]) -> str:
         robots: the Robots.
 
     Raises:
-        WrongType: anything but a list of robots.
+        WrongType: robots is not a list of Robots.
     """
     if isinstance(robots, (str, Robot)) or not isinstance(robots, Sequence) or not robots:
         raise WrongType("robots", robots, "a list of one Robot or more, as [robot]")
@@ -513,29 +513,28 @@ def compare(
     follow: bool | str | None = None,
     curves: Mapping[str, Curve | Values] | None = None,
 ) -> Path:
-    """Write the page of a run with another one beside it.
+    """Write the page of a run with a second run beside it.
 
     The page is that of ``a``, with its time, curves and overlays. ``b`` is shown as a ghost at the same time,
     and the tab "Compare" has values, curves and differences of both: centre of mass, energy, contact force,
     any joint.
 
     Args:
-        a: a Trajectory.
-        b: a Trajectory of the same robot.
-        path: where to; ".html" is appended where there is no suffix.
+        a: a Trajectory. b: a Trajectory of the same robot. path: path of the page; ".html" is appended if it
+        has no suffix.
         labels: names of the two runs.
-        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
-            well.
-        max_fps: stored frames per second at most; the page interpolates between them.
-        follow: a link of ``a`` that the camera follows, as of :func:`robokit.viewer.write_page`.
-        curves: plots of your own of ``a``, by name, as of :func:`robokit.viewer.write_page`.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
+        max_fps: largest number of stored frames per second; the page interpolates between them.
+        follow: a link of ``a`` that the camera follows, as in :func:`robokit.viewer.write_page`.
+        curves: your own curves of ``a`` by name, as in :func:`robokit.viewer.write_page`.
 
     Returns:
         The path of the file.
 
     Raises:
-        WrongType: a or b is no Trajectory.
-        ShapeError: they are of different robots, or labels are not two different texts.
+        WrongType: a or b is not a Trajectory.
+        ShapeError: the trajectories have different robots, or labels are not two different texts.
         MissingDependency: meshcat is not installed.
 
     Example:

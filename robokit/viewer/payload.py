@@ -354,8 +354,8 @@ def trajectory_payload(
     """Everything that the page of a motion shows.
 
     Args:
-        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
-            well.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
         max_fps: frames per second at most; the page interpolates between them.
         walk: whether the page walks through the algorithms.
         own: curves of the caller's own by name.
@@ -400,8 +400,8 @@ def pose_payload(
 
     Args:
         q: configuration, (nq,); the neutral one by default.
-        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
-            well.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
         walk: whether the page walks through the algorithms.
 
     Raises:
@@ -427,8 +427,8 @@ def motionless_payload(
     Args:
         ground: what it falls on, or None.
         q: configuration of the frame, (nq,).
-        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
-            well.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
 
     Raises:
         WrongType: not a robot.

@@ -280,7 +280,7 @@ class Loops:
         which: tuple[int, int] | None = None,
         part: tuple[int, int, int] | None = None,
     ) -> None:
-        """Copy numbers of the states to an array of the card; arguments as of :meth:`take`."""
+        """Copy numbers of the states to an array of the card; arguments as in :meth:`take`."""
         self._copy("give", name, column, stream, at, which, part)
 
     def _copy(

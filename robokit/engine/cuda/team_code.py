@@ -115,7 +115,7 @@ def team_code(program: Program, name: str, real: Real, in_one_order: bool, room:
         program: what to compute.
         name: of the kernel.
         real: its numbers.
-        in_one_order: as of :func:`~robokit.engine.cuda.flat_code.flat_code`.
+        in_one_order: as in :func:`~robokit.engine.cuda.flat_code.flat_code`.
         room: shared memory of a block [bytes].
     """
     if len(program.order) <= LONG or program.tables:

@@ -108,7 +108,7 @@ def _straight(program: Program, width: int, name: str, fused: bool, machine_code
         width: doubles per machine vector.
         name: prefix of the symbols.
         fused: whether products are fused with sums.
-        machine_code: as of :func:`single_module`.
+        machine_code: as in :func:`single_module`.
     """
     parameters = "ptr noalias %ws, ptr noalias %args"
     plan, functions, stages = chunk_code(

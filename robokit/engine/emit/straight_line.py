@@ -793,7 +793,7 @@ def chunk_code(
     """Plan a program and write its chunks.
 
     Args:
-        program, lanes, bundled, size, shortest_run: as of :func:`call_plan`.
+        program, lanes, bundled, size, shortest_run: as in :func:`call_plan`.
         parameters: of each chunk's function.
         real: its numbers.
         fused: whether products are fused with sums.

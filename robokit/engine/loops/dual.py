@@ -710,7 +710,7 @@ def jacobian_by_loop(
     """The same in a loop over the directions, whose code is that of one.
 
     Args:
-        text, arguments, of: as of :func:`jacobian_with_loops`.
+        text, arguments, of: as in :func:`jacobian_with_loops`.
         sizes: numbers of scalars of the outputs.
     """
     units = [(k, j) for k in of for j in range(len(arguments[k]))]

@@ -141,7 +141,7 @@ def _cut(
         orders: nodes of the program's own line, then of each body.
         size: nodes per chunk, about.
         stores: how many outputs a node is written to.
-        ends: as of :func:`call_plan`.
+        ends: as in :func:`call_plan`.
 
     Returns:
         the chunks of the program's own line, the calls of large bodies that follow them (0 for none), and the
@@ -355,7 +355,7 @@ def once(program: Program, insides: list[list[int]], alone: set[int]) -> dict[in
     Args:
         program: the graph.
         insides: the nodes of each body.
-        alone: as of :func:`called_once`.
+        alone: as in :func:`called_once`.
     """
     own = {k: set(insides[k]) for k in alone}
     found = {}
@@ -377,7 +377,7 @@ def in_lanes(
         program: the graph.
         line: the program's own line.
         slot: place of each node that has one; those of the arguments are added.
-        alone: as of :func:`called_once`.
+        alone: as in :func:`called_once`.
     """
     own, found = set(line), set[tuple[int, int]]()
     for call in line if alone else ():
@@ -401,7 +401,7 @@ def passed_on(
         program: the graph.
         results: as :func:`once` found them.
         line: the program's own line.
-        alone: as of :func:`called_once`.
+        alone: as in :func:`called_once`.
 
     Returns:
         the value of each such parameter, and (call, number) of what need not be copied.

@@ -71,7 +71,7 @@ def fixed_places(program: Program, bundled: bool, shortest_run: int) -> Places:
     """Places of inputs, of sines and cosines of inputs, and of constant outputs.
 
     Args:
-        program, bundled, shortest_run: as of :func:`robokit.engine.passes.calls.call_plan`.
+        program, bundled, shortest_run: as in :func:`robokit.engine.passes.calls.call_plan`.
     """
     nodes = program.nodes
     slot: dict[int, int] = {}

@@ -117,7 +117,7 @@ def along(
     """The function of the derivatives of all outputs along a direction of some inputs.
 
     Args:
-        text, inputs, outputs, of: as of :func:`jacobian`.
+        text, inputs, outputs, of: as in :func:`jacobian`.
         tables: (name, number of entries) of each table.
 
     Returns:
