@@ -441,7 +441,7 @@ class Rollout:
 
     @property
     def outside(self) -> np.ndarray:
-        """(B,) contact impulses outside Coulomb's cone as a fraction of pushing ones; NaN in a row that failed."""
+        """(B,) contact impulses outside Coulomb's cone as a fraction of pushing ones; NaN in failed rows."""
         return self._ledgers.share("outside")
 
     @property
