@@ -20,7 +20,7 @@ from robokit.dynamics.build import Key, code_on_card, kernel, row_of
 from robokit.engine import Bound, NotFinite
 from robokit.engine.cuda import arrays, driver, xla
 from robokit.engine.cuda.arrays import Common
-from robokit.engine.cuda.looped import LoopedOnCard
+from robokit.engine.cuda.loops import LoopedOnCard
 from robokit.engine.signature import Signature
 from robokit.errors import DeviceError, ShapeError
 from robokit.model.robot import Robot

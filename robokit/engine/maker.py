@@ -24,8 +24,7 @@ from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.order import fused, signs_early
-from robokit.engine.passes.outlining import outline
-from robokit.engine.passes.rerolling import PIECE, SHARED, WORTH, Rerolled, fewest, rerolled
+from robokit.engine.passes.similarity import PIECE, SHARED, WORTH, Rerolled, fewest, outline, rerolled
 from robokit.engine.reproducible import plain_zeros
 from robokit.engine.signature import FlatFunction, Signature
 from robokit.engine.trace.graph import NODE_BUDGET, Program, Shares, TraceTooLarge

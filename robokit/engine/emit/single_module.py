@@ -27,7 +27,7 @@ from robokit.engine.emit.ir import (
     vector,
 )
 from robokit.engine.emit.straight_line import chunk_code
-from robokit.engine.passes.rerolling import Rerolled
+from robokit.engine.passes.similarity import Rerolled
 from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.graph import LANES, Program
 

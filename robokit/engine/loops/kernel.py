@@ -1024,15 +1024,15 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
     Raises:
         RobokitError: two of the same name, or one that is named "memory".
     """
-    from robokit.engine.emit import wasm_code, wasm_sines
+    from robokit.engine.emit import wasm_code
 
     names = ["memory", *(kernel.name for kernel in kernels)]
     for name in names:
         if names.count(name) > 1:
             raise RobokitError(f"kernels: a module exports one thing named {name!r}: rename a kernel")
     functions = [function for kernel in kernels for function in kernel.wasm_functions()]
-    angles = any((wasm_code.CALL, wasm_sines.NAME) in each.code for each in functions)
-    return wasm_code.module([wasm_sines.sines()] * angles + functions, names[1:])
+    angles = any((wasm_code.CALL, wasm_code.NAME) in each.code for each in functions)
+    return wasm_code.module([wasm_code.sines()] * angles + functions, names[1:])
 
 
 @functools.cache
