@@ -43,7 +43,7 @@ def _momenta(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
 
 
 class MomentumObserver:
-    """Estimates external joint forces, step by step.
+    """Momentum observer: estimates external joint forces, step by step.
 
     Damping and friction of the description are part of the model, not of the estimate.
 
@@ -76,7 +76,7 @@ class MomentumObserver:
         self._before: tuple[np.ndarray, np.ndarray] | None = None
 
     def reset(self) -> None:
-        """Forget all steps; the next one is the first."""
+        """Discard all steps; the next one is the first of a new motion."""
         self.residual = np.zeros(self.robot.nv)
         self._before = None
 

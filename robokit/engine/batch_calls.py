@@ -74,7 +74,7 @@ def iterate_plain(
         arrays: (n,) each; the fed-back ones are overwritten.
         outs: the last outputs are written to these.
         feedback: (output, input) pairs.
-        steps: how many runs.
+        steps: number of runs.
         tables: as in :func:`run_plain`.
 
     Returns:
@@ -190,7 +190,7 @@ class BatchRunner:
             inputs: (rows, n) each, or (n,) for one row that serves the whole batch.
             outputs: (rows, ...) each.
             rows: how many.
-            threads: at most so many; None for as many as pay.
+            threads: largest number of threads; None for the number that is worthwhile.
 
         Returns:
             the status of all rows together.

@@ -64,10 +64,8 @@ class NotFinite(ArithmeticError):
 class Kernel:
     """Machine code of a function, made on demand.
 
-    Attributes:
-        signature: what it takes and returns.
-        text: what it computes.
-        fast: function of single states: one float64 array (n,) per input, then optionally one per output
+    Attributes: signature: its arguments and results. text: the Python function that it computes. fast:
+        function of single states: one float64 array (n,) per input, then optionally one per output
             to write to; returns the output or a tuple of them, or None for arguments it does not take.
         few: the same for batches that are too small for threads, (B, n).
     """
@@ -201,32 +199,33 @@ class Kernel:
         return self._checked(arguments[: self._arity], out, None) if result is None else result
 
     def batch(self, *arguments: Any, out: Any = None, threads: int | None = None) -> Any:
-        """Run on a batch, as :meth:`__call__` does.
+        """Run on a batch, like :meth:`__call__`.
 
         Args:
             arguments: as in :meth:`__call__`.
             out: as in :meth:`__call__`.
-            threads: at most so many; None for as many as pay.
+            threads: largest number of threads; None for the number that is worthwhile.
         """
         return self._checked(arguments, out, threads)
 
     def python(self, *arguments: Any, out: Any = None) -> Any:
-        """Run the function on plain floats, or for a batch on NumPy arrays: slow, and the same numbers.
+        """Run the function as plain Python on floats, or for a batch on NumPy arrays: slow, with the same
+        results.
 
         Takes, returns and raises what :meth:`__call__` does.
         """
         return self._checked(arguments, out, None, plain=True)
 
     def iterate(self, *arguments: Any, steps: int) -> tuple[int, Any]:
-        """Run again and again, each time with the fed-back outputs as inputs.
+        """Run several times, each time with the previous outputs as inputs.
 
         Args:
             arguments: one state, (n,) each; they are not changed.
-            steps: how many runs.
+            steps: number of runs.
 
         Returns:
-            the runs done, and the outputs of the last. Fewer than `steps`: its fed-back outputs are not
-            finite, or (0 runs) the arguments are not.
+            the number of runs done, and the outputs of the last one. There are fewer than `steps` if outputs
+            that are fed back are not finite, and none if the arguments are not.
         """
         signature = self.signature
         given = signature.arrays(arguments)
@@ -270,7 +269,7 @@ class Kernel:
 
     @property
     def arrays(self) -> list[ArrayOf]:
-        """What callers give: inputs, tables and outputs."""
+        """The arrays of a call: inputs, tables and outputs."""
         return self.signature.memory
 
     @property
@@ -279,14 +278,14 @@ class Kernel:
         return self.signature.reproducible
 
     def linked(self, lanes: int, dtype: str, sizes: Mapping[str, int]) -> tuple[int, int, Any] | None:
-        """The function that other machine code calls, in one state or in lanes; nothing is checked.
+        """The function for calls from other machine code, for one state or in lanes; it checks nothing.
 
         Returns:
             addresses of it and of a workspace, which serves one thread, and what must live as long as these;
             None where there is no machine code.
 
         Raises:
-            WrongType: the caller computes with other numbers.
+            WrongType: the caller has another dtype.
         """
         if dtype != self.signature.dtype:
             raise WrongType(f"{self.name}, which is called in {dtype}", self, f"a kernel of {dtype}")
@@ -301,7 +300,7 @@ class Kernel:
         """Run the function on arrays of one state: inputs, tables, then outputs, which are written.
 
         Raises:
-            ShapeError: an array of another size.
+            ShapeError: an array has another size.
         """
         arrays = [np.asarray(x).reshape(-1) for x in arguments]
         self.signature.check_memory(arrays)
@@ -341,7 +340,7 @@ class Kernel:
         return function, shape
 
     def compiled(self, target: Target) -> bytes:
-        """Code for any target, which need not run here.
+        """Machine code for any target, also for one that cannot run here.
 
         Raises:
             TraceTooLarge: the function or its code is too long.
@@ -355,18 +354,18 @@ class Kernel:
     def counts(self) -> dict[str, int]:
         """Operations per state after folding: mul, add, div, sqrt, sincos (pairs), neg, select, compare, ...
 
-        All are counted, also those inside guards, which run only where they are needed; see :attr:`guarded`.
+        Operations inside guards, which run only if they are needed, are included; see :attr:`guarded`.
         """
         return self._maker.counts()
 
     @property
     def guarded(self) -> dict[str, int]:
-        """Those of :attr:`counts` that are inside guards (``control_flow.cond``)."""
+        """The operations of :attr:`counts` inside guards (``control_flow.cond``)."""
         return self._maker.guarded()
 
     @property
     def refused(self) -> str | None:
-        """Why the function runs on plain numbers; None as long as there is machine code, or may be."""
+        """Why the function runs as plain Python instead of machine code; None if it does not."""
         return self._maker.refused
 
     @property
@@ -441,20 +440,19 @@ class Kernel:
         return self._loops is not None
 
     def with_loops(self, name: str, arguments: Sequence[str]) -> FlatKernel | None:
-        """The function as a kernel of loops, to be written for others; None for a straight line.
+        """The function as a kernel with loops, for export to C and other libraries; None for straight-line
+        code.
 
         Args:
-            name: of the function.
-            arguments: names of the inputs, then those of the outputs.
+            name: name of the function. arguments: names of the inputs, then of the outputs.
         """
         if not self._has_loops():
             return None
         return FlatKernel(name, self._maker.text, self.signature, arguments)
 
     def held(self, holder: type, owner: Any) -> Callable[..., Any] | None:
-        """A function of single states, as :attr:`fast`, whose output comes in a new object.
-
-        None as long as there is baseline code only: ask again.
+        """A function of single states, like :attr:`fast`, that puts its output into a new object; None as
+        long as there is baseline code only.
 
         Args:
             holder: class with two slots.
@@ -557,11 +555,11 @@ class Kernel:
         return 0 if good else NOT_FINITE_OUTPUT
 
     def unchecked(self, arrays: Sequence[np.ndarray], rows: int) -> list[np.ndarray]:
-        """The outputs for a batch by the function on NumPy arrays, nothing checked.
+        """The outputs for a batch, computed as plain Python on NumPy arrays, without checks.
 
         Args:
             arrays: one per input, (rows or 1, n), then one per table, (n,).
-            rows: of the batch.
+            rows: number of rows of the batch.
         """
         outs = self.signature.outs(None, rows)
         run_plain(self.text, arrays, outs, rows, len(self.signature.tables))

@@ -752,7 +752,7 @@ def iterate(driver: int, workspace: int, arrays: Sequence[np.ndarray], steps: in
         driver: address of the iterate driver.
         workspace: size of the workspace that it needs [doubles].
         arrays: inputs and outputs; the fed-back inputs are overwritten.
-        steps: how many runs.
+        steps: number of runs.
         block: most runs in one call of machine code.
 
     Returns:

@@ -235,7 +235,8 @@ def load(
 
     Raises:
         LoadError: the file cannot become a robot; ``UrdfError``, which is one, for a URDF.
-        UnknownName: no such robot, root, base, or treatment of mimic joints, up axes or loops.
+        UnknownName: there is no such robot or root, or an unknown value of ``base``, ``mimic``,
+            ``mesh_up_axis`` or ``loops``.
         MissingDependency: the program that reads the format is not installed; says the install line.
         WrongType: no path.
 

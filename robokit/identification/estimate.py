@@ -178,7 +178,7 @@ class Identification:
     # ---- reports -------------------------------------------------------------------------------
 
     def summary(self) -> str:
-        """What was found, in at most 80 columns."""
+        """A summary of the estimate, in lines of at most 80 columns."""
         robot = self.columns.robot
         well = int(self.well_determined.sum())
         least = self.second_moments.min(initial=np.inf)

@@ -294,9 +294,8 @@ class TorqueComparison:
 
     Attributes:
         motion: the smoothed motion: ``motion.t``, ``motion.q``, ``motion.good``, ...
-        names: of the degrees of freedom that are compared: those with measured forces, and the six of a
-            floating base ("base moment x", ...), n of them.
-        dofs: their places in v, (n,).
+        names: names of the n degrees of freedom that are compared: those with measured forces, and the six of
+        a floating base ("base moment x", ...). dofs: their indices in v, (n,).
         model: forces that the model needs for the motion, (T, n) [N m | N].
         measured: (T, n) [N m | N]; 0 for a base.
         wrenches: fitted wrenches on the links named in ``contacts``, [moment; force] about the link's origin
@@ -364,7 +363,7 @@ def unexplained_torques(
     Cost: O(T n); with contacts O(T n^2).
 
     Args:
-        log: of :func:`robokit.read_log`, or any trajectory with ``tau`` or ``actuator_force``.
+        log: a log from :func:`robokit.read_log`, or any trajectory with ``tau`` or ``actuator_force``.
         cutoff: frequency at which the low-pass filter halves the amplitude [Hz]; chosen from motion and noise
             if None.
         contacts: links that touch something, such as the feet.
@@ -482,7 +481,7 @@ class LogIdentification:
 
     Attributes:
         found: the estimate: its ``robot``, ``summary()``, ``plot(path)``.
-        names: of the degrees of freedom with measured forces, n of them.
+        names: names of the n degrees of freedom with measured forces.
         measured: root mean square of the forces used for validation, (n,) [N m | N].
         before: root mean square of their residuals with the description, (n,).
         after: root mean square of their residuals with the estimate, (n,).
@@ -810,10 +809,10 @@ def write_log_page(
     """Write the page of a log: the motion, curves of unexplained torques, and a simulation as a ghost.
 
     Args:
-        log: of :func:`robokit.read_log`.
-        path: where to; ".html" is appended where there is no suffix.
-        torques: of :func:`robokit.unexplained_torques`, or None.
-        run: of :func:`simulate_log`, or None.
+        log: a log from :func:`robokit.read_log`.
+        path: path of the page; ".html" is appended if it has no suffix.
+        torques: the result of :func:`robokit.unexplained_torques`, or None. run: the result of
+        :func:`simulate_log`, or None.
 
     Returns:
         The path of the file.

@@ -260,7 +260,8 @@ class ModelBuilder:
             gravity: (3,) in world axes [m/s^2]; (0, 0, -9.81) if None.
 
         Raises:
-            ModelError: gravity that is not three numbers, no link, not one root, two parents, or a cycle.
+            ModelError: gravity is not three numbers, there is no link or not exactly one root, a link has two
+                parents, or joints form a cycle.
             UnknownName: a joint names a link that does not exist, or ``base`` is neither "fixed" nor
                 "floating".
         """

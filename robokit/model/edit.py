@@ -334,7 +334,7 @@ def _refuse_followers(builder: ModelBuilder, gone: set[str]) -> None:
 
 
 def couple(robot: Robot) -> Robot:
-    """The robot without the coordinates of its mimic joints.
+    """Couple mimic joints: the robot without their coordinates.
 
     ``nq``, ``nv``, ``joints`` and ``joint_names`` of the result are those of the joints that keep their
     coordinates. ``robot.joint(name)`` of a mimic joint still has its body, axis and limits; its slices are
@@ -463,7 +463,7 @@ def replace_armature(robot: Robot, armature: Mapping[str, Any] | float) -> Robot
     Raises:
         UnknownName: no such joint.
         ModelError: a negative value, one that is not a number, or a joint that does not move.
-        WrongType: neither a mapping nor a number.
+        WrongType: ``armature`` is neither a mapping nor a number.
 
     Example:
         >>> from robokit.model import replace_armature

@@ -719,7 +719,7 @@ class Run(Protocol):
         """See there."""
 
     def sampling(self) -> str:
-        """How often states were recorded, in words."""
+        """The recording interval, in words."""
 
 
 def report(trajectory: Run) -> list[str]:

@@ -267,8 +267,8 @@ def step_function(
         the function.
 
     Raises:
-        as :func:`step_derivatives`; UnknownName: no such parameter; RobokitError: a step without contact, or
-            several robots or grounds.
+        as in :func:`step_derivatives`; UnknownName: there is no such parameter; RobokitError: a step without
+            contact, or several robots or grounds.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")

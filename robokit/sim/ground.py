@@ -549,7 +549,7 @@ class Ground:
         Args:
             robot: the robot.
             size: radius of the shapes that can touch [m], a number or (B,).
-            steady: largest ``sink`` with which its loose bodies stand [m], likewise.
+            steady: largest ``sink`` with which bodies without joints stand [m], a number or (B,).
         """
         soft = self.sink or np.minimum(DEEPEST, size * SHARE)
         time = self.time or 2.0 * np.sqrt(soft / STANDARD)

@@ -822,11 +822,10 @@ class StepGradient(NamedTuple):
     Attributes:
         q: configuration after the step, (nq,) or (B, nq).
         v: velocity after the step, (nv,) or (B, nv).
-        dq: gradient by the configuration before it, in the tangent space, (nv,) or (B, nv).
-        dv: by the velocity before it.
-        dtau: by the joint forces.
-        parameters: by each parameter, see :func:`step_vjp`; an array with an axis for the rows where there
-            are several. Empty without contact.
+        dq: gradient with respect to the configuration before the step, in the tangent space, (nv,) or (B,
+            nv). dv: gradient with respect to the velocity before the step. dtau: gradient with respect to the
+            joint forces. parameters: {name: gradient with respect to this parameter}, see :func:`step_vjp`;
+            for a batch with a leading B. Empty without contact.
     """
 
     q: np.ndarray
@@ -875,8 +874,8 @@ def step_vjp(
         robot: the robot.
         q: configuration, (nq,) or (B, nq).
         v: velocity, (nv,) or (B, nv).
-        dq: gradient by the next configuration, in its tangent space, (nv,) or (B, nv).
-        dv: gradient by the next velocity, (nv,) or (B, nv).
+        dq: gradient with respect to the next configuration, in its tangent space, (nv,) or (B, nv). dv:
+        gradient with respect to the next velocity, (nv,) or (B, nv).
         tau, ground, dt, integrator, joint_damping, self_collision, springs, actuators, engine: as of
             :func:`step_derivatives`.
 

@@ -314,7 +314,7 @@ def _pushed_links(
 
 @dataclass(frozen=True)
 class Imu:
-    """What an inertial measurement unit at a link's origin measures, in the link's axes.
+    """Readings of an inertial measurement unit at a link's origin, in the link's axes.
 
     Attributes:
         angular_velocity: (T, 3) at each record [rad/s].

@@ -670,11 +670,11 @@ class Trajectory:
         return self.robot
 
     def report(self) -> list[str]:
-        """The run in a few lines of text, including the ``answers`` once ``events`` have been computed."""
+        """A report of the run, some lines of text; it has the ``answers`` once ``events`` were computed."""
         return report(self)
 
     def sampling(self) -> str:
-        """How often states were recorded, in words."""
+        """The recording interval, in words."""
         return f"every {1e3 * float(np.diff(self.t).max(initial=0.0)):.3g} ms"
 
     # ---- files ---------------------------------------------------------------------------------
@@ -842,7 +842,7 @@ class Trajectory:
         """Write the page that plays the motion: one file, no network.
 
         Args:
-            path: where to.
+            path: path of the file.
             options: further arguments of :func:`robokit.viewer.write_page`: your own ``curves=``, the link to
                 ``follow=``, ``live=True`` for a live simulation in the page, ``walk=False`` for a smaller
                 page, ...
@@ -990,7 +990,7 @@ def write_file(path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.nda
     """Write the file.
 
     Args:
-        path: where to.
+        path: path of the file.
         about: all that is no array, for JSON.
         arrays: by name.
     """

@@ -313,7 +313,7 @@ class Sobol(Uniform):
     """A uniform distribution from a Sobol sequence: rows fill the range more evenly than random ones.
 
     All Sobol parameters of a sweep share one sequence, in which each is a dimension, so that their
-    combinations are even, too. A number of rows that is a power of two is the most even.
+    combinations are even, too. The rows fill the ranges most evenly if their number is a power of two.
     """
 
     kind: ClassVar[str] = "sobol"

@@ -420,7 +420,7 @@ def write_report(sweep: Any, path: str | Path, rows: int | None = None, replay: 
 
     Args:
         sweep: the sweep.
-        path: where to; ".html" is appended where there is no suffix.
+        path: path of the page; ".html" is appended if it has no suffix.
         rows: how many rows the page holds; of more, it holds so many at equal distances, all that failed, and
             those with the largest and smallest values of each measure. The distributions count all rows.
             None for 100,000, or fewer where there are many columns.

@@ -679,7 +679,7 @@ def load_urdf(
 
     Raises:
         UrdfError: the file cannot be loaded; the message and ``.diagnostics`` hold every problem found.
-        UnknownName: no such base, or no such treatment of mimic joints, up axes or loops.
+        UnknownName: an unknown value of ``base``, ``mimic``, ``mesh_up_axis`` or ``loops``.
         WrongType: no path.
         ModelError: mimic="couple" and a mimic joint, or the one it follows, has several coordinates.
 
@@ -770,7 +770,7 @@ def check_urdf(
         plausible: also note masses and inertias that do not fit the links' shapes, and joints whose zero
             position is outside their limits.
         meshes: read the meshes for that too.
-        mimic: as for :func:`load_urdf`; "couple" also finds what cannot be coupled.
+        mimic: as for :func:`load_urdf`; "couple" also reports mimic joints that cannot be coupled.
         xacro_args, mesh_up_axis, loops: as for :func:`load_urdf`.
 
     Returns:
@@ -904,7 +904,7 @@ def build(
     resolver: Resolver | None = None,
     diagnostics: Sequence[Diagnostic] = (),
 ) -> Robot:
-    """The robot of a description without errors (see :func:`check_urdf`).
+    """Build the robot of a description without errors (see :func:`check_urdf`).
 
     Args:
         description: what the file says.

@@ -374,7 +374,7 @@ def write_check_page(robot: Robot, diagnostics: Sequence[Diagnostic], path: str 
     Args:
         robot: the Robot.
         diagnostics: the findings, from :func:`robokit.urdf.check_urdf` or ``robot.diagnostics``.
-        path: where to.
+        path: path of the file.
 
     Returns:
         The path of the file.
