@@ -389,7 +389,7 @@ def read_trusted(path: Path, most: int, head: int = -1) -> bytes:
     with open(os.open(path, _FLAGS), "rb") as file:
         state = os.fstat(file.fileno())
         if not stat.S_ISREG(state.st_mode):
-            raise NotTrusted(f"{path} is no regular file")
+            raise NotTrusted(f"{path} is not a regular file")
         if state.st_size > most:
             raise NotTrusted(f"{path} has {state.st_size:,} bytes")
         if hasattr(os, "geteuid"):

@@ -57,9 +57,9 @@ def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
 
 def _check_regular(mode: int) -> None:
     if stat.S_ISDIR(mode):
-        raise ValueError("a folder, no regular file")
+        raise ValueError("a folder, not a regular file")
     if not stat.S_ISREG(mode):
-        raise ValueError("a pipe, a socket or a device, no regular file")
+        raise ValueError("a pipe, a socket or a device, not a regular file")
 
 
 def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
@@ -71,7 +71,7 @@ def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
 
     Raises:
         OSError: it cannot be read.
-        ValueError: it is no regular file, or larger.
+        ValueError: it is not a regular file, or larger.
     """
     with open_regular(path) as file:
         check_size(os.fstat(file.fileno()).st_size, most)
@@ -254,7 +254,7 @@ def replacing(path: Path) -> Iterator[Path]:
     """A name to write to; what is written there takes the place of ``path`` when all is done.
 
     A full disk or Ctrl-C thus leaves what was there before, and nothing else. The name has the ending of
-    ``path``, by which writers choose a format. Links stay links. What is no regular file (a pipe, a
+    ``path``, by which writers choose a format. Links stay links. What is not a regular file (a pipe, a
     terminal) is written directly.
 
     Raises:

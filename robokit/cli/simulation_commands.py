@@ -498,7 +498,7 @@ def sweep(arguments: argparse.Namespace) -> int:
     if bool(arguments.robots) == bool(arguments.resume):
         raise RobokitError(
             "sweep: give a robot, as in robokit sweep humanoid --count 1000 --tilt 0:20; or --resume FOLDER, "
-            "or --report FOLDER, of a sweep that was begun"
+            "or --report FOLDER, of an existing sweep"
         )
     shown = sys.stderr is not None
     try:

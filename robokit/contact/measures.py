@@ -847,7 +847,7 @@ class Rest(Monitor):
     )
     law = "the event 'rest' of a run, and its last state"
     subject = "robot"
-    kinds = (EventKind("rest", "Rest", 4, "largest speed from then on [m/s]: below REST", True),)
+    kinds = (EventKind("rest", "Rest", 4, "largest speed from then on [m/s]", True),)
 
     def start(self, s: Subjects) -> Sequence[float]:
         return [NEVER] if s.heavy else []

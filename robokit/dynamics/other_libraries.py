@@ -321,7 +321,7 @@ def jax_function(name: str, host: HostFunction, mode: str) -> Callable[..., Any]
                 raise
             raise TypeError(
                 f"{name}: to_jax(mode='reverse') is for jax.grad, jax.vjp and jax.jacrev; for jax.jvp and "
-                "jax.jacfwd make it by to_jax(mode='forward')"
+                "jax.jacfwd use to_jax(mode='forward')"
             ) from error
 
     function.__name__ = function.__qualname__ = name

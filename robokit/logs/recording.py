@@ -755,7 +755,7 @@ def _check_files(path: Path) -> None:
             if file is path:
                 raise ShapeError(f"{path}: there is no such file") from None
             raise ShapeError(
-                f"{path}: a folder without metadata.yaml, no ROS 2 bag; give its .db3 or .mcap file"
+                f"{path}: a folder without metadata.yaml, not a ROS 2 bag; give its .db3 or .mcap file"
             ) from None
         except (OSError, ValueError) as problem:
             raise ShapeError(f"{file}: {problem}") from None

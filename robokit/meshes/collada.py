@@ -290,7 +290,7 @@ class Geometries:
                 elif kind == "polygons":
                     corners = corners[_fans(np.array([len(p) // stride for p in lists]), len(corners))]
                 elif len(corners) % 3:
-                    raise ValueError(f"triangles have {len(corners):,} corners, no multiple of three")
+                    raise ValueError(f"triangles have {len(corners):,} corners, not a multiple of three")
                 self._budget.piece(len(corners) // 3)
                 vertices = self._vertices(self._source(inputs["VERTEX"]))
                 at = corners[:, _offset(inputs["VERTEX"])].reshape(-1, 3)

@@ -231,7 +231,7 @@ class GltfData:
             raise ValueError(f"its text is no JSON: {problem}") from problem
         version = tree.get("asset", {}).get("version", "2.0") if isinstance(tree, dict) else "0"
         if not str(version).startswith("2."):
-            raise ValueError("the file is no glTF 2.0")
+            raise ValueError("the file is not glTF 2.0")
         self.tree: dict[str, Any] = tree
         self._folder, self._budget = folder, budget
         self._lists: dict[str, list[dict[str, Any]]] = {}
@@ -509,7 +509,7 @@ class _Materials(Mapping[str, bytes]):
     def __getitem__(self, name: str) -> bytes:
         path = companion(self.folder, name)
         if path.suffix.lower() != ".mtl":
-            raise FileNotFoundError(f"{path.name!r} is no list of materials")
+            raise FileNotFoundError(f"{path.name!r} is not a list of materials")
         content = read_file(path)
         self.budget.read(len(content))
         lines = []

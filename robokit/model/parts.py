@@ -335,7 +335,7 @@ class Scene:
         named = ", ".join(map(repr, self.configurations)) or "none"
         ground = "a ground" if self.ground is not None else "no ground"
         step = "" if self.dt is None else f", dt {self.dt:g} s"
-        apart = f"{len(self.apart)} pairs of links apart"
+        apart = f"{len(self.apart)} pairs of links that never collide"
         springs = f", {len(self.springs)} springs" if self.springs else ""
         return f"<Scene: {ground}, {drives}{springs}, configurations: {named}, {apart}{step}>"
 

@@ -369,7 +369,7 @@ class Robot:
             base_position = self._named_configuration(base_position)
         if isinstance(base_position, Mapping):
             if joints is not None:
-                raise WrongType("base_position", base_position, "(3,) numbers where joints are given too")
+                raise WrongType("base_position", base_position, "(3,) numbers if joints are given, too")
             base_position, joints = None, base_position
         if not isinstance(joints, (Mapping, type(None))):
             raise WrongType("joints", joints, "a mapping from joint names to values")

@@ -83,7 +83,7 @@ class Bodies:
             if len(wrong) > 1 and self._same_sum(group):
                 names = ", ".join(repr(name) for links, _ in wrong for name in links)
                 self.notes.append(
-                    f"mass is distributed otherwise over {names}, which are fixed to each other"
+                    f"mass is distributed differently over {names}, which are fixed to each other"
                 )
                 continue
             for cluster in wrong:
@@ -997,7 +997,7 @@ def _range_cause(ours: Range, theirs: Range, turns: bool, tolerance: float) -> F
         return "limits-lost", "B's limits are whole turns, a default"
     reach = max(map(abs, (*ours, *theirs)))
     if reach >= UNLIMITED_RATIO * max(map(abs, ours)) and -theirs[0] == theirs[1]:
-        return "limits-lost", "B's limits are so wide that they are none"
+        return "limits-lost", "B's limits are so wide that they have no effect"
     shift = theirs[0] - lower
     if abs(theirs[1] - upper - shift) <= tolerance * reach:
         return "limits-shifted", f"B's limits are A's plus {number(shift)} {unit}"

@@ -741,7 +741,7 @@ def known_differences(engine: str, robot: Robot, singular: Joint | None) -> list
         done = (
             "all are compared as free coordinates"
             if robot.coupling is None
-            else "its answers are projected by the coupling matrix G"
+            else "its results are projected by the coupling matrix G"
         )
         notes.append(f"mimic joints {_joint_names(mimics)}: it {_MIMIC.get(engine, 'drops them')}; {done}")
     if any(joint.damping or joint.friction for joint in robot.body_joints) and engine in _DYNAMICS:

@@ -339,7 +339,7 @@ def method(name: Any, contact: bool) -> tuple[str, Method]:
         raise UnknownName("integrator", name, METHODS)
     if contact and not METHODS[name].contact:
         known = [each for each in METHODS if METHODS[each].contact]
-        raise UnknownName("integrator with a ground", name, known, "(this one knows no contact)")
+        raise UnknownName("integrator with a ground", name, known, "(this one does not support contact)")
     return name, METHODS[name]
 
 

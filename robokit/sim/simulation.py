@@ -698,7 +698,7 @@ class Simulation:
         if of_state.get("layout") != LAYOUT:
             raise ShapeError(
                 "state: expected one of this version of robokit, got one of another, whose steps hand on "
-                "other numbers; begin anew at its configuration and velocity: reset(state.q, state.v)"
+                "other numbers; start again from its configuration and velocity: reset(state.q, state.v)"
             )
         for name, own in self._arguments():
             its = of_state[name]

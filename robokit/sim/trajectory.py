@@ -381,7 +381,7 @@ class Trajectory:
             return self.notes
         assert self.program is not None and self.inputs is not None
         marks = self.marks if self.marks[-1] else [0, 1]  # of a run without a step, what the first would be
-        with stage("taking the steps once more"):
+        with stage("computing the steps again"):
             run = self.program, self.summary["dt"], (self.q[0], self.v[0]), marks, self.inputs
             return retaken(*run, choose)
 
@@ -418,7 +418,7 @@ class Trajectory:
         """
         facts = self.step_facts
         if facts is None:
-            raise RobokitError("events: the file of this trajectory has none; take .events before .save")
+            raise RobokitError("events: the file of this trajectory has none; use .events before .save")
         assert self.program is not None
         with stage("finding events"):
             _ = self.step_forces  # kept when the facts go
@@ -437,7 +437,7 @@ class Trajectory:
             RobokitError: the trajectory was loaded from a file.
         """
         if self.program is None or self.inputs is None:
-            raise RobokitError("sampled_events: a file has not what they need; take .events before .save")
+            raise RobokitError("sampled_events: not available from a file; use .events before .save")
         if self.notes is not None or self.program.accuracy is not None:
             return self.events
         notes = self._noted(hardest)
@@ -474,7 +474,7 @@ class Trajectory:
             RobokitError: the trajectory was loaded from a file.
         """
         if self.program is None or self.inputs is None:
-            raise RobokitError("sensors: a file has not what they need; ask them before .save")
+            raise RobokitError("sensors: not available from a file; use them before .save")
         notes, ends = self._noted(around_records), [self.q.copy(), self.v.copy()]
         for x, after in zip(ends, notes.with_end(self.q[-1], self.v[-1], [self.marks[0] + 1]), strict=True):
             x[0] = after[0]
@@ -554,7 +554,7 @@ class Trajectory:
 
     def _known_motion(self, what: str) -> StepMotion:
         if self._motion is None:
-            raise RobokitError(f"{what}: the file does not hold what it takes; ask for it before .save")
+            raise RobokitError(f"{what}: not available from this file; use it before .save")
         return self._motion
 
     def joint_reactions(self, frame: str = "link") -> JointReactions:
@@ -1014,7 +1014,7 @@ def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
         arrays = read_arrays(path)
         about = json.loads(str(arrays.pop("about")))
         if not isinstance(about, dict):
-            raise ValueError("its text is no record")
+            raise ValueError("its text is not a record")
         for name, array in arrays.items():
             if array.dtype != np.float64:
                 raise ValueError(f"{name} holds {array.dtype}, no float64")

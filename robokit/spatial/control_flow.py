@@ -594,7 +594,7 @@ def _foreign_loop(
     """
     if not _of_jax(x):
         raise TypeError(
-            f"scalars of type {type(x).__name__} have no loops whose length is known only later: give "
+            f"scalars of type {type(x).__name__} have no loops whose length is known only at run time: give "
             "for_range a count that is known, or choose with cond and where"
         )
     with closed(

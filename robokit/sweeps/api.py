@@ -290,7 +290,7 @@ class Sweep:
         n = whole_number("n", n, 0)
         column = self.rows([measure])[measure]
         if column.dtype == object:
-            raise ShapeError(f"measure: the column {measure!r} holds words, no numbers")
+            raise ShapeError(f"measure: the column {measure!r} contains words, not numbers")
         values = column.astype(float)
         good = np.flatnonzero(np.isfinite(values))
         order = good[np.argsort(values[good] if smallest else -values[good], kind="stable")]
@@ -305,7 +305,7 @@ class Sweep:
         row = whole_number("row", row, 0, self.recipe.count - 1)
         found = self._row(row)
         if found is None:
-            raise ShapeError(f"row {row} is not computed yet; go on with the sweep: .resume()")
+            raise ShapeError(f"row {row} is not computed yet; continue the sweep: .resume()")
         return found
 
     def replay(self, row: int, record_every: int | None = None) -> Trajectory:

@@ -351,8 +351,8 @@ class Normal(Distribution):
         assert self.shares is not None
         if not self.shares[1] - self.shares[0] > 1e-9 and self.deviation > 0.0:
             raise ShapeError(
-                f"Normal: next to nothing of mean {self.mean:g} and deviation {self.deviation:g} lies "
-                f"between {low:g} and {high:g}; take other ends"
+                f"Normal: almost nothing of mean {self.mean:g} and deviation {self.deviation:g} lies "
+                f"between {low:g} and {high:g}; give other bounds"
             )
 
     def _below(self, x: float) -> float:

@@ -44,7 +44,7 @@ def regular_bytes(path: Path) -> bytes:
     """The content of a regular file; a folder may come from anywhere, and a pipe in it would never end.
 
     Raises:
-        OSError: it cannot be read, or is no regular file.
+        OSError: it cannot be read, or is not a regular file.
         MemoryError: it is larger than the memory.
     """
     try:
@@ -254,7 +254,7 @@ def another_sweep(folder: Path, found: SweepFile, sweep_file: SweepFile) -> Robo
     """The error for a folder that holds another sweep than the one that is to go on."""
     differs = difference(found.recipe, sweep_file.recipe)
     return RobokitError(
-        f"{folder} holds another sweep: its {differs}; go on with the same arguments, or give another folder"
+        f"{folder} holds another sweep: its {differs}; use the same arguments, or give another folder"
     )
 
 
@@ -523,7 +523,7 @@ def read_chunks(
     for file in chunk_files(folder) if only is None else only:
         try:
             if file.first == before:
-                raise DamagedChunk("is there more than once, with other content")
+                raise DamagedChunk("exists more than once, with different content")
             chunk = open_chunk(file, sweep_file.layout, columns)
             names = names or chunk.table.column_names
             if chunk.table.column_names != names:

@@ -73,7 +73,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("start", "", "number of the configuration among those given as starts, from 0", least=0.0),
     Parameter("tilt", "rad", "angle by which the robot leans at the start", base=True),
     Parameter(
-        "direction", "rad", "where it leans and moves to: 0 for +x, counterclockwise from above", base=True
+        "direction", "rad", "direction of tilt and speed: 0 for +x, counterclockwise from above", base=True
     ),
     Parameter("yaw", "rad", "angle by which the robot is turned about the vertical", base=True),
     Parameter("height", "m", "gap between the ground and the robot's lowest point at the start", base=True),
@@ -101,14 +101,14 @@ PARAMETERS: tuple[Parameter, ...] = (
         ground=True,
     ),
     Parameter(
-        "restitution", "", "share of its speed with which a point leaves the ground, of all links or one",
+        "restitution", "", "coefficient of restitution of the ground, for all links or for one",
         least=0.0, most=1.0, of="link", ground=True,
     ),
     Parameter(
         "ground_tilt", "rad", "angle by which the ground's plane descends", least=-1.5, most=1.5, ground=True
     ),
     Parameter(
-        "ground_tilt_direction", "rad", "where it descends to: 0 for +x, counterclockwise from above",
+        "ground_tilt_direction", "rad", "direction of its descent: 0 for +x, counterclockwise from above",
         ground=True,
     ),
     Parameter("damping", "", "factor of the damping of all joints", 1.0, 0.0),
@@ -123,7 +123,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("effort", "", "factor of the actuators' largest force, on all joints or one", 1.0, 0.0,
         of="joint"),
     Parameter(
-        "target", "rad | m | rad/s | m/s | N m | N", "what the actuator of a joint is to reach, or its force",
+        "target", "rad | m | rad/s | m/s | N m | N", "target of an actuator: position, velocity or force",
         of="joint", needs=True,
     ),
     Parameter(
@@ -133,7 +133,7 @@ PARAMETERS: tuple[Parameter, ...] = (
     Parameter("gravity", "m/s^2", "acceleration of free fall, at most 8 different values", 9.81, 0.0),
     Parameter("push", "N s", "size of an impulse on a link", least=0.0),
     Parameter("push_direction", "rad", "its horizontal direction: 0 for +x, counterclockwise from above"),
-    Parameter("push_rise", "rad", "its angle over the horizontal", least=-math.pi / 2, most=math.pi / 2),
+    Parameter("push_rise", "rad", "its angle above the horizontal", least=-math.pi / 2, most=math.pi / 2),
     Parameter("push_time", "s", "when the push begins", least=0.0),
     Parameter("push_link", "", "the link that is pushed; the base by default", words=True),
 )  # fmt: skip

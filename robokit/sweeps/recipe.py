@@ -833,7 +833,7 @@ def _row_count(count: int | None, drawn: Mapping[str, Distribution]) -> int:
     if count is None:
         count = grid_size(drawn)
         if count == 1:
-            raise ShapeError("count: expected the number of rows; without rk.Grid nothing else says it")
+            raise ShapeError("count: expected the number of rows; only rk.Grid determines it by itself")
     return whole_number("count", count, 1, MAX_ROWS)
 
 

@@ -97,7 +97,7 @@ class RobotRecord:
             from robokit.urdf import dump
 
             dump(robot, own_types=True)  # raises an error that says what a URDF cannot express
-            raise ModelError(f"robot {robot.name!r}: a URDF cannot say it, so a sweep cannot keep it")
+            raise ModelError(f"robot {robot.name!r}: URDF cannot describe it, so a sweep cannot store it")
         if robot.samples is not None:
             raise ModelError(
                 f"robot {robot.name!r} has {robot.samples} samples of inertias; a sweep draws its own: give "
@@ -192,7 +192,7 @@ class RobotRecord:
         if "points" in content:
             raise ModelError(
                 f"robot {about['name']!r}: the recipe is of an older robokit, whose step was another: take "
-                "the version that made it, or make the sweep anew"
+                "the version that made it, or compute the sweep again"
             )
         shapes = None if content["shapes"] is None else shapes_from_json(content["shapes"], n)
         return cls(
@@ -314,7 +314,7 @@ def _placed_core_from_json(content: Mapping[str, Any]) -> PlacedCore:
             for x in (hull.corners, hull.normals)
         )
         if not (good and all(0 <= k < len(hull.corners) for k in ends)):
-            raise ValueError("a hull of the robot is not whole")
+            raise ValueError("a hull of the robot is incomplete")
         if hull.sides is not None:
             core = replace(core, hull=replace(hull, sides=np.array(hull.sides, int).reshape(-1, 2)))
     words = {"body": from_json(int, content["body"]), "link": from_json(str, content["link"])}

@@ -774,7 +774,7 @@ class _Run:
         rows = failures = 0
         for chunk in own:
             if often[chunk.file.first] > 1:
-                self._wrong.append((chunk.file, "is there more than once, with other content"))
+                self._wrong.append((chunk.file, "exists more than once, with different content"))
                 continue
             self._kept.append(chunk.file)
             rows += chunk.rows

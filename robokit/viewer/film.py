@@ -261,7 +261,7 @@ def write_film(
             count = max(2, math.floor(last + 1e-6) + 1)
             if count > MOST_FRAMES:
                 raise ShapeError(
-                    f"fps: expected at most {MOST_FRAMES:,} frames, got {count:,}; take fewer a second, or a "
+                    f"fps: expected at most {MOST_FRAMES:,} frames, got {count:,}; take a lower fps, or a "
                     "larger speed"
                 )
             times: Iterable[float] = [min(k * speed / fps, duration) for k in range(count)]

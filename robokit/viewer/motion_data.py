@@ -231,10 +231,10 @@ def own_curves(trajectory: Trajectory, curves: Mapping[str, Curve | Values] | No
 
 def _plot(trajectory: Trajectory, name: str, curve: Curve) -> CurveData:
     if not isinstance(name, str) or not name.strip():
-        raise WrongType("curves", name, "names that are texts")
+        raise WrongType("curves", name, "names that are strings")
     what = f"curves[{shown(name)}]"
     if not isinstance(curve.unit, str):
-        raise WrongType(f"{what}: unit", curve.unit, 'a text, such as "m"')
+        raise WrongType(f"{what}: unit", curve.unit, 'a string, such as "m"')
     t = _times(what, trajectory, curve.t)
     y, gaps = _values(what, trajectory, curve, t)
     known = np.where(gaps, np.nan, y)
@@ -277,7 +277,7 @@ def _values(what: str, trajectory: Trajectory, curve: Curve, t: np.ndarray) -> t
     if callable(given):
         if curve.t is not None:
             raise ShapeError(
-                f"{what}: t: a function is asked at the recorded states; it takes no times of its own"
+                f"{what}: t: a function is evaluated at the recorded states; it takes no times of its own"
             )
         check_call(what, given, ("t", "q", "v"), "a number or (k,)")
         given = _asked(what, trajectory, given)
@@ -334,7 +334,7 @@ def _labels(what: str, name: str, curve: Curve, count: int) -> list[str]:
     """
     given = curve.labels
     if not isinstance(given, list | tuple) or not all(isinstance(label, str) for label in given):
-        raise WrongType(f"{what}: labels", given, 'a sequence of texts, such as ("x", "y")')
+        raise WrongType(f"{what}: labels", given, 'a sequence of strings, such as ("x", "y")')
     if given and (len(given) != count or len(set(given)) != count):
         raise ShapeError(f"{what}: labels: expected {count} different texts, got {list(given)!r}")
     if given:

@@ -333,7 +333,7 @@ MULTIPLYING: dict[str, tuple[Callable[[], bytes], str]] = {
     ),
     "deep.gltf": (lambda: b"[" * 100_000, "not well formed: RecursionError"),
     "entries.gltf": (lambda: b"[" + b"0," * 4_000_001 + b"0]", "4,000,002 entries; at most 4,000,000"),
-    "list.gltf": (lambda: b"[]", "no glTF 2.0"),
+    "list.gltf": (lambda: b"[]", "not glTF 2.0"),
     "wrong.gltf": (lambda: gltf(meshes=[3]), "meshes is not a list of objects"),
     "pictures.gltf": (
         lambda: overlapping_pictures(99),

@@ -337,7 +337,7 @@ def test_pipes_devices_and_folders_are_not_read(tmp_path, ending):
     (tmp_path / f"folder{ending}").mkdir()
     (tmp_path / f"circle{ending}").symlink_to(f"circle{ending}")
     for name in ("pipe", "endless", "folder", "circle"):
-        with pytest.raises(rk.ShapeError, match=f"{name}{ending}: .*(no regular file|[Ss]ymbolic links)"):
+        with pytest.raises(rk.ShapeError, match=f"{name}{ending}: .*(not a regular file|[Ss]ymbolic links)"):
             Keyframes.load(tmp_path / f"{name}{ending}")
 
 

@@ -96,5 +96,5 @@ def test_errors_name_what_there_is(tmp_path):
     with pytest.raises(rk.UnknownName, match="bob"):
         run.sensors.imu("bop")
     again = rk.Trajectory.load(run.save(tmp_path / "run"))
-    with pytest.raises(rk.RobokitError, match="ask them before"):
+    with pytest.raises(rk.RobokitError, match="use them before"):
         _ = again.sensors

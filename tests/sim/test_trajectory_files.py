@@ -238,7 +238,7 @@ def test_a_small_file_does_not_unpack_to_a_large_one(saved, tmp_path):
 
 def test_a_pipe_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "t.npz")
-    with pytest.raises(rk.ShapeError, match="no regular file"):
+    with pytest.raises(rk.ShapeError, match="not a regular file"):
         rk.Trajectory.load(tmp_path / "t.npz")
 
 

@@ -37,7 +37,7 @@ def test_a_record_makes_the_same_distribution(given):
         (lambda: Uniform(2.0, 1.0), "low <= high"),
         (lambda: Uniform(0.0, float("inf")), "high"),
         (lambda: Normal(0.0, -1.0), "deviation"),
-        (lambda: Normal(0.0, 1.0, low=50.0), "next to nothing"),
+        (lambda: Normal(0.0, 1.0, low=50.0), "almost nothing"),
         (lambda: Choice([]), "at least one"),
         (lambda: Choice([1.0, 2.0], weights=[1.0]), "2 numbers"),
         (lambda: Choice([1.0, "a"]), r"\[1\]"),

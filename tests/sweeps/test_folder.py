@@ -160,10 +160,10 @@ def test_pipes_do_not_hold_anybody_up(swings, tmp_path):
     with within(60):
         with pytest.raises(
             RobokitError,
-            match=r"cannot read .*sweep.json: it is a pipe, a socket or a device, no regular file",
+            match=r"cannot read .*sweep.json: it is a pipe, a socket or a device, not a regular file",
         ):
             rk.open_sweep(folder)
-        with pytest.raises(RobokitError, match="no regular file"):
+        with pytest.raises(RobokitError, match="not a regular file"):
             run_sweep(RECIPE, folder, chunk=2, workers=0, resume=True)
 
 

@@ -64,12 +64,12 @@ class Walk {
     const { shortcuts } = this.page;
     const when = (act) => () => { if (!this.host.hidden) act(); };
     shortcuts.add(",", "Algorithms: one line back", when(by(-1)));
-    shortcuts.add(".", "Algorithms: one line on", when(by(1)));
+    shortcuts.add(".", "Algorithms: one line forward", when(by(1)));
     shortcuts.add("<", "Algorithms: one body back", when(byBody(-1)));
-    shortcuts.add(">", "Algorithms: one body on", when(byBody(1)));
+    shortcuts.add(">", "Algorithms: one body forward", when(byBody(1)));
     return [element("div", { class: "progress" }, this.progress, this.count), element("div", { class: "transport" },
       button(WALK_ICONS.body.back, "One body back (<)", byBody(-1)), button(WALK_ICONS.line.back, "One line back (,)", by(-1)), this.play,
-      button(WALK_ICONS.line.on, "One line on (.)", by(1)), button(WALK_ICONS.body.on, "One body on (>)", byBody(1)), this.speed)];
+      button(WALK_ICONS.line.on, "One line forward (.)", by(1)), button(WALK_ICONS.body.on, "One body forward (>)", byBody(1)), this.speed)];
   }
 
   // The panel comes and goes; the scene shows another state; another part lights bodies.
