@@ -45,8 +45,8 @@ class Task:
 
     Attributes:
         robot: the robot.
-        options: arguments of :class:`robokit.Simulation`. steps: number of simulation steps in an environment
-        step.
+        options: arguments of :class:`robokit.Simulation`.
+        steps: number of simulation steps in an environment step.
         horizon: number of environment steps of an episode.
         scale: range of the targets of driven joints about their start, for actions from -1 to 1 [rad].
     """

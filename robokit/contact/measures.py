@@ -105,10 +105,12 @@ class Event:
     """An event of a run.
 
     Attributes:
-        time: middle of the event's step, where the step's forces act [s]. kind: name of the kind;
-        ``robokit.contact.measures.KINDS`` has all of them.
+        time: middle of the event's step, where the step's forces act [s].
+        kind: name of the kind; ``robokit.contact.measures.KINDS`` has all of them.
         subject: name of the link, joint or robot.
-        size: size of the event, such as a speed or a force. unit: unit of the size. text: the event in words.
+        size: size of the event, such as a speed or a force.
+        unit: unit of the size.
+        text: the event in words.
     """
 
     time: float

@@ -64,8 +64,10 @@ class NotFinite(ArithmeticError):
 class Kernel:
     """Machine code of a function, made on demand.
 
-    Attributes: signature: its arguments and results. text: the Python function that it computes. fast:
-        function of single states: one float64 array (n,) per input, then optionally one per output
+    Attributes:
+        signature: its arguments and results.
+        text: the Python function that it computes.
+        fast: function of single states: one float64 array (n,) per input, then optionally one per output
             to write to; returns the output or a tuple of them, or None for arguments it does not take.
         few: the same for batches that are too small for threads, (B, n).
     """
@@ -444,7 +446,8 @@ class Kernel:
         code.
 
         Args:
-            name: name of the function. arguments: names of the inputs, then of the outputs.
+            name: name of the function.
+            arguments: names of the inputs, then of the outputs.
         """
         if not self._has_loops():
             return None

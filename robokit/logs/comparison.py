@@ -295,7 +295,8 @@ class TorqueComparison:
     Attributes:
         motion: the smoothed motion: ``motion.t``, ``motion.q``, ``motion.good``, ...
         names: names of the n degrees of freedom that are compared: those with measured forces, and the six of
-        a floating base ("base moment x", ...). dofs: their indices in v, (n,).
+            a floating base ("base moment x", ...).
+        dofs: their indices in v, (n,).
         model: forces that the model needs for the motion, (T, n) [N m | N].
         measured: (T, n) [N m | N]; 0 for a base.
         wrenches: fitted wrenches on the links named in ``contacts``, [moment; force] about the link's origin
@@ -811,8 +812,8 @@ def write_log_page(
     Args:
         log: a log from :func:`robokit.read_log`.
         path: path of the page; ".html" is appended if it has no suffix.
-        torques: the result of :func:`robokit.unexplained_torques`, or None. run: the result of
-        :func:`simulate_log`, or None.
+        torques: the result of :func:`robokit.unexplained_torques`, or None.
+        run: the result of :func:`simulate_log`, or None.
 
     Returns:
         The path of the file.

@@ -18,8 +18,9 @@ class Finding:
         name: of the link or joint in A, or in B if A has none; the robot's for "robot".
         line: line in A's file, 0 if unknown.
         text: the verdict, one sentence without the element.
-        also: other causes that would have the same effect. a, b: the values that differ. instead: other
-        elements that would explain the difference as well.
+        also: other causes that would have the same effect.
+        a, b: the values that differ.
+        instead: other elements that would explain the difference as well.
     """
 
     cause: str
@@ -49,8 +50,8 @@ class Dynamics:
             the same accelerations can cause.
         where: the quantity and the joints that differ most.
         largest: the difference there.
-        rounding: the difference that rounding in the files can cause there. differs: whether any difference
-        is larger than rounding can explain.
+        rounding: the difference that rounding in the files can cause there.
+        differs: whether any difference is larger than rounding can explain.
     """
 
     H: float
@@ -67,7 +68,8 @@ class Verdict:
     """The result of the referee.
 
     Attributes:
-        a, b: the files. a_format, b_format: their formats, and the programs that read them.
+        a, b: the files.
+        a_format, b_format: their formats, and the programs that read them.
         bodies, joints: numbers of links and movable joints of A that have a counterpart in B.
         findings: the differences, those of the whole robot first, then by line.
         notes: things not compared, and differences that do not affect the motion.

@@ -332,9 +332,12 @@ class Distances:
 class Collision:
     """Two links in contact.
 
-    Attributes: a, b: names of the links. depth: penetration depth [m]; negative for links whose distance is
-        below the margin. point_a: (3,) the point of a that is deepest in b, in world coordinates [m].
-        point_b: (3,) the same for b. normal: (3,) unit vector from a to b; moving b along it separates them.
+    Attributes:
+        a, b: names of the links.
+        depth: penetration depth [m]; negative for links whose distance is below the margin.
+        point_a: (3,) the point of a that is deepest in b, in world coordinates [m].
+        point_b: (3,) the same for b.
+        normal: (3,) unit vector from a to b; moving b along it separates them.
         row: row of the batch, 0 for one configuration.
     """
 
@@ -423,8 +426,8 @@ def distance(
         robot: the robot, or several in one world (:func:`together`).
         q: (nq,) or (B, nq). Loops are not closed.
         a: name of a link, or names of several. With ``ground``, "ground" is its plane and height field,
-        "solid 0" the first of its shapes. b: likewise. All links of ``a`` are measured against all of ``b``,
-        including pairs that never collide.
+            "solid 0" the first of its shapes.
+        b: likewise. All links of ``a`` are measured against all of ``b``, including pairs that never collide.
             None: all links that can collide with those of ``a``; without both, all pairs that can collide.
         ground: the ground; True for a plane at z = 0.
         pairs: pairs of bodies that can collide, an edited list of :func:`collision_pairs`; "all" for all

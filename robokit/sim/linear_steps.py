@@ -823,9 +823,11 @@ class StepGradient(NamedTuple):
         q: configuration after the step, (nq,) or (B, nq).
         v: velocity after the step, (nv,) or (B, nv).
         dq: gradient with respect to the configuration before the step, in the tangent space, (nv,) or (B,
-            nv). dv: gradient with respect to the velocity before the step. dtau: gradient with respect to the
-            joint forces. parameters: {name: gradient with respect to this parameter}, see :func:`step_vjp`;
-            for a batch with a leading B. Empty without contact.
+            nv).
+        dv: gradient with respect to the velocity before the step.
+        dtau: gradient with respect to the joint forces.
+        parameters: {name: gradient with respect to this parameter}, see :func:`step_vjp`; for a batch with a
+            leading B. Empty without contact.
     """
 
     q: np.ndarray
@@ -874,8 +876,8 @@ def step_vjp(
         robot: the robot.
         q: configuration, (nq,) or (B, nq).
         v: velocity, (nv,) or (B, nv).
-        dq: gradient with respect to the next configuration, in its tangent space, (nv,) or (B, nv). dv:
-        gradient with respect to the next velocity, (nv,) or (B, nv).
+        dq: gradient with respect to the next configuration, in its tangent space, (nv,) or (B, nv).
+        dv: gradient with respect to the next velocity, (nv,) or (B, nv).
         tau, ground, dt, integrator, joint_damping, self_collision, springs, actuators, engine: as of
             :func:`step_derivatives`.
 

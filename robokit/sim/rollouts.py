@@ -382,7 +382,8 @@ class Rollout:
     Attributes:
         t: (T,) [s].
         q: (T, B, nq) configurations [rad | m | unit quaternion wxyz]; NaN in a row that failed, from then on.
-            q and v have the rollout's dtype. v: (T, B, nv) velocities [rad/s | m/s], with NaN as in q.
+            q and v have the rollout's dtype.
+        v: (T, B, nv) velocities [rad/s | m/s], with NaN as in q.
         contact_force: (T, B, 3) force of the ground on the robot, world axes [N]: the mean over the time
             since the previous record; 0 at the start. None without a ground. :meth:`trajectory` has that of
             single steps.
@@ -395,8 +396,8 @@ class Rollout:
             memory with ``out``.
         ground: the ground, or None.
         device: what it was computed on, "cpu" or "cuda:0".
-        summary: figures of the run: rows, steps, steps_per_second (of all rows together),
-            deepest_penetration of the worst row [m], loop_gap of the worst row at the end [m], ...
+        summary: figures of the run: rows, steps, steps_per_second (of all rows together), deepest_penetration
+            of the worst row [m], loop_gap of the worst row at the end [m], ...
     """
 
     t: np.ndarray

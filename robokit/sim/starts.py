@@ -559,12 +559,12 @@ def standing_configuration(
     Args:
         robot: a robot with a floating base.
         height: gap between the ground and the lowest point of the robot [m].
-        tilt: angle by which the robot leans forward, about its y axis [rad], or a unit quaternion wxyz
-            that turns the whole robot.
+        tilt: angle by which the robot leans forward, about its y axis [rad], or a unit quaternion wxyz that
+            turns the whole robot.
         seed: seed of a small random change of joints and tilt, so that falls differ; None for no change.
         q: configuration to start from, (nq,); neutral by default.
-        ground_height: height of a horizontal ground in the world [m]. ground: instead of a height: the
-        ground, as in :func:`standing_height`.
+        ground_height: height of a horizontal ground in the world [m].
+        ground: instead of a height: the ground, as in :func:`standing_height`.
         self_collision: pairs of bodies that can collide, as in :func:`robokit.simulate`.
 
     Returns:

@@ -263,12 +263,13 @@ class Energy:
     """Energies over time, (T,) each [J].
 
     Attributes:
-        kinetic: 1/2 v^T H v. potential: potential energy of gravity; zero with the centre of mass at the
-        world origin's height. dissipated: energy dissipated so far by contacts, joint damping, joint friction
-        and joint limits, including
-            energy that contact springs store for a moment.
-        work: work so far of the controller, actuators, prescribed motions and pushes. springs: energy stored
-        in springs between points and at joints (``rk.Spring``), 0 at their rest lengths.
+        kinetic: 1/2 v^T H v.
+        potential: potential energy of gravity; zero with the centre of mass at the world origin's height.
+        dissipated: energy dissipated so far by contacts, joint damping, joint friction and joint limits,
+            including energy that contact springs store for a moment.
+        work: work so far of the controller, actuators, prescribed motions and pushes.
+        springs: energy stored in springs between points and at joints (``rk.Spring``), 0 at their rest
+            lengths.
     """
 
     kinetic: np.ndarray
@@ -803,8 +804,8 @@ class Trajectory:
         the base, the gravity and the coupled joints that it had when it moved.
 
         Args:
-            path: the file. robot: the robot that moved, instead of the one in the file. It must be the same;
-            gravity is taken
+            path: the file.
+            robot: the robot that moved, instead of the one in the file. It must be the same; gravity is taken
                 from the file.
             package_dirs: folders that are searched for meshes and textures; by default none, and a page shows
                 the robot without them.

@@ -205,9 +205,10 @@ class Sweep:
     """The rows of a sweep, as far as they are computed.
 
     Attributes:
-        recipe: the recipe, which determines all rows. folder: folder that contains the rows; None if they are
-            in memory. summary: figures of the run that computed the rows: rows, computed, failures, seconds,
-            memory, redone; None for a sweep that was opened.
+        recipe: the recipe, which determines all rows.
+        folder: folder that contains the rows; None if they are in memory.
+        summary: figures of the run that computed the rows: rows, computed, failures, seconds, memory, redone;
+            None for a sweep that was opened.
     """
 
     def __init__(
@@ -365,10 +366,10 @@ class Sweep:
         """Write the report of the sweep: distributions, scatter plots, and rows that can be run in the page.
 
         Args:
-            path: path of the page; ".html" is appended if it has no suffix. rows: number of rows that the
-                page contains. Of a larger sweep, it contains this number of rows at equal distances, all
-                failed rows and the most extreme ones; the distributions count all rows. None for 100,000, or
-                fewer if there are many columns.
+            path: path of the page; ".html" is appended if it has no suffix.
+            rows: number of rows that the page contains. Of a larger sweep, it contains this number of rows at
+                equal distances, all failed rows and the most extreme ones; the distributions count all rows.
+                None for 100,000, or fewer if there are many columns.
             replay: whether rows can be run again in the page.
 
         Returns:

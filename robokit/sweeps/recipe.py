@@ -268,8 +268,8 @@ class Recipe:
         dt: time step [s] of each robot.
         ground: the ground, or None.
         measures: what is measured: names, and measures of the user's own.
-        standing: whether the starts of each robot are standing configurations. options: further arguments of
-        the runs: integrator, joint_damping.
+        standing: whether the starts of each robot are standing configurations.
+        options: further arguments of the runs: integrator, joint_damping.
         trajectories: rows whose motion is recorded.
         versions: versions of robokit and the libraries that the recipe was made with, by name; the processor,
             and a hash of robokit's source.

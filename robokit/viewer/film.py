@@ -297,8 +297,8 @@ def write_picture(
         at: time since the start [s]; the middle of the motion by default.
         size: width and height [px].
         panels: whether to show the whole page and not only its 3D view.
-        look: side of the camera, as in :func:`write_film`. follow: what the camera follows, as in
-        :func:`write_film`.
+        look: side of the camera, as in :func:`write_film`.
+        follow: what the camera follows, as in :func:`write_film`.
 
     Returns:
         The path of the file.

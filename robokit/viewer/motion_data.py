@@ -188,8 +188,8 @@ class Curve:
     Attributes:
         values: (T,) or (T, k) numbers at the T times, or a function (t, q, v) -> number or (k,), which is
             evaluated at every recorded state. A masked array (``numpy.ma.masked_invalid``) leaves gaps.
-        unit: unit of all values, such as "m". labels: labels of the k components; by default x, y, z for
-        three, x, y for two, 1, 2, ... for more.
+        unit: unit of all values, such as "m".
+        labels: labels of the k components; by default x, y, z for three, x, y for two, 1, 2, ... for more.
         t: increasing times of the values [s], on the clock of ``trajectory.t``; None for the recorded times.
             Values before or after the run are not shown.
 

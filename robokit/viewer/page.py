@@ -108,8 +108,8 @@ def write_page(
     """Write the page of a motion or of a single pose.
 
     Args:
-        source: a Trajectory, or a Robot for a page with sliders to pose it. path: path of the page; ".html"
-        is appended if it has no suffix.
+        source: a Trajectory, or a Robot for a page with sliders to pose it.
+        path: path of the page; ".html" is appended if it has no suffix.
         q: configuration of a Robot's page, (nq,); neutral by default.
         max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
             draw smoothly among all meshes.
@@ -152,8 +152,9 @@ def write_pose_page(robot: Robot, path: str | Path, q: np.ndarray | None = None)
     """Write the page of a robot with sliders to pose it.
 
     Args:
-        robot: the Robot. path: path of the page. q: the configuration at the start, (nq,); neutral by
-        default.
+        robot: the Robot.
+        path: path of the page.
+        q: the configuration at the start, (nq,); neutral by default.
 
     Returns:
         The path of the file.
@@ -456,7 +457,8 @@ def write_sparsity_page(robots: Sequence[Robot], path: str | Path) -> Path:
 
     Args:
         robots: the Robots, in the order in which they are shown; a robot may appear twice, with different
-        bases. path: path of the page; ".html" is appended if it has no suffix.
+            bases.
+        path: path of the page; ".html" is appended if it has no suffix.
 
     Returns:
         The path of the file.
@@ -520,8 +522,9 @@ def compare(
     any joint.
 
     Args:
-        a: a Trajectory. b: a Trajectory of the same robot. path: path of the page; ".html" is appended if it
-        has no suffix.
+        a: a Trajectory.
+        b: a Trajectory of the same robot.
+        path: path of the page; ".html" is appended if it has no suffix.
         labels: names of the two runs.
         max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
             draw smoothly among all meshes.

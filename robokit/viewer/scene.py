@@ -56,8 +56,8 @@ class Node:
         placement: the node's frame in the body's frame.
         rgba: colour, each 0 to 1 (sRGB).
         role: "visual" for the robot, "ground" for the ground; the others are overlays.
-        stand_in: True if an overlay represents the robot because the robot has no visuals. picture: the
-        texture, a path or the content of a file; or None.
+        stand_in: True if an overlay represents the robot because the robot has no visuals.
+        picture: the texture, a path or the content of a file; or None.
     """
 
     link: str

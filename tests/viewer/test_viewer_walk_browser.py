@@ -212,14 +212,14 @@ def test_buttons_keys_and_the_tree_move_line_by_line_and_body_by_body(page):
     choose(page, "rnea")
     page.evaluate("robokit.walk.go(robokit.walk.recording.begins[0])")
     start = page.evaluate("robokit.walk.step")
-    page.get_by_role("button", name="One line on").click()
+    page.get_by_role("button", name="One line forward").click()
     assert page.evaluate("robokit.walk.step") == start + 1
     page.locator("#canvas").hover()
     page.keyboard.press(",")
     assert page.evaluate("robokit.walk.step") == start
-    page.get_by_role("button", name="One body on").click()
+    page.get_by_role("button", name="One body forward").click()
     assert "i = 2 lower" in page.locator(".where").inner_text()
-    page.get_by_role("button", name="One body on").click()
+    page.get_by_role("button", name="One body forward").click()
     assert "← inward" in page.locator(".sweep").inner_text()
     page.locator(".walk-tree circle").nth(1).dispatch_event("click")
     assert "i = 1 upper" in page.locator(".where").inner_text()

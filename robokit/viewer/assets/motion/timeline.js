@@ -112,7 +112,7 @@ class Timeline {
     const end = () => { this.pause(); this.seek(this.motion.duration); };
     shortcuts.add(" ", "Play or pause", () => this.toggle());
     shortcuts.add("ArrowLeft", "One frame back", () => this.step(-1));
-    shortcuts.add("ArrowRight", "One frame on", () => this.step(1));
+    shortcuts.add("ArrowRight", "One frame forward", () => this.step(1));
     shortcuts.add("Shift+ArrowLeft", "Ten frames back", () => this.step(-10));
     shortcuts.add("Shift+ArrowRight", "Ten frames on", () => this.step(10));
     shortcuts.add("Home", "To the start", () => this.seek(0));
