@@ -139,7 +139,7 @@ def test_meshes_are_assets_once_for_each_file_and_scale(tmp_path):
     [
         ("a.dae", lambda p: p.write_bytes(b"x"), "whose mesh is none of .stl, .obj, .msh"),
         ("a.stl", lambda p: stl(p, text=True), "binary STL"),
-        ("a.STL", lambda p: stl(p, faces=200_001), "not 1 to 200000 faces"),
+        ("a.STL", lambda p: stl(p, faces=200_001), "not have 1 to 200000 faces"),
     ],
 )
 def test_meshes_that_mujoco_cannot_read_are_named_in_one_warning(tmp_path, name, make, words):

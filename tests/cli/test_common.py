@@ -113,7 +113,7 @@ def test_a_link_to_a_file_of_another_ending_is_written_through(here, capsys, arg
     ("target", "words"),
     [
         ("none/x", "there is no folder"),
-        ("x.html", "links lead in a circle"),
+        ("x.html", "links form a cycle"),
         (".", "name of a file"),
         ("n" * 300, "name too long"),
     ],

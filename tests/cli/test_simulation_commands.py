@@ -87,7 +87,12 @@ def test_ctrl_c_while_the_page_is_written_writes_it_again(capsys, tmp_path, monk
 
     monkeypatch.setattr(rk.Trajectory, "to_html", to_html)
     status, out, err = run(capsys, "simulate", "double_pendulum", *SHORT, "-o", "x.html", "--save", "x.npz")
-    assert status == 130 and "all was computed: writing it" in err and "x.html" in out and len(written) == 2
+    assert (
+        status == 130
+        and "everything was computed: writing the results" in err
+        and "x.html" in out
+        and len(written) == 2
+    )
     assert (tmp_path / "x.html").stat().st_size > 100_000 and len(rk.Trajectory.load(tmp_path / "x.npz")) > 1
 
 

@@ -155,7 +155,7 @@ def test_a_mapping_alone_is_joints():
     assert q[:7].tolist() == [0, 1, 0, 0, 0, 0, 0] and q[hinge.q_slice] == 0.5
     with pytest.raises(UnknownName, match=f"did you mean .*'{hinge.name}'"):
         robot.configuration({hinge.name + "x": 0.5})
-    with pytest.raises(rk.WrongType, match="where joints are given too"):
+    with pytest.raises(rk.WrongType, match="if joints are given, too"):
         robot.configuration({hinge.name: 0.5}, joints={hinge.name: 0.5})
     with pytest.raises(ShapeError, match="expected 7 numbers"):
         robot.configuration({robot.joint_names[0]: 1.0})

@@ -190,12 +190,12 @@ def test_what_a_loaded_file_cannot_tell(tmp_path):
     with pytest.raises(UnknownName, match="frame"):
         run.joint_reactions("parent")
     loaded = rk.Trajectory.load(run.save(tmp_path / "a.npz"), robot)
-    with pytest.raises(RobokitError, match="ask for it before"):
+    with pytest.raises(RobokitError, match="use it before"):
         _ = loaded.a
     asked = run.a
     np.testing.assert_array_equal(rk.Trajectory.load(run.save(tmp_path / "b.npz"), robot).a, asked)
     for ask in (loaded.joint_reactions, lambda: loaded.link_acceleration("rod")):
-        with pytest.raises(RobokitError, match="ask for it before"):
+        with pytest.raises(RobokitError, match="use it before"):
             ask()
     assert loaded.link_velocity("rod").shape == (len(run.t), 6)
     for ground in (None, True):  # of a run without a step, what the first would do

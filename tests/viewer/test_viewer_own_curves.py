@@ -80,7 +80,10 @@ BAD = [
     (lambda t: np.where(t == 0.5, np.nan, t), r"curves\['zmp'\]: 1 of 101 .*t = 0.5 s; .*masked_invalid"),
     (lambda t: Curve(t, t=t[::-1]), r"curves\['zmp'\]: t: expected finite times that increase.*0.99 after 1"),
     (lambda t: Curve(t, t=t + 9.0), r"curves\['zmp'\]: t: the times 9 to 10 s lie outside of the run"),
-    (lambda t: Curve(lambda t, q, v: 0.0, t=t), r"curves\['zmp'\]: t: a function is asked at the recorded"),
+    (
+        lambda t: Curve(lambda t, q, v: 0.0, t=t),
+        r"curves\['zmp'\]: t: a function is evaluated at the recorded",
+    ),
     (lambda t: lambda t, q, v: q[: 1 + (t > 0.5)], r"curves\['zmp'\]: .*shape \(1,\) at first and \(2,\)"),
     (lambda t: Curve(t, labels=("a", "b")), r"curves\['zmp'\]: labels: expected 1 different texts"),
 ]
