@@ -92,6 +92,10 @@ def _add(q: Scalars, v: Scalars, _axis: Vector3) -> list[Scalar]:
     return [a + b for a, b in zip(q, v, strict=True)]
 
 
+def _subtract(q0: Scalars, q1: Scalars, _axis: Vector3) -> list[Scalar]:
+    return [b - a for a, b in zip(q0, q1, strict=True)]
+
+
 @dataclass(frozen=True)
 class JointKind:
     """One row of the joint table."""
@@ -103,10 +107,12 @@ class JointKind:
     columns: Callable[[Vector3, float], list[Motion]]  # (axis, pitch) -> the columns of S in body coordinates
     # (q, axis, pitch) -> X_J, from the joint frame on the predecessor to the body
     transform: Callable[[Scalars, Vector3, float], Transform]
-    # (q, v, axis) -> q moved by the body velocity v for one unit of time
-    exp: Callable[[Scalars, Scalars, Vector3], list[Scalar]]
-    log: Callable[[Scalars, Scalars, Vector3], list[Scalar]]  # (q0, q1, axis) -> the v with exp(q0, v) = q1
     neutral: tuple[float, ...]  # q of the undisplaced joint
+    # (q, v, axis) -> q moved by the body velocity v for one unit of time
+    exp: Callable[[Scalars, Scalars, Vector3], list[Scalar]] = _add
+    log: Callable[[Scalars, Scalars, Vector3], list[Scalar]] = (
+        _subtract  # (q0, q1, axis) -> v, exp(q0, v) = q1
+    )
     quaternion: int | None = None  # offset of a unit quaternion inside q, or None
     angle: bool = False  # whether q begins with an angle
     has_axis: bool = True  # whether the axis matters
@@ -141,10 +147,6 @@ def plane_axes(n: Vector3) -> tuple[Vector3, Vector3]:
 
 def _turn(q: Scalar, u: Vector3) -> Matrix3:
     return coordinate_rotation(u, cos(q), sin(q))
-
-
-def _subtract(q0: Scalars, q1: Scalars, _axis: Vector3) -> list[Scalar]:
-    return [b - a for a, b in zip(q0, q1, strict=True)]
 
 
 def _planar_transform(q: Scalars, n: Vector3, _pitch: float) -> Transform:
@@ -234,8 +236,6 @@ def _revolute(name: str) -> JointKind:
         1,
         columns=lambda u, p: [_spin(u)],
         transform=lambda q, u, p: Transform(_turn(q[0], u), Vector3.zero()),
-        exp=_add,
-        log=_subtract,
         neutral=(0.0,),
         angle=True,
     )
@@ -252,8 +252,6 @@ JOINT_TABLE: dict[str, JointKind] = {
             1,
             columns=lambda u, p: [_slide(u)],
             transform=lambda q, u, p: Transform(Matrix3.identity(), u * q[0]),
-            exp=_add,
-            log=_subtract,
             neutral=(0.0,),
         ),
         JointKind(
@@ -262,8 +260,6 @@ JOINT_TABLE: dict[str, JointKind] = {
             1,
             columns=lambda u, p: [Motion(u, u * p)],
             transform=lambda q, u, p: Transform(_turn(q[0], u), u * (q[0] * p)),
-            exp=_add,
-            log=_subtract,
             neutral=(0.0,),
             angle=True,
         ),
@@ -273,8 +269,6 @@ JOINT_TABLE: dict[str, JointKind] = {
             2,
             columns=lambda u, p: [_spin(u), _slide(u)],
             transform=lambda q, u, p: Transform(_turn(q[0], u), u * q[1]),
-            exp=_add,
-            log=_subtract,
             neutral=(0.0, 0.0),
             angle=True,
         ),
@@ -325,8 +319,6 @@ JOINT_TABLE: dict[str, JointKind] = {
             0,
             columns=lambda u, p: [],
             transform=lambda q, u, p: Transform.identity(),
-            exp=_add,
-            log=_subtract,
             neutral=(),
             has_axis=False,
         ),

@@ -658,14 +658,11 @@ def check_capsules(robot: RobotDescription, report: Report) -> None:
     """Capsules in a file of URDF 1.0."""
     if not robot.old:
         return
-    for link in robot.links:
-        for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
-            for shape in shapes:
-                if isinstance(shape.geometry, Capsule):
-                    message = "<capsule>: URDF 1.1, and urdfdom leaves it out of a file of version 1.0"
-                    hint = 'write version="1.1" at <robot>'
-                    where = f"link {link.name!r} {kind}"
-                    report.once("version-too-low", "capsule", where, shape.line, message, hint)
+    for where, shape in robot.shapes():
+        if isinstance(shape.geometry, Capsule):
+            message = "<capsule>: URDF 1.1, and urdfdom leaves it out of a file of version 1.0"
+            hint = 'write version="1.1" at <robot>'
+            report.once("version-too-low", "capsule", where, shape.line, message, hint)
 
 
 def check_plausible(
