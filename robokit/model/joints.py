@@ -101,9 +101,7 @@ class JointKind:
     """One row of the joint table."""
 
     name: str  # the kind's name
-    # nq, nv: numbers of coordinates and of velocities
-    nq: int
-    nv: int
+    nv: int  # number of velocities
     columns: Callable[[Vector3, float], list[Motion]]  # (axis, pitch) -> the columns of S in body coordinates
     # (q, axis, pitch) -> X_J, from the joint frame on the predecessor to the body
     transform: Callable[[Scalars, Vector3, float], Transform]
@@ -120,6 +118,11 @@ class JointKind:
     near: Callable[[Scalars, Scalars, Vector3], list[Scalar]] = _add
     # (q, rate of q, axis) -> the v along which q changes at that rate
     velocity: Callable[[Scalars, Scalars, Vector3], list[Scalar]] = lambda q, rate, axis: list(rate)
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return len(self.neutral)
 
     def __reduce__(self) -> tuple[Callable[[str], JointKind], tuple[str]]:
         """Pickled by name: a row is its place in the table."""
@@ -233,7 +236,6 @@ def _revolute(name: str) -> JointKind:
     return JointKind(
         name,
         1,
-        1,
         columns=lambda u, p: [_spin(u)],
         transform=lambda q, u, p: Transform(_turn(q[0], u), Vector3.zero()),
         neutral=(0.0,),
@@ -249,14 +251,12 @@ JOINT_TABLE: dict[str, JointKind] = {
         JointKind(
             "prismatic",
             1,
-            1,
             columns=lambda u, p: [_slide(u)],
             transform=lambda q, u, p: Transform(Matrix3.identity(), u * q[0]),
             neutral=(0.0,),
         ),
         JointKind(
             "helical",
-            1,
             1,
             columns=lambda u, p: [Motion(u, u * p)],
             transform=lambda q, u, p: Transform(_turn(q[0], u), u * (q[0] * p)),
@@ -266,7 +266,6 @@ JOINT_TABLE: dict[str, JointKind] = {
         JointKind(
             "cylindrical",
             2,
-            2,
             columns=lambda u, p: [_spin(u), _slide(u)],
             transform=lambda q, u, p: Transform(_turn(q[0], u), u * q[1]),
             neutral=(0.0, 0.0),
@@ -274,7 +273,6 @@ JOINT_TABLE: dict[str, JointKind] = {
         ),
         JointKind(
             "planar",
-            3,
             3,
             columns=lambda n, p: [_spin(n), *(_slide(t) for t in plane_axes(n))],
             transform=_planar_transform,
@@ -287,7 +285,6 @@ JOINT_TABLE: dict[str, JointKind] = {
         ),
         JointKind(
             "spherical",
-            4,
             3,
             columns=lambda u, p: [_spin(a) for a in _AXES],
             transform=lambda q, u, p: Transform(quat_wxyz_to_rotation(q).T, Vector3.zero()),
@@ -301,7 +298,6 @@ JOINT_TABLE: dict[str, JointKind] = {
         ),
         JointKind(
             "floating",
-            7,
             6,
             columns=lambda u, p: [*(_spin(a) for a in _AXES), *(_slide(a) for a in _AXES)],
             transform=_floating_transform,
@@ -315,7 +311,6 @@ JOINT_TABLE: dict[str, JointKind] = {
         ),
         JointKind(
             "fixed",
-            0,
             0,
             columns=lambda u, p: [],
             transform=lambda q, u, p: Transform.identity(),
@@ -332,7 +327,6 @@ def _holds_only(name: str, nv: int, has_axis: bool) -> JointKind:
 
     return JointKind(
         name,
-        0,
         nv,
         columns=lambda u, p: [],
         transform=lambda q, u, p: Transform.identity(),
