@@ -299,8 +299,7 @@ class _Build:
         return Placement() if name == WORLD else self.side.bodies[name].pose
 
     def _say(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
-        found = finding(code, what, names, text, self.side.file, hint)
-        self.said += [] if found is None else [found]
+        self.said += finding(code, what, names, text, self.side.file, hint)
 
     # ---- mimic laws -----------------------------------------------------------------------------
 

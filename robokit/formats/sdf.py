@@ -765,10 +765,11 @@ class _Reader:
                 self._say("ignored", "models", other.name, "other models of the file, no part of the robot")
         for note in dict.fromkeys(self.files.notes):
             self._say("ignored", "<include>s", note, "it is beside the robot")
-        made = (
-            finding(code, what, names, text, self.file) for (code, what, text), names in self._said.items()
-        )
-        return [each for each in made if each is not None]
+        return [
+            one
+            for (code, what, text), names in self._said.items()
+            for one in finding(code, what, names, text, self.file)
+        ]
 
     # ---- links -----------------------------------------------------------------------------------
 

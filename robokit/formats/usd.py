@@ -475,8 +475,7 @@ class _Stage:
         for name in self.still:
             self.say("rewritten", "bodies", name, "kinematic or not enabled: they stand still")
         for (code, what, text), names in self._said.items():
-            found = finding(code, what, names, text, self.path)
-            side.said += [] if found is None else [found]
+            side.said += finding(code, what, names, text, self.path)
 
     def _read_ground(self, prim: Any) -> None:
         """A collider that belongs to no body."""
