@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -211,3 +211,26 @@ def contractions(
                     found[n] = k
                     break
     return found
+
+
+def last_reads(
+    program: Program, chunk: Sequence[int], sums: Mapping[int, int], inside: Mapping[int, Path]
+) -> dict[int, int]:
+    """Where in a chunk each value is read last; a product is computed where its sum is.
+
+    Args:
+        program: the graph.
+        chunk: nodes of one function, in order.
+        sums: what :func:`contractions` found.
+        inside: conditions around each node, which are read there, too.
+    """
+    nodes, last = program.nodes, dict[int, int]()
+    for position, n in enumerate(chunk):
+        for operand in nodes[n][1:]:
+            last[operand] = position
+        for condition in inside.get(n, ()) if inside else ():
+            last[condition] = position
+    for product in sums.values():
+        for operand in nodes[product][1:]:
+            last[operand] = max(last[operand], last[product])
+    return last
