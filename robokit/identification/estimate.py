@@ -12,7 +12,7 @@ import numpy as np
 
 from robokit.arguments import check_finite, one_of, real_array, real_number
 from robokit.dataclass_tools import cached_attribute
-from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
+from robokit.dynamics.equations_of_motion import regressor_entries, regressor_nonzeros
 from robokit.dynamics.run import FExt
 from robokit.errors import ShapeError, WrongType
 from robokit.files import figure_path, replacing

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import one_of, random_generator, real_number, whole_number
-from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
+from robokit.dynamics.equations_of_motion import regressor_entries, regressor_nonzeros
 from robokit.errors import ModelError, ShapeError
 from robokit.identification.measurements import (
     BaseParameters,

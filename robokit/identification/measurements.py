@@ -19,8 +19,7 @@ from robokit.arguments import argument, check_values, real_array, real_number
 from robokit.conventions import FLOATING_BASE
 from robokit.dataclass_tools import short_repr
 from robokit.dynamics.build import quaternion_offsets
-from robokit.dynamics.equations_of_motion import rnea
-from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
+from robokit.dynamics.equations_of_motion import regressor_entries, regressor_nonzeros, rnea
 from robokit.dynamics.run import FExt
 from robokit.errors import ShapeError
 from robokit.model.edit import armature_by_dof

@@ -21,8 +21,7 @@ from robokit.dynamics.other_libraries import (
 )
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot, check_robot
-from robokit.sim.body_pairs import CollisionPairs
-from robokit.sim.distances import Pairs, Query, query
+from robokit.sim.distances import CollisionPairs, Pairs, Query, query
 from robokit.sim.ground import Ground
 from robokit.sim.linear_steps import KeptSteps, LinearSteps, StepParameters, kept_steps, shape_of
 

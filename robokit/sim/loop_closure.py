@@ -20,7 +20,7 @@ import numpy as np
 from robokit.algorithms.coupling import reduced_force
 from robokit.algorithms.loop_dynamics import closed_loops
 from robokit.arguments import check_finite, not_a_robot, real_array
-from robokit.dynamics.mass_matrix import crba
+from robokit.dynamics.equations_of_motion import crba
 from robokit.dynamics.singular import refuse, singular
 from robokit.errors import ShapeError, WrongType
 from robokit.model.constraints import loop_models

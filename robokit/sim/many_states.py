@@ -19,7 +19,7 @@ from robokit.sim.run_inputs import RunInputs
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import ContactStepper, first_carried
 
-# ==== many states =================================================================================
+# ==== rows on the processor =======================================================================
 # Many states of a robot through time, as their caller says: what a Simulation with a batch is made of.
 
 
@@ -144,7 +144,7 @@ class ManyStates:
         self.done, self.change = done, 0
 
 
-# ==== card states =================================================================================
+# ==== rows on a card ==============================================================================
 # Many states of a robot on a card, as their caller says: what a Simulation with device="cuda" is made of.
 
 Array = Any

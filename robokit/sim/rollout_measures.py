@@ -35,7 +35,7 @@ from robokit.sim.steppers import energies
 from robokit.spatial import Vector3
 from robokit.spatial.scalars import Scalar, where
 
-# ==== run ends ====================================================================================
+# ==== numbers of single states ====================================================================
 # Numbers of single states of a rollout, by a kernel: the same bits whatever the number of rows.
 
 
@@ -358,7 +358,7 @@ def values_at_start(
     return of_states(program, name, text, len(tracker.outputs), q, v, tau, dt)
 
 
-# ==== row measures ================================================================================
+# ==== measures of rows ============================================================================
 # The measures of a rollout: what its steps must keep, and the columns that its rows make at the end.
 
 

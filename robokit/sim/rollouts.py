@@ -14,22 +14,21 @@ import numpy as np
 from robokit.arguments import check_finite, not_a_robot, output, real_array, whole_number
 from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics import kinetic_energy, potential_energy
-from robokit.dynamics.devices import card_number, dtype_there, on_host
+from robokit.dynamics.choices import card_number, dtype_there, on_host
 from robokit.dynamics.run import dtype_name
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import DeviceError, ShapeError, SimulationError, shown
 from robokit.model.robot import Robot
 from robokit.sim import motion
-from robokit.sim.actuators import Actuator, actuators_of, with_rotors
-from robokit.sim.body_pairs import CollisionPairs
+from robokit.sim.actuators import Actuator, Motions, actuators_of, motions_of, with_rotors
 from robokit.sim.contact_rows import ContactRunner
+from robokit.sim.distances import CollisionPairs
+from robokit.sim.events import Notes
+from robokit.sim.force_elements import pushes_of, springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.loop_closure import closed_start, distances, torn
 from robokit.sim.motion import floats
-from robokit.sim.notes import Notes
-from robokit.sim.prescribed import Motions, motions_of
-from robokit.sim.pushes import pushes_of
 from robokit.sim.rollout_measures import (
     ChosenMeasures,
     Failures,
@@ -51,13 +50,12 @@ from robokit.sim.run_results import (
     warn_of_length,
     warn_of_rows,
 )
-from robokit.sim.springs import springs_of
 from robokit.sim.starts import check_coordinates, checked_starts, states
 from robokit.sim.step_kernel import NOTHING_MEASURED, Program
 from robokit.sim.steppers import ContactStepper, first_carried, tally
 from robokit.sim.trajectory import Trajectory
 
-# ==== rollout batch ===============================================================================
+# ==== the rows of a rollout =======================================================================
 # The rows of a rollout: their present states, their records, and which of them do not stay finite.
 
 LARGEST = [motion.AT[name] for name in ("depth", "residual")]
@@ -443,7 +441,7 @@ class Rollout:
 
     @property
     def outside(self) -> np.ndarray:
-        """(B,) contact impulses outside Coulomb's cone as a fraction of pushing ones; NaN in a row that failed."""
+        """(B,) contact impulses outside Coulomb's cone as a fraction of pushing ones; NaN in failed rows."""
         return self._ledgers.share("outside")
 
     @property

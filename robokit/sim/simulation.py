@@ -21,24 +21,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arguments import check_call, check_finite, not_a_robot, real_array, real_number, whole_number
-from robokit.dynamics.devices import beside, card_number, check_gradient, dtype_there, on_card, on_host
+from robokit.dynamics.choices import beside, card_number, check_gradient, dtype_there, on_card, on_host
 from robokit.dynamics.run import dtype_name
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.robot import Robot
-from robokit.sim.actuators import Actuator, actuators_of, with_rotors
-from robokit.sim.body_pairs import CollisionPairs
+from robokit.sim.actuators import Actuator, Motions, actuators_of, motions_of, with_rotors
 from robokit.sim.contact_state import LAYOUT
+from robokit.sim.distances import CollisionPairs
+from robokit.sim.events import Contacts, Notes, StepInputs, contacts_of
+from robokit.sim.force_elements import Push, pushes_of, springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.loop_closure import closed_start
 from robokit.sim.many_states import ManyStates
 from robokit.sim.motion import floats
-from robokit.sim.notes import Contacts, Notes, StepInputs, contacts_of
-from robokit.sim.prescribed import Motions, motions_of
-from robokit.sim.pushes import Push, pushes_of
 from robokit.sim.run_inputs import MOST_STEPS, RunInputs, set_up
 from robokit.sim.run_loop import Controller, History, Run
 from robokit.sim.sensors import Imu, JointForce, Sensors
-from robokit.sim.springs import springs_of
 from robokit.sim.starts import check_coordinates, checked_starts, numbers, states
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import ContactStepper

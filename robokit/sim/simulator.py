@@ -12,23 +12,21 @@ from robokit.algorithms.center_of_mass import center_of_mass
 from robokit.arguments import check_call, not_a_robot
 from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.robot import Robot
-from robokit.sim.actuators import Actuator, actuators_of, with_rotors
-from robokit.sim.body_pairs import CollisionPairs
+from robokit.sim.actuators import Actuator, Motions, PrescribedMotion, actuators_of, motions_of, with_rotors
 from robokit.sim.contact_state import size_of
+from robokit.sim.distances import CollisionPairs
+from robokit.sim.force_elements import pushes_of, springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.loop_closure import closed_start
 from robokit.sim.motion import floats
-from robokit.sim.prescribed import Motions, PrescribedMotion, motions_of
-from robokit.sim.pushes import pushes_of
 from robokit.sim.run_inputs import RunInputs, set_up
 from robokit.sim.run_loop import Controller, Run
 from robokit.sim.run_results import warn_of, warn_of_whips
-from robokit.sim.springs import springs_of
 from robokit.sim.starts import check_coordinates, checked_starts, numbers
 from robokit.sim.steppers import SPIN, fastest_spin, in_blocks
 from robokit.sim.trajectory import Trajectory
 
-# ==== half step ===================================================================================
+# ==== the same run with half the step =============================================================
 # How far a run can be trusted: it is taken once more with half the step, and the two are compared.
 
 AGREEMENT = 0.01
@@ -123,7 +121,7 @@ def _contact(run: Trajectory) -> tuple[float | None, float]:
     return time, float(total.max(initial=0.0))
 
 
-# ==== simulator ===================================================================================
+# ==== one run =====================================================================================
 
 
 def simulate(

@@ -31,8 +31,8 @@ from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.errors import InvalidValue, ShapeError, SimulationWarning, WrongType
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot, of_joint
-from robokit.sim.body_pairs import CollisionPairs, body_contacts, body_names
 from robokit.sim.contact_state import ground_stiffness, scene_of
+from robokit.sim.distances import CollisionPairs, body_contacts, body_names
 from robokit.sim.ground import Ground, plane_of, world_of
 from robokit.sim.loop_closure import closed, closed_rows
 from robokit.sim.motion import state_poses

@@ -21,12 +21,12 @@ from robokit.model.inertial_parameters import inertias
 from robokit.model.regrouping import similar_inputs
 from robokit.model.robot import Robot
 from robokit.sim import motion
-from robokit.sim.body_pairs import NO_CONTACTS, BodyContacts
+from robokit.sim.distances import NO_CONTACTS, BodyContacts
+from robokit.sim.force_elements import NO_SPRINGS, Springs
 from robokit.sim.ground import Ground
 from robokit.sim.integrators import Held, Method, Problem
 from robokit.sim.joint_forces import NOTHING, PROXIMAL_SINGLE, GivenLayout, JointLaw, LoopLaw, pressing
 from robokit.sim.motion import Carried, CarriedLayout, Rows, body_velocities, floats, may_keep_energy
-from robokit.sim.springs import NO_SPRINGS, Springs
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.scalars import Scalar, maximum
 
@@ -167,7 +167,7 @@ class MeasuredLayout:
 NOTHING_MEASURED = MeasuredLayout()
 
 
-# ==== step kernel =================================================================================
+# ==== the step of a robot =========================================================================
 
 
 @dataclass

@@ -300,7 +300,7 @@ def _text(program: Program) -> Any:
     return text
 
 
-# ==== steppers ====================================================================================
+# ==== how steps are taken =========================================================================
 
 ITERATED = 50
 """Steps of passive motion from which the loop inside the engine is faster than one call a step."""

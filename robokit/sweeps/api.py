@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arguments import path_argument, whole_number
-from robokit.dynamics.devices import card_number
+from robokit.dynamics.choices import card_number
 from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName, one_line
 from robokit.files import shell_word
 from robokit.model.robot import Robot
-from robokit.sim.body_pairs import CollisionPairs
+from robokit.sim.distances import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
 from robokit.stages import stage

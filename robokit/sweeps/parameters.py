@@ -15,10 +15,10 @@ from robokit.errors import ModelError, ShapeError, UnknownName, WrongType
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator, Keyframes, by_joint, driven, label_of
+from robokit.sim.force_elements import Push
 from robokit.sim.ground import Ground
 from robokit.sim.joint_forces import joint_law
 from robokit.sim.loop_closure import closed_rows
-from robokit.sim.pushes import Push
 from robokit.sim.starts import ground_gaps, lowered, touching_shapes
 from robokit.spatial.rotation import quat_multiply, quat_normalized, quat_wxyz_to_rotation
 from robokit.spatial.scalars import cos, sin

@@ -28,7 +28,7 @@ from robokit.sim.page_step import PageStep, page_step
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import default_step
 from robokit.sim.trajectory import Trajectory
-from robokit.viewer.curves import base64_text, packed
+from robokit.viewer.motion_data import base64_text, packed
 from robokit.viewer.payload_keys import LiveData, ModuleData, MotorData, MotorsData, SlotData, StepperData
 
 STRETCH = 0.5

@@ -27,13 +27,18 @@ from robokit.sim.run_inputs import LARGEST_CONTACT_STEP
 from robokit.sim.run_results import UNBALANCED
 from robokit.sim.starts import DEEP
 from robokit.sim.trajectory import Trajectory
-from robokit.viewer.curves import Curve, Values, base64_text, own_curves, packed, packed_bits
 from robokit.viewer.motion_data import (
+    Curve,
     ForceHistory,
+    Values,
+    base64_text,
     curves,
     every_step,
     link_forces,
     motion_frames,
+    own_curves,
+    packed,
+    packed_bits,
     step_states,
     still_frame,
     stopped,
@@ -335,7 +340,7 @@ TAKEN = (
 """Entries of the summary [J], and where that energy went."""
 
 
-# ==== payload =====================================================================================
+# ==== motions and poses ===========================================================================
 
 
 def trajectory_payload(

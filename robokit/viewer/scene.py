@@ -274,7 +274,7 @@ def rotate(quat_xyzw: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return vectors + real * twice + np.cross(imaginary, twice)
 
 
-# ==== scene =======================================================================================
+# ==== nodes of a robot ============================================================================
 # What there is to draw: a robot as a list of nodes, each a shape at a placement on a body.
 #
 # Only bodies move, so the shapes of a link that is welded to a body are placed on that body. A robot is shown

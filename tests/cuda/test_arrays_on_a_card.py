@@ -17,7 +17,7 @@ import table_calls
 from ladder import State, relative
 
 import robokit as rk
-from robokit.dynamics.devices import card_number
+from robokit.dynamics.choices import card_number
 from robokit.dynamics.layout import INPUTS
 from robokit.engine.cuda import arrays, driver, straight_code
 from robokit.engine.cuda.arrays import View
