@@ -523,7 +523,7 @@ class Function:
                 continue
             if self.pinned:
                 self.pinned = set()
-            forms = self.forms_for(number)
+            forms = self.forms_for(number) if self.vectors else self.own
             if number in sums:
                 register = self.fused(number, sums[number], forms, position)
             elif nodes[number][0] <= DIV:

@@ -62,10 +62,9 @@ def fused(program: Program) -> Program:
     same: dict[int, int] = {}
     taken: set[int] = set()
     for number in program.order:
-        op, *operands = nodes[number]
-        if op not in (ADD, SUB):
+        if nodes[number][0] not in (ADD, SUB):
             continue
-        choices = []
+        choices, (op, *operands) = [], nodes[number]
         for k in (0, 1):
             total, x = operands[k], operands[1 - k]
             chain = products(total) if inner[total] and not product[x] else []
@@ -204,9 +203,8 @@ def contractions(
     products = {n for n in chunk if nodes[n][0] == MUL and uses[n] == 1 and n not in kept}
     found = {}
     for n in chunk:
-        op, *operands = nodes[n]
-        if op in (ADD, SUB):
-            for k in operands:
+        if nodes[n][0] in (ADD, SUB):
+            for k in nodes[n][1:]:
                 if k in products and inside.get(k) == inside.get(n) and (k in wide) == (n in wide):
                     found[n] = k
                     break
