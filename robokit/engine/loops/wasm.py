@@ -56,7 +56,8 @@ from robokit.engine.loops.record import (
 from robokit.engine.trace.graph import Node
 from robokit.engine.trace.ops import CONST, COS, GUARD, OPERATIONS, SELECT, SIN
 
-_INSTRUCTIONS = {k: each.wasm for k, each in (*enumerate(OPERATIONS), *WHOLE_OPERATIONS.items())}
+_INSTRUCTIONS = {each.number: each.wasm for each in OPERATIONS}
+_INSTRUCTIONS |= {opcode: each.wasm for opcode, each in WHOLE_OPERATIONS.items()}
 
 _CHOICES = (SELECT, GUARD, WHOLE_SELECT)
 
