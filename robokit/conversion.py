@@ -43,9 +43,9 @@ class Conversion:
         robot: as it was read.
         path: the file.
         format: "urdf", "mjcf" or "sdf".
-        said: what was left out or changed, one sentence each.
+        said: sentences that say what was left out or changed.
         copied: mesh and texture files that were copied or written beside the file.
-        verdict: that of the referee, with ``judge=True``; otherwise None.
+        verdict: the referee's verdict, with ``judge=True``; otherwise None.
     """
 
     robot: Robot
@@ -89,8 +89,9 @@ def convert(
         the conversion: ``.path``, ``.robot``, ``.said``, ``.copied``, ``.verdict``.
 
     Raises:
-        ModelError: the format cannot say the robot; the message has every reason.
-        RobokitError: the source cannot be read, or is the file itself; an ending that says no format.
+        ModelError: the format cannot express the robot; the message lists all reasons.
+        RobokitError: the source cannot be read, or is the file itself; or the extension of ``path`` does not
+            determine a format.
         WriteError: the file cannot be written.
 
     Warns:
@@ -171,7 +172,7 @@ def _beside(robot: Robot, target: str) -> Iterator[str]:
     name = f"{target.upper()} of robot {robot.name!r}"
     if target == "urdf" and tuple(robot.gravity) != STANDARD_GRAVITY:
         g = ", ".join(f"{x:g}" for x in robot.gravity)
-        yield f"{name}: gravity ({g}) is left out; a URDF says none"
+        yield f"{name}: gravity ({g}) is left out; URDF has no gravity"
     if target == "urdf" and robot.base == "floating" and outward(robot, children(robot))[0] == "world":
         yield f"{name}: programs take a root link called 'world' for the fixed world; this one is free"
     every = [shape for link in robot.links for shape in (*link.visuals, *link.collisions)]

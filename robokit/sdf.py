@@ -1,8 +1,9 @@
 """SDF export: the robot as a model of SDFormat 1.11, for Gazebo, Drake and robokit.
 
-Every link is a link, every joint a joint: the joint's pose is in its parent, and the link sits on its joint.
-Links that have neither mass nor shapes and are fixed to another become frames, as Gazebo refuses links
-without mass. What SDF cannot express gives a warning, or an error where the model would move differently.
+Every link becomes a link, and every joint a joint: a joint's pose is relative to its parent link, and the
+child link's to the joint. Links that have neither mass nor shapes and are fixed to another become frames, as
+Gazebo refuses links without mass. Features that SDF cannot express cause a warning, or an error if the model
+would move differently.
 
     robokit        SDF
     revolute       revolute
@@ -16,8 +17,8 @@ without mass. What SDF cannot express gives a warning, or an error where the mod
     cylindrical    revolute NAME_R and prismatic NAME, likewise
     loop joints    joints to a link that another joint carries already
 
-Rotors' inertias have no place in SDF; they are written as ``drake:rotor_inertia``, which Drake and robokit
-read. Mimic laws are written twice: as SDF has them, and as ``drake:mimic``. :func:`robokit.load` reads all.
+SDF has no rotor inertias; they are written as ``drake:rotor_inertia``, which Drake and robokit read. Mimic
+laws are written twice, as SDF defines them and as ``drake:mimic``. :func:`robokit.load` reads both.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from robokit.interop import MUJOCO_PARTS
 from robokit.mjcf import numbers
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.joints import plane_axes
-from robokit.model.parts import Joint, Link, LoopJoint
+from robokit.model.parts import Joint, Link, LoopJoint, free_name
 from robokit.model.robot import Robot, check_robot, children, is_base, joints_in_order, outward
 from robokit.spatial import Vector3
 from robokit.urdf.mesh_files import Resolver
@@ -75,15 +76,16 @@ def to_sdf(
         visuals: write visual shapes.
 
     Returns:
-        the XML. A mesh or texture has the name that the robot has for it where that leads to the file from
-        the folder of ``path``, else its absolute path.
+        the XML. Meshes and textures keep their relative names if these lead to the files from the folder of
+        ``path``; otherwise they get absolute paths.
 
     Raises:
-        ModelError: SDF cannot say it: a joint in the tree that floats, a loop that is open at zero.
+        ModelError: SDF cannot express the robot: a floating joint inside the tree, a loop that is open in the
+            neutral configuration.
         WriteError: the file cannot be written.
 
     Warns:
-        UserWarning: what is left out or has another name in the file, and what Gazebo will refuse.
+        UserWarning: something is left out, renamed, or will be refused by Gazebo.
 
     Example:
         >>> from robokit.sdf import to_sdf
@@ -139,10 +141,7 @@ class _Writer:
                 free = f"{free.strip('_')}_{kind}"
             elif free in self._taken:
                 free = f"{free}_{kind}"
-            while free in self._taken:
-                free += "_"
-            self._taken.add(free)
-            self.names[kind, name] = free
+            self.names[kind, name] = free = free_name(free, self._taken)
             if free != name:
                 self.said.append(
                     f"{kind} {name!r} is called {free!r}: SDF gives a name once, and reserves some"
@@ -156,12 +155,6 @@ class _Writer:
 
     def _joints(self) -> list[Joint]:
         return [joint for joint in joints_in_order(self.robot) if not is_base(self.robot, joint)]
-
-    def _free(self, name: str) -> str:
-        while name in self._taken:
-            name += "_"
-        self._taken.add(name)
-        return name
 
     def _link(self, name: str) -> str:
         return self.names["link", name]
@@ -203,7 +196,7 @@ class _Writer:
         if robot.base == "fixed" and self.world is None:
             root_link = self._link(self.root_link)
             connection = self._connect(
-                model, self._free(f"world_to_{root_link}"), "fixed", "world", root_link
+                model, free_name(f"world_to_{root_link}", self._taken), "fixed", "world", root_link
             )
             connection.set(NAME, "")
         for loop in robot.loop_joints:
@@ -254,10 +247,7 @@ class _Writer:
                 if isinstance(shape.geometry, Mesh) and not self.meshes:
                     continue
                 name = shape.name or f"{link.name}_{what}" + (f"_{k + 1}" if k else "")
-                while name in taken:
-                    name += "_"
-                taken.add(name)
-                made = ET.SubElement(element, what, name=name)
+                made = ET.SubElement(element, what, name=free_name(name, taken))
                 _text(made, "pose", _pose(shape.placement))
                 self._geometry(ET.SubElement(made, "geometry"), shape)
                 if what == "visual":
@@ -337,8 +327,8 @@ class _Writer:
         at, last = joint.origin, parent
         for k, (end, axis) in enumerate(zip(parts, axes, strict=True)):
             inmost = k == len(parts) - 1
-            name = own if inmost else self._free(own + end)
-            then = child if inmost else self._free(f"{own}{end}_link")
+            name = own if inmost else free_name(own + end, self._taken)
+            then = child if inmost else free_name(f"{own}{end}_link", self._taken)
             kind = "prismatic" if end.startswith("_T") else "revolute"
             made = self._connect(model, name, kind, last, then, at)
             self._axis(made, joint, axis, ranged=False)
@@ -430,7 +420,7 @@ class _Writer:
             at.reverse()
             axes.reverse()
         (parent, _), (child, place) = ends
-        name = self._free(loop.name.replace("::", "_"))
+        name = free_name(loop.name.replace("::", "_"), self._taken)
         made = self._named(ET.SubElement(model, "joint", name=name, type=kinds[loop.kind]), loop.name)
         ET.SubElement(made, "pose", relative_to=self._link(child)).text = _pose(place)
         _text(made, "parent", self._link(parent))

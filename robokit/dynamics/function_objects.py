@@ -19,9 +19,8 @@ import numpy as np
 
 from robokit.arguments import check_call, one_of, real_array
 from robokit.dynamics.build import Key, flat, kernel, parameters_for
-from robokit.dynamics.choices import CHOICES, count, points
+from robokit.dynamics.choices import CHOICES, count, on_card, on_device, points
 from robokit.dynamics.codegen import codegen
-from robokit.dynamics.devices import on_card, on_device
 from robokit.dynamics.differentiate import Derivation, Flat
 from robokit.dynamics.layout import INPUTS
 from robokit.dynamics.other_libraries import (
@@ -163,8 +162,8 @@ class Function:
         """The outputs of this function when it is called inside another function's text."""
         if self.row.derived:
             raise TypeError(
-                f"{self.name} is a derivative, which is made of a whole function: no text can take it; "
-                "write the text of the whole, and take that one's derivative"
+                f"{self.name} is a derivative, which cannot be called inside another function; define the "
+                "whole function and differentiate that one"
             )
         flat = {name for name, space in self._shapes.items() if isinstance(space, tuple) and space}
         pairs = zip(self.inputs, arguments, strict=False)  # the function itself refuses too many or few

@@ -16,11 +16,10 @@ class Finding:
         cause: code of the cause, a key of ``robokit.parity.CAUSES``.
         kind: "link", "joint" or "robot".
         name: of the link or joint in A, or in B if A has none; the robot's for "robot".
-        line: of A's file, 0 if it is not known.
+        line: line in A's file, 0 if unknown.
         text: the verdict, one sentence without the element.
-        also: causes that would make the same difference.
-        a, b: the values that differ.
-        instead: other elements that would explain the same difference as well.
+        also: other causes that would have the same effect. a, b: the values that differ. instead: other
+        elements that would explain the difference as well.
     """
 
     cause: str
@@ -45,12 +44,13 @@ class Dynamics:
     """The largest relative differences of mass matrix, velocity forces and gravity at random states.
 
     Attributes:
-        H, C, gravity: of mass matrix, velocity forces without gravity, and gravity forces. An entry H_ij is
-            measured by sqrt(H_ii H_jj), a force by the largest that the same accelerations can make.
+        H, C, gravity: largest relative differences of the mass matrix, of velocity forces without gravity,
+            and of gravity forces. An entry H_ij is relative to sqrt(H_ii H_jj), a force to the largest that
+            the same accelerations can cause.
         where: the quantity and the joints that differ most.
         largest: the difference there.
-        rounding: the difference that rounded numbers can make there.
-        differs: whether any difference is larger than rounding can make it.
+        rounding: the difference that rounding in the files can cause there. differs: whether any difference
+        is larger than rounding can explain.
     """
 
     H: float
@@ -67,12 +67,11 @@ class Verdict:
     """The result of the referee.
 
     Attributes:
-        a, b: files.
-        a_format, b_format: what they are and which program read them.
+        a, b: the files. a_format, b_format: their formats, and the programs that read them.
         bodies, joints: numbers of links and movable joints of A that have a counterpart in B.
         findings: the differences, those of the whole robot first, then by line.
         notes: things not compared, and differences that do not affect the motion.
-        tolerance: largest relative difference that counts as none.
+        tolerance: largest relative difference that counts as equal.
         dynamics: differences of mass matrix, velocity forces and gravity; None if nothing moves.
     """
 
@@ -158,8 +157,8 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("mass-scaled", "mass, or mass and inertia, times a factor", "check units", ""),
     ("inertia-scaled", "inertia times a factor", "check units: kg m^2", ""),
     ("total-mass", "all masses times one factor", "remove settotalmass, or check units", ""),
-    ("inertia-clamped", "principal moments raised to a least value", "remove boundinertia", ""),
-    ("mass-clamped", "mass raised to a least value", "remove boundmass",
+    ("inertia-clamped", "principal moments raised to a minimum", "remove boundinertia", ""),
+    ("mass-clamped", "mass raised to a minimum", "remove boundmass",
      "Unity-Technologies/URDF-Importer#57"),
     ("fixed-link-dropped", "the mass of a link behind a fixed joint is gone",
      "keep fixed joints in the conversion",
@@ -189,15 +188,15 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("origin-mirrored", "the xyz of the joint's origin mirrored", "check the left and right halves", ""),
     ("origin-lost", "the whole origin of the joint left out", "update the converter",
      "Rhoban/onshape-to-robot#188"),
-    ("zero-position", "the zero of the joint elsewhere", "add the offset to positions and limits", ""),
-    ("origin-differs", "the joint elsewhere, for no known reason", "look at both files", ""),
+    ("zero-position", "another zero position of the joint", "add the offset to positions and limits", ""),
+    ("origin-differs", "another placement of the joint, for no known reason", "look at both files", ""),
     ("axis-flipped", "the joint's axis negated",
      "negate positions, velocities, forces and limits, or the axis",
      "ros/solidworks_urdf_exporter#11 facebookresearch/momentum#1335"),
     ("axis-length", "an axis of another length, which not every reader normalises", "write a unit vector",
      "petercorke/robotics-toolbox-python#441"),
-    ("axis-default", "the default axis in the place of A's", "write the axis", ""),
-    ("axis-frame", "the axis in the axes of another frame", "update the converter",
+    ("axis-default", "the default axis instead of A's", "write the axis", ""),
+    ("axis-frame", "the axis expressed in another frame", "update the converter",
      "ros/kdl_parser#31 bulletphysics/bullet3#4240 RobotecAI/o3de-ros2-gem#167"),
     ("axis-snapped", "the axis moved to the nearest coordinate axis", "turn the joint's frame instead",
      "isaac-sim/IsaacSim#91 robotology/urdf2casadi-matlab#21"),
@@ -208,14 +207,14 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("joint-freed", "a fixed joint that moves in B", "remove it in B", "gazebosim/sdformat#131"),
     ("joint-missing", "a joint that B does not have", "look at both files", ""),
     ("joint-added", "a joint that A does not have", "look at both files", ""),
-    ("joint-parent", "a joint that hangs on another body", "look at both files", ""),
+    ("joint-parent", "a joint with another parent body", "look at both files", ""),
     ("link-on-another-body", "a link that is fixed to another body", "look at both files", ""),
     ("root-differs", "another root: the joints on the way to it are turned round",
      "write the tree from A's root outwards", ""),
     ("loop-missing", "a loop joint that B does not have", "close the loop in B", ""),
     ("loop-added", "a loop joint that A does not have", "look at both files", ""),
     ("loop-differs", "another loop joint: its bodies, kind or place", "look at both files", ""),
-    ("limits-degrees", "position limits in degrees for radians or the reverse",
+    ("limits-degrees", "position limits in degrees instead of radians, or the reverse",
      "URDF: radians; USD: degrees; MJCF: compiler angle",
      "openai/mujoco-py#216 ros-industrial-attic/CAD-to-ROS#30"),
     ("limits-swapped", "lower and upper limit exchanged, or their signs", "exchange them", ""),
@@ -226,19 +225,19 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("limits-shifted", "limits about another zero", "check the zero position", ""),
     ("limits-scaled", "limits times a factor", "check units and soft limits", ""),
     ("limits-differ", "one or both limits differ", "look at both files", "DoosanRobotics/doosan-robot#73"),
-    ("effort-lost", "no limit of effort", "write it", ""),
-    ("effort-added", "a limit of effort that A does not have", "look at both files", ""),
-    ("effort-scaled", "the limit of effort times a factor", "check units and gears", ""),
-    ("effort-range", "another range of effort, by no one factor", "look at both ends of the range", ""),
-    ("effort-velocity-swapped", "limits of effort and velocity exchanged", "exchange them", ""),
-    ("velocity-lost", "no limit of velocity", "write it", ""),
-    ("velocity-added", "a limit of velocity that A does not have", "look at both files", ""),
-    ("velocity-degrees", "the limit of velocity in degrees per second", "write rad/s; USD: deg/s",
+    ("effort-lost", "no effort limit", "write it", ""),
+    ("effort-added", "an effort limit that A does not have", "look at both files", ""),
+    ("effort-scaled", "the effort limit times a factor", "check units and gears", ""),
+    ("effort-range", "another effort range, not by a single factor", "look at both ends of the range", ""),
+    ("effort-velocity-swapped", "effort and velocity limits exchanged", "exchange them", ""),
+    ("velocity-lost", "no velocity limit", "write it", ""),
+    ("velocity-added", "a velocity limit that A does not have", "look at both files", ""),
+    ("velocity-degrees", "the velocity limit in degrees per second", "write rad/s; USD: deg/s",
      "newton-physics/urdf-usd-converter#116"),
-    ("velocity-scaled", "the limit of velocity times a factor", "check units", ""),
+    ("velocity-scaled", "the velocity limit times a factor", "check units", ""),
     ("damping-lost", "no damping", "write it", "isaac-sim/IsaacSim#841"),
     ("damping-added", "damping that A does not have", "remove it", "bulletphysics/bullet3#4240"),
-    ("damping-degrees", "damping per degree for per radian", "multiply by pi/180 or its inverse",
+    ("damping-degrees", "damping per degree instead of per radian", "multiply by pi/180 or its inverse",
      "newton-physics/mujoco-usd-converter#106 newton-physics/newton#2536"),
     ("damping-scaled", "damping times a factor", "check units", ""),
     ("damping-friction-swapped", "damping and friction exchanged", "exchange them", ""),
@@ -257,15 +256,15 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
     ("mimic-inverted", "the multiplier's inverse: leader and follower exchanged", "correct it",
      "google-deepmind/mujoco#3530"),
     ("mimic-offset", "another offset of the mimic law", "correct it", ""),
-    ("mimic-curved", "a mimic law with squares or higher powers", "URDF has straight laws only", ""),
+    ("mimic-curved", "a mimic law with squares or higher powers", "URDF has linear laws only", ""),
     ("mimic-leader", "another joint to follow", "correct it", ""),
     ("mimic-added", "a mimic law that A does not have", "remove it", ""),
     ("mesh-scale", "another scale of a collision mesh", "correct it",
      "o3de/o3de-extras#504 personalrobotics/or_urdf#6 RobotWebTools/roslibjs#40 osrf/drcsim#275"),
-    ("mesh-file", "another mesh file in the place of A's", "correct it", ""),
+    ("mesh-file", "another mesh file instead of A's", "correct it", ""),
     ("shape-size", "another size of a collision shape", "MJCF has half sizes, URDF full ones",
      "Unity-Technologies/URDF-Importer#79"),
-    ("shape-pose", "a collision shape elsewhere", "look at both files", ""),
+    ("shape-pose", "a collision shape at another place", "look at both files", ""),
     ("shape-kind", "a collision shape of another kind", "look at both files", ""),
     ("shape-missing", "a collision shape that B does not have", "look at both files", ""),
     ("shape-added", "a collision shape that A does not have", "look at both files", ""),

@@ -22,8 +22,8 @@ from robokit.files import output_path, shell_word, write_text
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator
 from robokit.sim.contact_state import differ, row_numbers, scene_of
+from robokit.sim.force_elements import OutsideForces
 from robokit.sim.ground import Ground
-from robokit.sim.pushes import OutsideForces
 from robokit.sim.rollouts import Rollout
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import first_carried
@@ -31,20 +31,16 @@ from robokit.sweeps.distributions import Choice, Constant, Distribution, Grid, N
 from robokit.sweeps.parameters import ROBOT, change_with_time, parameter
 from robokit.sweeps.recipe import Recipe, prepare_rows, rows_run_together, run_rows
 from robokit.sweeps.table import FAILURE, HASH, RowTable
-from robokit.viewer.curves import deflated
 from robokit.viewer.live_data import live_data_of
+from robokit.viewer.motion_data import deflated
+from robokit.viewer.page import WORKER as LIVE_WORKER
 from robokit.viewer.page import (
-    ASSETS,
-    SCRIPTS,
-    STYLES,
     filled,
-    inline_script,
     joined,
     json_for_html,
-    meshcat_page,
     own_scripts,
+    page_of,
 )
-from robokit.viewer.page import WORKER as LIVE_WORKER
 from robokit.viewer.payload import motionless_payload
 from robokit.viewer.payload_keys import ColumnData, InputData, PartData, ReasonData, ReportData, RerunData
 
@@ -603,16 +599,7 @@ def _sample(held: PageRows, runnable: int | None) -> str:
 
 def row_page() -> str:
     """The page of a fall with the mark for its data, as the report fills it for each row."""
-    parts = {
-        "title": "A fall of the sweep",
-        "physics": " 'wasm-unsafe-eval'; worker-src blob:",
-        "styles": joined(STYLES),
-        "meshcat": inline_script((meshcat_page() / "main.min.js").read_text(encoding="utf-8")),
-        "uplot": inline_script((ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8")),
-        "page": own_scripts(SCRIPTS),
-        "data": "{{ data }}",
-    }
-    return filled("page.html", parts)
+    return page_of("A fall of the sweep", "{{ data }}", True)
 
 
 def _most_frequent_first(texts: Sequence[str]) -> list[tuple[str, int]]:

@@ -24,11 +24,10 @@ from dataclasses import dataclass
 
 from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
 from robokit.engine.emit.ir import number as literal
-from robokit.engine.emit.machine_code import MachineCode
-from robokit.engine.passes.calls import CallPlan, Copy, call_plan
-from robokit.engine.passes.chunks import Schedule
-from robokit.engine.passes.contraction import contractions
+from robokit.engine.emit.machine_code import Fixed, MachineCode
 from robokit.engine.passes.guards import Path
+from robokit.engine.passes.order import contractions, last_reads
+from robokit.engine.passes.schedule import CallPlan, Copy, Schedule, call_plan
 from robokit.engine.trace.blocks import called
 from robokit.engine.trace.blocks import lane as lane_of
 from robokit.engine.trace.blocks import position as result_of
@@ -46,9 +45,6 @@ from robokit.engine.trace.ops import (
     SUB,
     TRUTHS,
 )
-
-Fixed = tuple[int, int, float, int]
-"""Output, position and value of a constant, and how many times it stands there."""
 
 WIDEST = 8
 """Most equal constants that one store writes."""
@@ -220,21 +216,9 @@ class ChunkWriter:
         self.branches: list[Branch] = []
         self.label, self.labels = "entry", 0
         nodes, plan, known = self.program.nodes, self.plan, self.known
-        inside, last = plan.inside, dict[int, int]()
-        if inside and any(n in inside for n in chunk):
-            for position, number in enumerate(chunk):
-                for operand in (*nodes[number][1:], *inside.get(number, ())):
-                    last[operand] = position
-        else:
-            inside = {}
-            for position, number in enumerate(chunk):
-                for operand in nodes[number][1:]:
-                    last[operand] = position
+        inside = plan.inside if plan.inside and any(n in plan.inside for n in chunk) else {}
         sums = self._contractions(chunk)
-        products = set(sums.values())
-        for product in products:  # is written with its sum
-            for operand in nodes[product][1:]:
-                last[operand] = max(last[operand], last[product])
+        products, last = set(sums.values()), last_reads(self.program, chunk, sums, inside)
         add, value, instruction, plain = self.lines.append, self._value, self.instruction, self.plain
         fresh, wide = self.fresh, self.program.wide
         here: Path = ()
@@ -494,11 +478,11 @@ class ChunkWriter:
 
 # -- Calls -----------------------------------------------------------------------------------------------
 #
-# Writes what passes/calls.py planned: chunks that call, and the calls that depend on a condition.
+# Writes what passes/schedule.py planned: chunks that call, and the calls that depend on a condition.
 
 
 FRAME = ", ptr noalias %frame"
-"""The parameter of a body whose calls have places of their own (passes/calls.py)."""
+"""The parameter of a body whose calls have places of their own (passes/schedule.py)."""
 
 
 def _given(parameters: str) -> str:
@@ -793,7 +777,7 @@ def chunk_code(
     """Plan a program and write its chunks.
 
     Args:
-        program, lanes, bundled, size, shortest_run: as of :func:`call_plan`.
+        program, lanes, bundled, size, shortest_run: as in :func:`call_plan`.
         parameters: of each chunk's function.
         real: its numbers.
         fused: whether products are fused with sums.
