@@ -51,9 +51,6 @@ if TYPE_CHECKING:
     from robokit.dynamics.equations_of_motion import *
     from robokit.dynamics.function_objects import *
     from robokit.dynamics.link_kinematics import *
-    from robokit.dynamics.mass_matrix import *
-    from robokit.dynamics.momentum import *
-    from robokit.dynamics.regressors import *
     from robokit.identification import *
     from robokit.logs import *
     from robokit.momentum_observer import *

@@ -43,9 +43,9 @@ class Conversion:
         robot: as it was read.
         path: the file.
         format: "urdf", "mjcf" or "sdf".
-        said: what was left out or changed, one sentence each.
+        said: sentences that say what was left out or changed.
         copied: mesh and texture files that were copied or written beside the file.
-        verdict: that of the referee, with ``judge=True``; otherwise None.
+        verdict: the referee's verdict, with ``judge=True``; otherwise None.
     """
 
     robot: Robot
@@ -89,8 +89,9 @@ def convert(
         the conversion: ``.path``, ``.robot``, ``.said``, ``.copied``, ``.verdict``.
 
     Raises:
-        ModelError: the format cannot say the robot; the message has every reason.
-        RobokitError: the source cannot be read, or is the file itself; an ending that says no format.
+        ModelError: the format cannot express the robot; the message lists all reasons.
+        RobokitError: the source cannot be read, or is the file itself; or the extension of ``path`` does not
+            determine a format.
         WriteError: the file cannot be written.
 
     Warns:

@@ -16,7 +16,7 @@
     ├── SimulationError    a simulation that broke down; .trajectory holds what it computed
     └── MissingDependency  an optional package that is not installed; says the install line
 
-SimulationWarning is what ``simulate`` and ``rollout`` warn of.
+``simulate`` and ``rollout`` issue warnings of the class SimulationWarning.
 
 An error says what was given, what is accepted and what to do next.
 """
@@ -109,9 +109,9 @@ class Diagnostic:
         code: stable identifier in kebab case, e.g. "mass-negative".
         element: the element's path in words, e.g. "link 'left_foot' inertial".
         file: file name as given, or "<string>".
-        line: line in the file, 0 where there is none.
+        line: line in the file, 0 if there is none.
         message: what was found and what is accepted.
-        hint: what to do about it; may be empty.
+        hint: what to do about it; "" if there is nothing to say.
 
     Element, message and hint are single lines of bounded length, whatever they quote.
     """

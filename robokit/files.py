@@ -324,8 +324,8 @@ def figure_path(value: Any) -> Path:
     """The path of a figure that matplotlib is going to write; ".png" where the name has no suffix.
 
     Raises:
-        WrongType, WriteError: as of :func:`output_path`.
-        ShapeError: an ending that matplotlib does not write.
+        WrongType, WriteError: as in :func:`output_path`.
+        ShapeError: a suffix that matplotlib does not write.
     """
     backends = library("matplotlib.backend_bases", "plots", "a picture of curves or matrices")
     path = output_path("path", value, ".png")

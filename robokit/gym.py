@@ -41,12 +41,12 @@ some rad and by tens of rad a second, and only a robot that is thrown goes beyon
 
 
 class Task:
-    """A task of a robot. A subclass sets ``robot``, and defines the starts and the rewards of rows.
+    """A task of a robot. A subclass sets ``robot`` and defines the starts and the rewards of the rows.
 
     Attributes:
         robot: the robot.
-        options: of :class:`robokit.Simulation`.
-        steps: of the simulation in one of the environment.
+        options: arguments of :class:`robokit.Simulation`. steps: number of simulation steps in an environment
+        step.
         horizon: number of environment steps of an episode.
         scale: range of the targets of driven joints about their start, for actions from -1 to 1 [rad].
     """
@@ -56,7 +56,7 @@ class Task:
     steps, horizon, scale = 5, 500, 0.5
 
     def begin(self, rng: np.random.Generator, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Start states of rows, given by number (n,): q (n, nq) and v (n, nv)."""
+        """Start states of the rows with these numbers, (n,): q (n, nq) and v (n, nv)."""
         q = np.tile(self.home(), (len(rows), 1))
         return q, rng.normal(scale=0.02, size=(len(rows), self.robot.nv))
 
@@ -92,7 +92,7 @@ class Standing(Task):
         return 1.0 - 0.01 * (action**2).sum(axis=1)
 
     def ended(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Rows whose centre of mass is lower by a quarter."""
+        """Rows whose centre of mass has sunk by a quarter of its height."""
         return np.asarray(center_of_mass(self.robot, q)[:, 2] < 0.75 * self.height)
 
 
@@ -177,9 +177,9 @@ class Environments(VectorEnv):  # type: ignore[misc]
         Args:
             task: what they are to do, or the name of one of :data:`TASKS`.
             num_envs: how many.
-            threads: as of :class:`robokit.Simulation`.
+            threads: as in :class:`robokit.Simulation`.
             render_mode: None, for nothing is drawn.
-            device: "cuda" takes the steps on a graphics card, as of :class:`robokit.Simulation`; what is
+            device: "cuda" takes the steps on a graphics card, as in :class:`robokit.Simulation`; what is
                 seen, done and rewarded stays in NumPy's arrays.
 
         Raises:

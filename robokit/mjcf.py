@@ -3,8 +3,8 @@
 Each moving body of robokit becomes a body of MuJoCo, with the inertia of all links that are fixed to it. The
 other links become sites, so that their poses can be looked up by name. A fixed root becomes MuJoCo's world;
 its own mass is not written. A moving link named "world", which is the name of MuJoCo's fixed frame, becomes
-body "world_link" with a site "world". What MJCF cannot express gives a warning, or an error where the model
-would move differently.
+body "world_link" with a site "world". Features that MJCF cannot express cause a warning, or an error if the
+model would move differently.
 
     robokit        MuJoCo                                              qpos of q
     revolute       hinge                                               the angle
@@ -426,9 +426,9 @@ def to_mjcf(
 
     Written are names, inertias, joints with damping, friction, position and effort limits, mimic and loop
     joints (as equality constraints, which MuJoCo enforces softly), visual shapes with their colours (group 2,
-    without contacts), collision shapes (group 3) and gravity. A mesh file has the relative name that the
-    robot has for it where that leads to it from the folder of ``path``, else its absolute path. Velocity
-    limits, textures, safety controllers and calibrations are not written.
+    without contacts), collision shapes (group 3) and gravity. Mesh files keep their relative names if these
+    lead to the files from the folder of ``path``; otherwise they get absolute paths. Velocity limits,
+    textures, safety controllers and calibrations are not written.
 
     Args:
         robot: the robot; if its mimic joints are coupled, all its joints are written.

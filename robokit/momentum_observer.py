@@ -130,16 +130,18 @@ def external_torques(
     Source: De Luca, Mattone 2003.  Cost: O(T n d^2).
 
     Args:
-        trajectory: a Trajectory with its robot, of :func:`robokit.read_log` or of a simulation: its
-            ``actuator_force``, or ``tau``, are the motors'. None where the arrays are given instead.
-        gain: of the observer [1/s]; its time constant is 1/gain.
+        trajectory: a Trajectory with its robot, from :func:`robokit.read_log` or a simulation; its
+            ``actuator_force``, otherwise its ``tau``, are the motor forces. None if the arrays are given
+            instead.
+        gain: gain of the observer [1/s]; its time constant is 1/gain.
         robot: the robot, for arrays.
         t: increasing times, (T,) [s].
         q, v: states, (T, nq) and (T, nv).
-        tau: forces of the motors at these times, (T, nv) [N m | N], straight in between.
+        tau: motor forces at these times, (T, nv) [N m | N], linearly interpolated in between.
 
     Returns:
-        the estimate at each time, (T, nv) [N m | N]: of a floating base the wrench on it in base axes.
+        the estimate at each time, (T, nv) [N m | N]; the first six of a floating base are the wrench on it,
+        in base axes.
 
     Raises:
         ShapeError: a trajectory without robot or forces, arrays that do not fit, times that do not increase.
@@ -218,7 +220,7 @@ def external_force(
 
     Returns:
         forces in world axes, (3,) or (T, 3) [N]; with ``moment``, [moment; force], (6,) or (T, 6) [N m; N].
-        With several links one more axis before the last, (T, L, 3).
+        With several links there is one more axis before the last, (T, L, 3).
 
     Raises:
         UnknownName: there is no such link.

@@ -1,6 +1,6 @@
 """Conversions of rotations: unit quaternions, matrices, roll-pitch-yaw, axis and angle, rotation vectors.
 
-Each rotates body coordinates into coordinates outside, x_outside = R x_body, and has one order:
+Each takes body coordinates to those of the outer frame, x_outer = R x_body:
 
 =================  =========================================================================================
 quat_wxyz          (4,) unit quaternion, scalar part first, as everywhere in robokit; q and -q are the same
@@ -12,12 +12,12 @@ rotation_vector    (3,) axis times angle [rad], the logarithm of R
 =================  =========================================================================================
 
 All take one rotation or arrays of them with any leading axes, and return the same. They also take lists of
-the scalars of ``rk.function`` and return such lists, so that derivatives go through them. What is not unique
-is chosen so:
+the scalars of ``rk.function`` and return such lists, so that derivatives go through them. Where a
+representation is not unique:
 
-* Quaternions that are made have w >= 0.
-* Angles of axes are in 0..pi, and rotation vectors at most pi long. At pi the axis is one of two, at 0 it
-  is x.
+* Quaternions in results have w >= 0.
+* Angles about an axis are in 0..pi, and rotation vectors have a length of at most pi. At pi, either of the
+  two opposite axes may result; at 0 the axis is x.
 * Pitch is in -pi/2..pi/2. At these two ends (gimbal lock) only roll -+ yaw is determined, and yaw is 0.
   Near them roll and yaw are uncertain one by one, and yet the three give the rotation back to rounding.
 """

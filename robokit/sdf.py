@@ -1,8 +1,9 @@
 """SDF export: the robot as a model of SDFormat 1.11, for Gazebo, Drake and robokit.
 
-Every link is a link, every joint a joint: the joint's pose is in its parent, and the link sits on its joint.
-Links that have neither mass nor shapes and are fixed to another become frames, as Gazebo refuses links
-without mass. What SDF cannot express gives a warning, or an error where the model would move differently.
+Every link becomes a link, and every joint a joint: a joint's pose is relative to its parent link, and the
+child link's to the joint. Links that have neither mass nor shapes and are fixed to another become frames, as
+Gazebo refuses links without mass. Features that SDF cannot express cause a warning, or an error if the model
+would move differently.
 
     robokit        SDF
     revolute       revolute
@@ -16,8 +17,8 @@ without mass. What SDF cannot express gives a warning, or an error where the mod
     cylindrical    revolute NAME_R and prismatic NAME, likewise
     loop joints    joints to a link that another joint carries already
 
-Rotors' inertias have no place in SDF; they are written as ``drake:rotor_inertia``, which Drake and robokit
-read. Mimic laws are written twice: as SDF has them, and as ``drake:mimic``. :func:`robokit.load` reads all.
+SDF has no rotor inertias; they are written as ``drake:rotor_inertia``, which Drake and robokit read. Mimic
+laws are written twice, as SDF defines them and as ``drake:mimic``. :func:`robokit.load` reads both.
 """
 
 from __future__ import annotations
@@ -75,15 +76,16 @@ def to_sdf(
         visuals: write visual shapes.
 
     Returns:
-        the XML. A mesh or texture has the name that the robot has for it where that leads to the file from
-        the folder of ``path``, else its absolute path.
+        the XML. Meshes and textures keep their relative names if these lead to the files from the folder of
+        ``path``; otherwise they get absolute paths.
 
     Raises:
-        ModelError: SDF cannot say it: a joint in the tree that floats, a loop that is open at zero.
+        ModelError: SDF cannot express the robot: a floating joint inside the tree, a loop that is open in the
+            neutral configuration.
         WriteError: the file cannot be written.
 
     Warns:
-        UserWarning: what is left out or has another name in the file, and what Gazebo will refuse.
+        UserWarning: something is left out, renamed, or will be refused by Gazebo.
 
     Example:
         >>> from robokit.sdf import to_sdf

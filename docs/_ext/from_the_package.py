@@ -1,7 +1,7 @@
 """Directives that read robokit's files, so that a new algorithm or module needs no edit of the manual.
 
 `.. house:: engine` draws the floors of a folder, or without a name those of the package; `.. chapter::
-mass_matrix` documents the public names of a module of robokit.dynamics, or those of them that follow it;
+constrained` documents the public names of a module of robokit.dynamics, or those of them that follow it;
 `.. algorithm-index::` lists the files of robokit/algorithms; `.. causes::` lists the referee's causes,
 and `.. other-algorithms::` has a section for those algorithms that have none written by hand.
 """

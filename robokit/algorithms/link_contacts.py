@@ -24,7 +24,7 @@ class HeldLink(ClosedLoop):
     """A contact in one configuration: a loop joint between the link and the world, closed where it is now.
 
     Attributes:
-        rows, columns: as of :class:`~robokit.algorithms.loop_constraints.ClosedLoop`, in world axes at the
+        rows, columns: as in :class:`~robokit.algorithms.loop_constraints.ClosedLoop`, in world axes at the
             point.
     """
 

@@ -193,7 +193,7 @@ def _look(x: Any, near: _Near, count: Any, last: _Last) -> None:
     """Contacts of pairs whose balls are near, and what is known of them.
 
     Args:
-        x: as of :func:`detect`.
+        x: as in :func:`detect`.
         near: these, in their order.
         count: how many.
         last: the pairs of the last step.

@@ -101,7 +101,7 @@ class Detector:
         self._prepare()
 
     def at(self, R: np.ndarray, p: np.ndarray) -> Arrays:
-        """The contacts, which hold until the next call; arguments as of :func:`contacts_at`."""
+        """The contacts, which hold until the next call; arguments as in :func:`contacts_at`."""
         while True:
             x = self.arrays
             x["R"][:], x["p"][:] = np.reshape(R, (-1, 9)), p

@@ -30,7 +30,7 @@ def narrow(x: Any, k: Any, far: Any, direction: Any, corners: Any, add: Add) -> 
         x: with SHAPES, PAIRS and POSES.
         k: number of the pair (a, b).
         far: contacts whose gap is not below it are left out [m].
-        direction, corners: as of :func:`narrow_pairs`.
+        direction, corners: as in :func:`narrow_pairs`.
         add: called with each contact.
     """
     pairs = Pairs(lambda _: (k, far), direction, corners, lambda _: 1, lambda _, __: None)
@@ -239,7 +239,7 @@ def on_plane(x: Any, k: Any, far: Any, corners: Any, add: Add) -> None:
     """Find the contacts of pair k, one of whose shapes is a plane.
 
     Args:
-        x, k, far, add: as of :func:`narrow`.
+        x, k, far, add: as in :func:`narrow`.
         corners: likewise; of None all corners are looked at.
     """
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
@@ -348,7 +348,7 @@ def nearest_cores(
         shapes: a and b.
         of_b: rotation and origin of b in the axes of a.
         reach: larger distances are not looked for [m].
-        direction, corners: as of :func:`narrow`, in these axes.
+        direction, corners: as in :func:`narrow`, in these axes.
         found: that are written to: 12 numbers, rotation by rows and origin of b; 10 as of gjk.nearest_sets.
         settled: as there.
         last: 2 whole numbers for the corners where climbing ended.

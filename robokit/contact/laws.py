@@ -105,7 +105,7 @@ def tangent(kind: Any, p: Any, R: Any, w: Any, mu: Any, arm: Any, N: Any, convex
         p: see above.
         R: compliance of tangents and normal.
         w: mobility.
-        mu, arm, N, convex: as of :func:`nearest` and :func:`lean`.
+        mu, arm, N, convex: as in :func:`nearest` and :func:`lean`.
     """
     stiff_t, stiff_n = 1.0 / R[0], 1.0 / R[1]
 
@@ -185,7 +185,7 @@ def row_tangent(
     """g' = const - G u' of a row: const and G.
 
     Args:
-        p, low, high, forward, back: as of :func:`row_nearest`.
+        p, low, high, forward, back: as in :func:`row_nearest`.
         R: compliance.
         aim: velocity aimed at.
         speed: at which it pushes no more, infinite for none.

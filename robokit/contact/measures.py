@@ -105,12 +105,10 @@ class Event:
     """An event of a run.
 
     Attributes:
-        time: when [s]: the middle of its step, where the step's forces act.
-        kind: name of its kind; ``robokit.contact.measures.KINDS`` has all of them.
+        time: middle of the event's step, where the step's forces act [s]. kind: name of the kind;
+        ``robokit.contact.measures.KINDS`` has all of them.
         subject: name of the link, joint or robot.
-        size: how much, in the unit.
-        unit: of the size.
-        text: the same in words.
+        size: size of the event, such as a speed or a force. unit: unit of the size. text: the event in words.
     """
 
     time: float
@@ -954,7 +952,7 @@ KEPT = tuple(each for each in MEASURES.values() if type(each).after is not Monit
 
 
 class Table(Mapping[str, Monitor]):
-    """The measures by name; printed, all of them with their columns."""
+    """The measures by name; ``print(rk.measures)`` lists them with their columns."""
 
     def __getitem__(self, name: str) -> Monitor:
         if name not in MEASURES:

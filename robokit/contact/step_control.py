@@ -67,7 +67,7 @@ CONTROLLED = (*STEP_TAKES, *CONTROL)
 
 @functools.cache
 def controlled_kernel(reproducible: bool = False, springs: tuple[Any, ...] = ()) -> LoopKernel:
-    """The kernel of a controlled step, of all robots; ``springs`` as of :func:`step_kernel`."""
+    """The kernel of a controlled step, of all robots; ``springs`` as in :func:`step_kernel`."""
     inner = step_kernel(reproducible, springs)
     return kernel_of(
         "contact_controlled_step" + "_of_springs" * bool(springs),

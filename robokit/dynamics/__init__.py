@@ -15,20 +15,16 @@ All functions raise
 
 table            the algorithms: one row each
 layout           arrays to what their texts take, and back; kinds of results
-choices          what they are about: links, several at once, contacts, joints
+choices          devices; the links, joints and contacts that a call is about
 build            their kernels for a robot, and the trees that the texts are given
-devices          where functions are computed: the processor, or a card
 on_card          kernels on a card, of arrays that are there and of NumPy's, and inside programs of JAX
 run              the way in of the public functions
-link_kinematics  poses and Jacobians of links
-equations_of_motion  RNEA, ABA and what lies between; their derivatives; derivatives of centroidal momentum
-mass_matrix      H, its sparsity, its factors, its inverse; the Coriolis matrix
+link_kinematics  poses, Jacobians and motions of links; centre of mass, energies, centroidal momentum
+equations_of_motion  H, its factors, its inverse; RNEA, ABA and what lies between; derivatives; regressors
 constrained      contacts and loop joints, impacts, operational space; what each joint passes on
-momentum         centre of mass, energies, centroidal momentum
 function_objects functions as objects, the table's and the user's own, and their derivatives
 own_text         what a user's text returns, and its errors
 differentiate    derivatives of the functions of a robot
-regressors       what is linear in the inertial parameters
 singular         which joint makes H singular
 long_robots      matrices of robots of hundreds of joints, by loops over the robot as data
 cost             operation counts
@@ -36,28 +32,14 @@ codegen          functions as code in other languages: files in C
 other_libraries  CasADi, JAX, PyTorch
 """
 
-from robokit.dynamics import (
-    constrained,
-    equations_of_motion,
-    function_objects,
-    link_kinematics,
-    mass_matrix,
-    momentum,
-    regressors,
-)
+from robokit.dynamics import constrained, equations_of_motion, function_objects, link_kinematics
 from robokit.dynamics.constrained import *
 from robokit.dynamics.equations_of_motion import *
 from robokit.dynamics.function_objects import *
 from robokit.dynamics.link_kinematics import *
-from robokit.dynamics.mass_matrix import *
-from robokit.dynamics.momentum import *
-from robokit.dynamics.regressors import *
 
 __all__: list[str] = []
 __all__ += constrained.__all__
 __all__ += equations_of_motion.__all__
 __all__ += function_objects.__all__
 __all__ += link_kinematics.__all__
-__all__ += mass_matrix.__all__
-__all__ += momentum.__all__
-__all__ += regressors.__all__

@@ -46,7 +46,7 @@ def kernel(
     Args:
         key: of the kernel.
         dtype: of its numbers.
-        reproducible: as of :meth:`Kernel.build`.
+        reproducible: as in :meth:`Kernel.build`.
 
     Raises:
         SingularInertia: there is no answer for this robot whatever its configuration.
@@ -151,7 +151,7 @@ def recorded_key(row: Algorithm, robot: Robot, parameters: bool = False) -> byte
     """What a user's text is on a robot, b"" for one of robokit's own.
 
     Args:
-        row, robot, parameters: as of :func:`flat`.
+        row, robot, parameters: as in :func:`flat`.
 
     Raises:
         TraceTooLarge: the text is longer than the budget.

@@ -65,11 +65,12 @@ def codegen(
     Args:
         robot: the robot.
         function: name of an algorithm: "aba", "rnea", "crba", ...; with the ending "_f_ext" it takes external
-            forces too, (N + 1, 6) in body coordinates. Or a :class:`Function`: your own, or a derivative.
-        folder: where the files go, made if it is missing; files of the same names are replaced.
+            forces too, (N + 1, 6) in body coordinates. It may also be a :class:`Function`: your own, or a
+            derivative.
+        folder: folder for the files, created if it does not exist; files of the same names are replaced.
         language: "c".
         dtype: of all numbers, "float64" (the default) or "float32".
-        choices: other arguments of the function of that name: ``link="hand", axes="body"``.
+        choices: further arguments of this function, such as ``link="hand", axes="body"``.
 
     Returns:
         the paths of the header, the source and the checking program; their names are those of the robot and
@@ -77,10 +78,10 @@ def codegen(
 
     Raises:
         UnknownName: no such function, language, dtype, link or axes.
-        RobokitError: a choice is missing or too many, or the function is too long to be written as a straight
-            line.
+        RobokitError: an argument in ``choices`` is missing or not accepted, or the function is too long for
+            straight-line code.
         WriteError: the folder cannot be written to.
-        SingularInertia: the function has no answer for this robot.
+        SingularInertia: the function is undefined for this robot, whose mass matrix is singular.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -132,7 +133,7 @@ def write_code(folder: Path, texts: Mapping[str, str]) -> list[Path]:
 def code_files(
     robot: Robot, function: Any, language: str, dtype: Any, choices: Mapping[str, Any]
 ) -> dict[str, str]:
-    """The text of each file by its name; arguments and errors as of :func:`codegen`."""
+    """The text of each file by its name; arguments and errors as in :func:`codegen`."""
     check_robot(robot)
     one_of("language", language, LANGUAGES)
     real = FLOAT32 if dtype is not None and dtype_name(dtype) == "float32" else FLOAT64

@@ -12,7 +12,7 @@ from robokit.algorithms.loop_constraints import constraint_rows
 from robokit.arguments import one_of, real_array
 from robokit.dataclass_tools import short_repr
 from robokit.dynamics import choices
-from robokit.dynamics.devices import on_card, on_device
+from robokit.dynamics.choices import on_card, on_device
 from robokit.dynamics.equations_of_motion import aba
 from robokit.dynamics.link_kinematics import LinkPoses, forward_kinematics
 from robokit.dynamics.run import FExt, accelerations, body_forces, dtype_name, dtype_of, run, with_forces
@@ -216,7 +216,7 @@ def impact(
     H (v+ - v-) = J^T impulses. With restitution 0 the kinetic energy that is lost is that of the change,
     (v+ - v-)^T H (v+ - v-) / 2; with 1 none is lost.
 
-    Source: RBDA section 11.7.  Cost: as of :func:`constrained_dynamics`.
+    Source: RBDA section 11.7.  Cost: as in :func:`constrained_dynamics`.
 
     Args:
         robot: the robot.

@@ -34,16 +34,17 @@ class AlgorithmCost:
     Attributes:
         algorithm: name of the public function; "ltdl_solve" is ``LTDLFactor.solve``, "forward_dynamics" its
             method "crba".
-        growth: with n bodies (n degrees of freedom for ltdl) and depth d, as the sources state it.
-        mul: multiplications, None where they are not known.
+        growth: order of the cost for n bodies (n degrees of freedom for ltdl) and depth d, as the sources
+            state it.
+        mul: multiplications, None if they are not known.
         add: additions and subtractions, or None.
         div: divisions, or None.
         sqrt: square roots, or None.
         sincos: pairs of a sine and a cosine, or None.
         before: flops with the bodies' own inertias, before what acts only through a parent is moved there
-            (``model/regrouping.py``); equal to flops where nothing is moved, None where they are not known.
-        formula: mul, add and div by Featherstone's formulas, where there are some.
-        note: why there are no counts; "" where there are.
+            (``model/regrouping.py``); equal to flops where nothing is moved, None if they are not known.
+        formula: mul, add and div by Featherstone's formulas, if there are any.
+        note: why there are no counts; "" if there are.
     """
 
     algorithm: str
@@ -59,13 +60,13 @@ class AlgorithmCost:
 
     @property
     def flops(self) -> int | None:
-        """Multiplications, additions, divisions and square roots; None where they are not known."""
+        """Multiplications, additions, divisions and square roots; None if they are not known."""
         if self.mul is None or self.add is None or self.div is None or self.sqrt is None:
             return None
         return self.mul + self.add + self.div + self.sqrt
 
     def as_dict(self) -> dict[str, Any]:
-        """The fields and flops, of plain types only."""
+        """All fields and ``flops`` as plain types, for JSON."""
         return {**dataclasses.asdict(self), "flops": self.flops}
 
 
@@ -78,11 +79,11 @@ class Cost(Mapping[str, AlgorithmCost]):
         base: "fixed" or "floating".
         n: degrees of freedom.
         nbodies: moving bodies.
-        depth: most degrees of freedom from the base to a tip.
+        depth: largest number of degrees of freedom from the base to a tip.
         D1: sum of d_i - 1 over the degrees of freedom, d_i their depths.
         D2: sum of d_i (d_i - 1) / 2.
         dense: multiply-adds of a dense factorisation, (n^3 - n) / 6, and of the solves with it, n^2 - n.
-        rows: one an algorithm.
+        rows: one per algorithm.
     """
 
     robot: str
@@ -111,7 +112,7 @@ class Cost(Mapping[str, AlgorithmCost]):
         return "\n".join(self.lines())
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, of plain types only: for JSON."""
+        """All fields as plain types, for JSON."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self) if f.name != "rows"}
         return {
             **fields,

@@ -1,38 +1,356 @@
-"""Forces and accelerations of the joints: inverse, forward and hybrid dynamics, and their derivatives.
-
-Derivatives with respect to q are taken in the tangent space: column k is the change along
-``robot.integrate(q, eps e_k)``, for quaternions as for angles.
-"""
+"""The equations of motion in joint space: H, its factors and inverse; forces, accelerations; regressors."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from robokit.arguments import one_of
+from robokit.arguments import one_of, real_array
 from robokit.dataclass_tools import short_repr
-from robokit.dynamics.choices import joint_names
-from robokit.dynamics.devices import on_device
-from robokit.dynamics.run import FExt, accelerations, body_forces, dtype_name, dtype_of, run, with_forces
-from robokit.dynamics.singular import check_inertia
+from robokit.dynamics.choices import joint_names, on_card, on_device
+from robokit.dynamics.layout import lower_entries, parameter_entries
+from robokit.dynamics.run import (
+    FExt,
+    accelerations,
+    body_forces,
+    check_mass_matrix,
+    dtype_name,
+    dtype_of,
+    run,
+    with_forces,
+)
+from robokit.dynamics.singular import check_inertia, refuse
 from robokit.dynamics.table import WITH_FORCES, WITH_WORLD_FORCES
+from robokit.errors import ShapeError, WrongType
 from robokit.model.robot import Robot, check_robot
+
+if TYPE_CHECKING:
+    import scipy.sparse
+
+# ==== the joint-space inertia matrix and the Coriolis matrix ======================================
+# The joint-space inertia matrix H, its sparsity, its factors L^T D L, its inverse; the Coriolis matrix.
+
+
+def crba(
+    robot: Robot,
+    q: Any,
+    *,
+    sparse: bool = False,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
+    device: Any = None,
+) -> np.ndarray | scipy.sparse.csr_array:
+    """Joint-space inertia matrix H(q) by the composite-rigid-body algorithm.
+
+    Source: RBDA table 6.2; seeds 000.  Cost: O(n d), d the depth of the tree.
+
+    Args:
+        robot: the robot.
+        q, engine, dtype, reproducible, device: as in :func:`rnea`.
+        sparse: a scipy.sparse array of the entries that the tree leaves nonzero; one state only.
+        out: array to write to, (nv, nv) or (B, nv, nv); with sparse=False only.
+
+    Returns:
+        H, symmetric, both halves filled, (nv, nv) or (B, nv, nv) [kg m^2 | kg m | kg].
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.crba(robot, [0.5, 0.2]).round(4)
+        array([[1.0814, 0.3962],
+               [0.3962, 0.1952]])
+    """
+    engine = engine if device is None else on_device(device, engine)
+    if not sparse:
+        return run(robot, "crba", out, engine, dtype, reproducible, q)
+    values = crba_nonzeros(robot, q, engine=engine, dtype=dtype, reproducible=reproducible)
+    if out is not None or values.ndim != 1:
+        raise ShapeError(
+            "crba(sparse=True): takes one state, (nq,), and no out; use sparse=False for a batch"
+        )
+    import scipy.sparse
+
+    rows, columns = inertia_entries(robot)
+    below = rows != columns
+    return scipy.sparse.csr_array(
+        (
+            np.concatenate([values, values[below]]),
+            (np.concatenate([rows, columns[below]]), np.concatenate([columns, rows[below]])),
+        ),
+        shape=(robot.nv, robot.nv),
+    )
+
+
+def crba_nonzeros(
+    robot: Robot,
+    q: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
+    device: Any = None,
+) -> np.ndarray:
+    """The entries of H that the tree leaves nonzero, of the lower triangle, row by row.
+
+    Half of a humanoid's H is zero, and most of the rest occurs twice, by symmetry. In large batches, where
+    memory is the limit, this is three times as fast as the dense matrix. ``rows, columns =
+    inertia_entries(robot)`` gives the place of each entry.
+
+    Source: RBDA table 6.2; seeds 000.  Cost: O(n d).
+
+    Args:
+        robot: the robot.
+        q, out, engine, dtype, reproducible, device: as in :func:`rnea`.
+
+    Returns:
+        (entries,) or (B, entries).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.crba_nonzeros(robot, [0.5, 0.2]).round(4)
+        array([1.0814, 0.3962, 0.1952])
+    """
+    engine = engine if device is None else on_device(device, engine)
+    return run(robot, "crba_nonzeros", out, engine, dtype, reproducible, q)
+
+
+def inertia_entries(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the entries that :func:`crba_nonzeros` returns, (entries,) each.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("humanoid"))
+        >>> rows, columns = rk.inertia_entries(robot)
+        >>> len(rows), robot.nv**2
+        (155, 961)
+    """
+    check_robot(robot)
+    rows, columns = lower_entries(robot).T
+    return rows, columns
+
+
+def inertia_sparsity(robot: Robot) -> np.ndarray:
+    """Pattern of H from the tree alone: True where entry (i, j) can be nonzero.
+
+    Source: seeds 000, branch-induced sparsity.  Cost: O(n d).
+
+    Returns:
+        boolean, (nv, nv).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("humanoid"))
+        >>> left, right = robot.joint("left_knee").v_slice.start, robot.joint("right_knee").v_slice.start
+        >>> pattern = rk.inertia_sparsity(robot)
+        >>> bool(pattern[left, right]), bool(pattern[left, left])
+        (False, True)
+    """
+    check_robot(robot)
+    return robot.inertia_pattern.copy()
+
+
+class LTDLFactor:
+    """H = L^T D L, without fill-in: L has the pattern of H's lower triangle.
+
+    Attributes:
+        L: unit lower triangular, (nv, nv) or (B, nv, nv).
+        D: diagonal, (nv,) or (B, nv).
+    """
+
+    __slots__ = ("D", "L", "_engine", "_reproducible", "_robot")
+
+    def __init__(
+        self,
+        robot: Robot,
+        L: np.ndarray,
+        D: np.ndarray,
+        engine: str | None = None,
+        reproducible: bool | None = None,
+    ) -> None:
+        self._robot, self.L, self.D = robot, L, D
+        self._engine, self._reproducible = engine, reproducible
+
+    def __repr__(self) -> str:
+        states = f" of {len(self.D)} states" if self.D.ndim == 2 else ""
+        return f"<LTDLFactor of {self._robot.name!r}: nv {self._robot.nv}{states}>"
+
+    def solve(self, b: Any) -> np.ndarray:
+        """Solve H x = b for b of (nv,) or (B, nv); one factor serves a batch of right-hand sides.
+
+        Source: RBDA tables 6.4, 6.5.  Cost: O(n d).
+        """
+        n = self._robot.nv
+        L = self.L.reshape(*self.L.shape[:-2], n * n)
+        how = self._engine, None, self._reproducible
+        return run(self._robot, "ltdl_solve", None, *how, L, self.D, b)
+
+
+def ltdl(
+    robot: Robot, H: Any, *, engine: str | None = None, reproducible: bool | None = None, device: Any = None
+) -> LTDLFactor:
+    """Factorise H = L^T D L in the sparsity that the robot's branches induce.
+
+    Source: seeds 000, function LTDL; RBDA table 6.3.  Cost: O(n d^2).
+
+    Args:
+        robot: the robot whose tree gives the sparsity.
+        H: symmetric positive definite in that sparsity, (nv, nv) or (B, nv, nv), as :func:`crba` returns it;
+            one scipy.sparse matrix too.
+        engine, reproducible, device: as in :func:`rnea`; the factor's solve takes them too.
+
+    Returns:
+        the factor, with .L, .D and .solve(b).
+
+    Raises:
+        SingularInertia: a diagonal entry of D is not positive.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> H = rk.crba(robot, [0.5, 0.2])
+        >>> factor = rk.ltdl(robot, H)
+        >>> np.allclose(factor.L.T @ np.diag(factor.D) @ factor.L, H)
+        True
+        >>> np.allclose(H @ factor.solve([1.0, 2.0]), [1.0, 2.0])
+        True
+    """
+    engine = engine if device is None else on_device(device, engine)
+    check_robot(robot)
+    n = robot.nv
+    if on_card(H):
+        flat = H.reshape(*H.shape[:-2], n * n)
+        L, D = run(robot, "ltdl", None, engine, None, reproducible, flat)
+        return LTDLFactor(robot, L, D, engine, reproducible)
+    if hasattr(H, "toarray"):
+        H = H.toarray()
+    dtype = dtype_name(dtype_of(None, None, H))
+    H = np.ascontiguousarray(real_array("H", H, f"({n}, {n}) or (B, {n}, {n})", dtype=dtype))
+    if H.ndim not in (2, 3) or H.shape[-2:] != (n, n):
+        raise ShapeError(f"H: expected shape ({n}, {n}) or (B, {n}, {n}), got {H.shape}")
+    check_mass_matrix(robot, H)
+    L, D = run(robot, "ltdl", None, engine, None, reproducible, H.reshape(*H.shape[:-2], n * n))
+    bad = ~(D > 0.0)
+    if np.any(bad):
+        dof = int(np.argwhere(bad)[-1][-1])
+        joint = next(j for j in robot.joints if j.v_slice.start <= dof < j.v_slice.stop)
+        refuse(robot, joint, "H is not positive definite")
+    return LTDLFactor(robot, L, D, engine, reproducible)
+
+
+def inverse_mass_matrix(
+    robot: Robot,
+    q: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
+    device: Any = None,
+) -> np.ndarray:
+    """H(q)^-1, without a dense factorisation; entries of joints that share no path to the reference are 0.
+
+    For one right side, ``rk.aba`` or ``rk.ltdl(robot, H).solve(b)`` is much cheaper.
+
+    Source: RBDA section 6.5 for the factors.  Cost: O(n^2 d), d the depth of the tree.
+
+    Args:
+        robot: the robot.
+        q, out, engine, dtype, reproducible, device: as in :func:`rnea`. In float32 errors are some
+            1e-5 of the largest entry.
+
+    Returns:
+        H^-1, symmetric, both halves filled, (nv, nv) or (B, nv, nv) [1/(kg m^2) | 1/(kg m) | 1/kg].
+
+    Raises:
+        SingularInertia: a joint moves no inertia; the error names it.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.inverse_mass_matrix(robot, [0.5, 0.2]).round(3)
+        array([[ 3.604, -7.313],
+               [-7.313, 19.962]])
+    """
+    engine = engine if device is None else on_device(device, engine)
+    if out is None and engine is None and dtype is None and reproducible is None:
+        try:  # the short way of accelerations, without the call
+            result = robot.kernels["inverse_mass_matrix"].fast(q)
+        except (KeyError, AttributeError, TypeError):  # not there yet, or no robot
+            result = None
+        if result is not None:
+            return result
+    return accelerations(robot, "inverse_mass_matrix", out, engine, dtype, reproducible, q)
+
+
+def coriolis_matrix(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
+    device: Any = None,
+) -> np.ndarray:
+    """C(q, v): C v is the bias force without gravity, and dH/dt - 2 C is skew-symmetric.
+
+    For joints whose velocities are the rates of their coordinates it is made of Christoffel's symbols; for
+    quaternions and planar joints too, C + C^T is the rate of H.
+
+    Source: S. Echeandia, P. M. Wensing 2021, algorithm 1.  Cost: O(n d), d the depth of the tree.
+
+    Args:
+        robot: the robot.
+        q, v, out, engine, dtype, reproducible, device: as in :func:`rnea`.
+
+    Returns:
+        C, (nv, nv) or (B, nv, nv) [kg m^2/s | kg m/s | kg/s].
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> q, v = [0.5, 0.2], np.array([1.0, -2.0])
+        >>> C = rk.coriolis_matrix(robot, q, v)
+        >>> np.allclose(C @ v, rk.bias_forces(robot, q, v) - rk.gravity_forces(robot, q))
+        True
+    """
+    engine = engine if device is None else on_device(device, engine)
+    return run(robot, "coriolis_matrix", out, engine, dtype, reproducible, q, v)
+
+
+# ==== inverse, forward and hybrid dynamics, and their derivatives =================================
+# Forces and accelerations of the joints: inverse, forward and hybrid dynamics, and their derivatives.
+#
+# Derivatives with respect to q are taken in the tangent space: column k is the change along
+# ``robot.integrate(q, eps e_k)``, for quaternions as for angles.
+
 
 __all__ = [
     "CentroidalDerivatives",
+    "LTDLFactor",
     "aba",
     "aba_derivatives",
     "bias_forces",
     "centroidal_momentum_derivatives",
+    "coriolis_matrix",
+    "crba",
+    "crba_nonzeros",
+    "energy_regressor",
     "floating_base_forces",
     "floating_base_inverse_dynamics",
     "forward_dynamics",
     "gravity_forces",
     "hybrid_dynamics",
+    "inertia_entries",
+    "inertia_sparsity",
+    "inverse_mass_matrix",
+    "ltdl",
+    "momentum_regressor",
+    "regressor",
+    "regressor_entries",
+    "regressor_nonzeros",
     "rnea",
     "rnea_derivatives",
 ]
@@ -618,3 +936,184 @@ def centroidal_momentum_derivatives(
 def _ending(f_ext: Any) -> str:
     """Of the name of the kernel that holds fixed what was given."""
     return WITH_WORLD_FORCES if isinstance(f_ext, Mapping) else WITH_FORCES
+
+
+# ==== regressors ==================================================================================
+# Regressors: forces, energies and momentum as linear in the inertial parameters of the bodies.
+
+
+def regressor(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a: Any,
+    armature: bool = False,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
+    device: Any = None,
+) -> np.ndarray:
+    """Y of inverse dynamics: tau = Y(q, v, a) pi for all inertial parameters pi.
+
+    pi has ten numbers a body, of the bodies 1..N in turn: ``robot.inertial_parameters[1:].ravel()``, which
+    gives the order. ``robot.with_inertias`` is the way back. Inertia of motors (armature) is no part of pi,
+    unless it is asked for: then pi goes on with a number for each entry of v, as
+    ``robokit.model.armature_by_dof(robot)`` gives them, whose columns are a on the diagonal. With coupled
+    joints Y = G^T Y_full, with columns for all N bodies.
+
+    Source: Atkeson, An, Hollerbach 1986.  Cost: O(n d), d the tree's depth.
+
+    Args:
+        robot: the robot; its own inertias do not matter.
+        q, v, a, out, engine, dtype, reproducible, device: as in :func:`rnea`.
+        armature: whether motors have columns too, nv of them, after those of the bodies.
+
+    Returns:
+        Y, (nv, 10 N) or (B, nv, 10 N), in [N m | N] a unit of the parameter; with motors 10 N + nv columns.
+
+    Raises:
+        WrongType: armature is neither True nor False.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> q, v, a = [0.5, 0.2], [1.0, -2.0], [0.3, 0.4]
+        >>> pi = robot.inertial_parameters[1:].ravel()
+        >>> np.allclose(rk.regressor(robot, q, v, a) @ pi, rk.rnea(robot, q, v, a))
+        True
+        >>> rk.regressor(robot, q, v, a, armature=True)[:, 20:]
+        array([[0.3, 0. ],
+               [0. , 0.4]])
+    """
+    engine = engine if device is None else on_device(device, engine)
+    if armature is False:
+        return run(robot, "regressor", out, engine, dtype, reproducible, q, v, a)
+    if not isinstance(armature, bool | np.bool_):
+        raise WrongType("armature", armature, "True or False")
+    name = "regressor_armature" if armature else "regressor"
+    return run(robot, name, out, engine, dtype, reproducible, q, v, a)
+
+
+def regressor_nonzeros(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    a: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
+    device: Any = None,
+) -> np.ndarray:
+    """The entries of Y that the tree leaves nonzero, row by row.
+
+    A humanoid's Y has 80 kB, and two thirds of it are zero: a joint feels only the bodies that it carries.
+    In batches, where memory is the limit, this is three times as fast as the dense matrix.
+    ``rows, columns = regressor_entries(robot)`` gives the place of each entry. Motors have no columns here:
+    their forces are armature times a.
+
+    Source: Atkeson, An, Hollerbach 1986.  Cost: O(n d).
+
+    Args:
+        robot: the robot; its own inertias do not matter.
+        q, v, a, out, engine, dtype, reproducible, device: as in :func:`rnea`.
+
+    Returns:
+        (entries,) or (B, entries).
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rk.regressor_nonzeros(robot, [0.5, 0.2], [1.0, -2.0], [0.3, 0.4]).shape  # of 40 entries
+        (30,)
+    """
+    engine = engine if device is None else on_device(device, engine)
+    return run(robot, "regressor_nonzeros", out, engine, dtype, reproducible, q, v, a)
+
+
+def regressor_entries(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the entries that :func:`regressor_nonzeros` returns, (entries,) each.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> rows, columns = rk.regressor_entries(robot)
+        >>> Y = np.zeros((robot.nv, 10 * robot.nbodies))
+        >>> Y[rows, columns] = rk.regressor_nonzeros(robot, [0.5, 0.2], [1.0, -2.0], [0.3, 0.4])
+        >>> np.allclose(Y, rk.regressor(robot, [0.5, 0.2], [1.0, -2.0], [0.3, 0.4]))
+        True
+    """
+    check_robot(robot)
+    rows, columns = parameter_entries(robot).T
+    return rows, columns
+
+
+def energy_regressor(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
+    device: Any = None,
+) -> np.ndarray:
+    """E of the energies: [T, V] = E(q, v) pi for all inertial parameters pi.
+
+    T is the kinetic energy of the bodies, without that of motors (armature), and V the potential energy as in
+    :func:`potential_energy`.
+
+    Source: Gautier, Khalil 1988.  Cost: O(n).
+
+    Args:
+        robot: the robot; its own inertias do not matter.
+        q, v, out, engine, dtype, reproducible, device: as in :func:`rnea`.
+
+    Returns:
+        E, (2, 10 N) or (B, 2, 10 N), in [J] a unit of the parameter, columns as in :func:`regressor`.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> pi = robot.inertial_parameters[1:].ravel()
+        >>> (rk.energy_regressor(robot, [0.5, 0.2], [1.0, -2.0]) @ pi).round(4)  # kinetic, potential
+        array([  0.1388, -11.617 ])
+    """
+    engine = engine if device is None else on_device(device, engine)
+    return run(robot, "energy_regressor", out, engine, dtype, reproducible, q, v)
+
+
+def momentum_regressor(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    *,
+    out: np.ndarray | None = None,
+    engine: str | None = None,
+    dtype: Any = None,
+    reproducible: bool | None = None,
+    device: Any = None,
+) -> np.ndarray:
+    """M of the momentum about the world origin: h_O = [k_O; l] = M(q, v) pi for all inertial parameters pi.
+
+    About the centre of mass the momentum is not linear in pi, because that point depends on pi. With p_G and
+    pi it is h_G = [k_O - p_G x l; l], which :func:`centroidal_momentum` returns.
+
+    Source: RBDA eq. 2.62.  Cost: O(n).
+
+    Args:
+        robot: the robot; its own inertias do not matter.
+        q, v, out, engine, dtype, reproducible, device: as in :func:`rnea`.
+
+    Returns:
+        M, (6, 10 N) or (B, 6, 10 N), rows [angular; linear] in world axes, in [N m s; N s] a unit of the
+        parameter, columns as in :func:`regressor`.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> pi = robot.inertial_parameters[1:].ravel()
+        >>> (rk.momentum_regressor(robot, [0.5, 0.2], [1.0, -2.0]) @ pi).round(3)
+        array([-0.001,  0.289,  0.004, -0.557,  0.   ,  0.211])
+    """
+    engine = engine if device is None else on_device(device, engine)
+    return run(robot, "momentum_regressor", out, engine, dtype, reproducible, q, v)

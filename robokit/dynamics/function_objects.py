@@ -19,9 +19,8 @@ import numpy as np
 
 from robokit.arguments import check_call, one_of, real_array
 from robokit.dynamics.build import Key, flat, kernel, parameters_for
-from robokit.dynamics.choices import CHOICES, count, points
+from robokit.dynamics.choices import CHOICES, count, on_card, on_device, points
 from robokit.dynamics.codegen import codegen
-from robokit.dynamics.devices import on_card, on_device
 from robokit.dynamics.differentiate import Derivation, Flat
 from robokit.dynamics.layout import INPUTS
 from robokit.dynamics.other_libraries import (

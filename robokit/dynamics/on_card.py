@@ -20,7 +20,7 @@ from robokit.dynamics.build import Key, code_on_card, kernel, row_of
 from robokit.engine import Bound, NotFinite
 from robokit.engine.cuda import arrays, driver, xla
 from robokit.engine.cuda.arrays import Common
-from robokit.engine.cuda.looped import LoopedOnCard
+from robokit.engine.cuda.loops import LoopedOnCard
 from robokit.engine.signature import Signature
 from robokit.errors import DeviceError, ShapeError
 from robokit.model.robot import Robot
@@ -130,7 +130,7 @@ def _differentiable(jax: Any, robot: Robot, key: Key, plain: Callable[..., Any])
 def run_jax(
     robot: Robot, key: Key, where: Common, reproducible: bool | None, given: Sequence[Any], out: Any
 ) -> Any:
-    """Run a kernel on JAX's arrays on a card; arguments as of :func:`robokit.dynamics.on_card.run_on_card`.
+    """Run a kernel on JAX's arrays on a card; arguments as in :func:`robokit.dynamics.on_card.run_on_card`.
 
     Raises:
         DeviceError: an array that is not on the card.
@@ -185,7 +185,7 @@ def run_on_card(
     """Run a kernel on a card.
 
     Args:
-        robot, key: as of :func:`robokit.dynamics.build.kernel`.
+        robot, key: as in :func:`robokit.dynamics.build.kernel`.
         out: as of the public functions.
         number: of the card that is asked for; None for that of the arrays.
         dtype: that is asked for; None for that of the arrays.

@@ -19,7 +19,7 @@ import numpy as np
 from robokit.arguments import one_of
 from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics.build import Key, kernel, row_of
-from robokit.dynamics.devices import on_card
+from robokit.dynamics.choices import on_card
 from robokit.dynamics.differentiate import Derivation, Flat
 from robokit.dynamics.run import accelerations, run
 from robokit.engine import Bound

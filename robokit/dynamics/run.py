@@ -10,7 +10,7 @@ import numpy as np
 
 from robokit.arguments import batch_size, check_finite, is_single_precision, not_a_robot, one_of, real_array
 from robokit.dynamics.build import Key, kernel
-from robokit.dynamics.devices import Device, card_asked_for, on_card
+from robokit.dynamics.choices import Device, card_asked_for, on_card
 from robokit.dynamics.singular import refuse, singular_joint
 from robokit.dynamics.table import WITH_FORCES
 from robokit.engine import ENGINES, Bound, Kernel

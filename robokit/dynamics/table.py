@@ -3,8 +3,7 @@
 A row gives an algorithm its kernels (layout.py says how arrays become what its text takes, and back; build.py
 makes them), its behaviour on coupled joints and on samples of inertias, its place in ``robokit cost``, and
 the tests that every public function must pass. The public function itself stands in the chapter that it
-belongs to: link_kinematics.py, mass_matrix.py, equations_of_motion.py, constrained.py, momentum.py,
-regressors.py.
+belongs to: link_kinematics.py, equations_of_motion.py, constrained.py.
 """
 
 from __future__ import annotations

@@ -41,9 +41,8 @@ from robokit.engine.trace.ops import flops
 from robokit.errors import WrongType
 
 if TYPE_CHECKING:
-    from robokit.engine.cuda.driver import Card, Function
-    from robokit.engine.cuda.launch import OnCard, Team
-    from robokit.engine.cuda.looped import LoopedOnCard
+    from robokit.engine.cuda.driver import Card, Function, OnCard, Team
+    from robokit.engine.cuda.loops import LoopedOnCard
 
 ONE_STATE = OneState()
 MANY_STATES = {real.dtype: ManyStates(real) for real in (FLOAT64, FLOAT32)}
@@ -315,8 +314,8 @@ class Kernel:
 
     def on_card(self, card: Card) -> OnCard | LoopedOnCard:
         """The kernel on a card, the same object each time; its code is made when it is first needed."""
-        from robokit.engine.cuda.launch import OnCard  # `import robokit` stays light
-        from robokit.engine.cuda.looped import LoopedOnCard
+        from robokit.engine.cuda.driver import OnCard  # `import robokit` stays light
+        from robokit.engine.cuda.loops import LoopedOnCard
 
         with self._lock:
             if card not in self._on_cards and self._has_loops():
@@ -329,7 +328,7 @@ class Kernel:
             return self._on_cards[card]
 
     def _loaded_to(self, card: Card, team: bool) -> tuple[Function, Team | None] | None:
-        from robokit.engine.cuda.target import CardTarget
+        from robokit.engine.cuda.straight_code import CardTarget
 
         target = CardTarget(FLOAT64 if self._is_double else FLOAT32, card, team)
         with self._lock:

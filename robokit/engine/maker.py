@@ -24,8 +24,7 @@ from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.guards import LEAST, guarded, opened
 from robokit.engine.passes.order import fused, signs_early
-from robokit.engine.passes.outlining import outline
-from robokit.engine.passes.rerolling import PIECE, SHARED, WORTH, Rerolled, fewest, rerolled
+from robokit.engine.passes.similarity import PIECE, SHARED, WORTH, Rerolled, fewest, outline, rerolled
 from robokit.engine.reproducible import plain_zeros
 from robokit.engine.signature import FlatFunction, Signature
 from robokit.engine.trace.graph import NODE_BUDGET, Program, Shares, TraceTooLarge
@@ -283,7 +282,7 @@ class Maker:
 
         Args:
             target: where it runs.
-            baseline: as of :meth:`code`.
+            baseline: as in :meth:`code`.
             aside: whether other threads may make code meanwhile. Then the lock of the cache's file is taken
                 without :data:`MAKING`, for LLVM's part alone: who has `MAKING` may wait for that lock.
 
@@ -308,7 +307,7 @@ class Maker:
         Args:
             target: what for.
             name: of the cache's file; None to name it by the code's own text.
-            baseline: as of :meth:`code`.
+            baseline: as in :meth:`code`.
             locked: whether the making of that file is locked already.
         """
         described = {"kernel": self._signature.name, "part": target.name}

@@ -500,7 +500,7 @@ def _efforts(scene: DescribedScene, joints: Collection[str]) -> dict[str, float]
 
 def _laws_of_spring(spring: DescribedSpring, joint: str | None = None) -> list[Any]:
     """A spring as springs of robokit: linear ones, or one with a function as its law."""
-    from robokit.sim.springs import JointSpring, Spring
+    from robokit.sim.force_elements import JointSpring, Spring
 
     between: dict[str, Any] = {}
     if joint is None:

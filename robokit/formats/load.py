@@ -226,7 +226,8 @@ def load(
             joint has a floating base.
         package_dirs: folders searched first for ``package://`` and ``model://`` files.
         strict: refuse warnings like errors.
-        mimic: as for :func:`robokit.load_urdf`; of an MJCF it is about joints that an <equality> couples.
+        mimic: as for :func:`robokit.load_urdf`; in an MJCF, the mimic joints are those that an <equality>
+            couples.
         xacro_args: values of a .xacro file's arguments.
         mesh_up_axis, loops: of a URDF, as for :func:`robokit.load_urdf`.
         root: the robot to load from a file with several: the name of its root body in an MJCF, of a model in

@@ -12,7 +12,7 @@ import numpy as np
 
 from robokit.arguments import check_finite, one_of, real_array, real_number
 from robokit.dataclass_tools import cached_attribute
-from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
+from robokit.dynamics.equations_of_motion import regressor_entries, regressor_nonzeros
 from robokit.dynamics.run import FExt
 from robokit.errors import ShapeError, WrongType
 from robokit.files import figure_path, replacing
@@ -52,19 +52,20 @@ class Identification:
     Attributes:
         columns: which parameters were fitted; ``columns.robot`` is the robot as it was given.
         x: all parameters, (p,): the physically consistent estimate.
-        covariance: of x, prior included, (p, p). It holds for white noise on tau; filtered or systematic
-            errors make it too small.
+        covariance: covariance of x, prior included, (p, p). It holds for white noise on tau; filtered or
+            systematic errors make it too small.
         prior: the inertial parameters that the fit started from, (N, 10).
         base: the combinations of the p parameters that the data determine one by one.
         base_values: their estimate from the data alone, without prior and consistency, (n,).
-        base_covariance: of it, (n, n).
+        base_covariance: covariance of ``base_values``, (n, n).
         base_before: standard deviations of the combinations before the data, (n,).
         possible_combinations: how many a richer motion could determine.
-        noise: standard deviation of each joint force, as found from its own equations, (nv,) [N m | N]; the
-            least squares weigh with 1 over it. Zero where ``weights`` were given.
-        residual: root mean square of what the estimate leaves of each joint force, (nv,) [N m | N].
+        noise: standard deviation of each joint force, estimated from its own equations, (nv,) [N m | N]; the
+            least-squares weights are its reciprocals. Zero where ``weights`` were given.
+        residual: root mean square of the part of each joint force that the estimate does not explain, (nv,)
+            [N m | N].
         data: the motion.
-        steps: of Newton's method.
+        steps: number of steps of Newton's method.
         converged: whether it reached the minimum.
     """
 
@@ -87,12 +88,12 @@ class Identification:
 
     @property
     def parameters(self) -> np.ndarray:
-        """Inertial parameters of the bodies 1..N, (N, 10), each of a body that can exist."""
+        """Inertial parameters of the bodies 1..N, (N, 10), all of them physically possible."""
         return self.x[: self.columns.inertial].reshape(-1, COUNT)
 
     @property
     def deviations(self) -> np.ndarray:
-        """Their standard deviations, (N, 10)."""
+        """Standard deviations of :attr:`parameters`, (N, 10)."""
         return self._deviation[: self.columns.inertial].reshape(-1, COUNT)
 
     @property
@@ -102,7 +103,7 @@ class Identification:
 
     @property
     def viscous(self) -> np.ndarray:
-        """Viscous friction, (nv,) [N m s/rad | N s/m]; zero where it was not fitted, as in the next ones."""
+        """Viscous friction, (nv,) [N m s/rad | N s/m]; zero where it was not fitted."""
         return self.columns.by_dof(self.x, "viscous")
 
     @property
@@ -122,7 +123,7 @@ class Identification:
 
     @property
     def well_determined(self) -> np.ndarray:
-        """Which combinations the data bring to a tenth of their deviation before, boolean (n,)."""
+        """Which combinations' standard deviations the data reduce to a tenth or less, boolean (n,)."""
         return self.base_deviations < WELL_DETERMINED_SHARE * self.base_before
 
     @property
@@ -163,7 +164,8 @@ class Identification:
     # ---- forces --------------------------------------------------------------------------------
 
     def predict(self, q: Any, v: Any, a: Any) -> np.ndarray:
-        """Joint forces of a motion, (B, nv) [N m | N]: of the bodies, of friction and of motors.
+        """Joint forces that a motion requires, (B, nv) [N m | N]: those of the bodies, of friction and of the
+        motors' inertia.
 
         Args:
             q, v, a: states, (B, nq) and (B, nv).
@@ -216,7 +218,8 @@ class Identification:
         """Write a figure: joint forces, measured and predicted, and how certain each combination is.
 
         Args:
-            path: .png, .svg, .pdf or another format that matplotlib writes; ".png" where there is no suffix.
+            path: .png, .svg, .pdf or another format that matplotlib writes; ".png" is appended if it has no
+                suffix.
             q, v, a, tau: another motion, (B, nq) and (B, nv), to compare with; that of the fit if None.
 
         Returns:
@@ -358,7 +361,7 @@ def identify(
 
     tau = Y(q, v, a) pi + viscous v + coulomb sign(v) + armature a + noise
 
-    The estimate is the most probable one. Each joint is weighted by its noise, which is estimated from its
+    The estimate is the maximum a posteriori. Each joint is weighted by its noise, which is estimated from its
     own equations. Every body has a positive definite pseudo-inertia: its mass is positive, and its moments
     are those of a mass distribution. Combinations that the motion does not excite keep their prior values.
     Apply the same filter to q, v, a and tau first; noise on v and a is not modelled.

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import one_of, random_generator, real_number, whole_number
-from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
+from robokit.dynamics.equations_of_motion import regressor_entries, regressor_nonzeros
 from robokit.errors import ModelError, ShapeError
 from robokit.identification.measurements import (
     BaseParameters,
@@ -120,15 +120,15 @@ def excitation(
 
     Args:
         robot: a fixed robot whose joints have one degree of freedom each; lock or fix the others.
-        duration: of the motion [s].
+        duration: duration of the motion [s].
         harmonics: frequencies of the series, 1/duration to harmonics/duration [Hz]; at least 2.
-        rate: states a second.
+        rate: states per second.
         margin: fraction of the position and velocity limits that is used, at most 1.
         acceleration: largest acceleration of a joint [rad/s^2 | m/s^2].
         criterion: "volume", of the estimate's confidence ellipsoid, or "condition", the condition number of
             the regressor with columns of equal length.
         effort: number of motions to try.
-        rng: NumPy random generator or seed.
+        rng: random generator of NumPy, or a seed.
         progress: whether to show a bar on stderr.
 
     Returns:
@@ -136,7 +136,7 @@ def excitation(
 
     Raises:
         ModelError: a floating base, coupled or loop joints, or a joint of several degrees of freedom.
-        ShapeError: numbers that cannot be.
+        ShapeError: an argument with an invalid value.
         UnknownName: another criterion.
 
     Example:

@@ -19,8 +19,7 @@ from robokit.arguments import argument, check_values, real_array, real_number
 from robokit.conventions import FLOATING_BASE
 from robokit.dataclass_tools import short_repr
 from robokit.dynamics.build import quaternion_offsets
-from robokit.dynamics.equations_of_motion import rnea
-from robokit.dynamics.regressors import regressor_entries, regressor_nonzeros
+from robokit.dynamics.equations_of_motion import regressor_entries, regressor_nonzeros, rnea
 from robokit.dynamics.run import FExt
 from robokit.errors import ShapeError
 from robokit.model.edit import armature_by_dof
@@ -299,8 +298,9 @@ class BaseParameters:
         independent: the leading parameter of each combination, (n,); its coefficient is 1.
         matrix: values = matrix @ parameters, (n, p).
         without_effect: parameters that occur in no combination.
-        tolerance: share of a column that was taken for zero.
-        condition: of the independent columns, each of length 1: large where data hardly tell them apart.
+        tolerance: the fraction of a column's length that was taken for zero.
+        condition: condition number of the independent columns, scaled to length 1: large if the data hardly
+            distinguish them.
     """
 
     names: tuple[str, ...]
@@ -361,7 +361,8 @@ def base_parameters(
     Args:
         robot: the robot; its inertias do not matter.
         q, v, a: states of a motion, (B, nq) and (B, nv), all three or none.
-        tolerance: share of its length by which a column must leave the span of the others.
+        tolerance: a column counts as independent if at least this fraction of its length is outside the span
+            of the others.
 
     Returns:
         the combinations: their names and the matrix that gives their values.

@@ -299,8 +299,8 @@ class TorqueComparison:
         dofs: their places in v, (n,).
         model: forces that the model needs for the motion, (T, n) [N m | N].
         measured: (T, n) [N m | N]; 0 for a base.
-        wrenches: on links that were said to touch something, [moment; force] about the link's origin in world
-            axes, (T, 6) [N m; N] each.
+        wrenches: fitted wrenches on the links named in ``contacts``, [moment; force] about the link's origin
+            in world axes, (T, 6) [N m; N] each.
     """
 
     motion: SmoothMotion
@@ -314,11 +314,11 @@ class TorqueComparison:
 
     @property
     def unexplained(self) -> np.ndarray:
-        """Measured less model, (T, n) [N m | N]; what acts from outside is part of it."""
+        """Measured minus modelled forces, (T, n) [N m | N]; they include the effect of external forces."""
         return self.measured - self.model
 
     def rms(self, x: np.ndarray) -> np.ndarray:
-        """Root mean square of columns (T, n) over the states that count, (n,)."""
+        """Root mean square of columns (T, n) over the states that are compared, (n,)."""
         return np.sqrt(np.mean(x[self.motion.good] ** 2, axis=0))
 
     def table(self) -> list[str]:
@@ -360,11 +360,13 @@ def unexplained_torques(
     Links that touch something can be named. At each state, wrenches on them are then fitted to all rows by
     least squares, and only what they cannot explain remains.
 
-    Source: M. Gautier, 1997 (zero-phase low-pass, central differences).  Cost: O(T n); of contacts, O(T n^2).
+    Source: M. Gautier, 1997 (zero-phase low-pass, central differences).
+    Cost: O(T n); with contacts O(T n^2).
 
     Args:
         log: of :func:`robokit.read_log`, or any trajectory with ``tau`` or ``actuator_force``.
-        cutoff: frequency that the low-pass halves [Hz]; chosen if None.
+        cutoff: frequency at which the low-pass filter halves the amplitude [Hz]; chosen from motion and noise
+            if None.
         contacts: links that touch something, such as the feet.
 
     Returns:
@@ -373,7 +375,7 @@ def unexplained_torques(
     Raises:
         ShapeError: a log without efforts, or with too few samples.
         WrongType: not a trajectory.
-        UnknownName: a link that the robot has not.
+        UnknownName: there is no such link.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -567,8 +569,8 @@ def identify_log(
         the estimate, and residuals before and after.
 
     Raises:
-        ShapeError: no efforts, too few samples, another robot in ``validation``, or a floating base that
-            something carries.
+        ShapeError: no efforts, too few samples, another robot in ``validation``, or a floating base on which
+            external forces act.
         UnknownName: a link or a kind of friction that does not exist.
 
     Warns:
@@ -721,8 +723,8 @@ def simulate_log(log: Trajectory, ground: Ground | bool | None = None, progress:
 
     Args:
         log: a trajectory with its robot.
-        ground: as of :func:`robokit.simulate`; None puts a floating robot on the horizontal plane that its
-            lowest point reaches in the log; False is none.
+        ground: as in :func:`robokit.simulate`; None gives a floating robot a horizontal plane at the height
+            of its lowest point in the log; False omits the ground.
         progress: whether to show a bar on stderr.
 
     Returns:

@@ -301,37 +301,38 @@ def read_log(
     The motion of a floating base comes from nav_msgs/Odometry, geometry_msgs/PoseStamped or /tf. Missing
     velocities are computed as differences of positions. Efforts are the joint forces ``tau``; that of a joint
     without efforts is 0. ``summary`` says what was found: "joints", "measured" (joints with positions),
-    "velocities" and "efforts" (joints with them), "start" (time of the first sample [s]), "source",
+    "velocities" and "efforts" (joints that have these), "start" (time of the first sample [s]), "source",
     "base_topic".
 
     Args:
         path: the file, or the folder of a ROS 2 bag.
         robot: the robot; None: that of /robot_description in the bag.
-        topic: topics of joint states in a bag, one or several; by default all, and of two with the same
-            joints the one called joint_states.
+        topic: topics of joint states in a bag, one or several; by default all, and if two report the same
+            joints, the one called joint_states.
         base: "fixed" or "floating", for a robot from /robot_description; None: floating if the log contains
             the motion of the base.
         base_topic: topic of the base's motion; by default odometry, otherwise a pose, otherwise /tf.
         start, end: part of the log to read [s], from its first sample.
-        rate: samples per second [1/s], of a table without times.
-        time_unit: "s", "ms", "us" or "ns", of a table's times; guessed, with a warning, if None.
+        rate: samples per second [1/s], for a table without times.
+        time_unit: unit of a table's times, "s", "ms", "us" or "ns"; guessed, with a warning, if None.
         degrees: whether angles and their rates are in degrees.
         rename: names in the log -> joints of the robot.
         missing: positions [rad | m] of joints that are not in the log; by default neutral.
         progress: whether to show a bar on stderr.
 
     Returns:
-        the trajectory, with the times from the first sample, ``tau`` (None where there are no efforts),
+        the trajectory, whose times begin at the first sample, with ``tau`` (None if there are no efforts),
         energies and momenta; its ``work`` is that of the efforts.
 
     Raises:
-        ShapeError: not a log, a damaged one, one without joints of the robot, or without any robot.
-        UnknownName: in ``rename`` or ``missing``, a joint that the robot has not.
-        WrongType: a robot that is none.
+        ShapeError: the file is not a log, is damaged, or contains no joints of the robot; or no robot is
+            given and the log contains none.
+        UnknownName: ``rename`` or ``missing`` names a joint that the robot does not have.
+        WrongType: robot is not a Robot.
         MissingDependency: rosbags or mcap is not installed: pip install 'robokit[logs]'.
 
     Warns:
-        UserWarning: what is missing in the log, odd about it or guessed.
+        UserWarning: something in the log is missing, inconsistent, or had to be guessed.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))

@@ -149,7 +149,7 @@ def read_table(
 
     Args:
         coordinates: of the robot.
-        rate: samples per second [1/s], of a table without times.
+        rate: samples per second [1/s], for a table without times.
         time_unit: "s", "ms", "us" or "ns"; guessed, and noted, if None.
         rename: names in the table and what the robot calls them.
 
@@ -355,7 +355,7 @@ class _Table:
             whole = self.coordinates.q if quantity == "position" else self.coordinates.v
             raise ShapeError(
                 f"{self.recording.source}: {width} {what} without names; the robot has {len(whole)} and "
-                f"{len(self.coordinates.joints)} joints of one degree of freedom; give names, a row a sample"
+                f"{len(self.coordinates.joints)} joints of one degree of freedom; add their names"
             )
         return names
 

@@ -53,7 +53,7 @@ class ModelBuilder:
         name: of the robot.
         source: what the robot comes from.
         scene: what is beside the robot, or None.
-        base_armature: of the joint of a floating base, in each direction [kg m^2 and kg].
+        base_armature: armature of the joint of a floating base, in each direction [kg m^2 and kg].
     """
 
     def __init__(self, name: str, source: str = "<code>") -> None:
@@ -145,8 +145,8 @@ class ModelBuilder:
                 armature apply to each of the two angles.
 
         Raises:
-            ModelError: a name that is taken or no name, limits out of order, a number that is not finite
-                (limits may be infinite), or a placement whose rotation is none.
+            ModelError: a name that is taken or empty, limits out of order, a number that is not finite
+                (limits may be infinite), or a placement with an improper rotation.
             UnknownName: no such kind.
         """
         name = checked_name("joint", name)
@@ -216,7 +216,7 @@ class ModelBuilder:
 
         Raises:
             ModelError: a name that is empty or taken, a placement with an improper rotation, axes that are
-                not perpendicular, or a length that is none.
+                not perpendicular, or a length that is not positive.
             UnknownName: no such kind.
         """
         name = checked_name("loop joint", name)
@@ -240,7 +240,7 @@ class ModelBuilder:
         return self
 
     def add(self, draft: LinkDraft | JointDraft) -> None:
-        """Add a link or joint without checking it again: the importer has."""
+        """Add a link or joint that the importer has already checked."""
         if isinstance(draft, LinkDraft):
             self._links[draft.name] = draft
         else:
@@ -256,12 +256,13 @@ class ModelBuilder:
 
         Args:
             base: "fixed" makes the root link body 0; "floating" puts a 6-dof joint under it.
-            diagnostics: findings that the robot carries along.
+            diagnostics: findings of the importer, which become those of the robot.
             gravity: (3,) in world axes [m/s^2]; (0, 0, -9.81) if None.
 
         Raises:
             ModelError: gravity that is not three numbers, no link, not one root, two parents, or a cycle.
-            UnknownName: a joint names a link that is not there, or the base is neither of the two.
+            UnknownName: a joint names a link that does not exist, or ``base`` is neither "fixed" nor
+                "floating".
         """
         robot = assemble(
             self.name,
@@ -283,8 +284,8 @@ class ModelBuilder:
     def from_robot(cls, robot: Robot) -> ModelBuilder:
         """A builder with the links and joints of a robot; ``build(robot.base)`` gives the same robot again.
 
-        The joint of a floating base is not in it; ``build`` adds it. Coupled mimic joints have coordinates
-        of their own in it; ``couple`` takes those away again.
+        It does not contain the joint of a floating base, which ``build`` adds. Coupled mimic joints have
+        coordinates of their own in it; ``couple`` removes them again.
         """
         builder = cls(robot.name, robot.source)
         builder.scene = robot.scene
@@ -490,7 +491,7 @@ def assemble(
         source: file that it came from, or "<code>".
         links, joints, loops: drafts by name, in document order.
         base: "fixed" or "floating".
-        diagnostics: findings that the robot carries along.
+        diagnostics: findings of the importer, which become those of the robot.
         gravity: (3,) in world axes [m/s^2]; (0, 0, -9.81) if None.
         base_armature: of the joint of a floating base.
     """

@@ -86,7 +86,7 @@ HELD = {"position": 3, "pose": 6}
 
 @dataclass(frozen=True)
 class Contact:
-    """A point of a link, or the link's whole frame there.
+    """A point of a link, or a frame at this point, that :func:`robokit.constrained_dynamics` holds.
 
     Attributes:
         link: name of the link.

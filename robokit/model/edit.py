@@ -30,8 +30,9 @@ Inertial = tuple[float, Sequence[float], Any]
 def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) -> Robot:
     """Fix joints at given positions; the links that they carry are merged into the parent's body.
 
-    A joint that mimics a locked one keeps its value: the locked position goes into its offset. Locking
-    the floating base gives a fixed robot; away from the world frame it hangs on a new root link, "world".
+    A joint that mimics a locked one keeps its value: the locked position goes into its offset. Locking the
+    floating base gives a robot with a fixed base; if its root is not at the world frame, a new root link,
+    "world", carries it.
 
     Args:
         robot: any robot.
@@ -83,7 +84,8 @@ def _fixed(draft: JointDraft, moved: Placement) -> JointDraft:
 
 
 def remove_subtree(robot: Robot, link: str) -> Robot:
-    """The robot without a link, all that it carries, the joint that leads to it, and loops that end there.
+    """The robot without a link and everything that it carries: the joint that moves it and loops that end
+    there go too.
 
     Raises:
         UnknownName: no such link.
@@ -128,11 +130,11 @@ def graft(
     """Another robot's tree, fixed to a link; its own floating base, if any, is left out.
 
     Args:
-        robot: what is grafted onto; name, base and gravity are its.
-        other: what is grafted.
+        robot: the robot that carries the other; the result has its name, base and gravity.
+        other: the robot that is grafted onto it.
         link: the link of ``robot`` that carries it.
         placement: of the other's root link in the frame of ``link``; the same frame if None.
-        prefix: goes before the other's link and joint names.
+        prefix: put in front of the other's link and joint names.
         joint: name of the new fixed joint; "<prefix><other's root>_joint" if None.
 
     Raises:
@@ -171,11 +173,11 @@ def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot
     and therefore H and C, stay the same.
 
     Args:
-        robot, links: any robot, and names of the links that go; all behind fixed joints if None.
+        robot, links: any robot, and names of the links to merge; None for all links behind fixed joints.
 
     Raises:
         UnknownName: no such link.
-        ModelError: a link that no fixed joint carries.
+        ModelError: a link that is not carried by a fixed joint.
 
     Example:
         >>> from robokit.model import lock_joints, merge_links
@@ -253,7 +255,7 @@ def replace_inertia(robot: Robot, inertials: Mapping[str, Inertial]) -> Robot:
 
     Raises:
         UnknownName: no such link.
-        ModelError: an entry that is no such triple, or a mass, centre or inertia that cannot be.
+        ModelError: an entry that is not such a triple, or a physically impossible mass, centre or inertia.
 
     Example:
         >>> from robokit.model import replace_inertia
@@ -335,15 +337,16 @@ def couple(robot: Robot) -> Robot:
     """The robot without the coordinates of its mimic joints.
 
     ``nq``, ``nv``, ``joints`` and ``joint_names`` of the result are those of the joints that keep their
-    coordinates. ``robot.joint(name)`` of a mimic joint still answers with its body, axis and limits; its
-    slices are empty. A robot without mimic joints comes back as it is.
+    coordinates. ``robot.joint(name)`` of a mimic joint still has its body, axis and limits; its slices are
+    empty. A robot without mimic joints comes back as it is.
 
     Args:
         robot: a robot whose mimic joints have coordinates of their own.
 
     Raises:
-        ModelError: a mimic with or of a joint that has several coordinates, or mimics in a circle.
-        UnknownName: a mimic of a joint that is not there.
+        ModelError: a mimic joint, or the joint that it follows, has several coordinates, or mimic joints
+            follow each other in a circle.
+        UnknownName: a mimic joint follows a joint that does not exist.
 
     Example:
         >>> from robokit.model import couple
@@ -454,12 +457,12 @@ def replace_armature(robot: Robot, armature: Mapping[str, Any] | float) -> Robot
     Args:
         robot: the robot.
         armature: {joint: inertia of its rotors as the joint feels it, gear ratio squared included}
-            [kg m^2 | kg], for each of the joint's velocities; joints that are not named keep theirs. Or one
-            number for all joints of one degree of freedom.
+            [kg m^2 | kg], for each of the joint's velocities; joints that are not named keep theirs. A single
+            number is for all joints of one degree of freedom.
 
     Raises:
         UnknownName: no such joint.
-        ModelError: a negative number or none, or a joint that does not move.
+        ModelError: a negative value, one that is not a number, or a joint that does not move.
         WrongType: neither a mapping nor a number.
 
     Example:
@@ -502,7 +505,7 @@ def replace_armature(robot: Robot, armature: Mapping[str, Any] | float) -> Robot
 def armature_by_dof(robot: Robot) -> np.ndarray:
     """The contribution of the rotors to the diagonal of H, (nv,) [kg m^2 | kg].
 
-    The rotors of coupled mimic joints count at the joint that they follow.
+    The rotors of coupled mimic joints are added to that of the joint that they follow.
 
     Example:
         >>> from robokit.model import armature_by_dof, replace_armature
@@ -526,20 +529,21 @@ def armature_by_dof(robot: Robot) -> np.ndarray:
 def together(robots: Mapping[str, Any], name: str = WORLD) -> Robot:
     """Several robots in one world.
 
-    The robot that is returned has a fixed base, the link "world", which carries them all: those that float by
-    a floating joint "<key>/floating_base", the others by a fixed joint. Links and joints of each are named
-    "<key>/<name>". Its q is that of one robot after the other; the neutral configuration has each robot at
-    its placement. Gravity is that of the first. Of their scenes, pairs of links that never touch are kept.
+    The result is one robot with a fixed base, the link "world". It carries robots with a floating base by a
+    floating joint, "<key>/floating_base", and the others by a fixed joint. Links and joints of each are named
+    "<key>/<name>". Its q consists of the robots' q, one after the other; in the neutral configuration, each
+    robot is at its placement. Gravity is that of the first robot. Of the robots' scenes, only the pairs of
+    links that never collide are kept.
 
     Args:
-        robots: {key: robot, or (robot, placement)}, the placement of its root's frame in the world; for a
-            robot that floats its base's pose in q is counted from there.
+        robots: {key: robot, or (robot, placement)}, with the placement of its root's frame in the world; the
+            pose of a floating base in q is relative to it.
         name: of the whole.
 
     Raises:
         WrongType: robots is no mapping of names to robots.
-        ModelError: no robot, a placement with an improper rotation, robots with samples of inertias, or
-            some with coupled mimic joints and others with mimic joints that are free.
+        ModelError: no robot, a placement with an improper rotation, robots with samples of inertias, or some
+            robots with coupled and others with uncoupled mimic joints.
 
     Example:
         >>> arm = rk.load_urdf(rk.find_robot("double_pendulum"))

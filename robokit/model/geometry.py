@@ -1,4 +1,4 @@
-"""Shapes that a link is seen as (visuals) and touches with (collisions)."""
+"""Visual and collision shapes of a link."""
 
 from __future__ import annotations
 

@@ -120,10 +120,10 @@ class Mimic:
 
 @dataclass(frozen=True)
 class Safety:
-    """Settings of a safety controller. They are kept and written; robokit does not use them.
+    """Settings of a safety controller. They are stored and written; robokit does not use them.
 
     Attributes:
-        soft_lower_limit, soft_upper_limit: where it begins to hold back [rad | m].
+        soft_lower_limit, soft_upper_limit: positions at which it begins to limit the velocity [rad | m].
         k_position: its gain from position to velocity [1/s].
         k_velocity: its gain from velocity to effort [N m s/rad | N s/m].
     """
@@ -136,11 +136,11 @@ class Safety:
 
 @dataclass(frozen=True)
 class Calibration:
-    """Where a calibration switch has its edges [rad | m], None where that is not known; kept and written.
+    """Positions of the edges of a calibration switch [rad | m], None if unknown; stored and written.
 
     Attributes:
         rising, falling: positions of the edges.
-        reference_position: what older files say instead.
+        reference_position: what older files have instead.
     """
 
     rising: float | None = None
@@ -156,7 +156,8 @@ class Joint:
     Attributes:
         name: as in the description; "floating_base" for the base's joint.
         kind: row of the joint table.
-        body: the body it moves (the number i of the joint), or the body a fixed joint is folded into.
+        body: number of the body it moves, which is the number i of the joint; of a fixed joint, the body that
+            it is part of.
         q_slice: its place in q; empty for a fixed joint.
         v_slice: its place in v; empty for a fixed joint.
         axis: (3,) unit axis in joint coordinates.
@@ -168,10 +169,10 @@ class Joint:
         damping: [N m s/rad | N s/m].
         friction: Coulomb friction [N m | N].
         mimic: the coupling in the description, or None.
-        parent_link: name of the link it hangs on.
+        parent_link: name of the link that carries it.
         child_link: name of the link it moves.
         origin: placement of the joint frame in the parent link.
-        safety: the description's data for a safety controller, or None.
+        safety: settings of a safety controller in the description, or None.
         calibration: positions of calibration switches, or None.
         armature: inertia of the motors' rotors as the joint feels it, gear ratio squared included, for each
             of its velocities [kg m^2 | kg].
@@ -233,7 +234,7 @@ class Link:
         Dynamics never look at them, and an importer spends a good part of its time on them.
 
         Args:
-            make: gives both; it must not fail.
+            make: function that returns both; it must not fail.
             others: all other attributes.
         """
         link = object.__new__(cls)

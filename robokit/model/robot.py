@@ -48,7 +48,7 @@ class Robot:
         tree: lambda, mu, nu, kappa, p, s and the joint models, placements and inertias.
         joints: movable joints in the order of v, the floating base first.
         links: all links, in document order, including those behind fixed joints.
-        fixed_joints: fixed joints, whose links are merged into the parent's body.
+        fixed_joints: fixed joints, whose links belong to the parent's body.
         loop_joints: joints N+1..N_J.
         mimic_joints: joints without their own coordinates, which follow others through ``coupling``.
         scene: other contents of the file, such as actuators, a ground and named configurations, or None.
@@ -120,7 +120,7 @@ class Robot:
 
     @property
     def samples(self) -> int | None:
-        """B where :meth:`with_inertias` gave one set of parameters a sample, else None."""
+        """Number of samples B, or None if :meth:`with_inertias` gave a single set of parameters or none."""
         return len(self.parameters) if self.parameters is not None and self.parameters.ndim == 3 else None
 
     @cached_attribute
@@ -174,7 +174,7 @@ class Robot:
             raise UnknownName("link", name, self._link_by_name, f"in robot {self.name!r}") from None
 
     def frame(self, link: str) -> tuple[int, Placement]:
-        """(body, placement of the link frame in that body's frame); "world" is body 0, unless a link is."""
+        """(body, placement of the link frame in its frame); "world" is body 0 unless a link has this name."""
         if link == WORLD and link not in self._link_by_name:
             return 0, Placement()
         found = self.link(link)
@@ -243,12 +243,12 @@ class Robot:
         return self.tree.split_v(tau if self.coupling is None else self.coupling.force_at_own(tau))
 
     def join_q(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
-        """q of its values by body: the opposite of :meth:`split_q`."""
+        """q from its parts by body: the inverse of :meth:`split_q`."""
         full = list(chain.from_iterable(rows))
         return full if self.coupling is None else [full[k] for k in self.coupling.own_q]
 
     def join_v(self, rows: Sequence[Sequence[Any]]) -> list[Any]:
-        """v of its values by body: the opposite of :meth:`split_v`."""
+        """v from its parts by body: the inverse of :meth:`split_v`."""
         full = list(chain.from_iterable(rows))
         return full if self.coupling is None else [full[k] for k in self.coupling.own_v]
 
@@ -268,7 +268,7 @@ class Robot:
             (nq,), or (size, nq): the rows are what as many calls with one generator give.
 
         Raises:
-            ShapeError: neither a generator nor a seed, or a size that is no whole number from 0.
+            ShapeError: ``rng`` is neither a generator nor a seed, or ``size`` is not a whole number from 0.
 
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("arm"))
@@ -324,7 +324,7 @@ class Robot:
     def position_range(self, joint: Joint) -> tuple[float, float]:
         """Position limits of a joint, narrowed by those of the joints that follow it.
 
-        Where the followers leave no range at all, the joint's own limits.
+        If the followers leave no range at all, these are the joint's own limits.
         """
         low, high = joint.lower, joint.upper
         if self.coupling is not None:
@@ -432,7 +432,7 @@ class Robot:
             dv: (nv,) or (B, nv), velocity times time step.
 
         Returns:
-            (nq,) or (B, nq); float32 where all arrays of floats that are given are.
+            (nq,) or (B, nq); float32 if all given arrays of floats are.
 
         Raises:
             ShapeError: another shape.
@@ -457,7 +457,7 @@ class Robot:
         """The dv with ``integrate(q0, dv) = q1``, (nv,) or (B, nv).
 
         Raises:
-            ShapeError, InvalidValue: as of :meth:`integrate`.
+            ShapeError, InvalidValue: as in :meth:`integrate`.
 
         Example:
             >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
@@ -521,10 +521,10 @@ class Robot:
         """The same robot with other masses, centres of mass and inertias, without compiling again.
 
         The kernels of the robot that is returned take the inertial parameters as an input. They are
-        compiled once for all robots made of one another by this method and :meth:`with_gravity`; what
-        they compute is that of a robot built with these numbers, in slightly more time. With one set of
-        parameters a sample, (B, ...), the dynamics functions and ``rollout`` take batches of B states, or
-        one state for all samples, and compute row k with sample k (domain randomisation).
+        compiled once for all robots made of one another by this method and :meth:`with_gravity`; they give
+        the results of a robot built with these numbers, in slightly more time. With one set of parameters per
+        sample, (B, ...), the dynamics functions and ``rollout`` take batches of B states, or one state for
+        all samples, and compute row k with sample k (domain randomisation).
 
         Args:
             inertias: {link: (mass, com, inertia)} with mass [kg], com (3,) in the link frame [m] and
@@ -553,7 +553,7 @@ class Robot:
         return self._with_parameters(parameters, links)
 
     def sample(self, k: int) -> Robot:
-        """The robot of sample k, of a robot with one set of inertial parameters a sample.
+        """Sample k of a robot with one set of inertial parameters per sample.
 
         Raises:
             ShapeError: no such sample.

@@ -45,7 +45,7 @@ def depth_first(parent: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class Tree:
-    """Connectivity of N bodies, with joints, placements and inertias where there are any.
+    """Connectivity of N bodies, and their joints, placements and inertias.
 
     Index 0 of every per-body tuple stands for the reference body.
 
@@ -56,10 +56,10 @@ class Tree:
         XT: transform from body lambda(i) to joint i's frame on it.
         I: rigid inertia of body i in body-i coordinates.
         gravity: acceleration of free fall in world axes [m/s^2].
-        coupling: joints that follow others; the recursions do not look at it.
+        coupling: joints that follow others; the recursions do not use it.
         armature: inertia of each joint's rotor as the joint feels it, by dof [kg m^2 | kg]; empty for none.
-            It adds to the diagonal of H, and so to the RNEA, the ABA and the kinetic energy (RBDA 9.6). The
-            momentum of the whole and gravity do not feel it.
+            It adds to the diagonal of H, and so to the RNEA, the ABA and the kinetic energy (RBDA 9.6). It
+            affects neither the robot's momentum nor gravity forces.
     """
 
     parent: tuple[int, ...]
@@ -219,12 +219,12 @@ class Tree:
         return [Transform.identity(), *(self.X(i, q[i]) for i in self.outward())]
 
     def lists(self, count: int) -> list[list[Any]]:
-        """Lists with a place for each body 0..N, for the quantities of an algorithm; () where nothing is."""
+        """Lists with a place for each body 0..N, for the quantities of an algorithm, initially ()."""
         return [[()] * (self.n + 1) for _ in range(count)]
 
 
 def plain_tree(parent: Sequence[int], loops: Sequence[tuple[int, int]] = ()) -> Tree:
-    """A tree of connectivity alone, every joint revolute about z, for looking at its sets.
+    """A tree from its connectivity alone, with revolute joints about z, for its sets mu, nu and kappa.
 
     Args:
         parent: lambda(i) for bodies 1..N.
@@ -261,7 +261,8 @@ NO_COORDINATE = -1
 
 @dataclass(frozen=True)
 class Coupling:
-    """G and offset, sparse: one entry a row.
+    """The matrix G and the offset of coupled mimic joints, q_full = G q + offset; each row of G has at most
+    one entry.
 
     Attributes:
         nq, nv: lengths of the reduced q and v.
@@ -288,7 +289,7 @@ class Coupling:
         return [0.0 if k == NO_COORDINATE else _times(v[k], m) for k, m in self.v_from]
 
     def force_at_own(self, tau: Sequence[Any]) -> list[Any]:
-        """Full forces whose projection is tau: tau at the joints that keep their coordinates, else 0."""
+        """Forces of all joints that project to tau: tau where a joint keeps its coordinates, otherwise 0."""
         full = [0.0] * len(self.v_from)
         for k, at in enumerate(self.own_v):
             full[at] = tau[k]

@@ -60,7 +60,7 @@ class Bodies:
 
     Args:
         pairing, alignment: what belongs together, and where it is.
-        tolerance: largest relative difference that counts as none.
+        tolerance: largest relative difference that counts as equal.
         find: where a mesh file of A is.
     """
 
@@ -720,7 +720,7 @@ def joint_findings(
     Args:
         pairing, alignment: what belongs together, and where it is; joints whose misplacement is told there
             are not told again.
-        tolerance: largest relative difference that counts as none.
+        tolerance: largest relative difference that counts as equal.
         size: of the robot [m].
     """
     maps = alignment.maps
@@ -1160,7 +1160,7 @@ class Couplings:
     Args:
         side: the description.
         names: name of its joint -> name in A.
-        tolerance: largest relative difference that counts as none.
+        tolerance: largest relative difference that counts as equal.
     """
 
     def __init__(self, side: Description, names: dict[str, str], tolerance: float) -> None:

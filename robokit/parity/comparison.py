@@ -545,7 +545,8 @@ class Comparison:
         version: version of its package.
         errors: quantity -> largest relative error.
         failure: why there are no errors; "" if there are.
-        imported: whether the engine itself could be imported; if not, ``failure`` says nothing of the file.
+        imported: whether the engine itself could be imported; if not, ``failure`` says nothing about the
+            file.
         notes: known differences between the engine and robokit that apply to this robot.
         changes: what the engine changed or refused in this file, and what was done about it.
         uncertain: relative error of the accelerations that rounding can cause: H's condition number times

@@ -1,4 +1,4 @@
-"""The referee: reads two descriptions of one robot, and says what differs, and why."""
+"""The referee reads two descriptions of one robot and says what differs, and why."""
 
 from __future__ import annotations
 
@@ -579,7 +579,7 @@ class Loops:
     Args:
         pairing: what belongs together.
         maps: link of A -> map from B's world to A's.
-        tolerance: largest relative difference that counts as none.
+        tolerance: largest relative difference that counts as equal.
         size: of the robot [m].
     """
 
@@ -717,7 +717,7 @@ def whole_findings(
         pairing: the two sides.
         maps: link of A -> map from B's world to A's.
         base: what A's base is to be, if the caller says so.
-        tolerance: largest relative difference that counts as none.
+        tolerance: largest relative difference that counts as equal.
         notes: gets what is not compared.
     """
     a, b = pairing.a.side, pairing.b.side
@@ -895,7 +895,7 @@ def referee(
         b: another description: URDF, xacro, MJCF (read by MuJoCo), SDF (read by Drake) or USD (read by
             usd-core).
         base: required base, "fixed" or "floating"; by default that of A, if it has one.
-        tolerance: largest relative difference that counts as none.
+        tolerance: largest relative difference that counts as equal.
         through: the program that reads b if it is a URDF: "robokit", "mujoco", "drake" or "pinocchio".
         package_dirs: folders searched first for ``package://`` files.
         xacro_args: values of the arguments of .xacro files.

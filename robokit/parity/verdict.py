@@ -16,11 +16,10 @@ class Finding:
         cause: code of the cause, a key of ``robokit.parity.CAUSES``.
         kind: "link", "joint" or "robot".
         name: of the link or joint in A, or in B if A has none; the robot's for "robot".
-        line: of A's file, 0 if it is not known.
+        line: line in A's file, 0 if unknown.
         text: the verdict, one sentence without the element.
-        also: causes that would make the same difference.
-        a, b: the values that differ.
-        instead: other elements that would explain the same difference as well.
+        also: other causes that would have the same effect. a, b: the values that differ. instead: other
+        elements that would explain the difference as well.
     """
 
     cause: str
@@ -45,12 +44,13 @@ class Dynamics:
     """The largest relative differences of mass matrix, velocity forces and gravity at random states.
 
     Attributes:
-        H, C, gravity: of mass matrix, velocity forces without gravity, and gravity forces. An entry H_ij is
-            measured by sqrt(H_ii H_jj), a force by the largest that the same accelerations can make.
+        H, C, gravity: largest relative differences of the mass matrix, of velocity forces without gravity,
+            and of gravity forces. An entry H_ij is relative to sqrt(H_ii H_jj), a force to the largest that
+            the same accelerations can cause.
         where: the quantity and the joints that differ most.
         largest: the difference there.
-        rounding: the difference that rounded numbers can make there.
-        differs: whether any difference is larger than rounding can make it.
+        rounding: the difference that rounding in the files can cause there. differs: whether any difference
+        is larger than rounding can explain.
     """
 
     H: float
@@ -67,12 +67,11 @@ class Verdict:
     """The result of the referee.
 
     Attributes:
-        a, b: files.
-        a_format, b_format: what they are and which program read them.
+        a, b: the files. a_format, b_format: their formats, and the programs that read them.
         bodies, joints: numbers of links and movable joints of A that have a counterpart in B.
         findings: the differences, those of the whole robot first, then by line.
         notes: things not compared, and differences that do not affect the motion.
-        tolerance: largest relative difference that counts as none.
+        tolerance: largest relative difference that counts as equal.
         dynamics: differences of mass matrix, velocity forces and gravity; None if nothing moves.
     """
 

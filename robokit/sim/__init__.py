@@ -11,11 +11,9 @@ run_loop           the loop over the steps of a run, and its reasons to stop
 run_results        what a run recorded, as a trajectory with its summary and warnings
 starts             where runs begin: standing configurations, and what is wrong with others
 
-trajectory         Trajectory: states, energies, momenta and contact forces of a run, and its file
-notes              what each step was given and left: what the others are made of
-events             what happens in single steps and in a run, and the run in a few lines
+trajectory         Trajectory: states, energies, momenta and contact forces of a run; its file, with the robot
+events             what each step was given and left, what happens in a run, and the run in a few lines
 sensors            IMU, contact wrench, joint force; accelerations and reactions of joints
-saved_robot        the robot of a saved trajectory
 
 steppers           how runs take their steps; the default time step, energies of states
 contact_state      one state in the arrays of contact/step.py, and its steps
@@ -32,33 +30,35 @@ joint_forces       damping, friction, limits, actuators, loops and pushes in a s
 motion             momenta, velocity products, effective masses and energy accounting of a step
 
 ground             a plane, a height field, solids at rest
-actuators          what drives joints, and keyframes as their targets
-springs            springs and dampers between points and at joints
-prescribed         joints that move as a function of time says
-pushes             forces from outside on links
-body_pairs         which bodies of a robot touch each other
+actuators          what drives joints, keyframes as their targets, and prescribed motion
+force_elements     springs and dampers between points and at joints; pushes
 loop_closure       configurations and velocities that close the loops
-distances          signed distances of links, and which are in contact
+distances          pairs of bodies that may touch; signed distances of links, and which are in contact
 
 former_names       modules that the manual of 0.2 had under other names
 """
 
 from robokit.contact.measures import measures
 from robokit.sim import former_names as _former_names  # noqa: F401
-from robokit.sim.actuators import PD, Keyframes, Torque, Velocity
-from robokit.sim.body_pairs import CollisionPairs, collision_pairs
-from robokit.sim.distances import Collision, Collisions, Distances, collisions, distance
+from robokit.sim.actuators import PD, Keyframes, PrescribedMotion, Torque, Velocity
+from robokit.sim.distances import (
+    Collision,
+    CollisionPairs,
+    Collisions,
+    Distances,
+    collision_pairs,
+    collisions,
+    distance,
+)
+from robokit.sim.force_elements import JointSpring, Push, Spring
 from robokit.sim.graph_functions import DistanceFunction, distance_function, step_function
 from robokit.sim.ground import Ground, HeightField, Solid
 from robokit.sim.linear_steps import StepDerivatives, StepGradient, step_derivatives, step_vjp
 from robokit.sim.loop_closure import close_loops
-from robokit.sim.prescribed import PrescribedMotion
-from robokit.sim.pushes import Push
 from robokit.sim.rollout_measures import Measure
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.simulation import Simulation, SimulationState
 from robokit.sim.simulator import simulate
-from robokit.sim.springs import JointSpring, Spring
 from robokit.sim.starts import standing_configuration, standing_height
 from robokit.sim.trajectory import Contacts, Energy, Trajectory
 

@@ -194,7 +194,7 @@ def _pairs(program: Program, scene: Scene, row: int | np.ndarray) -> Arrays:
 
 
 def _gains(program: Program, scene: Scene, law: Ground) -> tuple[Any, Any]:
-    """Stiffness [N/m] and damping [N s/m] of a contact, one a row where they differ."""
+    """Stiffness [N/m] and damping [N s/m] of a contact, one per row where they differ."""
     robot, error = program.robot, _error(program)
     size, steady = robot.derived.get(("sizes that touch", error), lambda: sizes(robot, scene.arrays))
     return law.gains(robot, size, steady)
@@ -297,7 +297,7 @@ def _pushes(program: Program) -> Arrays:
     }
 
 
-# ==== contact state ===============================================================================
+# ==== one state through the step ==================================================================
 
 TOLERANCE = 1e-6
 """Of a step's residual beyond rounding, over the impulses of the step, before the polish that squares it."""
@@ -378,7 +378,7 @@ class ContactState:
         self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
         self.sizes |= NOTED_AT_START
         self.sizes |= _sizes((*ARRAYS, *self.kernel.arrays), given, self.sizes)
-        # loops.py and springs.py ask for these every time.
+        # loops.py and force_elements.py ask for these every time.
         self.sizes["n_constraints"] += 2 * self.sizes["n_loops"] + self.sizes["n_springs"]
         n = self.sizes
         n["n_rows"] = 2 * n["n_dofs"] + n["n_stops"] + n["n_motors"] + n["n_motions"]  # all that can be

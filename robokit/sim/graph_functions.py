@@ -21,8 +21,7 @@ from robokit.dynamics.other_libraries import (
 )
 from robokit.errors import RobokitError
 from robokit.model.robot import Robot, check_robot
-from robokit.sim.body_pairs import CollisionPairs
-from robokit.sim.distances import Pairs, Query, query
+from robokit.sim.distances import CollisionPairs, Pairs, Query, query
 from robokit.sim.ground import Ground
 from robokit.sim.linear_steps import KeptSteps, LinearSteps, StepParameters, kept_steps, shape_of
 
@@ -249,17 +248,18 @@ def step_function(
 ) -> StepFunction:
     """Steps with contact as a function, with derivatives in JAX and PyTorch.
 
-    ``f(q, v, tau)`` gives the next q and v; with ``steps`` it is a rollout, tau has one row a step, and so
+    ``f(q, v, tau)`` gives the next q and v; with ``steps`` it is a rollout, tau has one row per step, and so
     have the states. ``f.to_jax()`` and ``f.to_torch()`` make functions of those libraries, whose derivatives
-    are those of :func:`step_vjp`. Coordinates are plain there: quaternions are made unit inside. Each of
-    several steps is a first one, as of :func:`step_derivatives`: contacts do not remember how far their
-    bristles are bent, and what stands on a slope creeps by some tenths of a millimetre a second.
+    are those of :func:`step_vjp`. There, q is a plain array, and quaternions are normalised inside. Each of
+    several steps is computed like a first one, as in :func:`step_derivatives`: contacts do not remember the
+    deflection of their bristles, so a body that stands on a slope creeps by some tenths of a millimetre per
+    second.
 
     Args:
         robot: the robot.
-        ground, dt, integrator, joint_damping, self_collision, actuators, springs: as of :func:`simulate`; a
+        ground, dt, integrator, joint_damping, self_collision, actuators, springs: as in :func:`simulate`; a
             step with contact.
-        steps: of a rollout.
+        steps: number of steps of a rollout; None for a single step.
         parameters: names of parameters that are additional inputs after tau, see :func:`step_vjp`.
         engine: as in :func:`rnea`.
 
@@ -349,7 +349,7 @@ class DistanceFunction(LibraryFunction):
         return DistanceFunction(self.robot, self._of, how)
 
     def rows(self, flat: list[np.ndarray]) -> tuple[np.ndarray, ...]:
-        """As of the base class."""
+        """As in the base class."""
         several = any(x.ndim == 2 for x in flat)
         count = max((len(x) for x in flat if x.ndim == 2), default=1)
         q, *more = (np.broadcast_to(x, (count, x.shape[-1])) for x in flat)
@@ -382,7 +382,7 @@ def distance_function(
     normalised inside.
 
     Args:
-        robot, a, b, ground, pairs: as of :func:`distance`.
+        robot, a, b, ground, pairs: as in :func:`distance`.
 
     Raises:
         as :func:`distance`.

@@ -51,8 +51,8 @@ class Solid:
         rgba: its colour on the page, each 0 to 1, or None.
 
     Raises:
-        ShapeError: an argument of the wrong content; points or a mesh that span no solid.
-        WrongType: a geometry that is none.
+        ShapeError: an argument with an invalid value; points or a mesh that do not span a solid.
+        WrongType: geometry is not a shape.
 
     Example:
         >>> from robokit.model import Box
@@ -100,7 +100,7 @@ class Solid:
         return type(self.geometry).__name__.lower()
 
     def record(self) -> dict[str, Any]:
-        """The solid in plain lists and numbers, for a file."""
+        """The solid as plain lists and numbers, for a file."""
         shape = self.geometry
         numbers = {name: getattr(shape, name, None) for name in ("size", "radius", "length")}
         return {
@@ -115,7 +115,7 @@ class Solid:
 
     @staticmethod
     def of_record(record: dict[str, Any]) -> Solid:
-        """The solid of :meth:`record`; raises LookupError, TypeError or ValueError where it is none."""
+        """The solid of :meth:`record`; raises LookupError, TypeError or ValueError if it is invalid."""
         kind = record["kind"]
         geometry: Any
         if kind == "hull":
@@ -296,7 +296,7 @@ class HeightField:
             friction: Coulomb coefficient of the field; None takes that of the ground.
 
         Raises:
-            ShapeError: the picture cannot be read, or another argument of the wrong content.
+            ShapeError: the picture cannot be read, or another argument has an invalid value.
         """
         path = path_argument("path", path)
         low, high = real_number("low", low), real_number("high", high)
@@ -350,7 +350,7 @@ class Ground:
     vn) and a friction force of at most friction * N. The stiffness is k = M g / sink, so a single point
     carries the robot's weight at the depth ``sink``; the damping d = k * time absorbs impacts. With a
     restitution, a point that arrives faster than gravity and its load would accelerate it in four steps
-    leaves with that share of its speed instead.
+    leaves with this fraction of its speed instead.
 
     Attributes:
         friction: Coulomb coefficient, for all links or {link: coefficient} (0.8 for the others); for
@@ -454,7 +454,7 @@ class Ground:
             several = np.ndim(self.normal) == 2
             n = tuple(upward(x) for x in self.normal) if several else upward(self.normal)
             if several and (not n or self.moves):
-                raise ShapeError("Ground(normal=...): one a row, (B, 3), goes with a plane that rests")
+                raise ShapeError("Ground(normal=...): one per row, (B, 3), goes with a plane that rests")
             object.__setattr__(self, "normal", n)
         object.__setattr__(self, "velocity", vector("Ground(velocity=...)", self.velocity))
         object.__setattr__(self, "spin", real_number("Ground(spin=...)", self.spin))
@@ -469,7 +469,7 @@ class Ground:
 
     @property
     def up(self) -> tuple[Any, Any, Any]:
-        """The plane's unit normal in world axes; each number (B,) where there is one a row."""
+        """The plane's unit normal in world axes, three numbers; (B,) each if there is one normal per row."""
         if self.normal is not None:
             x, y, z = self.normal if np.ndim(self.normal) == 1 else np.array(self.normal).T
             if np.ndim(x):
@@ -490,7 +490,7 @@ class Ground:
 
     @property
     def only_plane(self) -> bool:
-        """Whether the plane is all there is."""
+        """Whether the ground is only a plane, without solids and terrain."""
         return bool(self.plane) and not self.shapes and self.terrain is None
 
     @property
@@ -502,7 +502,7 @@ class Ground:
 
     @property
     def rows(self) -> int | None:
-        """B where friction, restitution or the normal is one a row, else None."""
+        """Number of rows B if friction, restitution or the normal has one value per row, otherwise None."""
         counts = self._row_counts()
         if len(counts) > 1:
             words = " and ".join(f"{count} ({name})" for count, name in sorted(counts.items()))
@@ -511,7 +511,7 @@ class Ground:
 
     @property
     def by_row(self) -> str:
-        """What is one a row: "friction", "restitution" or "normal"; "" where nothing is."""
+        """Which attribute has one value per row: "friction", "restitution" or "normal"; "" if none has."""
         return next(iter(self._row_counts().values()), "")
 
     def _row_counts(self) -> dict[int, str]:
@@ -526,11 +526,11 @@ class Ground:
         return found
 
     def row(self, k: int) -> Ground:
-        """The ground of row k alone; without rows, itself."""
+        """The ground of row k alone; the same ground if no attribute has one value per row."""
         return self if self.rows is None else self._rows_of(k)
 
     def part(self, rows: slice) -> Ground:
-        """The ground of some rows; without rows, itself."""
+        """The ground of some rows; the same ground if no attribute has one value per row."""
         return self if self.rows is None else self._rows_of(rows)
 
     def _rows_of(self, k: Any) -> Ground:
@@ -548,7 +548,7 @@ class Ground:
 
         Args:
             robot: the robot.
-            size: radius of what can touch [m], a number or (B,).
+            size: radius of the shapes that can touch [m], a number or (B,).
             steady: largest ``sink`` with which its loose bodies stand [m], likewise.
         """
         soft = self.sink or np.minimum(DEEPEST, size * SHARE)
@@ -557,12 +557,12 @@ class Ground:
         return k, k * time
 
     def bounce(self, link: str) -> Any:
-        """Restitution of a link, (B,) where there is one a row; 0 where none is given."""
+        """Restitution of a link, (B,) if there is one value per row; 0 if none is given."""
         e = self.restitution.get(link, 0.0) if isinstance(self.restitution, Mapping) else self.restitution
         return np.array(e) if isinstance(e, tuple) else e or 0.0
 
     def coefficient(self, link: str) -> Any:
-        """Friction coefficient of a link, (B,) where there is one a row."""
+        """Friction coefficient of a link, (B,) if there is one value per row."""
         mu = self.friction.get(link, 0.8) if isinstance(self.friction, Mapping) else self.friction
         return np.array(mu) if isinstance(mu, tuple) else mu
 
@@ -580,7 +580,7 @@ STEEPEST = math.radians(89.0)
 
 
 def coefficients(mu: Any) -> float | tuple[float, ...]:
-    """A coefficient as a float, one a row as a tuple."""
+    """A coefficient as a float, one per row as a tuple."""
     values = real_array("Ground(friction=...)", mu, "() or (B,)")
     if values.ndim > 1 or not values.size or not np.all(np.isfinite(values) & (values >= 0.0)):
         raise ShapeError(f"Ground(friction=...): expected coefficients >= 0, got {shown(mu)}")
@@ -588,7 +588,7 @@ def coefficients(mu: Any) -> float | tuple[float, ...]:
 
 
 def shares(e: Any) -> float | tuple[float, ...]:
-    """A restitution as a float, one a row as a tuple."""
+    """A restitution as a float, one per row as a tuple."""
     if np.ndim(e) == 0:
         if real_number("Ground(restitution=...)", e, least=0.0) > 1.0:
             raise ShapeError(f"Ground(restitution=...): expected 0 to 1, got {e:g}")
@@ -619,7 +619,7 @@ def vector(name: str, value: Any) -> tuple[float, ...]:
 
 
 def of_row(mu: Any, k: Any) -> Any:
-    """Of numbers one a row, that of row k, or those of a slice; a number for all rows is itself."""
+    """Of numbers one per row, that of row k, or those of a slice; a number for all rows is itself."""
     return mu[k] if isinstance(mu, tuple) else mu
 
 

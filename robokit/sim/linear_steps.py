@@ -32,11 +32,11 @@ from robokit.errors import ShapeError, UnknownName
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.actuators import PD, Actuator, actuators_of, with_rotors
 from robokit.sim.contact_state import ContactState, step_numbers
+from robokit.sim.force_elements import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.integrators import kept_energy
 from robokit.sim.motion import floats, momentum_at_base
 from robokit.sim.run_inputs import DrivenJoints, RunInputs, Setup, set_up
-from robokit.sim.springs import springs_of
 from robokit.sim.starts import BURIED, check_coordinates, check_starts, states
 from robokit.sim.step_kernel import Program
 
@@ -411,7 +411,7 @@ def step_derivatives(
 ) -> StepDerivatives:
     """One time step of the simulator and its derivatives: A and B of linear control.
 
-    The step is the first that :func:`simulate` takes from (q, v). Derivatives are in tangent spaces on both
+    It is the first step that :func:`simulate` takes from (q, v). Derivatives are in tangent spaces on both
     sides, along ``robot.integrate(q, dq)``. At a switch, where a contact opens or begins to slide, they are
     those of the side that the step is on, and never NaN; where several points are at a switch at once, as
     corners that just touch, no single side need be that of every direction. Loops are not closed first, as
@@ -421,21 +421,22 @@ def step_derivatives(
 
     A step with contact is solved to rounding here, a run's to its tolerance (1e-3 of its impulses, squared by
     the last correction). Momentum and energy, which the end of a step corrects by terms of third order in dt,
-    are not corrected in A and B. Nor do these follow how much of its restitution a step gives back where all
-    of it would make energy, as of a box that lands on a corner with friction. Targets of actuators are held.
+    are not corrected in A and B. Where the full restitution of an impact would create energy, as for a box
+    that lands on a corner with friction, the step returns less of it, and A and B neglect how this share
+    changes. Targets of actuators are held constant.
 
     Source: contact/step_derivatives.py; else the step (robokit.sim.step_kernel), forward mode.
-    Cost: with contact about that of a step, else 3 nv times that of a few steps.
+    Cost: with contact about that of a step, otherwise 3 nv times that of a few steps.
 
     Args:
         robot: the robot.
         q: configuration, (nq,) or (B, nq).
         v: velocity, (nv,) or (B, nv).
         tau: joint forces held over the step, (nv,) or (B, nv); zero by default. On a floating base the first
-            six are a wrench from outside.
-        ground, dt, integrator, joint_damping, self_collision: as of :func:`simulate`.
-        springs: as of :func:`simulate`.
-        actuators: as of :func:`simulate`, of steps with contact; tau is added to theirs, within their effort.
+            six are an external wrench.
+        ground, dt, integrator, joint_damping, self_collision: as in :func:`simulate`.
+        springs: as in :func:`simulate`.
+        actuators: as in :func:`simulate`, of steps with contact; tau is added to theirs, within their effort.
         engine: as in :func:`rnea`.
 
     Returns:
@@ -865,8 +866,8 @@ def step_vjp(
     ``parameters`` are "friction" and "restitution" of the ground, of all bodies alike, "pair_friction" and
     "pair_restitution" between bodies, "gravity" (3,), "inertias" (N + 1, 10) as
     :attr:`Robot.inertial_parameters`, and with actuators "target", "velocity", "feedforward", "kp" and "kd"
-    (n,), in the order of their joints. Held are stiffness and damping of contacts and joints, and with loops
-    how inertias weigh what closes them.
+    (n,), in the order of their joints. Stiffness and damping of contacts and joints are held constant, and so
+    are, with loops, the inertias by which the projection that closes them is weighted.
 
     Source: contact/step_pullback.py and contact/step_pullback.py.  Cost: about that of a step.
 

@@ -20,7 +20,7 @@ import numpy as np
 from robokit.algorithms.coupling import reduced_force
 from robokit.algorithms.loop_dynamics import closed_loops
 from robokit.arguments import check_finite, not_a_robot, real_array
-from robokit.dynamics.mass_matrix import crba
+from robokit.dynamics.equations_of_motion import crba
 from robokit.dynamics.singular import refuse, singular
 from robokit.errors import ShapeError, WrongType
 from robokit.model.constraints import loop_models
@@ -62,7 +62,7 @@ def close_loops(robot: Robot, q: Any = None, keep: Sequence[str] = ()) -> np.nda
         q of the same shape.
 
     Raises:
-        WrongType: robot is no Robot.
+        WrongType: robot is not a Robot.
         ShapeError: q has the wrong shape or content, or its loops cannot be closed from there; the error
             names the loop joint that stays open and by how much.
         UnknownName: no such joint.

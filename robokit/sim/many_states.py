@@ -10,9 +10,8 @@ import numpy as np
 from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import PAYS_SECONDS
 from robokit.engine.cuda import driver
-from robokit.engine.cuda.arrays import Library, column, common, library_of
-from robokit.engine.cuda.memory import Memory
-from robokit.engine.cuda.views import View, seen_by
+from robokit.engine.cuda.arrays import Library, View, column, common, library_of, seen_by
+from robokit.engine.cuda.driver import Memory
 from robokit.sim.contact_card import ContactOnCard
 from robokit.sim.contact_rows import SECONDS, ContactRunner, commands
 from robokit.sim.rollouts import runner_of
@@ -20,7 +19,7 @@ from robokit.sim.run_inputs import RunInputs
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import ContactStepper, first_carried
 
-# ==== many states =================================================================================
+# ==== rows on the processor =======================================================================
 # Many states of a robot through time, as their caller says: what a Simulation with a batch is made of.
 
 
@@ -145,7 +144,7 @@ class ManyStates:
         self.done, self.change = done, 0
 
 
-# ==== card states =================================================================================
+# ==== rows on a card ==============================================================================
 # Many states of a robot on a card, as their caller says: what a Simulation with device="cuda" is made of.
 
 Array = Any

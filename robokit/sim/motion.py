@@ -474,7 +474,7 @@ def joint_mobilities(sweep: ImplicitSweep) -> list[list[Scalar]]:
 # are
 #
 #     momentum    6 numbers of a robot that floats: the centroidal momentum that it ought to have, world axes
-#     wound       1 number a dof with dry friction: how far its bristle is wound [rad | m]
+#     wound       1 number per dof with dry friction: how far its bristle is wound [rad | m]
 #     energy      1 number of a method that keeps it: of a robot that floats about its centre of mass [J]
 #
 # All of these start at zero but the momentum and the energy.

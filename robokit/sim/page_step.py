@@ -65,7 +65,7 @@ def page_step(program: Program, reproducible: bool | None = None, pushes: bool =
             "drives", with what each of them wants.
         reproducible: None for what the program, or else the environment, says.
         pushes: keep the pushes of the run: both kernels have one more input, "pushes", with the wrench of
-            each place as ``robokit.sim.pushes.OutsideForces`` gives it for the step.
+            each place as ``robokit.sim.force_elements.OutsideForces`` gives it for the step.
     """
     kept = program if pushes else without_pushes(program)
     bare = replace(

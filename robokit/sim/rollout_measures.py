@@ -35,7 +35,7 @@ from robokit.sim.steppers import energies
 from robokit.spatial import Vector3
 from robokit.spatial.scalars import Scalar, where
 
-# ==== run ends ====================================================================================
+# ==== numbers of single states ====================================================================
 # Numbers of single states of a rollout, by a kernel: the same bits whatever the number of rows.
 
 
@@ -49,7 +49,7 @@ def of_states(
     tau: np.ndarray,
     dt: float,
 ) -> np.ndarray:
-    """Numbers of states, one a row of the rollout: (B, size); NaN of those that are not finite.
+    """Numbers of states, one per row of the rollout: (B, size); NaN of those that are not finite.
 
     Args:
         name: of the kernel.
@@ -86,7 +86,7 @@ centroidal momentum, angular and linear, world axes [N m s; N s]."""
 
 
 def figures(program: Program, dt: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The figures of states (B, ...), one a row of the rollout: (B, SIZE); NaN of those that are not finite.
+    """The figures of states (B, ...), one per row of the rollout: (B, SIZE); NaN if they are not finite.
 
     Args:
         dt: time step [s].
@@ -147,12 +147,12 @@ class Measure:
     Its outputs are numbers, ``outputs={"speed": ()}``. Values that are not finite are ignored.
 
     Attributes:
-        function: of ``rk.function``, or one of ``rk.functions`` whose result is a number.
+        function: made by ``rk.function``, or one of ``rk.functions`` whose result is a number.
         reduce: "max" or "min", with the time of the state in ``NAME_time``; "mean" over all states; "final";
             "first_above" or "first_below", the time of the first state beyond the threshold [s], NaN if none.
         name: name of the column; by default that of the function. With several outputs, NAME_OUTPUT.
         threshold: threshold of "first_above" and "first_below".
-        unit: of the values, for tables and plots.
+        unit: unit of the values, for tables and plots.
         link: link of the contact force; None for the whole robot.
     """
 
@@ -358,7 +358,7 @@ def values_at_start(
     return of_states(program, name, text, len(tracker.outputs), q, v, tau, dt)
 
 
-# ==== row measures ================================================================================
+# ==== measures of rows ============================================================================
 # The measures of a rollout: what its steps must keep, and the columns that its rows make at the end.
 
 

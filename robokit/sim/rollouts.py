@@ -14,22 +14,21 @@ import numpy as np
 from robokit.arguments import check_finite, not_a_robot, output, real_array, whole_number
 from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics import kinetic_energy, potential_energy
-from robokit.dynamics.devices import card_number, dtype_there, on_host
+from robokit.dynamics.choices import card_number, dtype_there, on_host
 from robokit.dynamics.run import dtype_name
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import DeviceError, ShapeError, SimulationError, shown
 from robokit.model.robot import Robot
 from robokit.sim import motion
-from robokit.sim.actuators import Actuator, actuators_of, with_rotors
-from robokit.sim.body_pairs import CollisionPairs
+from robokit.sim.actuators import Actuator, Motions, actuators_of, motions_of, with_rotors
 from robokit.sim.contact_rows import ContactRunner
+from robokit.sim.distances import CollisionPairs
+from robokit.sim.events import Notes
+from robokit.sim.force_elements import pushes_of, springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.loop_closure import closed_start, distances, torn
 from robokit.sim.motion import floats
-from robokit.sim.notes import Notes
-from robokit.sim.prescribed import Motions, motions_of
-from robokit.sim.pushes import pushes_of
 from robokit.sim.rollout_measures import (
     ChosenMeasures,
     Failures,
@@ -51,13 +50,12 @@ from robokit.sim.run_results import (
     warn_of_length,
     warn_of_rows,
 )
-from robokit.sim.springs import springs_of
 from robokit.sim.starts import check_coordinates, checked_starts, states
 from robokit.sim.step_kernel import NOTHING_MEASURED, Program
 from robokit.sim.steppers import ContactStepper, first_carried, tally
 from robokit.sim.trajectory import Trajectory
 
-# ==== rollout batch ===============================================================================
+# ==== the rows of a rollout =======================================================================
 # The rows of a rollout: their present states, their records, and which of them do not stay finite.
 
 LARGEST = [motion.AT[name] for name in ("depth", "residual")]
@@ -384,18 +382,17 @@ class Rollout:
     Attributes:
         t: (T,) [s].
         q: (T, B, nq) configurations [rad | m | unit quaternion wxyz]; NaN in a row that failed, from then on.
-            Of the rollout's dtype, as v is.
-        v: (T, B, nv) velocities [rad/s | m/s], NaN likewise.
+            q and v have the rollout's dtype. v: (T, B, nv) velocities [rad/s | m/s], with NaN as in q.
         contact_force: (T, B, 3) force of the ground on the robot, world axes [N]: the mean over the time
-            since the state recorded before; 0 at the start. None without a ground. That of single steps is in
-            :meth:`trajectory`.
+            since the previous record; 0 at the start. None without a ground. :meth:`trajectory` has that of
+            single steps.
         failed: (F,) numbers of the rows that did not stay finite, or whose energy grew without a cause,
             ascending.
         failed_time: (F,) time from which each is NaN [s].
         robot: the robot.
         measures: what was measured, (B,) each, by the names of the columns in ``rk.measures``.
-        tau: joint forces as given, (T or 1, B or 1, nv) [N m | N], or None. A copy where they shared memory
-            with ``out``.
+        tau: joint forces as given, (T or 1, B or 1, nv) [N m | N], or None. It is a copy if they shared
+            memory with ``out``.
         ground: the ground, or None.
         device: what it was computed on, "cpu" or "cuda:0".
         summary: figures of the run: rows, steps, steps_per_second (of all rows together),
@@ -439,12 +436,12 @@ class Rollout:
 
     @property
     def pulled(self) -> np.ndarray:
-        """(B,) impulse of contact points that pulls, as a share of that which presses; NaN likewise."""
+        """(B,) pulling contact impulses as a fraction of pushing ones; NaN in a row that failed."""
         return self._ledgers.share("pulled")
 
     @property
     def outside(self) -> np.ndarray:
-        """(B,) the same of what lies outside Coulomb's cone."""
+        """(B,) contact impulses outside Coulomb's cone as a fraction of pushing ones; NaN in failed rows."""
         return self._ledgers.share("outside")
 
     @property
@@ -455,7 +452,8 @@ class Rollout:
     def trajectory(self, row: int) -> Trajectory:
         """One row with energies, momentum and contacts; a row that failed, up to its last finite state.
 
-        The row is computed once more, to the same bits, with the ledger that a rollout does not record.
+        The row is computed again, to the same bits, with the energy accounting that a rollout does not
+        record.
 
         Raises:
             ShapeError: no such row, or its start or tau have been changed since.
@@ -608,9 +606,9 @@ def rollout(
         ground: ``rk.Ground(...)``, True for one with default values, None for none; its friction may be
             (B,).
         tau: joint forces [N m | N]: (nv,) or (B, nv) constant, (T, nv) or (T, B, nv) for T = steps, each
-            held over its step. In three dimensions 1 stands for "all": (T, 1, nv), (1, B, nv); where
-            B = T, two are refused. None for none. Kept, not copied, if it is of the dtype
-            and shares no memory with ``out``.
+            held over its step. In three dimensions, a length of 1 stands for "all": (T, 1, nv), (1, B, nv).
+            If B = T, two-dimensional arrays are refused as ambiguous. None for none. The array is kept, not
+            copied, if it has the dtype and shares no memory with ``out``.
         integrator: as in :func:`robokit.simulate`.
         gravity: as in :func:`robokit.simulate`.
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
@@ -618,27 +616,27 @@ def rollout(
         joint_damping: as in :func:`robokit.simulate`.
         progress: show a progress bar.
         steps: number of steps, instead of a duration.
-        threads: number of threads; None for as many as are worthwhile.
+        threads: number of threads; None for the number that is worthwhile.
         actuators: as in :func:`robokit.simulate`, with targets like ``tau`` or keyframes, but no functions;
-            gains and limits may be (B, n), one set a row.
+            gains and limits may be (B, n), one set per row.
         pushes: as in :func:`robokit.simulate`, the same for all rows, or with wrenches (B, 3) or (B, 6).
         out: arrays (T, B, nq) and (T, B, nv) to record q and v in, T counting the recorded states.
         dtype: "float64" or "float32": of all steps and of the recorded states. None: that of arrays on a
-            card, else "float64". Free motion takes about 0.55 of the time in single precision: a humanoid is
-            then off by 1e-5 after 1000 steps. The base's position is rounded to 6e-8 of its distance from the
-            world's origin.
+            card, otherwise "float64". Free motion takes about 0.55 of the time in single precision: a
+            humanoid is then off by 1e-5 after 1000 steps. The base's position is rounded to 6e-8 of its
+            distance from the world's origin.
         self_collision: as in :func:`robokit.simulate`.
         accuracy: as in :func:`robokit.simulate`; each row has parts of its own.
         measures: measures of every step of each row, whatever is recorded: names of ``rk.measures``, your own
-            ``rk.Measure``, or True for all of robokit's. They need a step compiled for them.
+            ``rk.Measure``, or True for all of robokit's. Measures need a step that is compiled for them.
         reproducible: as in :func:`robokit.simulate`: each row is then, to the bit, the simulation from its
             start, in any batch, at any place in it, and on any number of threads.
         springs: as in :func:`robokit.simulate`, the same for all rows.
-        motions: as in :func:`robokit.simulate`; arrays may be (steps + 1, B), one motion a row.
+        motions: as in :func:`robokit.simulate`; arrays may be (steps + 1, B), one motion per row.
         device: "cuda", or "cuda:1", takes the steps on a graphics card (:doc:`/gpu`), where the states stay
-            from record to record; records come back as NumPy's arrays. Starts and joint forces may be arrays
-            on a card, which then is the device. None, or "cpu": the processor. :class:`robokit.Simulation`
-            keeps the states on the card for good.
+            from record to record; records are returned as NumPy arrays. Starts and joint forces may be arrays
+            on a card, which is then the device. None or "cpu": the processor. :class:`robokit.Simulation`
+            keeps its states on the card throughout.
 
     Returns:
         the recorded states. :meth:`Rollout.trajectory` gives one row with energies, momentum and contact
@@ -647,12 +645,13 @@ def rollout(
     Raises:
         ShapeError: an argument of the wrong shape or content, or a start deep inside the ground. Starts and
             joint forces of single rows may be NaN: such a row fails.
-        UnknownName: as :func:`robokit.simulate`, and another dtype.
+        UnknownName: as in :func:`robokit.simulate`; there is no such dtype.
         SingularInertia: as :func:`robokit.simulate`.
-        DeviceError: no such card, or one without the steps that are asked for; the text says what to do.
+        DeviceError: there is no such card, or it does not support this simulation; the message says what to
+            do.
 
     Warns:
-        SimulationWarning: as :func:`robokit.simulate`, of the worst row; rows that failed.
+        SimulationWarning: as in :func:`robokit.simulate`, about the worst row; also about rows that failed.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -867,7 +866,7 @@ def controls(
             if len(array) not in (1, count):
                 raise ShapeError(f"{name}: expected 1 row or {count}, as {what} has, got {len(array)}")
         if counted and count != rows:
-            raise ShapeError(f"{what}: expected {rows}, one a row, got {count}")
+            raise ShapeError(f"{what}: expected {rows}, one per row, got {count}")
         rows, counted = count, True
     if tau is None:
         return None, rows
@@ -882,7 +881,7 @@ def controls(
         by_row, by_step = len(array) == rows, len(array) == steps
         if by_row and by_step and rows > 1:
             raise ShapeError(
-                f"tau: {shape} could be one row a state or one a step; give ({steps}, 1, {n}) for forces "
+                f"tau: {shape} could be one row per state or one per step; give ({steps}, 1, {n}) for forces "
                 f"that change with time or (1, {rows}, {n}) for constant ones"
             )
         array = array[None] if by_row else array[:, None] if by_step else array

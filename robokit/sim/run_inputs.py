@@ -18,16 +18,23 @@ from robokit.engine.reproducible import wanted
 from robokit.errors import ShapeError, SimulationWarning, shown
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
-from robokit.sim.actuators import Actuator, Layout, Signal, by_joint, driven, label_of
-from robokit.sim.body_pairs import body_contacts
+from robokit.sim.actuators import (
+    Actuator,
+    Layout,
+    Motions,
+    PrescribedMotion,
+    Signal,
+    by_joint,
+    driven,
+    label_of,
+)
+from robokit.sim.distances import body_contacts
+from robokit.sim.force_elements import NO_SPRINGS, OutsideForces, Push, Springs
 from robokit.sim.ground import Ground
 from robokit.sim.integrators import method
 from robokit.sim.joint_forces import Drive, GivenLayout, joint_law
 from robokit.sim.loop_closure import held_by_loops
 from robokit.sim.motion import effective_inertias, may_keep_energy
-from robokit.sim.prescribed import Motions, PrescribedMotion
-from robokit.sim.pushes import OutsideForces, Push
-from robokit.sim.springs import NO_SPRINGS, Springs
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import default_step, step_for_spin
 
@@ -183,7 +190,7 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
         raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
     if surface.rows is not None and not many:
         raise ShapeError(
-            f"ground: {surface.by_row} has {surface.rows} values, one a row of rk.rollout; give one here"
+            f"ground: {surface.by_row} has {surface.rows} values, one per row of rk.rollout; give one here"
         )
     for given in (surface.friction, surface.restitution):
         for link in given if isinstance(given, Mapping) else ():
@@ -191,7 +198,7 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
     return surface
 
 
-# ==== run inputs ==================================================================================
+# ==== actuators and pushes as inputs of the steps =================================================
 
 
 # ---- driven joints ----------------------------------------------------------------------------------------

@@ -24,8 +24,8 @@ import numpy as np
 
 from robokit.errors import MissingDependency
 from robokit.model.robot import Robot
+from robokit.sim.events import MOST_BYTES, Notes
 from robokit.sim.motion import body_velocities
-from robokit.sim.notes import MOST_BYTES, Notes
 from robokit.sim.run_inputs import NEVER
 from robokit.sim.run_results import EnergyWatch, Records, trajectory_of, warn_of_length
 from robokit.sim.starts import numbers

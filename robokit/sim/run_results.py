@@ -13,10 +13,10 @@ from robokit.conventions import GRAVITY
 from robokit.errors import SimulationWarning
 from robokit.sim import motion
 from robokit.sim.contact_state import scene_of
+from robokit.sim.events import Notes, StepInputs
+from robokit.sim.force_elements import NO_SPRINGS
 from robokit.sim.loop_closure import distances, gaps, torn
 from robokit.sim.motion import hangs_on_nothing, state_facts
-from robokit.sim.notes import Notes, StepInputs
-from robokit.sim.springs import NO_SPRINGS
 from robokit.sim.starts import DEEP, start_contacts, two_digits
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import SPIN, energies, fastest_spin, momenta, tally
@@ -276,7 +276,7 @@ def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray, start
     warn_of(s, start, 4)
 
 
-# ==== run results =================================================================================
+# ==== records and the trajectory of a run =========================================================
 
 
 @dataclass

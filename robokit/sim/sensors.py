@@ -14,17 +14,17 @@ from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.loop_dynamics import closed_loops, loop_dynamics
 from robokit.dataclass_tools import short_repr
 from robokit.dynamics.constrained import JointReactions, reactions
-from robokit.dynamics.mass_matrix import crba
+from robokit.dynamics.equations_of_motion import crba
 from robokit.errors import UnknownName
 from robokit.model.constraints import loop_models
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
 from robokit.sim.contact_state import scene_of
+from robokit.sim.events import Notes, StepInputs, of_held_forces
+from robokit.sim.force_elements import JointSpring
 from robokit.sim.integrators import Held, along, forces_outside
 from robokit.sim.joint_forces import as_list
 from robokit.sim.motion import body_velocities, state_poses
-from robokit.sim.notes import Notes, StepInputs, of_held_forces
-from robokit.sim.springs import JointSpring
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import in_blocks
 from robokit.spatial import Force, Vector3
@@ -319,7 +319,8 @@ class Imu:
     Attributes:
         angular_velocity: (T, 3) at each record [rad/s].
         specific_force: (T, 3) acceleration minus gravity [m/s^2]: the change of the origin's velocity in the
-            step before each record, over the step, in axes of the middle of the step. At rest it points up.
+            step before each record, divided by the time step, in the link's axes in the middle of the step.
+            At rest it points up.
     """
 
     angular_velocity: np.ndarray

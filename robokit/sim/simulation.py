@@ -21,24 +21,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arguments import check_call, check_finite, not_a_robot, real_array, real_number, whole_number
-from robokit.dynamics.devices import beside, card_number, check_gradient, dtype_there, on_card, on_host
+from robokit.dynamics.choices import beside, card_number, check_gradient, dtype_there, on_card, on_host
 from robokit.dynamics.run import dtype_name
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.robot import Robot
-from robokit.sim.actuators import Actuator, actuators_of, with_rotors
-from robokit.sim.body_pairs import CollisionPairs
+from robokit.sim.actuators import Actuator, Motions, actuators_of, motions_of, with_rotors
 from robokit.sim.contact_state import LAYOUT
+from robokit.sim.distances import CollisionPairs
+from robokit.sim.events import Contacts, Notes, StepInputs, contacts_of
+from robokit.sim.force_elements import Push, pushes_of, springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.loop_closure import closed_start
 from robokit.sim.many_states import ManyStates
 from robokit.sim.motion import floats
-from robokit.sim.notes import Contacts, Notes, StepInputs, contacts_of
-from robokit.sim.prescribed import Motions, motions_of
-from robokit.sim.pushes import Push, pushes_of
 from robokit.sim.run_inputs import MOST_STEPS, RunInputs, set_up
 from robokit.sim.run_loop import Controller, History, Run
 from robokit.sim.sensors import Imu, JointForce, Sensors
-from robokit.sim.springs import springs_of
 from robokit.sim.starts import check_coordinates, checked_starts, numbers, states
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import ContactStepper
@@ -59,13 +57,13 @@ class SimulationState:
         time: [s].
         q, v: configuration and velocity, (nq,) and (nv,), or (B, ...).
         steps: taken since the start.
-        memory: other data that a step passes to the next: friction anchors, warm start of the solver; for a
-            batch its arrays.
-        entries: accounts of energy and impulses so far; None of a batch.
+        memory: further data that one step passes to the next: friction anchors, warm start of the solver; for
+            a batch its arrays.
+        entries: energy and impulse accounting so far; None for a batch.
         targets: the targets given last; None if the actuators follow their own.
-        commanded: the controller's joint forces, (nv,); None of a batch.
-        about: the arguments of the simulation; one with other arguments refuses the state.
-        path: which of its runs it belongs to.
+        commanded: the controller's joint forces, (nv,); None for a batch.
+        about: the arguments of the simulation; a simulation with other arguments refuses the state.
+        path: the run of the simulation to which the state belongs.
         history: velocities of the last steps, from which the middle of the next step is predicted.
     """
 
@@ -83,7 +81,7 @@ class SimulationState:
 
 
 class Simulation:
-    """A simulation that its caller advances step by step.
+    """A simulation that you advance step by step.
 
     Attributes:
         robot: the robot.
@@ -237,7 +235,7 @@ class Simulation:
         check_coordinates("q0", robot, found[0])
         motions = self._motions
         if motions.rows not in (None, batch):
-            raise ShapeError(f"motions: expected {batch or 1}, one a row of the batch, got {motions.rows}")
+            raise ShapeError(f"motions: expected {batch or 1}, one per row of the batch, got {motions.rows}")
         return closed_start(robot, *motions.start(found[0], found[1]), motions.dofs)[:2]
 
     # ---- what there is -----------------------------------------------------------------------------------
@@ -285,7 +283,7 @@ class Simulation:
 
     @property
     def contacts(self) -> Contacts | None:
-        """Contacts in the last step with the ground and with links that are fixed to the world.
+        """Contacts of the last step with the ground and with links that are fixed to the world.
 
         ``links`` (K names) touch ``against`` ("": the ground) at ``points`` with ``forces`` and ``normals``
         (K, 3): places in the world [m], forces on the robot [N] and unit normals out of what is touched, in
@@ -352,14 +350,16 @@ class Simulation:
             steps: how many.
 
         Raises:
-            ShapeError, InvalidValue, UnknownName: of an input; no step is taken.
-            SimulationError: the state is no longer finite, or the energy has grown without a cause. Energy is
-                looked at in the recorded states, after 64 of them, 128, and so on; with ``record_every=0``
-                it is not. A batch marks rows that are not finite in ``failed`` instead.
+            ShapeError, InvalidValue, UnknownName: an input is invalid; no step is taken.
+            SimulationError: the state is no longer finite, or the energy has grown without a cause. The
+                energy is checked in the recorded states, after 64 of them, 128, and so on; with
+                ``record_every=0`` it is not checked. A batch marks rows that are not finite in ``failed``
+                instead.
 
-        On a card a call with a ground waits for its steps, to see whether a row has more contacts than there
-        is room for. Inside a CUDA graph, which may record it after a first step, it does not: such a row
-        stands still from there, and ``time`` counts the steps that are recorded, not those of replays.
+        On a GPU, a call with a ground waits until its steps are done, to see whether a row has more contacts
+        than memory was reserved for. Inside a CUDA graph, which may record steps after a first one outside of
+        it, it does not wait: such a row stands still from there on, and ``time`` counts the recorded steps,
+        not those of replays.
         """
         if steps.__class__ is not int or steps < 0:
             steps = whole_number("steps", steps, 0)
@@ -598,7 +598,7 @@ class Simulation:
                 and ``v`` have one state for all, one for each row of the batch, or one for each reset row.
 
         Raises:
-            ShapeError, InvalidValue: a state that makes no sense.
+            ShapeError, InvalidValue: an invalid state.
         """
         if self._many is None:
             if rows is not None:
@@ -687,8 +687,8 @@ class Simulation:
         reset or in a second simulation, all records are discarded and the trajectory begins at the state.
 
         Raises:
-            WrongType, ShapeError: no state, one of a simulation with other arguments, or of a version of
-                robokit whose steps hand on other numbers.
+            WrongType, ShapeError: not a state, or one of a simulation with other arguments or of a version of
+                robokit whose steps pass on other data.
         """
         if not isinstance(state, SimulationState):
             raise WrongType("state", state, "what Simulation.state() gave")
@@ -855,7 +855,7 @@ def _check_rows(program: Program, pushes: Sequence[Push], rows: int) -> None:
         counts.append((f"Ground({program.ground.by_row}=...)", program.ground.rows))
     for what, count in counts:
         if count is not None and count != rows:
-            raise ShapeError(f"{what}: expected {rows}, one a row of the batch, got {count}")
+            raise ShapeError(f"{what}: expected {rows}, one per row of the batch, got {count}")
 
 
 def _twice(name: str) -> Any:

@@ -12,23 +12,21 @@ from robokit.algorithms.center_of_mass import center_of_mass
 from robokit.arguments import check_call, not_a_robot
 from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.model.robot import Robot
-from robokit.sim.actuators import Actuator, actuators_of, with_rotors
-from robokit.sim.body_pairs import CollisionPairs
+from robokit.sim.actuators import Actuator, Motions, PrescribedMotion, actuators_of, motions_of, with_rotors
 from robokit.sim.contact_state import size_of
+from robokit.sim.distances import CollisionPairs
+from robokit.sim.force_elements import pushes_of, springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.loop_closure import closed_start
 from robokit.sim.motion import floats
-from robokit.sim.prescribed import Motions, PrescribedMotion, motions_of
-from robokit.sim.pushes import pushes_of
 from robokit.sim.run_inputs import RunInputs, set_up
 from robokit.sim.run_loop import Controller, Run
 from robokit.sim.run_results import warn_of, warn_of_whips
-from robokit.sim.springs import springs_of
 from robokit.sim.starts import check_coordinates, checked_starts, numbers
 from robokit.sim.steppers import SPIN, fastest_spin, in_blocks
 from robokit.sim.trajectory import Trajectory
 
-# ==== half step ===================================================================================
+# ==== the same run with half the step =============================================================
 # How far a run can be trusted: it is taken once more with half the step, and the two are compared.
 
 AGREEMENT = 0.01
@@ -36,7 +34,7 @@ AGREEMENT = 0.01
 
 
 def with_rows_twice(actuators: Sequence[Actuator], steps: int) -> list[Actuator]:
-    """The same actuators for twice the steps: targets with one row a step have each row twice."""
+    """The same actuators for twice the steps: targets with one row per step have each row twice."""
     out = []
     for one in actuators:
         changed: dict[str, Any] = {}
@@ -123,7 +121,7 @@ def _contact(run: Trajectory) -> tuple[float | None, float]:
     return time, float(total.max(initial=0.0))
 
 
-# ==== simulator ===================================================================================
+# ==== one run =====================================================================================
 
 
 def simulate(
@@ -209,8 +207,8 @@ def simulate(
         ShapeError: an argument of the wrong shape or content, a start deep inside the ground, or one
             whose loops cannot be closed.
         InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
-        WrongType: robot is no Robot, controller is not callable, or estimate is neither True nor False.
-        UnknownName: no such integrator, or a joint or link that is not there.
+        WrongType: robot is not a Robot, controller is not callable, or estimate is neither True nor False.
+        UnknownName: there is no such integrator, joint or link.
         SingularInertia: a joint moves no inertia; the error names it.
         ModelError: a joint's dry friction is below zero.
         SimulationError: the state is no longer finite, the energy has grown without a cause (see
@@ -250,7 +248,7 @@ def simulate(
     held, prescribed = springs_of(springs, robot), motions_of(motions)
     put = Motions.at_start(robot, prescribed, dt)
     if put.rows is not None:
-        raise ShapeError("motions: a simulation takes one motion a joint; rk.rollout takes one a row")
+        raise ShapeError("motions: a simulation takes one motion per joint; rk.rollout takes one per row")
     q, v, closing = closed_start(robot, *put.start(q, v), put.dofs)
     drives = actuators_of(actuators)
     acting, moving = pushes_of(pushes), with_rotors(robot, drives)
@@ -281,7 +279,7 @@ def simulate(
         more = 1, base, accuracy is not None, given
         inputs = RunInputs(moving, drives, acting, dt, steps, q[None], *more)
         if inputs.outside.rows is not None:
-            raise ShapeError("pushes: a simulation takes one wrench a push; rk.rollout takes one a row")
+            raise ShapeError("pushes: a simulation takes one wrench per push; rk.rollout takes one per row")
         fitted = replace(program, given=inputs.layout, given_numbers=inputs.numbers)
         run = Run(fitted, q, v, dt, every, controller, inputs)
         run.go(steps, progress)

@@ -31,8 +31,8 @@ from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.errors import InvalidValue, ShapeError, SimulationWarning, WrongType
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot, of_joint
-from robokit.sim.body_pairs import CollisionPairs, body_contacts, body_names
 from robokit.sim.contact_state import ground_stiffness, scene_of
+from robokit.sim.distances import CollisionPairs, body_contacts, body_names
 from robokit.sim.ground import Ground, plane_of, world_of
 from robokit.sim.loop_closure import closed, closed_rows
 from robokit.sim.motion import state_poses
@@ -524,7 +524,7 @@ def standing_height(
         z of the base in the world [m].
 
     Raises:
-        WrongType: robot is no Robot.
+        WrongType: robot is not a Robot.
         ShapeError: a fixed base, or another argument of the wrong shape or content.
 
     Example:
@@ -561,18 +561,17 @@ def standing_configuration(
         height: gap between the ground and the lowest point of the robot [m].
         tilt: angle by which the robot leans forward, about its y axis [rad], or a unit quaternion wxyz
             that turns the whole robot.
-        seed: seed of a small random change of joints and tilt, so that no two falls are alike; None for
-            none.
+        seed: seed of a small random change of joints and tilt, so that falls differ; None for no change.
         q: configuration to start from, (nq,); neutral by default.
-        ground_height: of a horizontal ground in the world [m].
-        ground: instead of a height: the ground, as in :func:`standing_height`.
-        self_collision: which pairs of bodies, as in :func:`robokit.simulate`.
+        ground_height: height of a horizontal ground in the world [m]. ground: instead of a height: the
+        ground, as in :func:`standing_height`.
+        self_collision: pairs of bodies that can collide, as in :func:`robokit.simulate`.
 
     Returns:
         q, (nq,).
 
     Raises:
-        WrongType: robot is no Robot.
+        WrongType: robot is not a Robot.
         ShapeError: a fixed base, another argument of the wrong shape or content, or loops that cannot be
             closed from q.
 

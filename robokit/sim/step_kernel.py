@@ -21,12 +21,12 @@ from robokit.model.inertial_parameters import inertias
 from robokit.model.regrouping import similar_inputs
 from robokit.model.robot import Robot
 from robokit.sim import motion
-from robokit.sim.body_pairs import NO_CONTACTS, BodyContacts
+from robokit.sim.distances import NO_CONTACTS, BodyContacts
+from robokit.sim.force_elements import NO_SPRINGS, Springs
 from robokit.sim.ground import Ground
 from robokit.sim.integrators import Held, Method, Problem
 from robokit.sim.joint_forces import NOTHING, PROXIMAL_SINGLE, GivenLayout, JointLaw, LoopLaw, pressing
 from robokit.sim.motion import Carried, CarriedLayout, Rows, body_velocities, floats, may_keep_energy
-from robokit.sim.springs import NO_SPRINGS, Springs
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.scalars import Scalar, maximum
 
@@ -167,7 +167,7 @@ class MeasuredLayout:
 NOTHING_MEASURED = MeasuredLayout()
 
 
-# ==== step kernel =================================================================================
+# ==== the step of a robot =========================================================================
 
 
 @dataclass
@@ -257,7 +257,7 @@ class Program:
         """The step's problem, of plain numbers or scalars of a kernel.
 
         Args:
-            parameters: as of :meth:`parameters`.
+            parameters: as in :meth:`parameters`.
             more: inputs from outside.
         """
         rest, tree, joints = iter(parameters[1:]), self.robot.tree, self.joints
@@ -338,7 +338,7 @@ class Program:
             text: of this program, or of the same without its inertias.
             inputs: that are given after q, v and tau, before carried numbers and parameters.
             outputs: of the text.
-            feedback: as of :meth:`Kernel.build`.
+            feedback: as in :meth:`Kernel.build`.
         """
         robot = self.robot
         program, kernels, name, key = self._place(what)

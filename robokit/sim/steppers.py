@@ -96,7 +96,7 @@ def fastest_spin(
     """The largest angular velocity of a body [rad/s], its row and the body; (least, 0, 0) if none is larger.
 
     Args:
-        q, v: as of :func:`step_for_spin`; rows that are not finite are skipped.
+        q, v: as in :func:`step_for_spin`; rows that are not finite are skipped.
         least: [rad/s].
         most: rows with larger ones are skipped, too [rad/s].
     """
@@ -300,7 +300,7 @@ def _text(program: Program) -> Any:
     return text
 
 
-# ==== steppers ====================================================================================
+# ==== how steps are taken =========================================================================
 
 ITERATED = 50
 """Steps of passive motion from which the loop inside the engine is faster than one call a step."""

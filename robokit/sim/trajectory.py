@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, fields
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +18,232 @@ from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
 from robokit.dynamics.choices import ORIGIN
 from robokit.dynamics.constrained import FRAMES, JointReactions
-from robokit.errors import MissingDependency, RobokitError, ShapeError
+from robokit.errors import MissingDependency, ModelError, RobokitError, ShapeError
 from robokit.files import output_path, read_arrays, replacing
+from robokit.model.geometry import Mesh, Shape
 from robokit.model.robot import Robot
-from robokit.sim import saved_robot
-from robokit.sim.events import Answer, Event, StepFacts, answers, events_of, from_rows, report, step_facts
-from robokit.sim.ground import HEIGHTS, Ground, record_ground, restored_ground
-from robokit.sim.notes import (
+from robokit.sim.events import (
+    Answer,
     Choose,
     Contacts,
+    Event,
     Notes,
+    StepFacts,
     StepForces,
     StepInputs,
+    answers,
     around_records,
     contacts_of,
+    events_of,
     everything,
+    from_rows,
     hardest,
+    report,
     retaken,
     stands_for,
+    step_facts,
 )
+from robokit.sim.force_elements import SpringRecord
+from robokit.sim.ground import HEIGHTS, Ground, record_ground, restored_ground
 from robokit.sim.sensors import Sensors, StepMotion, instants, kicks, step_motion
-from robokit.sim.springs import SpringRecord
 from robokit.sim.step_kernel import Program
 from robokit.stages import stage
+from robokit.urdf import dump, loads_urdf
+
+# ==== the robot in the file of a trajectory =======================================================
+# The robot of a saved trajectory: what is stored of it, and the same robot again.
+#
+# Stored are the robot as URDF text, where a URDF can say it; its base, gravity and treatment of mimic joints;
+# and as numbers its inertial parameters and the places and axes of its joints. The robot is made of the text
+# alone. No other file is read, and meshes are looked for only in folders that the caller names. The numbers
+# then show whether it is the robot that moved.
+
+
+TOLERANCE = 1e-9
+"""Share by which numbers may differ: rotations that a URDF writes as angles are read back to rounding."""
+
+Folders = Sequence[str | os.PathLike[str]]
+
+
+def record(robot: Robot) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What is stored of a robot: words for JSON, and arrays of numbers."""
+    about = {
+        "name": robot.name,
+        "base": robot.base,
+        "gravity": list(robot.tree.gravity),
+        "mimic": _mimic(robot),
+        "joint_names": list(robot.joint_names),
+        "joint_kinds": [joint.kind for joint in robot.joints],
+        "parameters_are_an_input": robot.parameters is not None,
+        "fingerprint": robot.fingerprint.hex(),
+        "source": str(robot.source),
+        "urdf": _text(robot),
+    }
+    return about, {"robot_parameters": robot.inertial_parameters, "robot_joints": joint_numbers(robot)}
+
+
+def joint_numbers(robot: Robot) -> np.ndarray:
+    """Place, axis and pitch of each body's joint, (N, 16): rotation by rows, position, axis, pitch."""
+    tree = robot.tree
+    rows = [
+        [*(x for row in X.E.rows for x in row), *X.r, *joint.axis, joint.pitch]
+        for joint, X in zip(tree.joint[1:], tree.XT[1:], strict=True)
+    ]
+    return np.array(rows, dtype=float).reshape(len(rows), 16)
+
+
+def _mimic(robot: Robot) -> str | None:
+    return "couple" if robot.coupling is not None else None
+
+
+def _text(robot: Robot) -> str | None:
+    """The robot as URDF text; None where a URDF cannot say it."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what a URDF leaves out, the numbers beside it hold
+            return dump(robot, own_types=True)
+    except ModelError:
+        return None
+
+
+def restored(
+    given: Mapping[str, Any], numbers: Mapping[str, np.ndarray], package_dirs: Folders
+) -> Robot | None:
+    """The robot of a record, made of its text.
+
+    Returns:
+        None where the record has no text that makes this robot.
+
+    Warns:
+        UserWarning: the text does not make the robot that was stored; says what differs.
+    """
+    text = given.get("urdf")
+    if not isinstance(text, str):
+        return None
+    try:
+        robot = loads_urdf(text, base=given["base"], package_dirs=package_dirs, mimic=given.get("mimic"))
+        robot = fitted(_with_files_in(robot, package_dirs), given, numbers, exactly=True)
+    except (RobokitError, LookupError, TypeError, ValueError) as error:
+        reason = " ".join(str(error).split())[:300]
+        warnings.warn(
+            f"the text in the file does not make the robot of this trajectory ({reason}): .robot is None; "
+            "give it with Trajectory.load(path, robot=...)",
+            stacklevel=3,
+        )
+        return None
+    return robot
+
+
+def fitted(
+    robot: Robot, given: Mapping[str, Any], numbers: Mapping[str, np.ndarray], exactly: bool = False
+) -> Robot:
+    """A robot under the gravity of the record, if it is the recorded one.
+
+    Args:
+        robot: to be compared.
+        given, numbers: the record.
+        exactly: give it the recorded inertial parameters where its own are not these to the bit.
+
+    Raises:
+        ShapeError: it is another robot; says what differs.
+    """
+    differs = _difference(robot, given, numbers, inertias=not exactly)
+    if differs:
+        raise ShapeError(
+            f"robot {robot.name!r} does not fit this trajectory of {given.get('name')!r}: {differs}"
+        )
+    if "gravity" in given:
+        robot = robot.with_gravity(given["gravity"])
+    stored = numbers.get("robot_parameters")
+    if exactly and stored is not None:
+        same = np.allclose(robot.inertial_parameters, stored, rtol=TOLERANCE, atol=1e-15)
+        if given.get("parameters_are_an_input") or not same:
+            robot = robot.with_inertias(stored)
+    return robot
+
+
+def _difference(
+    robot: Robot, given: Mapping[str, Any], numbers: Mapping[str, np.ndarray], inertias: bool
+) -> str:
+    """What makes a robot another than the recorded one, in words; "" for nothing. Old files record less."""
+    words: tuple[tuple[str, Any], ...] = (
+        ("base", robot.base),
+        ("mimic", _mimic(robot)),
+        ("sizes", [robot.nq, robot.nv]),
+        ("joint_names", list(robot.joint_names)),
+        ("joint_kinds", [joint.kind for joint in robot.joints]),
+    )
+    for what, mine in words:
+        if what in given and given[what] != mine:
+            return _words(what.replace("_", " "), mine, given[what])
+    joints = numbers.get("robot_joints")
+    if joints is not None:
+        own = joint_numbers(robot)
+        if own.shape != joints.shape:
+            return f"it has {len(own)} moving bodies, the trajectory's has {len(joints)}"
+        k = _first_apart(own, joints)
+        if k is not None:
+            return f"joint {robot.body_joints[k].name!r} is at another place or has another axis"
+    stored = numbers.get("robot_parameters")
+    if stored is not None:
+        own = robot.inertial_parameters
+        if own.shape != stored.shape:
+            return f"its inertial parameters have shape {own.shape}, the trajectory's {stored.shape}"
+        k = _first_apart(own, stored) if inertias else None
+        if k is not None:
+            mass, was = float(robot.total_mass), float(stored[1:, 0].sum())
+            return (
+                f"link {robot.body_name(k)!r} has another mass or inertia (in all {mass:.6g} kg, the "
+                f"trajectory's {was:.6g} kg)"
+            )
+    return ""
+
+
+def _words(what: str, own: Any, given: Any) -> str:
+    if what == "sizes":
+        return f"it has nq {own[0]} and nv {own[1]}, the trajectory {given[0]} and {given[1]}"
+    if isinstance(own, list) and isinstance(given, list):
+        if len(own) != len(given):
+            return f"it has {len(own)} {what}, the trajectory's has {len(given)}"
+        own, given = next((a, b) for a, b in zip(own, given, strict=True) if a != b)
+    return f"its {what} is {own!r}, the trajectory's {given!r}"
+
+
+def _first_apart(a: np.ndarray, b: np.ndarray) -> int | None:
+    """The first row of two arrays (n, k) that differs by more than rounding."""
+    scale = np.abs(b).max(axis=1, keepdims=True, initial=0.0)
+    apart = ~(np.abs(a - b) <= TOLERANCE * scale).all(axis=1)
+    return int(apart.argmax()) if apart.any() else None
+
+
+def _with_files_in(robot: Robot, folders: Folders) -> Robot:
+    """The robot with the meshes and pictures that are in these folders, and no others."""
+    roots = [Path(folder).expanduser().resolve() for folder in folders]
+
+    def inside(path: str | Path | None) -> bool:
+        if path is None:
+            return False
+        place = Path(path).resolve()
+        return any(place.is_relative_to(root) for root in roots)
+
+    def kept(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
+        found = []
+        for shape in shapes:
+            geometry = shape.geometry
+            if isinstance(geometry, Mesh) and not inside(geometry.path):
+                geometry = replace(geometry, path=None)
+            texture = shape.texture if inside(shape.texture) else None
+            found.append(replace(shape, geometry=geometry, texture=texture))
+        return tuple(found)
+
+    links = tuple(
+        replace(link, visuals=kept(link.visuals), collisions=kept(link.collisions)) for link in robot.links
+    )
+    return replace(robot, links=links)
+
+
+# ==== states, energies and contacts of a run, and their file ======================================
+
 
 FORMAT = 2
 
@@ -59,12 +263,12 @@ class Energy:
     """Energies over time, (T,) each [J].
 
     Attributes:
-        kinetic: 1/2 v^T H v.
-        potential: of gravity; zero with the centre of mass at the world origin's height.
-        dissipated: dissipated so far by contacts, joint damping, joint friction and joint limits, including
+        kinetic: 1/2 v^T H v. potential: potential energy of gravity; zero with the centre of mass at the
+        world origin's height. dissipated: energy dissipated so far by contacts, joint damping, joint friction
+        and joint limits, including
             energy that contact springs store for a moment.
-        work: work so far of the controller, actuators, prescribed motions and pushes.
-        springs: stored in springs between points and at joints (``rk.Spring``), 0 at their rest lengths.
+        work: work so far of the controller, actuators, prescribed motions and pushes. springs: energy stored
+        in springs between points and at joints (``rk.Spring``), 0 at their rest lengths.
     """
 
     kinetic: np.ndarray
@@ -80,13 +284,13 @@ class Energy:
 
     @property
     def mechanical(self) -> np.ndarray:
-        """Kinetic + potential + that of springs."""
+        """Kinetic + potential + spring energy."""
         found = self.kinetic + self.potential
         return found if self.springs is None else found + self.springs
 
     @property
     def total(self) -> np.ndarray:
-        """Mechanical + dissipated - work: constant but for the error of the time steps."""
+        """Mechanical + dissipated - work: constant except for the error of the time integration."""
         return self.mechanical + self.dissipated - self.work
 
 
@@ -106,8 +310,8 @@ class Trajectory:
         robot: the robot; None if a loaded file does not contain one that can be rebuilt.
         tau: (T, nv) controller's forces [N m | N] in the step after each state, or None.
         ground: the ground, or None.
-        actuator_force: (T, nv) forces of the actuators [N m | N], ``tau`` of the same joints included: the
-            mean over the time since the state recorded before; 0 at the start. None without actuators.
+        actuator_force: (T, nv) forces of the actuators [N m | N], including ``tau`` of the same joints: the
+            mean over the time since the previous record; 0 at the start. None without actuators.
         contact_impulse: (T, 3) impulse of the ground on the robot since the start, world axes [N s].
         summary: numbers about the run: steps, steps_per_second, energy_balance, deepest_penetration, ...
         losses: energy dissipated so far, (T,) each [J]: by "contact", "friction" (with joint damping),
@@ -356,10 +560,10 @@ class Trajectory:
     def joint_reactions(self, frame: str = "link") -> JointReactions:
         """The wrench of each joint's parent on its child at the joint's origin, at each record.
 
-        It is :func:`robokit.joint_reactions` of the motion as it was: with the forces of contacts, of links
-        on each other, of pushes, motors, friction, stops and loops. Times are those of :attr:`a`: with
-        contact the mean over the step that led to a record, where Newton's and Euler's laws of every link
-        hold to rounding, impacts included.
+        It is :func:`robokit.joint_reactions` of the simulated motion, with the forces of contacts, also
+        between links, of pushes, motors, friction, joint limits and loops. Times are those of :attr:`a`: with
+        the integrator "contact" the values are means over the step that led to a record, for which the
+        Newton-Euler equations of every link hold to rounding, impacts included.
 
         Args:
             frame: axes of both vectors: "link", the child link's; "world"; "joint", those of the joint's
@@ -479,7 +683,7 @@ class Trajectory:
         """Write everything to one .npz file, with the robot as URDF text and its parameters as numbers.
 
         Args:
-            path: where to; ".npz" is appended where it is missing.
+            path: path of the file; ".npz" is appended if it is missing.
 
         Returns:
             the path of the file.
@@ -531,17 +735,17 @@ class Trajectory:
                 about["step_links"] = list(self.step_forces.links)
                 arrays["step_forces"] = self.step_forces.force
         if self.robot is not None:
-            about["robot"], numbers = saved_robot.record(self.robot)
+            about["robot"], numbers = record(self.robot)
             arrays |= numbers
         with replacing(path) as beside:
             write_file(beside, about, arrays)
         return path
 
     def to_dataframe(self) -> Any:
-        """The motion as a ``pandas.DataFrame``, a row for each record.
+        """The motion as a ``pandas.DataFrame``, one row per record.
 
-        Columns: ``time`` [s]; ``q/JOINT`` and ``v/JOINT``; ``tau/JOINT`` and ``actuator_force/JOINT`` where
-        there are such; ``energy/kinetic``, ``energy/potential``, ``energy/dissipated``, ``energy/work`` [J];
+        Columns: ``time`` [s]; ``q/JOINT`` and ``v/JOINT``; ``tau/JOINT`` and ``actuator_force/JOINT`` if
+        there are any; ``energy/kinetic``, ``energy/potential``, ``energy/dissipated``, ``energy/work`` [J];
         with springs ``energy/springs``, ``spring/NAME/length`` and ``/force``; ``prescribed_force/JOINT``;
         ``momentum/kx`` to ``momentum/lz``; on a ground ``contact_force/x`` to ``/z`` [N]. Joints of several
         coordinates have one column each: ``q/floating_base/qw``, ..., ``q/floating_base/pz`` and
@@ -568,7 +772,8 @@ class Trajectory:
         """Write the motion as comma-separated values: a header, and a row for each record.
 
         Args:
-            path: where to; ".csv" is appended to a name that has no ending. Numbers have all their digits.
+            path: path of the file; ".csv" is appended if it has no suffix. Numbers are written with all their
+                digits.
 
         Returns:
             the path of the file. Its columns are those of :meth:`to_dataframe`.
@@ -594,27 +799,27 @@ class Trajectory:
     ) -> Trajectory:
         """Read what :meth:`save` wrote.
 
-        The robot is made of the text in the file; no other file is read. It has the inertial parameters, the
-        base, the gravity and the coupled joints that it had when it moved.
+        The robot is made from the text in the file; no other file is read. It has the inertial parameters,
+        the base, the gravity and the coupled joints that it had when it moved.
 
         Args:
-            path: the file.
-            robot: the robot that moved, instead of that of the text. It must be the same; gravity is taken
+            path: the file. robot: the robot that moved, instead of the one in the file. It must be the same;
+            gravity is taken
                 from the file.
-            package_dirs: folders in which the meshes and pictures of the text are looked for; by default
-                they are not, and a page shows the robot without them.
+            package_dirs: folders that are searched for meshes and textures; by default none, and a page shows
+                the robot without them.
 
         Returns:
-            the trajectory. Its ``.robot`` is None where no URDF can say the robot (it was built in code with
-            helical or spherical joints, for example) and none is given.
+            the trajectory. Its ``.robot`` is None if URDF cannot describe the robot (one with helical or
+            spherical joints, for example) and none is given.
 
         Raises:
-            ShapeError: not a trajectory, one that unpacks to more than its size can explain, or a robot that
-                does not fit; says what differs.
-            WrongType: robot is no Robot.
+            ShapeError: the file is not a trajectory, unpacks to far more than its size, or does not fit the
+                given robot; the message says what differs.
+            WrongType: robot is not a Robot.
 
         Warns:
-            UserWarning: the text does not make the robot that was stored; ``.robot`` is None.
+            UserWarning: the text does not reproduce the stored robot; ``.robot`` is None.
         """
         if robot is not None and not isinstance(robot, Robot):
             raise not_a_robot(robot)
@@ -628,9 +833,9 @@ class Trajectory:
             raise ShapeError(f"{os.fspath(path)}: not a trajectory saved by robokit ({error})") from error
         given = {**given, "sizes": [found.q.shape[1], found.v.shape[1]]}
         if robot is not None:
-            found.robot = saved_robot.fitted(robot, given, numbers)
+            found.robot = fitted(robot, given, numbers)
         else:
-            found.robot = saved_robot.restored(given, numbers, package_dirs)
+            found.robot = restored(given, numbers, package_dirs)
         return found
 
     def to_html(self, path: str | os.PathLike[str], **options: Any) -> Path:
@@ -638,7 +843,7 @@ class Trajectory:
 
         Args:
             path: where to.
-            options: options of :func:`robokit.viewer.write_page`: your own ``curves=``, the link to
+            options: further arguments of :func:`robokit.viewer.write_page`: your own ``curves=``, the link to
                 ``follow=``, ``live=True`` for a live simulation in the page, ``walk=False`` for a smaller
                 page, ...
 

@@ -81,8 +81,8 @@ def while_loop(
 
     Args:
         test: called with what is carried: whether there is another turn.
-        body: as of :func:`for_range`, without an index.
-        start: as of :func:`for_range`.
+        body: as in :func:`for_range`, without an index.
+        start: as in :func:`for_range`.
         most: turns at most, for loops that might not end otherwise.
     """
     recording = getattr(recorder, "now", None)

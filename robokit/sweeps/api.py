@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit.arguments import path_argument, whole_number
-from robokit.dynamics.devices import card_number
+from robokit.dynamics.choices import card_number
 from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName, one_line
 from robokit.files import shell_word
 from robokit.model.robot import Robot
-from robokit.sim.body_pairs import CollisionPairs
+from robokit.sim.distances import CollisionPairs
 from robokit.sim.ground import Ground
 from robokit.sim.trajectory import Trajectory
 from robokit.stages import stage
@@ -72,7 +72,7 @@ def sweep(
     reason in its column ``failure``; the other rows continue.
 
     Args:
-        robots: a robot, several, or {name: robot}. Several take turns from row to row; with
+        robots: a robot, several, or {name: robot}. Several robots take turns from row to row; with
             ``parameters={"robot": rk.Choice([...])}`` they are drawn at random.
         starts: parameters of the start, such as ``{"tilt": rk.Uniform(0, 0.35)}``. Its keys "q" and "v", or
             an array instead of the mapping, are configurations (S, nq) and velocities (S, nv) to start from,
@@ -81,7 +81,7 @@ def sweep(
         parameters: the other parameters, such as ``{"mass": rk.Uniform(0.8, 1.2)}``;
             ``print(rk.sweep_parameters)`` lists them. A value is a number or a distribution:
             :class:`Uniform`, :class:`Normal`, :class:`Choice`, :class:`Grid`, :class:`Sobol`.
-        duration: of each run [s]; rounded to whole steps.
+        duration: duration of each run [s]; rounded to whole steps.
         ground: ``rk.Ground(...)``, True for the default ground, None for none.
         measures: what is measured, as in :func:`robokit.rollout`; None for most of what ``rk.measures``
             lists. The code of a user-defined :class:`robokit.Measure` is stored with the recipe and runs when
@@ -89,7 +89,7 @@ def sweep(
         out: a new folder for the results, which needs pyarrow; None keeps them in memory and computes them in
             this process.
         count: number of rows; None for one row per combination of the grids.
-        seed: of all random numbers.
+        seed: seed of all random numbers.
         dt: time step [s]; None as in :func:`robokit.simulate`.
         sobol: whether all uniform parameters are taken from one Sobol sequence.
         trajectories: numbers of rows whose motions are also written to ``out/trajectories``.
@@ -102,9 +102,9 @@ def sweep(
         integrator, joint_damping, self_collision, gravity: as in :func:`robokit.simulate`.
         actuators: as in :func:`robokit.rollout`, or {name of a robot: actuators}. The parameters kp, kd,
             effort, target and target_noise change them from row to row.
-        device: "cuda" computes the rows on the graphics cards of the machine (:doc:`/gpu`), a process for
-            each, "cuda:1" on that one. They have the same bits as on a processor, so that a sweep that was
-            begun on one may go on, and be replayed, on the other.
+        device: "cuda" computes the rows on the graphics cards of the machine (:doc:`/gpu`), with one process
+            for each, "cuda:1" on that one. Rows have the same bits as on a processor, so a sweep that was
+            begun on one can be continued and replayed on the other.
 
     Returns:
         the sweep; :func:`robokit.open_sweep` opens it again.
@@ -113,7 +113,8 @@ def sweep(
         UnknownName: an unknown parameter, measure, link, joint or robot.
         ShapeError, WrongType: an invalid argument, or an invalid value of a parameter.
         ModelError: a robot that cannot be written as URDF.
-        MissingDependency: pyarrow is not installed, and ``out`` is given; or Dask, and workers are asked for.
+        MissingDependency: ``out`` is given and pyarrow is not installed, or workers are needed and Dask is
+            not.
         RobokitError: the folder holds something else or cannot be written, or the cluster has ended.
         KeyboardInterrupt: Ctrl-C; the computed rows are kept, and the text says how to resume.
 
@@ -204,10 +205,9 @@ class Sweep:
     """The rows of a sweep, as far as they are computed.
 
     Attributes:
-        recipe: all that the rows follow from.
-        folder: where they are kept; None where they are in memory.
-        summary: what the run did that computed them: rows, computed, failures, seconds, memory, redone; None
-            of a sweep that was opened.
+        recipe: the recipe, which determines all rows. folder: folder that contains the rows; None if they are
+            in memory. summary: figures of the run that computed the rows: rows, computed, failures, seconds,
+            memory, redone; None for a sweep that was opened.
     """
 
     def __init__(
@@ -281,12 +281,12 @@ class Sweep:
 
         Raises:
             UnknownName: there is no such column.
-            ShapeError: it holds no numbers.
+            ShapeError: the column does not contain numbers.
         """
         return public_table(self.worst_rows(measure, n, smallest))
 
     def worst_rows(self, measure: str, n: int = 10, smallest: bool = False) -> RowTable:
-        """As :meth:`worst`, as columns of NumPy."""
+        """The rows of :meth:`worst`, as columns of NumPy."""
         n = whole_number("n", n, 0)
         column = self.rows([measure])[measure]
         if column.dtype == object:
@@ -365,10 +365,10 @@ class Sweep:
         """Write the report of the sweep: distributions, scatter plots, and rows that can be run in the page.
 
         Args:
-            path: of the page; ".html" is appended if it has no suffix.
-            rows: number of rows that the page holds. Of a larger sweep, it holds this number at equal
-                distances, all failed rows and the most extreme ones; the distributions count all rows. None
-                for 100,000, or fewer if there are many columns.
+            path: path of the page; ".html" is appended if it has no suffix. rows: number of rows that the
+                page contains. Of a larger sweep, it contains this number of rows at equal distances, all
+                failed rows and the most extreme ones; the distributions count all rows. None for 100,000, or
+                fewer if there are many columns.
             replay: whether rows can be run again in the page.
 
         Returns:
@@ -437,10 +437,11 @@ def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
     """Open the sweep in a folder, complete or not.
 
     Args:
-        folder: of :func:`robokit.sweep`, or of ``robokit sweep ... -o folder``.
+        folder: folder that :func:`robokit.sweep` or ``robokit sweep ... -o folder`` has written.
 
     Raises:
-        RobokitError: the folder holds no sweep, or one that this version cannot read; says which can.
+        RobokitError: the folder contains no sweep, or one that this version cannot read; the message says
+            which can.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))

@@ -286,10 +286,10 @@ ACCEPTED = (
 
 @dataclass(frozen=True)
 class Uniform(Distribution):
-    """Any number between two, equally likely.
+    """A uniform distribution between two bounds.
 
     Attributes:
-        low, high: the two; the unit is the parameter's.
+        low, high: the bounds, in the unit of the parameter.
     """
 
     low: float
@@ -304,13 +304,13 @@ class Uniform(Distribution):
         return self.low + (self.high - self.low) * u
 
     def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest number that may come."""
+        """The smallest and the largest possible value."""
         return self.low, self.high
 
 
 @dataclass(frozen=True)
 class Sobol(Uniform):
-    """Any number between two, from a Sobol sequence: rows fill the range more evenly than at random.
+    """A uniform distribution from a Sobol sequence: rows fill the range more evenly than random ones.
 
     All Sobol parameters of a sweep share one sequence, in which each is a dimension, so that their
     combinations are even, too. A number of rows that is a power of two is the most even.
@@ -370,7 +370,7 @@ class Normal(Distribution):
         return np.minimum(np.maximum(found, low), high)
 
     def bounds(self) -> tuple[float, float]:
-        """The smallest and the largest number that may come."""
+        """The smallest and the largest possible value."""
         low = -math.inf if self.low is None else self.low
         return low, math.inf if self.high is None else self.high
 
@@ -381,7 +381,7 @@ class Choice(Distribution):
 
     Attributes:
         options: numbers, or words such as names of links or robots.
-        weights: how likely each is, of any sum; None for equally.
+        weights: relative probabilities, with any sum; None if all are equally likely.
     """
 
     options: tuple[Value, ...]
@@ -420,7 +420,7 @@ class Choice(Distribution):
 
 @dataclass(frozen=True, init=False)
 class Grid(Distribution):
-    """Values in order: row k has the k-th one, and after the last the first again.
+    """Values in order: row k has the k-th one, and after the last one the first follows again.
 
     Several grids of a sweep form all combinations; the last one changes fastest.
 
@@ -451,7 +451,7 @@ class Grid(Distribution):
         object.__setattr__(self, "points", tuple(points if n > 1 else [first]))
 
     def at_places(self, places: np.ndarray) -> np.ndarray:
-        """The values of these numbers, from 0."""
+        """The values with these numbers, counted from 0."""
         return value_array(self.points)[places]
 
 

@@ -549,7 +549,7 @@ class Place:
     probe: str  # name of a file in it, by which a worker finds out whether it shares the folder
     count: int  # rows of the sweep
     source: bytes  # hash of robokit's source, which must be the same on all machines
-    device: str | None = None  # that computes, as of :func:`robokit.rollout`; None for the processor
+    device: str | None = None  # that computes, as in :func:`robokit.rollout`; None for the processor
 
 
 @dataclass(frozen=True)

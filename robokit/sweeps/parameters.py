@@ -15,10 +15,10 @@ from robokit.errors import ModelError, ShapeError, UnknownName, WrongType
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator, Keyframes, by_joint, driven, label_of
+from robokit.sim.force_elements import Push
 from robokit.sim.ground import Ground
 from robokit.sim.joint_forces import joint_law
 from robokit.sim.loop_closure import closed_rows
-from robokit.sim.pushes import Push
 from robokit.sim.starts import ground_gaps, lowered, touching_shapes
 from robokit.spatial.rotation import quat_multiply, quat_normalized, quat_wxyz_to_rotation
 from robokit.spatial.scalars import cos, sin
@@ -140,7 +140,7 @@ PARAMETERS: tuple[Parameter, ...] = (
 
 
 class ParameterTable(Mapping[str, Parameter]):
-    """``rk.sweep_parameters``: the parameters by name; printed, a list of them."""
+    """The parameters of sweeps by name; ``print(rk.sweep_parameters)`` lists them."""
 
     def __getitem__(self, name: str) -> Parameter:
         return BY_NAME[name]
@@ -626,7 +626,7 @@ def with_damping(robot: Robot, values: Values, default: float | None) -> Robot:
     Args:
         robot: with one sample of inertias a row.
         values: of the parameters, (B,) each.
-        default: damping of joints that have none, as of :func:`robokit.sim.joint_forces.joint_law`.
+        default: damping of joints that have none, as in :func:`robokit.sim.joint_forces.joint_law`.
     """
     if "damping" not in values:
         return robot

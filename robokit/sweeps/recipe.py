@@ -40,8 +40,8 @@ from robokit.errors import (
 from robokit.model.robot import Robot
 from robokit.serialize import INVALID_CONTENT, Format, array_from_json, from_json, to_json
 from robokit.sim.actuators import Actuator, actuators_of, with_rotors
+from robokit.sim.force_elements import Push
 from robokit.sim.ground import HEIGHTS, Ground, record_ground, restored_ground
-from robokit.sim.pushes import Push
 from robokit.sim.rollout_measures import Measure, wanted_measures
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.run_inputs import LARGEST_CONTACT_STEP, DrivenJoints
@@ -260,19 +260,19 @@ class Recipe:
     """The recipe of a sweep, which determines all its rows.
 
     Attributes:
-        robots: by name, as they are kept.
-        parameters: by name, as distributions, in the order of the columns.
+        robots: robots by name, as the recipe stores them.
+        parameters: distributions by name, in the order of the columns.
         count: number of rows.
-        seed: of the random streams.
+        seed: seed of the random streams.
         duration: of each run [s].
-        dt: time step [s], by robot.
+        dt: time step [s] of each robot.
         ground: the ground, or None.
         measures: what is measured: names, and measures of the user's own.
-        standing: by robot, whether the starts are standing configurations.
-        options: what else the runs are given: integrator, joint_damping.
+        standing: whether the starts of each robot are standing configurations. options: further arguments of
+        the runs: integrator, joint_damping.
         trajectories: rows whose motion is recorded.
-        versions: of robokit and of the libraries that the recipe was made with, by name; the processor, and a
-            hash of robokit's source.
+        versions: versions of robokit and the libraries that the recipe was made with, by name; the processor,
+            and a hash of robokit's source.
     """
 
     robots: Mapping[str, RobotRecord]
@@ -313,21 +313,22 @@ class Recipe:
         return draw_parameters(self.parameters, self.seed, first, last)
 
     def robot_of(self, row: int) -> str:
-        """The name of the robot of a row."""
+        """The name of a row's robot."""
         if len(self.robots) == 1:
             return next(iter(self.robots))
         return str(self.rows(row, row + 1)["robot"][0])
 
     def robot(self, name: str) -> Robot:
-        """A robot of the sweep, to the bit."""
+        """A robot of the sweep, with exactly the stored numbers."""
         return self.robots[name].robot
 
     def steps(self, name: str) -> int:
-        """Time steps of a row of a robot."""
+        """Number of time steps in a row of this robot."""
         return max(1, round(self.duration / self.dt[name]))
 
     def compute(self, first: int, last: int) -> Any:
-        """Parameters and measures of rows first..last-1: the same bits in every chunk and on every machine.
+        """Parameters and measures of rows first..last-1, with the same bits in every chunk and on every
+        machine.
 
         Returns:
             a ``pyarrow.Table``, or what :meth:`compute_rows` gives where pyarrow is not installed.
@@ -337,7 +338,7 @@ class Recipe:
     def compute_rows(self, first: int, last: int, device: str | None = None) -> RowTable:
         """Columns of rows first..last-1: row, the parameters, the measures, final_hash, failure.
 
-        ``device``: as of :func:`robokit.rollout`; the rows have the same bits on each.
+        ``device``: as in :func:`robokit.rollout`; the rows have the same bits on each.
         """
         values, B = self.rows(first, last), last - first
         measures = [x if isinstance(x, str) else x.measure for x in self.measures if B]
@@ -374,7 +375,7 @@ class Recipe:
         return known.unit if known else ""
 
     def trajectory(self, row: int, record_every: int | None = None) -> Trajectory:
-        """The run of a row once more, with energies, contacts and events, to the same bits.
+        """The run of a row, computed again to the same bits, with energies, contacts and events.
 
         Args:
             row: its number.
@@ -397,7 +398,7 @@ class Recipe:
         return motion
 
     def to_json(self) -> str:
-        """The recipe as text; :meth:`from_json` makes the same recipe of it."""
+        """The recipe as JSON text, from which :meth:`from_json` makes the same recipe."""
         return json.dumps(self._content([measure_to_json(x) for x in self.measures]), default=_plain)
 
     def _content(self, measures: list[Any]) -> dict[str, Any]:
@@ -424,10 +425,10 @@ class Recipe:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The recipe of a text.
+        """The recipe from its JSON text.
 
         Raises:
-            ModelError: the text is no recipe, or one of a format that this version does not know.
+            ModelError: the text is not a recipe, or has a format that this version does not know.
         """
         try:
             content = json.loads(text)

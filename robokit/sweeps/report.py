@@ -22,8 +22,8 @@ from robokit.files import output_path, shell_word, write_text
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator
 from robokit.sim.contact_state import differ, row_numbers, scene_of
+from robokit.sim.force_elements import OutsideForces
 from robokit.sim.ground import Ground
-from robokit.sim.pushes import OutsideForces
 from robokit.sim.rollouts import Rollout
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import first_carried
@@ -31,8 +31,8 @@ from robokit.sweeps.distributions import Choice, Constant, Distribution, Grid, N
 from robokit.sweeps.parameters import ROBOT, change_with_time, parameter
 from robokit.sweeps.recipe import Recipe, prepare_rows, rows_run_together, run_rows
 from robokit.sweeps.table import FAILURE, HASH, RowTable
-from robokit.viewer.curves import deflated
 from robokit.viewer.live_data import live_data_of
+from robokit.viewer.motion_data import deflated
 from robokit.viewer.page import (
     ASSETS,
     SCRIPTS,

@@ -35,9 +35,9 @@ from robokit.model.joints import JointModel
 from robokit.model.robot import Robot
 from robokit.serialize import array_from_json, array_to_json, from_json, layout, to_json
 from robokit.sim.actuators import PD, Actuator, Keyframes, Torque, Velocity
-from robokit.sim.body_pairs import CollisionPairs, body_contacts, collision_pairs
+from robokit.sim.distances import CollisionPairs, body_contacts, collision_pairs
 from robokit.sim.ground import Ground
-from robokit.sim.saved_robot import joint_numbers, record
+from robokit.sim.trajectory import joint_numbers, record
 from robokit.spatial import Transform, Vector3
 from robokit.spatial.vectors import Matrix3
 from robokit.sweeps.parameters import link_share
@@ -45,7 +45,7 @@ from robokit.urdf.load import robot_of_text
 from robokit.urdf.mesh_files import Resolver
 
 WORDS = ("name", "base", "gravity", "mimic", "joint_names", "joint_kinds", "source", "urdf")
-"""What is stored of a robot besides numbers, as robokit.sim.saved_robot names it."""
+"""What is stored of a robot besides numbers, as robokit.sim.trajectory names it."""
 
 NUMBERS = {"joints": 16, "links": 12, "parameters": COUNT, "starts_q": 0, "starts_v": 0}
 """The arrays that are stored of a robot, and how wide they are; 0 where it depends on the robot."""

@@ -43,8 +43,8 @@ class RowTable:
     """Rows of a sweep, by column.
 
     Attributes:
-        columns: by name, (n,) each: int64, uint64 or float64 numbers, or texts and None as objects.
-        units: of the columns that have one, by name.
+        columns: columns by name, (n,) each: int64, uint64 or float64 numbers, or texts and None as objects.
+        units: units by name, for the columns that have one.
     """
 
     columns: Mapping[str, np.ndarray]
@@ -96,7 +96,7 @@ class RowTable:
         return pandas.DataFrame(dict(self.columns))
 
     def to_arrow(self) -> Any:
-        """The rows as a ``pyarrow.Table``, its fields with their units.
+        """The rows as a ``pyarrow.Table`` whose fields have units.
 
         Raises:
             MissingDependency: pyarrow is not installed.

@@ -467,7 +467,7 @@ class LocalProcesses:
 
 
 class RunningScheduler:
-    """A Dask cluster that somebody else started; methods and attributes as of :class:`LocalProcesses`.
+    """A Dask cluster that somebody else started; methods and attributes as in :class:`LocalProcesses`.
 
     Args:
         address: such as "tcp://10.0.0.7:8786", or the file of ``dask scheduler --scheduler-file``.
@@ -680,7 +680,7 @@ def run_sweep(
             single chunk is by default.
         resume: whether to continue the sweep in the folder.
         progress: whether to show rows, rows per second, failures and the remaining time.
-        device: that computes, as of :func:`robokit.rollout`; with "cuda" there is a process for each card.
+        device: that computes, as in :func:`robokit.rollout`; with "cuda" there is a process for each card.
 
     Raises:
         RobokitError: the folder holds another sweep or cannot be written, the cluster has ended, or chunks

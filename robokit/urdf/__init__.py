@@ -4,14 +4,13 @@ description  what a file says, element by element
 findings     the table of everything that can be found, and the collector of what was found
 
 source       a file or a text to an XML tree, safely; attributes, numbers and children of its elements
-parse        the parser: XML tree to description
 xacro        .xacro files, expanded first
 xacro_child  expands one file in a process of its own
 mesh_files   where mesh and texture files are: package://, model://, file:// and relative names
 rewrites     descriptions rewritten on request: own floating base, loops, up axes of meshes
 structure    checks of the tree of links, of mimic and loop joints, and of mesh and texture files
 checks       what is wrong with a description: every check in one call; inertias, limits, masses and shapes
-load         load_urdf, loads_urdf, check_urdf, from_yourdfpy, build: read, check, build a robot
+load         load_urdf, loads_urdf, check_urdf, from_yourdfpy, build: parse, check, build a robot
 
 write        the writer: robot to description to text
 lint         many files at once: ``robokit check``

@@ -266,7 +266,7 @@ class LoopDescription(NamedTuple):
 class RobotDescription(NamedTuple):
     """``<robot>``: links, joints, loops and top-level materials in the file's order, duplicates included.
 
-    ``old`` says whether the file is of URDF 1.0, which has no capsules.
+    ``old`` is whether the file declares URDF 1.0, which has no capsules.
     """
 
     name: str

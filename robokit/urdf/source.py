@@ -22,7 +22,7 @@ from robokit.urdf.findings import Report
 if TYPE_CHECKING:
     from lxml import etree
 
-# ==== source ======================================================================================
+# ==== XML, read safely ============================================================================
 # From a path or a text to an XML tree, safely.
 #
 # No DOCTYPE, so no entities; no network; nesting and attribute sizes bounded by the XML library; the

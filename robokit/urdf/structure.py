@@ -198,7 +198,7 @@ def _same_name(name: str, folders: Iterable[str], resolver: Resolver) -> str | N
     return None
 
 
-# ==== structure ===================================================================================
+# ==== links, joints and loops =====================================================================
 
 Pose = tuple[np.ndarray, np.ndarray]
 """Rotation (3, 3) and position (3,) [m] of a frame in another."""

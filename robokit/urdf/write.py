@@ -54,8 +54,8 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None, own_types: bo
     """The robot as URDF text, also written to a file if a path is given.
 
     Reading it with ``base=robot.base`` gives the same robot. Rotations are written as roll, pitch and
-    yaw: exactly if they came from a URDF's angles in their usual range, otherwise to rounding. Loop
-    joints become ``<loop_joint>``, which is no part of URDF. Gravity has no place in a URDF.
+    yaw: exactly if they came from a URDF's angles in their usual range, otherwise to rounding. Loop joints
+    become ``<loop_joint>``, an extension of URDF. URDF has no gravity.
 
     Mesh and texture names stay as they were read. With a path, a relative one that would lead elsewhere from
     there is replaced by the file's absolute path.
@@ -69,13 +69,14 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None, own_types: bo
         the text.
 
     Raises:
-        ModelError: a URDF cannot say it: helical, cylindrical and spherical joints, one-sided limits, names
-            or numbers that XML cannot hold, mimics of nothing. The message has every reason.
+        ModelError: URDF cannot express the robot: helical, cylindrical and spherical joints, one-sided
+            limits, names or numbers that XML cannot contain, mimic joints that follow no joint. The message
+            has every reason.
         WriteError: the file cannot be written.
 
     Warns:
-        UserWarning: something was left out: limits of a joint that URDF gives none, the part of a matrix that
-            is no rotation.
+        UserWarning: something was left out: limits of a joint whose type has none in URDF, the part of a
+            matrix that is not a rotation.
 
     Example:
         >>> from robokit.urdf import dump

@@ -220,7 +220,7 @@ def write_film(
 
     Args:
         source: a Trajectory, or the path of a page that robokit has written.
-        path: where to: ".mp4" (H.264) or ".gif".
+        path: path of the film, with the suffix ".mp4" (H.264) or ".gif".
         size: width and height [px]; odd numbers are made even.
         fps: frames per second; a GIF takes the nearest of 100, 50, 33.3, 25, 20, ...
         speed: seconds of motion per second of film.
@@ -229,16 +229,16 @@ def write_film(
         look: side of the camera, one of :data:`robokit.viewer.film.LOOKS` ("front", "left", ...); by default
             across the motion.
         follow: name of a link that the camera follows, True for the centre of mass, False for
-            neither; None as the page opens.
+            neither; None for the camera with which the page opens.
 
     Returns:
         The path of the file.
 
     Raises:
         MissingDependency: Playwright, Chromium, or for an MP4 imageio-ffmpeg is not there.
-        ShapeError: a size, fps or speed that makes no film, another ending of ``path``.
+        ShapeError: a size, fps or speed that is not positive, or another suffix of ``path``.
         WriteError: the file cannot be written.
-        UnknownName: there is no such look, or no such link.
+        UnknownName: there is no such side of the camera, or no such link.
 
     Example:
         >>> from robokit.viewer import write_film
@@ -293,20 +293,20 @@ def write_picture(
 
     Args:
         source: a Trajectory, a Robot, or the path of a page that robokit has written.
-        path: where to; ".png" or ".jpg".
+        path: path of the picture, with the suffix ".png" or ".jpg".
         at: time since the start [s]; the middle of the motion by default.
         size: width and height [px].
         panels: whether to show the whole page and not only its 3D view.
-        look: from where, as in :func:`write_film`.
-        follow: what of a motion the camera follows, as in :func:`write_film`.
+        look: side of the camera, as in :func:`write_film`. follow: what the camera follows, as in
+        :func:`write_film`.
 
     Returns:
         The path of the file.
 
     Raises:
         MissingDependency: Playwright or Chromium is not there.
-        UnknownName: there is no such look, or no such link.
-        ShapeError: a size that makes no picture, another ending of ``path``, a time that is not a number.
+        UnknownName: there is no such side of the camera, or no such link.
+        ShapeError: a size that is not positive, another suffix of ``path``, or a time that is not a number.
         WriteError: the file cannot be written.
 
     Example:

@@ -197,8 +197,8 @@ class Viewer:
 
     Args:
         robot: the Robot.
-        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
-            well.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
     """
 
     def __init__(self, robot: Robot, max_triangles: int | None = None) -> None:
@@ -276,7 +276,7 @@ class Viewer:
             trajectory: the Trajectory.
             speed: seconds of motion per second.
             repetitions: how many times.
-            max_fps: frames per second at most.
+            max_fps: largest number of frames per second.
 
         Raises:
             ShapeError: a speed that is not positive.
@@ -337,7 +337,7 @@ class Viewer:
 
         Args:
             trajectory: the Trajectory.
-            path: where to: ".mp4" or ".gif".
+            path: path of the film, with the suffix ".mp4" or ".gif".
             size: width and height [px].
             fps: frames per second.
             speed: seconds of motion per second of film.
@@ -370,10 +370,10 @@ class Viewer:
         self._server = self._meshcat = None
 
     def jupyter_cell(self, height: int = 480) -> str:
-        """HTML of a notebook cell that holds the view.
+        """HTML of a notebook cell that contains the view.
 
         Args:
-            height: of the cell [px].
+            height: height of the cell [px].
 
         Returns:
             An iframe on the running server.

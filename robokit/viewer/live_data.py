@@ -28,7 +28,7 @@ from robokit.sim.page_step import PageStep, page_step
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import default_step
 from robokit.sim.trajectory import Trajectory
-from robokit.viewer.curves import base64_text, packed
+from robokit.viewer.motion_data import base64_text, packed
 from robokit.viewer.payload_keys import LiveData, ModuleData, MotorData, MotorsData, SlotData, StepperData
 
 STRETCH = 0.5
@@ -73,9 +73,9 @@ def live_data_of(
         dt: its time step [s].
         q, v: the start, (nq,) and (nv,).
         worker: the text of the page's Worker.
-        reproducible: as of :func:`robokit.sim.page_step.page_step`.
+        reproducible: as in :func:`robokit.sim.page_step.page_step`.
         parameters: of the step, (P,), where those of the program are of several rows.
-        pushes: as of :func:`robokit.sim.page_step.page_step`.
+        pushes: as in :func:`robokit.sim.page_step.page_step`.
 
     Raises:
         RobokitError: the step cannot become WebAssembly.

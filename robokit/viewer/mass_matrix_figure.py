@@ -39,17 +39,18 @@ GAP = 0.05
 
 
 def draw_sparsity(robot: Robot, path: str | Path) -> Path:
-    """Write the figure to a file.
+    """Write the figure of :func:`sparsity_figure` to a file.
 
     Args:
         robot: the Robot.
-        path: .png, .svg, .pdf or another format that matplotlib writes; ".png" where there is no suffix.
+        path: .png, .svg, .pdf or another format that matplotlib writes; ".png" is appended if it has no
+            suffix.
 
     Returns:
         The path.
 
     Raises:
-        ShapeError: an ending that matplotlib does not write.
+        ShapeError: a suffix that matplotlib does not write.
         WriteError: the file cannot be written.
 
     Example:

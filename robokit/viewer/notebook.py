@@ -424,14 +424,14 @@ def embed(source: Robot | Trajectory, height: int = HEIGHT) -> Embedded:
 
     Args:
         source: a Robot or a Trajectory.
-        height: of the cell [px].
+        height: height of the cell [px].
 
     Returns:
         An object that a notebook displays as the page, in the last line of a cell or with ``display``.
 
     Raises:
-        WrongType: neither of them, or height is no whole number.
-        RobokitError: what has no page, such as a trajectory without its robot.
+        WrongType: source is neither a Robot nor a Trajectory, or height is not a whole number.
+        RobokitError: there is no page of it, such as of a trajectory without its robot.
 
     Example:
         >>> from robokit.viewer import embed

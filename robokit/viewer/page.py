@@ -1,14 +1,11 @@
-"""The page: one HTML file that needs nothing else, from a trajectory or a robot.
-
-The 3D view is meshcat's own JavaScript viewer, read from the installed meshcat package; the curves are uPlot,
-kept in ``assets/vendor``. Every name of the robot reaches the page as escaped text, never as markup or code.
-"""
+"""The page: one HTML file that needs nothing else, from a trajectory, a robot or two runs of one robot."""
 
 from __future__ import annotations
 
 import html
 import importlib.util
 import json
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass, replace
@@ -17,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import Diagnostic, MissingDependency, WrongType
+from robokit.dynamics import center_of_mass
+from robokit.errors import Diagnostic, MissingDependency, ShapeError, WrongType
 from robokit.files import output_path, write_text
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.robot import Robot
 from robokit.sim import Ground, simulate
 from robokit.sim.trajectory import Trajectory
 from robokit.stages import stage
-from robokit.viewer.curves import Curve, Values
 from robokit.viewer.live_data import live_data
-from robokit.viewer.motion_data import ties
+from robokit.viewer.motion_data import Curve, ForceHistory, Values, kept, packed, summary, ties
 from robokit.viewer.payload import (
     check_follow,
     motionless_payload,
@@ -36,8 +33,26 @@ from robokit.viewer.payload import (
     structure_payload,
     trajectory_payload,
 )
-from robokit.viewer.payload_keys import CheckData, FindingData, InertiaData, Payload
+from robokit.viewer.payload_keys import (
+    CheckData,
+    ComparedData,
+    CurveData,
+    FindingData,
+    FramesData,
+    GhostData,
+    InertiaData,
+    Payload,
+    SeriesData,
+)
 from robokit.viewer.scene import INERTIA_COLOUR
+
+# ==== pages of motions and robots =================================================================
+# The page: one HTML file that needs nothing else, from a trajectory or a robot.
+#
+# The 3D view is meshcat's own JavaScript viewer, read from the installed meshcat package; the curves are
+# uPlot, kept in ``assets/vendor``. Every name of the robot reaches the page as escaped text, never as markup
+# or code.
+
 
 ASSETS = Path(__file__).parent / "assets"
 
@@ -93,12 +108,12 @@ def write_page(
     """Write the page of a motion or of a single pose.
 
     Args:
-        source: a Trajectory, or a Robot for a page with sliders to pose it.
-        path: where to; ".html" is appended where there is no suffix.
+        source: a Trajectory, or a Robot for a page with sliders to pose it. path: path of the page; ".html"
+        is appended if it has no suffix.
         q: configuration of a Robot's page, (nq,); neutral by default.
-        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
-            well.
-        max_fps: stored frames per second at most; the page interpolates between them.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
+        max_fps: largest number of stored frames per second; the page interpolates between them.
         walk: whether the page can step through RNEA, CRBA, LTDL and ABA, with the values at the time shown.
             Adds at most 300 kB.
         live: whether the page can continue the simulation from any frame, while the robot is pulled and
@@ -107,18 +122,19 @@ def write_page(
         curves: your own curves by name, in the tab "Curves" of a motion: arrays (T,) or (T, k) at its T
             recorded times, functions (t, q, v), or a :class:`robokit.viewer.Curve` with unit, labels and
             times.
-        follow: name of a link that the camera follows, True for the centre of mass, False for
-            neither; None where the page may choose, which follows a robot that travels far.
+        follow: name of a link that the camera follows, True for the centre of mass, False for neither; None
+            lets the page choose: it follows a robot that travels far.
 
     Returns:
         The path of the file.
 
     Raises:
         MissingDependency: meshcat is not installed.
-        WrongType: ``walk`` is a list of times, or anything else than True or False; curves that are none.
+        WrongType: ``walk`` is neither True nor False, or an entry of ``curves`` is not a curve.
         ShapeError: a curve that does not fit its times, or has values that are not finite; says which one.
-        UnknownName: ``follow`` is no link of the robot.
-        RobokitError: ``live``, of a motion that was loaded from a file or whose step is too long.
+        UnknownName: ``follow`` is not a link of the robot.
+        RobokitError: ``live`` with a motion that was loaded from a file, or whose step is too large to
+            compile.
         WriteError: the file cannot be written.
 
     Example:
@@ -136,9 +152,8 @@ def write_pose_page(robot: Robot, path: str | Path, q: np.ndarray | None = None)
     """Write the page of a robot with sliders to pose it.
 
     Args:
-        robot: the Robot.
-        path: where to.
-        q: the configuration at the start, (nq,); neutral by default.
+        robot: the Robot. path: path of the page. q: the configuration at the start, (nq,); neutral by
+        default.
 
     Returns:
         The path of the file.
@@ -168,12 +183,12 @@ def page_html(
     Args:
         source: a Trajectory or a Robot.
         q: configuration of a Robot's page, (nq,); neutral by default.
-        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
-            well.
-        max_fps: stored frames per second at most.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
+        max_fps: largest number of stored frames per second.
         walk: whether the page walks through the algorithms.
-        live: put the step of the motion into the page.
-        curves: plots of your own by name.
+        live: whether to include the step, so that the page can continue the motion.
+        curves: your own curves by name, as in :func:`write_page`.
         follow: a link that the camera follows, True for the centre of mass, or False.
 
     Returns:
@@ -440,14 +455,14 @@ def write_sparsity_page(robots: Sequence[Robot], path: str | Path) -> Path:
     """Write a page that compares the structure of robots: tree, H and its factors, operation counts of each.
 
     Args:
-        robots: the Robots, in the order in which they are shown; the same one may come with other bases.
-        path: where to; ".html" is appended where there is no suffix.
+        robots: the Robots, in the order in which they are shown; a robot may appear twice, with different
+        bases. path: path of the page; ".html" is appended if it has no suffix.
 
     Returns:
         The path of the file.
 
     Raises:
-        WrongType: anything but a list of robots.
+        WrongType: robots is not a list of Robots.
 
     Example:
         >>> from robokit.viewer import write_sparsity_page
@@ -467,7 +482,7 @@ def sparsity_html(robots: Sequence[Robot]) -> str:
         robots: the Robots.
 
     Raises:
-        WrongType: anything but a list of robots.
+        WrongType: robots is not a list of Robots.
     """
     if isinstance(robots, (str, Robot)) or not isinstance(robots, Sequence) or not robots:
         raise WrongType("robots", robots, "a list of one Robot or more, as [robot]")
@@ -480,3 +495,208 @@ def sparsity_html(robots: Sequence[Robot]) -> str:
         "data": json_for_html(payloads),
     }
     return filled("side_by_side.html", parts)
+
+
+# ==== two runs in one page ========================================================================
+# Two runs of one robot in one page: the second goes along as a ghost.
+#
+# robokit.viewer.compare(a, b, "compare.html", labels=("dt = 1 ms", "dt = 0.5 ms"))
+
+
+def compare(
+    a: Trajectory,
+    b: Trajectory,
+    path: str | Path,
+    labels: Sequence[str] = ("first", "second"),
+    max_triangles: int | None = None,
+    max_fps: float = 60.0,
+    follow: bool | str | None = None,
+    curves: Mapping[str, Curve | Values] | None = None,
+) -> Path:
+    """Write the page of a run with a second run beside it.
+
+    The page is that of ``a``, with its time, curves and overlays. ``b`` is shown as a ghost at the same time,
+    and the tab "Compare" has values, curves and differences of both: centre of mass, energy, contact force,
+    any joint.
+
+    Args:
+        a: a Trajectory. b: a Trajectory of the same robot. path: path of the page; ".html" is appended if it
+        has no suffix.
+        labels: names of the two runs.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
+        max_fps: largest number of stored frames per second; the page interpolates between them.
+        follow: a link of ``a`` that the camera follows, as in :func:`robokit.viewer.write_page`.
+        curves: your own curves of ``a`` by name, as in :func:`robokit.viewer.write_page`.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        WrongType: a or b is not a Trajectory.
+        ShapeError: the trajectories have different robots, or labels are not two different texts.
+        MissingDependency: meshcat is not installed.
+
+    Example:
+        >>> from robokit.viewer import compare
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> a, b = (rk.simulate(robot, [angle, 0.0], duration=0.02) for angle in (1.0, 1.1))
+        >>> compare(a, b, "both.html", labels=("1.0 rad", "1.1 rad")).name
+        'both.html'
+    """
+    for name, run in (("a", a), ("b", b)):
+        if not isinstance(run, Trajectory):
+            raise WrongType(name, run, "a Trajectory")
+    names = tuple(labels) if not isinstance(labels, str) else (labels,)
+    if len(names) != 2 or not all(isinstance(name, str) and name for name in names) or names[0] == names[1]:
+        raise ShapeError(f"labels: expected two different texts, got {labels!r}")
+    path = output_path("path", path, ".html")
+    check_same_robot(a, b)
+    payload = trajectory_payload(a, max_triangles, max_fps, own=curves, follow=follow)
+    other = trajectory_payload(b, max_triangles, max_fps)
+    low, high = (pick(payload.bounds[k], other.bounds[k]) for k, pick in enumerate((np.minimum, np.maximum)))
+    payload = replace(
+        payload,
+        ghost=ghost_data(a, b, (names[0], names[1]), other.frames),
+        bounds=[low.tolist(), high.tolist()],
+    )
+    write_text(path, render(payload))
+    return path
+
+
+# ---- the ghost, curves and differences of both runs ----------------------------------------------
+
+
+def ghost_data(
+    first: Trajectory, second: Trajectory, labels: tuple[str, str], frames: FramesData
+) -> GhostData:
+    """What a page needs of a second run.
+
+    Args:
+        first: the run that the page is about.
+        second: the run beside it, of the same robot.
+        labels: names of both.
+        frames: of the second run.
+    """
+    moving = FramesData(frames.count, frames.sane, frames.t, frames.poses, frames.q, frames.com)
+    pairs, differences = _curves(first, second, labels)
+    return GhostData(labels, moving, pairs, differences, _figures(first, second), summary(second))
+
+
+def check_same_robot(first: Trajectory, second: Trajectory) -> None:
+    """See that two runs have the same bodies and coordinates.
+
+    Raises:
+        ShapeError: they have not, or a run lacks its robot.
+    """
+    robots = (first.robot, second.robot)
+    for name, robot in zip("ab", robots, strict=True):
+        if robot is None:
+            raise ShapeError(
+                f"{name}: expected a trajectory with its robot: Trajectory.load(path, robot=...)"
+            )
+    one, other = robots
+    assert one is not None and other is not None
+    bodies = [[r.body_name(i) for i in range(r.nbodies + 1)] for r in (one, other)]
+    if bodies[0] != bodies[1] or one.tree.parent != other.tree.parent or one.nq != other.nq:
+        raise ShapeError(
+            f"b: expected a run of the same robot as a, {one.name!r} with {one.nbodies} bodies and nq = "
+            f"{one.nq}, got {other.name!r} with {other.nbodies} bodies and nq = {other.nq}"
+        )
+
+
+def _com(run: Trajectory) -> np.ndarray:
+    """Centre of mass at each state, (T, 3) [m]; zeros for a robot without mass."""
+    assert run.robot is not None
+    if not run.robot.total_mass > 0:
+        return np.zeros((len(run.t), 3))
+    return np.asarray(center_of_mass(run.robot, run.q)).reshape(-1, 3)
+
+
+def _curves(
+    first: Trajectory, second: Trajectory, labels: tuple[str, str]
+) -> tuple[list[CurveData], list[CurveData]]:
+    """Curves of both and of their difference, at the states of the first that the second has reached, too."""
+    times = [run.t - run.t[0] for run in (first, second)]
+    t = times[0][times[0] <= times[1][-1] + 1e-9]
+    coms = [_at(t, own, _com(run)) for own, run in zip(times, (first, second), strict=True)]
+
+    def both(values: list[np.ndarray]) -> list[np.ndarray]:
+        return [_at(t, own, y[:, None])[:, 0] for own, y in zip(times, values, strict=True)]
+
+    distance = np.linalg.norm(coms[1] - coms[0], axis=1)
+    energy = both([run.energy.mechanical for run in (first, second)])
+    rows: list[tuple[str, str, str, list[np.ndarray], str, np.ndarray]] = [
+        (
+            "com",
+            "Height of the centre of mass",
+            "m",
+            [com[:, 2] for com in coms],
+            "Distance between the two",
+            distance,
+        ),
+        ("energy", "Kinetic and potential energy", "J", energy, "Difference", energy[1] - energy[0]),
+    ]
+    pairs, differences = [], []
+    for key, title, unit, values, apart, difference in rows:
+        keep = kept([*values, difference])
+        pairs.append(
+            _curve(key, title, unit, t[keep], dict(zip(labels, (y[keep] for y in values), strict=True)))
+        )
+        differences.append(_curve(key, apart, unit, t[keep], {f"{apart.lower()} [{unit}]": difference[keep]}))
+    sizes = [_force_sizes(run) for run in (first, second)]
+    if any(np.any(size) for _, size in sizes):
+        # At the steps of both, so that no peak of either is lost.
+        t = np.union1d(*(own[own <= t[-1]] for own, _ in sizes))
+        one, other = (np.interp(t, own, size) for own, size in sizes)
+        keep = kept([one, other, other - one])
+        lines = dict(zip(labels, (one[keep], other[keep]), strict=True))
+        pairs.append(_curve("force", "Contact force, size", "N", t[keep], lines))
+        between = {"difference [N]": (other - one)[keep]}
+        differences.append(_curve("force", "Difference", "N", t[keep], between))
+    return pairs, differences
+
+
+def _force_sizes(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
+    """Times [s] and sizes [N] of the contact force, of every step where that is known."""
+    forces = ForceHistory(run, np.array([0]))
+    return forces.t, np.linalg.norm(forces.total, axis=1)
+
+
+def _curve(key: str, title: str, unit: str, t: np.ndarray, lines: dict[str, np.ndarray]) -> CurveData:
+    return CurveData(key, title, unit, packed(t), [SeriesData(name, packed(y)) for name, y in lines.items()])
+
+
+def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Columns (T, n) interpolated linearly at other times."""
+    return np.stack([np.interp(t, own, column) for column in values.T], axis=1)
+
+
+def _figures(first: Trajectory, second: Trajectory) -> list[ComparedData]:
+    """Figures of both runs, those that at least one has."""
+    runs = (first, second)
+
+    def row(label: str, unit: str, values: list[Any]) -> ComparedData:
+        one, other = (
+            float(x) if isinstance(x, (int, float, np.floating)) and math.isfinite(x) else None
+            for x in values
+        )
+        return ComparedData(label, unit, one, other)
+
+    def given(label: str, unit: str, key: str, scale: float = 1.0) -> ComparedData:
+        values = [run.summary.get(key) for run in runs]
+        return row(label, unit, [scale * x if isinstance(x, (int, float)) else None for x in values])
+
+    rows = [
+        given("time step", "ms", "dt", 1e3),
+        given("speed", "steps/s", "steps_per_second"),
+        given("energy balance", "J", "energy_balance"),
+        given("momentum balance", "N s", "momentum_balance_linear"),
+        row("dissipated", "J", [run.energy.dissipated[-1] for run in runs]),
+    ]
+    if any(np.any(run.contact_force) for run in runs):
+        rows += [
+            given("deepest contact", "mm", "deepest_penetration", 1e3),
+            row("largest contact force", "N", [_force_sizes(run)[1].max() for run in runs]),
+        ]
+    return [row for row in rows if row.first is not None or row.second is not None]

@@ -27,13 +27,18 @@ from robokit.sim.run_inputs import LARGEST_CONTACT_STEP
 from robokit.sim.run_results import UNBALANCED
 from robokit.sim.starts import DEEP
 from robokit.sim.trajectory import Trajectory
-from robokit.viewer.curves import Curve, Values, base64_text, own_curves, packed, packed_bits
 from robokit.viewer.motion_data import (
+    Curve,
     ForceHistory,
+    Values,
+    base64_text,
     curves,
     every_step,
     link_forces,
     motion_frames,
+    own_curves,
+    packed,
+    packed_bits,
     step_states,
     still_frame,
     stopped,
@@ -335,7 +340,7 @@ TAKEN = (
 """Entries of the summary [J], and where that energy went."""
 
 
-# ==== payload =====================================================================================
+# ==== motions and poses ===========================================================================
 
 
 def trajectory_payload(
@@ -349,8 +354,8 @@ def trajectory_payload(
     """Everything that the page of a motion shows.
 
     Args:
-        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
-            well.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
         max_fps: frames per second at most; the page interpolates between them.
         walk: whether the page walks through the algorithms.
         own: curves of the caller's own by name.
@@ -395,8 +400,8 @@ def pose_payload(
 
     Args:
         q: configuration, (nq,); the neutral one by default.
-        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
-            well.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
         walk: whether the page walks through the algorithms.
 
     Raises:
@@ -422,8 +427,8 @@ def motionless_payload(
     Args:
         ground: what it falls on, or None.
         q: configuration of the frame, (nq,).
-        max_triangles: a mesh is simplified to about this many triangles; None shares out what a page shows
-            well.
+        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
+            draw smoothly among all meshes.
 
     Raises:
         WrongType: not a robot.

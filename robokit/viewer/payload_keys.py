@@ -15,7 +15,7 @@ from typing import Literal
 from robokit.errors import Severity
 from robokit.viewer.scene import Role
 
-# ---- long tables of numbers, as robokit.viewer.curves writes them --------------------------
+# ---- long tables of numbers, as robokit.viewer.motion_data writes them --------------------------
 
 Packed = str
 """Base64 of little-endian float32."""

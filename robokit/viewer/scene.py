@@ -56,8 +56,8 @@ class Node:
         placement: the node's frame in the body's frame.
         rgba: colour, each 0 to 1 (sRGB).
         role: "visual" for the robot, "ground" for the ground; the others are overlays.
-        stand_in: True if an overlay represents the robot because the robot has no visuals.
-        picture: the picture that covers it, a path or the content of a file; or None.
+        stand_in: True if an overlay represents the robot because the robot has no visuals. picture: the
+        texture, a path or the content of a file; or None.
     """
 
     link: str
@@ -187,7 +187,7 @@ def frame_indices(t: np.ndarray, max_fps: float = MAX_FPS) -> np.ndarray:
 
     Args:
         t: sample times, increasing, (T,) [s].
-        max_fps: frames per second at most.
+        max_fps: largest number of frames per second.
 
     Returns:
         Increasing indices, the first and the last sample among them.
@@ -274,7 +274,7 @@ def rotate(quat_xyzw: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return vectors + real * twice + np.cross(imaginary, twice)
 
 
-# ==== scene =======================================================================================
+# ==== nodes of a robot ============================================================================
 # What there is to draw: a robot as a list of nodes, each a shape at a placement on a body.
 #
 # Only bodies move, so the shapes of a link that is welded to a body are placed on that body. A robot is shown

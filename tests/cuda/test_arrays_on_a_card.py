@@ -17,10 +17,10 @@ import table_calls
 from ladder import State, relative
 
 import robokit as rk
-from robokit.dynamics.devices import card_number
+from robokit.dynamics.choices import card_number
 from robokit.dynamics.layout import INPUTS
-from robokit.engine.cuda import arrays, driver, target
-from robokit.engine.cuda.views import View
+from robokit.engine.cuda import arrays, driver, straight_code
+from robokit.engine.cuda.arrays import View
 from robokit.errors import DeviceError
 from robokit.spatial.control_flow import while_loop
 
@@ -385,7 +385,7 @@ def test_an_out_that_does_not_fit_is_refused(card, torch, robot, given):
 
 def test_a_function_that_is_too_long_for_a_card(card, library, given, monkeypatch, tmp_path):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(target, "MOST", 10)
+    monkeypatch.setattr(straight_code, "MOST", 10)
     robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
     with pytest.raises(DeviceError, match=r"crba of robot .* has no code for a card .*more than 10"):
         rk.crba(robot, library.put(given["q"]))

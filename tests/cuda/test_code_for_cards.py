@@ -17,9 +17,9 @@ import robokit as rk
 from robokit.dynamics.build import example_key, kernel
 from robokit.dynamics.table import KERNELS
 from robokit.engine.backend import llvm
-from robokit.engine.cuda import assemble, flat_code, launch, team_code
+from robokit.engine.cuda import assemble, driver, straight_code
 from robokit.engine.cuda.assemble import Usage
-from robokit.engine.cuda.target import CardTarget
+from robokit.engine.cuda.straight_code import CardTarget
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.kernel import MANY_STATES, Kernel
 from robokit.errors import ShapeError
@@ -82,14 +82,13 @@ def test_bits_of_long_kernels(dtype: str, monkeypatch: pytest.MonkeyPatch) -> No
     program, real = made._maker.planned(MANY_STATES[dtype]).program, REALS[dtype]
     given = inputs(made, 37)
     wanted = answers(made, given)
-    for module in (flat_code, team_code):
-        monkeypatch.setattr(module, "LONG", 1000)
-    monkeypatch.setattr(team_code, "WORTH", 1)
+    monkeypatch.setattr(straight_code, "LONG", 1000)
+    monkeypatch.setattr(straight_code, "WORTH", 1)
     texts = (
-        team_code.team_code(program, "k", real, False, 100_000),
-        flat_code.flat_code(program, "k", real),
+        straight_code.team_code(program, "k", real, False, 100_000),
+        straight_code.flat_code(program, "k", real),
     )
-    assert launch.TEAM in texts[0] and len(assemble.modules(texts[0])) > 4
+    assert driver.TEAM in texts[0] and len(assemble.modules(texts[0])) > 4
     assert len(assemble.modules(texts[1])) > 4
     for text in texts:
         again = Kernel(made.signature, made.text, None)

@@ -16,8 +16,8 @@ from ladder import State, relative
 
 import robokit as rk
 from robokit.engine.cuda import arrays, loops
+from robokit.engine.cuda.driver import Memory
 from robokit.engine.cuda.loops import Loops
-from robokit.engine.cuda.memory import Memory
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.errors import DeviceError
 from robokit.spatial.control_flow import for_range, while_loop

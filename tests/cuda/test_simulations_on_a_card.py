@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.engine.cuda import arrays, target
+from robokit.engine.cuda import arrays, straight_code
 
 B = 3
 
@@ -107,7 +107,7 @@ def test_a_simulation_of_numpys_arrays_shows_its_memory(card, pendulum, q, tau):
 
 def test_what_a_card_does_not_do_is_said(card, pendulum, q, monkeypatch, tmp_path):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(target, "MOST", 3)
+    monkeypatch.setattr(straight_code, "MOST", 3)
     for call, text in (
         (
             lambda: rk.Simulation(pendulum, q[0], device="cuda"),

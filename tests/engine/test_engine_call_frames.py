@@ -8,7 +8,7 @@ from engine_cases import called_often, guard
 
 from robokit.engine import Kernel
 from robokit.engine.emit import ir
-from robokit.engine.passes.calls import blocks_with_frames, call_plan
+from robokit.engine.passes.schedule import blocks_with_frames, call_plan
 from robokit.engine.trace import blocks
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, CONST, RESULT

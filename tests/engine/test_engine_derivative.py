@@ -96,9 +96,8 @@ def test_floor_and_tables_change_in_jumps():
     program = trace(
         lambda x, t: [[x[0] * floor(x[1]) + x[1] * lookup(t, x[2])]], f[1], f[2], tables=[("t", 3)]
     )
-    from robokit.engine.passes.forward_mode import tangents
+    from robokit.engine.passes.derivative import adjoints, tangents
     from robokit.engine.passes.replay import replayed
-    from robokit.engine.passes.reverse_mode import adjoints
 
     x = [2.0, 1.5, 1.2]
     value = replayed(program, [x, table])

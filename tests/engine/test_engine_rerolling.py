@@ -10,7 +10,7 @@ import robokit as rk
 from robokit.dynamics.build import example_key, flat_text, outputs, quaternion_offsets, sizes
 from robokit.dynamics.table import KERNELS
 from robokit.engine import Kernel, maker
-from robokit.engine.passes import rerolling
+from robokit.engine.passes import similarity
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
 
@@ -23,9 +23,9 @@ ALGORITHMS = [name for name in OF_EVERY_ROBOT if "ltdl" not in name and "forward
 @pytest.fixture
 def eager(monkeypatch, tmp_path):
     """Any saving is worth it, and nothing is cached from other tests."""
-    monkeypatch.setattr(rerolling, "WORTH", 0)
+    monkeypatch.setattr(similarity, "WORTH", 0)
     monkeypatch.setattr(maker, "LONG", 0)
-    monkeypatch.setattr(rerolling, "LEAST", 2)
+    monkeypatch.setattr(similarity, "LEAST", 2)
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
 
 
@@ -113,11 +113,11 @@ def test_every_algorithm_agrees_with_its_text(eager, robot, name, rng):
         np.testing.assert_allclose(o, e[4], rtol=0, atol=1e-11 * scale)
 
 
-def planned(n: int) -> rerolling.Rerolled:
+def planned(n: int) -> similarity.Rerolled:
     robot, row = chain(n), KERNELS["aba"]
     inputs = sizes(row, robot)
     program = trace(flat_text(row, robot, example_key(row, robot)), inputs, outputs(row, robot))
-    plan = rerolling.rerolled(program, rerolling.PIECE)
+    plan = similarity.rerolled(program, similarity.PIECE)
     assert plan is not None
     return plan
 
@@ -132,8 +132,8 @@ def test_constants_of_any_sign_share_code_once_their_signs_are_kept(eager):
     robot, row = forks(40), KERNELS["aba"]
     inputs = sizes(row, robot)
     plans = [
-        rerolling.rerolled(
-            trace(flat_text(row, robot), inputs, outputs(row, robot), signed=s), rerolling.PIECE
+        similarity.rerolled(
+            trace(flat_text(row, robot), inputs, outputs(row, robot), signed=s), similarity.PIECE
         )
         for s in (False, True)
     ]
@@ -143,7 +143,7 @@ def test_constants_of_any_sign_share_code_once_their_signs_are_kept(eager):
 
 def test_a_short_line_stays_straight(monkeypatch):
     calls = []
-    monkeypatch.setattr(maker, "rerolled", lambda *a: calls.append(rerolling.rerolled(*a)))
+    monkeypatch.setattr(maker, "rerolled", lambda *a: calls.append(similarity.rerolled(*a)))
     build(chain(12), "rnea")(*np.zeros((3, 12)))
     assert calls == [None]
 

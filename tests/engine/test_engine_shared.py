@@ -12,7 +12,6 @@ from node_program import run_in_node
 from robokit.engine import Kernel
 from robokit.engine.backend import llvm, wasm
 from robokit.engine.emit import ir, wasm_module
-from robokit.engine.passes import regions
 from robokit.engine.passes.derivative import along
 from robokit.engine.passes.guards import opened, paths
 from robokit.engine.passes.order import fused
@@ -253,7 +252,7 @@ def in_node(module, rows):
 def test_the_module_computes_what_the_text_says(chunk, stacked, monkeypatch, tmp_path):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(wasm_module, "CHUNK", chunk)  # many chunks, inside the calls too
-    monkeypatch.setattr(regions, "STACKED", stacked)
+    monkeypatch.setattr(wasm_module, "STACKED", stacked)
 
     def text(x, heights):
         a, b, total, costly = thrice(x)[0]

@@ -22,7 +22,7 @@ from robokit.engine.backend.targets import Target
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.emit.single_module import single_module
-from robokit.engine.passes import rerolling
+from robokit.engine.passes import similarity
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
 
@@ -147,11 +147,11 @@ def test_single_precision_has_twice_the_lanes(target, lanes, multiply, fused, rn
 
 @pytest.mark.parametrize("target", ["ARM64", "AVX-512"])
 def test_shared_steps_are_vectors_too_and_need_nothing(target, monkeypatch):
-    monkeypatch.setattr(rerolling, "WORTH", 0)
-    monkeypatch.setattr(rerolling, "LEAST", 2)
+    monkeypatch.setattr(similarity, "WORTH", 0)
+    monkeypatch.setattr(similarity, "LEAST", 2)
     triple, cpu, width, multiply, fused, _ = TARGETS[target]
     graph, quaternions = program("aba", equal_links(40))
-    shared = rerolling.rerolled(graph, rerolling.PIECE)
+    shared = similarity.rerolled(graph, similarity.PIECE)
     assert shared is not None and shared.written < len(graph.order) / 4
     ir, _ = batch_module(graph, width, "k", quaternions, True, FLOAT64, shared)
     assembly, code = llvm.cross(ir, triple, cpu)

@@ -8,9 +8,8 @@ import pytest
 import robokit as rk
 from robokit.dynamics.build import kernel
 from robokit.engine.backend.targets import ManyStates
-from robokit.engine.cuda.flat_code import fused_products
+from robokit.engine.cuda.straight_code import expanded, fused_products, shared
 from robokit.engine.emit.ir import FLOAT64
-from robokit.engine.passes.teams import expanded, shared
 from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import ADD, CALL, MUL, RESULT, SUB
 

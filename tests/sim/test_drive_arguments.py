@@ -14,7 +14,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.sim.actuators import PD, Keyframes, Torque, Velocity, actuators_of
-from robokit.sim.pushes import OutsideForces, Push, pushes_of
+from robokit.sim.force_elements import OutsideForces, Push, pushes_of
 from robokit.sim.run_inputs import DrivenJoints
 
 

@@ -121,7 +121,7 @@ def test_a_run_that_is_too_long_to_be_noted_has_the_same_events_and_sensors(run)
 
 def test_no_step_is_taken_twice(monkeypatch):
     run = tumbling(17)
-    monkeypatch.setattr("robokit.sim.notes.stepper", None)
+    monkeypatch.setattr("robokit.sim.events.stepper", None)
     assert run.events and run.contacts is not None and len(run.sensors.imu("box").specific_force) == len(run)
 
 

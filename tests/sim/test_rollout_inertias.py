@@ -247,11 +247,11 @@ def test_frictions_and_rows_must_fit():
     many = box.with_inertias({"box": ([1.0, 2.0], None, None)})
     start, three = rk.standing_configuration(box), rk.Ground(friction=[0.1, 0.2, 0.3])
     assert hash(three) == hash(rk.Ground(friction=(0.1, 0.2, 0.3)))
-    with pytest.raises(rk.ShapeError, match=r"Ground\(friction=...\): expected 2, one a row, got 3"):
+    with pytest.raises(rk.ShapeError, match=r"Ground\(friction=...\): expected 2, one per row, got 3"):
         rk.rollout(many, start, steps=2, ground=three)
     with pytest.raises(rk.ShapeError, match="q0: expected 1 row or 3, as Ground"):
         rk.rollout(box, [start] * 2, steps=2, ground=three)
-    with pytest.raises(rk.ShapeError, match="friction has 3 values, one a row"):
+    with pytest.raises(rk.ShapeError, match="friction has 3 values, one per row"):
         rk.simulate(box, start, ground=three)
     with pytest.raises(rk.ShapeError, match="2 \\(friction\\) and 3"):
         rk.Ground(friction={"a": [0.1] * 2, "b": [0.1] * 3, "c": 1.0})

@@ -514,7 +514,7 @@ WRONG_OF_A_BATCH = {
     "contacts: of one robot|sensors: of one robot": lambda s: s.sensors,
     "trajectory: nothing is recorded": lambda s: s.trajectory(),
     "controller: expected none with batch": lambda s: rk.Simulation(s.robot, batch=2, controller=leaning),
-    r"Ground\(friction=...\): expected 2, one a row": lambda s: rk.Simulation(
+    r"Ground\(friction=...\): expected 2, one per row": lambda s: rk.Simulation(
         m.box(), ground=rk.Ground(friction=np.array([0.1, 0.5, 0.9])), batch=2
     ),
     "batch: expected": lambda s: rk.Simulation(s.robot, batch=0),

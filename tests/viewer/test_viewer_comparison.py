@@ -13,7 +13,7 @@ from robokit.cli import main
 from robokit.errors import ShapeError, WrongType
 from robokit.model import Shape, Sphere
 from robokit.viewer import compare
-from robokit.viewer.comparison import ghost_data
+from robokit.viewer.page import ghost_data
 from robokit.viewer.payload import trajectory_payload
 from robokit.viewer.scene import body_poses
 

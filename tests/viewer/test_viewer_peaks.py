@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import robokit as rk
 from robokit.model import Box, Shape
 from robokit.viewer import page_html
-from robokit.viewer.curves import kept, peaks_between, without_repeats
+from robokit.viewer.motion_data import kept, peaks_between, without_repeats
 
 
 def numbers(text: str) -> np.ndarray:

@@ -24,8 +24,17 @@ from robokit.model import Mimic, ModelBuilder, couple
 from robokit.sim.trajectory import Contacts
 from robokit.viewer.page import ASSETS, json_for_html, page_html
 from robokit.viewer.payload import pose_payload, trajectory_payload
-from robokit.viewer.text_recorder import KINDS, loops, statements
-from robokit.viewer.walk_data import CAPTIONS, WALKED, State, touched_bodies, walk_data, walks
+from robokit.viewer.walk_data import (
+    CAPTIONS,
+    KINDS,
+    WALKED,
+    State,
+    loops,
+    statements,
+    touched_bodies,
+    walk_data,
+    walks,
+)
 
 ROBOTS = Path(__file__).parents[2] / "robots"
 

@@ -1,7 +1,7 @@
 """What code is made for: a target says how a kernel is written, compiled and loaded.
 
 The maker (maker.py) knows nothing else of the place where code will run. A new one is a subclass. Here are
-those that run in this process; wasm.py has WebAssembly, cuda/target.py NVIDIA's cards. C is no target:
+those that run in this process; wasm.py has WebAssembly, cuda/straight_code.py NVIDIA's cards. C is no target:
 emit/c_source.py writes a program's source, and it is compiled elsewhere.
 """
 
@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64, Real
-from robokit.engine.passes.rerolling import Rerolled
+from robokit.engine.passes.similarity import Rerolled
 from robokit.engine.signature import Signature
 from robokit.engine.trace.graph import Program
 

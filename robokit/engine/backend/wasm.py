@@ -53,8 +53,7 @@ class WebAssembly(Target):
 
     def write(self, kernel: Planned) -> tuple[bytes, int]:
         """The module and where its arrays lie, as :func:`unpacked` reads them, and how many places it has."""
-        from robokit.engine.emit.wasm_module import CHUNK, wasm_functions
-        from robokit.engine.passes.regions import regions
+        from robokit.engine.emit.wasm_module import CHUNK, regions, wasm_functions
 
         if len(kernel.program.order) > BUDGET:
             raise TraceTooLarge(f"more than {BUDGET} operations to write as WebAssembly")

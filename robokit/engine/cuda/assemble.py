@@ -149,7 +149,7 @@ def assemble(text: str, arch: str) -> bytes:
 
 
 def assembled(text: str, arch: str) -> tuple[bytes, list[Usage]]:
-    """Code of a text, and what each of its functions uses; arguments and errors as of :func:`assemble`."""
+    """Code of a text, and what each of its functions uses; arguments and errors as in :func:`assemble`."""
     tools = tool("ptxas"), tool("nvlink")
     parts = modules(text)
     first = text.partition("\n")[0]

@@ -13,13 +13,14 @@ import functools
 import sys
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from robokit.engine.cuda import assemble
-from robokit.errors import DeviceError
+from robokit.errors import DeviceError, ShapeError
 from robokit.interpreter import at_fork
 
 LIBRARIES = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so.1", "libcuda.so")
@@ -495,3 +496,244 @@ def _forget(card: Card, handle: Any) -> None:
 
 
 at_fork(after_in_child=_cards.clear)
+
+
+# -- Memory that streams use -----------------------------------------------------------------------------
+#
+# Memory of a card that streams use one after the other, and that is given back once the last is done.
+
+
+class Memory:
+    """Arrays on a card, by name.
+
+    :meth:`on` orders what several threads and streams do with them. When nobody has the object any more, the
+    arrays are given back after all of that, on a stream of the package's own: a stream that used them may be
+    gone by then, and the garbage collector may run while a CUDA graph is recorded.
+
+    Attributes:
+        card: the card.
+        others: each gives the stream on which those who have the arrays without :meth:`on` work, and is asked
+            when nobody has them any more.
+    """
+
+    def __init__(self, card: Any, sizes: Mapping[str, int]) -> None:
+        """Allocate.
+
+        Args:
+            card: driver.Card.
+            sizes: of each array [bytes].
+
+        Raises:
+            DeviceError: the card has too little memory.
+        """
+        self.card, self.others = card, list[Callable[[], int]]()
+        self._places: dict[str, int] = {}
+        self._moments: dict[int, tuple[int, Any]] = {}  # stream and end of the last use, by graph
+        self._stream: int | None = None
+        self._lock = threading.RLock()
+        ending = weakref.finalize(self, _give_back, card, self._places, self._moments, self.others)
+        ending.atexit = False
+        self.allocate(sizes)
+
+    def allocate(self, sizes: Mapping[str, int]) -> None:
+        """More arrays, or others in the place of those of the same names; arguments and errors as above."""
+        with self.card.aside() as side:
+            stream = side if self._stream is None else self._stream
+            for name, size in sizes.items():
+                if name in self._places:
+                    self.card.free(self._places.pop(name), stream)
+                self._places[name] = self.card.allocate(size, stream)
+
+    def __getitem__(self, name: str) -> int:
+        """The address of an array."""
+        return self._places[name]
+
+    @contextlib.contextmanager
+    def on(self, stream: int) -> Iterator[None]:
+        """What is queued on a stream inside comes after what other streams were given before."""
+        with self._lock:
+            before = self._stream
+            if before == stream:
+                yield
+                return
+            if before is not None:
+                self._done(before)
+            self._await(stream)
+            self._stream = stream
+            try:
+                yield
+            finally:
+                self._stream = before
+                self._done(stream)
+                if before is not None:
+                    self._await(before)
+
+    def _await(self, stream: int) -> None:
+        """Have a stream wait for the last use. In a graph only for one that is recorded in it, too: whoever
+        replays it sees to the rest.
+        """
+        if all(last == stream for last, _ in self._moments.values()):  # whatever is recorded
+            return
+        last, moment = self._moments.get(self.card.capturing(stream), (stream, None))
+        if last != stream:
+            moment.before(stream)
+
+    def _done(self, stream: int) -> None:
+        graph = self.card.capturing(stream)
+        _, moment = self._moments.get(graph, (0, None))
+        if moment is None:
+            moment = self.card.event(stream)
+        else:
+            moment.record(stream)
+        for other in self._moments.keys() - {0, graph}:  # graphs that were recorded before
+            del self._moments[other]
+        self._moments[graph] = stream, moment
+
+
+def _give_back(
+    card: Any,
+    places: Mapping[str, int],
+    moments: Mapping[int, tuple[int, Any]],
+    others: Sequence[Callable[[], int]],
+) -> None:
+    streams = [each() for each in others]
+    if any(map(card.capturing, streams)):
+        return  # the graph may have the addresses, and be replayed at any time
+    ends = [moment for graph, (_, moment) in moments.items() if not graph]
+    with card.relaxed():
+        for each in (*ends, *map(card.event, streams)):
+            each.before(card.side)
+        for place in places.values():
+            card.free(place, card.side)
+
+
+# -- Launches --------------------------------------------------------------------------------------------
+#
+# A kernel on one card, called with pointers: nothing is converted, checked, allocated or waited for.
+
+Column = tuple[int, int, int]
+"""Where an array is: (pointer, between, own). Number j of state t is at ``between j + own t``."""
+
+LARGEST = 2**31 - 1
+"""Most numbers between two numbers of a state."""
+
+BLOCK, WARP = 128, 32
+"""Threads of a block: in large batches, and in small ones, which so reach more multiprocessors."""
+
+WAVES = 2
+"""Blocks that follow each other on a multiprocessor at most where numbers do not fit into registers: more of
+them leave it partly idle in the end (ABA of G1 on an H200: 582 million a second, 542 with a block for each
+128 states; the quadruped's CRBA in double precision loses a tenth).
+"""
+
+ROUNDS = 4
+"""Blocks of a multiprocessor from which on a batch is large."""
+
+
+TILES = 4
+"""Tiles of 32 states for each multiprocessor up to which a batch is small (measured on an H200)."""
+
+TEAM = "; team "
+"""Before the numbers of a team, in the second line of a text."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """How code is launched in which the warps of a block work on the same states."""
+
+    warps: int  # of a block
+    states: int  # of a block
+    shared: int  # bytes that they share
+
+
+class OnCard:
+    """A kernel on a card.
+
+    In large batches a thread has a state of its own. In small ones, whose states do not fill the card, a team
+    of warps has 32 of them where there is code for that. The results are the same bits.
+
+    Attributes:
+        card: the card.
+        name: of the kernel, for messages.
+        count: arrays that it takes: inputs, tables and outputs.
+        small: most states of a small batch.
+    """
+
+    def __init__(
+        self, card: Card, name: str, count: int, load: Callable[[bool], tuple[Function, Team | None] | None]
+    ) -> None:
+        """A kernel whose code is loaded when it is first needed.
+
+        Args:
+            card, name, count: as above.
+            load: the code, or that for teams, which there may not be.
+        """
+        self.card, self.name, self.count = card, name, count
+        self.small = TILES * WARP * card.multiprocessors
+        self._load, self._lock = load, threading.Lock()
+        self._codes: dict[bool, tuple[Function, Team | None] | None] = {}
+
+    @property
+    def loaded(self) -> bool:
+        """Whether code of it is on the card."""
+        return bool(self._codes)
+
+    def ready(self, rows: int | None = None) -> Function:
+        """The function for so many states; its code is made, or found on disk, at the first call.
+
+        Args:
+            rows: number of states; None for many.
+
+        Raises:
+            DeviceError: it cannot be made or loaded.
+            TraceTooLarge: it is too long.
+            CompilerMissing: there is no llvmlite.
+        """
+        return self._chosen(self.small + 1 if rows is None else rows)[0]
+
+    def _chosen(self, rows: int, stream: int = 0) -> tuple[Function, Team | None]:
+        """The code for so many states. None is made while a graph is recorded: what is there does as well."""
+        team = rows <= self.small
+        if team not in self._codes and self._codes and self.card.capturing(stream):
+            team = not team
+        found = self._code(team) or self._code(False)
+        assert found is not None
+        return found
+
+    def _code(self, team: bool) -> tuple[Function, Team | None] | None:
+        if team not in self._codes:
+            with self._lock:
+                if team not in self._codes:
+                    self._codes[team] = self._load(team)
+        return self._codes[team]
+
+    def __call__(self, arrays: Sequence[Column], rows: int, stream: int = 0) -> None:
+        """Queue the kernel for all states.
+
+        Args:
+            arrays: where the inputs, tables and outputs are. States side by side, (n, B): (pointer, B, 1).
+                State after state, (B, n): (pointer, 1, n). One state for all: (pointer, 1, 0).
+            rows: number of states.
+            stream: on which.
+
+        Raises:
+            ShapeError: too many or too few arrays, or numbers too far apart.
+            DeviceError: as :meth:`ready`.
+        """
+        if len(arrays) != self.count:
+            raise ShapeError(f"{self.name} takes {self.count} arrays on the card, got {len(arrays)}")
+        words = [word for array in arrays for word in array]
+        if not -LARGEST <= min(words[1::3]) <= max(words[1::3]) <= LARGEST:
+            raise ShapeError(f"{self.name}: numbers of a state more than {LARGEST} numbers apart")
+        if rows <= 0:
+            return
+        function, team = self._chosen(rows, stream)
+        if team is not None:
+            blocks = -(-rows // team.states)
+            self.card.launch(function, blocks, WARP * team.warps, (*words, rows), stream, team.shared)
+            return
+        threads = BLOCK if rows >= ROUNDS * BLOCK * self.card.multiprocessors else WARP
+        blocks = -(-rows // threads)
+        if function.local and threads == BLOCK:
+            blocks = min(blocks, WAVES * function.resident(threads) * self.card.multiprocessors)
+        self.card.launch(function, blocks, threads, (*words, rows), stream)

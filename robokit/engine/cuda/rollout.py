@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine.cuda.memory import Memory
+from robokit.engine.cuda.driver import Memory
 
 Column = tuple[int, int, int]
 

@@ -2,15 +2,12 @@
 
 ir             vocabulary that all emitters share, and their settings
 straight_line  straight lines of operations: chunks, calls, columns and pairs in lanes
-machine_code   the same lines as machine code for x86-64
-x86_64         its instructions in bytes
+machine_code   the same lines as machine code for x86-64: its instructions, functions
 rows           rows of arrays become vectors of lanes, and back
 single_module  the module of one state
-batch_module   the module of many states, and of many steps of them
+batch_module   the module of many states, of many steps of them, and loops over a table
 sincos         sine and cosine
-rerolled_code  loops over a table, of iterations that do the same
 c_source       functions in C, their sine and cosine
-wasm_code      WebAssembly in bytes: instructions, functions, modules
-wasm_module    a program as its functions
-wasm_sines     sine and cosine in it
+wasm_code      WebAssembly in bytes: instructions, functions, modules, sine and cosine
+wasm_module    a program as its functions: the plan, basic blocks
 """

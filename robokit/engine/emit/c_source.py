@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
-from robokit.engine.passes.calls import call_plan
+from robokit.engine.passes.schedule import call_plan
 from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import CONST, INPUT, LOOKUP, OPERATIONS, TABLE, TRUTHS
 from robokit.errors import one_line

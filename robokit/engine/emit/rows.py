@@ -34,7 +34,7 @@ from robokit.engine.emit.ir import (
     number,
     vector,
 )
-from robokit.engine.passes.chunks import Schedule
+from robokit.engine.passes.schedule import Schedule
 from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.graph import Program
 

@@ -27,7 +27,7 @@ from robokit.engine.emit.ir import (
     vector,
 )
 from robokit.engine.emit.straight_line import chunk_code
-from robokit.engine.passes.rerolling import Rerolled
+from robokit.engine.passes.similarity import Rerolled
 from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.graph import LANES, Program
 
@@ -108,7 +108,7 @@ def _straight(program: Program, width: int, name: str, fused: bool, machine_code
         width: doubles per machine vector.
         name: prefix of the symbols.
         fused: whether products are fused with sums.
-        machine_code: as of :func:`single_module`.
+        machine_code: as in :func:`single_module`.
     """
     parameters = "ptr noalias %ws, ptr noalias %args"
     plan, functions, stages = chunk_code(

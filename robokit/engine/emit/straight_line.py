@@ -25,10 +25,9 @@ from dataclasses import dataclass
 from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
 from robokit.engine.emit.ir import number as literal
 from robokit.engine.emit.machine_code import MachineCode
-from robokit.engine.passes.calls import CallPlan, Copy, call_plan
-from robokit.engine.passes.chunks import Schedule
-from robokit.engine.passes.contraction import contractions
 from robokit.engine.passes.guards import Path
+from robokit.engine.passes.order import contractions
+from robokit.engine.passes.schedule import CallPlan, Copy, Schedule, call_plan
 from robokit.engine.trace.blocks import called
 from robokit.engine.trace.blocks import lane as lane_of
 from robokit.engine.trace.blocks import position as result_of
@@ -494,11 +493,11 @@ class ChunkWriter:
 
 # -- Calls -----------------------------------------------------------------------------------------------
 #
-# Writes what passes/calls.py planned: chunks that call, and the calls that depend on a condition.
+# Writes what passes/schedule.py planned: chunks that call, and the calls that depend on a condition.
 
 
 FRAME = ", ptr noalias %frame"
-"""The parameter of a body whose calls have places of their own (passes/calls.py)."""
+"""The parameter of a body whose calls have places of their own (passes/schedule.py)."""
 
 
 def _given(parameters: str) -> str:
@@ -793,7 +792,7 @@ def chunk_code(
     """Plan a program and write its chunks.
 
     Args:
-        program, lanes, bundled, size, shortest_run: as of :func:`call_plan`.
+        program, lanes, bundled, size, shortest_run: as in :func:`call_plan`.
         parameters: of each chunk's function.
         real: its numbers.
         fused: whether products are fused with sums.

@@ -1,6 +1,6 @@
 """Writes a kernel's program as WebAssembly functions: one state, all arrays at fixed places of one memory.
 
-    step()      reads the inputs and writes the outputs (passes/regions.py gives the places)
+    step()      reads the inputs and writes the outputs
 
 Nothing is checked. A value that is read once is computed where it is read, and needs no variable. So is one
 that is read several times, all in one basic block: no branch leaves or enters it, and the first reader leaves
@@ -14,8 +14,10 @@ A short function that is taken several times has its arguments and results on th
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from robokit.engine.emit.wasm_code import (
     AT,
@@ -24,6 +26,7 @@ from robokit.engine.emit.wasm_code import (
     GET,
     I32,
     KEEP,
+    NAME,
     PLAIN,
     PUT,
     SET,
@@ -35,11 +38,11 @@ from robokit.engine.emit.wasm_code import (
     Variable,
     number,
     plain,
+    sines,
 )
 from robokit.engine.emit.wasm_code import CALL as TO
-from robokit.engine.emit.wasm_sines import NAME, sines
-from robokit.engine.passes.basic_blocks import APART, BasicBlocks
-from robokit.engine.passes.regions import Regions
+from robokit.engine.passes.guards import Path, blocks, paths
+from robokit.engine.passes.schedule import STORE, Schedule, borrowed_by, cut
 from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import (
@@ -55,6 +58,291 @@ from robokit.engine.trace.ops import (
     SIN,
     TRUTHS,
 )
+
+# -- The plan: places in memory --------------------------------------------------------------------------
+#
+# Plans a program with shared functions: its own line and that of each body, and one memory for all.
+#
+# Places are given to inputs, tables and outputs, then to each block's arguments and results, then to what
+# must outlive a chunk. What a body reads from the program around it stays there until the last call. Short
+# bodies need no places for arguments and results: these are handed over on the stack.
+
+STACKED = 250
+"""Arguments, and results, that are handed over on the stack at most: hosts allow 1000."""
+
+
+@dataclass
+class Regions:
+    """Where and when everything happens; places are counted in numbers."""
+
+    # inputs, tables, outputs: first place of each
+    inputs: list[int]
+    tables: list[int]
+    outputs: list[int]
+    arguments: list[int]  # first place of each block's arguments
+    results: list[dict[int, int]]  # place of each result that is read, by position, of each block
+    stacked: list[bool]  # whether arguments and results of each block are on the stack
+    lines: list[Schedule]  # the program's own line, then that of each block
+    size: int  # places in all
+
+
+@dataclass
+class _Memory:
+    """Places that are given out and come back."""
+
+    size: int
+    free: list[int] = field(default_factory=list)
+
+    def take(self, count: int = 1) -> int:
+        """First of so many new places."""
+        self.size += count
+        return self.size - count
+
+    def borrow(self) -> int:
+        """A place that may have been used before."""
+        return self.free.pop() if self.free else self.take()
+
+
+def regions(program: Program, size: int) -> Regions:
+    """Plan a program.
+
+    Args:
+        program: what to compute.
+        size: nodes per chunk, about.
+    """
+    nodes, memory = program.nodes, _Memory(0)
+    inputs = [memory.take(count) for _, count in program.inputs]
+    tables = [memory.take(count) for _, count in program.tables]
+    outputs = [memory.take(math.prod(shape)) for _, shape in program.outputs]
+    body = program.bodies()
+    arguments = [memory.take(len(block.parameters)) for block in program.blocks]
+    results: list[dict[int, int]] = [{} for _ in program.blocks]
+    for n in program.order:
+        if nodes[n][0] == RESULT:
+            at = position(program, n)
+            places = results[called(program, nodes[n][1])]
+            if at not in places:
+                places[at] = memory.take()
+    slot: dict[int, int] = {}
+    for k, block in enumerate(program.blocks):
+        slot |= {p: arguments[k] + j for j, p in enumerate(block.parameters)}
+        own_results = {int(block.results[at]): place for at, place in results[k].items()}
+        slot |= {r: place for r, place in own_results.items() if body.get(r) == k and r not in slot}
+    line, insides = program.lines()
+    own = [line, *insides]
+    path = paths(program)
+    borrowed = borrowed_by(program, own, body, path)
+    orders, inside = [], dict[int, Path]()
+    for order in own:
+        line, within = blocks(program, order, borrowed, path)
+        orders.append(line)
+        inside |= within
+    kept: set[int] = set()
+    for one in borrowed:
+        kept |= one
+    lines, ends = [], list[int]()
+    for line in orders:
+        # A body runs while the values of the functions around it live, but not those of another body.
+        around = [
+            end for end, caller in zip(ends, orders, strict=False) if _calls(program, caller, len(ends) - 1)
+        ]
+        memory.free, memory.size = [], max([memory.size] if not ends else [ends[0], *around])
+        lines.append(_line(program, line, inside, slot, memory, kept, borrowed, size))
+        ends.append(memory.size)
+    stacked = [
+        len(line.chunks) == 1 and max(len(block.parameters), len(found)) <= STACKED
+        for line, block, found in zip(lines[1:], program.blocks, results, strict=True)
+    ]
+    return Regions(inputs, tables, outputs, arguments, results, stacked, lines, max(ends))
+
+
+def _line(
+    program: Program,
+    line: list[int],
+    inside: dict[int, Path],
+    slot: dict[int, int],
+    memory: _Memory,
+    kept: set[int],
+    borrowed: list[set[int]],
+    size: int,
+) -> Schedule:
+    """Chunks of a line and places of what lives longer than one; adds the places to ``slot``.
+
+    Args:
+        program: the graph.
+        line: its nodes in order.
+        inside: guards around nodes.
+        slot: place of each node that has one.
+        memory: where further places come from.
+        kept: nodes that bodies read.
+        borrowed: the same by block.
+        size: nodes per chunk, about.
+    """
+    nodes = program.nodes
+    for n in line:
+        if nodes[n][0] == RESULT:  # follows its call
+            inside[n] = inside.get(nodes[n][1], ())
+    weight = Counter(r for row in program.results for r in row if type(r) is int)
+    chunks = _with_calls(program, cut(program, line, [1 + STORE * weight[n] for n in line], size))
+    home = {n: k for k, chunk in enumerate(chunks) for n in chunk}
+    last = dict(home)
+    for n, k in home.items():
+        reads = [*nodes[n][1:], *inside.get(n, ())]
+        if nodes[n][0] == CALL:
+            reads += borrowed[called(program, n)]
+        for operand in reads:
+            if operand in last:
+                last[operand] = max(last[operand], k)
+    ends = {n for n in home if n in slot}  # the results of a body
+    stored = {n for n in home if last[n] > home[n] or n in kept or n in ends}
+    stored -= {n for n in home if nodes[n][0] == CALL}  # has no value of its own
+    ending: list[list[int]] = [[] for _ in chunks]
+    for k, chunk in enumerate(chunks):
+        if k:
+            memory.free += ending[k - 1]
+        for n in chunk:
+            if n in stored and n not in ends:
+                slot[n] = memory.borrow()
+                ending[last[n]].append(slot[n])
+    return Schedule(1, chunks, slot, stored, [], {}, {}, memory.size, inside)
+
+
+def _calls(program: Program, line: list[int], block: int) -> bool:
+    """Whether a line calls a block."""
+    return any(program.nodes[n][0] == CALL and called(program, n) == block for n in line)
+
+
+def _with_calls(program: Program, chunks: list[list[int]]) -> list[list[int]]:
+    """Chunks in which the results of a call follow it at once."""
+    nodes = program.nodes
+    results: defaultdict[int, list[int]] = defaultdict(list)
+    for chunk in chunks:
+        for n in chunk:
+            if nodes[n][0] == RESULT:
+                results[nodes[n][1]].append(n)
+    return [
+        [each for n in chunk if nodes[n][0] != RESULT for each in (n, *results.get(n, ()))]
+        for chunk in chunks
+    ]
+
+
+# -- Where the values of a chunk are computed ------------------------------------------------------------
+#
+# Where the values of a chunk are computed, for code whose operands go to a stack.
+#
+# A *basic block* is a run of nodes that no branch leaves or enters. A value whose readers are all in one
+# basic block is computed there, by the first of them; the others are computed at their own place in the
+# line.
+
+APART = -1
+"""Stands for the basic block of a value that is computed at its own place."""
+
+Event = tuple[str, int, int]
+"""What happens in a chunk: ("node", n, basic_block), ("if", condition, basic_block), ("end", 0, 0)."""
+
+
+class BasicBlocks:
+    """What is known of a chunk before it is written.
+
+    Attributes:
+        events: the nodes, and the branches around those in guarded blocks.
+        end: the basic block after the last event.
+        basic_block: where each node of the chunk is computed.
+        count: how often each node of the chunk is read in it.
+        reads: how often what comes from elsewhere is read, by node and basic block.
+        pairs: sines and cosines by opcode, angle and basic block.
+        skipped: choices between a value of a block that is skipped otherwise, and 0.
+        zero: those values: variables that are 0 where nobody has set them.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        chunk: Sequence[int],
+        inside: Mapping[int, Path],
+        fixed: Collection[int],
+        returned: Sequence[int],
+    ) -> None:
+        """Look at a chunk.
+
+        Args:
+            program: the graph.
+            chunk: nodes in order.
+            inside: guards around nodes.
+            fixed: nodes that are computed at their own place, whoever reads them.
+            returned: nodes that are read after the last event.
+        """
+        self.program, self.inside = program, inside
+        self.here = set(chunk)
+        self.events = self._events(chunk)
+        self.end = len(self.events) + 1
+        self.basic_block: dict[int, int] = {}
+        self.count: Counter[int] = Counter()
+        self.reads: Counter[tuple[int, int]] = Counter()
+        self.pairs: dict[tuple[int, int, int], int] = {}
+        self.skipped = {n for n in chunk if self._skips(n)}
+        self.zero = {program.nodes[n][2] for n in self.skipped}
+        for n in returned:
+            self._use(n, self.end)
+        for kind, n, basic_block in reversed(self.events):
+            if kind == "if":
+                self._use(n, basic_block)
+            elif kind == "node":
+                self._look(n, basic_block, n in fixed)
+
+    def _events(self, chunk: Sequence[int]) -> list[Event]:
+        events: list[Event] = []
+        basic_block = 0
+        here: Path = ()
+        for n in [*chunk, 0]:
+            path = self.inside.get(n, ())
+            if path != here:
+                shared = 0
+                while shared < min(len(path), len(here)) and path[shared] == here[shared]:
+                    shared += 1
+                events += [("end", 0, 0)] * (len(here) - shared)
+                for condition in path[shared:]:
+                    basic_block += 1
+                    events.append(("if", condition, basic_block))
+                here, basic_block = path, basic_block + 1
+            events.append(("node", n, basic_block))
+        return events[:-1]
+
+    def _skips(self, n: int) -> bool:
+        op, *operands = self.program.nodes[n]
+        if op != GUARD or operands[1] not in self.here:
+            return False
+        condition, value, other = operands
+        node = self.program.nodes[other]
+        within = self.inside.get(value, ()) == (*self.inside.get(n, ()), condition)
+        return within and node[0] == CONST and node[1] == 0.0
+
+    def _look(self, n: int, basic_block: int, fixed: bool) -> None:
+        """A node, after all that read it."""
+        at = self.basic_block.get(n, APART)
+        if fixed or at == APART:
+            self.basic_block[n], at = APART, basic_block
+        node = self.program.nodes[n]
+        if n in self.skipped:
+            self.basic_block[node[2]] = APART
+            self.count[node[2]] += 1
+            return
+        if node[0] in (SIN, COS):
+            self.pairs[node[0], node[1], at] = n
+        if node[0] != RESULT:
+            for operand in node[2:] if node[0] in (CALL, LOOKUP) else node[1:]:
+                self._use(operand, at)
+
+    def _use(self, n: int, basic_block: int) -> None:
+        if n not in self.here:
+            self.reads[n, basic_block] += 1
+            return
+        if self.basic_block.setdefault(n, basic_block) != basic_block:
+            self.basic_block[n] = APART
+        self.count[n] += 1
+
+
+# -- The functions ---------------------------------------------------------------------------------------
 
 CHUNK = 3000
 """Nodes per chunk: of longer ones browsers make slower code, and shorter ones are more bytes."""

@@ -9,7 +9,7 @@ have no derivatives.
 Every derivation has a *level*; a number of an inner one is a constant for the outer ones, and the other way
 round, so that derivatives of derivatives do not mix.
 
-At kinks and jumps the derivative is the one of straight lines (passes/forward_mode.py): that of the branch
+At kinks and jumps the derivative is the one of straight lines (passes/derivative.py): that of the branch
 which is taken; that of ``floor`` is 0.
 
 Source: A. Griewank, A. Walther, Evaluating Derivatives, SIAM 2008, section 3.1; on the levels J. Siskind,
@@ -710,7 +710,7 @@ def jacobian_by_loop(
     """The same in a loop over the directions, whose code is that of one.
 
     Args:
-        text, arguments, of: as of :func:`jacobian_with_loops`.
+        text, arguments, of: as in :func:`jacobian_with_loops`.
         sizes: numbers of scalars of the outputs.
     """
     units = [(k, j) for k in of for j in range(len(arguments[k]))]

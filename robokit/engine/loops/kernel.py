@@ -471,7 +471,7 @@ class LoopKernel:
         return not self.reproducible and llvm.has_fused_multiply_add()
 
     def parts(self, lanes: int, real: Real, part: str = "") -> Parts:
-        """The functions for so many lanes, without what kernels have in common; parts as of :meth:`code`."""
+        """The functions for so many lanes, without what kernels have in common; parts as in :meth:`code`."""
         writer = ModuleWriter(self.graph, self.name, real, register(real), self.fused)
         of_state = [not a.shared for a in self.arrays]
         driver = Driver(self.name, self.arrays, len(self.sizes), lanes, real, writer.fails(0))
@@ -485,7 +485,7 @@ class LoopKernel:
         return Parts([*writer.texts, "".join(drivers)], {*writer.widths, lanes})
 
     def text(self, lanes: int, real: Real, part: str = "") -> str:
-        """The module for so many lanes; parts as of :meth:`code`."""
+        """The module for so many lanes; parts as in :meth:`code`."""
         return module_of([self], lanes, real, part)
 
     def code(self, lanes: int, real: Real, part: str = "") -> llvm.Loaded:
@@ -641,7 +641,7 @@ class LoopKernel:
             arguments: of a call of the kernel.
 
         Raises:
-            TypeError, ShapeError, WrongType: as of :meth:`on_memory`.
+            TypeError, ShapeError, WrongType: as in :meth:`on_memory`.
         """
         sizes, given, claims = matched(self, arguments)
         note_claims(claims)
@@ -1024,15 +1024,15 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
     Raises:
         RobokitError: two of the same name, or one that is named "memory".
     """
-    from robokit.engine.emit import wasm_code, wasm_sines
+    from robokit.engine.emit import wasm_code
 
     names = ["memory", *(kernel.name for kernel in kernels)]
     for name in names:
         if names.count(name) > 1:
             raise RobokitError(f"kernels: a module exports one thing named {name!r}: rename a kernel")
     functions = [function for kernel in kernels for function in kernel.wasm_functions()]
-    angles = any((wasm_code.CALL, wasm_sines.NAME) in each.code for each in functions)
-    return wasm_code.module([wasm_sines.sines()] * angles + functions, names[1:])
+    angles = any((wasm_code.CALL, wasm_code.NAME) in each.code for each in functions)
+    return wasm_code.module([wasm_code.sines()] * angles + functions, names[1:])
 
 
 @functools.cache

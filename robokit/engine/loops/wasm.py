@@ -17,6 +17,7 @@ from robokit.engine.emit.wasm_code import (
     F64,
     GET,
     I32,
+    NAME,
     PLAIN,
     SET,
     TEE,
@@ -30,7 +31,6 @@ from robokit.engine.emit.wasm_code import (
     plain,
     whole,
 )
-from robokit.engine.emit.wasm_sines import NAME
 from robokit.engine.loops.analysis import CALLS, Live, inner, loop_parameters, outcome, starts
 from robokit.engine.loops.record import (
     CHECK,

@@ -195,7 +195,7 @@ def blocks(
         program: the graph.
         order: some of its nodes; None for all.
         reads: what the body of each shared function reads from the program around it.
-        path: as of :func:`paths`, where it is known.
+        path: as in :func:`paths`, where it is known.
     """
     order = program.order if order is None else order
     path = paths(program) if path is None else path

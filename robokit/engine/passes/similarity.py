@@ -2,22 +2,37 @@
 
 The line is cut where a function says that iterations begin. Two pieces are alike if they do the same
 operations on the same places of their own; what they read from elsewhere and their constants are data: each
-piece lists them in order of first use. Other files tell what is made of them: passes/rerolling.py a loop over
-a table, passes/outlining.py calls of a function. All pieces go through NumPy at once: a long line has
-hundreds of thousands of operations.
+piece lists them in order of first use. In this process they run in a loop over a table, in WebAssembly as
+calls of a function. All pieces go through NumPy at once: a long line has hundreds of thousands of operations.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, field, replace
+from itertools import chain, pairwise
 from operator import itemgetter
 
 import numpy as np
 
-from robokit.engine.trace.graph import Program
-from robokit.engine.trace.ops import CONST, OPERATIONS
+from robokit.engine.passes.schedule import Places, Schedule, cut, fixed_places
+from robokit.engine.trace.graph import Block, Node, Program
+from robokit.engine.trace.ops import (
+    ADD,
+    CALL,
+    CONST,
+    LOOKUP,
+    LT,
+    NEG,
+    OPERATIONS,
+    PARAMETER,
+    RESULT,
+    SELECT,
+    SUB,
+    TRUTHS,
+)
 
 _INSIDE, _CONSTANT, _OUTSIDE, _OWN = range(4)
 
@@ -175,3 +190,528 @@ def _named(
     found = np.empty(len(name), np.int64)
     found[order] = rank[number.reshape(-1)]
     return found - starts[piece], (name[at], starts)
+
+
+# -- Iterations become a loop over a table ---------------------------------------------------------------
+#
+# Iterations of a loop over the tree that do the same share one function, which runs from a table.
+#
+# A robot of hundreds of joints would make megabytes of straight line. The function says where iterations
+# begin (``scalars.iterations``), and the recorded line is cut there. Pieces that are equal, apart from
+# constants and the places of operands, are of one *kind*. A kind is written once, as a function, and called
+# with a row of a table: the row holds the places and the constants of a piece. Pieces that are like no
+# others, at roots, leaves and forks, stay a straight line.
+#
+# Values that a piece makes for the same readers lie side by side and are called a *bundle*; a row names
+# where its bundles begin. emit/batch_module.py writes the functions and the table.
+
+WORTH = 18_000
+"""Nodes from which on shared code is looked for: a shorter line is faster as it is (7 % at this length)."""
+
+PIECE = 350
+"""Nodes per chunk of what is not shared: mostly loads and stores, of which long lines compile slowly."""
+
+LEAST = 3
+"""Pieces that must be equal to share a function."""
+
+LONGEST = 4_000
+"""Nodes of the longest shared function: LLVM's time grows faster than that of its pieces."""
+
+_SIGNLESS = [ADD if each.number == SUB else each.number for each in OPERATIONS]
+"""Opcode of each operation, that of a sum for a difference."""
+
+SHARED = 0.6
+"""Share of a line that iterations leave at most where they are what makes it short."""
+
+END = -1
+"""Stands among the readers of an output for the caller."""
+
+
+@dataclass
+class LoopBody:
+    """A function for equal pieces."""
+
+    nodes: list[int]  # of the first piece, which the function is written from
+    bundles: int  # how many columns a row has
+    # column and position within the bundle of each node of the first piece that is in memory
+    place: dict[int, tuple[int, int]]
+    # of each constant node of the first piece that differs among the pieces: its place in the piece's row of
+    # values
+    values: dict[int, int]
+
+
+@dataclass
+class Rerolled(Schedule):
+    """A schedule with shared pieces."""
+
+    bodies: list[LoopBody] = field(default_factory=list)  # the functions
+    # the order of the code: the number of a chunk, or a range of steps
+    sequence: list[int | range] = field(default_factory=list)
+    # for each step its kind, its row (a slot for each bundle) and its values
+    steps: list[tuple[int, list[int], list[float]]] = field(default_factory=list)
+
+    @property
+    def written(self) -> int:
+        """Nodes that become code."""
+        return sum(map(len, self.chunks)) + sum(len(kind.nodes) for kind in self.bodies)
+
+
+def rerolled(program: Program, size: int) -> Rerolled | None:
+    """Plan a program with shared pieces, all of whose inputs and outputs live in the workspace.
+
+    Args:
+        program: what to compute; its marks say where iterations begin.
+        size: nodes per chunk of what is not shared, about.
+
+    Returns:
+        the plan, for any number of lanes, or None where it would not save half of the code.
+    """
+    if len(program.order) < WORTH or not program.marks or program.tables:
+        return None
+    places = fixed_places(program, bundled=True, shortest_run=1)
+    order = [n for n in program.order if n not in places.slot]
+    whole = _pieces(program, order)
+    shared, least = _alike(program, whole)
+    if least >= len(order) // 2:
+        return None  # most lines end here: the plan takes ten times as long
+    pieces: list[list[int]] = []
+    line: list[int] = []
+    for piece, kind in [*zip(whole, shared, strict=True), ([], True)]:
+        if not kind:
+            line += piece
+            continue
+        if line:
+            pieces += cut(program, line, [1] * len(line), size)
+            line = []
+        if piece:
+            pieces.append(piece)
+    plan = _plan(program, places, pieces)
+    return plan if plan.written < len(order) // 2 else None
+
+
+def _pieces(program: Program, order: list[int]) -> list[list[int]]:
+    """The line, whose numbers ascend, cut where iterations begin; empty pieces are dropped.
+
+    Outputs that turn a value's sign, which come last of all, stand behind the iteration that made it.
+    """
+    nodes, marks = program.nodes, program.marks
+    ends = [0, *(bisect_left(order, mark) for mark in marks), len(order)]
+    *pieces, last = (order[a:b] for a, b in pairwise(ends))
+    pieces.append([])
+    kept = {r for row in program.results for r in row if type(r) is int}
+    for n in last:
+        turned = n in kept and nodes[n][0] in (NEG, SUB)
+        pieces[bisect_right(marks, max(nodes[n][1:])) if turned else -1].append(n)
+    return [piece for piece in pieces if piece]
+
+
+@dataclass
+class _Memory:
+    """What lives between pieces: for each node its bundle and the position in it, and the bundles."""
+
+    owner: np.ndarray
+    within: np.ndarray
+    stored: np.ndarray
+    size: np.ndarray  # of each bundle
+    last: np.ndarray  # piece that reads it last; END: it is an output
+    made: np.ndarray  # the piece that makes it
+
+
+def _memory(program: Program, places: Places, pieces: Pieces) -> _Memory:
+    """Bundles: values that a piece makes for the same readers."""
+    count = len(program.nodes)
+    at, read = pieces.piece[pieces.reader], pieces.operand
+    outside = pieces.home[read] != at
+    outside &= pieces.home[read] >= 0
+    kept = np.array([n for n in places.kept if pieces.home[n] >= 0], np.int64)
+    reads = np.unique(
+        np.concatenate(
+            [read[outside] * (pieces.count + 1) + at[outside], kept * (pieces.count + 1) + pieces.count]
+        )
+    )
+    node, who = np.divmod(reads, pieces.count + 1)
+    names = np.random.default_rng(0).integers(0, 2**63, pieces.count + 1, np.uint64)
+    readers, last = np.zeros(count, np.uint64), np.full(count, -1)
+    np.add.at(readers, node, names[who])  # the sum stands for the set
+    np.maximum.at(last, node, who)
+    stored = last >= 0
+    line = pieces.line[stored[pieces.line]]
+    # What has a fixed slot is a bundle of its own, with a negative name.
+    owner, within = np.zeros(count, np.int64), np.zeros(count, np.int64)
+    if places.slot:
+        fixed = np.array(list(places.slot.items()), np.int64)
+        owner[fixed[:, 0]] = -1 - fixed[:, 1]
+    # A piece's own name keeps its bundles from those of others.
+    key = readers[line] + names[pieces.home[line]] * np.uint64(3)
+    _, first, bundle = np.unique(key, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    bundle = rank[bundle.reshape(-1)]
+    owner[line] = bundle
+    within[line] = _counted(bundle)
+    made = np.empty(len(first), np.int64)
+    made[bundle] = pieces.home[line]
+    ends = np.full(len(first), -1)
+    np.maximum.at(ends, bundle, last[line])
+    size = np.bincount(bundle, minlength=len(first))
+    return _Memory(owner, within, stored, size, np.where(ends == pieces.count, END, ends), made)
+
+
+def _counted(groups: np.ndarray) -> np.ndarray:
+    """How many of the same number come before each."""
+    order = np.argsort(groups, kind="stable")
+    found = groups[order]
+    starts = np.flatnonzero(np.r_[True, found[1:] != found[:-1]]) if len(found) else np.zeros(0, np.int64)
+    counts = np.empty(len(groups), np.int64)
+    counts[order] = np.arange(len(groups)) - np.repeat(starts, np.diff(np.r_[starts, len(groups)]))
+    return counts
+
+
+def _alike(program: Program, pieces: list[list[int]], signs: bool = True) -> tuple[list[bool], int]:
+    """Which pieces have enough others of the same operations: a guess, before places are known.
+
+    Args:
+        program: the graph.
+        pieces: of its line.
+        signs: whether a sum and a difference are two operations.
+
+    Returns:
+        that, and the fewest nodes that can be left to write.
+    """
+    nodes = program.nodes
+    if signs:
+        found = [hash(tuple([nodes[n][0] for n in piece])) for piece in pieces]
+    else:
+        found = [
+            hash(tuple([_SIGNLESS[nodes[n][0]] for n in piece if nodes[n][0] != NEG])) for piece in pieces
+        ]
+    count = Counter(found)
+    alike = [count[one] >= LEAST and len(piece) <= LONGEST for one, piece in zip(found, pieces, strict=True)]
+    once = {one: len(piece) for one, piece, each in zip(found, pieces, alike, strict=True) if each}
+    rest = sum(len(piece) for piece, each in zip(pieces, alike, strict=True) if not each)
+    return alike, rest + sum(once.values())
+
+
+def fewest(program: Program) -> tuple[int, int]:
+    """The fewest nodes that can be left to write: as it is, and if constants keep their signs."""
+    pieces = _pieces(program, program.order)
+    return _alike(program, pieces)[1], _alike(program, pieces, signs=False)[1]
+
+
+def _plan(program: Program, places: Places, lines: list[list[int]]) -> Rerolled:
+    pieces = Pieces.of(program, lines)
+    memory = _memory(program, places, pieces)
+    start, slots = _allocate(memory, places.slots)
+    slot = dict(places.slot)
+    stored = pieces.line[memory.stored[pieces.line]]
+    slot |= zip(stored.tolist(), (start[memory.owner[stored]] + memory.within[stored]).tolist(), strict=True)
+    plan = Rerolled(0, [], slot, set(stored.tolist()), places.angles, places.constants, {}, slots)
+    plan.slot_of_input = places.inputs(program)
+
+    alike = Similarity.of(program, pieces, memory.owner, memory.within, memory.stored)
+    kind_of: dict[int, int] = {}
+    rows: dict[int, tuple[list[int], list[float]]] = {}
+    for group in alike.groups(LEAST):
+        first = lines[group[0]]
+        if len(first) > LONGEST:
+            continue
+        bundles = np.array([alike.owners(k) for k in group])
+        values = np.array([alike.values(k) for k in group])
+        differ = np.flatnonzero((values != values[0]).any(axis=0))
+        table = np.where(bundles >= 0, np.r_[start, 0][np.maximum(bundles, 0)], -1 - bundles)
+        for k, row, own in zip(group, table.tolist(), values[:, differ].tolist(), strict=True):
+            kind_of[k], rows[k] = len(plan.bodies), (row, own)
+        plan.bodies.append(_kind(program, memory, first, bundles[0], values[0], differ))
+    for k, piece in enumerate(lines):
+        kind = kind_of.get(k)
+        if kind is None:
+            plan.sequence.append(len(plan.chunks))
+            plan.chunks.append(piece)
+            continue
+        here = len(plan.steps)
+        plan.steps.append((kind, *rows[k]))
+        before = plan.sequence[-1] if plan.sequence else 0
+        if isinstance(before, range):
+            plan.sequence[-1] = range(before.start, here + 1)
+        else:
+            plan.sequence.append(range(here, here + 1))
+    return plan
+
+
+def _kind(
+    program: Program,
+    memory: _Memory,
+    piece: list[int],
+    bundles: np.ndarray,
+    values: np.ndarray,
+    differ: np.ndarray,
+) -> LoopBody:
+    column = {bundle: k for k, bundle in enumerate(bundles.tolist())}
+    row = {values[c]: k for k, c in enumerate(differ.tolist())}
+    used = {*piece, *program.operands(piece)}
+    own = set(piece)
+    place = {
+        n: (column[int(memory.owner[n])], int(memory.within[n]))
+        for n in used
+        if (memory.stored[n] if n in own else program.nodes[n][0] != CONST)
+    }
+    constants = {
+        n: row[program.nodes[n][1]]
+        for n in used
+        if program.nodes[n][0] == CONST and program.nodes[n][1] in row
+    }
+    return LoopBody(piece, len(column), place, constants)
+
+
+def _allocate(memory: _Memory, slots: int) -> tuple[np.ndarray, int]:
+    """First slot of each bundle, and slots in all; those whose readers are done are used again."""
+    start: list[int] = []
+    sizes, last, made = memory.size.tolist(), memory.last.tolist(), memory.made.tolist()
+    free: defaultdict[int, list[int]] = defaultdict(list)
+    ending: defaultdict[int, list[int]] = defaultdict(list)
+    done = 0
+    for bundle, piece in enumerate(made):
+        while done < piece:
+            for old in ending.pop(done, ()):
+                free[sizes[old]].append(start[old])
+            done += 1
+        size = sizes[bundle]
+        if free[size]:
+            start.append(free[size].pop())
+        else:
+            start.append(slots)
+            slots += size
+        ending[last[bundle]].append(bundle)
+    return np.array(start, np.int64), slots
+
+
+# -- Pieces become calls of a function -------------------------------------------------------------------
+#
+# Pieces of a line that are alike become one shared function, for a target where code is dear.
+#
+# The recorded line is cut where iterations begin, and where a shared function is called. Pieces that do the
+# same with other numbers are of one group: their function is recorded once, with what differs as its
+# parameters. What is the same in all of them stays a part of it. The values are the same to the bit.
+
+SHORTEST = 8
+"""Nodes of the shortest piece that is looked at."""
+
+MOST = 250
+"""Arguments and results of a function at most."""
+
+NODE, PASSED, CALLED = 5.5, 2.4, 6.0
+"""Bytes of a node, of an argument or result of a call, and of a call besides: about."""
+
+PAYS = 1.05
+"""Bytes as they are over those with calls from which on pieces are outlined: a call costs time, too."""
+
+
+@dataclass
+class Piece:
+    """Part of a line."""
+
+    nodes: list[int]  # in order
+    leaves: list[int]  # what it reads that others compute, in order of use
+    values: list[float]  # constants that it reads, in order of use
+    read: set[int]  # places among its nodes of those that others read
+
+
+@dataclass
+class Group:
+    """Pieces that are alike."""
+
+    pieces: list[Piece]  # of the program
+    # leaves, values: which of the leaves and constants are parameters
+    leaves: list[int]
+    values: list[int]
+    read: list[int]  # places of the nodes that are results
+    block: int  # number of the function
+
+    @property
+    def passed(self) -> int:
+        """Arguments and results of a call."""
+        return len(self.leaves) + len(self.values) + len(self.read)
+
+    @property
+    def saved(self) -> float:
+        """Bytes as they are over those with calls."""
+        text, count = len(self.pieces[0].nodes) * NODE, len(self.pieces)
+        return count * text / (text + count * CALLED + (count + 1) * PASSED * self.passed)
+
+
+def outline(program: Program) -> Program:
+    """The same program with pieces that are alike called; nodes are renumbered."""
+    body = program.bodies()
+    groups: list[Group] = []
+    for pieces in _alike_pieces(program, body):
+        group = _group(pieces, body, len(program.blocks) + len(groups))
+        if group.leaves and group.passed <= MOST and group.saved >= PAYS:
+            groups.append(group)
+    return _Writer(program, groups).written() if groups else program
+
+
+def _alike_pieces(program: Program, body: dict[int, int]) -> Iterator[list[Piece]]:
+    """The pieces that are long enough, by what they do."""
+    nodes = program.nodes
+    cuts = sorted(set(program.marks))
+    calls: defaultdict[int, int] = defaultdict(int)
+    of: dict[int, tuple[int, ...]] = {}
+    found: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
+    for n in program.order:
+        line = body.get(n, -1)
+        if nodes[n][0] in (CALL, RESULT):
+            calls[line] += 1
+            continue
+        of[n] = (line, bisect_right(cuts, n), calls[line])
+        found[of[n]].append(n)
+    read = {r for row in program.results for r in row if type(r) is int}
+    read |= {r for block in program.blocks for r in block.results if type(r) is int}
+    for n in program.order:
+        own = of.get(n)
+        read.update(operand for operand in nodes[n][1:] if of.get(operand) != own)
+    lines = [
+        line
+        for line in found.values()
+        if len(line) >= SHORTEST and not any(nodes[n][0] == LOOKUP for n in line)
+    ]
+    truths = np.array([node[0] in TRUTHS for node in nodes], np.int64)
+    alike = Similarity.of(program, Pieces.of(program, lines), np.arange(len(nodes)), truths)
+    left = [{p for p, n in enumerate(line) if n in read} for line in lines]
+    for group in alike.groups(2):
+        yield [Piece(lines[k], alike.owners(k), alike.values(k), left[k]) for k in group]
+
+
+def _group(pieces: list[Piece], body: dict[int, int], block: int) -> Group:
+    def differ(rows: list[list]) -> list[int]:
+        return [k for k, column in enumerate(zip(*rows, strict=True)) if len(set(column)) > 1]
+
+    differing = set(differ([piece.leaves for piece in pieces]))
+    # What depends on the parameters of a function around the piece is not there when another function runs.
+    inner = {k for piece in pieces for k, leaf in enumerate(piece.leaves) if leaf in body}
+    values = differ([piece.values for piece in pieces])
+    read = sorted(set().union(*(piece.read for piece in pieces)))
+    return Group(pieces, sorted(differing | inner), values, read, block)
+
+
+class _Writer:
+    """Writes the program anew."""
+
+    def __init__(self, program: Program, groups: list[Group]) -> None:
+        self.program, self.groups = program, groups
+        self.nodes: list[Node] = [program.nodes[0]]
+        self.order: list[int] = []
+        self.at: dict[int, int] = {}
+        self.constants: dict[float, int] = {}
+        self.blocks: dict[int, Block] = {}
+        self.piece = {n: (group, piece) for group in groups for piece in group.pieces for n in piece.nodes}
+
+    def written(self) -> Program:
+        """The program with calls."""
+        program, nodes = self.program, self.program.nodes
+        for n, node in enumerate(nodes):
+            if n and node[0] <= CONST:
+                self.at[n] = self._add(node)
+                if node[0] == CONST:
+                    self.constants.setdefault(node[1], self.at[n])
+        for n in program.order:
+            self._need(n)
+        at = self.at
+        old = [
+            Block([at[p] for p in b.parameters], [at.get(r, 0) if type(r) is int else r for r in b.results])
+            for b in program.blocks
+        ]
+        return replace(
+            program,
+            nodes=self.nodes,
+            order=self.order,
+            results=[[at[r] if type(r) is int else r for r in row] for row in program.results],
+            marks=[],
+            blocks=[*old, *(self.blocks[group.block] for group in self.groups)],
+        )
+
+    def _need(self, number: int) -> None:
+        """Write a node, and before it what it reads."""
+        waiting = [number]
+        while waiting:
+            n = waiting[-1]
+            if n in self.at:
+                waiting.pop()
+                continue
+            group, piece = self.piece.get(n, (None, None))
+            reads = self.program.nodes[n][1:] if piece is None else piece.leaves
+            missing = [x for x in reads if x not in self.at]
+            if missing:
+                waiting += missing
+                continue
+            if group is None or piece is None:
+                node = self.program.nodes[n]
+                self.at[n] = self._put((node[0], *(self.at[x] for x in node[1:])))
+            else:
+                self._call(group, piece)
+            waiting.pop()
+
+    def _call(self, group: Group, piece: Piece) -> None:
+        if group.block not in self.blocks:
+            self._function(group, piece)
+        given = [self._number(piece.leaves[k]) for k in group.leaves]
+        given += [self._constant(piece.values[k]) for k in group.values]
+        call = self._put((CALL, self._constant(float(group.block)), *given))
+        for position, k in enumerate(group.read):
+            n = piece.nodes[k]
+            if k in piece.read:
+                self.at[n] = self._put((RESULT, call, self._constant(float(position))))
+                if self.program.nodes[n][0] in TRUTHS:
+                    self.at[n] = self._put((LT, self._constant(0.5), self.at[n]))
+        for n in piece.nodes:
+            self.at.setdefault(n, 0)  # nobody else reads it
+
+    def _function(self, group: Group, piece: Piece) -> None:
+        """The function of a group, written as the first of its pieces with parameters."""
+        nodes = self.program.nodes
+        parameters: list[int] = []
+        at: dict[int, int] = {}
+        values: dict[float, int] = {}
+
+        def parameter() -> int:
+            parameters.append(self._add((PARAMETER, group.block, len(parameters))))
+            return parameters[-1]
+
+        for k in group.leaves:
+            leaf = piece.leaves[k]
+            at[leaf] = parameter()
+            if nodes[leaf][0] in TRUTHS:
+                at[leaf] = self._put((LT, self._constant(0.5), at[leaf]))
+        for k in group.values:
+            values[piece.values[k]] = parameter()
+        for n in piece.nodes:
+            op, *operands = nodes[n]
+            given = []
+            for x in operands:
+                known = values.get(nodes[x][1]) if nodes[x][0] == CONST else at.get(x)
+                given.append(self.at[x] if known is None else known)
+            at[n] = self._put((op, *given))
+        results: list[int | float] = []
+        for k in group.read:
+            n = piece.nodes[k]
+            results.append(self._truth(at[n]) if nodes[n][0] in TRUTHS else at[n])
+        self.blocks[group.block] = Block(parameters, results)
+
+    def _number(self, leaf: int) -> int:
+        """A leaf as an argument."""
+        return self._truth(self.at[leaf]) if self.program.nodes[leaf][0] in TRUTHS else self.at[leaf]
+
+    def _truth(self, at: int) -> int:
+        return self._put((SELECT, at, self._constant(1.0), self._constant(0.0)))
+
+    def _constant(self, value: float) -> int:
+        if value not in self.constants:
+            self.constants[value] = self._add((CONST, value))
+        return self.constants[value]
+
+    def _add(self, node: Node) -> int:
+        self.nodes.append(node)
+        return len(self.nodes) - 1
+
+    def _put(self, node: Node) -> int:
+        self.order.append(self._add(node))
+        return self.order[-1]

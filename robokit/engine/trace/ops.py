@@ -91,7 +91,7 @@ def _quotient(a: float, b: float) -> float:
     return a / b
 
 
-# No fast-math flags: NaN and infinities mean what they mean, and passes/contraction.py says what is fused.
+# No fast-math flags: NaN and infinities mean what they mean, and passes/order.py says what is fused.
 
 MUL = _operation(
     "product",

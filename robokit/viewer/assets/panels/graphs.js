@@ -1,7 +1,7 @@
 // What plots can show: the curves of the run as they were stored, and those made here of frames, by joint or link.
 
 const MOST_LINES = 6;
-// Begins the keys of curves of the caller's own (viewer/curves.py).
+// Begins the keys of curves of the caller's own (viewer/motion_data.py).
 const OWN = "own ";
 const LINK_PARTS = {
   position: { label: "position", words: "Position", unit: "m" },

@@ -1,32 +1,189 @@
-"""Which calls a program makes: one plan of what runs, and of where everything is in memory.
+"""Cuts a program's straight line into chunks and gives places in memory to what must outlive one.
 
-A program has a line of its own and a body for each shared function (trace/blocks.py). A call ends a chunk,
-which writes the arguments. The chunks of the body come next, then the chunk that reads the results where the
-body has left them. So a group of tiles goes through the chunks of a body as through any others. A call inside
-a guard is left out, in a tile, where the condition holds in no lane. A body that is one chunk is called where
-it is taken: the chunk goes on after it.
+One giant basic block compiles 10 to 30 times slower than functions of some hundred nodes and runs no
+faster, so the line is cut where few values are alive. A value that crosses a cut gets a slot of the
+workspace; slots are used again once their last reader's chunk is over.
 
-Where arguments and results are:
-
-- All calls of a function share the places of its parameters and results.
-- Where most of what is returned lasts, each call has a *frame*: its arguments, then its results.
-- A body whose lanes are columns (``control_flow.vmap``) and that is called once has its memory to itself.
-
-The plan for WebAssembly, which calls from anywhere, is in regions.py.
+Sines and cosines of consecutive inputs (the joint angles) are taken out of the line. A loop computes them
+before the first chunk, with full vectors even in code of one state.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 
-from robokit.engine.passes.chunks import STORE, Schedule, cut, cut_at, fixed_places
 from robokit.engine.passes.guards import Path, blocks, paths
-from robokit.engine.passes.regions import borrowed_by
 from robokit.engine.trace.blocks import called, lane, position
 from robokit.engine.trace.graph import LANES, Program
-from robokit.engine.trace.ops import CALL, CONST, RESULT, TRUTHS
+from robokit.engine.trace.ops import CALL, CONST, COS, INPUT, RESULT, SIN, TRUTHS
+
+STORE = 2
+"""Weight of an output's store in a chunk, in operations: LLVM's time grows faster than their number."""
+
+
+@dataclass
+class Angles:
+    """A run of consecutive scalars of one input whose sine and cosine are needed."""
+
+    input: int
+    offset: int
+    count: int
+    sin_slot: int
+    cos_slot: int
+
+
+@dataclass
+class Schedule:
+    """Where and when everything happens."""
+
+    lanes: int  # numbers per value: states that go together
+    chunks: list[list[int]]  # node numbers of each chunk, in order
+    slot: dict[int, int]  # workspace slot (of `lanes` numbers) of each node that lives in memory
+    stored: set[int]  # nodes of chunks that are written to their slot
+    angles: list[Angles]  # the sine and cosine runs
+    constants: dict[float, int]  # slot of each constant that is an output (only with `bundled`)
+    # slot of each input's scalars by (input, offset) (only with `bundled`)
+    slot_of_input: dict[tuple[int, int], int]
+    slots: int  # slots in all
+    # conditions of the guards around each node, the outermost first; nothing where there are none
+    inside: dict[int, Path] = field(default_factory=dict)
+
+
+@dataclass
+class Places:
+    """What has its place before anything is cut."""
+
+    slot: dict[int, int]  # of inputs (only with `bundled`), sines and cosines of inputs
+    angles: list[Angles]  # the sine and cosine runs
+    constants: dict[float, int]  # slot of each constant that is an output (only with `bundled`)
+    kept: set[int]  # nodes that are outputs (only with `bundled`)
+    slots: int  # slots so far
+
+    def inputs(self, program: Program) -> dict[tuple[int, int], int]:
+        """Slot of each input's scalars by (input, offset)."""
+        nodes = program.nodes
+        return {nodes[n][1:]: k for n, k in self.slot.items() if nodes[n][0] == INPUT}
+
+
+def fixed_places(program: Program, bundled: bool, shortest_run: int) -> Places:
+    """Places of inputs, of sines and cosines of inputs, and of constant outputs.
+
+    Args:
+        program, bundled, shortest_run: as in :func:`call_plan`.
+    """
+    nodes = program.nodes
+    slot: dict[int, int] = {}
+    slots = 0
+    by_place = {n[1:]: k for k, n in enumerate(nodes) if n[0] == INPUT}
+    if bundled:
+        for k, (_, count) in enumerate(program.inputs):
+            for offset in range(count):
+                slot[by_place[(k, offset)]] = slots
+                slots += 1
+
+    angles = []
+    trig: dict[int, dict[int, int]] = {}
+    for number in program.order:
+        op = nodes[number][0]
+        if op in (SIN, COS) and nodes[nodes[number][1]][0] == INPUT:
+            trig.setdefault(nodes[number][1], {})[op] = number
+    for run in _runs(sorted(nodes[k][1:] for k in trig)):
+        if len(run) >= shortest_run:
+            angles.append(Angles(*run[0], len(run), slots, slots + len(run)))
+            for k, place in enumerate(run):
+                found = trig[by_place[place]]
+                slot[found.get(SIN, -1)] = slots + k
+                slot[found.get(COS, -1)] = slots + len(run) + k
+            slots += 2 * len(run)
+    slot.pop(-1, None)
+
+    constants: dict[float, int] = {}
+    kept: set[int] = set()
+    if bundled:
+        for row in program.results:
+            for r in row:
+                if type(r) is int:
+                    kept.add(r)
+                elif r not in constants:
+                    constants[r] = slots
+                    slots += 1
+    return Places(slot, angles, constants, kept, slots)
+
+
+def _runs(places: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:
+    """Groups of consecutive places (input, offset)."""
+    runs: list[list[tuple[int, int]]] = []
+    for place in places:
+        if runs and runs[-1][-1] == (place[0], place[1] - 1):
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return runs
+
+
+def cut(program: Program, order: list[int], weight: list[int], size: int) -> list[list[int]]:
+    """Chunks of 0.6 to 1.2 times the size in weight, each cut at the position fewest values cross."""
+    nodes = program.nodes
+    last: dict[int, int] = {}  # by node: where in the line it is read last
+    for p, n in enumerate(order):
+        last[n] = p
+        for operand in nodes[n][1:]:
+            if operand in last:
+                last[operand] = p
+    change = [0] * (len(order) + 2)
+    for p, end in enumerate(last.values()):
+        change[p + 1] += 1
+        change[end + 1] -= 1
+    crossing, alive = [], 0
+    for step in change:
+        alive += step
+        crossing.append(alive)
+    reached = [0, *accumulate(weight)]
+    chunks, start = [], 0
+    while start < len(order):
+        done = reached[start]
+        if reached[-1] - done <= size * 5 // 4:
+            stop = len(order)
+        else:
+            first = max(start + 1, bisect_left(reached, done + size * 3 // 5))
+            end = max(first + 1, bisect_right(reached, done + size * 6 // 5))
+            stop = min(range(first, end), key=crossing.__getitem__)
+        chunks.append(order[start:stop])
+        start = stop
+    return chunks
+
+
+def cut_at(order: list[int], size: int, ends: Collection[int]) -> list[list[int]]:
+    """Chunks of at most the size, where there are cuts enough, each of which ends with one of these nodes."""
+    chunks: list[list[int]] = []
+    start = 0
+    for p, n in enumerate(order):
+        if n in ends or p == len(order) - 1:
+            if chunks and len(chunks[-1]) + p + 1 - start <= size:
+                chunks[-1] += order[start : p + 1]
+            else:
+                chunks.append(order[start : p + 1])
+            start = p + 1
+    return chunks
+
+
+# -- One plan of what runs, with calls -------------------------------------------------------------------
+#
+# A program has a line of its own and a body for each shared function (trace/blocks.py). A call ends a
+# chunk, which writes the arguments. The chunks of the body come next, then the chunk that reads the results
+# where the body has left them. So a group of tiles goes through the chunks of a body as through any others.
+# A call inside a guard is left out, in a tile, where the condition holds in no lane. A body that is one
+# chunk is called where it is taken: the chunk goes on after it.
+#
+# Where arguments and results are:
+#
+# - All calls of a function share the places of its parameters and results.
+# - Where most of what is returned lasts, each call has a *frame*: its arguments, then its results.
+# - A body whose lanes are columns (``control_flow.vmap``) and that is called once has its memory to itself.
 
 
 @dataclass
@@ -141,7 +298,7 @@ def _cut(
         orders: nodes of the program's own line, then of each body.
         size: nodes per chunk, about.
         stores: how many outputs a node is written to.
-        ends: as of :func:`call_plan`.
+        ends: as in :func:`call_plan`.
 
     Returns:
         the chunks of the program's own line, the calls of large bodies that follow them (0 for none), and the
@@ -235,6 +392,25 @@ def _remember(
                 if n not in forever:
                     ending[last[n]].append(n)
     plan.stored |= stored
+
+
+def borrowed_by(
+    program: Program, orders: list[list[int]], body: dict[int, int], inside: dict[int, Path]
+) -> list[set[int]]:
+    """What each body reads from the program around it, conditions included."""
+    nodes = program.nodes
+    found = []
+    for k, line in enumerate(orders[1:]):
+        read = {r for r in program.blocks[k].results if type(r) is int}
+        for number in line:
+            read.update(nodes[number][1:])
+            read.update(inside.get(number, ()))
+        found.append({n for n in read if nodes[n][0] > CONST and n not in body})
+    for k in reversed(range(len(found))):  # a function calls those that come after it
+        for number in orders[1 + k]:
+            if nodes[number][0] == CALL:
+                found[k] |= found[called(program, number)]
+    return found
 
 
 # -- Call frames -----------------------------------------------------------------------------------------
@@ -355,7 +531,7 @@ def once(program: Program, insides: list[list[int]], alone: set[int]) -> dict[in
     Args:
         program: the graph.
         insides: the nodes of each body.
-        alone: as of :func:`called_once`.
+        alone: as in :func:`called_once`.
     """
     own = {k: set(insides[k]) for k in alone}
     found = {}
@@ -377,7 +553,7 @@ def in_lanes(
         program: the graph.
         line: the program's own line.
         slot: place of each node that has one; those of the arguments are added.
-        alone: as of :func:`called_once`.
+        alone: as in :func:`called_once`.
     """
     own, found = set(line), set[tuple[int, int]]()
     for call in line if alone else ():
@@ -401,7 +577,7 @@ def passed_on(
         program: the graph.
         results: as :func:`once` found them.
         line: the program's own line.
-        alone: as of :func:`called_once`.
+        alone: as in :func:`called_once`.
 
     Returns:
         the value of each such parameter, and (call, number) of what need not be copied.
