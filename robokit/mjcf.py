@@ -110,7 +110,7 @@ class Names:
         for name in parts:
             if name in self._joints:
                 raise ModelError(
-                    f"joint {name!r} is called like a part of joint {joint.name!r}, which is {joint.kind} "
+                    f"joint {name!r} has the name of a part of joint {joint.name!r}, which is {joint.kind} "
                     f"and becomes {', '.join(parts)} in MJCF: rename it"
                 )
         return parts
@@ -119,7 +119,7 @@ class Names:
 def add_inertial(body: ET.Element, name: str, I: RigidInertia, said: list[str]) -> None:
     """Add mass, centre of mass and inertia; what MuJoCo will refuse is added to ``said``."""
     if not float(I.m) > LEAST_INERTIA:
-        said.append(f"body {name!r} has no mass; MuJoCo refuses moving bodies without")
+        said.append(f"body {name!r} has no mass; MuJoCo refuses moving bodies without mass")
         return
     c = np.array([*I.h], dtype=float) / I.m
     about = np.array(I.Ibar.full().rows, dtype=float) - I.m * (c @ c * np.eye(3) - np.outer(c, c))
@@ -334,7 +334,7 @@ def unreadable_mesh(path: Path) -> str:
     faces = int.from_bytes(head[STL_HEADER - 4 :], "little")
     if path.stat().st_size != STL_HEADER + STL_FACE * faces:
         return "whose STL is written as text or incomplete; MuJoCo reads binary STL"
-    return "" if 1 <= faces <= STL_FACES else f"whose STL has not 1 to {STL_FACES} faces"
+    return "" if 1 <= faces <= STL_FACES else f"whose STL does not have 1 to {STL_FACES} faces"
 
 
 # ---- Mimic and loop joints as equality constraints -----------------------------------------------
@@ -603,7 +603,7 @@ def _bodies_of_links(world: ET.Element, robot: Robot, names: Names, said: list[s
             assert joint is not None
             I = robot.tree.I[link.body]
             if not float(I.m) > LEAST_INERTIA:
-                said.append(f"body {own!r} has no mass; MuJoCo refuses moving bodies without")
+                said.append(f"body {own!r} has no mass; MuJoCo refuses moving bodies without mass")
             elif not any(y.kind == "fixed" for y in below[name]) and _refused(np.asarray(link.inertia)):
                 said.append(f"body {own!r} has {_refused(np.asarray(link.inertia))}; MuJoCo refuses it")
             _add_joints(body, steps, parent is world, names, said)

@@ -163,8 +163,8 @@ class Function:
         """The outputs of this function when it is called inside another function's text."""
         if self.row.derived:
             raise TypeError(
-                f"{self.name} is a derivative, which is made of a whole function: no text can take it; "
-                "write the text of the whole, and take that one's derivative"
+                f"{self.name} is a derivative, which cannot be called inside another function; define the "
+                "whole function and differentiate that one"
             )
         flat = {name for name, space in self._shapes.items() if isinstance(space, tuple) and space}
         pairs = zip(self.inputs, arguments, strict=False)  # the function itself refuses too many or few

@@ -31,8 +31,8 @@ SIZES: dict[str, Callable[[Robot], int]] = {
 """Sizes of a robot that may stand in a shape."""
 
 OF_NUMBERS = (
-    "; a text takes the algorithms of robokit.algorithms and other texts, f(tree, q, ...): "
-    "functions (robot, q, ...) are of numbers"
+    "; inside a function of your own, call the algorithms of robokit.algorithms or other such functions "
+    "with the tree, f(tree, q, ...): those that take the robot, f(robot, q, ...), compute with numbers only"
 )
 """Advice where a function of robokit refuses an argument of the user's function."""
 

@@ -173,7 +173,7 @@ class _Build:
         apart = [
             x.name or f"{x.predecessor} to {x.successor}" for x in self.loops if not any(x is y for y in kept)
         ]
-        self._say("left-out", "loops", apart, "not both of its ends are of this robot")
+        self._say("left-out", "loops", apart, "one of its ends is not on this robot")
         self._say(
             "left-out",
             "bodies with gravity of their own",
@@ -329,7 +329,7 @@ class _Build:
             else:
                 found[name] = Mimic(law.leader, law.multiplier, law.offset)
         several = [r.name for r in self.side.relations if not _pair_of(r, names)]
-        self._say("left-out", "couplings of joints", bent, "only straight laws couple joints")
+        self._say("left-out", "couplings of joints", bent, "only linear laws couple joints")
         self._say("left-out", "couplings of joints", doubled, "a joint follows one other, the first")
         self._say("left-out", "couplings of joints", held, "a constraint that holds a joint at a position")
         self._say("left-out", "couplings of joints", several, "a relation of more than two joints")
@@ -424,7 +424,7 @@ class _Build:
         text = "acting in runs with springs=robot.scene.springs"
         self._say("rewritten", "springs of joints", joints, text)
         self._say("rewritten", "tendons with springs", tendons, text)
-        self._say("left-out", "tendons with springs", apart, "not both of its ends are of this robot")
+        self._say("left-out", "tendons with springs", apart, "one of its ends is not on this robot")
         return tuple(found)
 
     def _place(self, body: str, point: np.ndarray) -> tuple[str, np.ndarray]:

@@ -65,7 +65,7 @@ def read_drake(path: str | os.PathLike[str], package_dirs: Sequence[str] = ()) -
         side = _load(path, Path(path), Path(path), "URDF through Drake")
         side.base, side.gravity = None, None  # Drake's own: a URDF says neither
         if any(joint.effort is None and joint.kind in ("revolute", "prismatic") for joint in side.joints):
-            side.notes.append("limits of effort are not compared: Drake keeps them with <transmission>s only")
+            side.notes.append("effort limits are not compared: Drake keeps them with <transmission>s only")
         return side
     files = DrakeFiles(Path(path), package_dirs)
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:

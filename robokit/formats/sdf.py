@@ -728,7 +728,7 @@ class _Reader:
                     "left-out" if acts else "ignored",
                     f"<{tag}>s",
                     f"{name}/{own}" if own else name,
-                    "it changes how the robot moves, and a robot has none" if acts else "a robot has none",
+                    "it affects the motion and is not supported" if acts else "it is not supported",
                 )
 
     def _scene(self) -> DescribedScene:

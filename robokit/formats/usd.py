@@ -375,7 +375,7 @@ class _Stage:
             todo += [(c, collides) for c in reversed(each.GetFilteredChildren(Usd.TraverseInstanceProxies()))]
             if not each.IsA(UsdGeom.Gprim):
                 if each.GetTypeName() not in NO_PART and not each.IsA(UsdPhysics.Joint):
-                    self.say("ignored", f"{each.GetTypeName()}s", each.GetName(), "a robot has none")
+                    self.say("ignored", f"{each.GetTypeName()}s", each.GetName(), "it is not supported")
                 continue
             shape = self._shape(each, origin)
             image = UsdGeom.Imageable(each)

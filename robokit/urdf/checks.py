@@ -143,7 +143,7 @@ def check_joints(robot: RobotDescription, report: Report) -> None:
             continue
         for name, value in (("damping", dynamics.damping), ("friction", dynamics.friction)):
             if value < 0:
-                message = f"{name} {value:g} is below zero: it feeds energy in"
+                message = f"{name} {value:g} is below zero: it adds energy"
                 report.add(f"{name}-negative", f"joint {joint.name!r} dynamics", dynamics.line, message)
         if dynamics.armature < 0:
             message = (
@@ -330,7 +330,7 @@ def _check_seen(
         if seen is None:
             continue
         if k or base == "floating":
-            message = "moves and is seen, but neither it nor a link fixed to it has an <inertial>: massless"
+            message = "moves and is visible, but neither it nor a link fixed to it has an <inertial>"
             report.add("inertial-missing", f"link {seen.name!r}", seen.line, message)
 
 

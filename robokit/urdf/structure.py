@@ -146,7 +146,7 @@ def _missing(filename: str, what: str, where: str, line: int, resolver: Resolver
         same = _same_name(found.package, resolver.roots, resolver)
         hint = f"pass package_dirs=[the folder that holds {found.package!r}]"
         if same is not None:
-            hint = f"did you mean {same!r}? the names differ in capitals"
+            hint = f"did you mean {same!r}? the names differ in case"
         report.once(f"{what}-unresolved", kind, where, line, message + tried, hint)
     else:
         packaged = filename.startswith(("package:", "model:"))
@@ -162,7 +162,7 @@ def _near_file(tried: Iterable[str], resolver: Resolver, report: Report) -> str 
         there = _other_capitals(Path(path), resolver)
         if there is not None:
             same = os.path.commonpath((there, path))
-            return f"did you mean {os.path.relpath(there, same)!r}? the names differ in capitals"
+            return f"did you mean {os.path.relpath(there, same)!r}? the names differ in case"
     for path in tried:
         files = resolver.entries(os.path.dirname(path))
         near = report.nearest(Path(path).name, files) if files else None

@@ -1,4 +1,4 @@
-"""The code of the manual's path runs, page by page."""
+"""The code of the manual's path, and of its page of questions, runs page by page."""
 
 from __future__ import annotations
 
@@ -30,10 +30,12 @@ def code(path: Path) -> str:
     return "\n".join(re.sub(r"^   ", "", block, flags=re.M) for block in blocks)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*PAGES, ROOT / "docs" / "how_to.rst"], ids=lambda path: path.stem)
 def test_the_code_of_a_page_runs(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")
+    if "robokit.gym" in code(path):
+        pytest.importorskip("gymnasium")
     exec(compile(code(path), str(path), "exec"), {"__name__": "__main__"})
 
 
