@@ -83,8 +83,10 @@ class Task:
 class Standing(Task):
     """A humanoid that stays on its feet, with little effort."""
 
+    _name = "humanoid"
+
     def __init__(self) -> None:
-        self.robot = load_urdf(find_robot("humanoid"), base="floating")
+        self.robot = load_urdf(find_robot(self._name), base="floating")
         self.height = center_of_mass(self.robot, self.home())[2]
 
     def reward(self, q: np.ndarray, v: np.ndarray, action: np.ndarray) -> np.ndarray:
@@ -99,9 +101,7 @@ class Standing(Task):
 class Walking(Standing):
     """A quadruped that moves along the world's x axis."""
 
-    def __init__(self) -> None:
-        self.robot = load_urdf(find_robot("quadruped"), base="floating")
-        self.height = center_of_mass(self.robot, self.home())[2]
+    _name = "quadruped"
 
     def reward(self, q: np.ndarray, v: np.ndarray, action: np.ndarray) -> np.ndarray:
         """The speed of the base along the world's x axis, plus one half, minus a penalty on the actions."""

@@ -31,7 +31,7 @@ from robokit.model.builder import ModelBuilder
 from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
 from robokit.model.joints import JOINT_TABLE, LOOP_TABLE
-from robokit.model.parts import Mimic, Scene
+from robokit.model.parts import Mimic, Scene, free_name
 from robokit.model.robot import Robot
 from robokit.spatial.scalars import maximum, minimum
 
@@ -199,7 +199,9 @@ class _Build:
         """The joint that carries a body; where it is not at the body's frame, with a link of its own."""
         parent, child = self._pose(joint.parent), self._pose(joint.child)
         kind = joint.kind
-        name = joint.name or self._free_joint(f"{joint.child}_{'free' if kind == 'floating' else 'fixed'}")
+        name = joint.name or free_name(
+            f"{joint.child}_{'free' if kind == 'floating' else 'fixed'}", self.joints, "_joint"
+        )
         if kind == "revolute" and not (
             math.isfinite(joint.lower if joint.lower is not None else -math.inf)
             or math.isfinite(joint.upper if joint.upper is not None else math.inf)
@@ -217,11 +219,11 @@ class _Build:
         frame = child if _at_frame(kind, joint, child) else Placement(child.rotation, joint.anchor)
         link = joint.child
         if frame is not child:
-            link = self._free_link(f"{name}_link")
+            link = free_name(f"{name}_link", self.links, "_frame")
             self.builder.link(link)
         self._add_joint(name, joint, kind, parent.inverse() @ frame, frame, mimics, link)
         if frame is not child:
-            fixed = self._free_joint(f"{name}_to_{joint.child}")
+            fixed = free_name(f"{name}_to_{joint.child}", self.joints, "_joint")
             self.builder.joint(fixed, "fixed", link, joint.child, frame.inverse() @ child)
 
     def _add_joint(
@@ -262,12 +264,14 @@ class _Build:
         for name, pose in body.frames.items():
             if name == body.name and not pose.position.any() and np.array_equal(pose.rotation, np.eye(3)):
                 continue  # it is the body's own
-            link = self._free_link(name)
+            link = free_name(name, self.links, "_frame")
             self.builder.link(link)
-            self.builder.joint(self._free_joint(f"{name}_fixed"), "fixed", body.name, link, pose)
+            self.builder.joint(
+                free_name(f"{name}_fixed", self.joints, "_joint"), "fixed", body.name, link, pose
+            )
 
     def _loop(self, loop: DescribedLoop) -> None:
-        name = self._free_joint(loop.name or f"{loop.predecessor}_{loop.successor}")
+        name = free_name(loop.name or f"{loop.predecessor}_{loop.successor}", self.joints, "_joint")
         if loop.kind not in LOOP_TABLE:
             self._say("left-out", "loops", [name], f"its kind is {loop.kind!r}")
             return
@@ -294,22 +298,8 @@ class _Build:
     def _pose(self, name: str) -> Placement:
         return Placement() if name == WORLD else self.side.bodies[name].pose
 
-    def _free_link(self, name: str) -> str:
-        """A free name for a link: this one, or this one with a suffix."""
-        while name in self.links:
-            name += "_frame"
-        self.links.add(name)
-        return name
-
-    def _free_joint(self, name: str) -> str:
-        while name in self.joints:
-            name += "_joint"
-        self.joints.add(name)
-        return name
-
     def _say(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
-        found = finding(code, what, names, text, self.side.file, hint)
-        self.said += [] if found is None else [found]
+        self.said += finding(code, what, names, text, self.side.file, hint)
 
     # ---- mimic laws -----------------------------------------------------------------------------
 

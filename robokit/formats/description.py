@@ -279,7 +279,7 @@ class Description:
 
 def finding(
     code: str, what: str, names: Iterable[str], text: str, file: str, hint: str = ""
-) -> Diagnostic | None:
+) -> list[Diagnostic]:
     """What becomes of some things of a file that are no part of a robot, or another part of it.
 
     Args:
@@ -290,17 +290,17 @@ def finding(
         hint: what to do.
 
     Returns:
-        one diagnostic for all of them; None where there are none.
+        one diagnostic for all of them; none where there are none.
     """
     found = list(dict.fromkeys(names))
     if not found:
-        return None
+        return []
     head = re.split(" of | with ", what)[0]
     one = head.removesuffix("ies") + "y" if head.endswith("ies") else head.removesuffix("s")
     element = (
         f"{len(found)} {one if len(found) == 1 else head}{what[len(head) :]} ({listed(map(repr, found), 5)})"
     )
-    return Diagnostic(CODES[code], code, element, file, 0, text, hint)
+    return [Diagnostic(CODES[code], code, element, file, 0, text, hint)]
 
 
 def check_numbers(side: Description) -> None:

@@ -626,8 +626,7 @@ class Says:
 
     def __call__(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
         """Say what becomes of some things; nothing where there are none."""
-        found = finding(code, what, names, text, self._side.file, hint)
-        self._side.said += [] if found is None else [found]
+        self._side.said += finding(code, what, names, text, self._side.file, hint)
 
 
 # ---- Shapes: what is seen and what touches -------------------------------------------------------

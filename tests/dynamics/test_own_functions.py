@@ -645,7 +645,7 @@ def test_common_mistakes_in_a_text_are_explained():
         (lambda tree, q, v: np.sin(q[0]) if q[1][0] > 0 else 0.0, "and & and | instead of and and or"),
         (lambda tree, q, v: sqrt(q[1]), r"expected a scalar, got a list of them: take one, as q\[i\]\[0\]"),
         (lambda tree, q, v: q[1][0] > 0.0, r"got a comparison, which where\(condition, 1.0, 0.0\)"),
-        (lambda tree, q, v: rk.crba(robot, q)[0, 0], r"other texts, f\(tree, q, ...\)"),
+        (lambda tree, q, v: rk.crba(robot, q)[0, 0], r"such functions with the tree, f\(tree, q, ...\)"),
         (
             lambda tree, q, v: np.linalg.norm(np.frexp(q[1][0])),
             r"np\.frexp takes no scalars .*\n.*test_own_fun",
