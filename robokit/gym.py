@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from robokit.arguments import real_array
+from robokit.arguments import check_finite, real_array, whole_number
 from robokit.dynamics import center_of_mass, forward_kinematics
 from robokit.errors import InvalidValue, MissingDependency, ShapeError, UnknownName
 from robokit.model.robot import Robot
@@ -184,6 +184,7 @@ class Environments(VectorEnv):  # type: ignore[misc]
 
         Raises:
             InvalidValue: a render mode.
+            ShapeError: num_envs is not a whole number >= 1.
             UnknownName: of a task.
         """
         if render_mode is not None:
@@ -192,6 +193,7 @@ class Environments(VectorEnv):  # type: ignore[misc]
             if task not in TASKS:
                 raise UnknownName("task", task, TASKS)
             task = TASKS[task]()
+        num_envs = whole_number("num_envs", num_envs, 1)
         self.task, self.num_envs, self.render_mode = task, num_envs, render_mode
         self.home = task.home()
         options = {"batch": num_envs, "threads": threads, "device": device} | task.options
@@ -229,6 +231,7 @@ class Environments(VectorEnv):  # type: ignore[misc]
         actions = np.clip(real_array("actions", actions, shape), -1.0, 1.0)
         if actions.shape != shape:
             raise ShapeError(f"actions: expected shape {shape}, got {actions.shape}")
+        check_finite("actions", actions)
         again = self._over
         self.sim.step(targets=self._about + self.task.scale * actions, steps=self.task.steps)
         self._age += 1

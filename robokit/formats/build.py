@@ -25,7 +25,6 @@ from robokit.formats.description import (
     Law,
     Relation,
     file_of_mesh,
-    finding,
 )
 from robokit.model.builder import ModelBuilder
 from robokit.model.edit import couple
@@ -76,7 +75,7 @@ class _Build:
     """Makes one robot of a description."""
 
     def __init__(self, side: Description, base: str | None, root: str | None) -> None:
-        self.side, self.said = side, list(side.said)
+        self.side = replace(side, said=list(side.said))
         self.into = {joint.child: joint for joint in side.joints}
         self.children: dict[str, list[DescribedJoint]] = {}
         for joint in side.joints:
@@ -98,7 +97,7 @@ class _Build:
         if root is not None:
             if root not in robots:
                 raise UnknownName("root of a tree", root, robots, f"in {self.side.file}")
-            self._say("rewritten", "trees", [t for t in robots if t != root], "root= leaves them out")
+            self.side.say("rewritten", "trees", [t for t in robots if t != root], "root= leaves them out")
             robots = [root]
         if not robots and WORLD in self.side.bodies and not self.side.bodies[WORLD].collisions:
             raise LoadError(f"{self.side.file}: there is no body in it")
@@ -173,8 +172,8 @@ class _Build:
         apart = [
             x.name or f"{x.predecessor} to {x.successor}" for x in self.loops if not any(x is y for y in kept)
         ]
-        self._say("left-out", "loops", apart, "one of its ends is not on this robot")
-        self._say(
+        self.side.say("left-out", "loops", apart, "one of its ends is not on this robot")
+        self.side.say(
             "left-out",
             "bodies with gravity of their own",
             [name for name in self.bodies if name in placed and self._gravity(name) != 1.0],
@@ -186,7 +185,7 @@ class _Build:
             self.builder.base_armature = free.armature or 0.0
         self.builder.scene = self._scene(placed)
         gravity = None if self.side.gravity is None else self.side.gravity.tolist()
-        return self.builder.build(self.base, self.said, gravity)
+        return self.builder.build(self.base, self.side.said, gravity)
 
     def _link(self, body: DescribedBody) -> None:
         shapes = [
@@ -210,7 +209,7 @@ class _Build:
         if kind not in JOINT_TABLE:
             raise LoadError(
                 f"{self.side.file}: joint {name!r} is {kind!r}; robots have {', '.join(JOINT_TABLE)}",
-                self.said,
+                self.side.said,
             )
         if joint.parent == WORLD and kind == "floating":  # its coordinates are the body's pose in the world
             at = Placement(child.rotation, child.position)
@@ -273,10 +272,10 @@ class _Build:
     def _loop(self, loop: DescribedLoop) -> None:
         name = free_name(loop.name or f"{loop.predecessor}_{loop.successor}", self.joints, "_joint")
         if loop.kind not in LOOP_TABLE:
-            self._say("left-out", "loops", [name], f"its kind is {loop.kind!r}")
+            self.side.say("left-out", "loops", [name], f"its kind is {loop.kind!r}")
             return
         if self._rigid(loop.predecessor) == self._rigid(loop.successor):
-            self._say("left-out", "loops", [name], "both of its ends are of one rigid body")
+            self.side.say("left-out", "loops", [name], "both of its ends are of one rigid body")
             return
         between, at, there = (loop.predecessor, loop.successor), loop.predecessor_frame, loop.successor_frame
         more: dict[str, Any] = {"length": loop.length} if loop.kind == "distance" else {}
@@ -298,9 +297,6 @@ class _Build:
     def _pose(self, name: str) -> Placement:
         return Placement() if name == WORLD else self.side.bodies[name].pose
 
-    def _say(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
-        self.said += finding(code, what, names, text, self.side.file, hint)
-
     # ---- mimic laws -----------------------------------------------------------------------------
 
     def _mimics(self) -> dict[str, Mimic]:
@@ -319,12 +315,14 @@ class _Build:
             else:
                 found[name] = Mimic(law.leader, law.multiplier, law.offset)
         several = [r.name for r in self.side.relations if not _pair_of(r, names)]
-        self._say("left-out", "couplings of joints", bent, "only linear laws couple joints")
-        self._say("left-out", "couplings of joints", doubled, "a joint follows one other, the first")
-        self._say("left-out", "couplings of joints", held, "a constraint that holds a joint at a position")
-        self._say("left-out", "couplings of joints", several, "a relation of more than two joints")
+        self.side.say("left-out", "couplings of joints", bent, "only linear laws couple joints")
+        self.side.say("left-out", "couplings of joints", doubled, "a joint follows one other, the first")
+        self.side.say(
+            "left-out", "couplings of joints", held, "a constraint that holds a joint at a position"
+        )
+        self.side.say("left-out", "couplings of joints", several, "a relation of more than two joints")
         if found:
-            self._say(
+            self.side.say(
                 "rewritten",
                 "couplings of joints",
                 list(found),
@@ -337,7 +335,7 @@ class _Build:
     def _shape(self, body: str, shape: DescribedShape) -> Shape | None:
         geometry = _geometry(shape)
         if geometry is None:
-            self._say("left-out", "shapes", [shape.name or body], f"its kind is {shape.kind!r}")
+            self.side.say("left-out", "shapes", [shape.name or body], f"its kind is {shape.kind!r}")
             return None
         texture = shape.texture_path or (Path(shape.texture) if shape.texture else None)
         rgba = None if shape.rgba is None else tuple(min(max(float(x), 0.0), 1.0) for x in shape.rgba)
@@ -380,7 +378,7 @@ class _Build:
             servos[joint][1] += speeds.pop(joint)[1]
         extra = [joint for joint in torques if joint in servos or joint in speeds]
         torques = {joint: x for joint, x in torques.items() if joint not in extra}
-        self._say(
+        self.side.say(
             "rewritten", "joints", extra, "of a servo and a motor, the servo: feedforward= is the motor"
         )
         actuators: list[Actuator] = []
@@ -412,9 +410,9 @@ class _Build:
             else:
                 apart.append(spring.name)
         text = "acting in runs with springs=robot.scene.springs"
-        self._say("rewritten", "springs of joints", joints, text)
-        self._say("rewritten", "tendons with springs", tendons, text)
-        self._say("left-out", "tendons with springs", apart, "one of its ends is not on this robot")
+        self.side.say("rewritten", "springs of joints", joints, text)
+        self.side.say("rewritten", "tendons with springs", tendons, text)
+        self.side.say("left-out", "tendons with springs", apart, "one of its ends is not on this robot")
         return tuple(found)
 
     def _place(self, body: str, point: np.ndarray) -> tuple[str, np.ndarray]:
@@ -444,7 +442,7 @@ class _Build:
         planes = [g for g in grounds if g.kind == "plane"]
         plane = next((g for g in planes if g.pose.rotation[2, 2] > CLOSE), None)
         others = [g.name for g in planes if g is not plane]
-        self._say("left-out", "planes of the world", others, "a ground has one, whose normal points up")
+        self.side.say("left-out", "planes of the world", others, "a ground has one, whose normal points up")
         fields = [g for g in grounds if g.kind == "field"]
         base = None if plane is None else plane.friction
         friction: dict[str, float] = {}
@@ -453,7 +451,7 @@ class _Build:
                 shapes = self.side.bodies[name].collisions
                 those = [x for s in shapes if (x := self._friction(s, base)) is not None]
                 friction.update({name: max(those)} if those else {})
-        self._say("left-out", "height fields", [g.name for g in fields[1:]], "a ground has one")
+        self.side.say("left-out", "height fields", [g.name for g in fields[1:]], "a ground has one")
         everywhere = set(friction.values())
         arguments: dict[str, Any] = {"plane": plane is not None}
         if everywhere or base is not None:

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from robokit.errors import Diagnostic, RobokitError
+from robokit.errors import RobokitError
 from robokit.formats.description import (
     WORLD,
     DescribedBody,
@@ -33,7 +33,6 @@ from robokit.formats.description import (
     Law,
     cone_mesh,
     ellipsoid_mesh,
-    finding,
     frame_along,
     joints_outwards,
     parents_first,
@@ -707,7 +706,7 @@ class _Reader:
         where = {joint.name: _coordinates(bodies[joint.child].pose) for joint in loose}
         if any(each != (1.0, *(0.0,) * 6) for each in where.values()):
             side.scene.configurations["initial"] = where
-        side.said = self._remarks()
+        self._remark(side)
         return side
 
     # ---- what a robot cannot have ----------------------------------------------------------------
@@ -756,7 +755,7 @@ class _Reader:
         for shape, _ in self._shape(model, element, Placement(), model.name):
             scene.grounds.append(DescribedGround("solid", pose, _friction(element), shape))
 
-    def _remarks(self) -> list[Diagnostic]:
+    def _remark(self, side: Description) -> None:
         others = [m for scope in (self.root, *self.root.worlds) for m in scope.models if m is not self.robot]
         for other in others:
             if other.static and other.outer is self.robot.outer:
@@ -765,11 +764,8 @@ class _Reader:
                 self._say("ignored", "models", other.name, "other models of the file, no part of the robot")
         for note in dict.fromkeys(self.files.notes):
             self._say("ignored", "<include>s", note, "it is beside the robot")
-        return [
-            one
-            for (code, what, text), names in self._said.items()
-            for one in finding(code, what, names, text, self.file)
-        ]
+        for (code, what, text), names in self._said.items():
+            side.say(code, what, names, text)
 
     # ---- links -----------------------------------------------------------------------------------
 

@@ -23,7 +23,6 @@ from robokit.formats.description import (
     Description,
     Law,
     cone_mesh,
-    finding,
     frame_along,
     parents_first,
 )
@@ -475,7 +474,7 @@ class _Stage:
         for name in self.still:
             self.say("rewritten", "bodies", name, "kinematic or not enabled: they stand still")
         for (code, what, text), names in self._said.items():
-            side.said += finding(code, what, names, text, self.path)
+            side.say(code, what, names, text)
 
     def _read_ground(self, prim: Any) -> None:
         """A collider that belongs to no body."""

@@ -16,7 +16,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -239,6 +239,12 @@ class Simulation:
         return closed_start(robot, *motions.start(found[0], found[1]), motions.dofs)[:2]
 
     # ---- what there is -----------------------------------------------------------------------------------
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Simulation cannot be pickled or copied: pickle its state(), and restore it in another "
+            "Simulation with the same arguments"
+        )
 
     def __repr__(self) -> str:
         rows = f", {self.batch} rows" if self.batch else ""

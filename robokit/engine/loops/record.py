@@ -51,7 +51,7 @@ from robokit.engine.trace import scalar
 from robokit.engine.trace.graph import Graph, Node
 from robokit.engine.trace.ops import CONST, OPERATIONS, SELECT, TRUTHS
 from robokit.engine.trace.scalar import NO_BRANCH, Scalar, Truth
-from robokit.spatial.control_flow import count_from_start
+from robokit.spatial.control_flow import cond, count_from_start, while_loop
 from robokit.spatial.scalars import holds, register
 
 (
@@ -583,13 +583,22 @@ class Integer:
 
     def __pow__(self, power: Any) -> Any:
         if not isinstance(power, int):
-            return self.real() ** _real(power)
+            return self.real() ** power
         if power < 0:
             return self.real() ** power
         found: Any = 1
         for _ in range(power):
             found = found * self
         return found
+
+    def __rpow__(self, base: Any) -> Any:
+        """A real number to this power, by squaring: as a product it has powers of bases below 0, too."""
+
+        def square(n: Any, square: Any, product: Any) -> tuple[Any, ...]:
+            return n // 2, square * square, cond(n % 2 == 1, lambda: product * square, lambda: product)
+
+        _, _, found = while_loop(lambda n, *_: n > 0, square, abs(self), 1.0 * base, 1.0)
+        return _where(self < 0, 1.0 / found, found)
 
     def __truediv__(self, other: Any) -> Any:
         return self.real() / (other.real() if isinstance(other, Integer) else other)

@@ -94,7 +94,7 @@ class Stage {
     // What is drawn round the selected link.
     this.shells = [];
     this.skin = new Skin(this.data.nodes.filter((node) => node.role === "visual"), this.geometries, this.bodies, (index) => this.picture(index));
-    this.world.add(...this.skin.parts);
+    for (const part of this.skin.parts) this.world.add(part); // a robot without shapes has none
   }
 
   material(node, shape) {
