@@ -40,7 +40,7 @@ from robokit.model.constraints import loop_models
 from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.joints import plane_axes
-from robokit.model.parts import Joint, LoopJoint
+from robokit.model.parts import Joint, LoopJoint, free_name
 from robokit.model.robot import Robot, check_robot, children, joints_in_order, outward
 from robokit.model.tree import NO_COORDINATE
 from robokit.spatial import RigidInertia, Vector3
@@ -85,24 +85,15 @@ class Names:
 
     def __init__(self, robot: Robot) -> None:
         self.body = [robot.body_name(i) for i in range(robot.nbodies + 1)]
-        self._world_link = f"{THEIR_WORLD}_link"
-        while self._world_link in robot.link_index:
-            self._world_link += "_"
+        self._world_link = free_name(f"{THEIR_WORLD}_link", set(robot.link_index))
         if THEIR_WORLD in self.body[1:]:
             self.body[self.body.index(THEIR_WORLD, 1)] = self._world_link
-        self._sites = set(robot.link_names)
+        self.sites = set(robot.link_names)
         self._joints = set(robot.all_joint_names)
 
     def of_link(self, name: str) -> str:
         """Name of the body that a link is."""
         return self._world_link if name == THEIR_WORLD else name
-
-    def free_site(self, name: str) -> str:
-        """The name, with underscores appended if a site has it already."""
-        while name in self._sites:
-            name += "_"
-        self._sites.add(name)
-        return name
 
     def parts(self, joint: Joint) -> list[str]:
         """Names of the MuJoCo joints that stand for a joint of several degrees of freedom."""
@@ -401,7 +392,7 @@ def add_loops(
 def _site(names: Names, loop: LoopJoint, end: str, k: int, point: np.ndarray) -> Site:
     link = str(getattr(loop, end))
     at = getattr(loop, f"{end}_placement") @ Placement(position=point)
-    return names.free_site(f"{loop.name}_{end}" + ("_axis" if k else "")), link, at
+    return free_name(f"{loop.name}_{end}" + ("_axis" if k else ""), names.sites), link, at
 
 
 def _neutral_length(robot: Robot, loop: LoopJoint) -> float:

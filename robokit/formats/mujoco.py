@@ -7,7 +7,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -30,7 +30,6 @@ from robokit.formats.description import (
     Law,
     Relation,
     ellipsoid_mesh,
-    finding,
     frame_along,
 )
 from robokit.formats.other_programs import one_line
@@ -606,7 +605,7 @@ def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
     """
     scene = side.scene = DescribedScene()
     scene.dt = float(model.opt.timestep)
-    says = Says(side)
+    says = side.say
     _shapes(side, model, spec, says)
     _grounds(scene, model, data, spec, says)
     _apart(scene, model, says)
@@ -618,17 +617,8 @@ def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
     _say_of_the_rest(model, says)
 
 
-class Says:
-    """Adds diagnostics to a description, one for each kind of thing."""
-
-    def __init__(self, side: Description) -> None:
-        self._side = side
-
-    def __call__(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
-        """Say what becomes of some things; nothing where there are none."""
-        found = finding(code, what, names, text, self._side.file, hint)
-        self._side.said += [] if found is None else [found]
-
+Says = Callable[..., None]
+""":meth:`Description.say` of the description that is read."""
 
 # ---- Shapes: what is seen and what touches -------------------------------------------------------
 
