@@ -30,13 +30,6 @@ def code(path: Path) -> str:
     return "\n".join(re.sub(r"^   ", "", block, flags=re.M) for block in blocks)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_the_code_of_a_page_runs(path, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MPLBACKEND", "agg")
-    exec(compile(code(path), str(path), "exec"), {"__name__": "__main__"})
-
-
 WALL = """
 # What an extra brings can be imported when its line "pip install '.[EXTRA]'" was met, and not before.
 import os, sys
