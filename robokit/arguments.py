@@ -350,3 +350,18 @@ def not_a_robot(given: Any, argument: str = "robot") -> WrongType:
     if isinstance(given, (str, Path)):
         hint = f"load it first: rk.load_urdf({shown(str(given), 500)})"
     return WrongType(argument, given, "a Robot, as rk.load_urdf or ModelBuilder.build returns it", hint)
+
+
+def several(name: str, given: Any, kinds: tuple[type, ...], accepted: str) -> tuple[Any, ...]:
+    """A value of some classes, or a sequence of them, as a tuple; () of None.
+
+    Raises:
+        WrongType: something else; of a sequence the error names the place.
+    """
+    found = () if given is None else (given,) if isinstance(given, kinds) else given
+    if not isinstance(found, Sequence) or isinstance(found, str):
+        raise WrongType(name, given, accepted)
+    for k, each in enumerate(found):
+        if not isinstance(each, kinds):
+            raise WrongType(f"{name}[{k}]", each, accepted)
+    return tuple(found)

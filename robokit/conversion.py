@@ -172,7 +172,7 @@ def _beside(robot: Robot, target: str) -> Iterator[str]:
     name = f"{target.upper()} of robot {robot.name!r}"
     if target == "urdf" and tuple(robot.gravity) != STANDARD_GRAVITY:
         g = ", ".join(f"{x:g}" for x in robot.gravity)
-        yield f"{name}: gravity ({g}) is left out; a URDF says none"
+        yield f"{name}: gravity ({g}) is left out; URDF has no gravity"
     if target == "urdf" and robot.base == "floating" and outward(robot, children(robot))[0] == "world":
         yield f"{name}: programs take a root link called 'world' for the fixed world; this one is free"
     every = [shape for link in robot.links for shape in (*link.visuals, *link.collisions)]

@@ -119,7 +119,7 @@ class _Refused(ValueError):
 
 def _check_members(members: list[zipfile.ZipInfo], packed: int) -> None:
     if len({info.filename for info in members}) != len(members):
-        raise _Refused("two arrays have one name")
+        raise _Refused("two arrays have the same name")
     total, allowed = sum(info.file_size for info in members), UNPACKED_BYTES + UNPACKED_RATIO * packed
     if total > allowed:
         raise _Refused(
@@ -207,7 +207,7 @@ def obstacle(path: Path) -> tuple[int, str] | None:
     try:
         target = Path(os.path.realpath(path))
         if target.is_symlink():
-            return errno.ELOOP, "its links lead in a circle"
+            return errno.ELOOP, "its symbolic links form a cycle"
         if target.is_dir():
             return errno.EISDIR, "is a folder; give the name of a file"
         if not target.parent.is_dir():

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from robokit.arguments import real_array
+from robokit.arguments import check_finite, real_array, whole_number
 from robokit.dynamics import center_of_mass, forward_kinematics
 from robokit.errors import InvalidValue, MissingDependency, ShapeError, UnknownName
 from robokit.model.robot import Robot
@@ -83,8 +83,10 @@ class Task:
 class Standing(Task):
     """A humanoid that stays on its feet, with little effort."""
 
+    _name = "humanoid"
+
     def __init__(self) -> None:
-        self.robot = load_urdf(find_robot("humanoid"), base="floating")
+        self.robot = load_urdf(find_robot(self._name), base="floating")
         self.height = center_of_mass(self.robot, self.home())[2]
 
     def reward(self, q: np.ndarray, v: np.ndarray, action: np.ndarray) -> np.ndarray:
@@ -99,9 +101,7 @@ class Standing(Task):
 class Walking(Standing):
     """A quadruped that moves along the world's x axis."""
 
-    def __init__(self) -> None:
-        self.robot = load_urdf(find_robot("quadruped"), base="floating")
-        self.height = center_of_mass(self.robot, self.home())[2]
+    _name = "quadruped"
 
     def reward(self, q: np.ndarray, v: np.ndarray, action: np.ndarray) -> np.ndarray:
         """The speed of the base along the world's x axis, plus one half, minus a penalty on the actions."""
@@ -184,6 +184,7 @@ class Environments(VectorEnv):  # type: ignore[misc]
 
         Raises:
             InvalidValue: a render mode.
+            ShapeError: num_envs is not a whole number >= 1.
             UnknownName: of a task.
         """
         if render_mode is not None:
@@ -192,6 +193,7 @@ class Environments(VectorEnv):  # type: ignore[misc]
             if task not in TASKS:
                 raise UnknownName("task", task, TASKS)
             task = TASKS[task]()
+        num_envs = whole_number("num_envs", num_envs, 1)
         self.task, self.num_envs, self.render_mode = task, num_envs, render_mode
         self.home = task.home()
         options = {"batch": num_envs, "threads": threads, "device": device} | task.options
@@ -229,6 +231,7 @@ class Environments(VectorEnv):  # type: ignore[misc]
         actions = np.clip(real_array("actions", actions, shape), -1.0, 1.0)
         if actions.shape != shape:
             raise ShapeError(f"actions: expected shape {shape}, got {actions.shape}")
+        check_finite("actions", actions)
         again = self._over
         self.sim.step(targets=self._about + self.task.scale * actions, steps=self.task.steps)
         self._age += 1

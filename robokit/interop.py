@@ -53,7 +53,7 @@ def checked_quaternion(quat: np.ndarray, order: str) -> np.ndarray:
     norm2 = float(quat @ quat)
     if abs(norm2 - 1.0) > UNIT_QUATERNION_TOLERANCE:
         raise ShapeError(
-            f"base quaternion ({order}) has norm {norm2**0.5:.6g}; it must be unit: check the order of q"
+            f"quaternion ({order}) has norm {norm2**0.5:.6g}; it must be unit: check the order of q"
         )
     return quat
 
@@ -71,6 +71,25 @@ def not_at_the_root(joint: Joint, program: str) -> NoReturn:
         f"joint {joint.name!r} is floating and does not start at the root's frame; the coordinates of "
         f"{program}'s free joints are poses in the world"
     )
+
+
+def check_sizes(joint: Joint, nq: int, nv: int, expected_nq: int) -> None:
+    """Refuse a joint that is of another kind in the other program.
+
+    Args:
+        joint: the robot's joint.
+        nq, nv: numbers of its coordinates and velocities in the other program.
+        expected_nq: the number of coordinates that such a joint has there.
+
+    Raises:
+        ModelError: the numbers differ.
+    """
+    ours = expected_nq, joint.v_slice.stop - joint.v_slice.start
+    if (nq, nv) != ours:
+        raise ModelError(
+            f"joint {joint.name!r}: expected a {joint.kind} joint with {ours[0]} coordinates and {ours[1]} "
+            f"velocities in the other program, got one with {nq} and {nv}, for which there is no conversion"
+        )
 
 
 def in_plane(joint: Joint) -> np.ndarray:
@@ -104,6 +123,8 @@ class MappedAdapter:
         # T of the joints that no axes turn.
         self._still = np.zeros((nv, robot.nv))
         for place in places:
+            joint = place.joint
+            check_sizes(joint, len(place.q), len(place.v), joint.q_slice.stop - joint.q_slice.start)
             self._still[place.v, place.joint.v_slice] = np.eye(len(place.v))
 
     def q(self, q: np.ndarray) -> np.ndarray:
@@ -111,7 +132,7 @@ class MappedAdapter:
         out = np.zeros(self._nq)
         for place in self._places:
             x = np.array(np.asarray(q)[place.joint.q_slice], dtype=float)
-            if place.joint.kind == "floating":
+            if place.joint.kind in ("floating", "spherical"):
                 checked_quaternion(x[:4], "wxyz")
             if place.plane is not None:
                 x[1:] = place.plane @ x[1:]
@@ -123,7 +144,7 @@ class MappedAdapter:
         out = np.empty(self.robot.nq)
         for place in self._places:
             x = np.array(np.asarray(q)[place.q], dtype=float)
-            if place.joint.kind == "floating":
+            if place.joint.kind in ("floating", "spherical"):
                 checked_quaternion(x[:4], "wxyz")
             if place.plane is not None:
                 x[1:] = place.plane.T @ x[1:]
@@ -203,7 +224,8 @@ class PinocchioAdapter:
 
     Raises:
         UnknownName: a joint of the robot is not in the model.
-        ModelError: a planar joint whose normal is not z; Pinocchio takes z for every planar joint.
+        ModelError: a joint that is of another kind in the model, or a planar joint whose normal is not z;
+            Pinocchio takes z for every planar joint.
 
     Example:
         >>> import pinocchio
@@ -229,7 +251,7 @@ class PinocchioAdapter:
                 theirs = model.joints[names.index(joint.name)]
             else:
                 raise UnknownName("joint", joint.name, names, "in the Pinocchio model")
-            kind = joint.kind if joint.kind in ("floating", "planar") else "plain"
+            kind = joint.kind if joint.kind in ("floating", "planar", "spherical") else "plain"
             if theirs.nq == 2 and theirs.nv == 1:
                 kind = "angle"
             if kind == "planar" and joint.axis.tolist() != [0.0, 0.0, 1.0]:
@@ -238,6 +260,8 @@ class PinocchioAdapter:
                     f"joint {joint.name!r} is planar with normal ({shown}); Pinocchio's planar joints "
                     "all have normal z"
                 )
+            nq = joint.q_slice.stop - joint.q_slice.start
+            check_sizes(joint, theirs.nq, theirs.nv, nq + (kind in ("angle", "planar")))
             self._q.append((joint.q_slice, slice(theirs.idx_q, theirs.idx_q + theirs.nq), kind))
             places = np.arange(theirs.idx_v, theirs.idx_v + theirs.nv)
             if kind == "floating":
@@ -255,6 +279,8 @@ class PinocchioAdapter:
             if kind == "floating":
                 quat = checked_quaternion(x[:4], "wxyz")
                 out[theirs] = [*x[4:], *quat[1:], quat[0]]
+            elif kind == "spherical":
+                out[theirs] = np.roll(checked_quaternion(x, "wxyz"), -1)
             elif kind == "planar":
                 out[theirs] = [x[1], x[2], np.cos(x[0]), np.sin(x[0])]
             elif kind == "angle":
@@ -271,6 +297,8 @@ class PinocchioAdapter:
             if kind == "floating":
                 quat = checked_quaternion(x[3:], "xyzw")
                 out[ours] = [quat[3], *quat[:3], *x[:3]]
+            elif kind == "spherical":
+                out[ours] = np.roll(checked_quaternion(x, "xyzw"), 1)
             elif kind == "planar":
                 out[ours] = [np.arctan2(x[3], x[2]), x[0], x[1]]
             elif kind == "angle":
@@ -329,7 +357,8 @@ class MujocoAdapter(MappedAdapter):
 
     Raises:
         UnknownName: a joint of the robot is not in the model.
-        ModelError: a floating joint that is not at the root's frame is a free joint in the model.
+        ModelError: a joint that is of another kind in the model, or a floating joint that is not at the
+            root's frame and a free joint in the model.
 
     Example:
         >>> import mujoco
@@ -337,11 +366,14 @@ class MujocoAdapter(MappedAdapter):
         >>> from robokit.mjcf import to_mjcf
         >>> robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
         >>> model = mujoco.MjModel.from_xml_string(to_mjcf(robot))
-        >>> theirs, q, v = MujocoAdapter(robot, model), robot.random_configuration(0), np.ones(robot.nv)
+        >>> theirs, q = MujocoAdapter(robot, model), robot.random_configuration(0)
+        >>> v = np.random.default_rng(0).normal(size=robot.nv)
         >>> data = mujoco.MjData(model)
         >>> data.qpos, data.qvel = theirs.q(q), theirs.v(q, v)
         >>> mujoco.mj_forward(model, data)
-        >>> bias = theirs.bias_back(q, v, data.qfrc_bias, rk.crba(robot, q))
+        >>> M = np.zeros((robot.nv, robot.nv))
+        >>> mujoco.mj_fullM(model, data, M)  # up to MuJoCo 3: (model, M, data.qM)
+        >>> bias = theirs.bias_back(q, v, data.qfrc_bias, M)
         >>> np.allclose(bias, rk.bias_forces(robot, q, v))
         True
     """
@@ -388,7 +420,9 @@ class DrakeAdapter(MappedAdapter):
 
     Raises:
         UnknownName: a joint of the robot is not in the plant.
-        ModelError: a floating joint is not at the root's frame; Drake's free bodies are posed in the world.
+        ModelError: a joint that is of another kind in the plant, such as a ball joint, for which Drake has
+            three angles; or a floating joint is not at the root's frame: Drake's free bodies are posed in the
+            world.
 
     Example:
         >>> from pydrake.multibody.parsing import Parser

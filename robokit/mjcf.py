@@ -40,7 +40,7 @@ from robokit.model.constraints import loop_models
 from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.joints import plane_axes
-from robokit.model.parts import Joint, LoopJoint
+from robokit.model.parts import Joint, LoopJoint, free_name
 from robokit.model.robot import Robot, check_robot, children, joints_in_order, outward
 from robokit.model.tree import NO_COORDINATE
 from robokit.spatial import RigidInertia, Vector3
@@ -85,24 +85,15 @@ class Names:
 
     def __init__(self, robot: Robot) -> None:
         self.body = [robot.body_name(i) for i in range(robot.nbodies + 1)]
-        self._world_link = f"{THEIR_WORLD}_link"
-        while self._world_link in robot.link_index:
-            self._world_link += "_"
+        self._world_link = free_name(f"{THEIR_WORLD}_link", set(robot.link_index))
         if THEIR_WORLD in self.body[1:]:
             self.body[self.body.index(THEIR_WORLD, 1)] = self._world_link
-        self._sites = set(robot.link_names)
+        self.sites = set(robot.link_names)
         self._joints = set(robot.all_joint_names)
 
     def of_link(self, name: str) -> str:
         """Name of the body that a link is."""
         return self._world_link if name == THEIR_WORLD else name
-
-    def free_site(self, name: str) -> str:
-        """The name, with underscores appended if a site has it already."""
-        while name in self._sites:
-            name += "_"
-        self._sites.add(name)
-        return name
 
     def parts(self, joint: Joint) -> list[str]:
         """Names of the MuJoCo joints that stand for a joint of several degrees of freedom."""
@@ -110,7 +101,7 @@ class Names:
         for name in parts:
             if name in self._joints:
                 raise ModelError(
-                    f"joint {name!r} is called like a part of joint {joint.name!r}, which is {joint.kind} "
+                    f"joint {name!r} has the name of a part of joint {joint.name!r}, which is {joint.kind} "
                     f"and becomes {', '.join(parts)} in MJCF: rename it"
                 )
         return parts
@@ -119,7 +110,7 @@ class Names:
 def add_inertial(body: ET.Element, name: str, I: RigidInertia, said: list[str]) -> None:
     """Add mass, centre of mass and inertia; what MuJoCo will refuse is added to ``said``."""
     if not float(I.m) > LEAST_INERTIA:
-        said.append(f"body {name!r} has no mass; MuJoCo refuses moving bodies without")
+        said.append(f"body {name!r} has no mass; MuJoCo refuses moving bodies without mass")
         return
     c = np.array([*I.h], dtype=float) / I.m
     about = np.array(I.Ibar.full().rows, dtype=float) - I.m * (c @ c * np.eye(3) - np.outer(c, c))
@@ -334,7 +325,7 @@ def unreadable_mesh(path: Path) -> str:
     faces = int.from_bytes(head[STL_HEADER - 4 :], "little")
     if path.stat().st_size != STL_HEADER + STL_FACE * faces:
         return "whose STL is written as text or incomplete; MuJoCo reads binary STL"
-    return "" if 1 <= faces <= STL_FACES else f"whose STL has not 1 to {STL_FACES} faces"
+    return "" if 1 <= faces <= STL_FACES else f"whose STL does not have 1 to {STL_FACES} faces"
 
 
 # ---- Mimic and loop joints as equality constraints -----------------------------------------------
@@ -401,7 +392,7 @@ def add_loops(
 def _site(names: Names, loop: LoopJoint, end: str, k: int, point: np.ndarray) -> Site:
     link = str(getattr(loop, end))
     at = getattr(loop, f"{end}_placement") @ Placement(position=point)
-    return names.free_site(f"{loop.name}_{end}" + ("_axis" if k else "")), link, at
+    return free_name(f"{loop.name}_{end}" + ("_axis" if k else ""), names.sites), link, at
 
 
 def _neutral_length(robot: Robot, loop: LoopJoint) -> float:
@@ -603,7 +594,7 @@ def _bodies_of_links(world: ET.Element, robot: Robot, names: Names, said: list[s
             assert joint is not None
             I = robot.tree.I[link.body]
             if not float(I.m) > LEAST_INERTIA:
-                said.append(f"body {own!r} has no mass; MuJoCo refuses moving bodies without")
+                said.append(f"body {own!r} has no mass; MuJoCo refuses moving bodies without mass")
             elif not any(y.kind == "fixed" for y in below[name]) and _refused(np.asarray(link.inertia)):
                 said.append(f"body {own!r} has {_refused(np.asarray(link.inertia))}; MuJoCo refuses it")
             _add_joints(body, steps, parent is world, names, said)

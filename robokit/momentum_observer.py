@@ -36,10 +36,15 @@ def _momenta(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
     """p = H v and C^T v - g less friction, of states (B, ...): (B, nv) each."""
     p = np.einsum("bij,bj->bi", crba(robot, q), v)
     rest = np.einsum("bji,bj->bi", coriolis_matrix(robot, q, v), v) - gravity_forces(robot, q)
+    return p, rest - friction_forces(robot, v)
+
+
+def friction_forces(robot: Robot, v: np.ndarray) -> np.ndarray:
+    """Forces against damping and friction of the description, (..., nv) [N m | N]."""
     damping, friction = np.zeros(robot.nv), np.zeros(robot.nv)
     for joint in robot.joints:
         damping[joint.v_slice], friction[joint.v_slice] = joint.damping, joint.friction
-    return p, rest - damping * v - friction * np.sign(v)
+    return damping * v + friction * np.sign(v)
 
 
 class MomentumObserver:

@@ -38,7 +38,7 @@ from robokit.interop import MUJOCO_PARTS
 from robokit.mjcf import numbers
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
 from robokit.model.joints import plane_axes
-from robokit.model.parts import Joint, Link, LoopJoint
+from robokit.model.parts import Joint, Link, LoopJoint, free_name
 from robokit.model.robot import Robot, check_robot, children, is_base, joints_in_order, outward
 from robokit.spatial import Vector3
 from robokit.urdf.mesh_files import Resolver
@@ -141,10 +141,7 @@ class _Writer:
                 free = f"{free.strip('_')}_{kind}"
             elif free in self._taken:
                 free = f"{free}_{kind}"
-            while free in self._taken:
-                free += "_"
-            self._taken.add(free)
-            self.names[kind, name] = free
+            self.names[kind, name] = free = free_name(free, self._taken)
             if free != name:
                 self.said.append(
                     f"{kind} {name!r} is called {free!r}: SDF gives a name once, and reserves some"
@@ -158,12 +155,6 @@ class _Writer:
 
     def _joints(self) -> list[Joint]:
         return [joint for joint in joints_in_order(self.robot) if not is_base(self.robot, joint)]
-
-    def _free(self, name: str) -> str:
-        while name in self._taken:
-            name += "_"
-        self._taken.add(name)
-        return name
 
     def _link(self, name: str) -> str:
         return self.names["link", name]
@@ -205,7 +196,7 @@ class _Writer:
         if robot.base == "fixed" and self.world is None:
             root_link = self._link(self.root_link)
             connection = self._connect(
-                model, self._free(f"world_to_{root_link}"), "fixed", "world", root_link
+                model, free_name(f"world_to_{root_link}", self._taken), "fixed", "world", root_link
             )
             connection.set(NAME, "")
         for loop in robot.loop_joints:
@@ -256,10 +247,7 @@ class _Writer:
                 if isinstance(shape.geometry, Mesh) and not self.meshes:
                     continue
                 name = shape.name or f"{link.name}_{what}" + (f"_{k + 1}" if k else "")
-                while name in taken:
-                    name += "_"
-                taken.add(name)
-                made = ET.SubElement(element, what, name=name)
+                made = ET.SubElement(element, what, name=free_name(name, taken))
                 _text(made, "pose", _pose(shape.placement))
                 self._geometry(ET.SubElement(made, "geometry"), shape)
                 if what == "visual":
@@ -339,8 +327,8 @@ class _Writer:
         at, last = joint.origin, parent
         for k, (end, axis) in enumerate(zip(parts, axes, strict=True)):
             inmost = k == len(parts) - 1
-            name = own if inmost else self._free(own + end)
-            then = child if inmost else self._free(f"{own}{end}_link")
+            name = own if inmost else free_name(own + end, self._taken)
+            then = child if inmost else free_name(f"{own}{end}_link", self._taken)
             kind = "prismatic" if end.startswith("_T") else "revolute"
             made = self._connect(model, name, kind, last, then, at)
             self._axis(made, joint, axis, ranged=False)
@@ -432,7 +420,7 @@ class _Writer:
             at.reverse()
             axes.reverse()
         (parent, _), (child, place) = ends
-        name = self._free(loop.name.replace("::", "_"))
+        name = free_name(loop.name.replace("::", "_"), self._taken)
         made = self._named(ET.SubElement(model, "joint", name=name, type=kinds[loop.kind]), loop.name)
         ET.SubElement(made, "pose", relative_to=self._link(child)).text = _pose(place)
         _text(made, "parent", self._link(parent))

@@ -101,7 +101,7 @@ def test_joints_of_several_degrees_of_freedom_come_in_parts():
 
 def test_a_joint_called_like_a_part_of_another_is_refused():
     b = model("planar").link("c", 1.0, inertia=np.eye(3)).joint("j_RZ", "revolute", "b", "c")
-    with pytest.raises(rk.ModelError, match="'j_RZ' is called like a part of joint 'j'"):
+    with pytest.raises(rk.ModelError, match="'j_RZ' has the name of a part of joint 'j'"):
         to_mjcf(b.build())
 
 

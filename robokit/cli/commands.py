@@ -72,7 +72,7 @@ def log(arguments: argparse.Namespace) -> int:
         tell("\nTorque that the model cannot explain, root mean square [N m | N]")
         tell("\n".join(torques.table()))
     elif not arguments.no_simulation:
-        tell("  no efforts in the log: no torques are compared, and joints are led along the log")
+        tell("  no efforts in the log: no torques are compared, and joints follow the log")
     run = None
     if not arguments.no_simulation:
         ground = {None: None, "on": True, "off": False}[arguments.ground]

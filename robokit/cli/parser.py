@@ -159,18 +159,23 @@ def options(sub: Sub, table: str, **more: Any) -> None:
         table: a line for each, as its help shows it: flags and name of the value, two blanks, what it does;
             lines that begin with blanks continue it. One without a value is false unless it is given.
         more: by the option's attribute, what else ``add_argument`` takes of it, or the type of its value.
+
+    Raises:
+        TypeError: ``more`` names an option that is not in the table.
     """
     for row in re.split(r"\n(?! )", textwrap.dedent(table).strip()):
         head, help_text = re.split(r"\s{2,}", row, maxsplit=1)
         flags = head.split()
         metavar = None if (len(flags) > 1 and flags[-1].startswith("-")) or len(flags) == 1 else flags.pop()
-        given = more.get(flags[-1].lstrip("-").replace("-", "_"), {})
+        given = more.pop(flags[-1].lstrip("-").replace("-", "_"), {})
         given = dict(given) if isinstance(given, dict) else {"type": given}
         if metavar is not None:
             given["metavar"] = metavar
         elif not given:
             given["action"] = "store_true"
         sub.add_argument(*flags, help=" ".join(help_text.split()), **given)
+    if more:
+        raise TypeError(f"no option in the table has the name {next(iter(more))!r}")
 
 
 def make_parser() -> argparse.ArgumentParser:

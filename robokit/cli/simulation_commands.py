@@ -242,7 +242,7 @@ def _simulate_and_show(
         if interrupted:
             raise
         interrupted = True
-        say("interrupted when all was computed: writing it; once more Ctrl-C leaves it unwritten")
+        say("interrupted when everything was computed: writing the results; another Ctrl-C discards them")
         _write(trajectory, page, data, None, follow=arguments.follow)
     first, *lines = trajectory.report()
     tell(first)
@@ -285,7 +285,7 @@ def _can_be_live(trajectory: Any) -> bool:
     try:
         check_live(trajectory)
     except RobokitError as error:
-        reason = str(error).partition("; ")[0].replace("live: ", "the page cannot go on with the run: ", 1)
+        reason = str(error).partition("; ")[0].replace("live: ", "the page cannot continue the run: ", 1)
         pairs = trajectory.summary.get("self_collision_pairs")
         say(f"{reason}; --no-self-collision makes its step shorter" if pairs else reason)
         return False

@@ -22,6 +22,7 @@ step_in_lanes   steps of several rows at once
 
 drift_derivatives   derivatives of the two half steps of motion
 closing_derivatives derivatives of the closing of loops
+landing_derivatives derivatives of that time, and of what it changes
 constraint_derivatives  derivatives of the forces of contacts and loops, whose points and normals move
 unsymmetric         factors of an unsymmetric matrix with the same pattern
 step_derivatives    derivatives of inverse dynamics, of the velocity update, and of a whole step

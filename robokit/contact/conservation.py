@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from robokit.contact.accounts import GIVEN, IMPULSE, TOUCHED, about, add
 from robokit.contact.constraints.adding import axes_of
+from robokit.contact.constraints.landing import put_back
 from robokit.contact.kinematics import (
     advance,
     kinetic_energy,
@@ -184,9 +185,10 @@ def gain(x: Any) -> Scalar:
     """
     I = whole_inertia(x)
     impulse = about(force(x.pushed, 1) + _six(x.account, IMPULSE), I.h * (1.0 / I.m))
+    put_back(x)
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.mean, j, x.y[j]))
-    once(x, advance, x.q_drifted, x.mean, 0.5 * x.dt[0])
+    once(x, advance, x.q_drifted, x.mean, 0.5 * x.dt[0], x.drift)
     once(x, place_bodies, x.q_drifted)
     state = _inner_at_mean(x)
     G = vector(x.origin) + state.com

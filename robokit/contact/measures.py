@@ -316,9 +316,13 @@ def _peak(values: np.ndarray) -> tuple[int, float]:
 class Failure(Monitor):
     """Of the loop over the steps."""
 
-    name, text = "failure", "rows that are no motion of the robot"
+    name, text = "failure", "rows without a valid motion"
     columns = (
-        ("failure", "", "why: not finite, or energy out of nothing; None of a row that is sound"),
+        (
+            "failure",
+            "",
+            "the reason: a state that is not finite, or energy without a cause; None for a sound row",
+        ),
         ("failure_time", "s", "from when on"),
     )
     law = "rows with a start or forces that are not finite"
@@ -336,7 +340,7 @@ class Failure(Monitor):
 class FirstContact(Monitor):
     """Numbers: of each link the first step with a force that presses."""
 
-    name, text = "first_contact", "when the ground first presses a link"
+    name, text = "first_contact", "time of the first ground contact of a link"
     columns = (
         ("first_contact_time", "s", "when"),
         ("first_contact_link", "", "name of the link; the first of several at the same time"),
@@ -403,7 +407,7 @@ class FirstContactByLink(Monitor):
 
     name, reads = "first_contact_by_link", "first_contact"
     text = "the same for each link that can touch the ground"
-    columns = (("first_contact_time/LINK", "s", "when the ground first presses it"),)
+    columns = (("first_contact_time/LINK", "s", "time of its first ground contact"),)
     law = "the event 'first contact' of each link"
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
@@ -416,7 +420,7 @@ class PeakForce(Monitor):
 
     name, text = "peak_force", "largest force of the ground on a link, friction included"
     columns = (
-        ("peak_force", "N", "its size; 0 where nothing touches"),
+        ("peak_force", "N", "its size; 0 without contact"),
         ("peak_force_link", "", "name of the link"),
         ("peak_force_time", "s", "when"),
     )
@@ -454,7 +458,7 @@ class PeakForceByLink(Monitor):
 
     name, text, reads = "peak_force_by_link", "the same for each link that can touch the ground", "peak_force"
     columns = (
-        ("peak_force/LINK", "N", "largest force of the ground on it; 0 where it never touches"),
+        ("peak_force/LINK", "N", "largest force of the ground on it; 0 without contact"),
         ("peak_force_time/LINK", "s", "when"),
     )
     law = "the event 'peak force' of each link"
@@ -471,7 +475,7 @@ class PeakLoad(Monitor):
 
     name, text = "peak_load", "largest force of the ground on all links together"
     columns = (
-        ("peak_load", "N", "its size; 0 where nothing touches"),
+        ("peak_load", "N", "its size; 0 without contact"),
         ("peak_load_time", "s", "when"),
     )
     law = "the event 'peak load' of a run"
@@ -547,7 +551,7 @@ class Overlap(Monitor):
     """Of the ledger."""
 
     name, text = "overlap", "deepest overlap of two bodies of the robot"
-    columns = (("deepest_overlap", "m", "how deep; 0 without self_collision"),)
+    columns = (("deepest_overlap", "m", "its depth; 0 without self_collision"),)
     law = "by the places of two balls that meet"
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
@@ -565,7 +569,7 @@ class Limits(Monitor):
 
     Numbers: how often any does; of each joint the first step of the stop that presses now (NEVER if it has
     counted already), the step after the last in which a stop pressed (negative for the upper one; 0 for
-    none), and the first step of the first stop that counts; then how far a joint is past a limit at most
+    none), and the first step of the first stop that counts; then largest distance of a joint past a limit
     [rad | m], in which step, and number of the joint.
     """
 
@@ -574,10 +578,10 @@ class Limits(Monitor):
         "joints that reach their limits: fast, or for 5 ms, as the events of a run count them",
     )
     columns = (
-        ("limit_hits", "", "how often any of them does"),
-        ("limit_joint", "", "the joint that does first"),
+        ("limit_hits", "", "how often this happens, in all joints"),
+        ("limit_joint", "", "the joint that first reaches a limit"),
         ("limit_time", "s", "when"),
-        ("past_limit", "rad or m", "how far a joint is past a limit at most"),
+        ("past_limit", "rad or m", "largest distance of a joint past a limit"),
         ("past_limit_joint", "", "which joint"),
         ("past_limit_time", "s", "when"),
     )
@@ -586,9 +590,7 @@ class Limits(Monitor):
     kinds = (
         EventKind("limit", "Limits", 8, "speed at which it reaches its limit [rad/s | m/s]"),
         EventKind("limit left", "Limits", 13, "largest force of the stop [N m | N]"),
-        EventKind(
-            "past limit", "Limits", 5, "how far it was past a limit at most, on each side [rad | m]", True
-        ),
+        EventKind("past limit", "Limits", 5, "largest distance past a limit, on each side [rad | m]", True),
     )
 
     def start(self, s: Subjects) -> Sequence[float]:
@@ -711,7 +713,7 @@ class Slip(Monitor):
     subject = "link"
     kinds = (
         EventKind("slip", "Slips", 10, "speed over the ground [m/s]"),
-        EventKind("stick", "Slips", 15, "the way that it has slid since [m]"),
+        EventKind("stick", "Slips", 15, "distance slid [m]"),
     )
 
     def events(self, f: Any, k: int, subject: str) -> Iterator[Event]:

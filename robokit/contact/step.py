@@ -21,11 +21,12 @@ from typing import Any
 
 from robokit.collision.detect import detect, remembered
 from robokit.collision.fields import CANDIDATES, CONTACTS, MEMORY, PAIRS, SHAPES
-from robokit.contact.accounts import IMPULSE, account, enter_closing
+from robokit.contact.accounts import IMPULSE, account, enter_closing, enter_landing
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.conservation import NOTHING, begin, conserve
 from robokit.contact.constraints import joints
 from robokit.contact.constraints.collecting import act, collect, remember
+from robokit.contact.constraints.landing import put_back
 from robokit.contact.constraints.loops import close, close_for_kick
 from robokit.contact.constraints.pushes import is_base
 from robokit.contact.fields import (
@@ -125,6 +126,8 @@ def from_middle(x: Any) -> None:
     half = 0.5 * x.dt[0]
     remember(x)
     account(x)
+    put_back(x)
+    enter_landing(x)
     monitor(x)
     # Derivatives are taken of what stops here.
     cond(x.keeps[0] < NOTHING, nothing, lambda: finish(x, half))
@@ -133,7 +136,7 @@ def from_middle(x: Any) -> None:
 def finish(x: Any, half: Any) -> None:
     """The second half of the drift, and what a step keeps."""
     set_velocity(x)
-    once(x, advance, x.q, x.v, half)
+    once(x, advance, x.q, x.v, half, x.drift)
     joints.place(x, END)
     close(x)
     joints.place(x, END)

@@ -25,11 +25,12 @@ from robokit.collision.detect import detect
 from robokit.collision.fields import CANDIDATES, MEMORY, PAIRS, PLANE, SHAPES
 from robokit.collision.on_plane import detect_on_planes
 from robokit.contact import step
-from robokit.contact.accounts import account
+from robokit.contact.accounts import account, enter_landing
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.conservation import begin, conserve
 from robokit.contact.constraints import joints
 from robokit.contact.constraints.collecting import collect, remember
+from robokit.contact.constraints.landing import put_back
 from robokit.contact.constraints.loops import close_for_kick
 from robokit.contact.fields import FORCES, FRICTION, MIDDLE, ROBOT
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
@@ -235,12 +236,14 @@ def _kick(x: Any, half: Any) -> None:
         once(x, solve)
     remember(x)
     account(x)
+    put_back(x)
+    enter_landing(x)
     monitor(x)
     if of_all_forces(x):
         step.finish(x, half)
     else:
         step.set_velocity(x)
-        once(x, advance, x.q, x.v, half)
+        once(x, advance, x.q, x.v, half, x.drift)
         conserve(x)
     # Not a number where something is not finite.
     zero = for_range(x.nq, lambda k, total: total + 0.0 * x.q[k], 0.0)

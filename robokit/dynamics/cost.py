@@ -205,7 +205,7 @@ def algorithm_cost(robot: Robot, name: str, before: bool = True) -> AlgorithmCos
 
     # What the formulas of RBDA 6.5 count is counted even so.
     if name not in ("ltdl", "ltdl_solve") and not is_written_out(robot, name):
-        return AlgorithmCost(name, GROWTH[name], note="not counted, loops do it for so many joints")
+        return AlgorithmCost(name, GROWTH[name], note="not counted: with so many joints, loops compute it")
     key = example_key(KERNELS[name], robot)
     fresh = key not in robot.kernels
     try:

@@ -7,6 +7,7 @@ the same way: layout, kernels, checks.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -162,8 +163,8 @@ class Function:
         """The outputs of this function when it is called inside another function's text."""
         if self.row.derived:
             raise TypeError(
-                f"{self.name} is a derivative, which is made of a whole function: no text can take it; "
-                "write the text of the whole, and take that one's derivative"
+                f"{self.name} is a derivative, which cannot be called inside another function; define the "
+                "whole function and differentiate that one"
             )
         flat = {name for name, space in self._shapes.items() if isinstance(space, tuple) and space}
         pairs = zip(self.inputs, arguments, strict=False)  # the function itself refuses too many or few
@@ -506,7 +507,7 @@ def function(
 
     Raises:
         WrongType: no function, inputs or outputs of a wrong type.
-        ShapeError: a size that is none, or a text that does not take the tree and the inputs.
+        ShapeError: a size that is none, or a text that does not take the tree and the inputs, in this order.
         UnknownName: a name without a meaning.
 
     Example:
@@ -542,6 +543,7 @@ def function(
         if each in TAKEN:
             raise WrongType("name of an input", each, f"another one: a call takes {', '.join(TAKEN)} itself")
     check_call("text", text, ("tree", *given), "outputs")
+    _check_order(text, [*given])
     named = name or getattr(text, "__name__", "function").strip("<>")
     if given is not inputs:
         for each in given:
@@ -564,6 +566,19 @@ def function(
     made.__doc__, made.__module__ = text.__doc__, text.__module__
     made.__qualname__ = getattr(text, "__qualname__", named)
     return made
+
+
+def _check_order(text: Callable[..., Any], inputs: list[str]) -> None:
+    """Refuse parameters that have the names of the inputs in another order: inputs are passed by position."""
+    try:
+        taken = [*inspect.signature(text).parameters][1:]
+    except (TypeError, ValueError):  # some functions of C do not say
+        return
+    if taken != inputs and sorted(taken) == sorted(inputs):
+        raise ShapeError(
+            f"text: expected parameters in the order of inputs, (tree, {', '.join(inputs)}), got "
+            f"(tree, {', '.join(taken)}); inputs are passed by position"
+        )
 
 
 def _of_table(name: str) -> Function:

@@ -72,7 +72,7 @@ INPUTS: dict[str, Input] = {
     ),
     "stabilisation": Input(lambda robot: 2, _as_it_is, "Baumgarte's gains kp, kd [1/s^2, 1/s]"),
     "proximal": Input(lambda robot: 1, _as_it_is, "share of the mobility that an iteration adds"),
-    "restitution": Input(lambda robot: 1, _as_it_is, "0 where all sticks, 1 where all rebounds"),
+    "restitution": Input(lambda robot: 1, _as_it_is, "0 for an inelastic impact, 1 for an elastic one"),
     "damping": Input(lambda robot: 1, _as_it_is, "share of the typical mobility"),
     "H": Input(lambda robot: robot.nv**2, _square, "mass matrix, both halves"),
     "L": Input(lambda robot: robot.nv**2, _square, "factor L of H = L^T D L"),

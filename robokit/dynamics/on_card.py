@@ -423,7 +423,7 @@ def _fitting(
     if seen.shape != shape or seen.dtype != where.dtype:
         raise ShapeError(f"{name}: expected {where.dtype} {shape}, got {seen.dtype} {seen.shape}")
     if math.prod(shape) > 1 and 0 in [s for s, n in zip(seen.strides, seen.shape, strict=True) if n > 1]:
-        raise ShapeError(f"{name}: expected an array whose numbers are apart, got a broadcast one")
+        raise ShapeError(f"{name}: expected an array with separate elements, got a broadcast one")
     first, end = arrays.extent(seen)
     return None if any(first < b and a < end for a, b in read) else arrays.column(seen, lead)
 

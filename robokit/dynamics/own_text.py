@@ -31,8 +31,8 @@ SIZES: dict[str, Callable[[Robot], int]] = {
 """Sizes of a robot that may stand in a shape."""
 
 OF_NUMBERS = (
-    "; a text takes the algorithms of robokit.algorithms and other texts, f(tree, q, ...): "
-    "functions (robot, q, ...) are of numbers"
+    "; inside a function of your own, call the algorithms of robokit.algorithms or other such functions "
+    "with the tree, f(tree, q, ...): those that take the robot, f(robot, q, ...), compute with numbers only"
 )
 """Advice where a function of robokit refuses an argument of the user's function."""
 
@@ -235,8 +235,11 @@ def kind_of(name: str, text: Callable[..., Any], outputs: Mapping[str, Shape | s
                     f"output {output!r}: expected {count} number{'s' * (count != 1)} for shape {shape}, got "
                     f"{len(row)}: {shown(part)}" + BY_JOINT * (shape == () and isinstance(part, list | tuple))
                 )
+            table, wanted = [] if isinstance(space, str) else _sizes(part), [n for n in shape if n > 1]
+            if len(table) == len(wanted) and table != wanted:
+                raise wrong(f"output {output!r}: expected shape {shape}, got {' by '.join(map(str, table))}")
             for x in row:
-                if not hasattr(x, "__mul__") or isinstance(x, str | Truth):
+                if not hasattr(x, "__mul__") or isinstance(x, str | Truth | complex):
                     raise wrong(f"output {output!r}: expected numbers, got {shown(x)}")
             found.append(row)
         return found
@@ -267,6 +270,17 @@ def leaves(x: Any, count: int = -1) -> list[Any]:
     """
     found = _leaves(x, False)
     return found if len(found) == count or count < 0 else _leaves(x, True)
+
+
+def _sizes(x: Any) -> list[int]:
+    """Sizes of nested lists or of an array, without those that are 1; of a vector or a number none."""
+    if isinstance(x, np.ndarray):  # a row of NumPy's may be one scalar of a batch
+        return [n for n in x.shape if n > 1] if x.dtype == object or x.ndim > 1 else []
+    if not isinstance(x, list | tuple):
+        return []
+    inner = [_sizes(each) for each in x]
+    alike = inner[0] if inner and all(each == inner[0] for each in inner) else []
+    return [len(x)] * (len(x) > 1) + alike
 
 
 def _leaves(x: Any, opened: bool) -> list[Any]:

@@ -25,13 +25,12 @@ from robokit.formats.description import (
     Law,
     Relation,
     file_of_mesh,
-    finding,
 )
 from robokit.model.builder import ModelBuilder
 from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
 from robokit.model.joints import JOINT_TABLE, LOOP_TABLE
-from robokit.model.parts import Mimic, Scene
+from robokit.model.parts import Mimic, Scene, free_name
 from robokit.model.robot import Robot
 from robokit.spatial.scalars import maximum, minimum
 
@@ -76,7 +75,7 @@ class _Build:
     """Makes one robot of a description."""
 
     def __init__(self, side: Description, base: str | None, root: str | None) -> None:
-        self.side, self.said = side, list(side.said)
+        self.side = replace(side, said=list(side.said))
         self.into = {joint.child: joint for joint in side.joints}
         self.children: dict[str, list[DescribedJoint]] = {}
         for joint in side.joints:
@@ -98,7 +97,7 @@ class _Build:
         if root is not None:
             if root not in robots:
                 raise UnknownName("root of a tree", root, robots, f"in {self.side.file}")
-            self._say("rewritten", "trees", [t for t in robots if t != root], "root= leaves them out")
+            self.side.say("rewritten", "trees", [t for t in robots if t != root], "root= leaves them out")
             robots = [root]
         if not robots and WORLD in self.side.bodies and not self.side.bodies[WORLD].collisions:
             raise LoadError(f"{self.side.file}: there is no body in it")
@@ -173,8 +172,8 @@ class _Build:
         apart = [
             x.name or f"{x.predecessor} to {x.successor}" for x in self.loops if not any(x is y for y in kept)
         ]
-        self._say("left-out", "loops", apart, "not both of its ends are of this robot")
-        self._say(
+        self.side.say("left-out", "loops", apart, "one of its ends is not on this robot")
+        self.side.say(
             "left-out",
             "bodies with gravity of their own",
             [name for name in self.bodies if name in placed and self._gravity(name) != 1.0],
@@ -186,7 +185,7 @@ class _Build:
             self.builder.base_armature = free.armature or 0.0
         self.builder.scene = self._scene(placed)
         gravity = None if self.side.gravity is None else self.side.gravity.tolist()
-        return self.builder.build(self.base, self.said, gravity)
+        return self.builder.build(self.base, self.side.said, gravity)
 
     def _link(self, body: DescribedBody) -> None:
         shapes = [
@@ -199,7 +198,9 @@ class _Build:
         """The joint that carries a body; where it is not at the body's frame, with a link of its own."""
         parent, child = self._pose(joint.parent), self._pose(joint.child)
         kind = joint.kind
-        name = joint.name or self._free_joint(f"{joint.child}_{'free' if kind == 'floating' else 'fixed'}")
+        name = joint.name or free_name(
+            f"{joint.child}_{'free' if kind == 'floating' else 'fixed'}", self.joints, "_joint"
+        )
         if kind == "revolute" and not (
             math.isfinite(joint.lower if joint.lower is not None else -math.inf)
             or math.isfinite(joint.upper if joint.upper is not None else math.inf)
@@ -208,7 +209,7 @@ class _Build:
         if kind not in JOINT_TABLE:
             raise LoadError(
                 f"{self.side.file}: joint {name!r} is {kind!r}; robots have {', '.join(JOINT_TABLE)}",
-                self.said,
+                self.side.said,
             )
         if joint.parent == WORLD and kind == "floating":  # its coordinates are the body's pose in the world
             at = Placement(child.rotation, child.position)
@@ -217,11 +218,11 @@ class _Build:
         frame = child if _at_frame(kind, joint, child) else Placement(child.rotation, joint.anchor)
         link = joint.child
         if frame is not child:
-            link = self._free_link(f"{name}_link")
+            link = free_name(f"{name}_link", self.links, "_frame")
             self.builder.link(link)
         self._add_joint(name, joint, kind, parent.inverse() @ frame, frame, mimics, link)
         if frame is not child:
-            fixed = self._free_joint(f"{name}_to_{joint.child}")
+            fixed = free_name(f"{name}_to_{joint.child}", self.joints, "_joint")
             self.builder.joint(fixed, "fixed", link, joint.child, frame.inverse() @ child)
 
     def _add_joint(
@@ -262,17 +263,19 @@ class _Build:
         for name, pose in body.frames.items():
             if name == body.name and not pose.position.any() and np.array_equal(pose.rotation, np.eye(3)):
                 continue  # it is the body's own
-            link = self._free_link(name)
+            link = free_name(name, self.links, "_frame")
             self.builder.link(link)
-            self.builder.joint(self._free_joint(f"{name}_fixed"), "fixed", body.name, link, pose)
+            self.builder.joint(
+                free_name(f"{name}_fixed", self.joints, "_joint"), "fixed", body.name, link, pose
+            )
 
     def _loop(self, loop: DescribedLoop) -> None:
-        name = self._free_joint(loop.name or f"{loop.predecessor}_{loop.successor}")
+        name = free_name(loop.name or f"{loop.predecessor}_{loop.successor}", self.joints, "_joint")
         if loop.kind not in LOOP_TABLE:
-            self._say("left-out", "loops", [name], f"its kind is {loop.kind!r}")
+            self.side.say("left-out", "loops", [name], f"its kind is {loop.kind!r}")
             return
         if self._rigid(loop.predecessor) == self._rigid(loop.successor):
-            self._say("left-out", "loops", [name], "both of its ends are of one rigid body")
+            self.side.say("left-out", "loops", [name], "both of its ends are of one rigid body")
             return
         between, at, there = (loop.predecessor, loop.successor), loop.predecessor_frame, loop.successor_frame
         more: dict[str, Any] = {"length": loop.length} if loop.kind == "distance" else {}
@@ -294,23 +297,6 @@ class _Build:
     def _pose(self, name: str) -> Placement:
         return Placement() if name == WORLD else self.side.bodies[name].pose
 
-    def _free_link(self, name: str) -> str:
-        """A free name for a link: this one, or this one with a suffix."""
-        while name in self.links:
-            name += "_frame"
-        self.links.add(name)
-        return name
-
-    def _free_joint(self, name: str) -> str:
-        while name in self.joints:
-            name += "_joint"
-        self.joints.add(name)
-        return name
-
-    def _say(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
-        found = finding(code, what, names, text, self.side.file, hint)
-        self.said += [] if found is None else [found]
-
     # ---- mimic laws -----------------------------------------------------------------------------
 
     def _mimics(self) -> dict[str, Mimic]:
@@ -329,12 +315,14 @@ class _Build:
             else:
                 found[name] = Mimic(law.leader, law.multiplier, law.offset)
         several = [r.name for r in self.side.relations if not _pair_of(r, names)]
-        self._say("left-out", "couplings of joints", bent, "only straight laws couple joints")
-        self._say("left-out", "couplings of joints", doubled, "a joint follows one other, the first")
-        self._say("left-out", "couplings of joints", held, "a constraint that holds a joint at a position")
-        self._say("left-out", "couplings of joints", several, "a relation of more than two joints")
+        self.side.say("left-out", "couplings of joints", bent, "only linear laws couple joints")
+        self.side.say("left-out", "couplings of joints", doubled, "a joint follows one other, the first")
+        self.side.say(
+            "left-out", "couplings of joints", held, "a constraint that holds a joint at a position"
+        )
+        self.side.say("left-out", "couplings of joints", several, "a relation of more than two joints")
         if found:
-            self._say(
+            self.side.say(
                 "rewritten",
                 "couplings of joints",
                 list(found),
@@ -347,7 +335,7 @@ class _Build:
     def _shape(self, body: str, shape: DescribedShape) -> Shape | None:
         geometry = _geometry(shape)
         if geometry is None:
-            self._say("left-out", "shapes", [shape.name or body], f"its kind is {shape.kind!r}")
+            self.side.say("left-out", "shapes", [shape.name or body], f"its kind is {shape.kind!r}")
             return None
         texture = shape.texture_path or (Path(shape.texture) if shape.texture else None)
         rgba = None if shape.rgba is None else tuple(min(max(float(x), 0.0), 1.0) for x in shape.rgba)
@@ -390,7 +378,7 @@ class _Build:
             servos[joint][1] += speeds.pop(joint)[1]
         extra = [joint for joint in torques if joint in servos or joint in speeds]
         torques = {joint: x for joint, x in torques.items() if joint not in extra}
-        self._say(
+        self.side.say(
             "rewritten", "joints", extra, "of a servo and a motor, the servo: feedforward= is the motor"
         )
         actuators: list[Actuator] = []
@@ -422,9 +410,9 @@ class _Build:
             else:
                 apart.append(spring.name)
         text = "acting in runs with springs=robot.scene.springs"
-        self._say("rewritten", "springs of joints", joints, text)
-        self._say("rewritten", "tendons with springs", tendons, text)
-        self._say("left-out", "tendons with springs", apart, "not both of its ends are of this robot")
+        self.side.say("rewritten", "springs of joints", joints, text)
+        self.side.say("rewritten", "tendons with springs", tendons, text)
+        self.side.say("left-out", "tendons with springs", apart, "one of its ends is not on this robot")
         return tuple(found)
 
     def _place(self, body: str, point: np.ndarray) -> tuple[str, np.ndarray]:
@@ -454,7 +442,7 @@ class _Build:
         planes = [g for g in grounds if g.kind == "plane"]
         plane = next((g for g in planes if g.pose.rotation[2, 2] > CLOSE), None)
         others = [g.name for g in planes if g is not plane]
-        self._say("left-out", "planes of the world", others, "a ground has one, whose normal points up")
+        self.side.say("left-out", "planes of the world", others, "a ground has one, whose normal points up")
         fields = [g for g in grounds if g.kind == "field"]
         base = None if plane is None else plane.friction
         friction: dict[str, float] = {}
@@ -463,7 +451,7 @@ class _Build:
                 shapes = self.side.bodies[name].collisions
                 those = [x for s in shapes if (x := self._friction(s, base)) is not None]
                 friction.update({name: max(those)} if those else {})
-        self._say("left-out", "height fields", [g.name for g in fields[1:]], "a ground has one")
+        self.side.say("left-out", "height fields", [g.name for g in fields[1:]], "a ground has one")
         everywhere = set(friction.values())
         arguments: dict[str, Any] = {"plane": plane is not None}
         if everywhere or base is not None:

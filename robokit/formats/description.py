@@ -276,31 +276,24 @@ class Description:
         """Name of a body -> the joint that carries it."""
         return {joint.child: joint for joint in self.joints}
 
+    def say(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
+        """Add a diagnostic of things that are no part of a robot, or another part; of none, nothing.
 
-def finding(
-    code: str, what: str, names: Iterable[str], text: str, file: str, hint: str = ""
-) -> Diagnostic | None:
-    """What becomes of some things of a file that are no part of a robot, or another part of it.
-
-    Args:
-        code: of ``CODES``.
-        what: the kind of thing in the plural, such as "springs of joints".
-        names: of these things.
-        text: what becomes of them, for one and for many alike.
-        hint: what to do.
-
-    Returns:
-        one diagnostic for all of them; None where there are none.
-    """
-    found = list(dict.fromkeys(names))
-    if not found:
-        return None
-    head = re.split(" of | with ", what)[0]
-    one = head.removesuffix("ies") + "y" if head.endswith("ies") else head.removesuffix("s")
-    element = (
-        f"{len(found)} {one if len(found) == 1 else head}{what[len(head) :]} ({listed(map(repr, found), 5)})"
-    )
-    return Diagnostic(CODES[code], code, element, file, 0, text, hint)
+        Args:
+            code: of ``CODES``.
+            what: the kind of thing in the plural, such as "springs of joints".
+            names: of these things.
+            text: what becomes of them, for one and for many alike.
+            hint: what to do.
+        """
+        found = list(dict.fromkeys(names))
+        if not found:
+            return
+        head = re.split(" of | with ", what)[0]
+        one = head.removesuffix("ies") + "y" if head.endswith("ies") else head.removesuffix("s")
+        kind = (one if len(found) == 1 else head) + what[len(head) :]
+        element = f"{len(found)} {kind} ({listed(map(repr, found), 5)})"
+        self.said.append(Diagnostic(CODES[code], code, element, self.file, 0, text, hint))
 
 
 def check_numbers(side: Description) -> None:

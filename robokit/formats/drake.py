@@ -34,9 +34,17 @@ from robokit.formats.description import (
     parents_first,
 )
 from robokit.formats.other_programs import one_line
-from robokit.formats.sdf import NEWEST, SdfFiles, closing_joints, idle, number, origin_of, version_of
+from robokit.formats.sdf import (
+    NEWEST,
+    SdfFiles,
+    closing_joints,
+    idle,
+    inertial_of,
+    number,
+    origin_of,
+    version_of,
+)
 from robokit.model.geometry import Placement
-from robokit.urdf.description import InertialDescription
 from robokit.urdf.mesh_files import Resolver
 
 KINDS = {
@@ -65,7 +73,7 @@ def read_drake(path: str | os.PathLike[str], package_dirs: Sequence[str] = ()) -
         side = _load(path, Path(path), Path(path), "URDF through Drake")
         side.base, side.gravity = None, None  # Drake's own: a URDF says neither
         if any(joint.effort is None and joint.kind in ("revolute", "prismatic") for joint in side.joints):
-            side.notes.append("limits of effort are not compared: Drake keeps them with <transmission>s only")
+            side.notes.append("effort limits are not compared: Drake keeps them with <transmission>s only")
         return side
     files = DrakeFiles(Path(path), package_dirs)
     with tempfile.TemporaryDirectory() as first, tempfile.TemporaryDirectory() as second:
@@ -330,11 +338,7 @@ def _passive(side: Description, files: SdfFiles) -> None:
 
 def _inertia_as_written(body: DescribedBody, inertial: Any) -> None:
     """What the file says: Drake puts a ball of water in the place of an inertia that no body can have."""
-    entries = (("ixx", 1.0), ("ixy", 0.0), ("ixz", 0.0), ("iyy", 1.0), ("iyz", 0.0), ("izz", 1.0))
-    xx, xy, xz, yy, yz, zz = (number(inertial, f"inertia/{name}", absent) for name, absent in entries)
-    said = InertialDescription(
-        number(inertial, "mass", 1.0), (xx, xy, xz, yy, yz, zz), origin_of(inertial.find("pose"))
-    )
+    said = inertial_of(inertial)._replace(origin=origin_of(inertial.find("pose")))
     body.mass, body.com, body.inertia = said.mass, np.array(said.origin.xyz), said.matrix()
 
 

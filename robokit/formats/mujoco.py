@@ -7,7 +7,7 @@ import math
 import os
 import re
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -30,7 +30,6 @@ from robokit.formats.description import (
     Law,
     Relation,
     ellipsoid_mesh,
-    finding,
     frame_along,
 )
 from robokit.formats.other_programs import one_line
@@ -606,7 +605,7 @@ def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
     """
     scene = side.scene = DescribedScene()
     scene.dt = float(model.opt.timestep)
-    says = Says(side)
+    says = side.say
     _shapes(side, model, spec, says)
     _grounds(scene, model, data, spec, says)
     _apart(scene, model, says)
@@ -618,17 +617,8 @@ def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
     _say_of_the_rest(model, says)
 
 
-class Says:
-    """Adds diagnostics to a description, one for each kind of thing."""
-
-    def __init__(self, side: Description) -> None:
-        self._side = side
-
-    def __call__(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
-        """Say what becomes of some things; nothing where there are none."""
-        found = finding(code, what, names, text, self._side.file, hint)
-        self._side.said += [] if found is None else [found]
-
+Says = Callable[..., None]
+""":meth:`Description.say` of the description that is read."""
 
 # ---- Shapes: what is seen and what touches -------------------------------------------------------
 
@@ -659,11 +649,11 @@ def _shapes(side: Description, model: Any, spec: Any, says: Says) -> None:
         elif not _touches(model, k):
             hidden.append(name_of(model, "geom", k))
     says("rewritten", "ellipsoids", spheroids, "a convex mesh, at most 2 % inside")
-    says("left-out", "surfaces of bodies", planes, "planes and height fields are taken of the world only")
-    says("left-out", "geoms of other types", sdf, "signed distance fields are not taken")
-    says("ignored", "hidden geoms", hidden, "neither touching nor in a group that is shown")
+    says("left-out", "surfaces of bodies", planes, "only planes and height fields of the world are read")
+    says("left-out", "geoms of other types", sdf, "signed distance fields are not supported")
+    says("ignored", "hidden geoms", hidden, "neither colliding nor in a visible group")
     textures = [str(model.tex(t).name) or f"texture_{t}" for t in range(model.ntex) if _is_plain(model, t)]
-    says("ignored", "textures", textures, "only images of files on 2d materials are shown")
+    says("ignored", "textures", textures, "only image files of 2d textures are shown")
     skins = [str(model.skin(k).name) or f"skin_{k}" for k in range(model.nskin)]
     says("ignored", "skins", skins, "not shown")
 
@@ -815,7 +805,7 @@ def _grounds(scene: DescribedScene, model: Any, data: Any, spec: Any, says: Says
             dim, own = int(model.geom_condim[k]), model.geom_friction[k, 1:3]
             more = dim >= 4 and own[0] > held[0], dim >= 6 and own[1] > held[1]
             turning += [name_of(model, "geom", k)] if any(more) else []
-    text = "the ground's own against turning and rolling counts for all links"
+    text = "the ground's torsional and rolling friction holds for all links"
     says("rewritten", "geoms with condim 4 or 6", turning, text)
     says("left-out", "surfaces of the world", uneven, "a ground has planes, level height fields and solids")
 
@@ -866,8 +856,8 @@ def _apart(scene: DescribedScene, model: Any, says: Says) -> None:
                 partly.append(f"{name_of(model, 'body', a)} and {name_of(model, 'body', b)}")
         if floors and not meet(bits[a], floors)[0]:
             silent.append(name_of(model, "body", a))
-    says("rewritten", "pairs of bodies", partly, "in the file only some geoms touch; here all do")
-    says("rewritten", "bodies", silent, "not touching the ground in the file; here it does")
+    says("rewritten", "pairs of bodies", partly, "in the file only some geoms collide; here all do")
+    says("rewritten", "bodies", silent, "not colliding with the ground in the file; here it does")
 
 
 # ---- What drives joints --------------------------------------------------------------------------
@@ -966,7 +956,7 @@ def _not_taken(model: Any, k: int) -> str:
         or int(model.actuator_biastype[k]) not in biases
         or int(model.actuator_dyntype[k]) not in (bits.mjDYN_NONE, bits.mjDYN_FILTER, bits.mjDYN_FILTEREXACT)
     ):
-        return "with a force that is no linear law of control, position and velocity"
+        return "with a force that is not linear in control, position and velocity"
     return "of negative stiffness or damping" if min(_bias(model, k)[1:]) < 0.0 else ""
 
 
@@ -1081,7 +1071,7 @@ def _say_of_joints(model: Any, side: Description, says: Says) -> None:
             or model.dof_frictionloss[model.jnt_dofadr[j]]
         )
     ]
-    says("left-out", "damping or friction of free joints", free, "what is free has none here")
+    says("left-out", "damping or friction of free joints", free, "free joints have none here")
     curved = [n for j, n in enumerate(names) if kinds[j] in ("spherical", "floating") and _bent(model, j)]
     says("left-out", "ball or free joints with nonlinear dampers", curved, "only the linear part is taken")
     mocap = [name_of(model, "body", b) for b in range(1, model.nbody) if int(model.body_mocapid[b]) >= 0]
@@ -1120,7 +1110,7 @@ def _say_of_constraints(model: Any, says: Says) -> None:
         mujoco.mjtEq.mjEQ_TENDON,
     )
     other = [n for k, n in enumerate(names) if int(model.eq_type[k]) not in kinds and model.eq_active0[k]]
-    says("left-out", "constraints of other types", other, "connect, weld, joint and tendon are taken")
+    says("left-out", "constraints of other types", other, "connect, weld, joint and tendon are read")
     held = {t for t, _ in rods(model)}
     loose = []
     for k, n in enumerate(names):

@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from robokit.errors import Diagnostic, RobokitError
+from robokit.errors import RobokitError
 from robokit.formats.description import (
     WORLD,
     DescribedBody,
@@ -33,7 +33,6 @@ from robokit.formats.description import (
     Law,
     cone_mesh,
     ellipsoid_mesh,
-    finding,
     frame_along,
     joints_outwards,
     parents_first,
@@ -707,7 +706,7 @@ class _Reader:
         where = {joint.name: _coordinates(bodies[joint.child].pose) for joint in loose}
         if any(each != (1.0, *(0.0,) * 6) for each in where.values()):
             side.scene.configurations["initial"] = where
-        side.said = self._remarks()
+        self._remark(side)
         return side
 
     # ---- what a robot cannot have ----------------------------------------------------------------
@@ -728,7 +727,7 @@ class _Reader:
                     "left-out" if acts else "ignored",
                     f"<{tag}>s",
                     f"{name}/{own}" if own else name,
-                    "it changes how the robot moves, and a robot has none" if acts else "a robot has none",
+                    "it affects the motion and is not supported" if acts else "it is not supported",
                 )
 
     def _scene(self) -> DescribedScene:
@@ -756,7 +755,7 @@ class _Reader:
         for shape, _ in self._shape(model, element, Placement(), model.name):
             scene.grounds.append(DescribedGround("solid", pose, _friction(element), shape))
 
-    def _remarks(self) -> list[Diagnostic]:
+    def _remark(self, side: Description) -> None:
         others = [m for scope in (self.root, *self.root.worlds) for m in scope.models if m is not self.robot]
         for other in others:
             if other.static and other.outer is self.robot.outer:
@@ -765,10 +764,8 @@ class _Reader:
                 self._say("ignored", "models", other.name, "other models of the file, no part of the robot")
         for note in dict.fromkeys(self.files.notes):
             self._say("ignored", "<include>s", note, "it is beside the robot")
-        made = (
-            finding(code, what, names, text, self.file) for (code, what, text), names in self._said.items()
-        )
-        return [each for each in made if each is not None]
+        for (code, what, text), names in self._said.items():
+            side.say(code, what, names, text)
 
     # ---- links -----------------------------------------------------------------------------------
 
@@ -798,7 +795,7 @@ class _Reader:
             density = number(inertial, "density", WATER)
             body.mass, body.com, body.inertia = self._of_solids(where, link, density, solids)
         else:
-            said = _inertial(inertial)
+            said = inertial_of(inertial)
             frame = pose_in_link(inertial) if inertial is not None else Placement()
             body.mass, body.com = said.mass, frame.position
             body.inertia = replace_rotation(said, frame.rotation)
@@ -878,11 +875,7 @@ class _Reader:
                 "shapes, and they have no volume; give <mass> and <inertia>"
             )
         com = sum((m * c for m, c, _ in parts), np.zeros(3)) / mass
-        inertia = np.zeros((3, 3))
-        for m, c, about in parts:
-            d = c - com
-            inertia += about + m * (d @ d * np.eye(3) - np.outer(d, d))
-        return mass, com, inertia
+        return mass, com, inertia_about(com, parts)
 
     # ---- joints ----------------------------------------------------------------------------------
 
@@ -1168,7 +1161,7 @@ def replace_rotation(said: InertialDescription, R: np.ndarray) -> np.ndarray:
     return own if np.array_equal(R, np.eye(3)) else R @ own @ R.T
 
 
-def _inertial(inertial: Any) -> InertialDescription:
+def inertial_of(inertial: Any) -> InertialDescription:
     """Mass and inertia as written; SDF's defaults are 1 kg and 1 kg m^2."""
     entries = (("ixx", 1.0), ("ixy", 0.0), ("ixz", 0.0), ("iyy", 1.0), ("iyz", 0.0), ("izz", 1.0))
     if inertial is None:
@@ -1261,6 +1254,15 @@ def _size(kind: Any) -> tuple[float, ...]:
     if kind.tag == "mesh":
         return tuple(_numbers(kind.find("scale"), 3) or [1.0] * 3)
     return ()
+
+
+def inertia_about(point: np.ndarray, parts: Sequence[tuple[float, np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Inertia (3, 3) about a point of bodies given by mass, centre and inertia about it, in one frame."""
+    inertia = np.zeros((3, 3))
+    for m, c, about in parts:
+        d = c - point
+        inertia += about + m * (d @ d * np.eye(3) - np.outer(d, d))
+    return inertia
 
 
 def solid_of(shape: DescribedShape) -> tuple[float, np.ndarray, np.ndarray] | None:

@@ -23,12 +23,11 @@ from robokit.formats.description import (
     Description,
     Law,
     cone_mesh,
-    finding,
     frame_along,
     parents_first,
 )
 from robokit.formats.other_programs import one_line
-from robokit.formats.sdf import WATER, solid_of
+from robokit.formats.sdf import WATER, inertia_about, solid_of
 from robokit.model.geometry import RGBA, Placement
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
@@ -375,7 +374,7 @@ class _Stage:
             todo += [(c, collides) for c in reversed(each.GetFilteredChildren(Usd.TraverseInstanceProxies()))]
             if not each.IsA(UsdGeom.Gprim):
                 if each.GetTypeName() not in NO_PART and not each.IsA(UsdPhysics.Joint):
-                    self.say("ignored", f"{each.GetTypeName()}s", each.GetName(), "a robot has none")
+                    self.say("ignored", f"{each.GetTypeName()}s", each.GetName(), "it is not supported")
                 continue
             shape = self._shape(each, origin)
             image = UsdGeom.Imageable(each)
@@ -454,11 +453,7 @@ class _Stage:
         if not np.isfinite(com).all():
             body.com = middle
         if not moments.any():
-            inertia = np.zeros((3, 3))
-            for m, c, about in parts:
-                d = c - body.com
-                inertia += about + m * (d @ d * np.eye(3) - np.outer(d, d))
-            body.inertia = factor * inertia
+            body.inertia = factor * inertia_about(body.com, parts)
         self.say("rewritten", "bodies", body.name, "mass or inertia is that of their colliders")
 
     def _read_rest(self, side: Description) -> None:
@@ -479,8 +474,7 @@ class _Stage:
         for name in self.still:
             self.say("rewritten", "bodies", name, "kinematic or not enabled: they stand still")
         for (code, what, text), names in self._said.items():
-            found = finding(code, what, names, text, self.path)
-            side.said += [] if found is None else [found]
+            side.say(code, what, names, text)
 
     def _read_ground(self, prim: Any) -> None:
         """A collider that belongs to no body."""

@@ -479,8 +479,8 @@ def _unknowns(
     rest = z - R @ known
     if len(rest) and not rest.any():
         raise ShapeError(
-            "tau: expected measured forces, all are zero, from which no mass can be told; give those of "
-            "the motion, or what else is known: forces as f_ext=, bodies as fixed="
+            "tau: expected measured forces, all are zero, from which no mass can be determined; give those "
+            "of the motion, or what else is known: forces as f_ext=, bodies as fixed="
         )
     return is_free, rest
 

@@ -176,7 +176,7 @@ class _Mcap:
         self._file, self._size = open(path, "rb"), max(os.path.getsize(path), 1)  # noqa: SIM115
         self._decoders: dict[int, Callable[[bytes], Any]] = {}
         if self._file.read(8) != MAGIC:
-            raise Problem("no MCAP file: it does not begin as one")
+            raise Problem("not an MCAP file: it does not begin like one")
         self._file.seek(0)
         try:
             summary = SeekingReader(self._file, record_size_limit=LONGEST_RECORD).get_summary()
@@ -193,7 +193,7 @@ class _Mcap:
             self.notes.append("the file has no index, as one whose recording broke off: read to its end")
             self.topics = {topic: kind for topic, kind, *_ in self._every(None)}
             if summary is None and not self.topics:
-                raise Problem("its recording broke off before any message was whole")
+                raise Problem("its recording ended before the first complete message")
 
     def messages(self, topics: set[str]) -> Iterator[Message]:
         """The messages of these topics."""
@@ -219,7 +219,7 @@ class _Mcap:
             if self._whole:
                 raise
             if topics is not None:
-                self.notes.append(f"the file breaks off ({type(problem).__name__}); what came before counts")
+                self.notes.append(f"the file breaks off ({type(problem).__name__}); what precedes is read")
 
     def _decode(self, schema: Any, channel: Any, data: bytes) -> Any:
         encoding = channel.message_encoding

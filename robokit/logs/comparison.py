@@ -31,6 +31,7 @@ from robokit.identification.measurements import (
 from robokit.logs.read import ROWS, continuous, quaternion_rates, rotations
 from robokit.logs.recording import GAP
 from robokit.model.robot import Robot
+from robokit.momentum_observer import friction_forces
 from robokit.sim import PD, Ground, Torque, simulate
 from robokit.sim.contact_state import size_of
 from robokit.sim.starts import ground_gaps
@@ -447,14 +448,6 @@ def model_forces(robot: Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> n
         part = slice(first, first + ROWS)
         tau[part] = rnea(robot, q[part], v[part], a[part])
     return tau + friction_forces(robot, v)
-
-
-def friction_forces(robot: Robot, v: np.ndarray) -> np.ndarray:
-    """Forces against damping and friction of the description, (..., nv) [N m | N]."""
-    damping, friction = np.zeros(robot.nv), np.zeros(robot.nv)
-    for joint in robot.joints:
-        damping[joint.v_slice], friction[joint.v_slice] = joint.damping, joint.friction
-    return damping * v + friction * np.sign(v)
 
 
 # ==== identify ====================================================================================

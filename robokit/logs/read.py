@@ -872,7 +872,8 @@ class _Table:
             off = float(np.abs(m * q[:, k] + offset - logged).max())
             if off > 0.05 * max(float(np.ptp(logged)), float(np.abs(logged).max())):
                 self.notes.append(
-                    f"{joint.name!r} is up to {off:.3g} off where {followed.name!r}, which it mimics, has it"
+                    f"{joint.name!r} is up to {off:.3g} off the position that its mimic law of "
+                    f"{followed.name!r} gives"
                 )
 
 
@@ -972,6 +973,6 @@ def check_rates(robot: Robot, t: np.ndarray, names: list[str], q: np.ndarray, v:
         return []
     factors = listed((f"{name} {factor:.3g}" for name, factor in odd), 4)
     return [
-        "velocities are not the rates of the positions, which a factor in their place tells: "
+        "velocities are not the rates of the positions, but these multiples of them: "
         f"{factors} (-1: a sign; 57.3 or 0.0175: degrees; 0: not measured)"
     ]

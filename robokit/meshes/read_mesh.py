@@ -137,7 +137,7 @@ def _surface(data: GltfData, primitive: dict[str, Any], budget: Budget) -> Surfa
         return None
     positions = data.array(attributes["POSITION"], used).astype(float)
     if positions.shape[1] != 3:
-        raise ValueError("positions have not three coordinates")
+        raise ValueError("positions do not have three coordinates")
     surface = Surface(positions, faces)
     if "material" in primitive:
         material = data.item("materials", primitive["material"])
@@ -187,7 +187,7 @@ def _with_material(
         return replace(surface, missing=missing)
     uv = data.array(places, used).astype(float)
     if uv.shape[1] != 2:
-        raise ValueError("places in a picture are not two numbers each")
+        raise ValueError("texture coordinates are not two numbers each")
     corners = uv[surface.faces]
     corners[..., 1] = 1.0 - corners[..., 1]  # glTF counts from the upper left
     return replace(surface, uv=corners, picture=picture)

@@ -87,7 +87,7 @@ class ModelBuilder:
         """
         name = checked_name("link", name)
         if name in self._links:
-            raise ModelError(f"link {name!r} is there already; link names are unique")
+            raise ModelError(f"link {name!r} already exists; link names are unique")
         matrix = finite(f"inertia of link {name!r}", np.zeros((3, 3)) if inertia is None else inertia, (3, 3))
         (_, xy, xz), (yx, _, yz), (zx, zy, _) = matrix.tolist()
         if not (_alike(xy, yx) and _alike(xz, zx) and _alike(yz, zy)):
@@ -151,7 +151,7 @@ class ModelBuilder:
         """
         name = checked_name("joint", name)
         if name in self._joints or name in self._loops:
-            raise ModelError(f"joint {name!r} is there already; joint names are unique")
+            raise ModelError(f"joint {name!r} already exists; joint names are unique")
         if isinstance(kind, str) and kind == "distance":
             raise ModelError(f"joint {name!r}: a distance joint holds links of the tree; use loop_joint")
         kind = one_of("joint kind", kind, (*JOINT_TABLE, "universal"))
@@ -221,7 +221,7 @@ class ModelBuilder:
         """
         name = checked_name("loop joint", name)
         if name in self._joints or name in self._loops:
-            raise ModelError(f"joint {name!r} is there already; joint names are unique")
+            raise ModelError(f"joint {name!r} already exists; joint names are unique")
         kind = one_of("joint kind", kind, LOOP_TABLE)
         axis = _axis(name, kind, axis)
         self._loops[name] = LoopJoint(

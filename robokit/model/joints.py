@@ -92,21 +92,25 @@ def _add(q: Scalars, v: Scalars, _axis: Vector3) -> list[Scalar]:
     return [a + b for a, b in zip(q, v, strict=True)]
 
 
+def _subtract(q0: Scalars, q1: Scalars, _axis: Vector3) -> list[Scalar]:
+    return [b - a for a, b in zip(q0, q1, strict=True)]
+
+
 @dataclass(frozen=True)
 class JointKind:
     """One row of the joint table."""
 
     name: str  # the kind's name
-    # nq, nv: numbers of coordinates and of velocities
-    nq: int
-    nv: int
+    nv: int  # number of velocities
     columns: Callable[[Vector3, float], list[Motion]]  # (axis, pitch) -> the columns of S in body coordinates
     # (q, axis, pitch) -> X_J, from the joint frame on the predecessor to the body
     transform: Callable[[Scalars, Vector3, float], Transform]
-    # (q, v, axis) -> q moved by the body velocity v for one unit of time
-    exp: Callable[[Scalars, Scalars, Vector3], list[Scalar]]
-    log: Callable[[Scalars, Scalars, Vector3], list[Scalar]]  # (q0, q1, axis) -> the v with exp(q0, v) = q1
     neutral: tuple[float, ...]  # q of the undisplaced joint
+    # (q, v, axis) -> q moved by the body velocity v for one unit of time
+    exp: Callable[[Scalars, Scalars, Vector3], list[Scalar]] = _add
+    log: Callable[[Scalars, Scalars, Vector3], list[Scalar]] = (
+        _subtract  # (q0, q1, axis) -> v, exp(q0, v) = q1
+    )
     quaternion: int | None = None  # offset of a unit quaternion inside q, or None
     angle: bool = False  # whether q begins with an angle
     has_axis: bool = True  # whether the axis matters
@@ -114,6 +118,11 @@ class JointKind:
     near: Callable[[Scalars, Scalars, Vector3], list[Scalar]] = _add
     # (q, rate of q, axis) -> the v along which q changes at that rate
     velocity: Callable[[Scalars, Scalars, Vector3], list[Scalar]] = lambda q, rate, axis: list(rate)
+
+    @property
+    def nq(self) -> int:
+        """Number of coordinates."""
+        return len(self.neutral)
 
     def __reduce__(self) -> tuple[Callable[[str], JointKind], tuple[str]]:
         """Pickled by name: a row is its place in the table."""
@@ -141,10 +150,6 @@ def plane_axes(n: Vector3) -> tuple[Vector3, Vector3]:
 
 def _turn(q: Scalar, u: Vector3) -> Matrix3:
     return coordinate_rotation(u, cos(q), sin(q))
-
-
-def _subtract(q0: Scalars, q1: Scalars, _axis: Vector3) -> list[Scalar]:
-    return [b - a for a, b in zip(q0, q1, strict=True)]
 
 
 def _planar_transform(q: Scalars, n: Vector3, _pitch: float) -> Transform:
@@ -231,11 +236,8 @@ def _revolute(name: str) -> JointKind:
     return JointKind(
         name,
         1,
-        1,
         columns=lambda u, p: [_spin(u)],
         transform=lambda q, u, p: Transform(_turn(q[0], u), Vector3.zero()),
-        exp=_add,
-        log=_subtract,
         neutral=(0.0,),
         angle=True,
     )
@@ -249,38 +251,28 @@ JOINT_TABLE: dict[str, JointKind] = {
         JointKind(
             "prismatic",
             1,
-            1,
             columns=lambda u, p: [_slide(u)],
             transform=lambda q, u, p: Transform(Matrix3.identity(), u * q[0]),
-            exp=_add,
-            log=_subtract,
             neutral=(0.0,),
         ),
         JointKind(
             "helical",
             1,
-            1,
             columns=lambda u, p: [Motion(u, u * p)],
             transform=lambda q, u, p: Transform(_turn(q[0], u), u * (q[0] * p)),
-            exp=_add,
-            log=_subtract,
             neutral=(0.0,),
             angle=True,
         ),
         JointKind(
             "cylindrical",
             2,
-            2,
             columns=lambda u, p: [_spin(u), _slide(u)],
             transform=lambda q, u, p: Transform(_turn(q[0], u), u * q[1]),
-            exp=_add,
-            log=_subtract,
             neutral=(0.0, 0.0),
             angle=True,
         ),
         JointKind(
             "planar",
-            3,
             3,
             columns=lambda n, p: [_spin(n), *(_slide(t) for t in plane_axes(n))],
             transform=_planar_transform,
@@ -293,7 +285,6 @@ JOINT_TABLE: dict[str, JointKind] = {
         ),
         JointKind(
             "spherical",
-            4,
             3,
             columns=lambda u, p: [_spin(a) for a in _AXES],
             transform=lambda q, u, p: Transform(quat_wxyz_to_rotation(q).T, Vector3.zero()),
@@ -307,7 +298,6 @@ JOINT_TABLE: dict[str, JointKind] = {
         ),
         JointKind(
             "floating",
-            7,
             6,
             columns=lambda u, p: [*(_spin(a) for a in _AXES), *(_slide(a) for a in _AXES)],
             transform=_floating_transform,
@@ -322,11 +312,8 @@ JOINT_TABLE: dict[str, JointKind] = {
         JointKind(
             "fixed",
             0,
-            0,
             columns=lambda u, p: [],
             transform=lambda q, u, p: Transform.identity(),
-            exp=_add,
-            log=_subtract,
             neutral=(),
             has_axis=False,
         ),
@@ -340,7 +327,6 @@ def _holds_only(name: str, nv: int, has_axis: bool) -> JointKind:
 
     return JointKind(
         name,
-        0,
         nv,
         columns=lambda u, p: [],
         transform=lambda q, u, p: Transform.identity(),

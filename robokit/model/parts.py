@@ -27,6 +27,14 @@ def checked_name(what: str, name: Any) -> str:
     return name
 
 
+def free_name(name: str, taken: set[str], ending: str = "_") -> str:
+    """The name, with as many endings as make it a new one; it is taken from now on."""
+    while name in taken:
+        name += ending
+    taken.add(name)
+    return name
+
+
 def finite(what: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Finite numbers of a shape, as a new array."""
     array = np.array(real_array(what, value, shape, ModelError))

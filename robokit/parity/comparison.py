@@ -40,7 +40,7 @@ from robokit.interop import DrakeAdapter, MujocoAdapter, PinocchioAdapter
 from robokit.mjcf import to_mjcf
 from robokit.model.builder import ModelBuilder
 from robokit.model.edit import armature_by_dof
-from robokit.model.parts import Joint, Link
+from robokit.model.parts import Joint, Link, free_name
 from robokit.model.robot import Robot, is_base
 from robokit.stages import stage
 from robokit.urdf import dump
@@ -81,10 +81,7 @@ def names_there(robot: Robot) -> dict[str, str]:
     """Name of a link -> its name for MuJoCo and Drake, where "world" is the fixed frame."""
     names = {name: name for name in robot.link_names}
     if THEIR_WORLD in names:
-        free = THEIR_WORLD + "_link"
-        while free in names:
-            free += "_"
-        names[THEIR_WORLD] = free
+        names[THEIR_WORLD] = free_name(THEIR_WORLD + "_link", set(names))
     return names
 
 

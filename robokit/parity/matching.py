@@ -294,8 +294,13 @@ class Alignment:
 
 def close(a: Placement, b: Placement, tolerance: float, size: float = 1.0) -> bool:
     """Whether two poses agree: angles in radians, distances by the size of the robot."""
+    return near(a, b, tolerance, tolerance * size)
+
+
+def near(a: Placement, b: Placement, tolerance: float, reach: float) -> bool:
+    """Whether two poses agree: entries of the rotations to a tolerance, positions to a reach [m]."""
     far = float(np.abs(a.position - b.position).max())
-    return float(np.abs(a.rotation - b.rotation).max()) <= tolerance and far <= tolerance * size
+    return float(np.abs(a.rotation - b.rotation).max()) <= tolerance and far <= reach
 
 
 class Aligner:
@@ -551,20 +556,20 @@ def placement_text(
         tolerance, size: of angles [rad]; of distances as a part of the size of the robot [m].
     """
     reach = max(tolerance * size, 10 * tolerance * float(np.abs(theirs.position).max()))
-    if _near(right, theirs, 3 * tolerance, 3 * reach):
+    if near(right, theirs, 3 * tolerance, 3 * reach):
         return None
     if joint.written is not None:
         found: list[tuple[str, str]] = []
         for k in (1.0, 10.0):  # B's numbers may be rounded
             if k > 1.0 and (
-                found or _near(theirs, right, CAUSE_THRESHOLD * k * tolerance, CAUSE_THRESHOLD * k * reach)
+                found or near(theirs, right, CAUSE_THRESHOLD * k * tolerance, CAUSE_THRESHOLD * k * reach)
             ):
                 break
             found = [
                 (cause, text)
                 for cause, text, wrong in origin_causes(joint.written)
-                if _near(wrong, theirs, 10 * k * tolerance, 10 * k * reach)
-                and not _near(wrong, right, CAUSE_THRESHOLD * k * tolerance, k * reach)
+                if near(wrong, theirs, 10 * k * tolerance, 10 * k * reach)
+                and not near(wrong, right, CAUSE_THRESHOLD * k * tolerance, k * reach)
             ]
         if found:
             also = tuple(dict.fromkeys(cause for cause, _ in found[1:] if cause != found[0][0]))
@@ -586,11 +591,6 @@ def placement_text(
         if shifted is not None:
             return "zero-position", shifted, ()
     return "origin-differs", f"B has the joint {place}; no known cause fits", ()
-
-
-def _near(a: Placement, b: Placement, tolerance: float, reach: float) -> bool:
-    far = float(np.abs(a.position - b.position).max())
-    return float(np.abs(a.rotation - b.rotation).max()) <= tolerance and far <= reach
 
 
 def _zero(joint: DescribedJoint, off: Placement, tolerance: float, reach: float) -> str | None:

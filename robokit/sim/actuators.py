@@ -32,6 +32,7 @@ from robokit.arguments import (
     path_argument,
     real_array,
     real_number,
+    several,
 )
 from robokit.dataclass_tools import short_repr
 from robokit.errors import InvalidValue, RobokitError, ShapeError, UnknownName, WrongType, one_line, shown
@@ -160,16 +161,7 @@ def actuators_of(given: Any) -> tuple[Actuator, ...]:
     Raises:
         WrongType: something else.
     """
-    if given is None:
-        return ()
-    if isinstance(given, Actuator):
-        return (given,)
-    if not isinstance(given, Sequence) or isinstance(given, str):
-        raise WrongType("actuators", given, ACCEPTED)
-    for k, one in enumerate(given):
-        if not isinstance(one, Torque | PD | Velocity):
-            raise WrongType(f"actuators[{k}]", one, ACCEPTED)
-    return tuple(given)
+    return several("actuators", given, (Torque, PD, Velocity), ACCEPTED)
 
 
 def _check(name: str, value: Any, endless: bool = False) -> None:
@@ -886,24 +878,13 @@ class PrescribedMotion:
         return PrescribedMotion(self.joint, q, v)
 
 
-ACCEPTED_MOTIONS = "rk.PrescribedMotion(...), or a list of these"
-
-
 def motions_of(given: Any) -> tuple[PrescribedMotion, ...]:
     """What was given as ``motions``.
 
     Raises:
         WrongType: something else.
     """
-    if given is None:
-        return ()
-    several = [given] if isinstance(given, PrescribedMotion) else given
-    if not isinstance(several, Sequence) or isinstance(several, str):
-        raise WrongType("motions", given, ACCEPTED_MOTIONS)
-    for k, each in enumerate(several):
-        if not isinstance(each, PrescribedMotion):
-            raise WrongType(f"motions[{k}]", each, ACCEPTED_MOTIONS)
-    return tuple(several)
+    return several("motions", given, (PrescribedMotion,), "rk.PrescribedMotion(...), or a list of these")
 
 
 class Motions:

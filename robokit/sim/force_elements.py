@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_call, check_finite, one_of, real_array, real_number
+from robokit.arguments import check_call, check_finite, one_of, real_array, real_number, several
 from robokit.conventions import WORLD
 from robokit.dynamics import forward_kinematics, link_velocity
 from robokit.dynamics.own_text import located
@@ -284,22 +284,16 @@ def springs_of(given: Any, robot: Robot) -> Springs:
         ShapeError: a joint of several degrees of freedom, or both ends on one body.
         InvalidValue, FunctionError: a function whose tension is no number, or that cannot be traced.
     """
-    if given is None:
-        return NO_SPRINGS
-    several: Any = [given] if isinstance(given, SpringLaw) else given
-    if not isinstance(several, Sequence) or isinstance(several, str):
-        raise WrongType("springs", given, ACCEPTED)
+    springs = several("springs", given, (Spring, JointSpring), ACCEPTED)
     rests, names = [], []
-    for k, each in enumerate(several):
-        if not isinstance(each, Spring | JointSpring):
-            raise WrongType(f"springs[{k}]", each, ACCEPTED)
+    for k, each in enumerate(springs):
         rest, name = _fit(f"springs[{k}]", each, robot)
         rests.append(rest)
         names.append(each.name if each.name is not None else name)
     for k, name in enumerate(names):
         if name in names[:k]:
             names[k] = f"{name} {names[:k].count(name) + 1}"
-    return Springs(tuple(several), tuple(rests), tuple(names))
+    return Springs(springs, tuple(rests), tuple(names))
 
 
 def _fit(what: str, spring: Spring | JointSpring, robot: Robot) -> tuple[float, str]:

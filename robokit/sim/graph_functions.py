@@ -70,7 +70,7 @@ class LibraryFunction(HostFunction):
 
     def _first(self, how: str) -> LibraryFunction:
         if self.how != "value":
-            raise RobokitError(f"{self.name}: has first derivatives; second ones are not there")
+            raise RobokitError(f"{self.name}: only first derivatives are available")
         return self.derived(how)
 
     def to_jax(self, *, mode: str = "reverse") -> Callable[..., Any]:

@@ -408,7 +408,7 @@ class Readings(RowLedgers):
     dt: float  # time step [s]
     steps: int  # taken
     subjects: Subjects  # whom the measures are about
-    failures: Failures  # rows that are no motion of the robot
+    failures: Failures  # rows without a valid motion
 
     @property
     def rows(self) -> int:

@@ -16,7 +16,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -239,6 +239,12 @@ class Simulation:
         return closed_start(robot, *motions.start(found[0], found[1]), motions.dofs)[:2]
 
     # ---- what there is -----------------------------------------------------------------------------------
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a Simulation cannot be pickled or copied: pickle its state(), and restore it in another "
+            "Simulation with the same arguments"
+        )
 
     def __repr__(self) -> str:
         rows = f", {self.batch} rows" if self.batch else ""
@@ -508,17 +514,17 @@ class Simulation:
 
     def _forces(self, tau: Any) -> np.ndarray | None:
         """Joint forces, checked: (nv,), or (B, nv) of a batch."""
-        if tau is None:
-            return None
-        nv, accepted = self.robot.nv, self._shapes(self.robot.nv)
-        if on_card(tau):
-            return self._there("tau", tau, nv)
-        x = np.array(tau) if tau.__class__ is np.ndarray and tau.dtype == float else None
-        if x is None:
-            x = np.array(real_array("tau", tau, accepted))
-        if x.shape != (nv,) and not (self.batch and x.shape == (self.batch, nv)):
-            raise ShapeError(f"tau: expected shape {accepted}, got {x.shape}")
-        _finite("tau", x)
+        return None if tau is None else self._checked("tau", tau, self.robot.nv)
+
+    def _checked(self, name: str, given: Any, n: int) -> Any:
+        """Finite numbers, (n,) or (B, n) of a batch: an array on a card as it is, another one copied."""
+        if on_card(given):
+            return self._there(name, given, n)
+        plain = given.__class__ is np.ndarray and given.dtype == float
+        x = np.array(given if plain else real_array(name, given, self._shapes(n)))
+        if x.shape != (n,) and not (self.batch and x.shape == (self.batch, n)):
+            raise ShapeError(f"{name}: expected shape {self._shapes(n)}, got {x.shape}")
+        _finite(name, x)
         return x
 
     def _wanted(self, targets: Any) -> np.ndarray | None:
@@ -544,8 +550,6 @@ class Simulation:
     def _checked_targets(self, targets: Any, n: int) -> np.ndarray:
         if not n:
             raise ShapeError("targets: there are no actuators; give rk.Simulation(actuators=...), or tau")
-        if on_card(targets):
-            return self._there("targets", targets, n)
         if isinstance(targets, Mapping):
             old = np.zeros(n) if self._targets is None else self._targets.copy()
             unknown = [name for name in targets if name not in self.driven]
@@ -563,12 +567,7 @@ class Simulation:
                 ]
             old[..., at] = given
             return old
-        accepted = self._shapes(n)
-        x = np.array(real_array("targets", targets, accepted))
-        if x.shape != (n,) and not (self.batch and x.shape == (self.batch, n)):
-            raise ShapeError(f"targets: expected shape {accepted}, got {x.shape}")
-        _finite("targets", x)
-        return x
+        return self._checked("targets", targets, n)
 
     def _there(self, name: str, x: Any, n: int) -> Any:
         """An array on a card, checked."""

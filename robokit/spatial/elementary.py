@@ -69,7 +69,10 @@ def log(x: Scalar) -> Scalar:
 
 
 def power(x: Scalar, y: Scalar) -> Scalar:
-    """x to the power of y: a product for whole y, with a root for y and a half, else exp(y log x)."""
+    """x to the power of y: a product for whole y, with a root for y and a half, else exp(y log x).
+
+    0 to the power of 0 is 1. Of x below 0 there are powers for whole y only; others are NaN.
+    """
     if getattr(y, "ndim", 1) == 0:  # NumPy's whole numbers are no int
         y = y.item()
     if isinstance(y, int | float) and abs(y) <= LARGEST_POWER and 2 * y == int(2 * y):
@@ -82,7 +85,13 @@ def power(x: Scalar, y: Scalar) -> Scalar:
     if isinstance(y, int | float) and math.isfinite(y) and y == int(y):  # of numbers below 0, too
         size = exp(y * log(abs(x)))
         return where(x < 0.0, -size, size) if y % 2 else size
-    return _flat_at_zero(x, exp(y * log(x)), y)
+    if isinstance(y, int | float):
+        return _flat_at_zero(x, exp(y * log(x)), y)
+    if isinstance(x, int | float) and x > 0.0:
+        return exp(y * math.log(x))
+    size, sign = exp(y * log(abs(x))), where(y % 2.0 == 1.0, -1.0, 1.0)
+    below = where(y == floor(y), sign, math.nan) * size
+    return where(x < 0.0, below, where(x == 0.0, where(y == 0.0, 1.0, size), size))
 
 
 def _flat_at_zero(x: Scalar, result: Scalar, y: Any) -> Scalar:

@@ -33,18 +33,14 @@ from robokit.sweeps.recipe import Recipe, prepare_rows, rows_run_together, run_r
 from robokit.sweeps.table import FAILURE, HASH, RowTable
 from robokit.viewer.live_data import live_data_of
 from robokit.viewer.motion_data import deflated
+from robokit.viewer.page import WORKER as LIVE_WORKER
 from robokit.viewer.page import (
-    ASSETS,
-    SCRIPTS,
-    STYLES,
     filled,
-    inline_script,
     joined,
     json_for_html,
-    meshcat_page,
     own_scripts,
+    page_of,
 )
-from robokit.viewer.page import WORKER as LIVE_WORKER
 from robokit.viewer.payload import motionless_payload
 from robokit.viewer.payload_keys import ColumnData, InputData, PartData, ReasonData, ReportData, RerunData
 
@@ -603,16 +599,7 @@ def _sample(held: PageRows, runnable: int | None) -> str:
 
 def row_page() -> str:
     """The page of a fall with the mark for its data, as the report fills it for each row."""
-    parts = {
-        "title": "A fall of the sweep",
-        "physics": " 'wasm-unsafe-eval'; worker-src blob:",
-        "styles": joined(STYLES),
-        "meshcat": inline_script((meshcat_page() / "main.min.js").read_text(encoding="utf-8")),
-        "uplot": inline_script((ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8")),
-        "page": own_scripts(SCRIPTS),
-        "data": "{{ data }}",
-    }
-    return filled("page.html", parts)
+    return page_of("A fall of the sweep", "{{ data }}", True)
 
 
 def _most_frequent_first(texts: Sequence[str]) -> list[tuple[str, int]]:

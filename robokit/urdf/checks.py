@@ -14,6 +14,7 @@ from robokit.conventions import FLOATING_BASE
 from robokit.errors import listed
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from robokit.model.inertial_parameters import LARGEST_JUDGED, EquivalentBox, equivalent_box
+from robokit.model.parts import free_name
 from robokit.urdf.description import (
     InertialDescription,
     JointDescription,
@@ -143,7 +144,7 @@ def check_joints(robot: RobotDescription, report: Report) -> None:
             continue
         for name, value in (("damping", dynamics.damping), ("friction", dynamics.friction)):
             if value < 0:
-                message = f"{name} {value:g} is below zero: it feeds energy in"
+                message = f"{name} {value:g} is below zero: it adds energy"
                 report.add(f"{name}-negative", f"joint {joint.name!r} dynamics", dynamics.line, message)
         if dynamics.armature < 0:
             message = (
@@ -330,7 +331,7 @@ def _check_seen(
         if seen is None:
             continue
         if k or base == "floating":
-            message = "moves and is seen, but neither it nor a link fixed to it has an <inertial>: massless"
+            message = "moves and is visible, but neither it nor a link fixed to it has an <inertial>"
             report.add("inertial-missing", f"link {seen.name!r}", seen.line, message)
 
 
@@ -658,14 +659,11 @@ def check_capsules(robot: RobotDescription, report: Report) -> None:
     """Capsules in a file of URDF 1.0."""
     if not robot.old:
         return
-    for link in robot.links:
-        for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
-            for shape in shapes:
-                if isinstance(shape.geometry, Capsule):
-                    message = "<capsule>: URDF 1.1, and urdfdom leaves it out of a file of version 1.0"
-                    hint = 'write version="1.1" at <robot>'
-                    where = f"link {link.name!r} {kind}"
-                    report.once("version-too-low", "capsule", where, shape.line, message, hint)
+    for where, shape in robot.shapes():
+        if isinstance(shape.geometry, Capsule):
+            message = "<capsule>: URDF 1.1, and urdfdom leaves it out of a file of version 1.0"
+            hint = 'write version="1.1" at <robot>'
+            report.once("version-too-low", "capsule", where, shape.line, message, hint)
 
 
 def check_plausible(
@@ -1024,11 +1022,7 @@ def _check_base_name(robot: RobotDescription, report: Report) -> None:
 
 def fixed_base_name(robot: RobotDescription) -> str:
     """A free name for a fixed joint that has the floating base's name."""
-    taken = {joint.name for joint in robot.joints}
-    name = f"{FLOATING_BASE}_fixed"
-    while name in taken:
-        name += "_"
-    return name
+    return free_name(f"{FLOATING_BASE}_fixed", {joint.name for joint in robot.joints})
 
 
 def _check_materials(robot: RobotDescription, report: Report) -> None:

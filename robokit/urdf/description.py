@@ -7,6 +7,7 @@ The classes mirror the file: attributes keep URDF's names and defaults, order is
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -277,6 +278,12 @@ class RobotDescription(NamedTuple):
     line: int = 0
     loops: tuple[LoopDescription, ...] = ()
     old: bool = False
+
+    def shapes(self) -> Iterator[tuple[str, ShapeDescription]]:
+        """All visuals and collisions, with where they are: "link 'arm' visual"."""
+        for link in self.links:
+            yield from ((f"link {link.name!r} visual", shape) for shape in link.visuals)
+            yield from ((f"link {link.name!r} collision", shape) for shape in link.collisions)
 
     def material(self, name: str) -> MaterialDescription | None:
         """The first definition of a material: top level first, then inside the visuals."""

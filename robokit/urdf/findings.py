@@ -39,7 +39,7 @@ _ERRORS = _rows(
     ("file-not-regular", "a directory or a device, not a file", "name the .urdf file itself"),
     ("file-unreadable", "the system refuses to read the file", "check the file's permissions"),
     ("file-too-large", "more than 64 MiB of text", "keep meshes in files of their own"),
-    ("file-empty", "the file holds nothing", "write it again"),
+    ("file-empty", "the file is empty", "write it again"),
     ("file-compressed", "a compressed archive", "unpack it first"),
     ("file-lfs-pointer", "a Git LFS pointer that stands for the file", "git lfs pull"),
     ("file-binary", "not text", "name a URDF, xacro, MJCF, SDF or USD file"),
@@ -58,13 +58,13 @@ _ERRORS = _rows(
         "load with base='fixed' if this joint is the free one, or rename it",
     ),
     ("name-missing", "a link or joint without a name", "give it a name"),
-    ("link-duplicate", "two links of one name", "rename one of them"),
-    ("joint-duplicate", "two joints of one name", "rename one of them"),
+    ("link-duplicate", "two links with the same name", "rename one of them"),
+    ("joint-duplicate", "two joints with the same name", "rename one of them"),
     ("joint-type-missing", "a joint without a type", "add type=..."),
     ("joint-type-unknown", "a joint type that URDF does not have", "use one of URDF's types"),
     ("joint-parent-missing", "a joint without a parent", 'add <parent link="..."/>'),
     ("joint-child-missing", "a joint without a child", 'add <child link="..."/>'),
-    ("link-undefined", "a joint's parent or child that is no link", "define the link or correct the name"),
+    ("link-undefined", "a joint's parent or child that is not a link", "define the link or correct the name"),
     ("joint-self", "a joint from a link to itself", "name two different links"),
     (
         "link-two-parents",
@@ -99,7 +99,7 @@ _ERRORS = _rows(
     (
         "mimic-not-coupled",
         "a mimic with or of a joint of several coordinates (judged with mimic='couple' only)",
-        "leave mimic='couple' away, or give the joint one coordinate",
+        "leave out mimic='couple', or give the joint one coordinate",
     ),
 )
 
@@ -111,7 +111,7 @@ _WARNINGS = _rows(
         'declare the prefix, xmlns:PREFIX="..." at <robot>, or delete what has it',
     ),
     ("robot-name-empty", "the robot has no name", "add name=... to <robot>"),
-    ("element-repeated", "an element given twice where one counts", "delete all but one"),
+    ("element-repeated", "an element given twice, of which only one counts", "delete all but one"),
     (
         "inertia-not-psd",
         "a rotational inertia with a negative principal moment",
@@ -131,7 +131,7 @@ _WARNINGS = _rows(
     ),
     (
         "inertial-missing",
-        "a link that moves and is seen, and has no mass, nor has one that is fixed to it",
+        "a link that moves and is visible, but has no mass, nor has a link that is fixed to it",
         "add an <inertial>; if it is a frame of reference only, delete its visual",
     ),
     ("limit-missing", "a revolute or prismatic joint without <limit>", 'add <limit>, or type="continuous"'),
@@ -144,8 +144,8 @@ _WARNINGS = _rows(
     ),
     ("limit-effort-negative", "an effort limit below zero", "effort is a magnitude"),
     ("limit-velocity-negative", "a velocity limit below zero", "velocity is a magnitude"),
-    ("damping-negative", "a damping that feeds energy in", "damping is zero or positive"),
-    ("friction-negative", "a friction that feeds energy in", "friction is zero or positive"),
+    ("damping-negative", "a negative damping, which adds energy", "damping is zero or positive"),
+    ("friction-negative", "a negative friction, which adds energy", "friction is zero or positive"),
     ("armature-negative", "a rotor inertia below zero", "rotor inertias are zero or positive"),
     (
         "transmission-joint",
@@ -209,7 +209,7 @@ _NOTES = _rows(
     ),
     (
         "version-too-low",
-        "something that URDF has from a later version on, and readers of the file's version leave out",
+        "a feature of a later version of URDF, which readers of the file's version leave out",
         "write the later version at <robot>",
     ),
     (

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robokit.model.geometry import Mesh
+from robokit.model.parts import free_name
 from robokit.spatial.rotation import rotation_to_quat_wxyz
 from robokit.urdf.description import (
     InertialDescription,
@@ -196,10 +197,7 @@ def _from_joint(joint: JointDescription) -> LoopDescription:
 def _from_pairs(robot: RobotDescription) -> Iterator[LoopDescription]:
     taken = {joint.name for joint in robot.joints} | {loop.name for loop in robot.loops}
     for pair in frame_pairs(robot):
-        name = f"closing_{pair.name}"
-        while name in taken:
-            name += "_"
-        taken.add(name)
+        name = free_name(f"closing_{pair.name}", taken)
         yield LoopDescription(name, "spherical", pair.first, pair.second, line=pair.line)
 
 

@@ -33,17 +33,14 @@ MeshBox = Callable[[str], tuple[np.ndarray, np.ndarray] | None]
 def check_files(robot: RobotDescription, resolver: Resolver, report: Report) -> None:
     """Warns of meshes and textures that are not there, once for each file or missing package."""
     present: set[str] = set()
-    for link in robot.links:
-        for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
-            for shape in shapes:
-                geometry = shape.geometry
-                if not isinstance(geometry, Mesh) or geometry.filename in present:
-                    continue
-                if resolver(geometry.filename).file is not None:
-                    present.add(geometry.filename)
-                    continue
-                where = f"link {link.name!r} {kind}"
-                _missing(geometry.filename, "mesh", where, shape.line, resolver, report)
+    for where, shape in robot.shapes():
+        geometry = shape.geometry
+        if not isinstance(geometry, Mesh) or geometry.filename in present:
+            continue
+        if resolver(geometry.filename).file is not None:
+            present.add(geometry.filename)
+        else:
+            _missing(geometry.filename, "mesh", where, shape.line, resolver, report)
     for material in robot.material_table().values():
         if material.texture and resolver(material.texture).file is None:
             where = f"material {material.name!r}"
@@ -75,20 +72,16 @@ def check_heads(robot: RobotDescription, resolver: Resolver, report: Report, z_u
             return True
         return False
 
-    for link in robot.links:
-        for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
-            for shape in shapes:
-                if not isinstance(shape.geometry, Mesh):
-                    continue
-                name, where = shape.geometry.filename, f"link {link.name!r} {kind}"
-                if pointer(name, "mesh", where, shape.line):
-                    continue
-                up = "Z" if z_up else up_axis(resolver(name).path)
-                if up != "Z":
-                    message = (
-                        f"mesh {name!r} says that {up.lower()} is up; it is read as if z were, as in RViz"
-                    )
-                    report.once("mesh-up-axis", "", where, shape.line, message)
+    for where, shape in robot.shapes():
+        if not isinstance(shape.geometry, Mesh):
+            continue
+        name = shape.geometry.filename
+        if pointer(name, "mesh", where, shape.line):
+            continue
+        up = "Z" if z_up else up_axis(resolver(name).path)
+        if up != "Z":
+            message = f"mesh {name!r} says that {up.lower()} is up; it is read as if z were, as in RViz"
+            report.once("mesh-up-axis", "", where, shape.line, message)
     for material in robot.material_table().values():
         if material.texture:
             pointer(material.texture, "texture", f"material {material.name!r}", material.line)
@@ -102,16 +95,13 @@ def mesh_boxes(robot: RobotDescription, resolver: Resolver, report: Report) -> M
         there is no such box.
     """
     boxes: dict[str, tuple[np.ndarray, np.ndarray] | None] = {}
-    for link in robot.links:
-        for kind, shapes in (("visual", link.visuals), ("collision", link.collisions)):
-            for shape in shapes:
-                if isinstance(shape.geometry, Mesh) and shape.geometry.filename not in boxes:
-                    name = shape.geometry.filename
-                    boxes[name], problem = _mesh_box(resolver(name).path)
-                    if problem:
-                        where = f"link {link.name!r} {kind}"
-                        message = f"mesh {name!r} cannot be read: {problem}"
-                        report.add("mesh-unreadable", where, shape.line, message)
+    for where, shape in robot.shapes():
+        if isinstance(shape.geometry, Mesh) and shape.geometry.filename not in boxes:
+            name = shape.geometry.filename
+            boxes[name], problem = _mesh_box(resolver(name).path)
+            if problem:
+                message = f"mesh {name!r} cannot be read: {problem}"
+                report.add("mesh-unreadable", where, shape.line, message)
     return boxes.get
 
 
@@ -146,7 +136,7 @@ def _missing(filename: str, what: str, where: str, line: int, resolver: Resolver
         same = _same_name(found.package, resolver.roots, resolver)
         hint = f"pass package_dirs=[the folder that holds {found.package!r}]"
         if same is not None:
-            hint = f"did you mean {same!r}? the names differ in capitals"
+            hint = f"did you mean {same!r}? the names differ in case"
         report.once(f"{what}-unresolved", kind, where, line, message + tried, hint)
     else:
         packaged = filename.startswith(("package:", "model:"))
@@ -162,7 +152,7 @@ def _near_file(tried: Iterable[str], resolver: Resolver, report: Report) -> str 
         there = _other_capitals(Path(path), resolver)
         if there is not None:
             same = os.path.commonpath((there, path))
-            return f"did you mean {os.path.relpath(there, same)!r}? the names differ in capitals"
+            return f"did you mean {os.path.relpath(there, same)!r}? the names differ in case"
     for path in tried:
         files = resolver.entries(os.path.dirname(path))
         near = report.nearest(Path(path).name, files) if files else None

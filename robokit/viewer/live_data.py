@@ -187,7 +187,7 @@ def _program(trajectory: Trajectory) -> Program:
     program = trajectory.program
     if program.springs.functions or program.given.motions:
         what = "springs whose force is a function" if program.springs.functions else "prescribed motions"
-        raise RobokitError(f"live: the page's step knows no {what}; write the page with live=False")
+        raise RobokitError(f"live: the page's step does not support {what}; write the page with live=False")
     return program
 
 

@@ -254,23 +254,21 @@ def _live_pose(robot: Robot, q: np.ndarray | None, max_triangles: int | None, wa
 
 
 def render(payload: Payload) -> str:
-    """Put a payload into the template.
+    """The page of a payload of :mod:`robokit.viewer.payload`: a whole HTML document."""
+    return page_of(html.escape(payload.robot.name), json_for_html(payload), bool(payload.live))
 
-    Args:
-        payload: from :mod:`robokit.viewer.payload`.
 
-    Returns:
-        A whole HTML document.
-    """
+def page_of(title: str, data: str, physics: bool) -> str:
+    """The page with a title and its data, as text of HTML; whether there is physics in it."""
     parts = {
-        "title": html.escape(payload.robot.name),
+        "title": title,
         # A page without physics in it may start neither WebAssembly nor Workers.
-        "physics": " 'wasm-unsafe-eval'; worker-src blob:" if payload.live else "",
+        "physics": " 'wasm-unsafe-eval'; worker-src blob:" if physics else "",
         "styles": joined(STYLES),
         "meshcat": inline_script((meshcat_page() / "main.min.js").read_text(encoding="utf-8")),
         "uplot": inline_script((ASSETS / "vendor" / "uPlot.iife.min.js").read_text(encoding="utf-8")),
         "page": own_scripts(SCRIPTS),
-        "data": json_for_html(payload),
+        "data": data,
     }
     return filled("page.html", parts)
 

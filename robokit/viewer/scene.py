@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
+import itertools
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -224,22 +225,22 @@ def bounds(nodes: list[Node], poses: np.ndarray, role: Role = "visual") -> np.nd
     for node in nodes:
         if node.role != role:
             continue
-        box = np.array(local_box(node.geometry))
-        eight = np.array([[box[i, 0], box[j, 1], box[k, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)])
+        eight = _eight(*local_box(node.geometry))
         corners.setdefault(node.body, []).append(eight @ node.placement.rotation.T + node.placement.position)
     low, high = np.full(3, np.inf), np.full(3, -np.inf)
     for body, points in corners.items():
         cloud = np.concatenate(points)
-        low_body, high_body = cloud.min(axis=0), cloud.max(axis=0)
-        ends = np.stack([low_body, high_body])
-        cloud = np.array(
-            [[ends[i, 0], ends[j, 1], ends[k, 2]] for i in (0, 1) for j in (0, 1) for k in (0, 1)]
-        )
+        cloud = _eight(cloud.min(axis=0), cloud.max(axis=0))
         world = rotate(poses[:, body, None, 3:], cloud[None]) + poses[:, body, None, :3]
         low, high = np.minimum(low, world.min(axis=(0, 1))), np.maximum(high, world.max(axis=(0, 1)))
     if not np.all(np.isfinite(low)):
         return np.array([[-0.5] * 3, [0.5] * 3])
     return np.stack([low, high])
+
+
+def _eight(low: Any, high: Any) -> np.ndarray:
+    """The corners of a box, (8, 3), from its lowest and highest one."""
+    return np.array(list(itertools.product(*zip(low, high, strict=True))))
 
 
 def sane_frames(t: np.ndarray, poses: np.ndarray, size: float) -> int:

@@ -662,7 +662,9 @@ CRBA = Walked(
     SHARED
     | {
         "Ic": Letter("I^c", "composite inertia: the body with all bodies beyond it, joints locked", INERTIA),
-        "F": Letter("F", "force that moves the composite at unit joint acceleration, a column a dof", FORCE),
+        "F": Letter(
+            "F", "force for unit acceleration of the composite about the joint, a column per dof", FORCE
+        ),
         "block": Letter("S^T F", "block of H on the diagonal", "kg m² | kg m | kg"),
         "H": Letter("H", "entry of the mass matrix", "kg m² | kg m | kg"),
     },
@@ -814,38 +816,38 @@ CAPTIONS = {
     "for i in tree.outward():": "From the root to the tips: a parent comes before its children.",
     "for i in tree.inward():": "From the tips to the root: children come before their parent.",
     "p = tree.parent[i]": "The parent of body i.",
-    "if p != 0:": "Does the joint hang on another moving body?",
-    "if f_ext is not None:": "Are there forces from outside?",
+    "if p != 0:": "Is the parent a moving body?",
+    "if f_ext is not None:": "Are there external forces?",
     "S = tree.joint[i].S": "The directions that joint i leaves free.",
     "X[i] = tree.X(i, q[i])": "From the parent's coordinates to the body's, at the joint position q.",
     "vJ = S * qd[i]": "What the joint itself adds to the velocity.",
     "v[0] = Motion.zero()": "The root stands still.",
     "a[0] = Motion(Vector3.zero(), tree.a0)": "The root accelerates with −g: so gravity enters.",
     # RNEA
-    "X, v, a, f, tau = tree.lists(5)": "A place for each body's quantities.",
+    "X, v, a, f, tau = tree.lists(5)": "Lists for the quantities of each body.",
     "p, S, I = tree.parent[i], tree.joint[i].S, tree.I[i]": "Body i: its parent, its joint, its inertia.",
     "v[i] = X[i] @ v[p] + vJ": "The parent's velocity in own coordinates, plus the joint's.",
     "a[i] = X[i] @ a[p] + S * qdd[i] + v[i].cross(vJ)": (
-        "The parent's acceleration, the joint's, and what turning makes of the joint velocity."
+        "The parent's acceleration, the joint's, and the velocity-product acceleration."
     ),
     "f[i] = I @ a[i] + v[i].cross_force(I @ v[i])": "Newton and Euler: the force that moves this body alone.",
-    "f[i] = f[i] - f_ext[i]": "What the ground gives, the joint need not.",
+    "f[i] = f[i] - f_ext[i]": "Minus the external force, which the joint need not exert.",
     "tau[i] = rotor_forces(tree, i, tree.joint[i].S.T @ f[i], qdd[i])": (
-        "The part of f along the free directions, and what the joint's rotor takes, is the joint force."
+        "The joint force: the component of f along the free directions, plus that of the rotor."
     ),
     "f[p] = f[p] + X[i].T @ f[i]": "The parent's joint carries the child's force too.",
     "return tau": "The joint forces of all joints.",
     # CRBA
     "return composite(tree, tree.transforms(q), tree.I)": "All transforms first, then the composites.",
-    "H = [[0.0] * tree.nv for _ in range(tree.nv)]": "Zeros: joints on different branches keep them.",
-    "for i, Ic in composite_inertias(tree, X, I):": "Asks for the next body with its composite inertia.",
+    "H = [[0.0] * tree.nv for _ in range(tree.nv)]": "Zeros, which stay for joints on different branches.",
+    "for i, Ic in composite_inertias(tree, X, I):": "The next body, with its composite inertia.",
     "F = S.of(Ic)": "The force that gives the composite unit acceleration about joint i.",
-    "block = [S.T @ column for column in F]": "What joint i itself feels of it: the diagonal of H.",
+    "block = [S.T @ column for column in F]": "Its component about joint i itself: the diagonal of H.",
     "add_rotors(tree, i, block)": "The joint's rotor adds to the diagonal, if it has one.",
     "_put(H, tree, i, i, block)": "The diagonal entry of H is done.",
     "j = i": "Now from i to the root, along its branch.",
     "while tree.parent[j] != 0:": "Is there another joint on the way to the root?",
-    "F = [X[j].T @ column for column in F]": "The same force, in the coordinates of the body before.",
+    "F = [X[j].T @ column for column in F]": "The same force, in the parent's coordinates.",
     "j = tree.parent[j]": "One body closer to the root.",
     "_put(H, tree, i, j, [tree.joint[j].S.T @ column for column in F])": (
         "What joint j feels of the force: the entries H(i, j) and H(j, i)."
@@ -872,28 +874,28 @@ CAPTIONS = {
     "L[k] = [*L[k][:k], 1.0, *[0.0] * (n - k - 1)]": "L gets ones on its diagonal and zeros above.",
     "return L, D": "H = LᵀDL, and L is as sparse as H.",
     # ABA
-    "X, v, c, IA, pA, U, D, u, a, qdd = tree.lists(10)": "A place for each body's quantities.",
+    "X, v, c, IA, pA, U, D, u, a, qdd = tree.lists(10)": "Lists for the quantities of each body.",
     "S, I = tree.joint[i].S, tree.I[i]": "Body i: its joint and its inertia.",
     "v[i] = X[i] @ v[tree.parent[i]] + vJ": "The parent's velocity in own coordinates, plus the joint's.",
-    "c[i] = v[i].cross(vJ)": "The acceleration that velocities alone bring.",
+    "c[i] = v[i].cross(vJ)": "The acceleration due to velocities alone.",
     "IA[i] = I.articulated()": "The articulated inertia begins as the body alone.",
     "pA[i] = v[i].cross_force(I @ v[i])": "The force of the body at zero acceleration.",
-    "pA[i] = pA[i] - f_ext[i]": "The ground's force counts against it.",
+    "pA[i] = pA[i] - f_ext[i]": "Minus the external force.",
     "p, S = tree.parent[i], tree.joint[i].S": "Body i: its parent and its joint.",
     "U[i] = S.of(IA[i])": "The force for unit acceleration about joint i, all joints beyond it free.",
     "rows = [S.T @ column for column in U[i]]": "What joint i feels of it: its apparent inertia.",
     "rotors = add_rotors(tree, i, rows)": "The joint's rotor adds to it, if it has one.",
-    "D[i] = ldl(rows)": "Factorised, to divide by it.",
+    "D[i] = ldl(rows)": "Its factors, to solve with it.",
     "u[i] = [t - s for t, s in zip(tau[i], S.T @ pA[i], strict=True)]": (
-        "The joint force that is left to accelerate: tau less what the bias force takes."
+        "The joint force left for acceleration: tau minus the component of the bias force."
     ),
-    "Ia = without_joint(IA[i], U[i], D[i])": "The parent does not feel what gives way about the free joint.",
-    "if not rotors:": "Without rotors nothing at all is left along S:",
+    "Ia = without_joint(IA[i], U[i], D[i])": "The parent does not feel inertia along the free directions.",
+    "if not rotors:": "Without rotors, nothing is left along S:",
     "Ia = Ia.without(S.axes)": "these entries are exactly 0.",
     "pa = pA[i] + Ia @ c[i] + combine(U[i], ldl_solve(D[i], u[i]))": "The bias force that the parent feels.",
     "IA[p] = IA[p] + X[i].T @ Ia @ X[i]": "The parent's articulated inertia gains it, in own coordinates.",
     "pA[p] = pA[p] + X[i].T @ pa": "And so does its bias force.",
-    "a[i] = X[i] @ a[tree.parent[i]] + c[i]": "The acceleration that the parent brings.",
+    "a[i] = X[i] @ a[tree.parent[i]] + c[i]": "The acceleration due to the parent.",
     "qdd[i] = ldl_solve(D[i], [ui - a[i].dot(column) for ui, column in zip(u[i], U[i], strict=True)])": (
         "The joint acceleration: what is left of u, divided by D."
     ),
@@ -1008,24 +1010,24 @@ def _notes(robot: Robot, state: State, found: dict[str, Walk]) -> list[str]:
     """What the numbers stand for."""
     notes = [
         "Numbers are those of the state that the scene shows.",
-        "Vectors and inertias stand in the coordinates of their body, angular part first.",
+        "Vectors and inertias are in the coordinates of their body, angular part first.",
     ]
     given = "Given: q, q̇ and τ of the motion"
     if state.f_ext is None:
         notes.append(f"{given}; of a pose q, with q̇ = 0 and τ = 0.")
     else:
         notes.append(
-            f"{given}, with the forces of the ground. Where physics runs in the page, τ = 0 and the hand's "
-            "force is left out. Where sliders have set a pose, q̇ = 0 and τ = 0, and nothing pushes."
+            f"{given}, with the forces of the ground. In live runs, τ = 0 and pulls are left out. In poses "
+            "set by sliders, q̇ = 0 and τ = 0, without external forces."
         )
-    notes.append("Damping, friction and stops of joints are not part of these texts.")
+    notes.append("These algorithms do not include joint damping, friction and limits.")
     if RNEA.key in found:
         solved = ABA.key in found and found[ABA.key].whole
         notes.append("RNEA takes the accelerations that ABA finds." if solved else "RNEA takes q̈ = 0.")
     if robot.coupling is not None:
         notes.append("Coupled joints: RNEA and CRBA see the full tree, the coupling comes afterwards.")
     if LTDL.key in found:
-        notes.append("LTDL counts degrees of freedom from 0, as its text does; rows of H are counted from 1.")
+        notes.append("LTDL counts degrees of freedom from 0, as its source does; rows of H count from 1.")
     missing = [w.key.upper() for w in WALKED if w.key not in found]
     if missing:
         notes.append(f"Left out for this robot: {', '.join(missing)}.")

@@ -14,6 +14,7 @@ import numpy as np
 
 from robokit.collision.fields import CONTACTS, PAIRS, POSES, SHAPES
 from robokit.contact.constraints.collecting import collect, remember
+from robokit.contact.constraints.landing import put_back
 from robokit.contact.constraints.loops import close, close_for_kick
 from robokit.contact.fields import (
     CONSTRAINTS,
@@ -69,8 +70,9 @@ def end(x: Any) -> None:
     collect(x)
     solve(x)
     remember(x)
+    put_back(x)
     for_range(x.nv, after)
-    advance_in_place(x, x.q, x.v, 0.5 * x.dt[0])
+    advance_in_place(x, x.q, x.v, 0.5 * x.dt[0], x.drift)
     close(x)
 
 
@@ -234,7 +236,20 @@ class DenseStep:
         y = self.solve(v, np.broadcast_to(tau, v.shape))
         x.y[:] = y
         self.run(REMEMBER)
-        return self.advance(q, y, 0.5 * dt)
+        return self.put_back(q, y, v)
+
+    def put_back(self, q: np.ndarray, y: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The second drift: what lands does not feel its impulse before its time."""
+        x, dt = self.x, self.x.dt[0]
+        if x.landing_contact[0] < 0:
+            return self.advance(q, y, 0.5 * dt)
+        drift = y - 2.0 / dt * x.landing[0] * (y - v)
+        q1, _ = self.advance(q, drift, 0.5 * dt)
+        seen = drift.copy()
+        seen[3:6] = y[3:6]
+        v1 = y.copy()
+        v1[3:6] = self.advance(q, seen, 0.5 * dt)[1][3:6]  # of bases that float
+        return q1, v1
 
     def run(self, kernel: Any) -> None:
         """A kernel on the arrays."""

@@ -247,12 +247,29 @@ def test_an_error_in_the_text_names_its_line():
         ([1.0, 2.0], "output 'p': expected 3 numbers for shape .3,., got 2"),
         ({"r": [1.0, 2.0, 3.0]}, "expected a dict of the outputs p, got one of r"),
         (["a", "b", "c"], "output 'p': expected numbers, got 'a'"),
+        ([1j, 2.0, 3.0], "output 'p': expected numbers, got 1j"),
     ],
 )
 def test_a_text_that_returns_something_else_is_refused(returned, words):
     f = rk.function(lambda tree, q: returned, inputs=("q",), outputs={"p": (3,)}, name="f")
     with pytest.raises(rk.FunctionError, match=words):
         f(pendulum(), [0.1])
+
+
+@pytest.mark.parametrize("engine", [None, "python"])
+def test_a_matrix_of_the_transposed_shape_is_refused(engine):
+    def rows(tree, q):
+        return [[q[1][0], 1.0, 2.0], [3.0, 4.0, 5.0]]
+
+    def given(text, shape):
+        return rk.function(text, inputs=("q",), outputs={"A": shape})(pendulum(), [0.5], engine=engine)
+
+    for text in (rows, lambda tree, q: np.array(rows(tree, q)), lambda tree, q: [rows(tree, q)]):
+        np.testing.assert_array_equal(given(text, (2, 3)), [[0.5, 1, 2], [3, 4, 5]])
+        with pytest.raises(rk.FunctionError, match=r"output 'A': expected shape \(3, 2\), got 2 by 3"):
+            given(text, (3, 2))
+    flat = given(lambda tree, q: [x for row in rows(tree, q) for x in row], (3, 2))
+    np.testing.assert_array_equal(flat, [[0.5, 1], [2, 3], [4, 5]])
 
 
 def test_systems_of_scalars_are_solved_by_texts_of_robokit():
@@ -278,6 +295,8 @@ def test_wrong_declarations_and_calls_are_refused():
         rk.function(lambda tree, q: q, inputs=("q",), outputs={"p": ("n",)})
     with pytest.raises(rk.WrongType, match=r"name of an output: expected a name of Python, got str 'p x'"):
         rk.function(lambda tree, q: q, inputs=("q",), outputs={"p x": ()})
+    with pytest.raises(rk.ShapeError, match=r"in the order of inputs, \(tree, q, x\), got \(tree, x, q\)"):
+        rk.function(lambda tree, x, q: x, inputs={"q": "q", "x": ()}, outputs={"p": ()})
     with pytest.raises(rk.WrongType, match="outputs: expected a dict"):
         rk.function(lambda tree, q: q, inputs=("q",), outputs=(3,))
     with pytest.raises(rk.UnknownName, match="input named 'p'"):
@@ -626,7 +645,7 @@ def test_common_mistakes_in_a_text_are_explained():
         (lambda tree, q, v: np.sin(q[0]) if q[1][0] > 0 else 0.0, "and & and | instead of and and or"),
         (lambda tree, q, v: sqrt(q[1]), r"expected a scalar, got a list of them: take one, as q\[i\]\[0\]"),
         (lambda tree, q, v: q[1][0] > 0.0, r"got a comparison, which where\(condition, 1.0, 0.0\)"),
-        (lambda tree, q, v: rk.crba(robot, q)[0, 0], r"other texts, f\(tree, q, ...\)"),
+        (lambda tree, q, v: rk.crba(robot, q)[0, 0], r"such functions with the tree, f\(tree, q, ...\)"),
         (
             lambda tree, q, v: np.linalg.norm(np.frexp(q[1][0])),
             r"np\.frexp takes no scalars .*\n.*test_own_fun",

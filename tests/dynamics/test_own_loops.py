@@ -496,3 +496,41 @@ def test_no_call_waits_for_that_of_another_thread(monkeypatch):
     end.set()
     first.join(60.0)
     assert found[1:] == [pytest.approx(3.0)]
+
+
+@pytest.mark.parametrize("begin", [0, 0.0])
+def test_a_search_whose_first_turn_is_certain_is_a_loop(begin):
+    """The index is known in the first turn and becomes a number of its row: the loop is not unrolled."""
+
+    @rk.function(inputs={"x": (6,), "sought": ()}, outputs={"at": ()})
+    def search(tree, x, sought):
+        def look(i, there):
+            return cond(x[i] == sought, lambda: (i, there + 1), lambda: (i + 1, there))
+
+        return while_loop(lambda i, there: (i < 6) & (there < 1), look, 0, begin)[0]
+
+    x = np.tile(np.arange(6.0), (4, 1))
+    np.testing.assert_array_equal(search(ROBOT, x, np.array([0.0, 3.0, 9.0, 5.0])), [0, 3, 6, 5])
+
+
+def test_powers_whose_exponent_is_the_index_of_a_loop():
+    """Sums of x**k, 2**k and (-1)**k over k, also where x < 0, k < 0 and the index itself is the base."""
+
+    @rk.function(inputs={"x": (), "first": (), "count": ()}, outputs={"s": (4,)})
+    def powers(tree, x, first, count):
+        def add(i, *sums):
+            k = whole(first) + i
+            terms = x**k, 2**k, (-1) ** k, (i + 1) ** k
+            return [s + term for s, term in zip(sums, terms, strict=True)]
+
+        return [for_range(count, add, 0.0, 0.0, 0.0, 0.0)]
+
+    x, first, count = np.array([-1.5, 0.7, 2.0]), np.array([-3.0, 0.0, 2.0]), np.array([7.0, 0.0, 5.0])
+    found, slope = powers(ROBOT, x, first, count), powers.derivative("x")(ROBOT, x, first, count)
+    for row in range(3):
+        k = first[row] + np.arange(count[row])
+        terms = [x[row] ** k, 2.0**k, (-1.0) ** k, (np.arange(count[row]) + 1) ** k]
+        np.testing.assert_allclose(found[row], [sum(term) for term in terms], rtol=1e-14, atol=1e-14)
+        np.testing.assert_array_equal(powers(ROBOT, x[row], first[row], count[row]), found[row])
+        rates = (k * x[row] ** (k - 1)).sum(), 0.0, 0.0, 0.0
+        np.testing.assert_allclose(slope[row].ravel(), rates, rtol=1e-13, atol=1e-13)

@@ -1,4 +1,4 @@
-"""The code of the manual's path runs, page by page."""
+"""The code of the manual's path, and of its page of questions, runs page by page."""
 
 from __future__ import annotations
 
@@ -28,6 +28,15 @@ def code(path: Path) -> str:
     """All Python of a page, from its top to its end."""
     blocks = BLOCK.findall(path.read_text(encoding="utf-8"))
     return "\n".join(re.sub(r"^   ", "", block, flags=re.M) for block in blocks)
+
+
+def test_the_code_of_how_to_runs(tmp_path, monkeypatch):
+    """That of the path runs below, in its fresh environment."""
+    pytest.importorskip("gymnasium")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    path = ROOT / "docs" / "how_to.rst"
+    exec(compile(code(path), str(path), "exec"), {"__name__": "__main__"})
 
 
 WALL = """

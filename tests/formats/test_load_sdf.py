@@ -232,7 +232,7 @@ BAD = {
     ),
     "a pose of three numbers": (link("a", pose="1 2 3"), "expected 6 or 7 numbers, got '1 2 3'"),
     "no link": ("", "no link"),
-    "two links of one name": (link("a") + link("a"), "two links are called 'a'"),
+    "two links with the same name": (link("a") + link("a"), "two links are called 'a'"),
     "itself": (link("a") + hinge("j", "a", "a"), "with itself"),
 }
 

@@ -7,8 +7,9 @@ import pytest
 from log_files import joint_messages, write_ros2
 
 import robokit as rk
-from robokit.logs.comparison import best_cutoff, friction_forces, smooth
+from robokit.logs.comparison import best_cutoff, smooth
 from robokit.logs.read import logged_trajectory
+from robokit.momentum_observer import friction_forces
 
 # ---- torques -------------------------------------------------------------------------------------
 # Smoothed motion and unexplained torques against motions whose derivatives are known in closed form.

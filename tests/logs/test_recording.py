@@ -218,8 +218,8 @@ def test_a_recording_that_broke_off_is_read_to_its_end(robot, run, tmp_path):
 
 
 BAD = {
-    "no.mcap": (b"hello", "does not begin as one"),
-    "begun.mcap": (b"\x89MCAP0\r\n", "broke off before any message was whole"),
+    "no.mcap": (b"hello", "does not begin like one"),
+    "begun.mcap": (b"\x89MCAP0\r\n", "ended before the first complete message"),
     "no.bag": (b"hello", "magic"),
     "no.db3": (b"hello", "not a database"),
 }

@@ -154,13 +154,13 @@ def hinge(b, **arguments):
 
 REFUSALS = {
     "no link": (lambda b: b, ModelError, "no link"),
-    "two links of one name": (lambda b: b.link("a").link("a"), ModelError, "'a' is there already"),
-    "two joints of one name": (
+    "two links with the same name": (lambda b: b.link("a").link("a"), ModelError, "'a' already exists"),
+    "two joints with the same name": (
         lambda b: (
             b.link("a").link("b").link("c").joint("j", "revolute", "a", "b").joint("j", "fixed", "b", "c")
         ),
         ModelError,
-        "'j' is there already",
+        "'j' already exists",
     ),
     "unknown kind": (lambda b: b.joint("j", "revolut", "a", "b"), UnknownName, "'revolute'"),
     "unknown link": (lambda b: b.link("a").joint("j", "fixed", "a", "bb"), UnknownName, "'bb'"),

@@ -149,3 +149,48 @@ def adapter(engine, path, robot):
     Parser(plant).AddModelsFromString(plain_text(path.read_bytes()), "urdf")
     plant.Finalize()
     return DrakeAdapter(robot, plant)
+
+
+BALL = (
+    '<mujoco model="ball"><worldbody><body name="arm" pos="0 0 1"><joint name="ball" type="ball"/>'
+    '<geom type="box" size="0.1 0.2 0.3" pos="0.1 0.05 -0.2"/><body name="hand" pos="0 0 -0.5">'
+    '<joint name="hinge" axis="0 1 0"/><geom type="box" size="0.1 0.2 0.1" pos="0 0.1 -0.2"/>'
+    "</body></body></worldbody></mujoco>"
+)
+
+
+def test_a_ball_joints_quaternion_is_in_the_order_of_the_other_program(tmp_path):
+    import mujoco
+    import pinocchio as pin
+
+    from robokit.interop import MujocoAdapter, PinocchioAdapter
+
+    path = tmp_path / "ball.xml"
+    path.write_text(BALL)
+    robot, rng = rk.load(path), np.random.default_rng(0)
+    q, (v, a) = robot.random_configuration(rng), rng.standard_normal((2, robot.nv))
+    model = pin.buildModelFromMJCF(str(path))
+    to = PinocchioAdapter(robot, model)
+    tau = pin.rnea(model, model.createData(), to.q(q), to.v(v), to.v(a))
+    assert error(to.v_back(tau), rk.rnea(robot, q, v, a)) < 1e-13
+    assert error(to.q_back(to.q(q)), q) < 1e-15
+    with pytest.raises(rk.ModelError, match="'floating_base': expected a floating joint with 7 coordinates"):
+        PinocchioAdapter(rk.load_urdf(rk.find_robot("double_pendulum"), base="floating"), model)
+    for theirs in (to, MujocoAdapter(robot, mujoco.MjModel.from_xml_path(str(path)))):
+        with pytest.raises(rk.ShapeError, match="norm"):
+            theirs.q(2.0 * q)
+
+
+def test_a_joint_of_another_kind_is_refused(tmp_path):
+    from pydrake.multibody.parsing import Parser
+    from pydrake.multibody.plant import MultibodyPlant
+
+    from robokit.interop import DrakeAdapter
+
+    path = tmp_path / "ball.xml"
+    path.write_text(BALL)
+    plant = MultibodyPlant(0.0)
+    Parser(plant).AddModels(str(path))
+    plant.Finalize()
+    with pytest.raises(rk.ModelError, match="'ball': expected a spherical joint with 4 coordinates"):
+        DrakeAdapter(rk.load(path), plant)

@@ -110,3 +110,12 @@ def test_a_task_of_ones_own():
     envs = gym.Environments(Hopping(), 3)
     envs.reset(seed=1)
     assert envs.step(np.zeros((3, envs.single_action_space.shape[0])))[1] == pytest.approx(envs.sim.q[:, 6])
+
+
+def test_wrong_arguments_have_gymnasiums_names():
+    with pytest.raises(robokit.ShapeError, match="num_envs: expected a whole number >= 1, got 0"):
+        gym.Environments("Reaching", num_envs=0)
+    envs = gym.Environments("Reaching", num_envs=2)
+    envs.reset(seed=0)
+    with pytest.raises(robokit.InvalidValue, match=r"actions: expected finite numbers, got nan"):
+        envs.step(np.full((2, seen_size(envs)), np.nan))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import pickle
@@ -567,3 +568,11 @@ def test_a_run_goes_over_to_code_that_is_compiled_well_and_keeps_its_bits(tmp_pa
     run = rk.simulate(robot, q, duration=50 * DT, dt=DT, ground=True)
     for sim in (one_by_one, at_once):
         assert np.array_equal(sim.q, run.q[-1]) and np.array_equal(sim.v, run.v[-1])
+
+
+@pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_simulation_that_is_copied_says_what_can_be(copied):
+    robot = m.box_with_bar()
+    sim = rk.Simulation(robot, *start(robot, None), dt=DT, ground=GROUND)
+    with pytest.raises(TypeError, match=r"cannot be pickled or copied: pickle its state\(\)"):
+        copied(sim)

@@ -125,6 +125,20 @@ def test_whole_powers_of_numbers_below_zero(power):
     assert f(robot, 0.0) == (0.0 if n > 0 else math.inf)
 
 
+def test_powers_whose_exponent_is_known_only_later():
+    """As NumPy's, also of 0 and of numbers below it; a constant base has them, too."""
+    x = np.array([0.0, 0.0, 0.0, -1.0, -2.0, -0.5, -2.0, -2.0, 3.0, 2.0])
+    y = np.array([0.0, 2.0, 0.5, -1.0, 3.0, 2.0, 0.0, 0.5, 0.5, -1.5])
+    text = rk.function(
+        lambda tree, x, y: [x**y, (-2) ** y, 0.0 ** abs(y)], inputs={"x": (), "y": ()}, outputs={"z": (3,)}
+    )
+    with np.errstate(invalid="ignore"):
+        expected = np.stack([x**y, (-2.0) ** y, 0.0 ** abs(y)], 1)
+    np.testing.assert_allclose(text(pendulum(), x, y), expected, rtol=4e-15)
+    slopes = text.derivative("x", "y")(pendulum(), [-2.0, 3.0], [3.0, 0.5])
+    np.testing.assert_allclose(slopes.dz_dx[:, 0, 0], [12.0, 0.5 / np.sqrt(3.0)], rtol=1e-14)
+
+
 @pytest.mark.parametrize("power", [1.5, 2.5, 1.3, 64.5, 70.5])
 @pytest.mark.parametrize("engine", ["python", "llvm"])
 def test_powers_above_one_start_flat_at_zero(power, engine):

@@ -227,10 +227,10 @@ def test_a_texture_and_a_macro_file_may_be_pointers_too(tmp_path):
 @pytest.mark.parametrize(
     ("written", "hint"),
     [
-        ("Meshes/part1.stl", "did you mean 'Part1.STL'? the names differ in capitals"),
-        ("meshes/part1.stl", "did you mean 'Meshes/Part1.STL'? the names differ in capitals"),
-        ("package://Arm/Meshes/Part1.STL", "did you mean 'arm'? the names differ in capitals"),
-        ("package://arm/meshes/Part1.STL", "did you mean 'Meshes/Part1.STL'? the names differ in capitals"),
+        ("Meshes/part1.stl", "did you mean 'Part1.STL'? the names differ in case"),
+        ("meshes/part1.stl", "did you mean 'Meshes/Part1.STL'? the names differ in case"),
+        ("package://Arm/Meshes/Part1.STL", "did you mean 'arm'? the names differ in case"),
+        ("package://arm/meshes/Part1.STL", "did you mean 'Meshes/Part1.STL'? the names differ in case"),
         ("Meshes/finger_leff.stl", "did you mean 'finger_left.stl'?"),
         ("Meshes/unlike", "correct the name; dynamics do not need it"),
     ],

@@ -293,7 +293,7 @@ CASES = {
         SEEN.format(SHAPE, ""),
         SEEN.format(SHAPE, INERTIAL),
         3,
-        "link 'b': moves and is seen",
+        "link 'b': moves and is visible",
     ),
     "mimic-of-fixed": (
         two_joints("", MIMIC.format("j")).replace("revolute", "fixed", 1),

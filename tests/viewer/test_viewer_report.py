@@ -73,7 +73,7 @@ def watch(chromium, path):
 
 
 RUN = """async (row) => {
-  await report.fall.show(report.rows.place(row));
+  await report.fall.show(report.rows.numbers.indexOf(row));
   const { run, hash, known } = report.fall.result;
   const text = report.fall.state.textContent;
   return { q: [...run.q], v: [...run.v], hash: String(hash), known: String(known), text };

@@ -40,6 +40,7 @@ from robokit.engine.loops.record import (
     PLUS,
     STORE,
     TIMES,
+    TO_REAL,
     VALUE,
     VMAP,
     WHILE,
@@ -47,6 +48,7 @@ from robokit.engine.loops.record import (
     WHOLE_EQ,
     WHOLE_LE,
     WHOLE_LT,
+    WHOLE_OPERATIONS,
     WHOLE_SELECT,
     ZEROS,
     LoopGraph,
@@ -55,7 +57,7 @@ from robokit.engine.loops.record import (
     operands,
 )
 from robokit.engine.signature import ArrayOf
-from robokit.engine.trace.ops import AND, NOT, OR
+from robokit.engine.trace.ops import AND, NOT, OPERATIONS, OR
 
 TILE = 32
 """States of a tile: the threads of a warp."""
@@ -252,16 +254,7 @@ class Known:
 
 COMPARISONS = (WHOLE_LT, WHOLE_LE, WHOLE_EQ)
 
-_FOLD: dict[int, Any] = {
-    PLUS: lambda a, b: a + b,
-    MINUS: lambda a, b: a - b,
-    TIMES: lambda a, b: a * b,
-    WHOLE_LT: lambda a, b: a < b,
-    WHOLE_LE: lambda a, b: a <= b,
-    WHOLE_EQ: lambda a, b: a == b,
-    WHOLE_SELECT: lambda c, a, b: a if c else b,
-    NOT: lambda a: not a,
-}
+_FOLD = {k: each.value for k, each in WHOLE_OPERATIONS.items() if k != TO_REAL} | {NOT: OPERATIONS[NOT].value}
 
 
 class CardWriter(ModuleWriter):

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 
 from robokit.engine.emit.ir import FLOAT64, Real, rounded, vector
 from robokit.engine.passes.guards import Path
-from robokit.engine.passes.order import contractions
+from robokit.engine.passes.order import contractions, last_reads
 from robokit.engine.passes.schedule import CallPlan, Copy
 from robokit.engine.trace import ops
 from robokit.engine.trace.blocks import called
@@ -505,22 +505,14 @@ class Function:
 
     def straight(self, chunk: Sequence[int]) -> None:
         """The nodes of a chunk."""
-        nodes, plan, last = self.program.nodes, self.plan, self.last
-        inside = plan.inside
-        for position, number in enumerate(chunk):
-            for operand in nodes[number][1:]:
-                last[operand] = position
-            if number in inside:
-                last.update(dict.fromkeys(inside[number], position))
+        nodes, plan, inside = self.program.nodes, self.plan, self.plan.inside
         targets = {} if self.columns else self.whole.targets
         sums = dict[int, int]()
         if self.whole.fused:
             kept = {n for n in chunk if n in plan.stored or n in targets}
             sums = contractions(self.program, chunk, kept, inside)
         products = set(sums.values())
-        for product in products:
-            for operand in nodes[product][1:]:
-                last[operand] = max(last[operand], last[product])
+        self.last = last = last_reads(self.program, chunk, sums, inside)
         here: Path = ()
         for position, number in enumerate(chunk):
             path = inside.get(number, ()) if inside else ()
@@ -531,7 +523,7 @@ class Function:
                 continue
             if self.pinned:
                 self.pinned = set()
-            forms = self.forms_for(number)
+            forms = self.forms_for(number) if self.vectors else self.own
             if number in sums:
                 register = self.fused(number, sums[number], forms, position)
             elif nodes[number][0] <= DIV:

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 
 from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
 from robokit.engine.emit.ir import number as literal
-from robokit.engine.emit.machine_code import MachineCode
+from robokit.engine.emit.machine_code import Fixed, MachineCode
 from robokit.engine.passes.guards import Path
-from robokit.engine.passes.order import contractions
+from robokit.engine.passes.order import contractions, last_reads
 from robokit.engine.passes.schedule import CallPlan, Copy, Schedule, call_plan
 from robokit.engine.trace.blocks import called
 from robokit.engine.trace.blocks import lane as lane_of
@@ -45,9 +45,6 @@ from robokit.engine.trace.ops import (
     SUB,
     TRUTHS,
 )
-
-Fixed = tuple[int, int, float, int]
-"""Output, position and value of a constant, and how many times it stands there."""
 
 WIDEST = 8
 """Most equal constants that one store writes."""
@@ -219,21 +216,9 @@ class ChunkWriter:
         self.branches: list[Branch] = []
         self.label, self.labels = "entry", 0
         nodes, plan, known = self.program.nodes, self.plan, self.known
-        inside, last = plan.inside, dict[int, int]()
-        if inside and any(n in inside for n in chunk):
-            for position, number in enumerate(chunk):
-                for operand in (*nodes[number][1:], *inside.get(number, ())):
-                    last[operand] = position
-        else:
-            inside = {}
-            for position, number in enumerate(chunk):
-                for operand in nodes[number][1:]:
-                    last[operand] = position
+        inside = plan.inside if plan.inside and any(n in plan.inside for n in chunk) else {}
         sums = self._contractions(chunk)
-        products = set(sums.values())
-        for product in products:  # is written with its sum
-            for operand in nodes[product][1:]:
-                last[operand] = max(last[operand], last[product])
+        products, last = set(sums.values()), last_reads(self.program, chunk, sums, inside)
         add, value, instruction, plain = self.lines.append, self._value, self.instruction, self.plain
         fresh, wide = self.fresh, self.program.wide
         here: Path = ()

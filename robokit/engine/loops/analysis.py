@@ -7,7 +7,6 @@ lanes is computed once, and a loop whose count is has no mask.
 from __future__ import annotations
 
 import math
-import operator
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -25,13 +24,9 @@ from robokit.engine.loops.record import (
     FOR,
     INTEGER,
     LOAD,
-    MINUS,
     PARAMETER,
-    PLUS,
     REAL,
     STORE,
-    TIMES,
-    TO_REAL,
     VALUE,
     VMAP,
     WHILE,
@@ -39,7 +34,7 @@ from robokit.engine.loops.record import (
     WHOLE_EQ,
     WHOLE_LE,
     WHOLE_LT,
-    WHOLE_SELECT,
+    WHOLE_OPERATIONS,
     ZEROS,
     Function,
     LoopGraph,
@@ -49,7 +44,7 @@ from robokit.engine.loops.record import (
     told,
 )
 from robokit.engine.trace.graph import Node
-from robokit.engine.trace.ops import CONST, COUNTS, OPERATIONS, SELECT, counted
+from robokit.engine.trace.ops import CONST, COUNTS, OPERATIONS, counted
 
 
 def inner(graph: LoopGraph, node: Node) -> list[Region]:
@@ -422,15 +417,7 @@ NAMES = (*COUNTS, "load", "store", "whole")
 """What operations count as: of numbers as elsewhere; "whole" are those on whole numbers, also comparisons,
 choices and what makes them real numbers. The turns of loops are not counted."""
 
-_VALUES = {
-    PLUS: operator.add,
-    MINUS: operator.sub,
-    TIMES: operator.mul,
-    WHOLE_LT: operator.lt,
-    WHOLE_LE: operator.le,
-    WHOLE_EQ: operator.eq,
-    WHOLE_SELECT: OPERATIONS[SELECT].value,
-    TO_REAL: float,
+_VALUES = {opcode: each.value for opcode, each in WHOLE_OPERATIONS.items()} | {
     FLOOR: lambda a: math.floor(a) if math.isfinite(a) else 0,
     FLOOR_DIVIDE: lambda a, b: a // b if b else 0,  # a quotient may stand before its check
 }

@@ -18,20 +18,13 @@ from robokit.engine.loops.record import (
     FOR,
     INTEGER,
     LOAD,
-    MINUS,
     PARAMETER,
-    PLUS,
     REAL,
     STORE,
-    TIMES,
-    TO_REAL,
     VALUE,
     WHILE,
     WHOLE,
-    WHOLE_EQ,
-    WHOLE_LE,
-    WHOLE_LT,
-    WHOLE_SELECT,
+    WHOLE_OPERATIONS,
     ZEROS,
     LoopGraph,
     Region,
@@ -39,16 +32,6 @@ from robokit.engine.loops.record import (
 )
 from robokit.engine.signature import ArrayOf
 from robokit.engine.trace.ops import CONST, COS, OPERATIONS, SIN
-
-_WHOLE = {
-    PLUS: "%s + %s",
-    MINUS: "%s - %s",
-    TIMES: "%s * %s",
-    WHOLE_LT: "%s < %s",
-    WHOLE_LE: "%s <= %s",
-    WHOLE_EQ: "%s == %s",
-    WHOLE_SELECT: "(%s ? %s : %s)",
-}
 
 LIBRARY = """
     acosh? asinh? atanh? atan2 cbrt ceil copysign cosh? erfc? exp2? expm1 fabs fdim floor fma fmax fmin fmod
@@ -106,7 +89,8 @@ class CWriter:
         self.graph, self.live, self.name, self.real = graph, live, name, real
         self.kind, suffix = ("double", "") if real is FLOAT64 else ("float", "f")
         self.form = {each.number: (each.c or each.notation).replace("{f}", suffix) for each in OPERATIONS}
-        self.form |= {TO_REAL: f"({self.kind})%s", FLOOR: f"x_{name}_whole(%s)", **_WHOLE}
+        self.form |= {k: each.c.replace("{t}", self.kind) for k, each in WHOLE_OPERATIONS.items()}
+        self.form |= {FLOOR: f"x_{name}_whole(%s)"}
         if own_sines:
             self.form |= {SIN: f"x_{name}_sines(%s, 0)", COS: f"x_{name}_sines(%s, 1)"}
         self.form[FLOOR_DIVIDE] = f"x_{name}_divided(%s, %s)"

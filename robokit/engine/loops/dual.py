@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -101,10 +100,10 @@ class Dual:
         return self._function(abs(self.value), generic.where(self.value < 0.0, -1.0, 1.0))
 
     def __pow__(self, power: Any) -> Any:
-        return NotImplemented if power.__class__ is np.ndarray else elementary.power(self, power)
+        return NotImplemented if isinstance(power, np.ndarray | Integer) else elementary.power(self, power)
 
     def __rpow__(self, base: Any) -> Any:
-        return elementary.exp(self * math.log(base))
+        return elementary.power(base, self)
 
     def __floordiv__(self, other: Any) -> Any:
         return NotImplemented if other.__class__ is np.ndarray else generic.floor(self / other)

@@ -27,22 +27,16 @@ from robokit.engine.loops.record import (
     INTEGER,
     LINK,
     LOAD,
-    MINUS,
     PARAMETER,
     PLUS,
     REAL,
     STORE,
-    TIMES,
-    TO_REAL,
     TRUTH,
     VALUE,
     VMAP,
     WHILE,
     WHOLE,
-    WHOLE_EQ,
-    WHOLE_LE,
-    WHOLE_LT,
-    WHOLE_SELECT,
+    WHOLE_OPERATIONS,
     ZEROS,
     LoopGraph,
     Region,
@@ -51,17 +45,6 @@ from robokit.engine.loops.record import (
     told,
 )
 from robokit.engine.trace.ops import ADD, CONST, MUL, OPERATIONS, SUB
-
-_WHOLE = {
-    PLUS: "add nsw {i} %s, %s",
-    MINUS: "sub nsw {i} %s, %s",
-    TIMES: "mul nsw {i} %s, %s",
-    WHOLE_LT: "icmp slt {i} %s, %s",
-    WHOLE_LE: "icmp sle {i} %s, %s",
-    WHOLE_EQ: "icmp eq {i} %s, %s",
-    WHOLE_SELECT: "select {b} %s, {i} %s, {i} %s",
-    TO_REAL: "sitofp {i} %s to {t}",
-}
 
 RUNNING = (ADD, SUB, PARAMETER, VALUE)
 """What a running sum goes on from."""
@@ -223,10 +206,9 @@ class FunctionWriter:
                 "true": "true" if width == 1 else "splat (i1 true)",
                 "suffix": suffix(width, self.real),
                 "i": vector(width, "i32"),
-                "b": vector(width, "i1"),
             }
             rows = {operation.number: operation.llvm.format(**words) for operation in OPERATIONS}
-            rows |= {opcode: text.format(**words) for opcode, text in _WHOLE.items()}
+            rows |= {opcode: each.llvm.format(**words) for opcode, each in WHOLE_OPERATIONS.items()}
             self.templates[width] = rows
 
     def text(self, name: str) -> str:

@@ -21,6 +21,7 @@ from robokit.engine.loops.record import (
     PLUS,
     TIMES,
     WHOLE,
+    WHOLE_OPERATIONS,
     Array,
     Integer,
     LoopGraph,
@@ -291,7 +292,7 @@ class Values:
                 f"{told('computed', self.graph.lines[number])}: give it another dimension, and index it"
             )
         a, b = map(self._of, node[1:])
-        return a + b if opcode == PLUS else a - b if opcode == MINUS else a * b
+        return int(WHOLE_OPERATIONS[opcode].value(a, b))
 
 
 Blocks = list[tuple[int, np.ndarray]]

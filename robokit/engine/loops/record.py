@@ -35,6 +35,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import linecache
+import operator
 import os
 import sys
 import threading
@@ -48,9 +49,9 @@ import numpy as np
 from robokit import dataclass_tools
 from robokit.engine.trace import scalar
 from robokit.engine.trace.graph import Graph, Node
-from robokit.engine.trace.ops import CONST, TRUTHS
+from robokit.engine.trace.ops import CONST, OPERATIONS, SELECT, TRUTHS
 from robokit.engine.trace.scalar import NO_BRANCH, Scalar, Truth
-from robokit.spatial.control_flow import count_from_start
+from robokit.spatial.control_flow import cond, count_from_start, while_loop
 from robokit.spatial.scalars import holds, register
 
 (
@@ -60,11 +61,37 @@ from robokit.spatial.scalars import holds, register
 
 REAL, INTEGER, TRUTH, NOTHING = "real", "integer", "truth", "nothing"
 
-_KINDS = {
-    WHOLE: INTEGER, PLUS: INTEGER, MINUS: INTEGER, TIMES: INTEGER, WHOLE_SELECT: INTEGER,
-    TO_REAL: REAL, WHOLE_LT: TRUTH, WHOLE_LE: TRUTH, WHOLE_EQ: TRUTH, FLOOR_DIVIDE: INTEGER, FLOOR: INTEGER,
-    STORE: NOTHING, ZEROS: NOTHING, CHECK: NOTHING, FOR: NOTHING, WHILE: NOTHING, COND: NOTHING,
-    CALL: NOTHING, VMAP: NOTHING, LINK: NOTHING,
+
+@dataclass(frozen=True)
+class WholeOperation:
+    """What is known of an operation on whole numbers, as trace/ops.py knows it of those on real numbers."""
+
+    kind: str  # of its value
+    value: Callable[..., Any]  # its value on Python's numbers
+    # its instruction in LLVM's language: `{i}` for the type of a whole number, `{truth}` for that of a truth,
+    # `{t}` for that of a real number
+    llvm: str
+    c: str  # how it is written in C, with `{t}` for the type of a real number
+    wasm: str  # its instruction in WebAssembly
+
+
+WHOLE_OPERATIONS = {
+    PLUS: WholeOperation(INTEGER, operator.add, "add nsw {i} %s, %s", "%s + %s", "i32.add"),
+    MINUS: WholeOperation(INTEGER, operator.sub, "sub nsw {i} %s, %s", "%s - %s", "i32.sub"),
+    TIMES: WholeOperation(INTEGER, operator.mul, "mul nsw {i} %s, %s", "%s * %s", "i32.mul"),
+    WHOLE_LT: WholeOperation(TRUTH, operator.lt, "icmp slt {i} %s, %s", "%s < %s", "i32.lt_s"),
+    WHOLE_LE: WholeOperation(TRUTH, operator.le, "icmp sle {i} %s, %s", "%s <= %s", "i32.le_s"),
+    WHOLE_EQ: WholeOperation(TRUTH, operator.eq, "icmp eq {i} %s, %s", "%s == %s", "i32.eq"),
+    WHOLE_SELECT: WholeOperation(
+        INTEGER, OPERATIONS[SELECT].value, "select {truth} %s, {i} %s, {i} %s", "(%s ? %s : %s)", "select"
+    ),
+    TO_REAL: WholeOperation(REAL, float, "sitofp {i} %s to {t}", "({t})%s", "f64.convert_i32_s"),
+}
+"""Those that are one instruction; quotients and rounding down take more."""
+
+_KINDS = {opcode: each.kind for opcode, each in WHOLE_OPERATIONS.items()} | {
+    WHOLE: INTEGER, FLOOR_DIVIDE: INTEGER, FLOOR: INTEGER, STORE: NOTHING, ZEROS: NOTHING, CHECK: NOTHING,
+    FOR: NOTHING, WHILE: NOTHING, COND: NOTHING, CALL: NOTHING, VMAP: NOTHING, LINK: NOTHING,
 }  # fmt: skip
 
 
@@ -556,13 +583,22 @@ class Integer:
 
     def __pow__(self, power: Any) -> Any:
         if not isinstance(power, int):
-            return self.real() ** _real(power)
+            return self.real() ** power
         if power < 0:
             return self.real() ** power
         found: Any = 1
         for _ in range(power):
             found = found * self
         return found
+
+    def __rpow__(self, base: Any) -> Any:
+        """A real number to this power, by squaring: as a product it has powers of bases below 0, too."""
+
+        def square(n: Any, square: Any, product: Any) -> tuple[Any, ...]:
+            return n // 2, square * square, cond(n % 2 == 1, lambda: product * square, lambda: product)
+
+        _, _, found = while_loop(lambda n, *_: n > 0, square, abs(self), 1.0 * base, 1.0)
+        return _where(self < 0, 1.0 / found, found)
 
     def __truediv__(self, other: Any) -> Any:
         return self.real() / (other.real() if isinstance(other, Integer) else other)

@@ -40,19 +40,13 @@ from robokit.engine.loops.record import (
     FOR,
     INTEGER,
     LOAD,
-    MINUS,
     PARAMETER,
-    PLUS,
     REAL,
     STORE,
-    TIMES,
-    TO_REAL,
     VALUE,
     WHILE,
     WHOLE,
-    WHOLE_EQ,
-    WHOLE_LE,
-    WHOLE_LT,
+    WHOLE_OPERATIONS,
     WHOLE_SELECT,
     ZEROS,
     LoopGraph,
@@ -62,15 +56,8 @@ from robokit.engine.loops.record import (
 from robokit.engine.trace.graph import Node
 from robokit.engine.trace.ops import CONST, COS, GUARD, OPERATIONS, SELECT, SIN
 
-_INSTRUCTIONS = {each.number: each.wasm for each in OPERATIONS} | {
-    PLUS: "i32.add",
-    MINUS: "i32.sub",
-    TIMES: "i32.mul",
-    WHOLE_LT: "i32.lt_s",
-    WHOLE_LE: "i32.le_s",
-    WHOLE_EQ: "i32.eq",
-    TO_REAL: "f64.convert_i32_s",
-}
+_INSTRUCTIONS = {each.number: each.wasm for each in OPERATIONS}
+_INSTRUCTIONS |= {opcode: each.wasm for opcode, each in WHOLE_OPERATIONS.items()}
 
 _CHOICES = (SELECT, GUARD, WHOLE_SELECT)
 

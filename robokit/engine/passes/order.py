@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
@@ -62,10 +62,9 @@ def fused(program: Program) -> Program:
     same: dict[int, int] = {}
     taken: set[int] = set()
     for number in program.order:
-        op, *operands = nodes[number]
-        if op not in (ADD, SUB):
+        if nodes[number][0] not in (ADD, SUB):
             continue
-        choices = []
+        choices, (op, *operands) = [], nodes[number]
         for k in (0, 1):
             total, x = operands[k], operands[1 - k]
             chain = products(total) if inner[total] and not product[x] else []
@@ -204,10 +203,32 @@ def contractions(
     products = {n for n in chunk if nodes[n][0] == MUL and uses[n] == 1 and n not in kept}
     found = {}
     for n in chunk:
-        op, *operands = nodes[n]
-        if op in (ADD, SUB):
-            for k in operands:
+        if nodes[n][0] in (ADD, SUB):
+            for k in nodes[n][1:]:
                 if k in products and inside.get(k) == inside.get(n) and (k in wide) == (n in wide):
                     found[n] = k
                     break
     return found
+
+
+def last_reads(
+    program: Program, chunk: Sequence[int], sums: Mapping[int, int], inside: Mapping[int, Path]
+) -> dict[int, int]:
+    """Where in a chunk each value is read last; a product is computed where its sum is.
+
+    Args:
+        program: the graph.
+        chunk: nodes of one function, in order.
+        sums: what :func:`contractions` found.
+        inside: conditions around each node, which are read there, too.
+    """
+    nodes, last = program.nodes, dict[int, int]()
+    for position, n in enumerate(chunk):
+        for operand in nodes[n][1:]:
+            last[operand] = position
+        for condition in inside.get(n, ()) if inside else ():
+            last[condition] = position
+    for product in sums.values():
+        for operand in nodes[product][1:]:
+            last[operand] = max(last[operand], last[product])
+    return last

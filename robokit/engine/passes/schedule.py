@@ -625,8 +625,8 @@ def copied(program: Program, line: list[int]) -> dict[int, Copy]:
                 goes.setdefault(r, []).append((k, p))
     found: dict[int, Copy] = {}
     run, before = Copy([], 0, 0), None
-    for n in line:
-        to = goes.get(n, ())
+    for n in filter(goes.__contains__, line):
+        to = goes[n]
         if n in read or len(to) != 1:
             continue
         own = nodes[n][1], position(program, n), lane(program, n) - to[0][1], to[0][0]

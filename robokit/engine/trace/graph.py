@@ -12,7 +12,7 @@ exists only where a negative value is stored or fed to something that cannot abs
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -208,21 +208,14 @@ class Program:
 
     def counted(self, numbers: Collection[int]) -> dict[str, int]:
         """Operations among these nodes, those of a shared function as often as it is called."""
-        nodes, body = self.nodes, self.bodies()
-        if not body:
-            return counted(nodes[n] for n in numbers)
-        times = Counter[int]()
-        for n in self.order:
-            if nodes[n][0] == CALL:
-                block = int(nodes[nodes[n][1]][1])
-                times[block] += self.blocks[block].lanes
-        lines = defaultdict[int, list[Node]](list)
-        for n in numbers:
-            lines[body.get(n, -1)].append(nodes[n])
-        counts = counted(lines.pop(-1, ()))
-        for block, line in lines.items():
-            inside = counted(line)
-            counts = {name: count + times[block] * inside[name] for name, count in counts.items()}
+        nodes, blocks = self.nodes, self.blocks
+        line, insides = self.lines(numbers)
+        counts = counted(nodes[n] for n in line)
+        calls = [nodes[n] for n in self.order if nodes[n][0] == CALL] if blocks else []
+        times = Counter(int(nodes[call[1]][1]) for call in calls)
+        for k, (block, body) in enumerate(zip(blocks, insides, strict=True)):
+            inside, often = counted(nodes[n] for n in body), times[k] * block.lanes
+            counts = {name: count + often * inside[name] for name, count in counts.items()}
         return counts
 
     def operands(self, numbers: Iterable[int]) -> Iterator[int]:
@@ -244,13 +237,13 @@ class Program:
         self.__dict__["_bodies"] = self.order, found
         return found
 
-    def lines(self) -> tuple[list[int], list[list[int]]]:
-        """The order of evaluation of the program's own nodes, and that of each block's body."""
-        body = self.bodies()
-        own: list[list[int]] = [[] for _ in range(1 + len(self.blocks))]
-        for number in self.order:
-            own[1 + body.get(number, -1)].append(number)
-        return own[0], own[1:]
+    def lines(self, numbers: Collection[int] | None = None) -> tuple[list[int], list[list[int]]]:
+        """The program's own nodes and those of each block's body, in order of evaluation, or of these."""
+        order, body = self.order if numbers is None else numbers, self.bodies()
+        insides: list[list[int]] = [[] for _ in self.blocks]
+        for n in [n for n in order if n in body]:
+            insides[body[n]].append(n)
+        return [n for n in order if n not in body], insides
 
     @property
     def first_output(self) -> int:

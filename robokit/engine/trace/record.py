@@ -52,7 +52,7 @@ class Recorder:
             raise RunTimeLoop
         carried, begin = start, len(self.graph.nodes)
         for k in iterations(range(known)):
-            carried = control_flow.carried_on(body(k, *carried), start)
+            carried = self._carried_on(body(k, *carried), start)
             self._not_too_long(begin)
         return carried
 
@@ -74,10 +74,17 @@ class Recorder:
                 raise RunTimeLoop
             if not holds(goes):
                 break
-            carried = control_flow.carried_on(body(*carried), start)
+            carried = self._carried_on(body(*carried), start)
             turns += 1
             self._not_too_long(begin)
         return carried
+
+    def _carried_on(self, returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
+        """As :func:`robokit.spatial.control_flow.carried_on`; straight lines know all whole numbers."""
+        for old, new in zip(control_flow.flat(start), control_flow.flat(returned), strict=False):
+            if isinstance(old, int) and isinstance(new, Scalar):
+                raise RunTimeLoop("a whole number that is known only when the function runs")
+        return control_flow.carried_on(returned, start)
 
     def _not_too_long(self, begin: int) -> None:
         if self.graph.asked and len(self.graph.nodes) - begin > UNROLLED:

@@ -228,7 +228,7 @@ class Scalar:
         return NotImplemented if power.__class__ in DEFERS else elementary.power(self, power)
 
     def __rpow__(self, base: Any) -> Any:
-        return elementary.exp(self * math.log(base))
+        return elementary.power(base, self)
 
     def __floordiv__(self, other: Any) -> Any:
         return NotImplemented if other.__class__ in DEFERS else _rounded_down(self / other)

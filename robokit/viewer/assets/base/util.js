@@ -20,6 +20,12 @@ function bytes(text) {
   return out;
 }
 
+// The content of a deflated text, as an array of the kind given.
+async function inflated(text, kind = Uint8Array) {
+  const stream = new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new kind(await new Response(stream).arrayBuffer());
+}
+
 const floats = (text) => new Float32Array(bytes(text).buffer);
 
 function bits(text, count) {

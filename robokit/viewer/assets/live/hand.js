@@ -46,16 +46,8 @@ class Hand {
     const body = stage.bodies[node.body], shapes = [];
     body.traverse((part) => { if (part.isMesh && part.visible && part.material.depthTest) shapes.push(part); });
     body.updateWorldMatrix(true, true);
-    const ray = new THREE.Raycaster();
-    ray.setFromCamera(this.screen(x, y), stage.viewer.camera);
-    ray.layers.enable(POINTED);
-    const hit = ray.intersectObjects(shapes, false)[0];
+    const hit = stage.ray(x, y).intersectObjects(shapes, false)[0];
     return hit ? { body: node.body, link: node.link, point: hit.point, local: body.worldToLocal(hit.point.clone()) } : null;
-  }
-
-  screen(x, y) {
-    const edge = this.page.stage.host.getBoundingClientRect();
-    return new THREE.Vector2((2 * (x - edge.left)) / edge.width - 1, 1 - (2 * (y - edge.top)) / edge.height);
   }
 
   move(event) {
@@ -80,11 +72,9 @@ class Hand {
 
   // Where the pointer is in the plane through the grasped point that faces the camera; world axes, z up.
   target() {
-    const { camera } = this.page.stage.viewer;
-    const ray = new THREE.Raycaster();
-    ray.setFromCamera(this.screen(this.held.x, this.held.y), camera);
-    const along = ray.ray.direction.dot(camera.getWorldDirection(new THREE.Vector3()));
-    return this.page.stage.world.worldToLocal(ray.ray.at(this.held.depth / along, new THREE.Vector3()));
+    const { stage } = this.page, { ray } = stage.ray(this.held.x, this.held.y);
+    const along = ray.direction.dot(stage.viewer.camera.getWorldDirection(new THREE.Vector3()));
+    return stage.world.worldToLocal(ray.at(this.held.depth / along, new THREE.Vector3()));
   }
 
   // Where the grasped point of the link is now, in the world.

@@ -23,7 +23,7 @@ class LiveChart {
       return value;
     });
     this.legend.replaceChildren(...this.values.map((value) => value.parentElement));
-    const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 4 }, font: "11px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif" };
+    const axis = axisLook();
     this.plot = new uPlot({
       width: Math.max(this.chart.clientWidth, 50), height: Math.max(this.chart.clientHeight, 50), padding: [6, 16, 0, 0], legend: { show: false },
       cursor: { drag: { x: false, y: false, setScale: false }, y: false, points: { show: false } },

@@ -3,6 +3,9 @@
 // Above this size, or in a run that stopped, values are taken for those of a motion that blew up.
 const BLOWN_UP = 1e9;
 
+// The look of an axis, for uPlot.
+const axisLook = () => ({ stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 4 }, font: "11px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif" });
+
 // Indices [first, last] of the samples between two times, and one beside them on either side.
 function within(x, from, to) {
   let low = 0, high = x.length;

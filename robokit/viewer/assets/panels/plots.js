@@ -51,7 +51,7 @@ class Plot {
     this.legend.classList.toggle("many", graph.lines.length > 4);
     this.largest = Math.max(0, ...graph.lines.map((line) => line.y.reduce((most, y) => Math.max(most, Number.isFinite(y) ? Math.abs(y) : 0), 0)));
     this.limit = sane(graph.lines, act.stopped);
-    const axis = { stroke: colour("soft"), grid: { stroke: colour("grid"), width: 1 }, ticks: { stroke: colour("grid"), width: 1, size: 4 }, font: "11px system-ui, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif" };
+    const axis = axisLook();
     const options = {
       width: Math.max(this.chart.clientWidth, 50),
       height: Math.max(this.chart.clientHeight, 50),

@@ -108,23 +108,20 @@ class Summary {
     return element("table", { class: "happened" }, element("thead", {}, head), element("tbody", {}, ...rows));
   }
 
-  links(data) {
+  // A row for what a link or a joint did: the events of its first time and of its largest value, and two cells of text.
+  row(name, first, largest, ...texts) {
     const { entries } = this.happenings;
-    if (!data.events.touched.length) return null;
-    const rows = data.events.touched.map((touched) => element("tr", {}, element("th", { scope: "row" }, ...breakable(touched.link)),
-      this.cell(touched.first, `${entries[touched.first].time.toFixed(4)} s`),
-      this.cell(touched.peak, touched.peak === null ? "" : entries[touched.peak].size),
-      element("td", {}, String(touched.impacts || "–")), element("td", {}, touched.slid || "–")));
-    return this.table(["link", "first contact", "largest force", "impacts", "slid"], rows);
+    return element("tr", {}, element("th", { scope: "row" }, ...name), this.cell(first, `${entries[first].time.toFixed(4)} s`),
+      this.cell(largest, largest === null ? "" : entries[largest].size), ...texts.map((text) => element("td", {}, String(text || "–"))));
   }
 
-  limits(data) {
-    const { entries } = this.happenings;
-    if (!data.events.reached.length) return null;
-    const rows = data.events.reached.map((reached) => element("tr", {}, element("th", { scope: "row" }, ...breakable(reached.joint), " ", element("small", {}, reached.side)),
-      this.cell(reached.first, `${entries[reached.first].time.toFixed(4)} s`),
-      this.cell(reached.past, reached.past === null ? "" : entries[reached.past].size),
-      element("td", {}, String(reached.times || "–")), element("td", {}, reached.force || "–")));
-    return this.table(["joint", "reached", "past it by", "times", "its stop"], rows);
+  links({ events: { touched } }) {
+    const rows = touched.map((one) => this.row(breakable(one.link), one.first, one.peak, one.impacts, one.slid));
+    return rows.length ? this.table(["link", "first contact", "largest force", "impacts", "slid"], rows) : null;
+  }
+
+  limits({ events: { reached } }) {
+    const rows = reached.map((one) => this.row([...breakable(one.joint), " ", element("small", {}, one.side)], one.first, one.past, one.times, one.force));
+    return rows.length ? this.table(["joint", "reached", "past it by", "times", "its stop"], rows) : null;
   }
 }

@@ -1,4 +1,4 @@
-// Marks of an axis, and colours of points.
+// Marks of an axis, colours of points, and drags over a drawing.
 
 // Round numbers along an axis, about so many pixels apart, with their texts; the places of labels.
 function marks(column, axis, apart) {
@@ -39,4 +39,12 @@ function swatch(tint) {
   const made = element("i", { "aria-hidden": "true" });
   made.style.background = tint;
   return made;
+}
+
+// A pressed pointer is heard until it is released: as it moves, and then.
+function hearDrag(canvas, event, move, up) {
+  const released = new AbortController(), { signal } = released;
+  canvas.setPointerCapture(event.pointerId);
+  canvas.addEventListener("pointermove", move, { signal });
+  for (const kind of ["pointerup", "pointercancel"]) canvas.addEventListener(kind, (now) => { released.abort(); up(now); }, { signal });
 }

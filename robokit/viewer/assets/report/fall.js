@@ -97,7 +97,7 @@ class Fall {
   }
 
   async start(rerunData) {
-    const text = new TextDecoder().decode(await inflate(rerunData.payload)), base = JSON.parse(text);
+    const text = new TextDecoder().decode(await inflated(rerunData.payload)), base = JSON.parse(text);
     const engine = new LiveEngine(base.live);
     engine.on("rerun", (message) => {
       this.waiting.get(message.number)?.resolve(message);
@@ -113,7 +113,7 @@ class Fall {
   // The page of the row, as a file would hold it.
   async draw(runner, number, place) {
     const { rows, result } = this, { report } = rows;
-    this.page ??= new TextDecoder().decode(await inflate(report.page)).split(MARK);
+    this.page ??= new TextDecoder().decode(await inflated(report.page)).split(MARK);
     const told = rows.columns.filter((column) => !column.byPart).map((column) => ({ role: column.role, title: column.title, text: column.text(column.values[place], true), about: "" }));
     const bodies = runner.base.bodies.name.length - 1, { inputs } = result;
     // Where inertias are inputs of the step, they are an array of their own, or the last of its parameters.

@@ -43,20 +43,12 @@ class Histogram {
     const edge = this.canvas.getBoundingClientRect();
     const share = ({ clientX }) => Math.min(Math.max((clientX - edge.left) / edge.width, 0), 1);
     const first = share(event);
-    this.canvas.setPointerCapture(event.pointerId);
-    const move = (now) => {
+    hearDrag(this.canvas, event, (now) => {
       const ends = [first, share(now)].sort((a, b) => a - b);
       if ((ends[1] - ends[0]) * edge.width > 3) this.choose(this.valueAt(ends[0]), this.valueAt(ends[1]));
-    };
-    const up = (now) => {
+    }, (now) => {
       if (Math.abs(share(now) - first) * edge.width <= 3) this.rows.filter(this.column, null);
-      this.canvas.removeEventListener("pointermove", move);
-      this.canvas.removeEventListener("pointerup", up);
-      this.canvas.removeEventListener("pointercancel", up);
-    };
-    this.canvas.addEventListener("pointermove", move);
-    this.canvas.addEventListener("pointerup", up);
-    this.canvas.addEventListener("pointercancel", up);
+    });
   }
 
   draw() {

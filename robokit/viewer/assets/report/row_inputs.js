@@ -3,7 +3,7 @@
 class RowInputs {
   static async load(rerunData) {
     const made = new RowInputs();
-    made.places = new Uint32Array((await inflate(rerunData.places)).buffer);
+    made.places = await inflated(rerunData.places, Uint32Array);
     made.factors = await Promise.all(rerunData.factors.map((text) => planes(text, Float64Array)));
     made.inputs = await Promise.all(rerunData.inputs.map((inputData) => RowInputs.input(inputData)));
     made.hashes = rerunData.hashes ? await planes(rerunData.hashes, BigUint64Array) : null;
@@ -11,7 +11,7 @@ class RowInputs {
   }
 
   static async input(inputData) {
-    const base = new Float64Array((await inflate(inputData.base)).buffer);
+    const base = await inflated(inputData.base, Float64Array);
     return { name: inputData.name, base, parts: await Promise.all(inputData.parts.map((partData) => RowInputs.part(partData))) };
   }
 
@@ -21,15 +21,7 @@ class RowInputs {
   }
 
   // Which of the robot's rows stands at a place of the page.
-  find(place) {
-    let low = 0, high = this.places.length;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.places[middle] < place) low = middle + 1;
-      else high = middle;
-    }
-    return this.places[low] === place ? low : -1;
-  }
+  find(place) { return this.places.indexOf(place); }
 
   // Its inputs by name, every bit of them.
   of(k) {

@@ -1,13 +1,8 @@
 // The rows that the page holds, as columns, and which of them the filter lets through.
 
-async function inflate(text) {
-  const stream = new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new Uint8Array(await new Response(stream).arrayBuffer());
-}
-
 // Numbers whose lowest bytes stand first, then all second ones and so on.
 async function planes(text, kind) {
-  const packed = await inflate(text), size = kind.BYTES_PER_ELEMENT, count = packed.length / size;
+  const packed = await inflated(text), size = kind.BYTES_PER_ELEMENT, count = packed.length / size;
   const out = new Uint8Array(packed.length);
   for (let byte = 0; byte < size; byte++) {
     for (let k = 0, at = byte; k < count; k++, at += size) out[at] = packed[byte * count + k];
@@ -47,7 +42,7 @@ class Rows {
   static async load(report) {
     const rows = new Rows();
     rows.report = report;
-    rows.numbers = new Uint32Array((await inflate(report.numbers)).buffer);
+    rows.numbers = await inflated(report.numbers, Uint32Array);
     rows.columns = await Promise.all(report.columns.map((columnData, k) => Column.load(columnData, k)));
     rows.count = rows.numbers.length;
     rows.kept = new Uint8Array(rows.count).fill(1);
@@ -108,15 +103,5 @@ class Rows {
       const p = key(a), q = key(b);
       return p < q ? -1 : p > q ? 1 : a - b;
     });
-  }
-
-  place(number) {
-    let low = 0, high = this.count - 1;
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (this.numbers[middle] < number) low = middle + 1;
-      else high = middle;
-    }
-    return this.numbers[low] === number ? low : -1;
   }
 }

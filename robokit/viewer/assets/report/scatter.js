@@ -197,9 +197,8 @@ class Scatter {
     const edge = this.canvas.getBoundingClientRect(), { x, y } = this.scale, { across, up } = this.axes;
     const place = (now) => [now.clientX - edge.left, now.clientY - edge.top];
     const first = place(event);
-    this.canvas.setPointerCapture(event.pointerId);
     const far = (now) => Math.hypot(...place(now).map((p, k) => p - first[k])) > 4;
-    const move = (now) => {
+    hearDrag(this.canvas, event, (now) => {
       if (!far(now)) return;
       this.point(-1);
       const last = place(now);
@@ -209,16 +208,12 @@ class Scatter {
         else this.rows.filters.set(column, { low, high });
       }
       this.rows.apply();
-    };
-    const up_ = (now) => {
-      for (const [kind, hear] of Object.entries(heard)) this.canvas.removeEventListener(kind, hear);
+    }, (now) => {
       if (far(now)) return;
       const hit = this.nearest(now);
       if (hit >= 0) this.fall.show(hit);
       else this.lift();
-    };
-    const heard = { pointermove: move, pointerup: up_, pointercancel: up_ };
-    for (const [kind, hear] of Object.entries(heard)) this.canvas.addEventListener(kind, hear);
+    });
   }
 
   lift() {

@@ -20,7 +20,8 @@ class Framing {
     // The link whose frame the camera goes with; null for the centre of mass.
     this.link = this.massive ? null : data.links[0] ?? null;
     this.canFollow = (motion.count > 1 || Boolean(data.live)) && (this.massive || this.link !== null);
-    this.boxes = this.bodyBoxes(data);
+    const boxes = stage.boxes("body");
+    this.boxes = stage.bodies.map((_, body) => boxes.get(body) ?? new THREE.Box3());
     this.size = data.robot.size;
     const box = new THREE.Box3(new THREE.Vector3(...data.bounds[0]), new THREE.Vector3(...data.bounds[1]));
     const size = box.getSize(new THREE.Vector3());
@@ -35,20 +36,6 @@ class Framing {
     this.reach = Math.max(extent(this.following ? this.near : this.whole), 0.05);
     // Nobody knows where a pose goes by physics.
     if (motion.count === 1 && data.live) this.following = this.massive;
-  }
-
-  // The box of what each body shows, in its frame.
-  bodyBoxes(data) {
-    const own = new THREE.Box3(), place = new THREE.Matrix4(), one = new THREE.Vector3(1, 1, 1);
-    const boxes = this.stage.bodies.map(() => new THREE.Box3());
-    for (const node of data.nodes) {
-      if (node.role !== "visual") continue;
-      const geometry = this.stage.geometries[node.geometry];
-      if (!geometry.boundingBox) geometry.computeBoundingBox();
-      place.compose(new THREE.Vector3().fromArray(node.pose), new THREE.Quaternion().fromArray(node.pose, 3), one);
-      boxes[node.body].union(own.copy(geometry.boundingBox).applyMatrix4(place));
-    }
-    return boxes;
   }
 
   // Half the diagonal of a body's box, the median of all that show something [m].

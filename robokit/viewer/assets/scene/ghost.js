@@ -43,11 +43,7 @@ class Ghost {
 
   // Where the second run ended earlier, its ghost stays as it was then.
   move(time) {
-    const numbers = this.motion.at(this.motion.frameAt(Math.min(time, this.motion.duration)));
-    for (let i = 1, at = 0; i < this.bodies.length; i++, at += 7) {
-      this.bodies[i].position.fromArray(numbers, at);
-      this.bodies[i].quaternion.fromArray(numbers, at + 3);
-    }
+    placeBodies(this.bodies, this.motion.at(this.motion.frameAt(Math.min(time, this.motion.duration))));
     this.skin.move();
   }
 }

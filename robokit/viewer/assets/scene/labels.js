@@ -29,15 +29,7 @@ class Labels extends THREE.Group {
 
   // The middle of what each link shows, in the frame of its body; of a link without shapes its origin.
   middles(data) {
-    const boxes = new Map(), own = new THREE.Box3(), place = new THREE.Matrix4(), one = new THREE.Vector3(1, 1, 1);
-    for (const node of data.nodes) {
-      if (node.role !== "visual") continue;
-      const geometry = this.stage.geometries[node.geometry];
-      if (!geometry.boundingBox) geometry.computeBoundingBox();
-      place.compose(new THREE.Vector3().fromArray(node.pose), new THREE.Quaternion().fromArray(node.pose, 3), one);
-      if (!boxes.has(node.link)) boxes.set(node.link, new THREE.Box3());
-      boxes.get(node.link).union(own.copy(geometry.boundingBox).applyMatrix4(place));
-    }
+    const boxes = this.stage.boxes("link");
     return data.links.map((link) => boxes.get(link.name)?.getCenter(new THREE.Vector3()) ?? new THREE.Vector3().fromArray(link.pose));
   }
 

@@ -94,7 +94,7 @@ class Stage {
     // What is drawn round the selected link.
     this.shells = [];
     this.skin = new Skin(this.data.nodes.filter((node) => node.role === "visual"), this.geometries, this.bodies, (index) => this.picture(index));
-    this.world.add(...this.skin.parts);
+    for (const part of this.skin.parts) this.world.add(part); // a robot without shapes has none
   }
 
   material(node, shape) {
@@ -170,17 +170,28 @@ class Stage {
     }
   }
 
+  // Boxes of what is shown of each body or link, by the node's "body" or "link", in the frame of the body.
+  boxes(key) {
+    const boxes = new Map(), own = new THREE.Box3(), place = new THREE.Matrix4(), one = new THREE.Vector3(1, 1, 1);
+    for (const node of this.data.nodes) {
+      if (node.role !== "visual") continue;
+      const geometry = this.geometries[node.geometry];
+      if (!geometry.boundingBox) geometry.computeBoundingBox();
+      place.compose(new THREE.Vector3().fromArray(node.pose), new THREE.Quaternion().fromArray(node.pose, 3), one);
+      if (!boxes.has(node[key])) boxes.set(node[key], new THREE.Box3());
+      boxes.get(node[key]).union(own.copy(geometry.boundingBox).applyMatrix4(place));
+    }
+    return boxes;
+  }
+
   // The whole motion in view, or the robot alone where it travels far.
   frameMotion() { this.framing.fit(...this.now()); }
 
   look(azimuth, elevation) { this.framing.look(azimuth, elevation, ...this.now()); }
 
-  // Body poses for one instant: seven numbers each, position then quaternion xyzw, body 1 first.
+  // Body poses for one instant, as placeBodies takes them.
   pose(numbers, offset = 0) {
-    for (let i = 1; i < this.bodies.length; i++, offset += 7) {
-      this.bodies[i].position.fromArray(numbers, offset);
-      this.bodies[i].quaternion.fromArray(numbers, offset + 3);
-    }
+    placeBodies(this.bodies, numbers, offset);
     this.skin.move();
     this.dirty();
   }
@@ -217,14 +228,24 @@ class Stage {
 
   // The node under a point of the page, or null.
   nodeAt(x, y) {
-    const edge = this.host.getBoundingClientRect();
-    const at = new THREE.Vector2((2 * (x - edge.left)) / edge.width - 1, 1 - (2 * (y - edge.top)) / edge.height);
-    const ray = new THREE.Raycaster();
-    ray.setFromCamera(at, this.viewer.camera);
-    ray.layers.enable(POINTED);
     const shown = Object.values(this.roles).flat().filter((solid) => solid.visible);
-    const hit = ray.intersectObjects(shown, false)[0];
-    return hit ? hit.object.userData : null;
+    return this.ray(x, y).intersectObjects(shown, false)[0]?.object.userData ?? null;
+  }
+
+  // The ray from the camera through a point of the page.
+  ray(x, y) {
+    const edge = this.host.getBoundingClientRect(), ray = new THREE.Raycaster();
+    ray.setFromCamera(new THREE.Vector2((2 * (x - edge.left)) / edge.width - 1, 1 - (2 * (y - edge.top)) / edge.height), this.viewer.camera);
+    ray.layers.enable(POINTED);
+    return ray;
+  }
+}
+
+// Puts bodies to their poses: seven numbers each, position then quaternion xyzw, body 1 first.
+function placeBodies(bodies, numbers, offset = 0) {
+  for (let i = 1; i < bodies.length; i++, offset += 7) {
+    bodies[i].position.fromArray(numbers, offset);
+    bodies[i].quaternion.fromArray(numbers, offset + 3);
   }
 }
 

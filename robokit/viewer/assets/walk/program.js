@@ -23,14 +23,9 @@ const WALK_OPERATIONS = {
   "not": (a) => !a,
 };
 
-async function inflated(text, kind) {
-  const stream = new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate"));
-  return new kind(await new Response(stream).arrayBuffer());
-}
-
 // Whole numbers as deflated_whole packs them: 2 n, or -2 n - 1 below 0; all lowest bytes first, then the second ones.
 async function wholeNumbers(text) {
-  const packed = await inflated(text, Uint8Array), count = packed.length / 4;
+  const packed = await inflated(text), count = packed.length / 4;
   return Int32Array.from({ length: count }, (_, k) => {
     const code = (packed[k] | (packed[k + count] << 8) | (packed[k + 2 * count] << 16) | (packed[k + 3 * count] << 24)) >>> 0;
     return code & 1 ? -(code >>> 1) - 1 : code >>> 1;
@@ -48,7 +43,7 @@ class WalkProgram {
 
   static async open(program) {
     const operations = [...program.operations].map((name) => WALK_OPERATIONS[name]);
-    const [codes, constants, inputs, ...operands] = await Promise.all([inflated(program.codes, Uint8Array),
+    const [codes, constants, inputs, ...operands] = await Promise.all([inflated(program.codes),
       inflated(program.constants, Float64Array), wholeNumbers(program.inputs), ...[...program.operands].map(wholeNumbers)]);
     return new WalkProgram(operations, codes, constants, inputs, operands);
   }
