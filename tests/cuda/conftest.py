@@ -11,8 +11,15 @@ from host_card import HostCard
 from robokit.engine.cuda import arrays, driver
 
 
+@pytest.fixture(scope="module")
+def _collected() -> None:
+    """What was made before is on no card: to go through it after each test would take seconds."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture
-def card(monkeypatch: pytest.MonkeyPatch) -> Iterator[HostCard]:
+def card(_collected: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[HostCard]:
     """It; tensors of PyTorch and arrays of JAX in the processor's memory are on it."""
     made = [HostCard(0), HostCard(1)]
     monkeypatch.setattr(driver, "card", lambda number=0: made[number])

@@ -15,12 +15,13 @@ from robokit.spatial.control_flow import for_range, while_loop
 def halved(x, out):
     out[0] = while_loop(lambda y: y < 2.0, lambda y: 0.5 * (x[0] + y), x[0])
 
-def counted(n, x, out):
-    out[0] = for_range(n, lambda k, s: for_range(n, lambda j, t: 0.999 * t + x[0], s), 0.0)
+def counted(n, m, x, out):
+    # What is begun of the inner loop is gone through.
+    out[0] = for_range(n, lambda k, s: for_range(m, lambda j, t: 0.999 * t + x[0], s), 0.0)
 
 X, OUT = ArrayOf("x", (1,)), ArrayOf("out", (1,), "out")
 halves = LoopKernel("halved", halved, [], [X, OUT], checked=True)
-counts = LoopKernel("counted", counted, ["n"], [X, OUT], checked=True)
+counts = LoopKernel("counted", counted, ["n", "m"], [X, OUT], checked=True)
 robot = rk.load("double_pendulum")
 
 @rk.function(inputs={"q": "q", "x": ()}, outputs={"y": ()})
@@ -33,9 +34,9 @@ def main_thread(kind):
     if kind == "while, rows":
         return lambda x: halves(x=np.full((200, 1), x)), 5.0
     if kind == "for":
-        return lambda x: counts(x=np.ones(1), n=3 if x else 2**31 - 1), 1.0
+        return lambda x: counts(x=np.ones(1), n=3 if x else 2**31 - 1, m=1000), 1.0
     if kind == "for, rows":
-        return lambda x: counts(x=np.ones((200, 1)), n=3 if x else 2**31 - 1), 1.0
+        return lambda x: counts(x=np.ones((200, 1)), n=3 if x else 2**31 - 1, m=1000), 1.0
     return lambda x: own(robot, robot.neutral(), x), 5.0
 
 run, ends = main_thread(sys.argv[1])
