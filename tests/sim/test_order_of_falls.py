@@ -15,7 +15,7 @@ def rod() -> rk.Robot:
 
 
 def test_falls_in_a_plane_are_of_first_order():
-    """Rods at random angles land sliding; the exponent of the median error of places, by least squares."""
+    """Rods at random angles land sliding; the exponent of the median error of their places, by least squares."""
     rows, rng = 48, np.random.default_rng(0)
     angle = rng.uniform(0.0, np.pi, rows)
     q, v = np.zeros((rows, 7)), np.zeros((rows, 6))
