@@ -15,7 +15,11 @@ def rod() -> rk.Robot:
 
 
 def test_falls_in_a_plane_are_of_first_order():
-    """Rods at random angles land sliding; the exponent of the median error of their places, by least squares."""
+    """Rods at random angles land sliding; the exponent of the median error of their places, by least squares.
+
+    0.9 to 1.2 of other starts. In space it is 0.4 to 0.9: an impact takes two steps, and the direction of
+    sliding, which turns within it, is found once in each of them.
+    """
     rows, rng = 48, np.random.default_rng(0)
     angle = rng.uniform(0.0, np.pi, rows)
     q, v = np.zeros((rows, 7)), np.zeros((rows, 6))
