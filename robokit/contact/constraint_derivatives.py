@@ -603,11 +603,14 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int, r: Any = 0) -> None:
         M = frame_motion(x, contact, vector(x.contact_place, c), vector(x.contact_frame, c, 6), A, B)
         return tuple(M)
 
-    def not_of_loop() -> Any:
-        return cond(x.c_kind[i] == SPRING, lambda: tuple(springs.frame_motion(x, i, A, B)), of_contact)
-
     def of_loop() -> Any:
         return tuple(closing_derivatives.loop_motion(x, i, A, B))
+
+    def of_spring() -> Any:
+        return tuple(springs.frame_motion(x, i, A, B))
+
+    def not_of_loop() -> Any:
+        return cond(x.c_kind[i] == SPRING, of_spring, of_contact)
 
     def seen(change: Motion, V: Motion) -> list[Any]:
         return [change.dot(e) + V.dot(M.cross_force(e)) for e in E]
@@ -623,8 +626,9 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int, r: Any = 0) -> None:
         # Of loops u - aim has the velocities before in it as well, and so has the aim of an impact.
         both = seen(of(x.X_sum, b) - of(x.X_sum, a), motion(x.V_sum, b) - motion(x.V_sum, a))
         du = [where(loop, s, t) for s, t in zip(both, opens, strict=True)]
-        _enter_time(x, i, r, u, (closer, both[2] - opens[2]))
-        hits = both[2] - opens[2] + x.c_aims[i, 4] * closer
+        before = both[2] - opens[2]
+        _enter_time(x, i, r, u, (closer, before))
+        hits = before + x.c_aims[i, 4] * closer
         du = [z - x.c_aims[i, 1 + k] * hits for k, z in enumerate(du)]
     du[2] = du[2] - x.c_aims[i, 0] * closer
 
