@@ -67,7 +67,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("linear", "distances"),
         ("solver", "drift_derivatives", "unsymmetric"),
         ("constraints",),
-        ("closing_derivatives", "landing_derivatives"),
+        ("closing_derivatives",),
         ("constraint_derivatives",),
         ("step_derivatives",),
         ("step_pullback",),

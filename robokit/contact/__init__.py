@@ -10,6 +10,7 @@ pattern         sparsity pattern of the Newton matrix
 linear          this matrix, its factors and solutions
 solver          the velocity at the end of a step
 constraints/    each kind of force
+landing         the time within a step at which the first contact is reached
 bounces         restitution that creates no energy
 accounts        energy accounting of a step
 measures        the measures of rollouts: one class each

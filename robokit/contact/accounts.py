@@ -13,11 +13,9 @@ from typing import Any
 
 from robokit.contact.constraints.motors import limited
 from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPEED, SPIN, SPRING, STOP
-from robokit.contact.kinematics import spatial_momentum, velocities
 from robokit.contact.linear import motion, sum_of
 from robokit.contact.solver import relative
-from robokit.contact.vectors import nothing, put, vector
-from robokit.engine.loops.fields import once
+from robokit.contact.vectors import nothing, put
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import Scalar, maximum, where
@@ -209,17 +207,6 @@ def _row(x: Any, i: Any) -> None:
         cond(kind == PRESCRIBED, lambda: add(x, "work", given), rest)
 
     cond(kind == MOTOR, motor, not_driven)
-
-
-def enter_landing(x: Any) -> None:
-    """What gravity takes as the robot is put back, to the energy that contacts take."""
-
-    def taken() -> None:
-        for_range(x.nv, lambda j: put(x.d, j, 0.5 * x.dt[0] * (x.y[j] - x.drift[j])))
-        once(x, velocities, x.d, x.Vd)
-        add(x, "contact", -vector(x.gravity).dot(spatial_momentum(x, x.Vd).lin))
-
-    cond(x.landing_contact[0] < 0, nothing, taken)
 
 
 def enter_closing(x: Any) -> None:

@@ -24,7 +24,6 @@ from typing import Any, NamedTuple
 
 from robokit.contact.accounts import GIVEN, IMPULSE, TOUCHED, about, add
 from robokit.contact.constraints.adding import axes_of
-from robokit.contact.constraints.landing import put_back
 from robokit.contact.kinematics import (
     advance,
     kinetic_energy,
@@ -34,6 +33,7 @@ from robokit.contact.kinematics import (
     velocities,
     whole_inertia,
 )
+from robokit.contact.landing import put_back
 from robokit.contact.robot_data import FLOATING
 from robokit.contact.vectors import force, matrix, nothing, put, vector, write
 from robokit.engine.loops.fields import once

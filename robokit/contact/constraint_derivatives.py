@@ -22,10 +22,10 @@ from robokit.collision.terrain import kind_of
 from robokit.contact import closing_derivatives, landing_derivatives
 from robokit.contact.constraints import springs
 from robokit.contact.constraints.contacts import TANGENTIAL, impact
-from robokit.contact.constraints.landing import time_of
 from robokit.contact.drift_derivatives import of_motion
 from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
+from robokit.contact.landing import time_of
 from robokit.contact.laws import slip, tangent
 from robokit.contact.solver import HERE, load, mobility, relative, tried_of
 from robokit.contact.vectors import add, force, motion, nothing, put, vector, write_row

@@ -21,12 +21,11 @@ from typing import Any
 
 from robokit.collision.detect import detect, remembered
 from robokit.collision.fields import CANDIDATES, CONTACTS, MEMORY, PAIRS, SHAPES
-from robokit.contact.accounts import IMPULSE, account, enter_closing, enter_landing
+from robokit.contact.accounts import IMPULSE, account, enter_closing
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.conservation import NOTHING, begin, conserve
 from robokit.contact.constraints import joints
 from robokit.contact.constraints.collecting import act, collect, remember
-from robokit.contact.constraints.landing import put_back
 from robokit.contact.constraints.loops import close, close_for_kick
 from robokit.contact.constraints.pushes import is_base
 from robokit.contact.fields import (
@@ -42,6 +41,7 @@ from robokit.contact.fields import (
     STEP,
 )
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
+from robokit.contact.landing import enter_landing, put_back
 from robokit.contact.monitor import MONITOR, NOTES, monitor, notes
 from robokit.contact.vectors import nothing, one_by_one, put, write_row
 from robokit.engine.loops.fields import kernel_of, once

@@ -25,15 +25,15 @@ from robokit.collision.detect import detect
 from robokit.collision.fields import CANDIDATES, MEMORY, PAIRS, PLANE, SHAPES
 from robokit.collision.on_plane import detect_on_planes
 from robokit.contact import step
-from robokit.contact.accounts import account, enter_landing
+from robokit.contact.accounts import account
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.conservation import begin, conserve
 from robokit.contact.constraints import joints
 from robokit.contact.constraints.collecting import collect, remember
-from robokit.contact.constraints.landing import put_back
 from robokit.contact.constraints.loops import close_for_kick
 from robokit.contact.fields import FORCES, FRICTION, MIDDLE, ROBOT
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
+from robokit.contact.landing import enter_landing, put_back
 from robokit.contact.monitor import MONITOR, NOTES, monitor
 from robokit.contact.robot_data import FEW
 from robokit.contact.solver import solve

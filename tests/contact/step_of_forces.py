@@ -14,7 +14,6 @@ import numpy as np
 
 from robokit.collision.fields import CONTACTS, PAIRS, POSES, SHAPES
 from robokit.contact.constraints.collecting import collect, remember
-from robokit.contact.constraints.landing import put_back
 from robokit.contact.constraints.loops import close, close_for_kick
 from robokit.contact.fields import (
     CONSTRAINTS,
@@ -30,6 +29,7 @@ from robokit.contact.fields import (
 )
 from robokit.contact.kinematics import advance as advance_in_place
 from robokit.contact.kinematics import mass_matrix, place_bodies, velocities
+from robokit.contact.landing import put_back
 from robokit.contact.materials import body_numbers, joint_numbers, loop_numbers, motor_numbers
 from robokit.contact.robot_data import robot_data
 from robokit.contact.solver import solve

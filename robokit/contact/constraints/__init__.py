@@ -6,7 +6,6 @@ motors          servos, velocity and torque motors, with their limits
 loops           joints that close loops; poses and velocities on which loops are closed
 springs         springs and dampers between points and at joints
 pushes          given forces on bodies and free bases
-landing         the time within a step at which the first contact is reached
 adding          a constraint or a row is written into the arrays
 collecting      the table of all kinds
 """

@@ -12,7 +12,7 @@ e is how far its bristle is bent. What sticks is held by the bristle and does no
                             R_t = 1/(dt kd_t)      aim_t = -e k_t/kd_t + velocity of the surface
     set: Coulomb's cone     afterwards e += dt u_t, shortened to mu N/k_t
 
-Where something lands in the step, at the time t after its middle (landing.py), the gap is then
+Where something lands in the step, at the time t after its middle (contact/landing.py), the gap is then
 phi + t u0, with the velocity u0 before, and has dt - t to close: aim_n = -max(0, phi + t u0)/(dt - t).
 
 What comes fast is damped more, d (1 + u^2 / c^2). It then bends the spring by less than the weight does, and
@@ -47,8 +47,8 @@ from typing import Any
 
 from robokit.collision.fields import CYLINDER
 from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, row, vector
-from robokit.contact.constraints.landing import find_landing, time_of
 from robokit.contact.fields import FRICTION, SPIN
+from robokit.contact.landing import find_landing, time_of
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, smallest, while_loop
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where

@@ -19,10 +19,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from robokit.contact.accounts import add
 from robokit.contact.constraints.adding import body_velocity, row
-from robokit.contact.vectors import put, vector
+from robokit.contact.kinematics import spatial_momentum, velocities
+from robokit.contact.vectors import nothing, put, vector
+from robokit.engine.loops.fields import once
 from robokit.spatial import Motion
-from robokit.spatial.control_flow import for_range, while_loop
+from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import maximum, minimum, where
 
 
@@ -89,3 +92,14 @@ def put_back(x: Any) -> None:
         for_range(x.part_rows[p, 1], dof)
 
     for_range(x.n_parts, part)
+
+
+def enter_landing(x: Any) -> None:
+    """What gravity takes as the robot is put back, to the energy that contacts take."""
+
+    def taken() -> None:
+        for_range(x.nv, lambda j: put(x.d, j, 0.5 * x.dt[0] * (x.y[j] - x.drift[j])))
+        once(x, velocities, x.d, x.Vd)
+        add(x, "contact", -vector(x.gravity).dot(spatial_momentum(x, x.Vd).lin))
+
+    cond(x.landing_contact[0] < 0, nothing, taken)
