@@ -57,7 +57,7 @@ TANGENTIAL = 30.0
 """Stiffness of a bristle over that along the normal: a box gives way by some micrometres before it slides."""
 
 SHORT = 4.0
-"""Speed below which a contact is no impact and does not bounce, over what gravity and its load change
+"""Speed below which a contact is no impact and does not bounce, over what gravity and the contact's load change
 in a step: it would be back after eight steps, and what rests would be taken to bounce."""
 
 RIGID = 1e-4
