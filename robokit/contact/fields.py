@@ -294,10 +294,6 @@ FORCE_MEMORY = (
     real("contact_taken", "n_contacts", role="work"),  # what its landing took of its speed of approach [m/s]
     real("contact_arrives", "n_contacts", role="work"),  # speed with which it lands to bounce later, else 0
     whole("contact_constraint", "n_contacts", role="work"),  # its constraint
-    # What lands (landing.py)
-    real("landing", 1, role="work"),  # when, after the middle of the step; 0 where nothing does [s]
-    whole("landing_contact", 1, role="work"),  # the first contact that is reached, or -1
-    whole("part_lands", "n_parts", role="work"),  # 1 of parts that contacts connect with it
 )
 """What forces hand to the next step, and what they keep during one. All -1 and 0 at the start."""
 
@@ -307,7 +303,6 @@ SOLVER = (
     whole("orders", 1),  # 1 where parts are eliminated in the order that makes little fill, 0 in their own
     real("v0", "nv", role="work"),  # velocity at the kick's beginning
     real("tau", "nv", role="work"),  # given forces: joints, pushes [N m | N]
-    real("drift", "nv", role="work"),  # velocity of the second drift: y, less what is put back
     real("guess", "nv", role="work"),  # velocity that the iteration begins with
     real("y", "nv", role="work"),  # the solution: velocity at its end
     real("row_mobility", "nv", role="work"),  # 1 / H_jj [1/(kg m^2) | 1/kg]
@@ -383,6 +378,11 @@ STEP = (
     whole("near_pair_before", "n_near", role="work"),
     real("near_direction_before", "n_near", 3, role="work"),
     whole("near_corners_before", "n_near", 6, role="work"),
+    # What lands (landing.py)
+    real("landing", 1, role="work"),  # when, after the middle of the step; 0 where nothing does [s]
+    whole("landing_contact", 1, role="work"),  # the first contact that is reached, or -1
+    whole("part_lands", "n_parts", role="work"),  # 1 of parts that contacts connect with it
+    real("drift", "nv", role="work"),  # velocity of the second drift: y, less what is put back
     real("middle", 3, role="out"),  # origin of the contacts, that of the step at its middle [m]
     real("account", 8, role="work"),  # of the step: energy given to the robot; what touches; impulse from
     # outside about the centre of mass
