@@ -10,7 +10,6 @@ pattern         sparsity pattern of the Newton matrix
 linear          this matrix, its factors and solutions
 solver          the velocity at the end of a step
 constraints/    each kind of force
-landing         the time within a step at which the first contact is reached
 bounces         restitution that creates no energy
 accounts        energy accounting of a step
 measures        the measures of rollouts: one class each
@@ -23,7 +22,6 @@ step_in_lanes   steps of several rows at once
 
 drift_derivatives   derivatives of the two half steps of motion
 closing_derivatives derivatives of the closing of loops
-landing_derivatives derivatives of that time, and of what it changes
 constraint_derivatives  derivatives of the forces of contacts and loops, whose points and normals move
 unsymmetric         factors of an unsymmetric matrix with the same pattern
 step_derivatives    derivatives of inverse dynamics, of the velocity update, and of a whole step

@@ -1,9 +1,9 @@
 """When in a step something lands: its impulse acts then, whole, and not at the middle.
 
-A kick acts at the middle of a step. A contact with the gap phi > 0 and the velocity u < 0 before is reached a
-time t = -phi/u later, within the step where t < dt. Of the contacts that come fast and are reached the first
-says t; that of one which touches already, or bounces, is 0. Until then all that it can move goes on with the
-velocity v before, and the drift after the kick begins at
+A kick acts at the middle of a step. A contact with the gap phi > 0 and the speed u < 0 of approach before it
+is reached a time t = -phi/u later, within the step where t < dt. Of the contacts without restitution that are
+reached the first says t. Until then all that it can move goes on with the velocity v before, and the drift
+after the kick begins at
 
     q - s,    s = t (y - v)
 
@@ -29,25 +29,19 @@ from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import maximum, minimum, where
 
 
-def find_landing(x: Any, fast: Any) -> None:
+def find_landing(x: Any) -> None:
     """The first landing: ``landing``, its time or 0, and ``landing_contact``, or -1; and what it moves:
     ``part_lands`` is 1 of the parts that contacts connect with it.
-
-    Args:
-        x: the step.
-        fast: speed of approach above which a contact is an impact [m/s].
     """
     count, dt = minimum(x.counts[0], x.n_contacts), x.dt[0]
 
     def contact(c: Any, first: Any, which: Any) -> Any:
         u, phi = approach(x, c), x.contact_gap[c]
-        bounces = x.pair_restitution[x.contact_pair[c]] > 0.0
-        reached, gap = (u < -fast) & (phi + dt * u < 0.0), where(bounces, 0.0, maximum(phi, 0.0))
-        t = where(reached, gap / where(reached, -u, 1.0), dt)
+        reached = (phi > 0.0) & (phi + dt * u < 0.0) & ~(x.pair_restitution[x.contact_pair[c]] > 0.0)
+        t = where(reached, phi / where(reached, -u, 1.0), dt)
         return where(t < first, t, first), where(t < first, c, which)
 
     first, which = for_range(count, contact, dt, -1)
-    which = where(first > 0.0, which, -1)
     x.landing[0], x.landing_contact[0] = where(first < dt, first, 0.0), which
     for_range(x.n_parts, lambda p: put(x.part_lands, p, 0))
 

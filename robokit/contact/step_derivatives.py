@@ -361,7 +361,7 @@ def _mobilities(x: Any, k: Any) -> None:
 
 
 def _right_sides(x: Any) -> None:
-    """dy, (nv, 3 nv): the momentum that changes of q, v and tau leave unbalanced; ds: that of s by q, v."""
+    """dy, (nv, 3 nv): the momentum that changes of q, v and tau leave unbalanced; ds: changes of s by q, v."""
     _right_side(x, x.r_q, x.r_v, x.dy)
     for_range(x.nv, lambda i: put(x.dy, (i, 2, i), x.dt[0]))
 

@@ -12,9 +12,6 @@ e is how far its bristle is bent. What sticks is held by the bristle and does no
                             R_t = 1/(dt kd_t)      aim_t = -e k_t/kd_t + velocity of the surface
     set: Coulomb's cone     afterwards e += dt u_t, shortened to mu N/k_t
 
-Where something lands in the step, at the time t after its middle (contact/landing.py), the gap is then
-phi + t u0, with the velocity u0 before, and has dt - t to close: aim_n = -max(0, phi + t u0)/(dt - t).
-
 What comes fast is damped more, d (1 + u^2 / c^2). It then bends the spring by less than the weight does, and
 nothing comes back. That would stop it within a share of a step; so the damping d + more of a step is what
 takes as much of u0, its speed along the normal before, less what the spring takes of that in a step. For
@@ -57,8 +54,8 @@ TANGENTIAL = 30.0
 """Stiffness of a bristle over that along the normal: a box gives way by some micrometres before it slides."""
 
 SHORT = 4.0
-"""Speed below which a contact is no impact and does not bounce, over what gravity and the contact's load change
-in a step: it would be back after eight steps, and what rests would be taken to bounce."""
+"""Speed below which a contact does not bounce, over what gravity and the contact's load change in a step: it
+would be back after eight steps, and what rests would be taken to bounce."""
 
 RIGID = 1e-4
 """Compliance of a bounce over the mobility of the two bodies: what is left of the velocity."""
@@ -86,8 +83,7 @@ def collect(x: Any) -> None:
         _add(x, c, vector(x.bristle, m, 0) * known, N * known, is_known & (N == 0.0))
         return at
 
-    gravity = vector(x.gravity, 0)
-    find_landing(x, SHORT * x.dt[0] * sqrt(gravity.dot(gravity)))
+    find_landing(x)
     for_range(minimum(x.counts[0], x.n_contacts), contact, 0)
 
 
