@@ -33,7 +33,6 @@ from robokit.contact.kinematics import (
     velocities,
     whole_inertia,
 )
-from robokit.contact.landing import put_back
 from robokit.contact.robot_data import FLOATING
 from robokit.contact.vectors import force, matrix, nothing, put, vector, write
 from robokit.engine.loops.fields import once
@@ -185,10 +184,9 @@ def gain(x: Any) -> Scalar:
     """
     I = whole_inertia(x)
     impulse = about(force(x.pushed, 1) + _six(x.account, IMPULSE), I.h * (1.0 / I.m))
-    put_back(x)
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.mean, j, x.y[j]))
-    once(x, advance, x.q_drifted, x.mean, 0.5 * x.dt[0], x.drift)
+    once(x, advance, x.q_drifted, x.mean, 0.5 * x.dt[0])
     once(x, place_bodies, x.q_drifted)
     state = _inner_at_mean(x)
     G = vector(x.origin) + state.com

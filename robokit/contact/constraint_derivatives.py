@@ -19,13 +19,12 @@ from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POINT, POLYTO
 from robokit.collision.narrow import shape_pose
 from robokit.collision.support import facing, outermost_turns
 from robokit.collision.terrain import kind_of
-from robokit.contact import closing_derivatives, landing_derivatives
+from robokit.contact import closing_derivatives
 from robokit.contact.constraints import springs
 from robokit.contact.constraints.contacts import TANGENTIAL, impact
 from robokit.contact.drift_derivatives import of_motion
 from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
-from robokit.contact.landing import time_of
 from robokit.contact.laws import slip, tangent
 from robokit.contact.solver import HERE, load, mobility, relative, tried_of
 from robokit.contact.vectors import add, force, motion, nothing, put, vector, write_row
@@ -298,7 +297,6 @@ def of_constraints(x: Any) -> None:
     for_range(x.nv, lambda j: put(x.mean, j, x.y[j] + x.v0[j]))
     once(x, velocities, x.mean, x.V_sum)
     for_range(x.n_bodies, lambda b: write_row(x.F, b, Force.zero()))
-    landing_derivatives.begin(x)
     for_range(x.n_of[0], lambda i: _prepare(x, i))
 
     def inward(m: Any) -> None:
@@ -314,13 +312,12 @@ def of_constraints(x: Any) -> None:
     def with_all() -> None:
         for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.z, (r, c), 0.0)))
         directions(ALL)
-        landing_derivatives.enter(x)
 
     def follow(i: Any, found: Any) -> Any:
         most = maximum(maximum(abs(x.c_aims[i, 1]), abs(x.c_aims[i, 2])), abs(x.c_aims[i, 3]))
         return where(most > FLAT, 1, found)
 
-    follows = (for_range(x.n_of[0], follow, 0) > 0) | (x.n_loops > 0) | landing_derivatives.lands(x)
+    follows = (for_range(x.n_of[0], follow, 0) > 0) | (x.n_loops > 0)
 
     def plain() -> None:
         _with_world(x)
@@ -395,7 +392,7 @@ def _prepare(x: Any, i: Any) -> None:
     write_row(x.c_F, i, F)
     write_row(x.F, b, force(x.F, b) + F)
     write_row(x.F, a, force(x.F, a) - F)
-    write_row(x.c_aims, i, [0.0] * 6)
+    write_row(x.c_aims, i, [0.0] * 5)
 
     def contact() -> None:
         look(x, i, x.c_of[i])
@@ -412,18 +409,13 @@ def _prepare(x: Any, i: Any) -> None:
     def others() -> None:
         cond(look_at == SPIN, spin, lambda: cond(look_at == SPRING, spring, nothing))
 
-    look_at = cond(_is_seen(x, i), lambda: kind, lambda: LINE)
+    look_at = cond(acts(x, i), lambda: kind, lambda: LINE)
     cond(look_at == FRICTION, contact, others)
 
 
 def acts(x: Any, i: Any) -> Any:
     """Whether a constraint answers to a velocity."""
     return x.c_slopes[i, 0] + x.c_slopes[i, 4] + x.c_slopes[i, 8] > 0.0
-
-
-def _is_seen(x: Any, i: Any) -> Any:
-    """Whether a step depends on the velocity of a constraint, or on its gap."""
-    return acts(x, i) | (i == landing_derivatives.landing_constraint(x))
 
 
 def by_load(x: Any, i: Any) -> list[Any]:
@@ -447,8 +439,7 @@ def _slopes(x: Any, i: Any) -> list[Any]:
 
 
 def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
-    """How a contact's aim changes with its gap, along t1, t2, n with its speed before; that with its gap; and
-    its aim with the time of a landing.
+    """How a contact's aim changes with its gap, along t1, t2, n with its speed before; and that with its gap.
 
     With that its compliance changes, R = 1 / (dt kd). To the law that is a change of the aim by -g dR, apart
     from friction that slides, which is mu N whatever R_t is.
@@ -468,22 +459,17 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
         changes.append((where(sticks, g[m] * R_t, 0.0) - bent) * R_t * harder * TANGENTIAL**0.5)
     overlaps = phi < TOUCHES * x.shape_bound[x.pair_shapes[pair, 1]]
     springs = x.contact_bounces[c] > -1  # its gap is 0 where it leaves
-    t, before = time_of(x, c), relative(x, i, x.V)[2]
-    later = phi + t * before
-    opens = springs & ~overlaps & (later > 0.0) & (i != landing_derivatives.landing_constraint(x))
-    rest = where(opens, 1.0 / (dt - t), 0.0)
-    by_gap = where(springs & overlaps, -k * dt * R_n, -rest)
+    by_gap = where(springs, where(overlaps, -k * dt * R_n, -1.0 / dt), 0.0)
     spring = where(overlaps, x.c_aim[i, 2], 0.0)
     by_depth = where(springs & (phi < 0.0), -dt * k * w, 0.0)
-    by_speed = (g[2] * R_n - spring) * R_n * harder - t * rest
-    return by_gap, *changes, by_speed, by_depth, -(before + later * rest) * rest
+    return by_gap, *changes, (g[2] * R_n - spring) * R_n * harder, by_depth
 
 
 def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     """The same of one that bounces."""
     share = x.pair_restitution[x.contact_pair[c]]
     weight, arrives, _, root = _fall(x, i, c)
-    return (share * share - 1.0) * weight / root, 0.0, 0.0, -share * share * arrives / root, 0.0, 0.0
+    return (share * share - 1.0) * weight / root, 0.0, 0.0, -share * share * arrives / root, 0.0
 
 
 def _fall(x: Any, i: Any, c: Any) -> tuple[Any, Any, Any, Any]:
@@ -560,10 +546,10 @@ def _along(x: Any, r: Any, count: Any, what: int) -> None:
 
     def constraint(i: Any) -> None:
         a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
-        moves = _is_seen(x, i) & ((x.moved[a] > 0) | (x.moved[b] > 0))
+        moves = acts(x, i) & ((x.moved[a] > 0) | (x.moved[b] > 0))
         if what == PLAIN:
             moves = moves & (a > 0)
-        cond(moves, lambda: _changes(x, i, a, b, what, r), nothing)
+        cond(moves, lambda: _changes(x, i, a, b, what), nothing)
 
     def changes() -> None:
         for_range(x.n_of[0], constraint)
@@ -588,8 +574,8 @@ def _moved(x: Any, b: Any, r: Any, what: int) -> None:
         write_row(change, b, before + X.cross(motion(V, b) - motion(V, parent)))
 
 
-def _changes(x: Any, i: Any, a: Any, b: Any, what: int, r: Any = 0) -> None:
-    """What a motion of its bodies, along coordinate r with ALL, changes of the forces of a constraint."""
+def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
+    """What a motion of its bodies changes of the forces of a constraint."""
 
     def of(rows: Any, body: Any) -> Motion:
         return _if(x.moved[body] > 0, rows, body)
@@ -626,9 +612,7 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int, r: Any = 0) -> None:
         # Of loops u - aim has the velocities before in it as well, and so has the aim of an impact.
         both = seen(of(x.X_sum, b) - of(x.X_sum, a), motion(x.V_sum, b) - motion(x.V_sum, a))
         du = [where(loop, s, t) for s, t in zip(both, opens, strict=True)]
-        before = both[2] - opens[2]
-        _enter_time(x, i, r, u, (closer, before))
-        hits = before + x.c_aims[i, 4] * closer
+        hits = both[2] - opens[2] + x.c_aims[i, 4] * closer
         du = [z - x.c_aims[i, 1 + k] * hits for k, z in enumerate(du)]
     du[2] = du[2] - x.c_aims[i, 0] * closer
 
@@ -652,29 +636,6 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int, r: Any = 0) -> None:
     for (_, f), more in zip(_forces(x, what), changes, strict=True):
         write_row(f, b, force(f, b) + more)
         write_row(f, a, force(f, a) - more)
-
-
-def _enter_time(x: Any, i: Any, r: Any, u: list[Any], changes: tuple[Any, Any]) -> None:
-    """Along coordinate r: how the time of a landing changes, if i lands; and r, by that time, by i.
-
-    Args:
-        x: the step.
-        i: the constraint.
-        r: coordinate of v.
-        u: velocity of the constraint along r.
-        changes: of its gap and of its speed before by a motion along r.
-    """
-    closer, before = changes
-    lands, t = i == landing_derivatives.landing_constraint(x), x.landing[0]
-    speed = where(lands, relative(x, i, x.V)[2], 1.0)
-    x.late_q[r] = where(lands, -(closer + t * before) / speed, x.late_q[r])
-    x.late_v[r] = where(lands, -t * u[2] / speed, x.late_v[r])
-    spins = x.c_kind[i] == SPIN
-    contact = where(spins, x.c_of[i], i)
-    by_normal = [
-        where(spins, x.c_by_N[i, k] * x.c_slopes[contact, 8], x.c_slopes[i, 3 * k + 2]) for k in range(3)
-    ]
-    add(x.r_t, r, -x.c_aims[contact, 5] * Vector3(*u).dot(Vector3(*by_normal)))
 
 
 def _if(condition: Any, rows: Any, body: Any) -> Motion:

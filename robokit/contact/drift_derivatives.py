@@ -35,18 +35,17 @@ SIZE = 108
 """Numbers of a joint: P, Q and W, each 6 x 6 by columns."""
 
 
-def drift_tangents(x: Any, drift: int, v: Any, way: Any = None) -> None:
+def drift_tangents(x: Any, drift: int, v: Any) -> None:
     """x.tangents[drift] of all joints with a motion that is no sum.
 
     Args:
         drift: 0 for that before the kick, 1 for that after it.
         v: velocity before the drift, (nv,).
-        way: what q moves along, if not v.
     """
-    h, way = 0.5 * x.dt[0], v if way is None else way
+    h = 0.5 * x.dt[0]
 
     def joint(b: Any, _first: Any, _n: Any) -> None:
-        cond(is_free_base(x, b), lambda: _free(x, drift, b, v, way, h), lambda: _joint(x, drift, b, way, h))
+        cond(is_free_base(x, b), lambda: _free(x, drift, b, v, h), lambda: _joint(x, drift, b, v, h))
 
     no_sums(x, joint)
 
@@ -149,12 +148,12 @@ def _joint(x: Any, drift: int, b: Any, v: Any, h: Any) -> None:
     for_range(n, column)
 
 
-def _free(x: Any, drift: int, b: Any, v: Any, way: Any, h: Any) -> None:
+def _free(x: Any, drift: int, b: Any, v: Any, h: Any) -> None:
     """Of a base that floats."""
     row = x.dof_row[x.body_dofs[b, 0]]
-    w, straight = (Vector3(*(way[row + first + c] for c in range(3))) for first in (0, 3))
-    zero, u = Vector3.zero(), Vector3(*(v[row + 3 + c] for c in range(3)))
-    u_later, way_later = (_series(Motion(w * h, zero), Motion(each, zero))[0].ang for each in (u, straight))
+    w, u = (Vector3(*(v[row + first + c] for c in range(3))) for first in (0, 3))
+    zero = Vector3.zero()
+    u_later = _series(Motion(w * h, zero), Motion(u, zero))[0].ang
 
     def column(k: Any) -> None:
         e = Vector3(*(where(k % 3 == c, 1.0, 0.0) for c in range(3)))
@@ -162,7 +161,7 @@ def _free(x: Any, drift: int, b: Any, v: Any, way: Any, h: Any) -> None:
 
         def of_turn() -> None:
             # E^T (e x u) = (E^T e) x (E^T u)
-            _write(x, drift, b, 0, k, [*turned, *(turned.cross(way_later) * h)])
+            _write(x, drift, b, 0, k, [*turned, *(turned.cross(u_later) * h)])
             _write(x, drift, b, 1, k, [*(J * h), *zero])
             _write(x, drift, b, 2, k, [*e, *(u_later.cross(J) * h)])
 

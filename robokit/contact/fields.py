@@ -97,19 +97,11 @@ STEP_DERIVATIVES = (
     whole("loaded_bodies", "n_bodies", role="work"),  # these, outward
     real("V_y", "n_bodies", 6, role="work"),  # velocities of bodies at y, and at v + y
     real("V_sum", "n_bodies", 6, role="work"),
-    # Of a landing (landing_derivatives.py)
-    real("late_q", "nv", role="work"),  # changes of its time by q and by v in the middle of the step
-    real("late_v", "nv", role="work"),
-    real("r_t", "nv", role="work"),  # changes of r by that time
-    real("put_late", "nv", role="work"),  # that time of what it moves, else 0 [s]
-    real("l_q", "nv", "nv", role="work"),  # changes of -s by q and v, s being what is put back
-    real("l_v", "nv", "nv", role="work"),
-    real("ds", "nv", 3, "nv", role="work"),  # changes of s
     real("F", "n_bodies", 6, role="work"),  # impulses of constraints on a body and all that it carries
     real("c_slopes", "n_constraints", 9, role="work"),  # -dg/du by rows
     real("c_F", "n_constraints", 6, role="work"),  # impulse on b about the origin
-    real("c_aims", "n_constraints", 6, role="work"),  # change of a contact's aim_n by its gap; of
-    # its aim along t1, t2, n by its speed before; of that speed by its gap; of aim_n by the time of a landing
+    real("c_aims", "n_constraints", 5, role="work"),  # change of a contact's aim_n by its gap; of
+    # its aim along t1, t2, n by its speed before; of that speed by its gap
     real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
     real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (constraint_derivatives.py)
@@ -150,7 +142,6 @@ STEP_PULLBACK = (
     real("of_v", "nv", role="work"),
     real("of_middle", "nv", role="work"),
     real("mu", "nv", role="work"),  # of the momentum that the kick leaves unbalanced
-    real("nu", "nv", role="work"),  # what is put back is worth
     whole("again", 1),  # 1: the last call's factors, of the same step
     # Of parameters (step_pullback.py)
     real("V_mu", "n_bodies", 6, role="work"),
@@ -378,11 +369,6 @@ STEP = (
     whole("near_pair_before", "n_near", role="work"),
     real("near_direction_before", "n_near", 3, role="work"),
     whole("near_corners_before", "n_near", 6, role="work"),
-    # What lands (landing.py)
-    real("landing", 1, role="work"),  # when, after the middle of the step; 0 where nothing does [s]
-    whole("landing_contact", 1, role="work"),  # the first contact that is reached, or -1
-    whole("part_lands", "n_parts", role="work"),  # 1 of parts that contacts connect with it
-    real("drift", "nv", role="work"),  # velocity of the second drift: y, less what is put back
     real("middle", 3, role="out"),  # origin of the contacts, that of the step at its middle [m]
     real("account", 8, role="work"),  # of the step: energy given to the robot; what touches; impulse from
     # outside about the centre of mass

@@ -41,7 +41,6 @@ from robokit.contact.fields import (
     STEP,
 )
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
-from robokit.contact.landing import enter_landing, put_back
 from robokit.contact.monitor import MONITOR, NOTES, monitor, notes
 from robokit.contact.vectors import nothing, one_by_one, put, write_row
 from robokit.engine.loops.fields import kernel_of, once
@@ -126,8 +125,6 @@ def from_middle(x: Any) -> None:
     half = 0.5 * x.dt[0]
     remember(x)
     account(x)
-    put_back(x)
-    enter_landing(x)
     monitor(x)
     # Derivatives are taken of what stops here.
     cond(x.keeps[0] < NOTHING, nothing, lambda: finish(x, half))
@@ -136,7 +133,7 @@ def from_middle(x: Any) -> None:
 def finish(x: Any, half: Any) -> None:
     """The second half of the drift, and what a step keeps."""
     set_velocity(x)
-    once(x, advance, x.q, x.v, half, x.drift)
+    once(x, advance, x.q, x.v, half)
     joints.place(x, END)
     close(x)
     joints.place(x, END)

@@ -33,7 +33,7 @@ from dataclasses import replace
 from typing import Any
 
 from robokit.collision.fields import CONTACTS, PAIRS, SHAPES
-from robokit.contact import closing_derivatives, landing_derivatives
+from robokit.contact import closing_derivatives
 from robokit.contact.constraint_derivatives import TOUCHES, of_constraints
 from robokit.contact.constraints.motors import servo_numbers
 from robokit.contact.drift_derivatives import block, drift_tangents, no_sums
@@ -53,7 +53,6 @@ from robokit.contact.fields import (
     STOP,
 )
 from robokit.contact.kinematics import advance, composites, entries_of_H, is_free_base, known_row, velocities
-from robokit.contact.landing_derivatives import of_turn
 from robokit.contact.pattern import rows_of
 from robokit.contact.unsymmetric import back_substitute, factor
 from robokit.contact.vectors import (
@@ -209,8 +208,7 @@ FROM_STEP = """
     c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
     contact_pair contact_feature contact_place contact_frame contact_gap contact_hit contact_bounces
-    contact_taken contact_bristle contact_bodies contact_constraint spring_state
-    landing landing_contact part_lands drift
+    contact_taken contact_bristle spring_state
 """
 """Arrays that the step has left."""
 
@@ -246,10 +244,9 @@ def step_derivatives(x: Any) -> None:
     kick(x)
     end(x)
     once(x, drift_tangents, 0, x.v_before)
-    once(x, drift_tangents, 1, x.y, x.drift)
+    once(x, drift_tangents, 1, x.y)
     _right_sides(x)
     once(x, back_substitute, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
-    cond(landing_derivatives.lands(x), lambda: landing_derivatives.change_drift(x), nothing)
     _end(x)
     cond(x.n_loops > 0, lambda: closing_derivatives.close(x), nothing)
 
@@ -292,7 +289,7 @@ def end(x: Any) -> None:
     """``q_next`` and ``v_next``: the second drift."""
     for_range(x.nq, lambda k: put(x.q_next, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.v_next, j, x.y[j]))
-    once(x, advance, x.q_next, x.v_next, 0.5 * x.dt[0], x.drift)
+    once(x, advance, x.q_next, x.v_next, 0.5 * x.dt[0])
 
 
 # ---- rows -------------------------------------------------------------------------------------------------
@@ -361,37 +358,26 @@ def _mobilities(x: Any, k: Any) -> None:
 
 
 def _right_sides(x: Any) -> None:
-    """dy, (nv, 3 nv): the momentum that changes of q, v and tau leave unbalanced; ds: changes of s by q, v."""
-    _right_side(x, x.r_q, x.r_v, x.dy)
-    for_range(x.nv, lambda i: put(x.dy, (i, 2, i), x.dt[0]))
-
-    def none() -> None:
-        for_range(x.nv, lambda i: for_range(3 * x.nv, lambda c: put(ds, (i, c), 0.0)))
-
-    ds = x.ds.reshape(x.nv, 3 * x.nv)
-    cond(landing_derivatives.lands(x), lambda: _right_side(x, x.l_q, x.l_v, x.ds), none)
-
-
-def _right_side(x: Any, by_q: Any, by_v: Any, out: Any) -> None:
-    """Minus the change of a residual by q and v before the first drift, from that by q and v after it."""
-    h = 0.5 * x.dt[0]
+    """dy, (nv, 3 nv): the momentum that changes of q, v and tau leave unbalanced."""
+    h, dt = 0.5 * x.dt[0], x.dt[0]
 
     def row(i: Any) -> None:
         def sums(j: Any) -> None:
-            out[i, 0, j] = -by_q[i, j]
-            out[i, 1, j] = -(h * by_q[i, j] + by_v[i, j])
-            out[i, 2, j] = 0.0
+            x.dy[i, 0, j] = -x.r_q[i, j]
+            x.dy[i, 1, j] = -(h * x.r_q[i, j] + x.r_v[i, j])
+            x.dy[i, 2, j] = 0.0
 
         for_range(x.nv, sums)
+        x.dy[i, 2, i] = dt
 
     def joint(b: Any, first: Any, n: Any) -> None:
         def entry(i: Any, k: Any) -> None:
-            def more(m: Any, q: Any, v: Any) -> Any:
+            def more(m: Any, by_q: Any, by_v: Any) -> Any:
                 P, Q, W = block(x, 0, b, m, k)
-                r_q, r_v = by_q[i, first + m], by_v[i, first + m]
-                return q - r_q * P, v - r_q * Q - r_v * W
+                r_q, r_v = x.r_q[i, first + m], x.r_v[i, first + m]
+                return by_q - r_q * P, by_v - r_q * Q - r_v * W
 
-            out[i, 0, first + k], out[i, 1, first + k] = for_range(n, more, 0.0, 0.0)
+            x.dy[i, 0, first + k], x.dy[i, 1, first + k] = for_range(n, more, 0.0, 0.0)
 
         for_range(x.nv, lambda i: for_range(n, lambda k: entry(i, k)))
 
@@ -401,13 +387,13 @@ def _right_side(x: Any, by_q: Any, by_v: Any, out: Any) -> None:
 
 def _end(x: Any) -> None:
     """``next``: the second drift."""
-    h, count, back = 0.5 * x.dt[0], 3 * x.nv, -2.0 / x.dt[0]
-    dy, ds = x.dy.reshape(x.nv, count), x.ds.reshape(x.nv, count)
+    h, count = 0.5 * x.dt[0], 3 * x.nv
+    dy = x.dy.reshape(x.nv, count)
     q, v = (x.next[k].reshape(x.nv, count) for k in range(2))
 
     def row(i: Any) -> None:
         def sums(c: Any) -> None:
-            q[i, c], v[i, c] = h * (dy[i, c] + back * ds[i, c]), dy[i, c]
+            q[i, c], v[i, c] = h * dy[i, c], dy[i, c]
 
         for_range(count, sums)
         q[i, i] = q[i, i] + 1.0
@@ -422,9 +408,8 @@ def _end(x: Any) -> None:
                 _, Q, W = block(x, 1, b, i, m)
 
                 def sums(c: Any) -> None:
-                    y, less = dy[first + m, c], back * ds[first + m, c]
-                    q[first + i, c] = q[first + i, c] + Q * (y + less)
-                    v[first + i, c] = v[first + i, c] + W * y + of_turn(W, i, m) * less
+                    q[first + i, c] = q[first + i, c] + Q * dy[first + m, c]
+                    v[first + i, c] = v[first + i, c] + W * dy[first + m, c]
 
                 for_range(count, sums)
 

@@ -33,7 +33,6 @@ from robokit.contact.constraints.collecting import collect, remember
 from robokit.contact.constraints.loops import close_for_kick
 from robokit.contact.fields import FORCES, FRICTION, MIDDLE, ROBOT
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
-from robokit.contact.landing import enter_landing, put_back
 from robokit.contact.monitor import MONITOR, NOTES, monitor
 from robokit.contact.robot_data import FEW
 from robokit.contact.solver import solve
@@ -236,14 +235,12 @@ def _kick(x: Any, half: Any) -> None:
         once(x, solve)
     remember(x)
     account(x)
-    put_back(x)
-    enter_landing(x)
     monitor(x)
     if of_all_forces(x):
         step.finish(x, half)
     else:
         step.set_velocity(x)
-        once(x, advance, x.q, x.v, half, x.drift)
+        once(x, advance, x.q, x.v, half)
         conserve(x)
     # Not a number where something is not finite.
     zero = for_range(x.nq, lambda k, total: total + 0.0 * x.q[k], 0.0)

@@ -28,12 +28,11 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from robokit.contact import closing_derivatives, landing_derivatives
+from robokit.contact import closing_derivatives
 from robokit.contact.constraint_derivatives import acts, by_load, restitution_rates
-from robokit.contact.drift_derivatives import block, drift_tangents, no_sums, pulled
+from robokit.contact.drift_derivatives import drift_tangents, pulled
 from robokit.contact.fields import FRICTION, MOTOR, SPIN, STEP_PULLBACK
 from robokit.contact.kinematics import velocities
-from robokit.contact.landing_derivatives import of_turn
 from robokit.contact.laws import slip
 from robokit.contact.step_derivatives import arrays, end, kick
 from robokit.contact.unsymmetric import back_substitute_transposed
@@ -59,7 +58,7 @@ def step_pullback(x: Any) -> None:
         kick(x)
         end(x)
         once(x, drift_tangents, 0, x.v_before)
-        once(x, drift_tangents, 1, x.y, x.drift)
+        once(x, drift_tangents, 1, x.y)
 
     cond(x.again[0] > 0, nothing, prepare)
 
@@ -69,37 +68,18 @@ def step_pullback(x: Any) -> None:
     for_range(x.nv, begin)
     cond(x.n_loops > 0, lambda: closing_derivatives.pull(x), nothing)
     once(x, pulled, 1, x.of_q, x.of_v, x.of_middle, x.mu)
-    landing_derivatives.pull(x, _of_landing)
     back_substitute_transposed(x, x.r_y, x.r_y_inverse, x.mu)
 
     def middle(j: Any) -> None:
         def more(r: Any, by_q: Any, by_v: Any) -> Any:
             return by_q - x.r_q[r, j] * x.mu[r], by_v - x.r_v[r, j] * x.mu[r]
 
-        x.of_middle[j], x.of_v[j] = for_range(x.nv, more, x.of_middle[j], x.of_v[j])
+        x.of_middle[j], x.of_v[j] = for_range(x.nv, more, x.of_middle[j], 0.0)
         x.of_start[2, j] = x.dt[0] * x.mu[j]
 
     for_range(x.nv, middle)
     of_parameters(x)
     once(x, pulled, 0, x.of_middle, x.of_v, x.of_start[0], x.of_start[1])
-
-
-def _of_landing(x: Any) -> None:
-    """``nu``: what s is worth, as the second drift goes along y - 2 s/dt."""
-    h, back = 0.5 * x.dt[0], -2.0 / x.dt[0]
-
-    def joint(b: Any, first: Any, n: Any) -> None:
-        def component(k: Any) -> None:
-            def more(i: Any, total: Any) -> Any:
-                _, Q, W = block(x, 1, b, i, k)
-                return total + Q * x.of_q[first + i] + of_turn(W, i, k) * x.of_v[first + i]
-
-            x.nu[first + k] = back * for_range(n, more, 0.0)
-
-        for_range(n, component)
-
-    for_range(x.nv, lambda j: put(x.nu, j, back * h * x.of_q[j]))
-    no_sums(x, joint)
 
 
 # ---- parameters -------------------------------------------------------------------------------------------

@@ -29,7 +29,6 @@ from robokit.contact.fields import (
 )
 from robokit.contact.kinematics import advance as advance_in_place
 from robokit.contact.kinematics import mass_matrix, place_bodies, velocities
-from robokit.contact.landing import put_back
 from robokit.contact.materials import body_numbers, joint_numbers, loop_numbers, motor_numbers
 from robokit.contact.robot_data import robot_data
 from robokit.contact.solver import solve
@@ -70,9 +69,8 @@ def end(x: Any) -> None:
     collect(x)
     solve(x)
     remember(x)
-    put_back(x)
     for_range(x.nv, after)
-    advance_in_place(x, x.q, x.v, 0.5 * x.dt[0], x.drift)
+    advance_in_place(x, x.q, x.v, 0.5 * x.dt[0])
     close(x)
 
 
@@ -236,20 +234,7 @@ class DenseStep:
         y = self.solve(v, np.broadcast_to(tau, v.shape))
         x.y[:] = y
         self.run(REMEMBER)
-        return self.put_back(q, y, v)
-
-    def put_back(self, q: np.ndarray, y: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The second drift: what lands does not feel its impulse before its time."""
-        x, dt = self.x, self.x.dt[0]
-        if x.landing_contact[0] < 0:
-            return self.advance(q, y, 0.5 * dt)
-        drift = y - 2.0 / dt * x.landing[0] * (y - v)
-        q1, _ = self.advance(q, drift, 0.5 * dt)
-        seen = drift.copy()
-        seen[3:6] = y[3:6]
-        v1 = y.copy()
-        v1[3:6] = self.advance(q, seen, 0.5 * dt)[1][3:6]  # of bases that float
-        return q1, v1
+        return self.advance(q, y, 0.5 * dt)
 
     def run(self, kernel: Any) -> None:
         """A kernel on the arrays."""

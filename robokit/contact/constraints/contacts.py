@@ -45,7 +45,6 @@ from typing import Any
 from robokit.collision.fields import CYLINDER
 from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, row, vector
 from robokit.contact.fields import FRICTION, SPIN
-from robokit.contact.landing import find_landing, time_of
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, smallest, while_loop
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
@@ -83,7 +82,6 @@ def collect(x: Any) -> None:
         _add(x, c, vector(x.bristle, m, 0) * known, N * known, is_known & (N == 0.0))
         return at
 
-    find_landing(x)
     for_range(minimum(x.counts[0], x.n_contacts), contact, 0)
 
 
@@ -130,8 +128,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, leaves: Any) -> None:
     x.contact_bounces[c] = where(bounces > 0.5, 1, where(leaves | falls, -1, 0))
     x.contact_taken[c], x.contact_arrives[c] = taken, arrives
     x.n_of[2] = x.n_of[2] + where(bounces > 0.5, 1, 0)
-    t = time_of(x, c)
-    spring = where(phi < 0.0, -phi * k / kd, -maximum(phi + t * u, 0.0) / (dt - t))
+    spring = where(phi < 0.0, -phi * k / kd, -phi / dt)
     still = surface + Vector3(*(t.dot(rolls) for t in axes))
     aim = [s - q * k_t / kd_t for s, q in zip(still, bent, strict=False)]
     least = in_precision(*HARDEST) * w
