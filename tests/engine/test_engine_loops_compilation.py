@@ -1,6 +1,8 @@
 """Kernels with loops: what makes their first compilation short, and that nothing is lost by it."""
 
 import logging
+import os
+import threading
 import time
 
 import numpy as np
@@ -10,6 +12,7 @@ from engine_cases import steps
 from robokit.engine import maker
 from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64
+from robokit.engine.loops import kernel as loop_kernel
 from robokit.engine.loops.kernel import LoopKernel, LoopRunner
 from robokit.engine.signature import ArrayOf
 from robokit.spatial.control_flow import call, for_range
@@ -131,6 +134,43 @@ def test_a_kernel_that_is_called_by_another_is_compiled_well_with_it():
     run_for_long(outer)
     np.testing.assert_array_equal(outer(**given)["out"], first)
     assert inner.code(1, FLOAT64) is not soon and not inner.soon(1, "float64")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_nobody_waits_for_better_code(monkeypatch):
+    """Neither calls, nor other kernels, nor a fork, whose child keeps the first code."""
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
+    given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
+    kernel = LoopKernel("awaited", polynomials, ["n"], arrays)
+    first, begun, go_on, own = (
+        kernel(**given)["out"],
+        threading.Event(),
+        threading.Event(),
+        loop_kernel.code_of,
+    )
+
+    def code_of(name, *rest):
+        if name == "awaited":
+            begun.set()
+            assert go_on.wait(60.0)
+        return own(name, *rest)
+
+    monkeypatch.setattr(loop_kernel, "code_of", code_of)
+    kernel.ran(1.0, 1, "float64")
+    try:
+        assert begun.wait(60.0)
+        for each in (kernel, LoopKernel("meanwhile", polynomials, ["n"], arrays)):
+            np.testing.assert_array_equal(each(**given)["out"], first)
+        child = os.fork()
+        if not child:
+            os._exit(int((kernel(**given)["out"] != first).any()))
+        ended = [(0, 0)]
+        wait(lambda: ended[-1][0] or ended.append(os.waitpid(child, os.WNOHANG)))
+        assert ended[-1] == (child, 0) and not kernel.version
+    finally:
+        go_on.set()
+    wait(lambda: kernel.version == 1)
+    np.testing.assert_array_equal(kernel(**given)["out"], first)
 
 
 def test_a_long_module_is_compiled_in_parts_and_has_the_same_bits(monkeypatch):
