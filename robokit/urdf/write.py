@@ -21,7 +21,7 @@ from robokit.errors import ModelError
 from robokit.files import output_path, write_text
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
 from robokit.model.parts import Joint, Link, LoopJoint
-from robokit.model.robot import Robot, check_robot, joints_in_order
+from robokit.model.robot import Robot, check_robot, joints_in_order, with_shapes
 from robokit.spatial.scalars import sine_and_cosine
 from robokit.urdf.checks import check
 from robokit.urdf.description import (
@@ -119,11 +119,7 @@ def _with_file_names(robot: Robot, folder: Path) -> Robot:
             texture = _file_name(texture, Path(shape.texture), resolver)
         return replace(shape, geometry=geometry, texture_filename=texture)
 
-    links = tuple(
-        replace(link, visuals=tuple(map(seen, link.visuals)), collisions=tuple(map(seen, link.collisions)))
-        for link in robot.links
-    )
-    return replace(robot, links=links)
+    return with_shapes(robot, seen)
 
 
 def _file_name(written: str, path: Path, resolver: Resolver) -> str:
