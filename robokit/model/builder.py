@@ -295,13 +295,7 @@ class ModelBuilder:
         for link in robot.links:
             builder.link(link.name, link.mass, link.com, link.inertia, link.visuals, link.collisions)
         builder._joints = {joint.name: joint for joint in joints_in_order(robot)}
-        for loop in robot.loop_joints:
-            ends = loop.predecessor, loop.successor
-            placements = loop.predecessor_placement, loop.successor_placement
-            length = loop.length or None
-            builder.loop_joint(
-                loop.name, loop.kind, *ends, *placements, loop.axis, loop.pitch, loop.axis2, length
-            )
+        builder._loops = {loop.name: loop for loop in robot.loop_joints}
         return builder
 
     def _include(self, other: ModelBuilder, prefix: str) -> None:
