@@ -244,7 +244,10 @@ class ModelBuilder:
 
     def add(self, part: Link | Joint) -> None:
         """Add a link or joint that the importer has already checked."""
-        (self._links if isinstance(part, Link) else self._joints)[part.name] = part  # type: ignore[index]
+        if isinstance(part, Link):
+            self._links[part.name] = part
+        else:
+            self._joints[part.name] = part
 
     def build(
         self,

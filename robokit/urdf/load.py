@@ -1008,5 +1008,5 @@ def _joint(
     bounds = (*(ranged or (-math.inf, math.inf)), *(limit.bounds if limit else (math.inf, math.inf)))
     ends = joint.parent, joint.child, placement
     mimic = Mimic(renamed.get(law.joint, law.joint), law.multiplier, law.offset) if law else None
-    others = d.damping, d.friction, mimic, joint.safety, joint.calibration, d.armature
-    return new_joint(renamed.get(joint.name, joint.name), joint.type, *ends, axis, 0.0, bounds, *others)
+    name, others = renamed.get(joint.name, joint.name), (joint.safety, joint.calibration, d.armature)
+    return new_joint(name, joint.type, *ends, axis, 0.0, bounds, d.damping, d.friction, mimic, *others)
