@@ -237,23 +237,16 @@ def _described_joint(element: etree._Element, reader: Reader, types: Sequence[st
             axis = reader.triple(tag, "xyz", where, axis)
         else:
             reader.required_numbers(tag, "xyz", 3, where)
-    return JointDescription(
-        name,
-        kind or "",
-        parent,
-        child,
-        reader.origin(parts["origin"], where) if "origin" in parts else Origin(),
-        axis,
+    origin = reader.origin(parts["origin"], where) if "origin" in parts else Origin()
+    more = (
         _limit(parts.get("limit"), reader, where),
         _dynamics(parts.get("dynamics"), reader, where),
         _safety(parts.get("safety_controller"), reader, where),
         _calibration(parts.get("calibration"), reader, where),
         _mimic(parts.get("mimic"), reader, where),
-        line,
-        parent_line,
-        child_line,
-        axis_line,
     )
+    lines = line, parent_line, child_line, axis_line
+    return JointDescription(name, kind or "", parent, child, origin, axis, *more, *lines)
 
 
 def _end(
@@ -941,18 +934,10 @@ def build(
         builder.add(_joint(joint, Placement(R, p), axis, renamed))
     for loop in description.loops:
         assert loop.predecessor is not None and loop.successor is not None  # an error stopped us otherwise
-        builder.loop_joint(
-            loop.name,
-            loop.type,
-            loop.predecessor,
-            loop.successor,
-            loop.predecessor_origin.placement(),
-            loop.successor_origin.placement(),
-            loop.axis,
-            loop.pitch,
-            loop.axis2,
-            loop.length,
-        )
+        ends = loop.predecessor, loop.successor
+        placements = loop.predecessor_origin.placement(), loop.successor_origin.placement()
+        law = loop.axis, loop.pitch, loop.axis2, loop.length
+        builder.loop_joint(loop.name, loop.type, *ends, *placements, *law)
     return builder.build(base=base, diagnostics=list(diagnostics))
 
 
