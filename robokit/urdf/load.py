@@ -932,12 +932,12 @@ def build(
     axes = _rows(unit_numbers(joint.type, joint.axis) for joint in joints)
     for joint, R, p, axis in zip(joints, rotations, positions, axes, strict=True):
         builder.add(_joint(joint, Placement(R, p), axis, renamed))
-    for loop in description.loops:
-        assert loop.predecessor is not None and loop.successor is not None  # an error stopped us otherwise
-        ends = loop.predecessor, loop.successor
-        placements = loop.predecessor_origin.placement(), loop.successor_origin.placement()
-        law = loop.axis, loop.pitch, loop.axis2, loop.length
-        builder.loop_joint(loop.name, loop.type, *ends, *placements, *law)
+    for d in description.loops:
+        assert d.predecessor is not None and d.successor is not None  # an error stopped us otherwise
+        frames = d.predecessor_origin.placement(), d.successor_origin.placement()
+        builder.loop_joint(
+            d.name, d.type, d.predecessor, d.successor, *frames, d.axis, d.pitch, d.axis2, d.length
+        )
     return builder.build(base=base, diagnostics=list(diagnostics))
 
 

@@ -209,9 +209,9 @@ def _joint(joint: Joint, losses: Losses) -> JointDescription:
         dynamics = DynamicsDescription(joint.damping, joint.friction, armature=joint.armature)
     m = joint.mimic
     mimic = MimicDescription(m.joint, m.multiplier, m.offset) if m is not None else None
-    ends, origin = (joint.parent_link, joint.child_link), _origin(joint.origin, where, losses)
+    axis, origin = _triple(joint.axis), _origin(joint.origin, where, losses)
     more = limit, dynamics, joint.safety, joint.calibration, mimic
-    return JointDescription(joint.name, kind, *ends, origin, _triple(joint.axis), *more)
+    return JointDescription(joint.name, kind, joint.parent_link, joint.child_link, origin, axis, *more)
 
 
 def _loop(loop: LoopJoint, losses: Losses) -> LoopDescription:
