@@ -199,10 +199,10 @@ def test_codegen_writes_three_files_and_says_what_is_wrong(capsys, tmp_path):
 
 
 def test_cost_prints_a_table_or_json(capsys):
-    robot = rk.load_urdf(rk.find_robot("arm"), base="floating")
-    status, out, err = run(capsys, "cost", "arm", "--base", "floating")
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"), base="floating")
+    status, out, err = run(capsys, "cost", "double_pendulum", "--base", "floating")
     assert status == 0 and not err and out == str(robot.cost()).splitlines()
-    _, out, _ = run(capsys, "cost", "arm", "--base", "floating", "--json")
+    _, out, _ = run(capsys, "cost", "double_pendulum", "--base", "floating", "--json")
     assert json.loads("\n".join(out)) == robot.cost().as_dict()
 
 
