@@ -81,11 +81,12 @@ def test_every_command_takes_a_base(capsys, command):
     assert "--base {fixed,floating" in help_text and f"default: {default}" in help_text
 
 
-@pytest.mark.parametrize("base", ["fixed", "floating"])
+SAYING_BASE = [("cost",), ("view", "--no-open"), ("sparsity",), ("mjcf",), ("simulate", *SHORT)]
+
+
 @pytest.mark.parametrize(
-    "argv",
-    [("info",), ("cost",), ("view", "--no-open"), ("sparsity",), ("mjcf",), ("simulate", *SHORT)],
-    ids=lambda argv: argv[0],
+    ("argv", "base"),
+    [(("info",), "fixed"), (("info",), "floating"), *((argv, "floating") for argv in SAYING_BASE)],
 )
 def test_the_base_is_said(capsys, tmp_path, argv, base):
     suffix = {"sparsity": "svg", "mjcf": "xml"}.get(argv[0], "html")

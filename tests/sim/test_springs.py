@@ -127,7 +127,9 @@ def test_a_torsion_spring_at_a_joint_swings_in_its_closed_form():
     np.testing.assert_allclose(run.q[:, 0], exact, atol=1e-4)
     np.testing.assert_allclose(run.springs[0].force, k * (run.q[:, 0] - rest) + d * run.v[:, 0], atol=1e-12)
     run = rk.simulate(robot, [1.3], duration=1.0, springs=rk.JointSpring("hub", force=cubic))
-    law = solve_ivp(lambda t, y: [y[1], -cubic(*y) / inertia], (0, 1), [1.3, 0.0], "DOP853", run.t, rtol=1e-10)
+    law = solve_ivp(
+        lambda t, y: [y[1], -cubic(*y) / inertia], (0, 1), [1.3, 0.0], "DOP853", run.t, rtol=1e-10
+    )
     np.testing.assert_allclose(run.q[:, 0], law.y[0], atol=3e-4)
 
 
