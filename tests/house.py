@@ -99,7 +99,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     "urdf": [
         ("description", "findings", "xacro_child"),
         ("source", "mesh_files"),
-        ("rewrites", "xacro"),
+        ("xacro",),
         ("structure",),
         ("checks",),
         ("load", "write"),

@@ -30,8 +30,7 @@ from robokit.model import inertial_parameters as inertial
 from robokit.model.geometry import Placement
 from robokit.model.joints import JointModel
 from robokit.model.parts import Joint, Link, LoopJoint, Scene
-from robokit.model.sparsity import inertia_pattern
-from robokit.model.tree import Coupling, Tree
+from robokit.model.tree import Coupling, Tree, inertia_pattern
 from robokit.spatial.scalars import added
 
 MOST_GRAVITIES = 4

@@ -45,9 +45,8 @@ from robokit.urdf.description import (
 )
 from robokit.urdf.findings import Report, refusal
 from robokit.urdf.mesh_files import NoFiles, Resolver, folders
-from robokit.urdf.rewrites import own_base, with_loops, with_z_up, without_own_base
 from robokit.urdf.source import NumberError, Reader, decode, parse_numbers, parse_xml, read_file
-from robokit.urdf.structure import check_second_parents
+from robokit.urdf.structure import check_second_parents, own_base, with_loops, with_z_up, without_own_base
 from robokit.urdf.xacro import expanded, is_xacro
 
 if TYPE_CHECKING:
@@ -675,7 +674,7 @@ def load_urdf(
             "apply": those that say that x or y is up are turned.
         loops: "declared": a loop is closed where a <loop_joint> closes it; "close": also at pairs of links
             ``closing_NAME_1`` and ``closing_NAME_2``, by a spherical joint, and where a link is the child of
-            two joints, of which the second becomes a loop joint. See :mod:`robokit.urdf.rewrites`.
+            two joints, of which the second becomes a loop joint. See :mod:`robokit.urdf.structure`.
 
     Raises:
         UrdfError: the file cannot be loaded; the message and ``.diagnostics`` hold every problem found.
