@@ -17,7 +17,7 @@ import numpy as np
 from measure import machine, prepare_to_measure
 
 import robokit as rk
-from robokit.identification.consistent_fit import nearest_possible, parameters_of, pseudo_inertia
+from robokit.identification.estimate import nearest_possible, parameters_of, pseudo_inertia
 from robokit.model.edit import lock_joints
 
 NOISE, CHANGE, JUDGED_STATES = 0.03, 0.3, 500

@@ -23,7 +23,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import robokit as rk
-from robokit.model.sparsity import ltdl_counts
+from robokit.model.tree import ltdl_counts
 
 parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
 parser.add_argument("--headless", action="store_true", help="only write the picture")

@@ -66,7 +66,7 @@ class MomentumObserver:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
         >>> observer = rk.MomentumObserver(robot, gain=50.0)
         >>> sim = rk.Simulation(robot, dt=1e-3)
-        >>> for k in range(300):
+        >>> for k in range(100):
         ...     tau = rk.gravity_forces(robot, sim.q)
         ...     sim.step(tau + [0.5, 0.0])  # 0.5 N m of which the observer is not told
         ...     r = observer.step(sim.q, sim.v, tau, 1e-3)

@@ -89,7 +89,6 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("run_inputs", "starts", "page_step", "rollout_measures", "events"),
         ("sensors", "contact_page", "linear_steps"),
         ("trajectory", "graph_functions"),
-        ("run_results",),
         ("run_loop",),
         ("simulator", "rollouts"),
         ("many_states",),
@@ -99,7 +98,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     "urdf": [
         ("description", "findings", "xacro_child"),
         ("source", "mesh_files"),
-        ("rewrites", "xacro"),
+        ("xacro",),
         ("structure",),
         ("checks",),
         ("load", "write"),

@@ -45,7 +45,7 @@ from robokit.files import refuse_input
 from robokit.model.constraints import HELD
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
-from robokit.model.sparsity import ltdl_counts
+from robokit.model.tree import ltdl_counts
 
 # ---- logs of real robots -------------------------------------------------------------------------
 

@@ -6,12 +6,9 @@ shapes          geometry as arrays
 broad           pairs that may touch within some steps
 support         support points, and the polygon that faces a direction
 gjk             distance, and depth of overlap
-manifold        contacts of two polygons
-narrow          contacts of a pair of shapes
-on_plane        contacts of several rows at once with planes
-flush           contacts that are none, of fixed shapes side by side
+narrow          contacts of a pair of shapes: the manifold of two polygons
 terrain         height fields, one triangle after the other
-detect          contacts of all pairs
-detect_kernel   detection alone
+detect          contacts of all pairs, with planes of several rows at once, and none inside a flush face;
+                detection alone, as a kernel
 scene           all that can touch, and which of it may
 """

@@ -11,7 +11,7 @@ body, w the difference of their angular velocities, r its radius. What flies tog
 Of a pair that cannot touch in the step a gap is known that is its least. It shrinks by no more than the two
 shapes move, and until it may be as small as far the pair is passed over.
 
-Contacts that a neighbour of the fixed shape hides are none (flush.py).
+Contacts that a neighbour of the fixed shape hides are none.
 
 Source: B. Mirtich, Impulse-based dynamic simulation of rigid body systems, 1996 (conservative advancement).
 Cost: 2 ns a candidate (broad.py), 0.1 us for one whose gap is looked at anew, 0.5-3 us for those with
@@ -20,17 +20,188 @@ contacts.
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import math
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from robokit.collision.broad import GUARD, find_candidates
-from robokit.collision.fields import FIELD, PLANE
-from robokit.collision.flush import hidden, on_face
-from robokit.collision.narrow import Pairs, gap_along, narrow_pairs, place, rotation
-from robokit.collision.support import middle_of_part, part_of_cube, tangents
+from robokit.collision.fields import CANDIDATES, CONTACTS, FIELD, MEMORY, PAIRS, PLANE, POSES, SHAPES
+from robokit.collision.narrow import Pairs, gap_along, narrow_pairs, on_plane, place, rotation, shape_pose
+from robokit.collision.support import middle_of_part, part_of_cube, support, tangents, vector
+from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.loops.fields import kernel_of, once, real
+from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.maker import engine
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import call, cond, for_range, rounding, while_loop, zeros
+from robokit.spatial.control_flow import (
+    call,
+    cond,
+    for_range,
+    in_precision,
+    rounding,
+    smallest,
+    while_loop,
+    zeros,
+)
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
+
+# ==== contacts that a flush face hides ============================================================
+# Contacts of a fixed polytope that another one beside it hides: ghost edges of flush faces.
+#
+# Solids side by side are one surface, whose inner edges and walls nothing touches. A contact at the point p
+# of solid a, with the normal n out of a, is hidden by the solid s if
+#
+#     p lies in s or on it,
+#     something of s is farther along n than p: n is no normal of s there, and
+#     where p is moved out of s along a's surface, by the nearest face of s that does not face against n, it
+#     leaves a as well.
+#
+# The last keeps the foot of a wall on a floor, where the wall goes on above it, and the bottom of a valley.
+
+
+FLUSH = 1e-6, 1e-5
+"""Of the size of a solid, in double and in single precision: what is off by less is flush."""
+
+
+ZERO = (0.0, 0.0, 0.0)
+
+LEVEL = 1e-12
+"""Square of the sine of an angle: a face that is tilted by less against a's surface is parallel to it."""
+
+
+SHALLOW = 1e-2
+"""Of the size of a solid: what is deeper in it than this stands on no face of it."""
+
+
+def hidden(x: Any, a: Any, p: Vector3, n: Vector3) -> Any:
+    """Whether a contact of shape a is hidden by one of those beside it.
+
+    Args:
+        x: with SHAPES and POSES.
+        a: a shape.
+        p: the contact's point on its surface, from the step's origin in world axes [m].
+        n: the contact's normal, out of a.
+    """
+    return once(x, _hidden, a, tuple(p), tuple(n)) > 0
+
+
+def _hidden(x: Any, a: Any, p: Any, n: Any) -> Any:
+    def one(k: Any, found: Any) -> Any:
+        s = x.beside[x.shape_beside[a, 0] + k]
+        return cond(found > 0, lambda: found, lambda: _hides(x, a, s, Vector3(*p), Vector3(*n)))
+
+    return for_range(x.shape_beside[a, 1], one, 0)
+
+
+def on_face(x: Any, k: Any) -> tuple[Any, Vector3, Any, Vector3]:
+    """The contact of the pair k on that face of its fixed polytope which is not hidden and is left soonest.
+
+    What stands on the seam of two solids would leave each of them soonest through the wall between them.
+
+    Returns:
+        whether there is one; its point half-way between the surfaces, gap and normal, as of a contact.
+    """
+    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    first, corners = x.shape_faces[a, 0], x.shape_corners[a, 0]
+    R, r = shape_pose(x, a)
+    S, o = shape_pose(x, b)
+    flush = in_precision(*FLUSH) * x.shape_bound[a]
+
+    def face(k: Any, *best: Any) -> Any:
+        f = vector(x.face_normal, first + k)
+        up = R @ f
+        c = vector(x.corners, corners + x.polygon[x.face_corners[first + k, 0]])
+        y = S @ Vector3(*_support(x, b, -S.transpose_apply(up))) + o - up * x.shape_radius[b]
+        gap = f.dot(R.transpose_apply(y - r) - c)
+        p = y - up * gap
+        # By as much as it is deep it may be beside the face; the face is looked at a little further in.
+        depth = flush + abs(gap)
+        q = R.transpose_apply(p - r)
+        inward = _middle(x, a, first + k) - q
+        inside = q + inward * minimum(1.0, 4.0 * depth / (sqrt(inward.dot(inward)) + smallest()))
+
+        def over() -> Any:
+            height, _ = once(x, _height, a, tuple(q), ZERO)
+            return cond(height <= depth, lambda: hidden(x, a, R @ inside + r, up), lambda: height > depth)
+
+        covered = cond(gap > best[0], over, lambda: gap <= best[0])
+        numbers = (gap, *(p + up * (0.5 * gap)), *up)
+        return tuple(where(covered, old, new) for old, new in zip(best, numbers, strict=True))
+
+    none = -SHALLOW * x.shape_bound[a]
+    gap, *rest = for_range(x.shape_faces[a, 1], face, none, *(0.0,) * 6)
+    return gap > none, Vector3(*rest[:3]), gap + x.pair_slack[k], Vector3(*rest[3:])
+
+
+def _support(x: Any, s: Any, d: Vector3) -> Any:
+    return once(x, _support_of_numbers, s, tuple(d))
+
+
+def _support_of_numbers(x: Any, s: Any, d: Any) -> Any:
+    return support(x, s, Vector3(*d))
+
+
+def _middle(x: Any, s: Any, face: Any) -> Vector3:
+    """Of the corners of a face."""
+    first, count, corners = x.face_corners[face, 0], x.face_corners[face, 1], x.shape_corners[s, 0]
+
+    def corner(k: Any, *total: Any) -> Any:
+        return tuple(vector(x.corners, corners + x.polygon[first + k]) + Vector3(*total))
+
+    return Vector3(*for_range(count, corner, 0.0, 0.0, 0.0)) * (1.0 / count)
+
+
+def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3) -> Any:
+    R, r = shape_pose(x, s)
+    q, m = R.transpose_apply(p - r), R.transpose_apply(n)
+    flush = in_precision(*FLUSH) * x.shape_bound[s]
+    height, _ = once(x, _height, s, tuple(q), ZERO)
+
+    def inside() -> Any:
+        farthest = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
+        return cond(farthest > 4.0 * flush, leaves, lambda: 0)
+
+    def leaves() -> Any:
+        height, face = once(x, _height, s, tuple(q), tuple(m))
+        outward = vector(x.face_normal, face)
+        along = outward - m * m.dot(outward)
+        rise = along.dot(outward)
+        along = chosen(rise > LEVEL, along * (1.0 / (rise + smallest())), outward)
+        out = q + along * (3.0 * flush - height)
+        S, o = shape_pose(x, a)
+        back = S.transpose_apply(R @ out + r - o)
+        above, _ = once(x, _height, a, tuple(back), ZERO)
+        return where(above > flush, 1, 0)
+
+    return cond(height <= flush, inside, lambda: 0)
+
+
+def _height(x: Any, s: Any, q: Any, n: Any) -> tuple[Any, Any]:
+    """How far a point lies above the nearest face of a polytope, negative inside, and this face.
+
+    Faces whose outward normals point against n do not count.
+    """
+    first, corners = x.shape_faces[s, 0], x.shape_corners[s, 0]
+    q, n = Vector3(*q), Vector3(*n)
+
+    def higher(k: Any, most: Any, at: Any) -> Any:
+        face = first + k
+        c = vector(x.corners, corners + x.polygon[x.face_corners[face, 0]])
+        outward = vector(x.face_normal, face)
+        h = outward.dot(q - c)
+        nearer = (h > most) & (outward.dot(n) >= -in_precision(*FLUSH))
+        return where(nearer, h, most), where(nearer, face, at)
+
+    return for_range(x.shape_faces[s, 1], higher, -float("inf"), first)
+
+
+# ==== contacts of all pairs =======================================================================
+
 
 FALL = 10.0
 """Of g dt^2: what is so near may touch before the step is over, though nothing moves yet."""
@@ -371,3 +542,158 @@ def _put_all(array: Any, values: Any) -> None:
 def _write(array: Any, k: Any, values: Any) -> None:
     for c, value in enumerate(values):
         array[k, c] = value
+
+
+# ==== contacts of many rows with planes ===========================================================
+# Contacts of many rows with planes of the world: each shape's corners in turn, in the lanes of all rows.
+
+
+def detect_on_planes(x: Any) -> None:
+    """Fill CONTACTS as :func:`robokit.collision.detect.detect` does, where each pair begins with a plane.
+
+    Which pair and corner is looked at is the same in all lanes. Nothing is remembered.
+
+    Args:
+        x: with SHAPES, PAIRS, POSES and CONTACTS, ``gravity`` and ``dt``.
+    """
+    for k in range(4):
+        x.counts[k] = 0
+    balls, g, dt = zeros(x.n_shapes, 3), Vector3(*(x.gravity[c] for c in range(3))), x.dt[0]
+    still = FALL * sqrt(g.dot(g)) * dt * dt
+
+    def ball(s: Any) -> None:
+        for c, number in enumerate(place(x, x.shape_body[s], vector(x.shape_centre, s))):
+            balls[s, c] = number
+
+    def pair(k: Any) -> None:
+        gap, far = gap_of_balls(x, k, balls, still, dt)
+        cond(gap < far, lambda: on_plane(x, k, far, None, lambda *contact: add(k, *contact)), lambda: None)
+
+    def add(k: Any, feature: Any, point: Any, gap: Any, n: Any) -> None:
+        def write(feature: Any, p: Any, gap: Any, n: Any) -> None:
+            write_contact(x, k, feature, Vector3(*p), gap, Vector3(*n))
+
+        call(write, feature, tuple(point), gap, tuple(n))
+
+    for_range(x.n_shapes, ball)
+    for_range(x.n_pairs, pair)
+
+
+# ==== detection as a kernel of its own ============================================================
+# Detection alone, at given poses: a kernel that serves every scene.
+
+
+Arrays = dict[str, np.ndarray]
+
+PLACES = 256
+"""Contacts and near pairs that there is place for to begin with."""
+
+
+@functools.cache
+def detect_kernel(reproducible: bool = False) -> LoopKernel:
+    """The kernel of detection."""
+    arrays = (*SHAPES, *PAIRS, *POSES, *CANDIDATES, *MEMORY, *CONTACTS, real("gravity", 3), real("dt", 1))
+    return kernel_of("detect", detect, arrays, by_source=True, reproducible=reproducible)
+
+
+def contacts_at(
+    scene: Mapping[str, np.ndarray],
+    R: np.ndarray,
+    p: np.ndarray,
+    V: np.ndarray | None = None,
+    gravity: float = 0.0,
+    dt: float = 0.0,
+    memory: Mapping[str, np.ndarray] | None = None,
+    **options: Any,
+) -> Arrays:
+    """Contacts of bodies at rest or in motion, as many as there are.
+
+    Args:
+        scene: arrays SHAPES and PAIRS by name.
+        R, p: rotations (n_bodies, 3, 3) and origins (n_bodies, 3) of bodies 0..N in the world [m].
+        V: velocities about the world's origin, angular first, (n_bodies, 6).
+        gravity: its size [m/s^2].
+        dt: time step [s]; with 0 only shapes that overlap have contacts.
+        memory: of the last call: its result.
+        options: ``engine``.
+
+    Returns:
+        CONTACTS and MEMORY by name.
+    """
+    n = len(p)
+    given: dict[str, Any] = {name: np.asarray(array) for name, array in scene.items()}
+    given |= {"R": np.reshape(R, (n, 9)), "p": p, "V": np.zeros((n, 6)) if V is None else V}
+    given |= {"origin": np.zeros(3), "gravity": np.array([0.0, 0.0, -gravity]), "dt": np.array([dt])}
+    sizes = {"n_pairs": len(given["pair_shapes"]), "n_shapes": len(given["shape_body"]), "n_bodies": n}
+    given |= {a.name: a.zeros(sizes) for a in CANDIDATES}
+    known = memory or {}
+    before = len(known["near_pair"]) if known else 0
+    places = max(PLACES, before)
+    while True:
+        given |= {a.name: a.zeros({"n_near": places}) for a in MEMORY}
+        given["near_pair"][:] = -1
+        for name in (a.name for a in MEMORY if known):
+            given[name][:before] = known[name]
+        found = detect_kernel()(**given, n_contacts=places, **options)
+        contacts, near, missing, _ = found["counts"].tolist()
+        if not missing:
+            kept = {a.name: found[a.name][:contacts] for a in CONTACTS if a.shape[0] == "n_contacts"}
+            return kept | {a.name: found[a.name][:near] for a in MEMORY} | {"counts": found["counts"]}
+        places = max(contacts, near)
+
+
+class Detector:
+    """Contacts of one scene at many poses of bodies at rest, one after the other; arrays are made once."""
+
+    def __init__(
+        self,
+        scene: Mapping[str, np.ndarray],
+        bodies: int,
+        far: float = 0.0,
+        reproducible: bool = False,
+    ) -> None:
+        """Prepare it.
+
+        Args:
+            scene: arrays SHAPES and PAIRS by name.
+            bodies: how many there are, the world among them.
+            far: gap up to which contacts are found [m]; 0 for shapes that overlap.
+            reproducible: whether the bits are the same everywhere.
+        """
+        self.kernel, self.places = detect_kernel(reproducible), PLACES
+        given = {"gravity": np.array([0.0, 0.0, -1.0]), "dt": np.array([math.sqrt(far / FALL)])}
+        self._given = {name: np.ascontiguousarray(array) for name, array in scene.items()} | given
+        self._bodies = bodies
+        self._prepare()
+
+    def at(self, R: np.ndarray, p: np.ndarray) -> Arrays:
+        """The contacts, which hold until the next call; arguments as in :func:`contacts_at`."""
+        while True:
+            x = self.arrays
+            x["R"][:], x["p"][:] = np.reshape(R, (-1, 9)), p
+            x["near_pair"][:], x["candidates"][:] = -1, 0
+            self._call()
+            contacts, near, missing, _ = x["counts"].tolist()
+            if not missing:
+                return {a.name: x[a.name][:contacts] for a in CONTACTS if a.shape[0] == "n_contacts"}
+            self.places = max(contacts, near)
+            self._given |= {name: x[name] for name in self._given}  # with what was changed since
+            self._prepare()
+
+    def _prepare(self) -> None:
+        known = {"n_bodies": self._bodies, "n_contacts": self.places, "n_near": self.places}
+        for a in self.kernel.arrays:
+            if a.name in self._given:
+                shape = self._given[a.name].shape
+                known |= {n: size for n, size in zip(a.shape, shape, strict=True) if isinstance(n, str)}
+        self.arrays = {
+            a.name: np.array(self._given[a.name], a.zeros(known).dtype)
+            if a.name in self._given
+            else a.zeros(known)
+            for a in self.kernel.taken
+        }
+        sizes, arrays = {name: known[name] for name in self.kernel.sizes}, list(self.arrays.values())
+        self._call: Callable[[], None] = functools.partial(self.kernel.on_memory, *sizes.values(), *arrays)
+        if engine() != "python":
+            with contextlib.suppress(NoMachineCode):
+                self._call = self.kernel.single(sizes, arrays)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.collision.detect_kernel import contacts_at
+from robokit.collision.detect import contacts_at
 from robokit.collision.fields import POLYTOPE
 from robokit.collision.shapes import (
     Arrays,
@@ -36,7 +36,7 @@ ERROR = 1e-3
 """How far a mesh may reach out of its hull with fewer corners [m]."""
 
 FLUSH = 1e-6
-"""Of the size of a solid: one that is nearer lies beside it (flush.py)."""
+"""Of the size of a solid: one that is nearer lies beside it (detect.py)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,7 @@ ROWS, COLUMNS, FEATURES = 64, 32, 1 << 19
 """Cells that have numbers of their own, along x and y, and features of each: 2^31 numbers in all."""
 
 KINDS, NEAREST, EDGES = 4, 3, 23167
-"""Kinds of features; that of the nearest points; edges of one shape (manifold.py)."""
+"""Kinds of features; that of the nearest points; edges of one shape (narrow.py)."""
 
 
 def vector(array: Any, k: Any) -> Vector3:
@@ -142,7 +142,7 @@ def counts(x: Any, s: Any, place: tuple[Any, Any, Any], feature: Any, p: Vector3
         x: with the prism at work.
         s: the field.
         place: cell and half of the triangle.
-        feature: of the contact, as of manifold.py.
+        feature: of the contact, as of narrow.py.
         p: its point on the prism, in the axes of the field.
         n: its normal.
     """

@@ -21,8 +21,7 @@ import numpy as np
 
 from robokit.model.joints import JOINT_TABLE, JointModel, plane_axes
 from robokit.model.robot import Robot
-from robokit.model.sparsity import inertia_pattern
-from robokit.model.tree import Tree
+from robokit.model.tree import Tree, inertia_pattern
 from robokit.spatial import Matrix3, Transform
 
 Arrays = dict[str, np.ndarray]

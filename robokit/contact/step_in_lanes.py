@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from robokit.collision.detect import detect
+from robokit.collision.detect import detect, detect_on_planes
 from robokit.collision.fields import CANDIDATES, MEMORY, PAIRS, PLANE, SHAPES
-from robokit.collision.on_plane import detect_on_planes
 from robokit.contact import step
 from robokit.contact.accounts import account
 from robokit.contact.bounces import solve_bounces

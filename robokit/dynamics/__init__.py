@@ -14,7 +14,8 @@ All functions raise
 - UnknownName for the name of a link, engine, method or dtype that does not exist.
 
 table            the algorithms: one row each
-layout           arrays to what their texts take, and back; kinds of results
+layout           arrays to what their texts take, and back; kinds of results; what a user's text returns,
+                 and its errors
 choices          devices; the links, joints and contacts that a call is about
 build            their kernels for a robot, and the trees that the texts are given
 on_card          kernels on a card, of arrays that are there and of NumPy's, and inside programs of JAX
@@ -23,7 +24,6 @@ link_kinematics  poses, Jacobians and motions of links; centre of mass, energies
 equations_of_motion  H, its factors, its inverse; RNEA, ABA and what lies between; derivatives; regressors
 constrained      contacts and loop joints, impacts, operational space; what each joint passes on
 function_objects functions as objects, the table's and the user's own, and their derivatives
-own_text         what a user's text returns, and its errors
 differentiate    derivatives of the functions of a robot
 singular         which joint makes H singular
 long_robots      matrices of robots of hundreds of joints, by loops over the robot as data

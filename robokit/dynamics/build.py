@@ -14,8 +14,7 @@ import numpy as np
 from robokit.conventions import LARGEST_ANGLE
 from robokit.dynamics.choices import CHOICES, count, link_by_link
 from robokit.dynamics.differentiate import Argument, Flat
-from robokit.dynamics.layout import Scalars
-from robokit.dynamics.own_text import one_by_one
+from robokit.dynamics.layout import Scalars, one_by_one
 from robokit.dynamics.singular import check_inertia, check_mass
 from robokit.dynamics.table import KERNELS, Algorithm
 from robokit.engine import Bound, Kernel

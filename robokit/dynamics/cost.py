@@ -19,7 +19,7 @@ from robokit.dynamics.table import ALGORITHMS, KERNELS
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import SingularInertia, UnknownName
 from robokit.model.robot import Robot, check_robot
-from robokit.model.sparsity import dof_depths, ltdl_counts
+from robokit.model.tree import dof_depths, ltdl_counts
 
 GROWTH = {row.name: row.growth for row in ALGORITHMS if row.growth}
 """Kernels that are counted, and the growth that the sources state; forward_dynamics is method="crba"."""

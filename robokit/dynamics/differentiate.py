@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from robokit.dynamics.own_text import one_by_one
+from robokit.dynamics.layout import one_by_one
 from robokit.engine.loops.dual import along_with_loops, jacobian_by_loop, jacobian_with_loops
 from robokit.engine.loops.recorded_once import recorded_with_loops
 from robokit.engine.passes.derivative import along, gradient, jacobian, pullback, pushforward

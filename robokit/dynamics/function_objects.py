@@ -1,6 +1,6 @@
 """Functions of robots as objects: the user's own, those of the table, and their derivatives.
 
-A function is a row (table.py), robokit's or one made of a user's text (own_text.py). From there on both go
+A function is a row (table.py), robokit's or one made of a user's text (layout.py). From there on both go
 the same way: layout, kernels, checks.
 """
 
@@ -23,17 +23,8 @@ from robokit.dynamics.build import Key, flat, kernel, parameters_for
 from robokit.dynamics.choices import CHOICES, count, on_card, on_device, points
 from robokit.dynamics.codegen import codegen
 from robokit.dynamics.differentiate import Derivation, Flat
-from robokit.dynamics.layout import INPUTS
-from robokit.dynamics.other_libraries import (
-    HostFunction,
-    casadi_function,
-    check_one_sample,
-    host_function,
-    jax_function,
-    result_class,
-    torch_function,
-)
-from robokit.dynamics.own_text import (
+from robokit.dynamics.layout import (
+    INPUTS,
     SPACES,
     Shape,
     given_by_text,
@@ -42,6 +33,15 @@ from robokit.dynamics.own_text import (
     shape_of,
     sized,
     watched,
+)
+from robokit.dynamics.other_libraries import (
+    HostFunction,
+    casadi_function,
+    check_one_sample,
+    host_function,
+    jax_function,
+    result_class,
+    torch_function,
 )
 from robokit.dynamics.run import accelerations, body_forces, dtype_of, run
 from robokit.dynamics.table import KERNELS, Algorithm

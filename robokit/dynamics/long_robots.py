@@ -38,7 +38,7 @@ from robokit.engine.memory import address, result_array
 from robokit.engine.signature import Signature
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
-from robokit.model.sparsity import dof_depths
+from robokit.model.tree import dof_depths
 
 MOST = 200_000
 """Operations that are written out."""

@@ -1,7 +1,7 @@
 """Identification: inertial parameters, friction and motor inertia from measured motion.
 
-estimate         identify(): from data to an Identification, with its figure and warnings
-consistent_fit   the most probable bodies that can exist, in matrices that are positive for real bodies
+estimate         identify(): from data to an Identification, with its figure and warnings; the most probable
+                 bodies that can exist, in matrices that are positive for real bodies
 measurements     checks, the equations of a motion in compressed form, base parameters
 exciting_motion  motions that determine the parameters well
 """

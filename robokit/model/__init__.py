@@ -1,13 +1,13 @@
 """The model: numbered tree, joint table, robot with names, and the builder.
 
-tree                 Tree: lambda, mu, nu, kappa, p, s; Coupling of joints that follow others
+tree                 Tree: lambda, mu, nu, kappa, p, s; Coupling of joints that follow others; patterns and
+                     operation counts of H and its factors
 joints               the joint table
 parts                Link, Joint, LoopJoint, Mimic, Safety, Calibration; Scene; checks of their numbers
 geometry             shapes and placements
 inertial_parameters  inertial parameters as arrays; the equivalent box
-sparsity             patterns and operation counts of H and its factors
 robot                Robot: names on top of the tree; its configurations; walks over its links
-builder              ModelBuilder: robots in code; drafts of links and joints, numbered at the end
+builder              ModelBuilder: robots in code; links and joints in any order, numbered at the end
 edit                 robots made of robots: lock, remove, graft, merge, replace, couple, put together
 constraints          loop joints and contacts by body and frame, for the algorithms
 regrouping           trees of the same motion with fewer numbers; limbs that are alike

@@ -12,7 +12,7 @@ import numpy as np
 from robokit.arguments import check_call, check_finite, one_of, real_array, real_number, several
 from robokit.conventions import WORLD
 from robokit.dynamics import forward_kinematics, link_velocity
-from robokit.dynamics.own_text import located
+from robokit.dynamics.layout import located
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
 from robokit.errors import InvalidValue, RobokitError, ShapeError, WrongType, shown

@@ -20,7 +20,7 @@ from robokit.arguments import (
     real_array,
     real_number,
 )
-from robokit.collision.detect_kernel import Arrays, Detector
+from robokit.collision.detect import Arrays, Detector
 from robokit.collision.fields import FIELD, PLANE
 from robokit.collision.scene import Scene, robot_shapes, scene
 from robokit.collision.shapes import Core, PlacedCore

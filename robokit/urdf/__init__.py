@@ -7,8 +7,8 @@ source       a file or a text to an XML tree, safely; attributes, numbers and ch
 xacro        .xacro files, expanded first
 xacro_child  expands one file in a process of its own
 mesh_files   where mesh and texture files are: package://, model://, file:// and relative names
-rewrites     descriptions rewritten on request: own floating base, loops, up axes of meshes
-structure    checks of the tree of links, of mimic and loop joints, and of mesh and texture files
+structure    checks of the tree of links, of mimic and loop joints, and of mesh and texture files;
+             descriptions rewritten on request: own floating base, loops, up axes of meshes
 checks       what is wrong with a description: every check in one call; inertias, limits, masses and shapes
 load         load_urdf, loads_urdf, check_urdf, from_yourdfpy, build: parse, check, build a robot
 

@@ -24,11 +24,11 @@ from robokit.urdf.description import (
 )
 from robokit.urdf.findings import Report
 from robokit.urdf.mesh_files import Resolver
-from robokit.urdf.rewrites import OwnBase, own_base, without_own_base
 from robokit.urdf.structure import (
     HERE,
     LinkTree,
     MeshBox,
+    OwnBase,
     Pose,
     check_files,
     check_frame_pairs,
@@ -39,6 +39,8 @@ from robokit.urdf.structure import (
     check_structure,
     compose,
     mesh_boxes,
+    own_base,
+    without_own_base,
 )
 
 # ==== physics =====================================================================================

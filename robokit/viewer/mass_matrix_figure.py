@@ -14,7 +14,7 @@ from robokit.errors import library
 from robokit.files import figure_path, replacing
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
-from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
+from robokit.model.tree import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

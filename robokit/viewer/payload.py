@@ -19,12 +19,12 @@ from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link
 from robokit.model.robot import Robot
-from robokit.model.sparsity import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
+from robokit.model.tree import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
 from robokit.sim.events import answers as answers_of
 from robokit.sim.ground import Ground
 from robokit.sim.joint_forces import assumed_damping
 from robokit.sim.run_inputs import LARGEST_CONTACT_STEP
-from robokit.sim.run_results import UNBALANCED
+from robokit.sim.run_loop import UNBALANCED
 from robokit.sim.starts import DEEP
 from robokit.sim.trajectory import Trajectory
 from robokit.viewer.motion_data import (

@@ -12,13 +12,7 @@ from ladder import State, relative
 from robokit.algorithms.inverse_mass_matrix import factors
 from robokit.algorithms.ltdl import ltdl, ltdl_solve
 from robokit.errors import ModelError
-from robokit.model.sparsity import (
-    cholesky_fill,
-    dof_depths,
-    factorisation_counts,
-    inertia_pattern,
-    ltdl_counts,
-)
+from robokit.model.tree import cholesky_fill, dof_depths, factorisation_counts, inertia_pattern, ltdl_counts
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robokit.collision.detect import DIRECTIONS, LISTED
-from robokit.collision.detect_kernel import contacts_at, detect_kernel
+from robokit.collision.detect import DIRECTIONS, LISTED, contacts_at, detect_kernel
 from robokit.collision.fields import CANDIDATES, CYLINDER, MEMORY
 from robokit.collision.scene import _beside, _pairs
 from robokit.collision.shapes import PlacedCore, core_of, pair_arrays, plane_core, shape_arrays

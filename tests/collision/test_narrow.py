@@ -28,7 +28,7 @@ from scipy.spatial import ConvexHull
 
 from robokit.collision.fields import SHAPES
 from robokit.collision.gjk import nearest_sets
-from robokit.collision.manifold import AS_DEEP
+from robokit.collision.narrow import AS_DEEP
 from robokit.collision.support import vector
 from robokit.engine.loops.fields import kernel_of, real, whole
 from robokit.spatial import Vector3

@@ -10,8 +10,8 @@ import pytest
 from scipy.spatial import ConvexHull
 
 import robokit as rk
-from robokit.collision import detect_kernel
-from robokit.collision.detect_kernel import contacts_at
+from robokit.collision import detect
+from robokit.collision.detect import contacts_at
 from robokit.collision.fields import CONE, CYLINDER, POINT, POLYTOPE
 from robokit.collision.hulls import box, polytope
 from robokit.collision.scene import World, _beside, _pairs, robot_shapes, scene, touching_pairs
@@ -159,11 +159,11 @@ def test_contacts_come_before_they_touch_and_none_are_lost() -> None:
     V[1, 5] = -1.5
     assert len(at(tiles, above, dt=1e-3, V=V)["contact_gap"]) == 4
     assert len(at(tiles, above, dt=4e-3, gravity=9.81)["contact_gap"]) == 4
-    few, detect_kernel.PLACES = detect_kernel.PLACES, 1
+    few, detect.PLACES = detect.PLACES, 1
     try:
         assert len(at(tiles, (0.1, 0.0, 0.049))["contact_gap"]) == 8
     finally:
-        detect_kernel.PLACES = few
+        detect.PLACES = few
 
 
 def test_pairs_are_those_of_today_and_more() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.collision.detect_kernel import contacts_at
+from robokit.collision.detect import contacts_at
 from robokit.collision.scene import robot_shapes, scene, touching_pairs
 from robokit.meshes.hull import hull_corners
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Sphere

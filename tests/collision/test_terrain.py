@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.collision.detect_kernel import contacts_at
+from robokit.collision.detect import contacts_at
 from robokit.collision.scene import _beside
 from robokit.collision.shapes import PlacedCore, core_of, field_core, pair_arrays, shape_arrays
 from robokit.model import ModelBuilder, Shape

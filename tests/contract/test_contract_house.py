@@ -1,11 +1,17 @@
-"""The house: modules on floors, imports downward only, no circles, short functions, the field's words."""
+"""The house: modules on floors, imports downward only, no circles, short functions, the field's words.
+
+And the text: light imports, citations, docstrings. One process parses all of it.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
 import itertools
+import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import house
@@ -87,7 +93,7 @@ def test_folders_say_what_is_in_them():
 def test_functions_fit_a_page():
     long = set()
     for name, path in house.modules(ROOT).items():
-        for node in ast.walk(house.parsed(path)):
+        for node in house.statements(house.parsed(path)):
             if not isinstance(node, ast.FunctionDef):
                 continue
             first = node.body[1] if ast.get_docstring(node) and len(node.body) > 1 else node.body[0]
@@ -174,3 +180,105 @@ def test_the_glossary_says_where_its_terms_are():
     terms = [term.lower() for term, _ in entries]
     assert len(terms) == len(set(terms))
     assert advised(terms) == {}
+
+
+# -- The text itself: light imports, citations, docstrings ----------------------------------------------
+
+HEAVY = (
+    "lxml",
+    "trimesh",
+    "PIL",
+    "xacro",
+    "scipy",
+    "matplotlib",
+    "meshcat",
+    "tqdm",
+    "threadpoolctl",
+    "sympy",
+    "jax",
+    "casadi",
+    "llvmlite",
+    "pandas",
+    "IPython",
+)
+FILES = sorted(ROOT.rglob("*.py"))
+ALGORITHMS = sorted(p for p in (ROOT / "algorithms").glob("*.py") if p.stem != "__init__")
+
+
+def imported(node, early=True):
+    """(module, line, whether it runs at import) of every import below a node, but those for types alone."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from ((a.name, child.lineno, early) for a in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            names = (
+                [f"robokit.{a.name}" for a in child.names] if child.module == "robokit" else [child.module]
+            )
+            yield from ((name, child.lineno, early) for name in names)
+        elif not isinstance(child, ast.expr) and not _typing_only(child):
+            yield from imported(child, early and not isinstance(child, ast.FunctionDef))
+
+
+def _typing_only(node):
+    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+
+
+def test_heavy_packages_are_imported_where_they_are_used():
+    assert len(FILES) > 100
+    early = [
+        f"{path.relative_to(ROOT)}:{line}: {module}"
+        for path in FILES
+        for module, line, at_import in imported(house.parsed(path))
+        if at_import and module.split(".")[0] in HEAVY
+    ]
+    assert not early, "\n".join(early)
+
+
+def test_import_robokit_is_light():
+    code = "import sys, json, robokit; print(json.dumps(sorted({m.partition('.')[0] for m in sys.modules})))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT.parent
+    )
+    loaded = set(json.loads(done.stdout))
+    assert "robokit" in loaded and "numpy" in loaded
+    assert loaded.isdisjoint(HEAVY), f"import robokit also imports {sorted(loaded.intersection(HEAVY))}"
+
+
+def test_each_algorithm_cites_its_source_and_cost():
+    silent = []
+    for path in ALGORITHMS:
+        text = ast.get_docstring(house.parsed(path)) or ""
+        source = text.partition("Source:")[2].partition("Cost:")[0]
+        if not any(word in source for word in ("RBDA", "seeds", "notes", "Wensing")):
+            silent.append(f"{path.name} cites no source")
+        if "O(" not in text.partition("Cost:")[2]:
+            silent.append(f"{path.name} says no cost")
+    assert ALGORITHMS and not silent, "\n".join(silent)
+
+
+def test_algorithms_use_the_scalars_they_are_given():
+    # No NumPy, no math, no engine: only operators and spatial's functions.
+    others = []
+    for path in ALGORITHMS:
+        for module, line, _ in imported(house.parsed(path)):
+            top = module.split(".")
+            allowed = {"__future__", "itertools", "collections", "typing"}
+            if top[0] not in allowed and (
+                top[0] != "robokit" or top[1] not in ("algorithms", "model", "spatial")
+            ):
+                others.append(f"{path.name}:{line}: {module}")
+    assert not others, "\n".join(others)
+
+
+def test_every_module_and_public_definition_has_a_docstring():
+    silent = []
+    for path in FILES:
+        tree = house.parsed(path)
+        if not ast.get_docstring(tree):
+            silent.append(f"{path.relative_to(ROOT)} has no docstring")
+        for node in tree.body:
+            public = isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+            overloads = public and any(getattr(x, "id", "") == "overload" for x in node.decorator_list)
+            if public and not overloads and not ast.get_docstring(node):
+                silent.append(f"{path.relative_to(ROOT)}:{node.lineno}: {node.name} has no docstring")
+    assert not silent, "\n".join(silent)

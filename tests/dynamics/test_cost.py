@@ -14,7 +14,7 @@ from robokit.algorithms.ltdl import ltdl, ltdl_solve
 from robokit.dynamics.build import kernel
 from robokit.dynamics.cost import GROWTH, OPERATIONS
 from robokit.engine import maker
-from robokit.model.sparsity import dof_depths, inertia_pattern
+from robokit.model.tree import dof_depths, inertia_pattern
 
 FORMULA = ("mul", "add", "div")
 # As many additions as a rod on a hinge and a sled on a rail need with pencil and paper:

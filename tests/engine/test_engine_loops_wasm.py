@@ -80,7 +80,7 @@ def test_random_programs_are_the_same_bits_in_node():
 def test_one_module_serves_all_sizes_and_its_memory_grows():
     ldlt = LoopKernel("ldlt", factor, ["n"], [ArrayOf("A", ("n", "n"), "inout")])
     calls = []
-    for n in (1, 2, 17, 120):
+    for n in (1, 2, 17, 96):
         M = np.random.default_rng(n).normal(size=(n, n))
         calls.append((ldlt, {"A": M @ M.T + n * np.eye(n)}))
     assert differ(calls) == []

@@ -6,7 +6,7 @@ import ladder
 import numpy as np
 
 import robokit as rk
-from robokit.identification.consistent_fit import nearest_possible, parameters_of, pseudo_inertia
+from robokit.identification.estimate import nearest_possible, parameters_of, pseudo_inertia
 
 
 def arm(base: str = "fixed") -> rk.Robot:

@@ -8,12 +8,7 @@ from ladder import relative
 from measured_arm import R, motion, predicted_forces
 
 import robokit as rk
-from robokit.identification.consistent_fit import (
-    nearest_possible,
-    parameters_of,
-    pseudo_inertia,
-    second_moments,
-)
+from robokit.identification.estimate import nearest_possible, parameters_of, pseudo_inertia, second_moments
 from robokit.model.inertial_parameters import COUNT
 
 

@@ -10,9 +10,7 @@ from ladder import relative
 from measured_arm import COULOMB, MOTORS, VISCOUS, R, arm, guess, motion, predicted_forces, truth
 
 import robokit as rk
-from robokit.identification.consistent_fit import (
-    nearest_possible,
-)
+from robokit.identification.estimate import nearest_possible
 from robokit.model import replace_armature
 
 

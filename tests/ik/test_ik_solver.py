@@ -7,7 +7,7 @@ import pytest
 from ik_arms import ONE, PYTHON, arm, inside, reachable
 
 import robokit as rk
-from robokit.ik.solver import Search
+from robokit.ik import Search
 
 
 def test_a_batch_is_its_rows_and_machine_code_is_the_text(seven_arm):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from ladder import relative
 
-from robokit.ik.solver import _direction
+from robokit.ik import _direction
 
 
 @pytest.mark.parametrize(("m", "n"), [(6, 7), (6, 6), (9, 4), (3, 1), (1, 3)])

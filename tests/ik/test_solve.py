@@ -9,7 +9,7 @@ from ik_arms import LENGTHS, ONE, PYTHON, arm, inside, reachable
 from ladder import State
 
 import robokit as rk
-from robokit.ik.solver import default_start
+from robokit.ik import default_start
 from robokit.model import couple
 
 

@@ -137,7 +137,9 @@ def test_jax_says_which_mode_a_forward_derivative_takes(robot, jax, way):
     f = rk.functions["potential_energy"].to_jax(robot)
     derivative = getattr(jax, way)(f)
     for made in (derivative, jax.jit(derivative)):
-        with pytest.raises(TypeError, match=r"potential_energy: .* make it by to_jax\(mode='forward'\)"):
+        with pytest.raises(
+            TypeError, match=r"potential_energy: .* for jax.jvp and jax.jacfwd use to_jax\(mode='forward'\)"
+        ):
             made(robot.neutral())
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.collision.detect_kernel import Detector
+from robokit.collision.detect import Detector
 from robokit.collision.scene import scene
 from robokit.model import Capsule, ModelBuilder, Placement, Shape
 from robokit.sim.starts import body_poses, moved_apart

@@ -24,7 +24,7 @@ def test_nothing_falls_through_a_thin_plate(shape, dt):
         ModelBuilder("body").link("body", 0.1, inertia=inertia, collisions=(Shape(shape),)).build("floating")
     )
     speeds, shares = [1.0, 4.0, 10.0, 15.0], [0.0, 0.01, 0.03, 0.1, 0.5, 1.0]
-    speed, e, part = np.meshgrid(speeds, shares, np.arange(8) / 8.0)
+    speed, e, part = np.meshgrid(speeds, shares, np.arange(4) / 4.0)
     speed, e, part = speed.ravel(), e.ravel(), part.ravel()
     rng = np.random.default_rng(0)
     q, v = np.zeros((e.size, 7)), np.zeros((e.size, 6))

@@ -234,7 +234,7 @@ def test_symbols_choose_but_have_no_loops_of_unknown_length():
         found = power_sum(x, 2)[0]
         assert str(branches(x, 0)[0]) and str(found)
         for program in (newton, lambda x, n: power_sum(x, x[0])):
-            with pytest.raises(TypeError, match="no loops whose length is known only later"):
+            with pytest.raises(TypeError, match="no loops whose length is known only at run time"):
                 program(list(x), 1)
 
 

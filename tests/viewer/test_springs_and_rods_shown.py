@@ -51,9 +51,10 @@ def test_the_page_has_them_and_their_curves(run, tmp_path):
     assert "Tension of springs" in page and "Length of springs" in page and "soft" in page
 
 
-def test_a_live_page_says_what_it_does_not_know(run):
+def test_a_live_page_says_what_it_does_not_know(run, monkeypatch):
     check_live(run)
     robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    monkeypatch.setenv("ROBOKIT_ENGINE", "python")  # machine code would be of this one function
     cubic = rk.JointSpring("upper_joint", force=lambda a, u: a**3)
     with pytest.raises(rk.RobokitError, match="live: the page's step does not support springs whose force"):
         check_live(rk.simulate(robot, duration=0.01, springs=cubic))

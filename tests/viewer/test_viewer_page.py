@@ -60,7 +60,7 @@ def test_the_data_says_what_the_trajectory_says(text, fall, humanoid):
 
 
 def _pattern(robot):
-    from robokit.model.sparsity import inertia_pattern
+    from robokit.model.tree import inertia_pattern
 
     return inertia_pattern(robot.tree.dof_parent)
 

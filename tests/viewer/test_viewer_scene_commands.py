@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robokit.viewer.server import SceneCommands
@@ -49,6 +49,7 @@ def test_a_browser_shows_what_all_commands_make(made):
     assert shown({}, [everything[int(packed)] for packed in scene.packed()]) == expected
 
 
+@settings(max_examples=15)
 @given(st.lists(commands, min_size=200, max_size=300))
 def test_no_more_is_kept_than_one_command_for_each_part(made):
     scene = SceneCommands()

@@ -19,7 +19,7 @@ from robokit.viewer.mass_matrix_figure import ENTRY, ZERO, count_lines, rectangl
 START = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
 
-@pytest.mark.parametrize("kind", START)
+@pytest.mark.parametrize("kind", ["png", "pdf"])  # and as SVG below
 def test_each_format_is_written(tmp_path, humanoid, kind):
     path = draw_sparsity(humanoid, tmp_path / f"h.{kind}")
     assert path.read_bytes().startswith(START[kind]) and path.stat().st_size > 5000
@@ -50,11 +50,10 @@ def test_the_tree_is_laid_out_without_crossings():
     assert np.isclose(x[0], 1.25)
 
 
-@pytest.mark.parametrize("name", ["chain", "humanoid"])
-def test_vector_pictures_are_small(tmp_path, name):
+def test_vector_pictures_are_small(tmp_path):
     # A square for every cell of the chain's 106 x 106 patterns took 3.5 MB.
-    robot = rk.load_urdf(rk.find_robot(name), base="floating")
-    assert draw_sparsity(robot, tmp_path / "h.svg").stat().st_size < 250_000
+    path = draw_sparsity(rk.load_urdf(rk.find_robot("chain"), base="floating"), tmp_path / "h.svg")
+    assert path.read_bytes().startswith(START["svg"]) and 5000 < path.stat().st_size < 250_000
 
 
 @given(st.integers(0, 9).flatmap(lambda n: arrays(bool, (n, n))))

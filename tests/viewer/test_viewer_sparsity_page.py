@@ -12,7 +12,7 @@ from viewer_cases import EVIL, pendulum
 import robokit as rk
 from robokit.cli import main
 from robokit.errors import WrongType
-from robokit.model.sparsity import ltdl_counts
+from robokit.model.tree import ltdl_counts
 from robokit.viewer import write_sparsity_page
 
 NAMES = ("arm", "quadruped")

@@ -8,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robokit.errors import ModelError
-from robokit.model.sparsity import (
-    cholesky_fill,
-    dof_depths,
-    factorisation_counts,
-    inertia_pattern,
-    ltdl_counts,
-)
+from robokit.model.tree import cholesky_fill, dof_depths, factorisation_counts, inertia_pattern, ltdl_counts
 
 trees = st.integers(1, 12).flatmap(lambda n: st.tuples(*[st.integers(-1, i - 1) for i in range(n)]))
 

@@ -115,13 +115,15 @@ class Summary {
       this.cell(largest, largest === null ? "" : entries[largest].size), ...texts.map((text) => element("td", {}, String(text || "–"))));
   }
 
-  links({ events: { touched } }) {
-    const rows = touched.map((one) => this.row(breakable(one.link), one.first, one.peak, one.impacts, one.slid));
+  links(data) {
+    const rows = data.events.touched.map((touched) =>
+      this.row(breakable(touched.link), touched.first, touched.peak, touched.impacts, touched.slid));
     return rows.length ? this.table(["link", "first contact", "largest force", "impacts", "slid"], rows) : null;
   }
 
-  limits({ events: { reached } }) {
-    const rows = reached.map((one) => this.row([...breakable(one.joint), " ", element("small", {}, one.side)], one.first, one.past, one.times, one.force));
+  limits(data) {
+    const rows = data.events.reached.map((reached) =>
+      this.row([...breakable(reached.joint), " ", element("small", {}, reached.side)], reached.first, reached.past, reached.times, reached.force));
     return rows.length ? this.table(["joint", "reached", "past it by", "times", "its stop"], rows) : null;
   }
 }

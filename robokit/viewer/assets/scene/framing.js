@@ -20,7 +20,7 @@ class Framing {
     // The link whose frame the camera goes with; null for the centre of mass.
     this.link = this.massive ? null : data.links[0] ?? null;
     this.canFollow = (motion.count > 1 || Boolean(data.live)) && (this.massive || this.link !== null);
-    const boxes = stage.boxes("body");
+    const boxes = stage.boxes((node) => node.body);
     this.boxes = stage.bodies.map((_, body) => boxes.get(body) ?? new THREE.Box3());
     this.size = data.robot.size;
     const box = new THREE.Box3(new THREE.Vector3(...data.bounds[0]), new THREE.Vector3(...data.bounds[1]));

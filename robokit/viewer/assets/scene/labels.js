@@ -29,7 +29,7 @@ class Labels extends THREE.Group {
 
   // The middle of what each link shows, in the frame of its body; of a link without shapes its origin.
   middles(data) {
-    const boxes = this.stage.boxes("link");
+    const boxes = this.stage.boxes((node) => node.link);
     return data.links.map((link) => boxes.get(link.name)?.getCenter(new THREE.Vector3()) ?? new THREE.Vector3().fromArray(link.pose));
   }
 

@@ -170,16 +170,16 @@ class Stage {
     }
   }
 
-  // Boxes of what is shown of each body or link, by the node's "body" or "link", in the frame of the body.
-  boxes(key) {
+  // Boxes of what is shown of each body or link, in the frame of the body; by(node) is the body or link of a node.
+  boxes(by) {
     const boxes = new Map(), own = new THREE.Box3(), place = new THREE.Matrix4(), one = new THREE.Vector3(1, 1, 1);
     for (const node of this.data.nodes) {
       if (node.role !== "visual") continue;
       const geometry = this.geometries[node.geometry];
       if (!geometry.boundingBox) geometry.computeBoundingBox();
       place.compose(new THREE.Vector3().fromArray(node.pose), new THREE.Quaternion().fromArray(node.pose, 3), one);
-      if (!boxes.has(node[key])) boxes.set(node[key], new THREE.Box3());
-      boxes.get(node[key]).union(own.copy(geometry.boundingBox).applyMatrix4(place));
+      if (!boxes.has(by(node))) boxes.set(by(node), new THREE.Box3());
+      boxes.get(by(node)).union(own.copy(geometry.boundingBox).applyMatrix4(place));
     }
     return boxes;
   }
