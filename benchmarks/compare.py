@@ -309,8 +309,7 @@ def both_versions(revision: str, folder: Path) -> dict[str, Path]:
         sys.exit(f"no revision {revision!r} here: {found.stderr.decode().strip()}")
     with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
         archive.extractall(roots["before"], filter="data")
-    unread = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "robokit", roots["after"] / "robokit", ignore=unread)
+    shutil.copytree(ROOT / "robokit", roots["after"] / "robokit")  # with its bytecode, where there is some
     for root in roots.values():
         subprocess.run([sys.executable, "-m", "compileall", "-q", root], check=True)
     return roots

@@ -89,7 +89,6 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("run_inputs", "starts", "page_step", "rollout_measures", "events"),
         ("sensors", "contact_page", "linear_steps"),
         ("trajectory", "graph_functions"),
-        ("run_results",),
         ("run_loop",),
         ("simulator", "rollouts"),
         ("many_states",),

@@ -62,7 +62,7 @@ def spun_drops(look: Look) -> Found:
     """
     found, lines = Found(), {}
     robot = s.load("humanoid")
-    rows = look.some(1000, 50)
+    rows = look.some(1000, 10)
     q0, v0 = s.random_starts(robot, rows, SPIN)
     for dt in (4e-3, 1e-3) if look.quick else (0.5e-3, 1e-3, 2e-3, 4e-3):
         every = round(8e-3 / dt)

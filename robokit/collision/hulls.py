@@ -336,27 +336,27 @@ def round_hull(corners: np.ndarray, error: float) -> Round | None:
     return _ball(corners, error) or _turned(corners, error)
 
 
-def kept_hull(points: np.ndarray, error: float) -> Polytope | Round:
+def kept_hull(points: np.ndarray, error: float | None) -> Polytope | Round:
     """A ball, cylinder or cone that stands for a hull, else the hull of few corners; kept on disk.
 
     Args:
         points: corners of the hull, (n, 3) [m].
-        error: how far points may reach out of it, at most [m].
+        error: how far points may reach out of it, at most [m]; None for the hull with all its corners.
     """
     points = np.ascontiguousarray(points, dtype=float)
 
     def made() -> list[np.ndarray]:
-        found = round_hull(points, error)
+        found = None if error is None else round_hull(points, error)
         if found is not None:
             size = np.array([found.kind, found.radius, found.half])
             return [np.concatenate([size, found.rotation.ravel(), found.middle])]
-        hull = polytope(points, error)
+        hull = exact_polytope(points) if error is None else polytope(points, error)
         counts = np.array([len(each) for each in hull.polygons])
         polygons = np.array([k for each in hull.polygons for k in each])
         sides = np.zeros((0, 2), int) if hull.sides is None else hull.sides
         return [hull.corners, hull.normals, counts, polygons, np.array([hull.error]), sides]
 
-    first, *rest = disk_cache.arrays("convex hull", ("thinned", points.tobytes(), float(error)), made)
+    first, *rest = disk_cache.arrays("convex hull", (points.tobytes(), error), made)
     if not rest:
         kind, radius, half = first[:3].tolist()
         return Round(int(kind), radius, half, first[3:12].reshape(3, 3), first[12:])

@@ -249,7 +249,8 @@ def _meeting(
 
     Thinned hulls lie in those that they stand for, and these reach out of them by their error at most.
     """
-    placed = robot_shapes(robot, error).placed
+    own = {body for pair in bodies for body in pair}
+    placed = [c for c in robot_shapes(robot, error).placed if c.body in own]
     arrays = shape_arrays(placed)
     arrays |= {"shape_beside": np.zeros((len(placed), 2), np.int32), "beside": np.zeros(1, np.int32)}
     pairs = _pairs(arrays["shape_body"], 0, set(), bodies)

@@ -98,9 +98,9 @@ def _of_points(points: np.ndarray, error: float | None) -> Core:
 
 def _of_mesh(given: Mesh, error: float | None) -> Core:
     points = hull_corners(given)
-    if error is None:
-        return _of_points(points, None)
-    found = kept_hull(points, min(error, SMALL * float(np.ptp(points, axis=0).max())))
+    if error is not None:
+        error = min(error, SMALL * float(np.ptp(points, axis=0).max()))
+    found = kept_hull(points, error)
     return _of_round(found) if isinstance(found, Round) else polytope_core(found)
 
 

@@ -407,18 +407,9 @@ def rnea(
     engine = engine if device is None else on_device(device, engine)
     if f_ext is None:
         return run(robot, "rnea", out, engine, dtype, reproducible, q, v, a)
-    return run(
-        robot,
-        "rnea_f_ext",
-        out,
-        engine,
-        dtype_of(dtype, out, q, v, a, f_ext),
-        reproducible,
-        q,
-        v,
-        a,
-        body_forces(robot, q, f_ext, engine, reproducible),
-    )
+    dtype = dtype_of(dtype, out, q, v, a, f_ext)
+    forces = body_forces(robot, q, f_ext, engine, reproducible)
+    return run(robot, "rnea_f_ext", out, engine, dtype, reproducible, q, v, a, forces)
 
 
 def bias_forces(
@@ -452,17 +443,9 @@ def bias_forces(
     engine = engine if device is None else on_device(device, engine)
     if f_ext is None:
         return run(robot, "bias_forces", out, engine, dtype, reproducible, q, v)
-    return run(
-        robot,
-        "bias_forces_f_ext",
-        out,
-        engine,
-        dtype_of(dtype, out, q, v, f_ext),
-        reproducible,
-        q,
-        v,
-        body_forces(robot, q, f_ext, engine, reproducible),
-    )
+    dtype = dtype_of(dtype, out, q, v, f_ext)
+    forces = body_forces(robot, q, f_ext, engine, reproducible)
+    return run(robot, "bias_forces_f_ext", out, engine, dtype, reproducible, q, v, forces)
 
 
 def gravity_forces(
@@ -536,18 +519,9 @@ def aba(
     engine = engine if device is None else on_device(device, engine)
     if f_ext is None:
         return accelerations(robot, "aba", out, engine, dtype, reproducible, q, v, tau)
-    return accelerations(
-        robot,
-        "aba_f_ext",
-        out,
-        engine,
-        dtype_of(dtype, out, q, v, tau, f_ext),
-        reproducible,
-        q,
-        v,
-        tau,
-        body_forces(robot, q, f_ext, engine, reproducible),
-    )
+    dtype = dtype_of(dtype, out, q, v, tau, f_ext)
+    forces = body_forces(robot, q, f_ext, engine, reproducible)
+    return accelerations(robot, "aba_f_ext", out, engine, dtype, reproducible, q, v, tau, forces)
 
 
 def forward_dynamics(
@@ -596,18 +570,8 @@ def forward_dynamics(
         )
     if f_ext is None:
         return accelerations(robot, "forward_dynamics", out, engine, dtype, reproducible, q, v, tau)
-    return accelerations(
-        robot,
-        "forward_dynamics_f_ext",
-        out,
-        engine,
-        dtype,
-        reproducible,
-        q,
-        v,
-        tau,
-        body_forces(robot, q, f_ext, engine, reproducible),
-    )
+    forces = body_forces(robot, q, f_ext, engine, reproducible)
+    return accelerations(robot, "forward_dynamics_f_ext", out, engine, dtype, reproducible, q, v, tau, forces)
 
 
 # ---- hybrid dynamics: prescribed joints, and bases that nothing drives ------------------------------------

@@ -17,7 +17,6 @@ for all robots and is compiled once a machine. What they work with is kept with 
 from __future__ import annotations
 
 import ctypes
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -227,11 +226,12 @@ class _Ready:
         self._compile()
 
     def _compile(self) -> None:
+        self.version = self.run.version
         self.code = self.run.linked(1, "float64", self.sizes) if engine() != "python" else None
-        self.enough = self.run.enough(1, "float64")
         if self.code is not None:
             of_two = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)  # one state has no mask
-            self.function, self.at = of_two(self.code[0]), (address(self.pointers), self.code[1])
+            self.function = self.run.counted(of_two(self.code[0]), "float64")
+            self.at = address(self.pointers), self.code[1]
 
     def __call__(self, given: Arrays) -> None:
         if self.code is None or engine() == "python":
@@ -239,11 +239,9 @@ class _Ready:
             return
         for name, x in given.items():
             self.pointers[self.place[name]] = address(x)
-        if self.run.seconds >= self.enough:
+        if self.version != self.run.version:
             self._compile()
-        started = time.thread_time()
         self.function(*self.at)
-        self.run.seconds += time.thread_time() - started
 
 
 def _loop(robot: Robot, run: LoopKernel, **given: np.ndarray) -> None:

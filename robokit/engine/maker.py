@@ -53,6 +53,25 @@ the child would wait for in vain."""
 at_fork(before=MAKING.acquire, after_in_parent=MAKING.release, after_in_child=MAKING.release)
 
 
+def aside(name: str, compile_well: Callable[[], None]) -> None:
+    """Replace code that was there soon, in a thread; who runs it goes on until the better code is there.
+
+    Args:
+        name: of the kernel.
+        compile_well: makes and hands over better code. It holds :data:`MAKING` for no longer than it records
+            and writes: LLVM's part, nearly all of the time, keeps no caller and no fork waiting.
+    """
+
+    def work() -> None:
+        try:
+            compile_well()
+        except CompilerMissing as error:  # no memory for more code
+            _log.info("%s keeps its baseline code: %s", name, error)
+
+    with contextlib.suppress(RuntimeError):  # no thread can be had: a limit, or the program is ending
+        threading.Thread(target=work, name="robokit compiler", daemon=True).start()
+
+
 ENGINES = ("llvm", "python")
 ENGINE_VARIABLE = "ROBOKIT_ENGINE"
 
@@ -265,17 +284,12 @@ class Maker:
         """Compile well, in a thread, what there is baseline code for; ``done`` is called there with it."""
 
         def compile_well() -> None:
-            try:
-                meta, content = self.compiled(target, aside=True)
-                with self._lock:
-                    code = self._codes[target.name] = Code(target, content, self.symbol, meta)
-            except CompilerMissing as error:  # no memory for more code
-                _log.info("%s keeps its baseline code: %s", self._signature.name, error)
-            else:
-                done(code)
+            meta, content = self.compiled(target, aside=True)
+            with self._lock:
+                code = self._codes[target.name] = Code(target, content, self.symbol, meta)
+            done(code)
 
-        with contextlib.suppress(RuntimeError):  # no thread can be had: a limit, or the program is ending
-            threading.Thread(target=compile_well, name="robokit compiler", daemon=True).start()
+        aside(self._signature.name, compile_well)
 
     def compiled(self, target: Target, baseline: bool = False, aside: bool = False) -> Found:
         """Metadata and code for any target, from the cache or made now.

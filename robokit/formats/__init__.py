@@ -1,7 +1,7 @@
 """Descriptions of robots in other formats: what is read, and the robot that it becomes.
 
-load             ``robokit.load``: a file of any format, or a name, becomes a robot; which program reads it;
-                 how a description becomes a robot
+load             ``robokit.load``: a file of any format, or a name, becomes a robot; which program reads it
+build            a description becomes a robot
 description      the one form: bodies, joints, shapes and loops in one world; its own meshes as files
 urdf             a URDF or xacro, as robokit reads it
 mujoco           MJCF, or a URDF, as MuJoCo reads it: bodies, joints, loops, tendons, actuators, and what else

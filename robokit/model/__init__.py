@@ -7,7 +7,7 @@ parts                Link, Joint, LoopJoint, Mimic, Safety, Calibration; Scene; 
 geometry             shapes and placements
 inertial_parameters  inertial parameters as arrays; the equivalent box
 robot                Robot: names on top of the tree; its configurations; walks over its links
-builder              ModelBuilder: robots in code; drafts of links and joints, numbered at the end
+builder              ModelBuilder: robots in code; links and joints in any order, numbered at the end
 edit                 robots made of robots: lock, remove, graft, merge, replace, couple, put together
 constraints          loop joints and contacts by body and frame, for the algorithms
 regrouping           trees of the same motion with fewer numbers; limbs that are alike

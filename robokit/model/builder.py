@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from operator import add
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from robokit.model.parts import (
     Joint,
     Link,
     LoopJoint,
-    MakeShapes,
     Mimic,
     Safety,
     Scene,
@@ -35,6 +34,8 @@ from robokit.model.parts import (
 from robokit.model.robot import Robot, joints_in_order
 from robokit.model.tree import Tree, depth_first
 from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
+
+Part = TypeVar("Part", Link, Joint)
 
 
 class ModelBuilder:
@@ -60,8 +61,8 @@ class ModelBuilder:
         self.name, self.source = name, source
         self.scene: Scene | None = None
         self.base_armature = 0.0
-        self._links: dict[str, LinkDraft] = {}
-        self._joints: dict[str, JointDraft] = {}
+        self._links: dict[str, Link] = {}
+        self._joints: dict[str, Joint] = {}
         self._loops: dict[str, LoopJoint] = {}
 
     def link(
@@ -93,9 +94,8 @@ class ModelBuilder:
         if not (_alike(xy, yx) and _alike(xz, zx) and _alike(yz, zy)):
             raise ModelError(f"inertia of link {name!r} is not symmetric")
         mass = not_negative(f"mass of link {name!r}", mass)
-        self._links[name] = LinkDraft(
-            name, mass, finite(f"com of link {name!r}", com, (3,)), matrix, tuple(visuals), tuple(collisions)
-        )
+        com = finite(f"com of link {name!r}", com, (3,))
+        self._links[name] = Link(name, 0, _HERE, mass, com, matrix, tuple(visuals), tuple(collisions))
         return self
 
     def joint(
@@ -167,7 +167,12 @@ class ModelBuilder:
             self.joint(f"{name}_1", "revolute", parent, cross, placement, first, 0.0, *own)
             return self.joint(f"{name}_2", "revolute", cross, child, None, second, 0.0, *own)
         _second_axis(name, kind, np.zeros(3), axis2)
-        self._joints[name] = JointDraft(
+        bounds = (
+            *limits(name, lower, upper),
+            limit(f"effort limit of joint {name!r}", effort, math.inf),
+            limit(f"velocity limit of joint {name!r}", velocity, math.inf),
+        )
+        self._joints[name] = new_joint(
             name,
             kind,
             parent,
@@ -175,9 +180,7 @@ class ModelBuilder:
             checked_placement(f"placement of joint {name!r}", placement),
             _axis(name, kind, axis),
             finite_number(f"pitch of joint {name!r}", pitch),
-            *limits(name, lower, upper),
-            limit(f"effort limit of joint {name!r}", effort, math.inf),
-            limit(f"velocity limit of joint {name!r}", velocity, math.inf),
+            bounds,
             finite_number(f"damping of joint {name!r}", damping),
             finite_number(f"friction of joint {name!r}", friction),
             mimic,
@@ -239,12 +242,12 @@ class ModelBuilder:
         )
         return self
 
-    def add(self, draft: LinkDraft | JointDraft) -> None:
+    def add(self, part: Link | Joint) -> None:
         """Add a link or joint that the importer has already checked."""
-        if isinstance(draft, LinkDraft):
-            self._links[draft.name] = draft
+        if isinstance(part, Link):
+            self._links[part.name] = part
         else:
-            self._joints[draft.name] = draft
+            self._joints[part.name] = part
 
     def build(
         self,
@@ -294,33 +297,8 @@ class ModelBuilder:
             builder.base_armature = robot.body_joints[0].armature
         for link in robot.links:
             builder.link(link.name, link.mass, link.com, link.inertia, link.visuals, link.collisions)
-        for joint in joints_in_order(robot):
-            builder.joint(
-                joint.name,
-                joint.kind,
-                joint.parent_link,
-                joint.child_link,
-                joint.origin,
-                joint.axis,
-                joint.pitch,
-                joint.lower,
-                joint.upper,
-                joint.effort,
-                joint.velocity,
-                joint.damping,
-                joint.friction,
-                joint.mimic,
-                joint.safety,
-                joint.calibration,
-                joint.armature,
-            )
-        for loop in robot.loop_joints:
-            ends = loop.predecessor, loop.successor
-            placements = loop.predecessor_placement, loop.successor_placement
-            length = loop.length or None
-            builder.loop_joint(
-                loop.name, loop.kind, *ends, *placements, loop.axis, loop.pitch, loop.axis2, length
-            )
+        builder._joints = {joint.name: joint for joint in joints_in_order(robot)}
+        builder._loops = {loop.name: loop for loop in robot.loop_joints}
         return builder
 
     def _include(self, other: ModelBuilder, prefix: str) -> None:
@@ -329,9 +307,9 @@ class ModelBuilder:
             self._links[prefix + link.name] = replace(link, name=prefix + link.name)
         for joint in other._joints.values():
             mimic = joint.mimic and replace(joint.mimic, joint=prefix + joint.mimic.joint)
-            parent, child = prefix + joint.parent, prefix + joint.child
+            parent, child = prefix + joint.parent_link, prefix + joint.child_link
             self._joints[prefix + joint.name] = replace(
-                joint, name=prefix + joint.name, parent=parent, child=child, mimic=mimic
+                joint, name=prefix + joint.name, parent_link=parent, child_link=child, mimic=mimic
             )
         for loop in other._loops.values():
             predecessor, successor = (
@@ -393,8 +371,7 @@ def _length(name: str, kind: str, given: float | None) -> float:
     return length
 
 
-# ---- drafts --------------------------------------------------------------------------------------
-# Links and joints as the builder keeps them until the robot is numbered.
+# ---- links and joints that are not numbered yet --------------------------------------------------
 
 # Nearly all axes of joints are one of these, which are what snapping leaves of them. (-0.0 finds 0.0.)
 _COORDINATE_AXES: dict[tuple[float, ...], tuple[float, ...]] = {
@@ -402,40 +379,42 @@ _COORDINATE_AXES: dict[tuple[float, ...], tuple[float, ...]] = {
 }
 
 
-@dataclass
-class LinkDraft:
-    """A link as :class:`ModelBuilder` keeps it: the arguments of ``link``, checked."""
-
-    name: str
-    mass: float
-    com: np.ndarray
-    inertia: np.ndarray
-    visuals: tuple[Shape, ...] = ()
-    collisions: tuple[Shape, ...] = ()
-    make_shapes: MakeShapes | None = None  # gives the shapes at their first use instead, or None
+_HERE = Placement()  # of a link whose frame is its body's
+_NONE = slice(0, 0)  # of a joint without coordinates
 
 
-@dataclass
-class JointDraft:
-    """A joint as :class:`ModelBuilder` keeps it: the arguments of ``joint``, checked; inf for no limit."""
+def new_joint(
+    name: str,
+    kind: str,
+    parent: str,
+    child: str,
+    placement: Placement,
+    axis: np.ndarray | None = None,
+    pitch: float = 0.0,
+    bounds: tuple[float, float, float, float] = (-math.inf, math.inf, math.inf, math.inf),
+    damping: float = 0.0,
+    friction: float = 0.0,
+    mimic: Mimic | None = None,
+    *others: Any,
+) -> Joint:
+    """A joint that has no number and no coordinates yet.
 
-    name: str
-    kind: str
-    parent: str
-    child: str
-    placement: Placement
-    axis: np.ndarray = field(default_factory=lambda: np.array([1.0, 0.0, 0.0]))
-    pitch: float = 0.0
-    lower: float = -math.inf
-    upper: float = math.inf
-    effort: float = math.inf
-    velocity: float = math.inf
-    damping: float = 0.0
-    friction: float = 0.0
-    mimic: Mimic | None = None
-    safety: Safety | None = None
-    calibration: Calibration | None = None
-    armature: float = 0.0
+    Args:
+        name, kind, parent, child, placement, axis, pitch, damping, friction, mimic: of the joint, checked;
+            an axis of None is x.
+        bounds: limits of position, effort and velocity: lower, upper, effort, velocity.
+        others: safety, calibration and armature, where it has any.
+    """
+    axis = np.array([1.0, 0.0, 0.0]) if axis is None else axis
+    ends = parent, child, placement
+    return Joint(name, kind, 0, _NONE, _NONE, axis, pitch, *bounds, damping, friction, mimic, *ends, *others)
+
+
+def _numbered(part: Part, **place: Any) -> Part:
+    """A link or joint at its place in the tree; shapes of a link that are not made yet stay so."""
+    placed: Part = object.__new__(type(part))
+    placed.__dict__.update(part.__dict__, **place)
+    return placed
 
 
 def snap(row: Iterable[float]) -> list[float]:
@@ -470,7 +449,6 @@ def unit_numbers(kind: str, axis: Sequence[float]) -> Sequence[float]:
 # Source: RBDA section 4.1 (regular numbering); seeds 003 (connectivity).
 
 BASES = ("fixed", "floating")
-_HERE = Placement()  # of a link whose frame is its body's
 _UPRIGHT = _HERE.rotation.tolist()
 _IDENTITY = Matrix3.identity()
 
@@ -478,8 +456,8 @@ _IDENTITY = Matrix3.identity()
 def assemble(
     name: str,
     source: str,
-    links: Mapping[str, LinkDraft],
-    joints: Mapping[str, JointDraft],
+    links: Mapping[str, Link],
+    joints: Mapping[str, Joint],
     loops: Mapping[str, LoopJoint],
     base: str,
     diagnostics: Sequence[Diagnostic],
@@ -490,7 +468,7 @@ def assemble(
 
     Args:
         source: file that it came from, or "<code>".
-        links, joints, loops: drafts by name, in document order.
+        links, joints, loops: not numbered yet, by name, in document order.
         base: "fixed" or "floating".
         diagnostics: findings of the importer, which become those of the robot.
         gravity: (3,) in world axes [m/s^2]; (0, 0, -9.81) if None.
@@ -526,10 +504,13 @@ def assemble(
         name=name,
         base=base,
         tree=tree,
-        joints=tuple(_joint_of(d, i, tree.q_slice[i], tree.v_slice[i]) for i, d in enumerate(movable, 1)),
+        joints=tuple(
+            _numbered(d, body=i, q_slice=tree.q_slice[i], v_slice=tree.v_slice[i])
+            for i, d in enumerate(movable, 1)
+        ),
         links=placed_links,
         fixed_joints=tuple(
-            _joint_of(d, frame[d.child][0], slice(0, 0), slice(0, 0))
+            _numbered(d, body=frame[d.child_link][0], q_slice=_NONE, v_slice=_NONE)
             for d in joints.values()
             if d.kind == "fixed"
         ),
@@ -559,44 +540,44 @@ class _Bodies:
         self.models = [NO_JOINT]
         self.XT = [Transform.identity()]
         self.frame: dict[str, tuple[int, Placement]] = {root: (0, _HERE)}
-        self.movable: list[JointDraft] = []
+        self.movable: list[Joint] = []
         self._known: dict[tuple, JointModel] = {}
 
     def add_floating_base(self, root: str, armature: float) -> None:
         """Body 1: the root link, carried by a joint of six degrees of freedom."""
-        free = JointDraft(FLOATING_BASE, "floating", WORLD, root, Placement(), armature=armature)
+        free = replace(new_joint(FLOATING_BASE, "floating", WORLD, root, _HERE), armature=armature)
         model = JointModel(JOINT_TABLE["floating"], Vector3(1.0, 0.0, 0.0))
         self._open(root, 0, free, model, Transform.identity())
 
-    def add(self, child: str, draft: JointDraft) -> None:
+    def add(self, child: str, joint: Joint) -> None:
         """The link ``child`` and the joint that carries it, after the link that it hangs on."""
-        body, placement = self.frame[draft.parent]
-        rows, shift = draft.placement.rotation.tolist(), draft.placement.position.tolist()
+        body, placement = self.frame[joint.parent_link]
+        rows, shift = joint.origin.rotation.tolist(), joint.origin.position.tolist()
         if placement is not _HERE:
             R, p = placement.rotation.tolist(), placement.position.tolist()
             rows, shift = product_of_rows(R, rows), list(map(add, turned_by_rows(R, shift), p))
         rows = _UPRIGHT if rows == _UPRIGHT else [snap(row) for row in rows]
         shift = [0.0 if abs(x) < SNAP else x for x in shift]
-        if draft.kind == "fixed":
+        if joint.kind == "fixed":
             self.frame[child] = (body, Placement(np.array(rows), np.array(shift)))
             return
-        key = (draft.kind, *draft.axis.tolist(), draft.pitch)
+        key = (joint.kind, *joint.axis.tolist(), joint.pitch)
         if key not in self._known:  # most joints of a robot turn about the same few axes
-            self._known[key] = JointModel(JOINT_TABLE[draft.kind], Vector3(*key[1:4]), draft.pitch)
+            self._known[key] = JointModel(JOINT_TABLE[joint.kind], Vector3(*key[1:4]), joint.pitch)
         E = _IDENTITY if rows is _UPRIGHT else Matrix3(zip(*rows, strict=True))
-        self._open(child, body, draft, self._known[key], Transform(E, Vector3(*shift)))
+        self._open(child, body, joint, self._known[key], Transform(E, Vector3(*shift)))
 
-    def _open(self, child: str, parent: int, draft: JointDraft, model: JointModel, XT: Transform) -> None:
+    def _open(self, child: str, parent: int, joint: Joint, model: JointModel, XT: Transform) -> None:
         self.frame[child] = (len(self.parent), _HERE)
         self.parent.append(parent)
         self.names.append(child)
         self.models.append(model)
         self.XT.append(XT)
-        self.movable.append(draft)
+        self.movable.append(joint)
 
 
 def _placed_links(
-    links: Mapping[str, LinkDraft], bodies: _Bodies
+    links: Mapping[str, Link], bodies: _Bodies
 ) -> tuple[tuple[RigidInertia, ...], tuple[Link, ...]]:
     """The inertia of each body, about its origin, and the links on their bodies."""
     inertia: list[RigidInertia | None] = [None] * len(bodies.parent)
@@ -611,30 +592,30 @@ def _placed_links(
                 f"those of body {bodies.names[body]!r}: the sum is not finite"
             )
         inertia[body] = total
-        placed.append(_link_of(link, body, placement))
+        placed.append(_numbered(link, body=body, placement=placement))
     return tuple(RigidInertia.zero() if I is None else I for I in inertia), tuple(placed)
 
 
 def _walk(
     model: str,
-    links: Mapping[str, LinkDraft],
-    joints: Mapping[str, JointDraft],
+    links: Mapping[str, Link],
+    joints: Mapping[str, Joint],
     loops: Mapping[str, LoopJoint],
-) -> tuple[list[str], dict[str, JointDraft]]:
+) -> tuple[list[str], dict[str, Joint]]:
     """Links depth first from the root, and the joint that leads to each."""
     if not links:
         raise ModelError(f"model {model!r} has no link; add at least one")
-    incoming: dict[str, JointDraft] = {}
+    incoming: dict[str, Joint] = {}
     for joint in joints.values():
-        for end in (joint.parent, joint.child):
+        for end in (joint.parent_link, joint.child_link):
             if end not in links:
                 raise UnknownName("link", end, links, f"(joint {joint.name!r})")
-        if joint.child in incoming:
+        if joint.child_link in incoming:
             raise ModelError(
-                f"link {joint.child!r} has two parents, joints {incoming[joint.child].name!r} and "
+                f"link {joint.child_link!r} has two parents, joints {incoming[joint.child_link].name!r} and "
                 f"{joint.name!r}; a loop is closed with loop_joint"
             )
-        incoming[joint.child] = joint
+        incoming[joint.child_link] = joint
     for loop in loops.values():
         for end in (loop.predecessor, loop.successor):
             if end not in links and end != WORLD:
@@ -648,54 +629,21 @@ def _walk(
     # Children in the order of the joints, as they were added.
     names = [roots[0], *incoming]
     number = {name: k for k, name in enumerate(names)}
-    order = depth_first([-1, *(number[joint.parent] for joint in incoming.values())])
+    order = depth_first([-1, *(number[joint.parent_link] for joint in incoming.values())])
     if len(order) != len(links):
         lost = sorted(set(links) - {names[k] for k in order})
         raise ModelError(f"links {', '.join(map(repr, lost[:5]))} form a cycle that the root does not reach")
     return [names[k] for k in order], incoming
 
 
-def _rotors(movable: Sequence[JointDraft]) -> tuple[tuple[float, ...], ...]:
+def _rotors(movable: Sequence[Joint]) -> tuple[tuple[float, ...], ...]:
     """The armature of each body's joint by dof; empty where no joint has any."""
     if not any(d.armature for d in movable):
         return ()
     return ((), *((d.armature,) * JOINT_TABLE[d.kind].nv for d in movable))
 
 
-def _link_of(d: LinkDraft, body: int, placement: Placement) -> Link:
-    if d.make_shapes is None:
-        return Link(d.name, body, placement, d.mass, d.com, d.inertia, d.visuals, d.collisions)
-    return Link.with_shapes_later(
-        d.make_shapes, name=d.name, body=body, placement=placement, mass=d.mass, com=d.com, inertia=d.inertia
-    )
-
-
-def _joint_of(d: JointDraft, body: int, q_slice: slice, v_slice: slice) -> Joint:
-    return Joint(
-        d.name,
-        d.kind,
-        body,
-        q_slice,
-        v_slice,
-        d.axis,
-        d.pitch,
-        d.lower,
-        d.upper,
-        d.effort,
-        d.velocity,
-        d.damping,
-        d.friction,
-        d.mimic,
-        d.parent,
-        d.child,
-        d.placement,
-        d.safety,
-        d.calibration,
-        d.armature,
-    )
-
-
-def _body_inertia(link: LinkDraft, placement: Placement) -> RigidInertia:
+def _body_inertia(link: Link, placement: Placement) -> RigidInertia:
     c, Ic = link.com.tolist(), link.inertia.tolist()
     if placement is not _HERE:
         R, p = placement.rotation.tolist(), placement.position.tolist()

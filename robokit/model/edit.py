@@ -16,7 +16,7 @@ import numpy as np
 
 from robokit.conventions import FLOATING_BASE, WORLD
 from robokit.errors import ModelError, UnknownName, WrongType, shown
-from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder
+from robokit.model.builder import ModelBuilder, new_joint
 from robokit.model.geometry import Placement, turned, turned_inertia
 from robokit.model.parts import Joint, Link, Scene, checked_name, checked_placement, finite, not_negative
 from robokit.model.robot import Robot, check_robot, children, is_base, joint_order, outward, subtree
@@ -67,20 +67,16 @@ def lock_joints(robot: Robot, positions: Mapping[str, float | Sequence[float]]) 
             base = "fixed"
             _stand(builder, joint.child_link, moved)
             continue
-        builder._joints[name] = _fixed(builder._joints[name], moved)
-    for name, draft in builder._joints.items():
-        mimic = draft.mimic
+        ends = joint.parent_link, joint.child_link
+        builder._joints[name] = new_joint(name, "fixed", *ends, joint.origin @ moved)
+    for name, joint in builder._joints.items():
+        mimic = joint.mimic
         if mimic is not None and mimic.joint in positions and name not in positions:
             at = q[robot.joint(mimic.joint).q_slice]
             if at.size == 1:  # it is undefined what following a joint of several coordinates means
                 offset = mimic.offset + mimic.multiplier * float(at[0])
-                builder._joints[name] = replace(draft, mimic=replace(mimic, offset=offset))
+                builder._joints[name] = replace(joint, mimic=replace(mimic, offset=offset))
     return _rebuilt(robot, builder, base)
-
-
-def _fixed(draft: JointDraft, moved: Placement) -> JointDraft:
-    """A joint as a fixed one, where its motion has brought it."""
-    return JointDraft(draft.name, "fixed", draft.parent, draft.child, draft.placement @ moved)
 
 
 def remove_subtree(robot: Robot, link: str) -> Robot:
@@ -104,16 +100,16 @@ def remove_subtree(robot: Robot, link: str) -> Robot:
         raise ModelError(f"link {link!r} is the root of robot {robot.name!r}: nothing would be left")
     gone = set(subtree(link, below))
     builder = ModelBuilder.from_robot(robot)
-    removed = {name for name, d in builder._joints.items() if d.child in gone}
+    removed = {name for name, d in builder._joints.items() if d.child_link in gone}
     builder._links = {name: d for name, d in builder._links.items() if name not in gone}
     builder._joints = {name: d for name, d in builder._joints.items() if name not in removed}
     builder._loops = {
         name: d for name, d in builder._loops.items() if not {d.predecessor, d.successor} & gone
     }
-    for name, draft in builder._joints.items():
-        if draft.mimic is not None and draft.mimic.joint in removed:
+    for name, joint in builder._joints.items():
+        if joint.mimic is not None and joint.mimic.joint in removed:
             raise ModelError(
-                f"joint {name!r} mimics joint {draft.mimic.joint!r}, which goes with link {link!r}; "
+                f"joint {name!r} mimics joint {joint.mimic.joint!r}, which goes with link {link!r}; "
                 f"lock or remove {name!r} first"
             )
     return _rebuilt(robot, builder)
@@ -211,9 +207,9 @@ def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot
     for name, merged in parts.items():
         builder._links[name] = _with_parts(builder._links[name], merged)
     for name, d in builder._joints.items():
-        above, there = host[d.parent]
+        above, there = host[d.parent_link]
         if there is not None:
-            builder._joints[name] = replace(d, parent=above, placement=there @ d.placement)
+            builder._joints[name] = replace(d, parent_link=above, origin=there @ d.origin)
     for name, p in builder._loops.items():
         ends: dict[str, Any] = {}
         for which, end in (("predecessor", p.predecessor), ("successor", p.successor)):
@@ -223,26 +219,20 @@ def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot
         builder._loops[name] = replace(p, **ends)
     _refuse_followers(builder, {fixed[name].name for name in chosen})
     # What hung on several links now hangs on one: the joints' order keeps the bodies in theirs.
-    order = joint_order(robot, {name: d.parent for name, d in builder._joints.items()})
+    order = joint_order(robot, {name: d.parent_link for name, d in builder._joints.items()})
     builder._joints = {name: builder._joints[name] for name in order}
     return _rebuilt(robot, builder)
 
 
-def _with_parts(draft: LinkDraft, merged: list[tuple[Link, Placement]]) -> LinkDraft:
+def _with_parts(own: Link, merged: list[tuple[Link, Placement]]) -> Link:
     """A link with the masses and shapes of others that are placed on it."""
     shapes = [
         tuple(replace(s, placement=at @ s.placement) for link, at in merged for s in getattr(link, which))
         for which in ("visuals", "collisions")
     ]
-    mass, com, inertia = _sum((draft.mass, draft.com, draft.inertia), merged)
-    return replace(
-        draft,
-        mass=mass,
-        com=com,
-        inertia=inertia,
-        visuals=draft.visuals + shapes[0],
-        collisions=draft.collisions + shapes[1],
-    )
+    mass, com, inertia = _sum((own.mass, own.com, own.inertia), merged)
+    visuals, collisions = own.visuals + shapes[0], own.collisions + shapes[1]
+    return replace(own, mass=mass, com=com, inertia=inertia, visuals=visuals, collisions=collisions)
 
 
 def replace_inertia(robot: Robot, inertials: Mapping[str, Inertial]) -> Robot:
@@ -269,13 +259,13 @@ def replace_inertia(robot: Robot, inertials: Mapping[str, Inertial]) -> Robot:
         raise WrongType("inertials", inertials, "a mapping of link names to (mass, com, inertia)")
     builder = ModelBuilder.from_robot(robot)
     for name, inertial in inertials.items():
-        draft = builder._links[robot.link(name).name]
+        own = builder._links[robot.link(name).name]
         try:
             mass, com, inertia = inertial
         except (TypeError, ValueError):
             raise ModelError(f"link {name!r}: expected (mass, com, inertia), got {shown(inertial)}") from None
         checked = ModelBuilder(robot.name).link(name, mass, com, inertia)._links[name]
-        builder._links[name] = replace(checked, visuals=draft.visuals, collisions=draft.collisions)
+        builder._links[name] = replace(checked, visuals=own.visuals, collisions=own.collisions)
     return _rebuilt(robot, builder)
 
 
@@ -322,11 +312,11 @@ def _sum(
 
 def _refuse_followers(builder: ModelBuilder, gone: set[str]) -> None:
     """Raise ModelError for a joint that mimics one that is to go: it must be locked first."""
-    for name, draft in builder._joints.items():
-        if draft.mimic is not None and draft.mimic.joint in gone:
+    for name, joint in builder._joints.items():
+        if joint.mimic is not None and joint.mimic.joint in gone:
             raise ModelError(
-                f"joint {name!r} mimics the fixed joint {draft.mimic.joint!r}, which goes; lock {name!r} "
-                f"at its constant {draft.mimic.offset:g} first"
+                f"joint {name!r} mimics the fixed joint {joint.mimic.joint!r}, which goes; lock {name!r} "
+                f"at its constant {joint.mimic.offset:g} first"
             )
 
 

@@ -6,7 +6,7 @@ import hashlib
 import heapq
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any
@@ -27,7 +27,7 @@ from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE, UNIT_QUATERNION_TO
 from robokit.dataclass_tools import Derived, Recent, cached_attribute
 from robokit.errors import Diagnostic, InvalidValue, ShapeError, UnknownName, WrongType, shown
 from robokit.model import inertial_parameters as inertial
-from robokit.model.geometry import Placement
+from robokit.model.geometry import Placement, Shape
 from robokit.model.joints import JointModel
 from robokit.model.parts import Joint, Link, LoopJoint, Scene
 from robokit.model.tree import Coupling, Tree, inertia_pattern
@@ -751,3 +751,12 @@ def subtree(link: str, below: dict[str, list[Joint]]) -> list[str]:
         order.append(name)
         stack.extend(joint.child_link for joint in reversed(below[name]))
     return order
+
+
+def with_shapes(robot: Robot, new: Callable[[Shape], Shape]) -> Robot:
+    """The robot with what a function makes of each of its visual and collision shapes."""
+    links = tuple(
+        replace(link, visuals=tuple(map(new, link.visuals)), collisions=tuple(map(new, link.collisions)))
+        for link in robot.links
+    )
+    return replace(robot, links=links)

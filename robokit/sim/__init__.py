@@ -7,8 +7,8 @@ rollout_measures   what rollouts measure in every step
 many_states        rows of a Simulation that are stepped together
 
 run_inputs         arguments of runs, checked; actuators and pushes as inputs of the steps
-run_loop           the loop over the steps of a run, and its reasons to stop
-run_results        what a run recorded, as a trajectory with its summary and warnings
+run_loop           the loop over the steps of a run, why it stops; what it recorded, as a trajectory with its
+                   summary and warnings
 starts             where runs begin: standing configurations, and what is wrong with others
 
 trajectory         Trajectory: states, energies, momenta and contact forces of a run; its file, with the robot

@@ -11,7 +11,6 @@ import contextlib
 import ctypes
 import threading
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -22,7 +21,7 @@ from robokit.contact.step_in_lanes import ARRAYS, LANES, kind_of_lanes, lanes_ke
 from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.engine.loops.environment import NoMachineCode
-from robokit.engine.loops.kernel import UNCOUNTED
+from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.memory import address
 from robokit.sim import motion
 from robokit.sim.contact_state import (
@@ -108,47 +107,41 @@ Arrays = Mapping[str, np.ndarray]
 LANES_CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, ctypes.c_void_p)
 """Of the driver "batch" (engine/loops/rows.py)."""
 
-PAYS = 500_000
-"""Steps of rows, in all calls of a process, by which lanes save the time of their compilation (3 to 5 s)."""
-
-_rows_alone: Counter[str] = Counter()
-
 INPUTS = {a.name for a in ARRAYS if a.role == "in"}
 
 
-def pays(rows: int, steps: int, shared: Arrays, reproducible: bool, dtype: str) -> bool:
-    """Whether so many steps are sooner over in lanes, if they can go so."""
-    kernel = lanes_kernel(kind_of_lanes(shared), reproducible, LANES[dtype])
-    if rows < LANES[dtype]:
-        return False
-    _rows_alone[kernel.name] += rows * steps
-    return _rows_alone[kernel.name] >= PAYS or kernel.at_hand("batch", dtype)
+def kernel_in_lanes(shared: Arrays, rows: Arrays, reproducible: bool, dtype: str) -> LoopKernel | None:
+    """The kernel that takes steps of rows in lanes; None where they cannot go so.
+
+    Args:
+        shared, rows, reproducible, dtype: see :class:`Lanes`.
+    """
+    inputs = {name: x for name, x in rows.items() if name in INPUTS}
+    if not may_go_in_lanes(shared, inputs):
+        return None
+    return lanes_kernel(kind_of_lanes({**shared, **inputs}), reproducible, LANES[dtype])
 
 
 class Lanes:
     """What takes steps of rows in lanes.
 
     Args:
+        kernel: from :func:`kernel_in_lanes`.
         shared: arrays of a step.
         rows: what each row has of its own, (rows, ...) each.
         sizes: of these arrays.
-        reproducible: whether its results are the same bits everywhere.
         dtype: of its numbers.
 
     Raises:
-        NoMachineCode: there is none, or the rows cannot go so.
+        NoMachineCode: there is none.
     """
 
     def __init__(
-        self, shared: Arrays, rows: Arrays, sizes: Mapping[str, int], reproducible: bool, dtype: str
+        self, kernel: LoopKernel, shared: Arrays, rows: Arrays, sizes: Mapping[str, int], dtype: str
     ) -> None:
-        inputs = {name: x for name, x in rows.items() if name in INPUTS}
-        if not may_go_in_lanes(shared, inputs):
-            raise NoMachineCode("")
-        kind = kind_of_lanes({**shared, **inputs})
-        self.kernel, self.rows = lanes_kernel(kind, reproducible, LANES[dtype]), rows
-        self.kernel.seconds = UNCOUNTED  # lanes are for many steps
-        numbers = {**shared, **{name: x[0] for name, x in inputs.items()}}
+        self.kernel, self.rows = kernel, rows
+        self.kernel.well = True  # lanes are for many steps
+        numbers = {**shared, **{name: x[0] for name, x in rows.items() if name in INPUTS}}
         own = [not a.shared and a.name in rows for a in self.kernel.taken]
         self._held = [
             rows[a.name] if one else numbers[a.name] for a, one in zip(self.kernel.taken, own, strict=True)
@@ -194,9 +187,6 @@ LARGEST = [accounts.AT[name] for name in ("depth", "residual", "overlap", "most"
 SECONDS = 3e-5
 """Of a step, roughly, before any is taken."""
 
-LONG = 10_000
-"""Steps that rows are expected to take that are stepped one by one."""
-
 CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2)
 """Of the driver "rows" (engine/loops/rows.py)."""
 
@@ -206,7 +196,7 @@ class ContactRunner:
 
     Attributes:
         failed: of each row whose state did not stay finite, the step after which.
-        in_lanes: whether it pays that rows go together.
+        in_lanes: whether there are rows enough to go together.
     """
 
     def __init__(self, program: Program, simulation: Callable[[float], ContactState]) -> None:
@@ -228,7 +218,7 @@ class ContactRunner:
         """See RolloutRunner.roll."""
         if not threads:
             threads = max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
-        simulation, parts = self._parts(arrays, rows, threads, marks[-1])
+        simulation, parts = self._parts(arrays, rows, threads)
         done, stop = [1] * len(parts), threading.Event()
 
         def go(number: int) -> None:
@@ -253,19 +243,17 @@ class ContactRunner:
 
     def divide(self, arrays: Sequence[np.ndarray], rows: int, threads: int) -> None:
         """Divide rows among threads, before :meth:`advance`."""
-        simulation, parts = self._parts(arrays, rows, threads, LONG)
+        simulation, parts = self._parts(arrays, rows, threads)
         self._shares = [_Share(self, simulation, arrays, part) for part in parts]
 
     def _parts(
-        self, arrays: Sequence[np.ndarray], rows: int, threads: int, steps: int
+        self, arrays: Sequence[np.ndarray], rows: int, threads: int
     ) -> tuple[ContactState, list[range]]:
-        """The arrays of a step, compiled for so many steps of rows, and the rows of each thread."""
+        """The arrays of a step, compiled, and the rows of each thread."""
         simulation = self.simulation(float(arrays[5].flat[0]))
         simulation.take(0)  # compiles it
-        simulation.kernel.seconds += rows * steps * SECONDS
-        numbers = simulation.arrays, simulation.kernel.reproducible, simulation.dtype
         plain = simulation.refused is None and self.program.accuracy is None
-        self.in_lanes = plain and pays(rows, steps, *numbers)
+        self.in_lanes = plain and rows >= LANES[simulation.dtype]
         size = max(1, -(-rows // (threads if simulation.refused is None else 1)))
         return simulation, [range(k, min(k + size, rows)) for k in range(0, rows, size)]
 
@@ -342,6 +330,9 @@ class _Share:
         self.good = self._finite(slice(0, n))
         runner.failed |= {rows.start + int(k): 1 for k in np.flatnonzero(~self.good)}
         self._call: Any = None
+        self._in_lanes: LoopKernel | None = None
+        if runner.in_lanes and not self.own:
+            self._in_lanes = kernel_in_lanes(self.shared, self.states, self.kernel.reproducible, self.dtype)
         self._prepare()
 
     @property
@@ -383,7 +374,8 @@ class _Share:
         return q & v
 
     def _prepare(self) -> None:
-        """Addresses of all arrays, and memory to work with, once they are as large as they are now."""
+        """Addresses of all arrays and of code, and memory to work with, as they are now."""
+        self._versions = self._newest
         held = [self.states.get(a.name, self.shared[a.name]) for a in self.kernel.taken]
         self._places = np.array([address(x) for x in held], np.int64)
         own = [a.name in self.states for a in self.kernel.taken]
@@ -398,10 +390,25 @@ class _Share:
             work = [a for a in self.kernel.arrays if a.role == "work"]
             self._work = {a.name: a.zeros(self.sizes, self.dtype) for a in work}
         self._lanes: Lanes | None = None
-        if self.runner.in_lanes and not self.own:
+        if self._in_lanes is not None and self._in_lanes.at_hand("batch", self.dtype):
             with contextlib.suppress(NoMachineCode):
-                code = self.kernel.reproducible, self.dtype
-                self._lanes = Lanes(self.shared, self.states, self.sizes, *code)
+                self._lanes = Lanes(self._in_lanes, self.shared, self.states, self.sizes, self.dtype)
+
+    @property
+    def _newest(self) -> list[int]:
+        """Versions of the code that there is."""
+        return [each.version for each in (self.kernel, self._in_lanes) if each is not None]
+
+    def _ran(self, seconds: float) -> None:
+        """Count how long steps have run one by one; code that they had better run is compiled in a thread."""
+        if self._in_lanes is None:
+            self.kernel.ran(seconds, 1, self.dtype)
+        elif self._lanes is None:
+            self._in_lanes.seconds += seconds
+            if self._in_lanes.seconds >= self.kernel.seconds_to_compile(self.dtype):
+                self._in_lanes.improve(LANES[self.dtype], self.dtype, "batch")
+        if self._versions != self._newest:
+            self._prepare()
 
     # ---- steps -------------------------------------------------------------------------------------------
 
@@ -410,11 +417,13 @@ class _Share:
         for a, b, step, steps in self._blocks(first, last):
             if stop.is_set():
                 return False
-            started = time.perf_counter()
+            started = time.perf_counter(), time.thread_time()
             for start, end in _runs(self.good[a:b]):
                 self._take(a + start, a + end, step, steps)
             self._add_up(slice(a, b))
-            self.seconds = (time.perf_counter() - started) / ((b - a) * steps)
+            self.seconds = (time.perf_counter() - started[0]) / ((b - a) * steps)
+            if self._call is not None:
+                self._ran(time.thread_time() - started[1])
         part, x = slice(self.rows.start, self.rows.stop), self.states
         with np.errstate(over="ignore"):  # such rows fail
             self.given[0][0, part], self.given[1][0, part] = x["q"], x["v"]
@@ -439,11 +448,12 @@ class _Share:
 
     def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
         """Rows from, to, step and steps of blocks that are no longer than a wait for Ctrl-C may be."""
-        n, at, steps, wide = len(self.rows), first, last - first, LANES[self.dtype] if self._lanes else 1
-        few = 1 if self.own else max(1, min(steps, int(BLOCK_SECONDS / self.seconds)))
+        n, at = len(self.rows), first
         while at < last:
+            few = 1 if self.own else max(1, int(BLOCK_SECONDS / self.seconds))
             now, a = min(few, last - at), 0
             while a < n:
+                wide = LANES[self.dtype] if self._lanes else 1  # better code may have come
                 b = min(n, a + -(-max(1, int(BLOCK_SECONDS / (self.seconds * now))) // wide) * wide)
                 yield a, b, at, now
                 a = b

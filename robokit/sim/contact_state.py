@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ctypes
 import math
-import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -356,7 +355,6 @@ class ContactState:
         sizes: of the arrays.
         refused: why there is no machine code, or None.
         plain: whether there is to be none.
-        enough: seconds of its kernel after which it is compiled well; infinite if it is.
     """
 
     def __init__(self, robot: Robot, dt: float, numbers: Mapping[str, np.ndarray], **options: Any) -> None:
@@ -386,8 +384,8 @@ class ContactState:
         self.work: Arrays = {}
         self.refused: str | None = None
         self.plain = "python" in (engine(), options.get("engine"))
-        self.enough = math.inf
         self._call: Any = None
+        self._version = 0  # of the kernel's code
         self.arrays["q"][:] = robot.neutral()
         lists = [name for name in MEMORY if name not in ENDS]
         self._zero = (*lists, *handed_on(self.arrays), "needed", "noted")
@@ -477,8 +475,9 @@ class ContactState:
 
     def ready(self) -> Any:
         """A function that takes steps, as long as no array is replaced by a larger one."""
-        if self._call is not None and self.kernel.seconds < self.enough:
+        if self._call is not None and self._version == self.kernel.version:
             return self._call
+        self._version = self.kernel.version
         try:
             if self.plain:
                 raise NoMachineCode("")
@@ -507,7 +506,6 @@ class ContactState:
             if x is not None
         }
         driver = self.kernel.driver("single", self.dtype)
-        self.enough = self.kernel.enough(1, self.dtype)
         function = ctypes.CFUNCTYPE(ctypes.c_int64, *[ctypes.c_void_p] * 2, ctypes.c_int64)(driver)
         pointers = np.array([address(self.arrays[a.name]) for a in self.kernel.taken], np.uint64)
         given = address(pointers), address(environment)
@@ -516,12 +514,7 @@ class ContactState:
             function(*given, steps)
             self.kernel.looked_at(environment)
 
-        def timed(steps: int) -> None:
-            started = time.thread_time()  # others may have the processor, too
-            run(steps)
-            self.kernel.seconds += time.thread_time() - started
-
-        return timed if self.enough < math.inf else run
+        return self.kernel.counted(run, self.dtype)
 
     # ---- memory ------------------------------------------------------------------------------------------
 

@@ -764,8 +764,7 @@ class Query:
         started, first = time.perf_counter(), min(rows, 8)
         go(range(first))
         self.seconds = (time.perf_counter() - started) / first
-        self.kernel.seconds += rows * self.seconds
-        call = CALL(self.kernel.driver("rows", "float64"))  # better code, if that is worth it
+        self.kernel.ran(rows * self.seconds, 1, "float64")
         left = rows - first
         count = max(1, min(threads or processors(), processors(), int(left * self.seconds / PAYS_SECONDS)))
         size = max(1, -(-left // count))

@@ -38,14 +38,15 @@ from robokit.sim.rollout_measures import (
     wanted_measures,
 )
 from robokit.sim.run_inputs import MOST_STEPS, NEVER, RunInputs, set_up
-from robokit.sim.run_loop import Run, stepping
-from robokit.sim.run_results import (
+from robokit.sim.run_loop import (
     Records,
+    Run,
     first_excess,
     limited_times,
     negligible,
     shape_error,
     spring_energy,
+    stepping,
     trajectory_of,
     warn_of_length,
     warn_of_rows,
@@ -316,7 +317,7 @@ FARTHEST = 1e8
 def energy_failures(
     program: Program, q: np.ndarray, v: np.ndarray, work: np.ndarray | None, failed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that have more energy at the end than they could draw on, see robokit.sim.run_results.
+    """Rows that have more energy at the end than they could draw on, see robokit.sim.run_loop.
 
     The ends of all rows are checked, and all records of those rows that fail there or are not finite. A row
     that has lost the energy again by the end is not found.
@@ -592,7 +593,7 @@ def rollout(
     Each row moves as in :func:`robokit.simulate`, to rounding, with the same defaults, and independently of
     the other rows. A row that is no longer finite becomes NaN and is listed in ``.failed``; the others
     continue. In a rollout of 20 steps or more, a row whose energy has grown without a cause at the end (see
-    robokit.sim.run_results) also fails, from the first such record on. Ctrl-C ends the rollout and
+    robokit.sim.run_loop) also fails, from the first such record on. Ctrl-C ends the rollout and
     returns the states that all rows have reached, with ``summary["interrupted"]`` set.
 
     A robot made by ``with_inertias`` needs no code of its own. With one set of parameters per sample, row k

@@ -436,7 +436,7 @@ class Simulation:
         run, own = self._run, self._run.stepper
         self._state = own.q, own.v
         self._until = run.next_stop
-        if isinstance(own, ContactStepper) and own.state.enough < math.inf:
+        if isinstance(own, ContactStepper) and own.state.kernel.soon(1, own.state.dtype):
             self._until = min(self._until, run.done + NOTED)  # for better code
         x = own.state.arrays if isinstance(own, ContactStepper) else None
         if run.controller is None and self._driven.linear is not None:

@@ -20,8 +20,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.loop_closure import closed_start
 from robokit.sim.motion import floats
 from robokit.sim.run_inputs import RunInputs, set_up
-from robokit.sim.run_loop import Controller, Run
-from robokit.sim.run_results import warn_of, warn_of_whips
+from robokit.sim.run_loop import Controller, Run, warn_of, warn_of_whips
 from robokit.sim.starts import check_coordinates, checked_starts, numbers
 from robokit.sim.steppers import SPIN, fastest_spin, in_blocks
 from robokit.sim.trajectory import Trajectory
@@ -212,7 +211,7 @@ def simulate(
         SingularInertia: a joint moves no inertia; the error names it.
         ModelError: a joint's dry friction is below zero.
         SimulationError: the state is no longer finite, the energy has grown without a cause (see
-            robokit.sim.run_results), or the controller failed. ``.trajectory`` has the motion before,
+            robokit.sim.run_loop), or the controller failed. ``.trajectory`` has the motion before,
             and its ``summary["stopped"]`` time, reason and remedy.
 
     Warns:

@@ -28,7 +28,7 @@ from robokit.errors import InvalidValue
 from robokit.model.robot import Robot
 from robokit.sim import motion
 from robokit.sim.contact_rows import commands, entries_of
-from robokit.sim.contact_state import ContactState, step_numbers, steps_taken
+from robokit.sim.contact_state import NOTED_AT_START, ContactState, step_numbers, steps_taken
 from robokit.sim.integrators import kept_energy
 from robokit.sim.motion import body_velocities, effective_inertias, momentum_at_base
 from robokit.sim.step_kernel import Program
@@ -479,8 +479,10 @@ class ContactStepper:
 
     @property
     def noted_bytes(self) -> int:
-        """Memory of what is noted."""
-        return sum(self.state.arrays[a.name].nbytes for a in NOTES)
+        """Memory of what is noted; room that nothing was written to takes none."""
+        x = self.state.arrays
+        counts = dict(zip(NOTED_AT_START, x["noted"].tolist(), strict=True))
+        return sum(x[a.name].strides[0] * counts[str(a.shape[0])] for a in NOTES[1:])
 
     def _enter(self, entries: np.ndarray) -> None:
         """Own accounts from those of the program."""

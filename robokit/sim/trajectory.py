@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from robokit.dynamics.constrained import FRAMES, JointReactions
 from robokit.errors import MissingDependency, ModelError, RobokitError, ShapeError
 from robokit.files import output_path, read_arrays, replacing
 from robokit.model.geometry import Mesh, Shape
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, with_shapes
 from robokit.sim.events import (
     Answer,
     Choose,
@@ -226,20 +226,13 @@ def _with_files_in(robot: Robot, folders: Folders) -> Robot:
         place = Path(path).resolve()
         return any(place.is_relative_to(root) for root in roots)
 
-    def kept(shapes: Iterable[Shape]) -> tuple[Shape, ...]:
-        found = []
-        for shape in shapes:
-            geometry = shape.geometry
-            if isinstance(geometry, Mesh) and not inside(geometry.path):
-                geometry = replace(geometry, path=None)
-            texture = shape.texture if inside(shape.texture) else None
-            found.append(replace(shape, geometry=geometry, texture=texture))
-        return tuple(found)
+    def kept(shape: Shape) -> Shape:
+        geometry = shape.geometry
+        if isinstance(geometry, Mesh) and not inside(geometry.path):
+            geometry = replace(geometry, path=None)
+        return replace(shape, geometry=geometry, texture=shape.texture if inside(shape.texture) else None)
 
-    links = tuple(
-        replace(link, visuals=kept(link.visuals), collisions=kept(link.collisions)) for link in robot.links
-    )
-    return replace(robot, links=links)
+    return with_shapes(robot, kept)
 
 
 # ==== states, energies and contacts of a run, and their file ======================================

@@ -32,7 +32,7 @@ from robokit.meshes.untrusted import companion, files_named, read_file, wanted_p
 from robokit.model.geometry import Mesh, Placement, Shape
 from robokit.model.inertial_parameters import COUNT, inertias
 from robokit.model.joints import JointModel
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, with_shapes
 from robokit.serialize import array_from_json, array_to_json, from_json, layout, to_json
 from robokit.sim.actuators import PD, Actuator, Keyframes, Torque, Velocity
 from robokit.sim.distances import CollisionPairs, body_contacts, collision_pairs
@@ -486,11 +486,7 @@ def with_mesh_copies(robot: Robot, source: Path, meshes: Mapping[str, str], look
         picture = None if name is None else copy(name, looks.pictures)
         return replace(shape, texture=None if picture is None else str(picture))
 
-    links = tuple(
-        replace(link, visuals=tuple(map(shown, link.visuals)), collisions=tuple(map(shown, link.collisions)))
-        for link in robot.links
-    )
-    return replace(robot, links=links)
+    return with_shapes(robot, shown)
 
 
 def _copy(path: Path, known: str, named: Mapping[str, str]) -> Path | None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robokit.model.geometry import RGBA, Geometry, Placement, Rows
+from robokit.model.parts import Calibration, Safety
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 from robokit.spatial.scalars import sine_and_cosine
 
@@ -177,25 +178,6 @@ class DynamicsDescription(NamedTuple):
     armature: float = 0.0
 
 
-class SafetyDescription(NamedTuple):
-    """``<safety_controller>``: soft limits [rad | m] and gains."""
-
-    soft_lower_limit: float = 0.0
-    soft_upper_limit: float = 0.0
-    k_position: float = 0.0
-    k_velocity: float = 0.0
-    line: int = 0
-
-
-class CalibrationDescription(NamedTuple):
-    """``<calibration>``: positions of a switch's edges [rad | m], None where not given."""
-
-    rising: float | None = None
-    falling: float | None = None
-    reference_position: float | None = None
-    line: int = 0
-
-
 class MimicDescription(NamedTuple):
     """``<mimic>``: position = multiplier * position of ``joint`` + offset."""
 
@@ -220,8 +202,8 @@ class JointDescription(NamedTuple):
     # limit, dynamics, safety, calibration, mimic: None where the file has none
     limit: LimitDescription | None = None
     dynamics: DynamicsDescription | None = None
-    safety: SafetyDescription | None = None
-    calibration: CalibrationDescription | None = None
+    safety: Safety | None = None
+    calibration: Calibration | None = None
     mimic: MimicDescription | None = None
     # line, parent_line, child_line, axis_line: lines in the file
     line: int = 0

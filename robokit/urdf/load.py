@@ -16,11 +16,11 @@ from robokit.arguments import one_of, path_argument
 from robokit.conventions import FLOATING_BASE
 from robokit.errors import Diagnostic, WrongType
 from robokit.interpreter import without_collector
-from robokit.model.builder import JointDraft, LinkDraft, ModelBuilder, unit_numbers
+from robokit.model.builder import ModelBuilder, new_joint, unit_numbers
 from robokit.model.edit import couple
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Placement, Rows, Shape, Sphere
 from robokit.model.joints import LOOP_TABLE
-from robokit.model.parts import Calibration, Mimic, Safety
+from robokit.model.parts import Calibration, Joint, Link, Mimic, Safety
 from robokit.model.robot import Robot
 from robokit.stages import stage
 from robokit.urdf.checks import check, fixed_base_name
@@ -28,7 +28,6 @@ from robokit.urdf.description import (
     JOINT_TYPES,
     OWN_MARK,
     OWN_TYPES,
-    CalibrationDescription,
     DynamicsDescription,
     InertialDescription,
     JointDescription,
@@ -39,7 +38,6 @@ from robokit.urdf.description import (
     MimicDescription,
     Origin,
     RobotDescription,
-    SafetyDescription,
     ShapeDescription,
     Triple,
 )
@@ -239,23 +237,16 @@ def _described_joint(element: etree._Element, reader: Reader, types: Sequence[st
             axis = reader.triple(tag, "xyz", where, axis)
         else:
             reader.required_numbers(tag, "xyz", 3, where)
-    return JointDescription(
-        name,
-        kind or "",
-        parent,
-        child,
-        reader.origin(parts["origin"], where) if "origin" in parts else Origin(),
-        axis,
+    origin = reader.origin(parts["origin"], where) if "origin" in parts else Origin()
+    more = (
         _limit(parts.get("limit"), reader, where),
         _dynamics(parts.get("dynamics"), reader, where),
         _safety(parts.get("safety_controller"), reader, where),
         _calibration(parts.get("calibration"), reader, where),
         _mimic(parts.get("mimic"), reader, where),
-        line,
-        parent_line,
-        child_line,
-        axis_line,
     )
+    lines = line, parent_line, child_line, axis_line
+    return JointDescription(name, kind or "", parent, child, origin, axis, *more, *lines)
 
 
 def _end(
@@ -292,23 +283,21 @@ def _dynamics(element: etree._Element | None, reader: Reader, where: str) -> Dyn
     return DynamicsDescription(damping or 0.0, friction or 0.0, reader.line(element), armature or 0.0)
 
 
-def _safety(element: etree._Element | None, reader: Reader, where: str) -> SafetyDescription | None:
+def _safety(element: etree._Element | None, reader: Reader, where: str) -> Safety | None:
     if element is None:
         return None
     names = ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity")
     if element.get("k_velocity") is None:
         message = "<safety_controller> has no k_velocity; 0 is taken"
         reader.report.add("safety-incomplete", where, reader.line(element), message)
-    lower, upper, kp, kv = (number or 0.0 for number in reader.several(element, names, where, 0.0, 0.0))
-    return SafetyDescription(lower, upper, kp, kv, reader.line(element))
+    return Safety(*(number or 0.0 for number in reader.several(element, names, where, 0.0, 0.0)))
 
 
-def _calibration(element: etree._Element | None, reader: Reader, where: str) -> CalibrationDescription | None:
+def _calibration(element: etree._Element | None, reader: Reader, where: str) -> Calibration | None:
     if element is None:
         return None
     names = ("rising", "falling", "reference_position")
-    rising, falling, reference = reader.several(element, names, where, None, None)
-    return CalibrationDescription(rising, falling, reference, reader.line(element))
+    return Calibration(*reader.several(element, names, where, None, None))
 
 
 def _mimic(element: etree._Element | None, reader: Reader, where: str) -> MimicDescription | None:
@@ -924,13 +913,17 @@ def build(
     materials = description.material_table()
     _look_up_files(description, materials, resolver)
     builder = ModelBuilder(description.name.strip() or "robot", source=description.file)
-    own = [link.inertial or NO_INERTIAL for link in description.links]
+    own, here = [link.inertial or NO_INERTIAL for link in description.links], Placement()
     # One array is cut into those of the links: NumPy takes as long to make one as to make a row of it.
     coms = _rows(inertial.origin.xyz for inertial in own)
     inertias = _matrices(inertial.matrix_rows() for inertial in own)
     for link, inertial, com, inertia in zip(description.links, own, coms, inertias, strict=True):
         shapes = partial(_shapes, link, resolver, materials)
-        builder.add(LinkDraft(link.name, inertial.mass, com, inertia, make_shapes=shapes))
+        builder.add(
+            Link.with_shapes_later(
+                shapes, name=link.name, body=0, placement=here, mass=inertial.mass, com=com, inertia=inertia
+            )
+        )
     # Several quadrupeds call the fixed joint under their trunk "floating_base".
     renamed = {FLOATING_BASE: fixed_base_name(description)} if base == "floating" else {}
     joints = description.joints
@@ -939,19 +932,11 @@ def build(
     axes = _rows(unit_numbers(joint.type, joint.axis) for joint in joints)
     for joint, R, p, axis in zip(joints, rotations, positions, axes, strict=True):
         builder.add(_joint(joint, Placement(R, p), axis, renamed))
-    for loop in description.loops:
-        assert loop.predecessor is not None and loop.successor is not None  # an error stopped us otherwise
+    for d in description.loops:
+        assert d.predecessor is not None and d.successor is not None  # an error stopped us otherwise
+        frames = d.predecessor_origin.placement(), d.successor_origin.placement()
         builder.loop_joint(
-            loop.name,
-            loop.type,
-            loop.predecessor,
-            loop.successor,
-            loop.predecessor_origin.placement(),
-            loop.successor_origin.placement(),
-            loop.axis,
-            loop.pitch,
-            loop.axis2,
-            loop.length,
+            d.name, d.type, d.predecessor, d.successor, *frames, d.axis, d.pitch, d.axis2, d.length
         )
     return builder.build(base=base, diagnostics=list(diagnostics))
 
@@ -1001,27 +986,12 @@ def _shapes(
 
 def _joint(
     joint: JointDescription, placement: Placement, axis: np.ndarray, renamed: Mapping[str, str]
-) -> JointDraft:
+) -> Joint:
     assert joint.parent is not None and joint.child is not None  # an error stopped us otherwise
-    limit, dynamics, mimic = joint.limit, joint.dynamics, joint.mimic
-    s, c = joint.safety, joint.calibration
+    limit, d, law = joint.limit, joint.dynamics or DynamicsDescription(), joint.mimic
     ranged = limit.range if limit and joint.type in ("revolute", "prismatic") else None
-    lower, upper = ranged or (-math.inf, math.inf)
-    return JointDraft(
-        renamed.get(joint.name, joint.name),
-        joint.type,
-        joint.parent,
-        joint.child,
-        placement,
-        axis,
-        0.0,
-        lower,
-        upper,
-        *(limit.bounds if limit else (math.inf, math.inf)),
-        dynamics.damping if dynamics else 0.0,
-        dynamics.friction if dynamics else 0.0,
-        Mimic(renamed.get(mimic.joint, mimic.joint), mimic.multiplier, mimic.offset) if mimic else None,
-        Safety(s.soft_lower_limit, s.soft_upper_limit, s.k_position, s.k_velocity) if s else None,
-        Calibration(c.rising, c.falling, c.reference_position) if c else None,
-        dynamics.armature if dynamics else 0.0,
-    )
+    bounds = (*(ranged or (-math.inf, math.inf)), *(limit.bounds if limit else (math.inf, math.inf)))
+    ends = joint.parent, joint.child, placement
+    mimic = Mimic(renamed.get(law.joint, law.joint), law.multiplier, law.offset) if law else None
+    name, others = renamed.get(joint.name, joint.name), (joint.safety, joint.calibration, d.armature)
+    return new_joint(name, joint.type, *ends, axis, 0.0, bounds, d.damping, d.friction, mimic, *others)

@@ -21,7 +21,7 @@ from robokit.errors import ModelError
 from robokit.files import output_path, write_text
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
 from robokit.model.parts import Joint, Link, LoopJoint
-from robokit.model.robot import Robot, check_robot, joints_in_order
+from robokit.model.robot import Robot, check_robot, joints_in_order, with_shapes
 from robokit.spatial.scalars import sine_and_cosine
 from robokit.urdf.checks import check
 from robokit.urdf.description import (
@@ -29,7 +29,6 @@ from robokit.urdf.description import (
     OWN_MARK,
     OWN_TYPES,
     UNLIMITED,
-    CalibrationDescription,
     DynamicsDescription,
     InertialDescription,
     JointDescription,
@@ -40,7 +39,6 @@ from robokit.urdf.description import (
     MimicDescription,
     Origin,
     RobotDescription,
-    SafetyDescription,
     ShapeDescription,
     Triple,
 )
@@ -121,11 +119,7 @@ def _with_file_names(robot: Robot, folder: Path) -> Robot:
             texture = _file_name(texture, Path(shape.texture), resolver)
         return replace(shape, geometry=geometry, texture_filename=texture)
 
-    links = tuple(
-        replace(link, visuals=tuple(map(seen, link.visuals)), collisions=tuple(map(seen, link.collisions)))
-        for link in robot.links
-    )
-    return replace(robot, links=links)
+    return with_shapes(robot, seen)
 
 
 def _file_name(written: str, path: Path, resolver: Resolver) -> str:
@@ -215,24 +209,9 @@ def _joint(joint: Joint, losses: Losses) -> JointDescription:
         dynamics = DynamicsDescription(joint.damping, joint.friction, armature=joint.armature)
     m = joint.mimic
     mimic = MimicDescription(m.joint, m.multiplier, m.offset) if m is not None else None
-    s, c = joint.safety, joint.calibration
-    safety = (
-        SafetyDescription(s.soft_lower_limit, s.soft_upper_limit, s.k_position, s.k_velocity) if s else None
-    )
-    calibration = CalibrationDescription(c.rising, c.falling, c.reference_position) if c else None
-    return JointDescription(
-        joint.name,
-        kind,
-        joint.parent_link,
-        joint.child_link,
-        _origin(joint.origin, where, losses),
-        _triple(joint.axis),
-        limit,
-        dynamics,
-        safety,
-        calibration,
-        mimic,
-    )
+    axis, origin = _triple(joint.axis), _origin(joint.origin, where, losses)
+    more = limit, dynamics, joint.safety, joint.calibration, mimic
+    return JointDescription(joint.name, kind, joint.parent_link, joint.child_link, origin, axis, *more)
 
 
 def _loop(loop: LoopJoint, losses: Losses) -> LoopDescription:
@@ -343,8 +322,6 @@ _ESCAPES = str.maketrans(
 )
 _PRODUCTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _LIMIT = ("lower", "upper", "effort", "velocity")
-_CALIBRATION = ("rising", "falling", "reference_position")
-_SAFETY = ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity")
 
 
 def write(robot: RobotDescription, refused: list[str]) -> str:
@@ -463,7 +440,7 @@ class _Writer:
         if joint.has_axis:
             children.append(self.element("axis", {"xyz": joint.axis}))
         if joint.calibration is not None:
-            children.append(self.element("calibration", _fields(joint.calibration, _CALIBRATION)))
+            children.append(self.element("calibration", vars(joint.calibration)))
         if joint.limit is not None:
             children.append(self.element("limit", _fields(joint.limit, _LIMIT)))
         if joint.dynamics is not None:
@@ -471,7 +448,7 @@ class _Writer:
             names = ("damping", "friction", "armature") if d.armature else ("damping", "friction")
             children.append(self.element("dynamics", _fields(d, names)))
         if joint.safety is not None:
-            children.append(self.element("safety_controller", _fields(joint.safety, _SAFETY)))
+            children.append(self.element("safety_controller", vars(joint.safety)))
         if joint.mimic is not None:
             m = joint.mimic
             children.append(self.element("mimic", _fields(m, ("joint", "multiplier", "offset"))))

@@ -24,7 +24,7 @@ from robokit.sim.events import answers as answers_of
 from robokit.sim.ground import Ground
 from robokit.sim.joint_forces import assumed_damping
 from robokit.sim.run_inputs import LARGEST_CONTACT_STEP
-from robokit.sim.run_results import UNBALANCED
+from robokit.sim.run_loop import UNBALANCED
 from robokit.sim.starts import DEEP
 from robokit.sim.trajectory import Trajectory
 from robokit.viewer.motion_data import (

@@ -112,13 +112,17 @@ def flat(corners: np.ndarray, faces: list) -> dict:
 
 
 def arrays(shapes: list[dict], pairs: list[tuple[int, int]], poses: list | None = None) -> dict:
-    """Each shape on a body of its own, with a pose (R, p)."""
-    n = len(shapes)
+    """Each shape on a body of its own, with a pose (R, p). What is one object in shapes is there once."""
+    n, known = len(shapes), dict[int, int]()
     poses = poses or [(np.eye(3), np.zeros(3))] * n
     corners, links, neighbours, normals, face_corners = [], [], [], [], []
     polygon: list[int] = []
     shape_corners, shape_faces = [], []
-    for s in shapes:
+    for k, s in enumerate(shapes):
+        if (first := known.setdefault(id(s), k)) < k:
+            shape_corners.append(shape_corners[first])
+            shape_faces.append(shape_faces[first])
+            continue
         own = s.get("corners", np.zeros((0, 3)))
         shape_corners.append((len(corners), len(own)))
         near: list[set[int]] = [set() for _ in own]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -62,17 +63,24 @@ def compared(kinds: list[str], seed: int) -> list[tuple[Any, ...]]:
     request.enable_signed_distance = True
     request.gjk_tolerance = request.epa_tolerance = 1e-12
     request.gjk_max_iterations = request.epa_max_iterations = 400
-    found = []
+    pairs, poses, theirs = [], [], []
     for _ in range(PAIRS):
         (a, coal_a), (b, coal_b) = (pool[k] for k in rng.integers(0, len(pool), 2))
         d, p = rng.normal(size=3), rng.normal(size=3)
         P, Q = (rotation(rng), p), (rotation(rng), p + d * rng.uniform(0, 2.5) / np.linalg.norm(d))
         result = coal.DistanceResult()
-        theirs = coal.distance(coal_a, coal.Transform3s(*P), coal_b, coal.Transform3s(*Q), request, result)
-        ours = contacts_of(arrays([a, b], [(0, 1)], [P, Q]), 1e9, 512)
-        k = np.argmin(ours["gap"])
-        found.append(((a, b, P, Q), theirs, np.array(result.normal), ours["gap"][k], ours["normal"][k]))
-    return found
+        gap = coal.distance(coal_a, coal.Transform3s(*P), coal_b, coal.Transform3s(*Q), request, result)
+        theirs.append((gap, np.array(result.normal)))
+        pairs.append((a, b))
+        poses.append((P, Q))
+    numbers = np.arange(2 * PAIRS).reshape(-1, 2)
+    ours = contacts_of(arrays([*chain(*pairs)], numbers, [*chain(*poses)]), 1e9, 16 * PAIRS)
+    nearest_last = np.lexsort((-ours["gap"], ours["pair"]))
+    nearest = dict(zip(ours["pair"][nearest_last].tolist(), nearest_last.tolist(), strict=True))
+    return [
+        ((*pairs[k], *poses[k]), *theirs[k], ours["gap"][nearest[k]], ours["normal"][nearest[k]])
+        for k in range(PAIRS)
+    ]
 
 
 def test_spheres_capsules_boxes_hulls() -> None:

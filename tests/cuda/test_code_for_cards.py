@@ -146,9 +146,9 @@ def spilled(usages: list[Usage]) -> int:
 @needs_ptxas
 def test_every_kernel_assembles() -> None:
     """For one architecture each, in single and double precision in turn."""
-    quadruped, floating = rk.load("quadruped"), rk.load("quadruped", base="floating")
+    fixed, floating = rk.load("arm"), rk.load("arm", base="floating")
     for k, (name, row) in enumerate(KERNELS.items()):
-        robot = floating if row.floating else quadruped
+        robot = floating if row.floating else fixed
         made = kernel(robot, example_key(row, robot), list(REALS)[k % 2])
         usages = assembled(getattr(made, "_kernel", made), ("sm_80", "sm_90", "sm_100")[k % 3])
         assert max(each.registers for each in usages) <= 255, name

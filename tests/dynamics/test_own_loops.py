@@ -402,7 +402,7 @@ def _missing(*_):
 @pytest.mark.parametrize("batch", [False, True])
 def test_where_the_compiler_is_missing_it_runs_in_python(monkeypatch, batch):
     """As all functions do, whichever is called first: values, and derivatives."""
-    monkeypatch.setattr(loop_kernel.LoopKernel, "_loaded", _missing)
+    monkeypatch.setattr(loop_kernel.LoopKernel, "_replace", _missing)
     robot = rk.load_urdf(rk.find_robot("double_pendulum"))
     points, count = CASES["total"][2]
     given = (points, count) if batch else (points[0], count[0])

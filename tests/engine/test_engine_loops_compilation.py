@@ -1,6 +1,8 @@
 """Kernels with loops: what makes their first compilation short, and that nothing is lost by it."""
 
-import math
+import logging
+import os
+import threading
 import time
 
 import numpy as np
@@ -10,6 +12,7 @@ from engine_cases import steps
 from robokit.engine import maker
 from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64
+from robokit.engine.loops import kernel as loop_kernel
 from robokit.engine.loops.kernel import LoopKernel, LoopRunner
 from robokit.engine.signature import ArrayOf
 from robokit.spatial.control_flow import call, for_range
@@ -54,19 +57,35 @@ def polynomials(n, x, y, out):
     for_range(n, element)
 
 
+def wait(there):
+    """Until it is there, for a minute at most."""
+    until = time.monotonic() + 60.0
+    while not there() and time.monotonic() < until:
+        time.sleep(0.01)
+    assert there()
+
+
+def run_for_long(kernel, lanes=1, part="linked"):
+    """As if its code had run for longer than any compilation takes; waits for the better code."""
+    version = kernel.version
+    kernel.ran(1.0, lanes, "float64", part)
+    wait(lambda: kernel.version > version)
+
+
 def test_code_that_is_there_soon_is_compiled_well_when_it_has_run_for_long():
     arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
     given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
     kernel = LoopKernel("polynomials", polynomials, ["n"], arrays)
     first, soon = kernel(**given)["out"], kernel.code(1, FLOAT64)
-    assert kernel.code(1, FLOAT64) is soon and 0.0 < kernel.seconds < kernel.enough(1, "float64") < math.inf
-    kernel.seconds = kernel.enough(1, "float64")
+    assert kernel.code(1, FLOAT64) is soon and kernel.soon(1, "float64")
+    assert 0.0 < kernel.seconds < kernel.seconds_to_compile("float64")
+    run_for_long(kernel)
     well = kernel.code(1, FLOAT64)
-    assert well is not soon and kernel.code(1, FLOAT64) is well and kernel.enough(1, "float64") == math.inf
+    assert well is not soon and kernel.code(1, FLOAT64) is well and not kernel.soon(1, "float64")
     np.testing.assert_array_equal(kernel(**given)["out"], first)
 
 
-def test_where_no_better_code_can_be_had_the_first_one_stays(monkeypatch):
+def test_where_no_better_code_can_be_had_the_first_one_stays(monkeypatch, caplog):
     arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
     given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
     kernel = LoopKernel("denied", polynomials, ["n"], arrays)
@@ -76,7 +95,9 @@ def test_where_no_better_code_can_be_had_the_first_one_stays(monkeypatch):
         raise llvm.CompilerMissing("no memory for it")
 
     monkeypatch.setattr(llvm, "Loaded", denied)
-    kernel.seconds = kernel.enough(1, "float64")
+    with caplog.at_level(logging.INFO):
+        kernel.ran(1.0, 1, "float64")  # more than any compilation of it takes
+        wait(lambda: "no memory for it" in caplog.text)
     np.testing.assert_array_equal(kernel(**given)["out"], first)
     assert kernel.code(1, FLOAT64) is soon and kernel.refused is None
 
@@ -91,16 +112,14 @@ def test_a_call_that_is_kept_and_rows_run_better_code_once_it_is_worth_it():
     rows = runner.once([x[None], y[None], out[None]], len(x))
     found = []
     for turn in range(3):
-        call()  # of the second turn: it asks for better code, which a thread compiles
-        until = time.monotonic() + 60.0
-        while turn and kernel.enough(1, "float64") < math.inf and time.monotonic() < until:
-            time.sleep(0.01)
-        assert (kernel.enough(1, "float64") == math.inf) == bool(turn)
+        call()
         rows()
         found.append((kernel.code(1, FLOAT64), kernel.code(runner.lanes, FLOAT64, "batch"), runner._run))
         assert (out[0] == alone[0]).all() and out.any()
         out[:] = alone[:] = 0.0
-        kernel.seconds += 1.0  # more than any compilation of it takes
+        if not turn:
+            run_for_long(kernel)
+            run_for_long(kernel, runner.lanes, "batch")
     assert all(a is not b for a, b in zip(found[0], found[1], strict=True))
     assert all(a is b for a, b in zip(found[1], found[2], strict=True))
 
@@ -111,13 +130,50 @@ def test_a_kernel_that_is_called_by_another_is_compiled_well_with_it():
     outer = LoopKernel("caller", lambda n, x, y, out: call(inner, x, y, out), ["n"], arrays)
     given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
     first, soon = outer(**given)["out"], inner.code(1, FLOAT64)
-    assert outer.enough(1, "float64") < math.inf and inner.enough(1, "float64") < math.inf
-    outer.seconds = outer.enough(1, "float64")
+    assert outer.soon(1, "float64") and inner.soon(1, "float64")
+    run_for_long(outer)
     np.testing.assert_array_equal(outer(**given)["out"], first)
-    assert inner.code(1, FLOAT64) is not soon and inner.enough(1, "float64") == math.inf
+    assert inner.code(1, FLOAT64) is not soon and not inner.soon(1, "float64")
 
 
-def test_a_long_module_is_compiled_in_two_parts_and_has_the_same_bits(monkeypatch):
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_nobody_waits_for_better_code(monkeypatch):
+    """Neither calls, nor other kernels, nor a fork, whose child keeps the first code."""
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
+    given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
+    kernel = LoopKernel("awaited", polynomials, ["n"], arrays)
+    first, begun, go_on, own = (
+        kernel(**given)["out"],
+        threading.Event(),
+        threading.Event(),
+        loop_kernel.code_of,
+    )
+
+    def code_of(name, *rest):
+        if name == "awaited":
+            begun.set()
+            assert go_on.wait(60.0)
+        return own(name, *rest)
+
+    monkeypatch.setattr(loop_kernel, "code_of", code_of)
+    kernel.ran(1.0, 1, "float64")
+    try:
+        assert begun.wait(60.0)
+        for each in (kernel, LoopKernel("meanwhile", polynomials, ["n"], arrays)):
+            np.testing.assert_array_equal(each(**given)["out"], first)
+        child = os.fork()
+        if not child:
+            os._exit(int((kernel(**given)["out"] != first).any()))
+        ended = [(0, 0)]
+        wait(lambda: ended[-1][0] or ended.append(os.waitpid(child, os.WNOHANG)))
+        assert ended[-1] == (child, 0) and not kernel.version
+    finally:
+        go_on.set()
+    wait(lambda: kernel.version == 1)
+    np.testing.assert_array_equal(kernel(**given)["out"], first)
+
+
+def test_a_long_module_is_compiled_in_parts_and_has_the_same_bits(monkeypatch):
     arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
     given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
 
@@ -126,19 +182,21 @@ def test_a_long_module_is_compiled_in_two_parts_and_has_the_same_bits(monkeypatc
 
     assert not made().text(1, FLOAT64).startswith(llvm.LOOPS + llvm.LONG)
     wanted = made()(**given)["out"]
-    monkeypatch.setattr(llvm, "LONG_FROM", 0)
+    monkeypatch.setattr(llvm, "LONG_FROM", 1)
     long = made().text(1, FLOAT64)
     for text, mark, own in (
         (long, llvm.LONG, llvm.LONG + llvm.ONCE),
         (llvm.soon(long), llvm.SOON, llvm.SOON),
     ):
         assert text.startswith(llvm.LOOPS + mark)
-        first, called = llvm.called_apart(text)
-        assert first.startswith(llvm.LOOPS + own) and called.startswith(llvm.LOOPS + mark)
-        for k, part in enumerate((first, called, called)):
-            assert (
-                f"@polynomials_function{k}(" in part
-                and f"declare hidden {{double}} @polynomials_function{k}(" not in part
-            )
+        parts = llvm.called_apart(text)
+        first, *called = parts
+        assert first.startswith(llvm.LOOPS + own)
+        assert len(called) == 2 and all(part.startswith(llvm.LOOPS + mark) for part in called)
+        for k in range(3):  # each is in one of them
+            name = f" @polynomials_function{k}("
+            assert sum(f"{{double}}{name}" in part for part in parts) == (3 if k else 0)
+            declared = sum(f"declare hidden {{double}}{name}" in part for part in parts)
+            assert declared == (2 if k else 0)
         monkeypatch.setattr(maker, "TIERED", mark == llvm.SOON)
         np.testing.assert_array_equal(made()(**given)["out"], wanted)

@@ -104,7 +104,7 @@ def script(page: Path, folder: Path) -> str:
 def test_the_path_is_walked_in_a_fresh_environment(tmp_path):
     """All commands of all pages, as they stand, one after the other in a copy of the repository."""
     for name in ("robokit", "robots"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, tmp_path / name)  # with its bytecode
     shutil.copy(ROOT / "robokit_command.py", tmp_path)
     packages = "\n".join(each for each in sys.path if Path(each).name in ("site-packages", "dist-packages"))
     site = "site=$(python -c \"import sysconfig; print(sysconfig.get_path('purelib'))\")"

@@ -10,7 +10,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import ModelBuilder, Placement, Shape, Sphere
-from robokit.sim.run_results import first_excess
+from robokit.sim.run_loop import first_excess
 from robokit.sim.steppers import LONGEST, SPIN, default_step, turning_rate
 
 

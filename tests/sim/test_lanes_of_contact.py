@@ -1,5 +1,7 @@
 """Rows of rollouts in lanes: the bits of rows one after the other, whatever their neighbours do."""
 
+import math
+
 import numpy as np
 import pytest
 import sim_models as m
@@ -7,6 +9,7 @@ from test_loops_simulated import spatial_loop
 
 import robokit as rk
 from robokit.contact.step_in_lanes import may_go_in_lanes
+from robokit.engine.loops.kernel import LoopKernel
 from robokit.sim import contact_rows
 from robokit.sim.contact_rows import Lanes
 
@@ -26,7 +29,7 @@ def both(monkeypatch):
             Lanes, "run", lambda self, a, b, *rest: (taken.append(b - a), own(self, a, b, *rest))
         )
         for lanes in (False, True):
-            monkeypatch.setattr(contact_rows, "pays", lambda *_, lanes=lanes: lanes)
+            monkeypatch.setattr(LoopKernel, "at_hand", lambda *_, lanes=lanes: lanes)
             found.append(rk.rollout(*arguments, **GIVEN | given))
             assert lanes or not taken
         return *found, sum(taken)
@@ -49,8 +52,7 @@ def same(one, other):
         assert a.summary == b.summary
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("collisions", [False, True])
+@pytest.mark.parametrize(("collisions", "dtype"), [(False, "float64"), (True, "float64"), (True, "float32")])
 def test_falls_have_the_bits_of_single_rows(both, collisions, dtype):
     """Of 11 humanoids, on two threads; a motor's torques differ by row and step, and one row fails."""
     robot, q, v = humanoids(11)
@@ -122,7 +124,32 @@ def test_springs_and_prescribed_motions_go_in_lanes(both):
 
 
 def test_few_steps_are_no_reason_to_compile(monkeypatch):
-    monkeypatch.setattr(contact_rows.lanes_kernel("planes").__class__, "at_hand", lambda *_: False)
+    monkeypatch.setattr(LoopKernel, "at_hand", lambda *_: False)
+    monkeypatch.setattr(LoopKernel, "improve", may_go_in_lanes)  # which would be an error
     robot, q, v = humanoids(4)
     monkeypatch.setattr(contact_rows, "Lanes", may_go_in_lanes)  # which would be an error
     rk.rollout(robot, q, v, ground=True, self_collision=False, duration=0.01, **GIVEN)
+
+
+def test_rows_go_over_to_lanes_on_the_way_with_the_same_bits(monkeypatch):
+    """Once they have run as long as compiling takes, in the middle of a rollout."""
+    robot, q, v = humanoids(6)
+    given = GIVEN | {"ground": True, "self_collision": False, "duration": 0.3}
+    monkeypatch.setattr(LoopKernel, "at_hand", lambda kernel, *_: kernel in come)
+    monkeypatch.setattr(LoopKernel, "seconds_to_compile", lambda *_: math.inf)
+    come = set()
+    one = rk.rollout(robot, q, v, **given)
+
+    def improve(kernel, *_):
+        come.add(kernel)
+        kernel.version += 1
+
+    taken, own = [], Lanes.run
+    monkeypatch.setattr(LoopKernel, "improve", improve)
+    monkeypatch.setattr(LoopKernel, "seconds_to_compile", lambda *_: 0.0)
+    monkeypatch.setattr(
+        Lanes, "run", lambda self, a, b, *rest: (taken.append((b - a) * rest[1]), own(self, a, b, *rest))
+    )
+    other = rk.rollout(robot, q, v, **given)
+    same(one, other)
+    assert come and 0 < sum(taken) < 6 * 300

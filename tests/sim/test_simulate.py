@@ -12,7 +12,7 @@ from robokit.model import ModelBuilder
 from robokit.sim import motion
 from robokit.sim.integrators import METHODS
 from robokit.sim.joint_forces import joint_law
-from robokit.sim.run_results import warn_of
+from robokit.sim.run_loop import warn_of
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import first_carried
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import math
 import pickle
 import signal
+import time
 
 import numpy as np
 import pytest
@@ -15,7 +15,6 @@ import sim_models as m
 import robokit as rk
 from robokit.contact.step import _step_kernel
 from robokit.model import Box
-from robokit.sim.contact_rows import SECONDS
 
 DT = 1e-3
 GROUND = rk.Ground()
@@ -532,11 +531,12 @@ def test_wrong_inputs_of_a_batch_are_said(message):
         WRONG_OF_A_BATCH[message](sim)
 
 
-def test_rows_count_what_they_are_expected_to_take(monkeypatch):
+def test_rows_count_the_time_that_they_take(monkeypatch):
     kernel = _step_kernel(False, ())
     monkeypatch.setattr(kernel, "seconds", 0.0)
+    started = time.process_time()
     rk.rollout(m.box(), None, np.zeros((3, 6)), duration=20 * DT, dt=DT, integrator="contact")
-    assert 60 * SECONDS <= kernel.seconds < 1.0
+    assert 0.0 < kernel.seconds <= time.process_time() - started
 
 
 @pytest.mark.slow
@@ -557,15 +557,18 @@ def test_a_run_goes_over_to_code_that_is_compiled_well_and_keeps_its_bits(tmp_pa
 
     go_on()
     states = [sim._run.stepper.state for sim in (one_by_one, at_once)]
-    before, (code,) = [state.ready() for state in states], fresh._codes.values()
-    assert all(state.enough < math.inf for state in states)
-    fresh.seconds = fresh.enough(1, "float64")
+    before, (code,), turns = [state.ready() for state in states], fresh._codes.values(), 2
+    assert fresh.soon(1, "float64") and not fresh.version
+    fresh.ran(fresh.seconds_to_compile("float64"), 1, "float64")
+    while not fresh.version:  # what a thread compiles meanwhile does not keep them
+        go_on()
+        turns += 1
     go_on()
-    assert all(state.enough == math.inf for state in states)
+    assert not fresh.soon(1, "float64")
     assert list(fresh._codes.values()) != [code]
     assert all(state.ready() is not call for state, call in zip(states, before, strict=True))
     assert one_by_one.contacts.forces[:, 2].sum() > 0.0
-    run = rk.simulate(robot, q, duration=50 * DT, dt=DT, ground=True)
+    run = rk.simulate(robot, q, duration=25 * turns * DT, dt=DT, ground=True)
     for sim in (one_by_one, at_once):
         assert np.array_equal(sim.q, run.q[-1]) and np.array_equal(sim.v, run.v[-1])
 

@@ -693,27 +693,33 @@ def sines_apart(text: str) -> tuple[str, str]:
 
 
 def called_apart(text: str) -> list[str]:
-    """A module with loops as two: its kernels' own functions, each of which runs once a call, and all others.
+    """A module with loops as several: its kernels' own functions, each of which runs once a call, and others.
 
-    The first is compiled in less time than the second, if it is not there soon anyway.
+    The first is compiled in less time than the others, if it is not there soon anyway. These are about as
+    long as a module that is left whole: LLVM works at one without a break, which a fork and the end of the
+    program wait for.
     """
     mark = LOOPS + (LONG if text.startswith(LOOPS + LONG) else SOON)
-    own, called, shared = list[str](), list[str](), list[str]()
-    declared = dict[str, str]()
+    own, called, shared = list[str](), dict[str, str](), list[str]()
     for part in _parts(text.removeprefix(mark)):
         found = _CALLED.match(part)
         if found:
-            declared[found[1]] = f"declare hidden {found[1]}\n"
-            called.append(part.replace("define internal", "define hidden", 1))
+            called[f"declare hidden {found[1]}\n"] = part.replace("define internal", "define hidden", 1)
         else:
             (own if _OWN.match(part) else shared).append(part)
     if not called:
         return [text]
     memset = [part for part in own if "@memset(" in part[: part.find("\n")]]
-    own = [part for part in own if part not in memset]
     marks = (mark + ONCE, mark) if mark == LOOPS + LONG else (mark, mark + LONG)
-    parts = [*shared, *declared.values(), *own], [*shared, *memset, *called]
-    return ["".join([mark, *part]) for mark, part in zip(marks, parts, strict=True)]
+    sizes = [0] * min(len(called), sum(map(len, called.values())) // LONG_FROM + 1)
+    home = dict[str, int]()
+    for name in sorted(called, key=lambda each: -len(called[each])):
+        home[name] = sizes.index(min(sizes))
+        sizes[home[name]] += len(called[name])
+    parts = [[*called, *(part for part in own if part not in memset)]]
+    parts += [[part if home[name] == k else name for name, part in called.items()] for k in range(len(sizes))]
+    parts[1] += memset  # loops call it in all of them
+    return ["".join([marks[k > 0], *shared, *part]) for k, part in enumerate(parts)]
 
 
 def soon(text: str) -> str:

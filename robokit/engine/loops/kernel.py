@@ -134,6 +134,7 @@ class LoopRunner(RolloutRunner):
         self.kernel, self.sizes, self.dtype = kernel, dict(sizes), dtype
         self.written = [k for k, a in enumerate(kernel.taken) if a.role != "in"]
         driver, lanes, self._spare = 0, 1, list[Environment]()
+        self._version = self._version_of_spare = kernel.version
         try:
             self._spare.append(kernel.environment(sizes, dtype, many=True))
             lanes, driver = kernel.lanes(dtype), kernel.driver("batch", dtype)
@@ -145,18 +146,21 @@ class LoopRunner(RolloutRunner):
         super().__init__(feedback, len(kernel.taken), plain, SECONDS, driver, 0, lanes, kernel)
         self.timed = not driver
 
-    def _count(self, steps: int) -> None:
-        """Count what so many steps of rows take, and run code that is compiled well if it is worth that."""
+    def _ran(self, steps: int) -> None:
+        """Count what so many steps of rows take, and go over to better code as soon as there is some."""
         if self._compiled:
-            self.kernel.seconds += steps * self.seconds
-            if self.kernel.seconds >= self.kernel.enough(self.lanes, self.dtype, "batch"):
-                self._spare.clear()  # kernels that it calls are compiled well then, too
+            self.kernel.ran(steps * self.seconds, self.lanes, self.dtype, "batch")
+            if self._version != self.kernel.version:
+                self._version = self.kernel.version
                 self._use(self.kernel.driver("batch", self.dtype))
 
     def workspace(self) -> Any:
         """An environment for one thread."""
         if not self._compiled:
             return None
+        if self._version_of_spare != self.kernel.version:  # kernels that it calls are compiled well, too
+            self._version_of_spare = self.kernel.version
+            self._spare.clear()
         return (
             self._spare.pop() if self._spare else self.kernel.environment(self.sizes, self.dtype, many=True)
         )
@@ -166,6 +170,7 @@ class LoopRunner(RolloutRunner):
         super().run(arrays, memory, rows, step, steps)
         if memory is not None:
             self.kernel.looked_at(memory)
+            self._ran(len(rows) * steps)
 
     def release(self, memory: Any) -> None:
         """Take a workspace back."""
@@ -195,7 +200,6 @@ class LoopRunner(RolloutRunner):
             self.run(part, memory, range(few), 0, 1)
             self.seconds, self.timed = max(time.perf_counter() - started, 1e-7) / few, True
             self.release(memory)
-        self._count(rows * marks[-1])
         return super().roll(arrays, rows, marks, record, threads, progress)
 
     def once(self, arrays: Sequence[np.ndarray], rows: int) -> Callable[..., None]:
@@ -216,7 +220,7 @@ class LoopRunner(RolloutRunner):
                 self.seconds, self.timed = max(time.perf_counter() - started, 1e-7) / done, True
             left = rows - done
             if left * self.seconds < 2 * PAYS_SECONDS and self._compiled:
-                self._count(rows)
+                self._ran(rows)
                 if left:
                     self._run(args, gaps, at, done, rows, 1, jumps)
                     self.kernel.looked_at(memory)
@@ -261,12 +265,9 @@ def _rows(
 
 REALS = {"float64": FLOAT64, "float32": FLOAT32}
 
-SECONDS_A_BYTE = 1e-5
-"""That code which was there soon runs, for each byte of it, before the kernel is compiled well: a fraction of
-what that takes (AMD EPYC). For the step of contact it is 4 s, and compiling well takes 8 s or more."""
-
-UNCOUNTED = sys.float_info.max
-"""Seconds of a kernel that is compiled well at once, as nobody counts how long it runs."""
+SECONDS_A_BYTE = 3.3e-5
+"""That code which was there soon runs, for each byte of it, before the kernel is compiled well: about what
+compiling takes (AMD EPYC). A process that ends just then has lost no more than it has run."""
 
 ATTRIBUTES = (
     'attributes #2 = { nounwind "no-builtins" "prefer-vector-width"="512" "min-legal-vector-width"="512" }\n'
@@ -312,7 +313,10 @@ class LoopKernel:
     Its code is compiled sooner at first, with the same results, and well when it has run for a while.
 
     Attributes:
-        seconds: that it has run in this process, as whoever runs it counts, or :data:`UNCOUNTED`.
+        seconds: that it has run in this process, as whoever runs it counts (:meth:`ran`).
+        well: whether it is compiled well at once, as nobody counts how long it runs.
+        version: how often better code has taken the place of other code. Whoever keeps addresses of it asks
+            for new ones when it changes; the old ones stay good.
 
     Raises:
         RobokitError: the name cannot be one of code, or two things have the same name.
@@ -347,7 +351,7 @@ class LoopKernel:
         self.sizes: Sequence[str] = tuple(sizes)
         self.arrays: Sequence[ArrayOf] = tuple(arrays)
         self.reproducible, self.checked, self._lanes = reproducible, checked, lanes
-        self.seconds = 0.0
+        self.seconds, self.well, self.version = 0.0, False, 0
         names = [*self.sizes, *(a.name for a in self.arrays)]
         twice = next((x for x in names if names.count(x) > 1), None)
         if twice is not None:
@@ -359,6 +363,7 @@ class LoopKernel:
         self.refused: str | None = None
         self._codes: dict[tuple[Any, ...], llvm.Loaded] = {}
         self._enough: dict[tuple[Any, ...], float] = {}  # seconds, for code that was there soon
+        self._begun: dict[tuple[Any, ...], object] = {}  # what a thread compiles well, or has
         self._source = from_source
         self._known_to_fail: bool | None = None  # of code found by its source; it calls no kernels
         self._places: dict[tuple[llvm.Loaded, str], int] = {}
@@ -495,20 +500,57 @@ class LoopKernel:
         """
         key = _key(lanes, real.dtype, part)
         with MAKING:
-            if key not in self._codes:
-                soon = maker.TIERED and self.seconds < UNCOUNTED
-                self._codes[key] = self._loaded(lanes, real, part, key, soon)
-            elif self.seconds >= self._enough.get(key, math.inf):
-                del self._enough[key]
+            known = self._codes.get(key)
+            if known is None or (self.well and key in self._enough):
                 try:
-                    self._codes[key] = self._loaded(lanes, real, part, key)
-                except llvm.CompilerMissing as error:  # no memory for more code
-                    _log.info("%s keeps its code that was there soon: %s", self.name, error)
+                    self._replace(key, maker.TIERED and not self.well)
+                except llvm.CompilerMissing:  # no memory for more code
+                    if known is None:
+                        raise
             return self._codes[key]
 
-    def enough(self, lanes: int, dtype: str, part: str = "linked") -> float:
-        """The :attr:`seconds` after which code better than it has is worth it; infinite if there is none."""
-        return self._enough.get(_key(lanes, dtype, part), math.inf)
+    # -- better code --------------------------------------------------------------------------------
+
+    def soon(self, lanes: int, dtype: str, part: str = "linked") -> bool:
+        """Whether its code is some that was there soon; better code may take its place."""
+        return _key(lanes, dtype, part) in self._enough
+
+    def ran(self, seconds: float, lanes: int, dtype: str, part: str = "linked") -> None:
+        """Count how long its code has run; once that is worth it, a thread compiles it well."""
+        self.seconds += seconds
+        if self.seconds >= self._enough.get(_key(lanes, dtype, part), math.inf):
+            self.improve(lanes, dtype, part)
+
+    def counted(self, call: Callable[..., Any], dtype: str) -> Callable[..., Any]:
+        """A call of the code of one state; it counts how long it takes, as long as better code may come."""
+        if not self.soon(1, dtype):
+            return call
+
+        def timed(*given: Any) -> Any:
+            started = time.thread_time()  # others may have the processor, too
+            found = call(*given)
+            self.ran(time.thread_time() - started, 1, dtype)
+            return found
+
+        return timed
+
+    def improve(self, lanes: int, dtype: str, part: str = "linked") -> None:
+        """Compile it well in a thread, unless one does or has; :attr:`version` says when that is done."""
+        key, own = _key(lanes, dtype, part), object()
+        if self._begun.setdefault(key, own) is own:
+            maker.aside(self.name, functools.partial(self._improve, key))
+
+    def _improve(self, key: tuple[Any, ...]) -> None:
+        links = () if self._known_to_fail is not None else self.graph.links
+        for kernel in {link.kernel for link in links if isinstance(link.kernel, LoopKernel)}:
+            for each in list(kernel._enough):  # as in _environment, and before anybody waits for it
+                kernel._improve(each)
+        self._replace(key)
+        self.version += 1
+
+    def seconds_to_compile(self, dtype: str) -> float:
+        """What compiling its code of one state well takes, about."""
+        return SECONDS_A_BYTE * self.code(1, REALS[dtype]).size
 
     def at_hand(self, part: str, dtype: str) -> bool:
         """Whether there is code of a part already, here or on disk under its source."""
@@ -535,26 +577,29 @@ class LoopKernel:
         self._known_to_fail = found[1]
         return found[0]
 
-    def _loaded(
-        self, lanes: int, real: Real, part: str, key: tuple[Any, ...], soon: bool = False
-    ) -> llvm.Loaded:
-        """Code that is compiled well, or, if it will do and there is none yet, code that is there soon."""
+    def _replace(self, key: tuple[Any, ...], soon: bool = False) -> None:
+        """Take code that is compiled well, or, if that will do, code that is there soon."""
+        lanes, real = key[0], REALS[key[1]]
+        part = "linked" if lanes == 1 or len(key) > 2 else "batch"
         source = self._source_of(lanes, real, part)
         found = self._found(source)
         if found:
-            return found
-        source = self._source_of(lanes, real, f"{part} soon") if soon else source
-        found = self._found(source) if soon else None
+            soon = False
+        else:
+            source = self._source_of(lanes, real, f"{part} soon") if soon else source
+            found = self._found(source) if soon else None
         if not found:
-            text = self.text(lanes, real, part)
+            with MAKING:
+                text = self.text(lanes, real, part)
             soon = soon and disk_cache.load(llvm.name_of(text)) is None
             text = llvm.soon(text) if soon else text
             found = code_of(self.name, text, key)
             if source and not self.graph.links and not self.graph.claims:
                 source.note(self.name, text, self._may_fail)
+        self._codes[key] = found
+        self._enough.pop(key, None)
         if soon:
             self._enough[key] = self.seconds + SECONDS_A_BYTE * found.size
-        return found
 
     def lanes(self, dtype: str) -> int:
         """States that go together in batches."""
@@ -595,10 +640,10 @@ class LoopKernel:
             code = self.code(lanes, REALS[dtype], "batch" if many else "linked")
             moves = _moves(lanes, dtype) if many else (None, ())
             links = self._linked_sizes(sizes)
-            if self.enough(lanes, dtype, "batch" if many else "linked") == math.inf:  # nobody counts
+            if not self.soon(lanes, dtype, "batch" if many else "linked"):  # nobody counts
                 for link, _ in links:
                     if isinstance(link.kernel, LoopKernel):
-                        link.kernel.seconds = UNCOUNTED
+                        link.kernel.well = True
             own = {name: sizes[name] for name in self.sizes}
             keep = code, moves
             return Environment(self.arrays, own, lanes, dtype, links, moves[1], many, self._may_fail, keep)
@@ -874,28 +919,19 @@ class LoopKernel:
         Raises:
             NoMachineCode: there is none.
         """
-        call, enough = self._single(sizes, arrays, dtype), self.enough(1, dtype)
-        if enough == math.inf:
+        call, version = self.counted(self._single(sizes, arrays, dtype), dtype), self.version
+        if not self.soon(1, dtype):
             return call
 
-        def improve() -> None:
-            nonlocal call
-            with contextlib.suppress(NoMachineCode):
-                call = self._single(sizes, arrays, dtype)
-
-        def timed() -> None:
-            nonlocal enough
-            if enough == math.inf:
-                return call()
-            started = time.thread_time()  # others may have the processor, too
+        def newest() -> None:
+            nonlocal call, version
+            if version != self.version:
+                version = self.version
+                with contextlib.suppress(NoMachineCode):
+                    call = self.counted(self._single(sizes, arrays, dtype), dtype)
             call()
-            self.seconds += time.thread_time() - started
-            if self.seconds >= enough:
-                enough = math.inf
-                with contextlib.suppress(RuntimeError):  # no thread can be had
-                    threading.Thread(target=improve, name="robokit compiler", daemon=True).start()
 
-        return timed
+        return newest
 
     def _single(
         self, sizes: Mapping[str, int], arrays: Sequence[np.ndarray], dtype: str
