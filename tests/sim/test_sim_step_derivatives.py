@@ -116,6 +116,9 @@ def test_machine_code_takes_the_same_step():
         assert relative(x, y) < 1e-12
     one = rk.step_derivatives(robot, q[1], v[1], tau[1], dt=DT)
     assert (code.A[1] == one.A).all() and one.B.shape == (2, 1)
+    box = sim_models.box()
+    both = (derivatives(box, *laid(box, "sliding"), ground=True, engine=x) for x in (None, "python"))
+    assert max(relative(x, y) for x, y in zip(*both, strict=True)) < 1e-11
 
 
 @pytest.mark.slow
