@@ -30,18 +30,21 @@ def everything_past(monkeypatch):
 @pytest.mark.parametrize("lanes", [2, 4, 8, 16])
 def test_rows_of_a_tile(lanes, real, past):
     rng = np.random.default_rng(lanes)
-    for size in (size for size in SIZES if worth_aligning(size, lanes)):
-        slots = rng.integers(0, 40, size).tolist()
-        opened = "define void @go(ptr %a, ptr %b) {\n  call void @one(ptr %a, ptr %b)\n  ret void\n}\n"
-        parts = [*aligned_rows("one", slots, lanes, real, past), opened]
-        code = llvm.Loaded(llvm.assemble(ir.module(parts, {lanes})))
-        workspace = aligned(40 * lanes, real.dtype)
-        workspace[:] = np.arange(len(workspace))
+    slots = {n: rng.integers(0, 40, n).tolist() for n in SIZES if worth_aligning(n, lanes)}
+    parts = []  # of one module
+    for size, some in slots.items():
+        call = f"  call void @one{size}(ptr %a, ptr %b)\n  ret void\n"
+        parts += aligned_rows(f"one{size}", some, lanes, real, past)
+        parts.append(f"define void @go{size}(ptr %a, ptr %b) {{\n{call}}}\n")
+    code = llvm.Loaded(llvm.assemble(ir.module(parts, {lanes})))
+    workspace = aligned(40 * lanes, real.dtype)
+    workspace[:] = np.arange(len(workspace))
+    for size, some in slots.items():
         to = aligned(lanes * size + 2 * lanes, real.dtype)
         to[:] = -1.0
         addresses = (workspace.ctypes.data, to[lanes:].ctypes.data)
-        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(code.address("go"))(*addresses)
-        want = workspace.reshape(40, lanes)[slots].T
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(code.address(f"go{size}"))(*addresses)
+        want = workspace.reshape(40, lanes)[some].T
         np.testing.assert_array_equal(to[lanes:-lanes].reshape(lanes, size), want, err_msg=f"size {size}")
         assert (to[:lanes] == -1.0).all() and (to[-lanes:] == -1.0).all(), f"size {size}: written beside"
 

@@ -114,7 +114,7 @@ def defined_and_needed(code: bytes) -> tuple[set[str], set[str]]:
 
 
 @pytest.mark.parametrize("target", [t for t in TARGETS if t != "Apple M1"])
-@pytest.mark.parametrize("name", ["rnea", "aba_f_ext", "forward_kinematics"])
+@pytest.mark.parametrize("name", ["aba_f_ext", "forward_kinematics"])
 def test_nothing_is_needed_from_outside(name, target):
     triple, cpu, width, *_ = TARGETS[target]
     graph, quaternions = program(name, ladder.chain(1, base="floating"))

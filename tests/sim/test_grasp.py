@@ -65,10 +65,10 @@ def test_fingers_at_their_largest_speed_are_stopped_by_the_box(together, dt, for
 def test_a_box_is_lifted_if_friction_of_both_fingers_carries_it(share):
     """The force of the one motor is shared by the fingers: friction gives mu times it, all in all."""
     friction = 0.5
-    lifted = run(grasp(True), friction, share * MASS * m.G / friction, 4.0)
+    lifted = run(grasp(True), friction, share * MASS * m.G / friction, 3.2)
     height = lifted.q[:, -1]
     if share > 1.0:
-        late = lifted.t > 3.0
+        late = lifted.t > 2.9
         assert np.ptp(height[late]) < 1e-6 and height[-1] == pytest.approx(0.1, abs=0.01)
     else:
         assert height[-1] == pytest.approx(0.0, abs=1e-3)

@@ -20,7 +20,7 @@ def test_falls_in_a_plane_are_of_first_order():
     0.9 to 1.2 of other starts. In space it is 0.4 to 0.9: an impact takes two steps, and the direction of
     sliding, which turns within it, is found once in each of them.
     """
-    rows, rng = 48, np.random.default_rng(0)
+    rows, rng = 32, np.random.default_rng(0)
     angle = rng.uniform(0.0, np.pi, rows)
     q, v = np.zeros((rows, 7)), np.zeros((rows, 6))
     q[:, 0], q[:, 2], q[:, 6] = np.cos(angle / 2), np.sin(angle / 2), rng.uniform(0.25, 0.3, rows)
