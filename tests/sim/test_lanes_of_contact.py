@@ -52,7 +52,8 @@ def same(one, other):
         assert a.summary == b.summary
 
 
-@pytest.mark.parametrize(("collisions", "dtype"), [(False, "float64"), (True, "float64"), (True, "float32")])
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("collisions", [False, True])
 def test_falls_have_the_bits_of_single_rows(both, collisions, dtype):
     """Of 11 humanoids, on two threads; a motor's torques differ by row and step, and one row fails."""
     robot, q, v = humanoids(11)
