@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from dense import Dense
@@ -97,7 +99,7 @@ def test_what_the_loops_cannot_meet_moves_nothing():
 def test_joints_that_follow_others_follow_in_loops_too():
     # The second crank follows the first by a mimic, which the loop would demand too.
     b = ModelBuilder.from_robot(parallelogram(2))
-    b._joints["hinge1"].mimic = rk.Mimic("hinge0", 1.0, 0.0)
+    b._joints["hinge1"] = dataclasses.replace(b._joints["hinge1"], mimic=rk.Mimic("hinge0", 1.0, 0.0))
     robot = couple(b.build())
     q, v = np.array([0.4, -0.4]), np.array([1.5, -1.5])
     a, _, _ = solved(robot, q, v, np.zeros(2))

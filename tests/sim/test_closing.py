@@ -66,10 +66,8 @@ def test_a_loop_that_cannot_be_closed_is_named_with_its_gap():
 
 def test_limits_are_kept():
     b = ModelBuilder.from_robot(four_bar())
-    for name in ("crank_joint", "coupler_joint", "rocker_joint"):
-        b._joints[name].kind = "revolute"
-        b._joints[name].lower, b._joints[name].upper = -3.0, 3.0
-    b._joints["rocker_joint"].upper = 0.05
+    for name, upper in (("crank_joint", 3.0), ("coupler_joint", 3.0), ("rocker_joint", 0.05)):
+        b._joints[name] = dataclasses.replace(b._joints[name], kind="revolute", lower=-3.0, upper=upper)
     robot = b.build()
     free, held = (rk.close_loops(r, [0.5, 0.0, 0.0]) for r in (four_bar(), robot))
     assert free[2] > 0.06 and held[2] <= 0.05

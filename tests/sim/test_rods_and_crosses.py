@@ -1,5 +1,7 @@
 """Loop joints that are rods and crosses, loops that tie a floating robot to the world, links without mass."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
@@ -295,8 +297,8 @@ def test_the_referee_holds_rods_and_crosses_against_each_other(tmp_path):
 def test_motors_friction_and_ground_know_links_without_mass():
     """A servo turns the crank to its target against dry friction; each kind of force takes the light rod."""
     b = ModelBuilder.from_robot(slider_crank())
-    for joint in b._joints.values():
-        joint.friction = 0.01
+    for name, joint in b._joints.items():
+        b._joints[name] = dataclasses.replace(joint, friction=0.01)
     robot = b.build()
     start = rk.close_loops(robot, [0.7, -1.0, 0.0], keep=["crank"])
     servo = rk.PD(kp=50.0, kd=2.0, joints=["crank"], target=1.5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import time
 
 import numpy as np
 import pytest
@@ -102,14 +103,16 @@ def test_the_plots_are_a_picture(page):
 def test_the_film_shows_the_motion_and_can_be_cancelled(page, tmp_path):
     import imageio_ffmpeg as ffmpeg
 
+    began = time.monotonic()
     name, content = exported(page, "Film")
+    elapsed = time.monotonic() - began
     film = tmp_path / name
     film.write_bytes(content)
     frames = ffmpeg.read_frames(str(film), pix_fmt="gray", bits_per_pixel=8)
     width, height = next(frames)["size"]
     pictures = [np.frombuffer(frame, np.uint8).reshape(height, width).astype(int) for frame in frames]
-    # 0.4 s of motion, however slowly they were drawn.
-    assert len(pictures) >= 6 and 0.3 < ffmpeg.count_frames_and_secs(str(film))[1] < 1.0
+    # 0.4 s of motion; the film's clock stands still while pictures are drawn.
+    assert len(pictures) >= 6 and 0.3 < ffmpeg.count_frames_and_secs(str(film))[1] < elapsed
     assert np.abs(pictures[-1] - pictures[0]).max() > 60
     page.get_by_role("button", name="Export").click()
     saved = []
