@@ -44,7 +44,7 @@ def mutants(draw):
     return text
 
 
-@settings(max_examples=40)
+@settings(max_examples=75)
 @given(mutants(), st.sampled_from(["fixed", "floating"]))
 def test_mutants_load_or_are_refused(text, base):
     description, found = check_urdf(text if text.lstrip()[:1] == "<" else text.encode(), base=base)
