@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from robokit.dataclass_tools import frozen
 from robokit.dynamics.layout import one_by_one
 from robokit.engine.loops.dual import along_with_loops, jacobian_by_loop, jacobian_with_loops
 from robokit.engine.loops.recorded_once import recorded_with_loops
@@ -28,7 +29,7 @@ from robokit.spatial.scalars import added
 Text = Callable[..., Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Argument:
     """An input of a function."""
 
@@ -41,7 +42,7 @@ class Argument:
         return robot.nv if self.manifold else self.size
 
 
-@dataclass(frozen=True)
+@frozen
 class Flat:
     """What is run for a robot."""
 
@@ -63,7 +64,7 @@ class Flat:
         return [(each.name, each.size) for each in self.inputs]
 
 
-@dataclass(frozen=True)
+@frozen
 class Derivation:
     """A way to derive a function from another one."""
 
