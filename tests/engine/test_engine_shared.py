@@ -15,7 +15,6 @@ from robokit.engine.emit import ir, wasm_module
 from robokit.engine.passes.derivative import along
 from robokit.engine.passes.guards import opened, paths
 from robokit.engine.passes.order import fused
-from robokit.engine.trace import blocks
 from robokit.engine.trace.ops import SQRT
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import LIMIT, cos, lookup, sin, sine_and_cosine, sqrt, where
@@ -26,7 +25,7 @@ ONE = [("x", 4)], [("y", (4,))]
 @pytest.fixture(autouse=True)
 def short_functions_are_called(monkeypatch):
     """In kernels of this process only long ones are."""
-    monkeypatch.setattr(blocks, "LONG", 0)
+    monkeypatch.setattr("robokit.engine.trace.record.LONG", 0)
 
 
 def long(a, b, steps=12):
@@ -141,13 +140,13 @@ def test_kernels_of_this_process_call_large_texts(dtype, reproducible, tmp_path,
     monkeypatch.setattr(ir, "CHUNK", 30)  # many chunks, inside the calls too
     text, feedback = thrice, {"y": "x"}
     kernel = Kernel.build("calls", *ONE, text, feedback=feedback, dtype=dtype, reproducible=reproducible)
-    monkeypatch.setattr(blocks, "LONG", 10**9)
+    monkeypatch.setattr("robokit.engine.trace.record.LONG", 10**9)
     plain = Kernel.build("plain", *ONE, thrice, dtype=dtype, reproducible=reproducible)
     states = np.random.default_rng(4).uniform(-1.0, 1.0, (67, 4)).astype(dtype)
     states[:20, 0] = -abs(states[:20, 0])  # whole tiles that skip a call
     expected, flops = plain(states), plain.flops
     assert not plain._maker.planned().program.blocks
-    monkeypatch.setattr(blocks, "LONG", 0)
+    monkeypatch.setattr("robokit.engine.trace.record.LONG", 0)
     if reproducible:
         np.testing.assert_array_equal(kernel(states), expected)
     np.testing.assert_allclose(kernel(states), expected, rtol=1e-12 if dtype == "float64" else 2e-5)

@@ -33,9 +33,9 @@ from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, constant, suffix
 from robokit.engine.emit.straight_line import CallWriter, in_turn
 from robokit.engine.passes.order import contractions
 from robokit.engine.passes.schedule import CallPlan, call_plan
-from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.graph import Node, Program, TraceTooLarge
 from robokit.engine.trace.ops import ADD, CALL, COS, GUARD, INPUT, INTRINSICS, RESULT, SIN, SUB
+from robokit.engine.trace.record import called, position
 
 LONG = 12_000
 """Operations from which on a program is cut into pieces."""

@@ -43,7 +43,6 @@ from robokit.engine.emit.wasm_code import (
 from robokit.engine.emit.wasm_code import CALL as TO
 from robokit.engine.passes.guards import Path, blocks, paths
 from robokit.engine.passes.schedule import STORE, Schedule, borrowed_by, cut
-from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import (
     CALL,
@@ -58,6 +57,7 @@ from robokit.engine.trace.ops import (
     SIN,
     TRUTHS,
 )
+from robokit.engine.trace.record import called, position
 
 # -- The plan: places in memory --------------------------------------------------------------------------
 #

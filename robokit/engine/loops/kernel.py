@@ -31,7 +31,18 @@ from robokit.engine.batch_calls import PAYS_SECONDS, SECONDS, Record, RolloutRun
 from robokit.engine.emit import sincos
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
 from robokit.engine.loops.dual import differentiated, fill
-from robokit.engine.loops.emit import ENDED, INTERRUPTED, INTERRUPTION, MORE, ModuleWriter, declarations
+from robokit.engine.loops.emit import (
+    ENDED,
+    INTERRUPTED,
+    INTERRUPTION,
+    MORE,
+    MOVES,
+    Driver,
+    ModuleWriter,
+    declarations,
+    moves_module,
+    no_times,
+)
 from robokit.engine.loops.environment import (
     Environment,
     Link,
@@ -51,10 +62,10 @@ from robokit.engine.loops.record import (
     REAL,
     Array,
     LoopGraph,
+    Recorder,
+    recording,
     told,
 )
-from robokit.engine.loops.recorder import Recorder, recording
-from robokit.engine.loops.rows import MOVES, Driver, moves_module, no_times
 from robokit.engine.maker import ENGINES, MAKING, logged
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address
@@ -606,7 +617,7 @@ class LoopKernel:
         return self._lanes or register(REALS[dtype])
 
     def driver(self, name: str, dtype: str) -> int:
-        """Address of the function "single", "rows" or "batch" (rows.py)."""
+        """Address of the function "single", "rows" or "batch" (emit.py)."""
         lanes, part = (self.lanes(dtype), name) if name == "batch" else (1, "linked")
         return self._address(self.code(lanes, REALS[dtype], part), name)
 

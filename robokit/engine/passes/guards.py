@@ -19,9 +19,9 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import groupby, pairwise
 from typing import Any
 
-from robokit.engine.trace.blocks import called
 from robokit.engine.trace.graph import Node, Program
 from robokit.engine.trace.ops import CALL, CONST, FIRST, GUARD, LOOKUP, OPERATIONS, RESULT, SECOND, SELECT
+from robokit.engine.trace.record import called
 
 Path = tuple[int, ...]
 """The conditions of the guards that a node is inside of, the outermost first."""
