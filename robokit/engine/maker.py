@@ -22,8 +22,7 @@ from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.backend.targets import Planned, Target
 from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
-from robokit.engine.passes.guards import LEAST, guarded, opened
-from robokit.engine.passes.order import fused, signs_early
+from robokit.engine.passes.order import LEAST, fused, guarded, opened, signs_early
 from robokit.engine.passes.similarity import PIECE, SHARED, WORTH, Rerolled, fewest, outline, rerolled
 from robokit.engine.reproducible import plain_zeros
 from robokit.engine.signature import FlatFunction, Signature

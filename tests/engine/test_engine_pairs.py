@@ -16,8 +16,7 @@ from robokit.engine import Kernel
 from robokit.engine.backend.targets import OneState
 from robokit.engine.emit import ir
 from robokit.engine.passes import superword as passes
-from robokit.engine.passes.guards import paths
-from robokit.engine.passes.order import fused
+from robokit.engine.passes.order import fused, paths
 from robokit.engine.passes.superword import isomorphic_pairs, packed
 from robokit.engine.trace.ops import ADD, CALL, FIRST, GUARD, INPUT, PAIR, SECOND, SUB
 from robokit.engine.trace.record import trace

@@ -10,11 +10,10 @@ from engine_cases import called_often, guard
 from node_program import run_in_node
 
 from robokit.engine import Kernel
-from robokit.engine.backend import llvm, wasm
-from robokit.engine.emit import ir, wasm_module
+from robokit.engine.backend import llvm, targets
+from robokit.engine.emit import ir
 from robokit.engine.passes.derivative import along
-from robokit.engine.passes.guards import opened, paths
-from robokit.engine.passes.order import fused
+from robokit.engine.passes.order import fused, opened, paths
 from robokit.engine.trace.ops import SQRT
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import LIMIT, cos, lookup, sin, sine_and_cosine, sqrt, where
@@ -250,8 +249,8 @@ def in_node(module, rows):
 @pytest.mark.parametrize("chunk, stacked", [(3000, 250), (25, 250), (25, 0), (3000, 0)])
 def test_the_module_computes_what_the_text_says(chunk, stacked, monkeypatch, tmp_path):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(wasm_module, "CHUNK", chunk)  # many chunks, inside the calls too
-    monkeypatch.setattr(wasm_module, "STACKED", stacked)
+    monkeypatch.setattr(targets, "CHUNK", chunk)  # many chunks, inside the calls too
+    monkeypatch.setattr(targets, "STACKED", stacked)
 
     def text(x, heights):
         a, b, total, costly = thrice(x)[0]
@@ -260,7 +259,7 @@ def test_the_module_computes_what_the_text_says(chunk, stacked, monkeypatch, tmp
 
     outputs = [("y", (5,)), ("z", (2,)), ("u", (4,))]
     kernel = Kernel.build("module", [("x", 4)], outputs, text, tables=[("heights", 3)], reproducible=True)
-    module = wasm.unpacked(kernel.compiled(wasm.WASM))
+    module = targets.unpacked(kernel.compiled(targets.WASM))
     assert [name for name, _, _ in module.inputs] == ["x", "heights"]
     assert [(name, count) for name, _, count in module.outputs] == [("y", 5), ("z", 2), ("u", 4)]
     heights = [1.0, 2.0, 5.0]
@@ -275,7 +274,7 @@ def test_sines_in_the_module_are_the_engine_s_own():
     kernel = Kernel.build(
         "sines", [("x", 1)], [("y", (1,)), ("z", (1,))], lambda x: [[sin(x[0])], [cos(x[0])]]
     )
-    module = wasm.unpacked(kernel.compiled(wasm.WASM))
+    module = targets.unpacked(kernel.compiled(targets.WASM))
     angles = [0.0, 1.0, -2.5, 1e3, -3e5, 1e7, -1e9, 2e9, *np.linspace(-10.0, 10.0, 40)]
     found = in_node(module, [[[float(a)]] for a in angles])
     for angle, ((sine,), (cosine,)) in zip(angles, found, strict=True):
@@ -287,4 +286,4 @@ def test_sines_in_the_module_are_the_engine_s_own():
 
 def test_a_module_is_for_another_host():
     with pytest.raises(llvm.CompilerMissing):
-        wasm.WASM.load(b"")
+        targets.WASM.load(b"")

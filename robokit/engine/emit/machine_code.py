@@ -16,8 +16,7 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from robokit.engine.emit.ir import FLOAT64, Real, rounded, vector
-from robokit.engine.passes.guards import Path
-from robokit.engine.passes.order import contractions, last_reads
+from robokit.engine.passes.order import Path, contractions, last_reads
 from robokit.engine.passes.schedule import CallPlan, Copy
 from robokit.engine.trace import ops
 from robokit.engine.trace.graph import LANES, Program

@@ -25,8 +25,7 @@ from dataclasses import dataclass
 from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
 from robokit.engine.emit.ir import number as literal
 from robokit.engine.emit.machine_code import Fixed, MachineCode
-from robokit.engine.passes.guards import Path
-from robokit.engine.passes.order import contractions, last_reads
+from robokit.engine.passes.order import Path, contractions, last_reads
 from robokit.engine.passes.schedule import CallPlan, Copy, Schedule, call_plan
 from robokit.engine.trace.graph import LANES, Program
 from robokit.engine.trace.ops import (
@@ -54,7 +53,7 @@ MOST_STORES = 256
 
 
 REST_OF_STAGE = ", ptr %strides, i64 %t, i64 %stop"
-"""More parameters of the functions of batches (batch_module.py)."""
+"""More parameters of the functions of batches (modules.py)."""
 
 LOOK = 20
 """Every so many nodes, values are counted, so that not too many are kept in registers."""

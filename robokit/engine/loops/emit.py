@@ -907,7 +907,6 @@ def declarations(widths: Sequence[int], real: Real) -> str:
 #
 # Writes the functions that callers see: of one state, and of batches, whose rows go into lanes and back.
 
-
 ENVIRONMENT = ("sizes", "lengths", "places", "links", "moves", "context")
 """What an environment points to (environment.py): the sizes; elements of each array, and its memory in lanes,
 or that of work arrays; the table of other kernels; the functions of :data:`MOVES`; and where a call says that

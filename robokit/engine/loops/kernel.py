@@ -28,7 +28,7 @@ from robokit.engine import maker
 from robokit.engine.backend import llvm
 from robokit.engine.backend.llvm import LOOPS
 from robokit.engine.batch_calls import PAYS_SECONDS, SECONDS, Record, RolloutRunner
-from robokit.engine.emit import sincos
+from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
 from robokit.engine.loops.dual import differentiated, fill
 from robokit.engine.loops.emit import (
@@ -74,7 +74,7 @@ from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
 from robokit.spatial.control_flow import count_from_start, recorded_by, zeros
 
 if TYPE_CHECKING:
-    from robokit.engine.emit.wasm_code import Function
+    from robokit.engine.emit.wasm import Function
     from robokit.engine.loops.analysis import Usage
 
 
@@ -1025,7 +1025,7 @@ def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str =
         shared.append(MEMSET)
     for width in widths:
         if any(f"@sincos_{width}(" in text for text in texts):
-            shared.append(sincos.function(width, real, f"sincos_{width}", kernels[0].fused))
+            shared.append(ir.sincos(width, real, f"sincos_{width}", kernels[0].fused))
     text = module([*shared, *texts], widths) + ATTRIBUTES
     return LOOPS + (llvm.LONG if len(text) > llvm.LONG_FROM else "") + text
 
@@ -1071,15 +1071,15 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
     Raises:
         RobokitError: two of the same name, or one that is named "memory".
     """
-    from robokit.engine.emit import wasm_code
+    from robokit.engine.emit import wasm
 
     names = ["memory", *(kernel.name for kernel in kernels)]
     for name in names:
         if names.count(name) > 1:
             raise RobokitError(f"kernels: a module exports one thing named {name!r}: rename a kernel")
     functions = [function for kernel in kernels for function in kernel.wasm_functions()]
-    angles = any((wasm_code.CALL, wasm_code.NAME) in each.code for each in functions)
-    return wasm_code.module([wasm_code.sines()] * angles + functions, names[1:])
+    angles = any((wasm.CALL_FUNCTION, wasm.NAME) in each.code for each in functions)
+    return wasm.module([wasm.sines()] * angles + functions, names[1:])
 
 
 @functools.cache

@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from robokit.engine.passes.guards import Path, blocks, paths
+from robokit.engine.passes.order import Path, blocks, paths
 from robokit.engine.trace.graph import LANES, Program
 from robokit.engine.trace.ops import CALL, CONST, COS, INPUT, RESULT, SIN, TRUTHS
 from robokit.engine.trace.record import called, lane, position

@@ -203,7 +203,7 @@ def _named(
 # others, at roots, leaves and forks, stay a straight line.
 #
 # Values that a piece makes for the same readers lie side by side and are called a *bundle*; a row names
-# where its bundles begin. emit/batch_module.py writes the functions and the table.
+# where its bundles begin. emit/modules.py writes the functions and the table.
 
 WORTH = 18_000
 """Nodes from which on shared code is looked for: a shorter line is faster as it is (7 % at this length)."""

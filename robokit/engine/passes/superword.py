@@ -16,7 +16,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from robokit.engine.passes.guards import Path, paths
+from robokit.engine.passes.order import Path, paths
 from robokit.engine.trace.graph import Block, Node, Program
 from robokit.engine.trace.ops import (
     ADD,

@@ -197,7 +197,7 @@ SELECT = _operation(
     count="select",
     wasm="select",
 )
-# A choice for whose first number a block is guarded (passes/guards.py).
+# A choice for whose first number a block is guarded (passes/order.py).
 GUARD = _operation(
     "guarded choice",
     "(%s ? %s : %s)",

@@ -40,12 +40,11 @@ from robokit.spatial.scalars import holds, iterations, telling
 # Where code is dear all such functions are, elsewhere the large ones, whose code takes long to compile.
 #
 # The function is recorded on nodes that stand for its arguments, the *parameters*. What depends on them is
-# the *body* of the block. All else that it computes is the same each time and belongs to the program around it. A
-# call is a node (CALL, block, arguments...), each of its values a node (RESULT, call, position).
+# the *body* of the block. All else that it computes is the same each time and belongs to the program around
+# it. A call is a node (CALL, block, arguments...), each of its values a node (RESULT, call, position).
 #
 # A block may have *lanes* (``vmap``): a call has the arguments of so many columns, one column
 # after the other, and so it has the values. Code of one state computes them in the lanes of a vector.
-
 
 WORTH = 60
 """Multiplications of all columns together from which on they are taken side by side: moving the arguments
@@ -321,7 +320,7 @@ def lane(program: Program, result: int) -> int:
 # -- What the words of control_flow do while a straight line is recorded ----------------------------------
 #
 # What is known now is done as Python does it: a loop is unrolled, a branch is taken. A condition that is not
-# known records both branches, each guarded by its own condition (passes/guards.py), and chooses. A count,
+# known records both branches, each guarded by its own condition (passes/order.py), and chooses. A count,
 # test or index that is known only when the function runs is no matter of a straight line:
 # :class:`RunTimeLoop` says so, and a function of a user's own is recorded with loops instead (engine/loops).
 
