@@ -13,7 +13,7 @@ from robokit.algorithms.rnea import rnea
 from robokit.dynamics.build import flat_text, outputs, sizes
 from robokit.dynamics.table import KERNELS
 from robokit.engine.backend import llvm
-from robokit.engine.emit.modules import batch_module
+from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import CONST, INPUT, OPERATIONS
 from robokit.engine.trace.record import trace

@@ -234,7 +234,7 @@ class BatchRunner:
 
 # -- Rollouts: many states through many steps, threads, records -------------------------------------------
 #
-# The machine code (emit/modules.py) takes many steps of many rows in one call, without the GIL. Rows
+# The machine code (emit/batch_module.py) takes many steps of many rows in one call, without the GIL. Rows
 # are divided among threads; each thread goes from record to record with its own rows and waits for no other.
 # Rows are independent, so the result does not depend on the division.
 

@@ -257,7 +257,7 @@ def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
             return program.kernel().rollout_runner()
         own = ContactStepper(program, dt)
         return ContactRunner(program, lambda _: own.state)
-    from robokit.engine.cuda import driver
+    from robokit.engine.cuda import driver  # a processor's run need not import it
     from robokit.sim.contact_card import CardRunner
 
     card = driver.card(number)

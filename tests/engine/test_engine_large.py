@@ -10,7 +10,7 @@ import pytest
 
 import robokit as rk
 from robokit.dynamics import long_robots
-from robokit.engine.emit.modules import batch_module
+from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
 

@@ -11,7 +11,7 @@ from node_program import run_in_node
 
 from robokit.engine import Kernel
 from robokit.engine.backend import llvm, targets
-from robokit.engine.emit import ir
+from robokit.engine.emit import ir, wasm
 from robokit.engine.passes.derivative import along
 from robokit.engine.passes.order import fused, opened, paths
 from robokit.engine.trace.ops import SQRT
@@ -249,8 +249,8 @@ def in_node(module, rows):
 @pytest.mark.parametrize("chunk, stacked", [(3000, 250), (25, 250), (25, 0), (3000, 0)])
 def test_the_module_computes_what_the_text_says(chunk, stacked, monkeypatch, tmp_path):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(targets, "CHUNK", chunk)  # many chunks, inside the calls too
-    monkeypatch.setattr(targets, "STACKED", stacked)
+    monkeypatch.setattr(wasm, "CHUNK", chunk)  # many chunks, inside the calls too
+    monkeypatch.setattr(wasm, "STACKED", stacked)
 
     def text(x, heights):
         a, b, total, costly = thrice(x)[0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from robokit.arguments import ShapeError
 from robokit.engine import Kernel
-from robokit.engine.emit.modules import batch_module
+from robokit.engine.emit.batch_module import batch_module
 from robokit.spatial.scalars import floor, lookup
 
 COLUMNS = 40

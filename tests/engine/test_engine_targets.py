@@ -19,8 +19,9 @@ from robokit.dynamics.table import KERNELS
 from robokit.engine import Kernel
 from robokit.engine.backend import llvm
 from robokit.engine.backend.targets import Target
+from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
-from robokit.engine.emit.modules import batch_module, single_module
+from robokit.engine.emit.single_module import single_module
 from robokit.engine.passes import similarity
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement

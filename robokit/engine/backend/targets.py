@@ -20,7 +20,7 @@ from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.passes.similarity import Rerolled
 from robokit.engine.signature import Signature
-from robokit.engine.trace.graph import Program, TraceTooLarge
+from robokit.engine.trace.graph import Program
 
 
 @dataclass(frozen=True)
@@ -166,7 +166,7 @@ class OneState(Host):
 
     def write(self, kernel: Planned) -> tuple[str, int]:
         """The module of one state."""
-        from robokit.engine.emit.modules import single_module  # a warm start writes nothing
+        from robokit.engine.emit.single_module import single_module  # a warm start writes nothing
         from robokit.engine.passes.superword import packed
 
         module = single_module(
@@ -188,7 +188,7 @@ class ManyStates(Host):
     """A value is a vector: one number of each of so many states.
 
     Functions: SYMBOL_batch and SYMBOL_passes, or for callers in machine code SYMBOL_linked alone
-    (emit/modules.py).
+    (emit/batch_module.py).
     """
 
     def __init__(self, real: Real, linked: bool = False) -> None:
@@ -202,7 +202,7 @@ class ManyStates(Host):
 
     def write(self, kernel: Planned) -> tuple[str, int]:
         """The module of batches."""
-        from robokit.engine.emit.modules import batch_module
+        from robokit.engine.emit.batch_module import batch_module
 
         module = batch_module(
             kernel.program,
@@ -234,9 +234,6 @@ class ManyStates(Host):
 # A module is kept with where its arrays lie (:class:`Module`). A host calls ``step()`` after it has written
 # the inputs, and reads the outputs.
 
-BUDGET = 400_000
-"""Operations that are written at most, shared functions counted once: two megabytes."""
-
 
 @dataclass(frozen=True)
 class Module:
@@ -266,8 +263,6 @@ class WebAssembly(Target):
         """The module and where its arrays lie, as :func:`unpacked` reads them, and how many places it has."""
         from robokit.engine.emit.wasm import CHUNK, module, regions, wasm_functions
 
-        if len(kernel.program.order) > BUDGET:
-            raise TraceTooLarge(f"more than {BUDGET} operations to write as WebAssembly")
         program, plan = kernel.program, regions(kernel.program, CHUNK)
         ins = [*program.inputs, *program.tables]
         outs = [(name, math.prod(shape)) for name, shape in program.outputs]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robokit.engine.cuda import arrays, driver
+from robokit.engine.cuda import driver
 from robokit.errors import DeviceError, ShapeError
 
 PLATFORM = "cuda"
@@ -639,7 +639,7 @@ def register(jax: Any, name: str, launch: Launch) -> str:
 
     handler = _Handler(handle)
     known = f"robokit_{name}_{next(_numbers)}"
-    platform = "CUDA" if arrays.PLATFORM == "cuda" else arrays.PLATFORM
+    platform = "CUDA" if PLATFORM == "cuda" else PLATFORM
     jax.ffi.register_ffi_target(known, jax.ffi.pycapsule(handler), platform=platform)
     _handlers.append(handler)
     return known
@@ -655,7 +655,7 @@ def _arrays(items: Any) -> list[Given]:
 
 def _stream(frame: Any) -> int:
     """The stream of the program; 0 on the processor, which has none."""
-    if arrays.PLATFORM != "cuda":
+    if PLATFORM != "cuda":
         return 0
     asked = _StreamOf(ctypes.sizeof(_StreamOf), None, frame.context, None)
     problem = _Function(frame.api.contents.stream)(ctypes.addressof(asked))

@@ -4,7 +4,8 @@ ir             vocabulary that all emitters share, and their settings; sine and 
 straight_line  straight lines of operations: chunks, calls, columns and pairs in lanes
 machine_code   the same lines as machine code for x86-64: its instructions, functions
 rows           rows of arrays become vectors of lanes, and back
-modules        the modules of one state, and of many states and many steps of them; loops over a table
+single_module  the module of one state
+batch_module   the module of many states, of many steps of them, and loops over a table
 c_source       functions in C, their sine and cosine
 wasm           WebAssembly in bytes: instructions, functions, modules; a program as its functions
 """

@@ -53,7 +53,7 @@ MOST_STORES = 256
 
 
 REST_OF_STAGE = ", ptr %strides, i64 %t, i64 %stop"
-"""More parameters of the functions of batches (modules.py)."""
+"""More parameters of the functions of batches (batch_module.py)."""
 
 LOOK = 20
 """Every so many nodes, values are counted, so that not too many are kept in registers."""
