@@ -20,7 +20,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     "": [
         ("errors", "conventions", "interpreter", "spatial", "hooks", "stages"),
         ("arguments", "child_process_main", "disk_cache", "robot_names", "unknown_names", "dataclass_tools"),
-        ("child_process", "files", "rotations", "serialize"),
+        ("child_process", "files", "rotations", "serialize", "shipped_code"),
         ("model", "engine"),
         ("algorithms", "meshes", "interop"),
         # The MJCF export names joints as interop's MuJoCo adapter finds them.
@@ -62,17 +62,15 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     ],
     "contact": [
         ("fields", "robot_data", "materials", "vectors"),
-        ("pattern",),
         ("kinematics", "laws"),
         ("linear", "distances"),
-        ("solver", "drift_derivatives", "unsymmetric"),
+        ("solver",),
         ("constraints",),
         ("closing_derivatives",),
         ("constraint_derivatives",),
         ("step_derivatives",),
-        ("step_pullback",),
         ("accounts",),
-        ("measures", "conservation"),
+        ("measures",),
         ("bounces", "monitor"),
         ("step",),
         ("step_in_lanes", "step_of_robot", "step_control"),

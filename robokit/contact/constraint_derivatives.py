@@ -21,9 +21,9 @@ from robokit.collision.narrow import shape_pose
 from robokit.collision.support import facing, outermost_turns
 from robokit.collision.terrain import kind_of
 from robokit.contact import closing_derivatives
+from robokit.contact.closing_derivatives import of_motion
 from robokit.contact.constraints import springs
 from robokit.contact.constraints.contacts import TANGENTIAL, impact
-from robokit.contact.drift_derivatives import of_motion
 from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
 from robokit.contact.laws import slip, tangent

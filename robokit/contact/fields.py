@@ -90,7 +90,7 @@ STEP_DERIVATIVES = (
     whole("entries", "nv", "nv", role="work"),  # columns of the entries of each row of A, descending
     whole("entries_length", "nv", role="work"),
     real("acceleration", "nv", role="work"),  # (y - v) / dt
-    real("tangents", 2, "n_bodies", 108, role="work"),  # by drift: P, Q, W of a joint (drift_derivatives.py)
+    real("tangents", 2, "n_bodies", 108, role="work"),  # P, Q, W of a joint (closing_derivatives.py)
     real("dy", "nv", 3, "nv", role="work"),  # changes of y
     real("held", "nv", role="work"),  # of dry friction: its change by the share of H_jj
     whole("loaded", "n_bodies", role="work"),  # 1 where constraints act on what a body carries
@@ -141,14 +141,14 @@ STEP_PULLBACK = (
     real("of_middle", "nv", role="work"),
     real("mu", "nv", role="work"),  # of the momentum that the kick leaves unbalanced
     whole("again", 1),  # 1: the last call's factors, of the same step
-    # Of parameters (step_pullback.py)
+    # Of parameters (step_derivatives.py)
     real("V_mu", "n_bodies", 6, role="work"),
     real("of_pair", "n_pairs", 2, role="out"),  # friction and restitution
     real("of_gravity", 3, role="out"),
     real("of_motor", "n_motors", role="out"),  # force
     real("of_inertia", "n_bodies", 10, role="out"),  # as `inertia`
 )
-"""Reverse mode of a step (step_pullback.py)."""
+"""Reverse mode of a step (step_derivatives.py)."""
 
 CONSTRAINTS = (
     # Contacts and loops: three rows each, u = E (V_b - V_a)
@@ -350,7 +350,7 @@ STEP = (
     real("push_point", "n_pushes", 3),  # in body coordinates [m]
     whole("push_in_world", "n_pushes"),  # 1 where the wrench is about the world's origin instead
     real("push_wrench", "n_pushes", 6),  # moment and force, in world axes [N m; N]
-    whole("keeps", 1),  # what the end of a step corrects (conservation.py); -1: it stops after the kick
+    whole("keeps", 1),  # what the end of a step corrects (accounts.py); -1: it stops after the kick
     # What is handed to the next step
     real("change", "nv", role="inout"),  # last change of the velocity by a kick
     real("kept", 12, role="inout"),  # wanted momentum about the centre of mass, wanted energy, place of the

@@ -24,8 +24,7 @@ from typing import Any
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN
 from robokit.contact.kinematics import bias, generalized, multiply, own_inertia, velocities
 from robokit.contact.laws import lean, nearest, row_nearest, row_tangent, tangent, tried
-from robokit.contact.linear import assemble, back_substitute, factor
-from robokit.contact.pattern import symbolic
+from robokit.contact.linear import assemble, back_substitute, factor, symbolic
 from robokit.contact.vectors import force, motion, nothing, one_by_one, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3

@@ -13,8 +13,7 @@ bit, as long as nobody pulls, pushes or changes gravity, friction or the time st
 Controllers of the run are left out, and its pushes unless they are asked for. What a driven joint wants is
 the first column of ``motor_command``. The last two pushes are the host's: at any point of any body.
 
-A compiled module comes with robokit, so that nobody waits for it. It begins with the digest of the sources
-that it was made of; where these have changed since, it is passed over. After a change of the step:
+A compiled module comes with robokit (robokit/shipped_code.py). After a change of the step:
 
     python -m robokit.sim.contact_page
 """
@@ -23,15 +22,14 @@ from __future__ import annotations
 
 import functools
 import gzip
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robokit import disk_cache
+from robokit import disk_cache, shipped_code
+from robokit.collision.detect import detect_kernel
 from robokit.contact.kinematics import (
     kinetic_energy,
     place_bodies,
@@ -44,7 +42,6 @@ from robokit.contact.step import ARRAYS as STEP_ARRAYS
 from robokit.contact.step import step_kernel
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel, wasm_module
-from robokit.errors import RobokitError
 from robokit.sim.contact_state import ContactState, step_numbers
 from robokit.sim.page_step import without_pushes
 from robokit.sim.step_kernel import Program
@@ -59,12 +56,7 @@ LOOK = (
 ARRAYS = (*STEP_ARRAYS, *LOOK)
 """All arrays of the module, in the order in which their places are given."""
 
-FILE = Path(__file__).with_name("page_step.wasm.gz")
-
-ROOT = Path(__file__).resolve().parents[1]
-
-SOURCES = ("contact", "collision", "engine", "spatial", "model/joints.py", "sim/contact_page.py")
-"""Folders and files of robokit that decide what the module does."""
+FILE = "page_step.wasm.gz"
 
 HANDS = 2
 """Pushes that are the host's."""
@@ -96,33 +88,10 @@ def _place(x: Any, b: Any) -> None:
         x.places[b, 9 + r] = x.p[b, r] + x.origin[r]
 
 
-def sources_digest() -> bytes:
-    """Hash of these; empty where they are not the source of the code that runs."""
-    total = hashlib.sha256()
-    for source in SOURCES:
-        place = ROOT / source
-        for path in sorted(place.rglob("*.py")) if place.is_dir() else [place]:
-            content = disk_cache.source_file(path)
-            if content is None:
-                return b""
-            total.update(f"{path.relative_to(ROOT).as_posix()}\0{len(content)}\0".encode() + content)
-    return total.digest()
-
-
-def shipped_module() -> bytes | None:
-    """The module, compressed by gzip, if it is that of this source."""
-    try:
-        content = FILE.read_bytes()
-    except OSError:
-        return None
-    digest = sources_digest()
-    return content[len(digest) :] if digest and content.startswith(digest) else None
-
-
 @functools.cache
 def page_module() -> bytes:
     """The module, compressed by gzip: that which comes with robokit, or one made once a machine."""
-    shipped = shipped_module()
+    shipped = shipped_code.read(FILE)
     if shipped is not None:
         return shipped
     source = disk_cache.source_digest()
@@ -130,15 +99,15 @@ def page_module() -> bytes:
     found = disk_cache.load(name) if source else None
     if found is not None:
         return found[1]
-    content = made_module()
+    content = gzip.compress(made_module(), 9, mtime=0)
     if source:
         disk_cache.store(name, {"kernel": "contact_step", "part": "page"}, content)
     return content
 
 
 def made_module() -> bytes:
-    """The module as this source makes it, compressed by gzip."""
-    return gzip.compress(wasm_module([step_kernel(reproducible=True), look_kernel()]), 9, mtime=0)
+    """The module as this source makes it."""
+    return wasm_module([step_kernel(reproducible=True), look_kernel()])
 
 
 @dataclass(frozen=True)
@@ -181,11 +150,10 @@ def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPa
 
 
 def main() -> None:
-    """Write the file."""
-    digest = sources_digest()
-    if not digest:
-        raise RobokitError("a source of the step is newer than this process: run it again")
-    FILE.write_bytes(digest + made_module())
+    """Write what comes with robokit: the module, and the code with which a fall begins on x86-64."""
+    shipped_code.write(FILE, made_module())
+    for kernel in (step_kernel(), detect_kernel()):
+        shipped_code.write(kernel.shipped_file, kernel.to_be_shipped())
 
 
 if __name__ == "__main__":

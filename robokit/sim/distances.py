@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import argument, check_values, real_number, whole_number
-from robokit.collision.hulls import BOX_FACES
 from robokit.collision.scene import (
     kept_apart,
     neighbours,
@@ -26,7 +25,7 @@ from robokit.collision.scene import (
     touching_pairs,
     world_shapes,
 )
-from robokit.collision.shapes import pair_arrays, shape_arrays
+from robokit.collision.shapes import BOX_FACES, pair_arrays, shape_arrays
 from robokit.contact.distances import distance_kernel
 from robokit.contact.robot_data import robot_data
 from robokit.dataclass_tools import Recent, Spare

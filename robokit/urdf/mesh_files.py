@@ -8,6 +8,7 @@ names, out of the URDF's own package. Nothing is fetched from a network.
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -174,11 +175,10 @@ class Resolver:
         bases = ([str(self.folder)] if self.folder is not None else []) + [str(d) for d in self.package_dirs]
         if not bases:
             return Resolution(reason="a relative name starts from the file's folder, and a text has none")
-        allowed = self._allowed_roots()
         tried, left = [], False
         for base in bases:
             path = os.path.normpath(os.path.join(os.path.abspath(base), name))
-            if not any(os.path.commonpath((root, path)) == root for root in allowed):
+            if not any(os.path.commonpath((root, path)) == root for root in self._allowed_roots):
                 left = True
                 continue
             tried.append(path)
@@ -187,6 +187,7 @@ class Resolver:
         reason = "the path leaves the URDF's package by '..'" if left and not tried else ""
         return Resolution(None, tuple(tried), reason=reason)
 
+    @functools.cached_property
     def _allowed_roots(self) -> list[str]:
         """Folders that a relative name may end in."""
         if self.folder is None:

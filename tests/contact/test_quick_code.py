@@ -1,4 +1,4 @@
-"""Code that is there sooner: of one run, of what runs seldom, and the page's step that comes with robokit."""
+"""Code that is there sooner: of one run, of what runs seldom, and the code that comes with robokit."""
 
 from __future__ import annotations
 
@@ -6,12 +6,18 @@ import gzip
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
+import robokit as rk
+from robokit import disk_cache, shipped_code
+from robokit.collision import detect
+from robokit.collision.scene import World, scene
 from robokit.engine import maker
 from robokit.engine.backend import llvm
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import REALS
-from robokit.sim import contact_page
+from robokit.errors import RobokitError
+from robokit.model import Placement
 from robokit.spatial.control_flow import for_range, zeros
 
 
@@ -48,17 +54,55 @@ def test_modules_with_loops_need_no_loader_of_llvm() -> None:
     assert llvm.assemble(text).startswith(llvm.MAGIC)
 
 
-def test_the_page_step_that_comes_with_robokit_is_of_this_source() -> None:
+SHIPPED = ("page_step.wasm.gz", "contact_step.x86_64.gz", "detect.x86_64.gz")
+
+
+def test_the_code_that_comes_with_robokit_is_of_this_source() -> None:
     """If not: python -m robokit.sim.contact_page"""
-    assert contact_page.shipped_module() is not None
+    assert sorted(path.name for path in shipped_code.FOLDER.iterdir()) == sorted(SHIPPED)
+    assert [name for name in SHIPPED if shipped_code.read(name) is None] == []
 
 
-def test_a_page_step_of_another_source_is_passed_over(tmp_path, monkeypatch) -> None:
-    file = tmp_path / "page_step.wasm.gz"
-    monkeypatch.setattr(contact_page, "FILE", file)
-    assert contact_page.shipped_module() is None
-    content = gzip.compress(b"a module", mtime=0)
-    file.write_bytes(contact_page.sources_digest() + content)
-    assert contact_page.shipped_module() == content
-    monkeypatch.setattr(contact_page, "SOURCES", ("spatial",))
-    assert contact_page.shipped_module() is None
+def test_code_of_another_source_is_passed_over(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(shipped_code, "FOLDER", tmp_path / "shipped")
+    assert shipped_code.read("step") is None
+    shipped_code.write("step", b"a module")
+    assert gzip.decompress(shipped_code.read("step")) == b"a module"
+    monkeypatch.setattr(shipped_code, "SOURCES", ("spatial",))
+    shipped_code.sources_digest.cache_clear()
+    try:
+        assert shipped_code.read("step") is None
+        monkeypatch.setattr(disk_cache, "source_file", lambda path: None)  # newer than this process
+        shipped_code.sources_digest.cache_clear()
+        with pytest.raises(RobokitError, match="run it again"):
+            shipped_code.write("step", b"a module")
+    finally:
+        shipped_code.sources_digest.cache_clear()
+
+
+@pytest.mark.skipif(not llvm.runs_machine_code(), reason="the code is for x86-64 with AVX2")
+def test_code_that_comes_with_robokit_is_taken_unrecorded_and_has_the_bits_of_code_made_here(
+    tmp_path, monkeypatch
+) -> None:
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(maker, "TIERED", True)
+    robot = rk.load_urdf(rk.find_robot("humanoid"))
+    arrays = scene(robot, World(Placement()), None).arrays
+    rng = np.random.default_rng(3)
+    R = Rotation.random(robot.nbodies + 1, rng=rng).as_matrix()
+    p = rng.normal(scale=0.1, size=(robot.nbodies + 1, 3))
+    make, found = detect.detect_kernel.__wrapped__, []
+    for folder in (shipped_code.FOLDER, tmp_path / "none"):
+        monkeypatch.setattr(shipped_code, "FOLDER", folder)
+        kernel = make()
+        monkeypatch.setattr(detect, "detect_kernel", lambda kernel=kernel: kernel)
+        found.append(detect.contacts_at(arrays, R, p))
+        assert ("graph" in vars(kernel)) == (folder == tmp_path / "none")
+        assert kernel.soon(1, "float64")  # compiled for this processor once it has run for a while
+    assert len(found[0]["contact_gap"]) > 20
+    for name, wanted in found[1].items():
+        np.testing.assert_array_equal(found[0][name], wanted, err_msg=name)
+    # Another function under the same name does not take it.
+    monkeypatch.setattr(shipped_code, "FOLDER", shipped_code.ROOT / "shipped")
+    other = kernel_of("detect", detect.detect, detect.SHAPES, by_source=True)
+    assert other._found(other._source_of(1, REALS["float64"], "linked soon"), shipped=True) is None

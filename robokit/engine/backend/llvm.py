@@ -350,8 +350,14 @@ def runs_machine_code() -> bool:
     return images_possible() and {"avx2", "fma"} <= processor_flags()
 
 
-def _target_machine(level: int = OPTIMISATION, loops: bool = False) -> Any:
-    name, features = host()
+AVX2 = "x86-64", "+avx2,+fma"
+"""Any processor that :func:`runs_machine_code`, as :func:`host` says it."""
+
+
+def _target_machine(
+    level: int = OPTIMISATION, loops: bool = False, processor: tuple[str, str] | None = None
+) -> Any:
+    name, features = processor or host()
     if loops and platform.machine().lower() in ("x86_64", "amd64"):
         features += NO_GATHERS
     target = _binding().Target.from_default_triple()
@@ -360,46 +366,51 @@ def _target_machine(level: int = OPTIMISATION, loops: bool = False) -> Any:
     )
 
 
-def assemble(text: str) -> bytes:
-    """Machine code of a module's text: an image if one can be made, else an object file."""
+def assemble(text: str, processor: tuple[str, str] | None = None) -> bytes:
+    """Machine code of a module's text: an image if one can be made, else an object file.
+
+    Args:
+        text: of the module.
+        processor: name and features of the one that runs it, this one if not given.
+    """
     if not images_possible():
-        return _objects([text])[0]
-    made = _divided_objects(text)
+        return _objects([text], processor)[0]
+    made = _divided_objects(text, processor)
     try:
         return image(made)
     except NotLinked:
-        return made[0] if len(made) == 1 else _objects([text])[0]
+        return made[0] if len(made) == 1 else _objects([text], processor)[0]
 
 
 _sines: dict[tuple[object, ...], bytes] = {}  # by processor and text; b"" after the first module with them
 
 
-def _divided_objects(text: str) -> list[bytes]:
+def _divided_objects(text: str, processor: tuple[str, str] | None) -> list[bytes]:
     """Object files of a module's parts.
 
     From the second module on that this process compiles, the sines of all joints are a part of its own, which
     is compiled once. For the first it would only be one more module.
     """
     if text.startswith(LOOPS) and len(text) > LONG_FROM:
-        return _objects(called_apart(text))
+        return _objects(called_apart(text), processor)
     mark = BASELINE if text.startswith(BASELINE) else ""
     rest, sines = sines_apart(text.removeprefix(mark))
-    key = host(), OPTIMISATION, sines
+    key = processor or host(), OPTIMISATION, sines
     if not sines or key not in _sines:
         if sines:
             _sines[key] = b""
-        return _objects([mark + part for part in divided(text.removeprefix(mark), processors())])
+        return _objects([mark + part for part in divided(text.removeprefix(mark), processors())], processor)
     parts = [mark + part for part in divided(rest, processors())]
     if _sines[key]:
-        return [*_objects(parts), _sines[key]]
-    made = _objects([*parts, sines])
+        return [*_objects(parts, processor), _sines[key]]
+    made = _objects([*parts, sines], processor)
     _sines[key] = made[-1]
     return made
 
 
-def _objects(texts: list[str]) -> list[bytes]:
+def _objects(texts: list[str], processor: tuple[str, str] | None) -> list[bytes]:
     """Object files of modules, compiled side by side."""
-    return elsewhere([functools.partial(_object, text) for text in texts], processors())
+    return elsewhere([functools.partial(_object, text, processor) for text in texts], processors())
 
 
 _GENERATING = _thread.allocate_lock()
@@ -429,7 +440,7 @@ def _unscheduled() -> Iterator[None]:
                     _binding().set_option("robokit", again)
 
 
-def _object(text: str) -> bytes:
+def _object(text: str, processor: tuple[str, str] | None = None) -> bytes:
     """Object file of a module's text.
 
     llvmlite lets one thread at a time into LLVM. Code generation, nine tenths of the time, is called past
@@ -441,7 +452,7 @@ def _object(text: str) -> bytes:
     loops = text.startswith(LOOPS)
     soon = text.startswith((BASELINE, LOOPS + SOON))
     level = int(text.startswith(LOOPS + SOON + LONG)) if soon else OPTIMISATION
-    machine = _target_machine(level, loops)
+    machine = _target_machine(level, loops, processor)
     if loops and not soon:
         long, vectors = text.startswith(LOOPS + LONG), not text.startswith(LOOPS + LONG + ONCE)
         _optimise(llvm, module, machine, long, vectors)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import gzip
 import itertools
 import logging
 import math
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from robokit import disk_cache
+from robokit import disk_cache, shipped_code
 from robokit.arguments import one_of
 from robokit.engine import maker
 from robokit.engine.backend import llvm
@@ -81,6 +82,7 @@ class Source:
 
     digest: bytes  # of the source as it was when this process began
     name: str  # of what the disk has under it
+    what: str  # hash of what is made of the source, wherever it runs
 
     @staticmethod
     def of(function: Callable[..., None], *made_from: Any) -> Source | None:
@@ -95,13 +97,22 @@ class Source:
         digest = disk_cache.source_digest() if own else b""
         if not digest:
             return None
-        return Source(digest, disk_cache.digest("loops", llvm.identity(), digest, *where, *made_from))
+        what = disk_cache.digest(*where, *made_from)
+        return Source(digest, disk_cache.digest("loops", llvm.identity(), digest, what), what)
 
     def load(self) -> tuple[llvm.Loaded, bool] | None:
         """The code, and whether its calls may fail; None if it is not there."""
         noted = disk_cache.load(self.name)
         found = disk_cache.load(noted[1].decode("ascii", "replace")) if noted else None
         return (llvm.Loaded(found[1]), bool(noted[0].get("fails", True))) if noted and found else None
+
+    def shipped(self, file: str) -> tuple[llvm.Loaded, bool] | None:
+        """The same of a file that comes with robokit (:meth:`LoopKernel.to_be_shipped`)."""
+        content = shipped_code.read(file) if llvm.runs_machine_code() else None
+        whole = gzip.decompress(content) if content else b""
+        what = self.what.encode()
+        start = len(what) + 1
+        return (llvm.Loaded(whole[start:]), whole[start - 1] > 0) if whole.startswith(what) else None
 
     def note(self, kernel: str, text: str, fails: bool) -> None:
         """Keep the name of the code, unless the source has changed since this process began.
@@ -570,8 +581,29 @@ class LoopKernel:
         what = self.name, self.sizes, self.arrays, self.reproducible, self.checked, lanes, real, part
         return Source.of(self._source, what)
 
-    def _found(self, source: Source | None) -> llvm.Loaded | None:
+    @property
+    def shipped_file(self) -> str:
+        """Name of the file with its code that may come with robokit (robokit/shipped_code.py)."""
+        return f"{self.name}.x86_64.gz"
+
+    def to_be_shipped(self) -> bytes:
+        """Content of that file: code of one state in double precision that is compiled well.
+
+        All processors of x86-64 with AVX2 and FMA run it, with the bits of code compiled for them alone.
+
+        Raises:
+            RobokitError: the source tells not all that it does.
+        """
+        source = self._source_of(1, FLOAT64, "linked soon")
+        if source is None:
+            raise RobokitError(f"{self.name}: no code to be shipped, as its source does not tell all of it")
+        code = llvm.assemble(self.text(1, FLOAT64), llvm.AVX2)
+        return source.what.encode() + bytes([self._may_fail]) + code
+
+    def _found(self, source: Source | None, shipped: bool = False) -> llvm.Loaded | None:
         found = source.load() if source else None
+        if source and not found and shipped:
+            found = source.shipped(self.shipped_file)
         if not found:
             return None
         self._known_to_fail = found[1]
@@ -587,7 +619,7 @@ class LoopKernel:
             soon = False
         else:
             source = self._source_of(lanes, real, f"{part} soon") if soon else source
-            found = self._found(source) if soon else None
+            found = self._found(source, (lanes, real) == (1, FLOAT64)) if soon else None
         if not found:
             with MAKING:
                 text = self.text(lanes, real, part)
