@@ -1,14 +1,12 @@
 """Contacts of convex shapes: one narrow phase for all kinds; shapes and their poses are data.
 
 fields          the arrays by which the modules meet
-hulls           convex hulls with flat faces, and fewer corners
-shapes          geometry as arrays
-broad           pairs that may touch within some steps
+shapes          geometry as arrays; convex hulls with flat faces, and fewer corners
 support         support points, and the polygon that faces a direction
 gjk             distance, and depth of overlap
 narrow          contacts of a pair of shapes: the manifold of two polygons
 terrain         height fields, one triangle after the other
-detect          contacts of all pairs, with planes of several rows at once, and none inside a flush face;
-                detection alone, as a kernel
+detect          pairs that may touch within some steps, and contacts of all pairs, with planes of several rows
+                at once, and none inside a flush face; detection alone, as a kernel
 scene           all that can touch, and which of it may
 """

@@ -8,7 +8,7 @@ velocities u before and after it
 
 is what they would give beyond what all other forces do; without restitution it is never positive. Where the
 step before has taken a contact's speed of approach as it landed, u- has it still. A robot
-that floats also gets the momentum that the step has missed (conservation.py): one that a bounce turns round
+that floats also gets the momentum that the step has missed (accounts.py): one that a bounce turns round
 another axis may gain so. What it gains to the end of the step beyond the work of all forces is added to W.
 
 Where W is positive, the step is solved again with aims of 0, and the impulses are those of the largest share
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.conservation import FLOATS, gain
+from robokit.contact.accounts import FLOATS, gain
 from robokit.contact.fields import FRICTION
 from robokit.contact.solver import impulses, see, solve
 from robokit.contact.vectors import nothing, put, write_row

@@ -90,13 +90,13 @@ STEP_DERIVATIVES = (
     whole("entries", "nv", "nv", role="work"),  # columns of the entries of each row of A, descending
     whole("entries_length", "nv", role="work"),
     real("acceleration", "nv", role="work"),  # (y - v) / dt
-    real("tangents", 2, "n_bodies", 108, role="work"),  # by drift: P, Q, W of a joint (drift_derivatives.py)
+    real("tangents", 2, "n_bodies", 108, role="work"),  # P, Q, W of a joint (closing_derivatives.py)
     real("dy", "nv", 3, "nv", role="work"),  # changes of y
     real("held", "nv", role="work"),  # of dry friction: its change by the share of H_jj
     whole("loaded", "n_bodies", role="work"),  # 1 where constraints act on what a body carries
     whole("loaded_bodies", "n_bodies", role="work"),  # these, outward
-    real("V_y", "n_bodies", 6, role="work"),  # velocities of bodies at y, and at v + y
-    real("V_sum", "n_bodies", 6, role="work"),
+    real("V_y", "n_bodies", 6, role="work"),  # velocities of bodies at y, and before
+    real("V_before", "n_bodies", 6, role="work"),
     real("F", "n_bodies", 6, role="work"),  # impulses of constraints on a body and all that it carries
     real("c_slopes", "n_constraints", 9, role="work"),  # -dg/du by rows
     real("c_F", "n_constraints", 6, role="work"),  # impulse on b about the origin
@@ -105,14 +105,12 @@ STEP_DERIVATIVES = (
     real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
     real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (constraint_derivatives.py)
-    whole("touches", "n_bodies", role="work"),  # 1 where a body has constraints with the world
-    real("by_X", "n_bodies", 6, 6, role="work"),  # forces of these by its motion, and by its velocity
-    real("by_u", "n_bodies", 6, 6, role="work"),
+    real("by_motion", "n_bodies", 108, role="work"),  # A, U, Z (constraint_derivatives.py)
     # Along one coordinate of v
     whole("moved", "n_bodies", role="work"),  # 1 where it moves the body
-    real("X", "n_bodies", 6, role="work"),  # motions of the bodies, and changes of V_y and V_sum
+    real("X", "n_bodies", 6, role="work"),  # motions of the bodies, and changes of V_y and V_before
     real("X_y", "n_bodies", 6, role="work"),
-    real("X_sum", "n_bodies", 6, role="work"),
+    real("X_before", "n_bodies", 6, role="work"),
     real("f_q", "n_bodies", 6, role="work"),  # forces on bodies, less what constraints add: to r_q, r_y, r_v
     real("f_y", "n_bodies", 6, role="work"),
     real("f_v", "n_bodies", 6, role="work"),
@@ -143,14 +141,14 @@ STEP_PULLBACK = (
     real("of_middle", "nv", role="work"),
     real("mu", "nv", role="work"),  # of the momentum that the kick leaves unbalanced
     whole("again", 1),  # 1: the last call's factors, of the same step
-    # Of parameters (step_pullback.py)
+    # Of parameters (step_derivatives.py)
     real("V_mu", "n_bodies", 6, role="work"),
     real("of_pair", "n_pairs", 2, role="out"),  # friction and restitution
     real("of_gravity", 3, role="out"),
     real("of_motor", "n_motors", role="out"),  # force
     real("of_inertia", "n_bodies", 10, role="out"),  # as `inertia`
 )
-"""Reverse mode of a step (step_pullback.py)."""
+"""Reverse mode of a step (step_derivatives.py)."""
 
 CONSTRAINTS = (
     # Contacts and loops: three rows each, u = E (V_b - V_a)
@@ -352,7 +350,7 @@ STEP = (
     real("push_point", "n_pushes", 3),  # in body coordinates [m]
     whole("push_in_world", "n_pushes"),  # 1 where the wrench is about the world's origin instead
     real("push_wrench", "n_pushes", 6),  # moment and force, in world axes [N m; N]
-    whole("keeps", 1),  # what the end of a step corrects (conservation.py); -1: it stops after the kick
+    whole("keeps", 1),  # what the end of a step corrects (accounts.py); -1: it stops after the kick
     # What is handed to the next step
     real("change", "nv", role="inout"),  # last change of the velocity by a kick
     real("kept", 12, role="inout"),  # wanted momentum about the centre of mass, wanted energy, place of the

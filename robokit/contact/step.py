@@ -21,9 +21,8 @@ from typing import Any
 
 from robokit.collision.detect import detect, remembered
 from robokit.collision.fields import CANDIDATES, CONTACTS, MEMORY, PAIRS, SHAPES
-from robokit.contact.accounts import IMPULSE, account, enter_closing
+from robokit.contact.accounts import IMPULSE, NOTHING, account, begin, conserve, enter_closing
 from robokit.contact.bounces import solve_bounces
-from robokit.contact.conservation import NOTHING, begin, conserve
 from robokit.contact.constraints import joints
 from robokit.contact.constraints.collecting import act, collect, remember
 from robokit.contact.constraints.loops import close, close_for_kick

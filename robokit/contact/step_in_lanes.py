@@ -24,9 +24,8 @@ import numpy as np
 from robokit.collision.detect import detect, detect_on_planes
 from robokit.collision.fields import CANDIDATES, MEMORY, PAIRS, PLANE, SHAPES
 from robokit.contact import step
-from robokit.contact.accounts import account
+from robokit.contact.accounts import account, begin, conserve
 from robokit.contact.bounces import solve_bounces
-from robokit.contact.conservation import begin, conserve
 from robokit.contact.constraints import joints
 from robokit.contact.constraints.collecting import collect, remember
 from robokit.contact.constraints.loops import close_for_kick

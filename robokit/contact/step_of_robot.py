@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from robokit.contact.accounts import _energies, _seen
 from robokit.contact.bounces import give_less
-from robokit.contact.conservation import _energies, _seen
 from robokit.contact.kinematics import (
     advance,
     bias,
@@ -25,9 +25,8 @@ from robokit.contact.kinematics import (
     place_bodies,
     velocities,
 )
-from robokit.contact.linear import assemble, back_substitute, factor
+from robokit.contact.linear import assemble, back_substitute, factor, symbolic
 from robokit.contact.monitor import NOTES
-from robokit.contact.pattern import symbolic
 from robokit.contact.robot_data import BLOCK, FEW
 from robokit.contact.solver import CAP, attempt, begin_solution, end_solution
 from robokit.contact.step import ARRAYS, fits, from_middle, give, go_back, step, to_middle

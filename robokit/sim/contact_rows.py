@@ -105,7 +105,7 @@ class OwnMeasures:
 Arrays = Mapping[str, np.ndarray]
 
 LANES_CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, ctypes.c_void_p)
-"""Of the driver "batch" (engine/loops/rows.py)."""
+"""Of the driver "batch" (engine/loops/emit.py)."""
 
 INPUTS = {a.name for a in ARRAYS if a.role == "in"}
 
@@ -188,7 +188,7 @@ SECONDS = 3e-5
 """Of a step, roughly, before any is taken."""
 
 CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2)
-"""Of the driver "rows" (engine/loops/rows.py)."""
+"""Of the driver "rows" (engine/loops/emit.py)."""
 
 
 class ContactRunner:

@@ -13,7 +13,7 @@ from robokit.algorithms.kinematics import forward_kinematics
 from robokit.collision.fields import FIELD
 from robokit.collision.scene import ERROR, Scene, scene, touches_as_its_inertia
 from robokit.contact import accounts
-from robokit.contact.conservation import FIXED, FLOATS, NOTHING, TOGETHER
+from robokit.contact.accounts import FIXED, FLOATS, NOTHING, TOGETHER
 from robokit.contact.materials import (
     LEAST,
     Surface,

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import argument, check_values, real_number, whole_number
-from robokit.collision.hulls import BOX_FACES
 from robokit.collision.scene import (
     kept_apart,
     neighbours,
@@ -26,7 +25,7 @@ from robokit.collision.scene import (
     touching_pairs,
     world_shapes,
 )
-from robokit.collision.shapes import pair_arrays, shape_arrays
+from robokit.collision.shapes import BOX_FACES, pair_arrays, shape_arrays
 from robokit.contact.distances import distance_kernel
 from robokit.contact.robot_data import robot_data
 from robokit.dataclass_tools import Recent, Spare
@@ -271,7 +270,7 @@ AT_ONCE = 1 << 22
 """Numbers of distances that collisions of many configurations are picked from at a time."""
 
 CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2)
-"""Of the driver "rows" (engine/loops/rows.py)."""
+"""Of the driver "rows" (engine/loops/emit.py)."""
 
 OUTPUTS = ("distance", "normal", "points", "gradient")
 

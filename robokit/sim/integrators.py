@@ -603,7 +603,7 @@ class JointState:
 # What keeps energy, both momenta and the path of the centre of mass at the end of a step.
 #
 # The fourth-order step of "rkmk4" is followed by a correction of the size of its local error, that of
-# contact/conservation.py where nothing touches. The velocity of the centre of mass G and G itself are put
+# contact/accounts.py where nothing touches. The velocity of the centre of mass G and G itself are put
 # where the law of the throw has them, the angular momentum k about G is as it was. This leaves the energy
 # about G, which only joint forces change. It is met by one number x, which scales the velocities of the shape
 # and turns the whole robot about G against the gyroscopic torque. The first has no effect on a rigid body,

@@ -17,11 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robokit.arguments import batch_size, check_finite, one_of
-from robokit.contact.conservation import NOTHING
+from robokit.contact.accounts import NOTHING
 from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.contact.fields import LINE, MOTOR, STEP_DERIVATIVES
-from robokit.contact.step_derivatives import derivatives_kernel
-from robokit.contact.step_pullback import pullback_kernel
+from robokit.contact.step_derivatives import derivatives_kernel, pullback_kernel
 from robokit.dataclass_tools import Recent, short_repr
 from robokit.dynamics.differentiate import near, velocity
 from robokit.engine import ENGINES, Kernel
@@ -870,7 +869,7 @@ def step_vjp(
     (n,), in the order of their joints. Stiffness and damping of contacts and joints are held constant, and so
     are, with loops, the inertias by which the projection that closes them is weighted.
 
-    Source: contact/step_pullback.py and contact/step_pullback.py.  Cost: about that of a step.
+    Source: contact/step_derivatives.py.  Cost: about that of a step.
 
     Args:
         robot: the robot.

@@ -395,7 +395,7 @@ class _Contact:
 
 
 class _Passive:
-    """Steps of passive motion: engine/cuda/rollout.py."""
+    """Steps of passive motion: engine/cuda/driver.py."""
 
     def __init__(self, own: CardStates, number: int) -> None:
         self.own, self.on = own, runner_of(own.program, own.dt, number)

@@ -257,7 +257,7 @@ def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
             return program.kernel().rollout_runner()
         own = ContactStepper(program, dt)
         return ContactRunner(program, lambda _: own.state)
-    from robokit.engine.cuda import driver, rollout  # a processor's run need not import them
+    from robokit.engine.cuda import driver  # a processor's run need not import it
     from robokit.sim.contact_card import CardRunner
 
     card = driver.card(number)
@@ -266,7 +266,7 @@ def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
         return CardRunner(program, lambda _: own.state, card, program.dtype)
     kernel = program.kernel()
     try:
-        return rollout.RolloutOnCard(kernel, card)
+        return driver.RolloutOnCard(kernel, card)
     except (CompilerMissing, TraceTooLarge) as error:
         raise DeviceError(
             f'device="cuda:{number}": {kernel.name} has no code for a card ({error}); use device="cpu"'

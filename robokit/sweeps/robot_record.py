@@ -24,9 +24,8 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import real_number
-from robokit.collision.hulls import Polytope
 from robokit.collision.scene import RobotShapes, robot_shapes
-from robokit.collision.shapes import Core, PlacedCore
+from robokit.collision.shapes import Core, PlacedCore, Polytope
 from robokit.errors import ModelError, RobokitError, ShapeError, shown
 from robokit.meshes.untrusted import companion, files_named, read_file, wanted_path
 from robokit.model.geometry import Mesh, Placement, Shape

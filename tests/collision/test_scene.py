@@ -13,13 +13,14 @@ import robokit as rk
 from robokit.collision import detect
 from robokit.collision.detect import contacts_at
 from robokit.collision.fields import CONE, CYLINDER, POINT, POLYTOPE
-from robokit.collision.hulls import box, polytope
 from robokit.collision.scene import World, _beside, _pairs, robot_shapes, scene, touching_pairs
 from robokit.collision.shapes import (
     PlacedCore,
+    box,
     core_of,
     cube_directions,
     pair_arrays,
+    polytope,
     polytope_core,
     shape_arrays,
 )

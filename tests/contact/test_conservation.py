@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.contact import conservation as con
+from robokit.contact import accounts as con
 from robokit.contact.accounts import ENTRIES, GIVEN, IMPULSE, TOUCHED
 from robokit.contact.fields import FORCES, MOTION, ROBOT, SOLVER, STATE, STEP
 from robokit.contact.robot_data import robot_data

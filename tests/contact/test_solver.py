@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from robokit.contact import linear, pattern, solver
+from robokit.contact import linear, solver
 from robokit.contact.fields import FRICTION, LINE, SPIN
 from tests.contact.random_steps import (
     Arrays,
@@ -53,7 +53,7 @@ def unbalanced(tree: Arrays, x: Arrays) -> float:
 
 
 def _linear(x: Any) -> None:
-    pattern.symbolic(x)
+    linear.symbolic(x)
     linear.assemble(x, x.n_of[0], x.n_of[1])
     linear.factor(x)
     linear.back_substitute(x, x.d)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.contact.conservation import FIXED, FLOATS, TOGETHER
+from robokit.contact.accounts import FIXED, FLOATS, TOGETHER
 from robokit.sim.contact_state import ContactState, keeps, step_numbers
 from robokit.sim.motion import state_facts
 from robokit.sim.run_inputs import set_up

@@ -8,7 +8,7 @@ from loop_robots import closed_four_bar, free_four_bar
 from test_kinematics import ROBOTS, state_of
 
 import robokit as rk
-from robokit.contact.conservation import NOTHING
+from robokit.contact.accounts import NOTHING
 from robokit.contact.materials import motor_numbers
 from robokit.model import ModelBuilder, Placement
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Shape, Sphere

@@ -156,7 +156,9 @@ def test_the_sines_of_all_joints_are_compiled_once_a_process(tmp_path, monkeypat
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(llvm, "_sines", {})
     texts, compiled = [], llvm._object
-    monkeypatch.setattr(llvm, "_object", lambda text, processor: texts.append(text) or compiled(text, processor))
+    monkeypatch.setattr(
+        llvm, "_object", lambda text, processor: texts.append(text) or compiled(text, processor)
+    )
     q = np.array([0.3, -1.2, 2.0])
     for seed in range(4):
         robot = ladder.random_tree(seed, kinds=("revolute",), n=3)

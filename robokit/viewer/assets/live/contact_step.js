@@ -63,7 +63,7 @@ class ContactStep {
     this.shown = [...counts, ...places];
   }
 
-  // Normals of the faces of hulls, from their corners, as collision/hulls.py has them.
+  // Normals of the faces of hulls, from their corners, as collision/shapes.py has them.
   faceNormals() {
     const { x } = this;
     for (let k = 0; k < x.shape_body.length; k++) {
