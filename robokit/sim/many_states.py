@@ -12,8 +12,7 @@ from robokit.engine.batch_calls import PAYS_SECONDS
 from robokit.engine.cuda import driver
 from robokit.engine.cuda.arrays import Library, View, column, common, library_of, seen_by
 from robokit.engine.cuda.driver import Memory
-from robokit.sim.contact_card import ContactOnCard
-from robokit.sim.contact_rows import SECONDS, ContactRunner, commands
+from robokit.sim.contact_rows import SECONDS, ContactOnCard, ContactRunner, commands
 from robokit.sim.rollouts import runner_of
 from robokit.sim.run_inputs import RunInputs
 from robokit.sim.step_kernel import Program

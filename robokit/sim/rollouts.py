@@ -27,7 +27,6 @@ from robokit.sim.distances import CollisionPairs
 from robokit.sim.events import Notes
 from robokit.sim.force_elements import pushes_of, springs_of
 from robokit.sim.ground import Ground
-from robokit.sim.loop_closure import closed_start, distances, torn
 from robokit.sim.motion import floats
 from robokit.sim.rollout_measures import (
     ChosenMeasures,
@@ -51,7 +50,7 @@ from robokit.sim.run_loop import (
     warn_of_length,
     warn_of_rows,
 )
-from robokit.sim.starts import check_coordinates, checked_starts, states
+from robokit.sim.starts import check_coordinates, checked_starts, closed_start, distances, states, torn
 from robokit.sim.step_kernel import NOTHING_MEASURED, Program
 from robokit.sim.steppers import ContactStepper, first_carried, tally
 from robokit.sim.trajectory import Trajectory
@@ -258,7 +257,7 @@ def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
         own = ContactStepper(program, dt)
         return ContactRunner(program, lambda _: own.state)
     from robokit.engine.cuda import driver, rollout  # a processor's run need not import them
-    from robokit.sim.contact_card import CardRunner
+    from robokit.sim.contact_rows import CardRunner
 
     card = driver.card(number)
     if program.contact:

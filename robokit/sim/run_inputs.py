@@ -33,8 +33,8 @@ from robokit.sim.force_elements import NO_SPRINGS, OutsideForces, Push, Springs
 from robokit.sim.ground import Ground
 from robokit.sim.integrators import method
 from robokit.sim.joint_forces import Drive, GivenLayout, joint_law
-from robokit.sim.loop_closure import held_by_loops
 from robokit.sim.motion import effective_inertias, may_keep_energy
+from robokit.sim.starts import held_by_loops
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import default_step, step_for_spin
 
