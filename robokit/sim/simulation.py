@@ -18,29 +18,27 @@ import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
 from robokit.algorithms.center_of_mass import center_of_mass
-from robokit.arguments import check_call, check_finite, not_a_robot, real_array, real_number, whole_number
+from robokit.arguments import check_finite, real_array, real_number, whole_number
 from robokit.dynamics.choices import beside, card_number, check_gradient, dtype_there, on_card, on_host
 from robokit.dynamics.run import dtype_name
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.robot import Robot
-from robokit.sim.actuators import Actuator, Motions, PrescribedMotion, actuators_of, motions_of, with_rotors
+from robokit.sim.actuators import Actuator
 from robokit.sim.contact_state import LAYOUT, size_of
 from robokit.sim.distances import CollisionPairs
 from robokit.sim.events import Contacts, Notes, StepInputs, contacts_of
-from robokit.sim.force_elements import Push, pushes_of, springs_of
 from robokit.sim.ground import Ground
-from robokit.sim.many_states import ManyStates
+from robokit.sim.many_states import CardStates, ManyStates
 from robokit.sim.motion import floats
-from robokit.sim.run_inputs import MOST_STEPS, RunInputs, set_up
+from robokit.sim.run_inputs import MOST_STEPS, RunSetup, check_controller, set_up_run
 from robokit.sim.run_loop import Controller, History, Run, warn_of, warn_of_whips
 from robokit.sim.sensors import Imu, JointForce, Sensors
-from robokit.sim.starts import check_coordinates, checked_starts, closed_start, numbers, states
-from robokit.sim.step_kernel import Program
+from robokit.sim.starts import check_coordinates, closed_start, numbers, states
 from robokit.sim.steppers import SPIN, ContactStepper, fastest_spin, in_blocks
 from robokit.sim.trajectory import Trajectory
 
@@ -246,84 +244,48 @@ def simulate(
         >>> bool(abs(run.energy.total - run.energy.total[0]).max() < 1e-9)
         True
     """
-    if not isinstance(robot, Robot):
-        raise not_a_robot(robot)
-    if controller is not None and not callable(controller):
-        raise WrongType("controller", controller, "a function (t, q, v) -> joint forces, or None")
-    if controller is not None:
-        check_call("controller", controller, ("t", "q", "v"), "joint forces")
+    check_controller(controller)
     if not isinstance(estimate, bool):
         raise WrongType("estimate", estimate, "True or False")
-    if gravity is not None:
-        robot = robot.with_gravity(gravity)
-    if robot.samples is not None:
-        raise ShapeError(
-            f"robot: expected one, got {robot!r}; rk.rollout takes them all, robot.sample(k) is one of them"
-        )
-    q = numbers("q0", robot.neutral() if q0 is None else q0, robot.nq, robot)
-    v = numbers("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv, robot)
-    check_coordinates("q0", robot, q)
-    held, prescribed = springs_of(springs, robot), motions_of(motions)
-    put = Motions.at_start(robot, prescribed, dt)
-    if put.rows is not None:
-        raise ShapeError("motions: a simulation takes one motion per joint; rk.rollout takes one per row")
-    q, v, closing = closed_start(robot, *put.start(q, v), put.dofs)
-    drives = actuators_of(actuators)
-    acting, moving = pushes_of(pushes), with_rotors(robot, drives)
-    setup = set_up(
-        moving,
-        duration,
-        dt,
-        ground,
-        integrator,
-        record_every,
-        joint_damping,
-        self_collision=self_collision,
-        accuracy=accuracy,
-        reproducible=reproducible,
-        start=(q, v),
-        by_step=bool(controller is not None or drives or acting),
-        springs=held,
-        motions=prescribed,
-    )
-    program = setup.program
-    buried = checked_starts(robot, program, q, v, setup.dt)
-
-    base = controller is not None and floats(robot.tree)
-
-    def once(
-        dt: float, steps: int, every: int, drives: Sequence[Actuator], given: Sequence[PrescribedMotion]
-    ) -> Run:
-        more = 1, base, accuracy is not None, given
-        inputs = RunInputs(moving, drives, acting, dt, steps, q[None], *more)
-        if inputs.outside.rows is not None:
-            raise ShapeError("pushes: a simulation takes one wrench per push; rk.rollout takes one per row")
-        fitted = replace(program, given=inputs.layout, given_numbers=inputs.numbers)
-        run = Run(fitted, q, v, dt, every, controller, inputs)
-        run.go(steps, progress)
-        return run
-
-    run = once(setup.dt, setup.steps, setup.every, drives, prescribed)
+    setup = set_up_run(
+        robot, q0, v0, duration, dt, ground, integrator, record_every, joint_damping, gravity, actuators,
+        pushes, springs, motions, by_step=controller is not None, self_collision=self_collision,
+        accuracy=accuracy, reproducible=reproducible,
+    )  # fmt: skip
+    run = _taken(setup, controller, progress)
     trajectory = run.trajectory()
-    trajectory.robot = robot
-    trajectory.summary |= setup.summary | closing
+    trajectory.robot = setup.robot
+    trajectory.summary |= setup.summary
     if run.stop is not None:
         raise SimulationError(str(run.stop), trajectory) from run.stop.cause
     if estimate and not run.interrupted:
-        twice = with_rows_twice(drives, setup.steps)
-        if accuracy is not None:  # errors of parts go with the square of their length
-            program = replace(program, accuracy=0.25 * accuracy)
-        halved = 0.5 * setup.dt, 2 * setup.steps, 2 * setup.every
-        finer = once(*halved, twice, [motion.at_half_steps(setup.dt) for motion in prescribed])
-        trajectory.summary["estimate"] = compare(trajectory, finer.trajectory())
-    warn_of(trajectory.summary, buried)
-    if not fastest_spin(program.robot, q, v, SPIN / setup.dt)[2]:  # of that the start was warned
+        finer = _taken(_with_half_steps(setup), controller, progress).trajectory()
+        trajectory.summary["estimate"] = compare(trajectory, finer)
+    warn_of(trajectory.summary, setup.depth)
+    if not fastest_spin(setup.moving, setup.q, setup.v, SPIN / setup.dt)[2]:  # of that the start was warned
         warn_of_whips(trajectory)
     return trajectory
 
 
-if TYPE_CHECKING:
-    from robokit.sim.many_states import CardStates
+def _taken(setup: RunSetup, controller: Controller | None, progress: bool) -> Run:
+    """A run with all of its steps taken."""
+    inputs = setup.inputs(1, controller is not None and floats(setup.robot.tree))
+    program = setup.program.with_given(inputs.layout, inputs.numbers)
+    run = Run(program, setup.q, setup.v, setup.dt, setup.every, controller, inputs)
+    run.go(setup.steps, progress)
+    return run
+
+
+def _with_half_steps(setup: RunSetup) -> RunSetup:
+    """The same run with half the step; errors of parts of steps go with the square of their length."""
+    program, dt = setup.program, setup.dt
+    if program.accuracy is not None:
+        program = replace(program, accuracy=0.25 * program.accuracy)
+    drives = with_rows_twice(setup.drives, setup.steps)
+    prescribed = tuple(motion.at_half_steps(dt) for motion in setup.prescribed)
+    lengths = {"dt": 0.5 * dt, "steps": 2 * setup.steps, "every": 2 * setup.every}
+    return replace(setup, program=program, drives=drives, prescribed=prescribed, **lengths)
+
 
 # ==== step by step ================================================================================
 
@@ -439,36 +401,20 @@ class Simulation:
             RobokitError: what :func:`robokit.simulate` refuses, and what is for a batch alone or not for one;
                 the text names the argument, what was given and what is accepted.
         """
-        if controller is not None and not callable(controller):
-            raise WrongType("controller", controller, "a function (t, q, v) -> joint forces, or None")
-        if controller is not None:
-            check_call("controller", controller, ("t", "q", "v"), "joint forces")
+        check_controller(controller)
         number, real = _device(device, dtype, batch, threads, (q0, v0))
         batch, control_every, threads, record_every = _counts(
             batch, control_every, threads, record_every, controller is not None, number is not None
         )
         recorded = None if record_every == 0 or batch else record_every
-        if not isinstance(robot, Robot):
-            raise not_a_robot(robot)
-        robot = robot if gravity is None else robot.with_gravity(gravity)
-        if robot.samples is not None and not batch:
-            raise ShapeError(f"robot: expected one, got {robot!r}; robot.sample(k) is one of them")
-        drives, acting = actuators_of(actuators), pushes_of(pushes)
-        moving = with_rotors(robot, drives)
-        held, prescribed = springs_of(springs, robot), motions_of(motions)
-        self._motions = Motions.at_start(robot, prescribed, dt)
-        q, v = self._starts(robot, on_host("q0", q0), on_host("v0", v0), batch)
-        setup = set_up(
-            moving, 0.0, dt, ground, integrator, recorded, joint_damping, dtype=real, many=bool(batch),
-            self_collision=self_collision, accuracy=accuracy, reproducible=reproducible, start=(q, v),
-            by_step=True, springs=held, motions=prescribed,
+        setup = set_up_run(
+            robot, on_host("q0", q0), on_host("v0", v0), 0.0, dt, ground, integrator, recorded, joint_damping,
+            gravity, actuators, pushes, springs, motions, many=bool(batch), rows=batch, by_step=True,
+            dtype=real, self_collision=self_collision, accuracy=accuracy, reproducible=reproducible,
         )  # fmt: skip
-        checked_starts(robot, setup.program, q, v, setup.dt)
-        _check_rows(setup.program, acting, batch or 1)
-        self.robot, self.dt, self.batch, self._start = robot, setup.dt, batch, (q, v)
-        span = setup.dt, int(MOST_STEPS), np.atleast_2d(q), batch or 1
-        free, divided = floats(robot.tree), accuracy is not None
-        inputs = RunInputs(moving, drives, acting, *span, free, divided, prescribed)
+        self.robot, self.dt, self.batch, self._start = setup.robot, setup.dt, batch, (setup.q, setup.v)
+        self._motions = setup.motions
+        inputs = setup.inputs(batch or 1, floats(setup.robot.tree), int(MOST_STEPS))
         if batch and inputs.by_function:
             raise ShapeError("actuators: a batch takes arrays and keyframes as targets, no functions")
         self._inputs, self._driven = inputs, inputs.driven
@@ -499,26 +445,9 @@ class Simulation:
         if number is None:
             return ManyStates(*start, threads)
         from robokit.engine.cuda.arrays import library_of  # what a processor's need not import
-        from robokit.sim.many_states import CardStates
 
         library = next((found for x in given if (found := library_of(x))), None)
         return CardStates(*start, number, library)
-
-    def _starts(self, robot: Robot, q0: Any, v0: Any, batch: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """The start, (nq,) and (nv,), or (B or 1, ...) each, with its loops closed."""
-        found = []
-        for name, given, n in (("q0", robot.neutral() if q0 is None else q0, robot.nq), ("v0", v0, robot.nv)):
-            given = np.zeros(n) if given is None else given
-            x = states(name, given, n, robot=robot) if batch else numbers(name, given, n, robot)
-            if batch and len(x) not in (1, batch):
-                raise ShapeError(f"{name}: expected shape ({n},) or ({batch}, {n}), got {x.shape}")
-            check_finite(name, x)
-            found.append(x)
-        check_coordinates("q0", robot, found[0])
-        motions = self._motions
-        if motions.rows not in (None, batch):
-            raise ShapeError(f"motions: expected {batch or 1}, one per row of the batch, got {motions.rows}")
-        return closed_start(robot, *motions.start(found[0], found[1]), motions.dofs)[:2]
 
     # ---- what there is -----------------------------------------------------------------------------------
 
@@ -1127,16 +1056,6 @@ class _Given:
         found, change = self.simulation._inputs.at(step, q, v)
         wanted = self.simulation._wanted(None)
         return ([wanted[0], *found[1:]] if wanted is not None else found), change
-
-
-def _check_rows(program: Program, pushes: Sequence[Push], rows: int) -> None:
-    """Refuse what has one value a row of a batch of another size."""
-    counts = [("robot", program.robot.samples), *(("pushes", each.rows) for each in pushes)]
-    if program.ground is not None:
-        counts.append((f"Ground({program.ground.by_row}=...)", program.ground.rows))
-    for what, count in counts:
-        if count is not None and count != rows:
-            raise ShapeError(f"{what}: expected {rows}, one per row of the batch, got {count}")
 
 
 def _twice(name: str) -> Any:

@@ -745,7 +745,7 @@ def checked_starts(robot: Robot, program: Program, q: np.ndarray, v: np.ndarray,
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, SimulationWarning, stacklevel=5)
+    warnings.warn(text, SimulationWarning, stacklevel=6)
 
 
 def _place(rows: int, row: int, count: int) -> str:
