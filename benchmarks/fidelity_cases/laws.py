@@ -87,12 +87,33 @@ def _mixed(rng: np.random.Generator, count: int) -> w.World:
     return w.World(bodies)
 
 
+LEANING = 4
+"""Of the energy case's ten kinds of scenes, that of slabs in a row."""
+
+SLABS = np.array([[0.02, 0.06, 0.12], [0.03, 0.08, 0.10], [0.015, 0.06, 0.14], [0.02, 0.05, 0.12]])
+"""Their edges [m]."""
+
+
+def _leaning(rng: np.random.Generator, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """Slabs that stand in a row; the first tips over its edge with 1.1 to 2 times the speed that it takes."""
+    q, v = np.zeros((rows, len(SLABS), 7)), np.zeros((rows, len(SLABS), 6))
+    angle = rng.uniform(-0.1, 0.1, (rows, len(SLABS)))
+    q[..., 0], q[..., 3] = np.cos(0.5 * angle), np.sin(0.5 * angle)
+    q[..., 4] = np.cumsum(rng.uniform(0.04, 0.09, (rows, len(SLABS))), axis=1)
+    q[..., 6] = 0.5 * SLABS[:, 2]
+    x, _, z = SLABS[0]
+    up = 0.5 * (math.hypot(x, z) - z)
+    speed = rng.uniform(1.1, 2.0, rows) * math.sqrt(6.0 * s.G * up / (x**2 + z**2))
+    v[:, 0, 1], v[:, 0, 3], v[:, 0, 5] = speed, 0.5 * speed * z, 0.5 * speed * x
+    return q.reshape(rows, -1), v.reshape(rows, -1)
+
+
 @case("energy", "Laws of a step", "Ten thousand random scenes make no energy")
 def energy(look: Look) -> Found:
-    """Ten rows of worlds of one to four mixed bodies, of the humanoid and of G1, with self-collision,
-    random friction of 0 to 1.2, restitution of 0 to 1 and steps of 0.5 to 4 ms; 500 random starts of each
-    with random speeds, two draws, 0.6 s each. Counted are the scenes in which kinetic and potential energy
-    are ever above the start by more than 1e-9 of what moves, and the largest such rise.
+    """Worlds of one to four mixed bodies, a row of slabs that topple and lean on each other, the humanoid and
+    G1, with self-collision, random friction of 0 to 1.2, restitution of 0 to 1 and steps of 0.5 to 4 ms; 500
+    random starts of each with random speeds, two draws, 0.6 s each. Counted are the scenes in which kinetic
+    and potential energy are ever above the start by more than 1e-9 of what moves, and the largest such rise.
     """
     found = Found()
     rng = np.random.default_rng(1)
@@ -117,12 +138,14 @@ def energy(look: Look) -> Found:
 def _scene(rng: np.random.Generator, kind: int, draw: int) -> tuple[rk.Robot, dict[str, Any]]:
     """A robot or a world, with the options of a run."""
     friction, restitution = rng.uniform(0.0, 1.2), float(rng.choice((0.0, 0.0, 0.5, 1.0)))
-    if kind < 8:
+    if kind == LEANING:
+        robot = w.World([w.Body(Box(tuple(size)), 0.1) for size in SLABS]).robot()
+    elif kind < 8:
         robot = _mixed(np.random.default_rng(kind), 1 + kind % 4).robot()
     else:
         robot = s.load("humanoid" if kind == 8 else s.G1)
     pairs: Any = rk.collision_pairs(robot).with_law(friction=friction, restitution=restitution)
-    pairs = pairs if kind % 4 or kind >= 8 else False
+    pairs = pairs if kind % 4 or kind >= 4 else False
     return robot, {"ground": s.ground(friction=friction, restitution=restitution), "self_collision": pairs}
 
 
@@ -132,6 +155,8 @@ def _starts(rng: np.random.Generator, robot: rk.Robot, rows: int, kind: int) -> 
         q[:, 7:] = robot.neutral()[7:]  # other poses may begin with bodies in each other, a hidden energy
         q[:, 6] = [rk.standing_height(robot, x, clearance=rng.uniform(0.02, 0.5)) for x in q]
         return q, v
+    if kind == LEANING:
+        return _leaning(rng, rows)
     count = 1 + kind % 4
     q, v = np.empty((rows, count, 7)), rng.uniform(-3.0, 3.0, (rows, count, 6))
     turn = rng.standard_normal((rows, count, 4))

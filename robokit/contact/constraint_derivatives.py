@@ -7,7 +7,8 @@ V_b' = V_a' + X_b x (V_b - V_a) from a body a to the next one, b. With the frame
 below), its rows E and its impulse f change by M x* E and M x* f.
 
 Source: step_derivatives.py; for a force f in axes that stand still S_j . f changes by (X x S_j) . f.
-Cost: O(n) for each coordinate, of the bodies that carry constraints, and 400 operations for each of these.
+Cost: of constraints with the world 2400 operations each, and O(n d) for the entries, d the depth of the tree;
+of others, for each coordinate, O(n) of the bodies that carry constraints, and 400 operations each.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
 from robokit.contact.laws import slip, tangent
 from robokit.contact.solver import HERE, load, mobility, relative, tried_of
-from robokit.contact.vectors import add, force, motion, nothing, put, vector, write_row
+from robokit.contact.vectors import add, force, motion, nothing, of_force, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range, smallest
-from robokit.spatial.scalars import Scalar, clamp, maximum, where
+from robokit.spatial.scalars import Scalar, clamp, where
 from robokit.spatial.vectors import chosen
 
 # ==== how contacts move with the bodies ===========================================================
@@ -277,14 +278,11 @@ def _between(a: Vector3, b: Vector3, weight: Scalar) -> Vector3:
 # ==== forces of contacts and loops ================================================================
 
 
-PLAIN, ALL = 2, 4
-"""Matrices that constraints add to: where no aim follows velocities; where impacts and loops do."""
-
 HELD = 1e3
 """Stiffness of a loop over that of an iteration of the step: the iterations add up to one that holds it."""
 
 FLAT = 1e-9
-"""Change of an aim by the velocity before that is none: what rests comes to its contacts with rounding."""
+"""Share of the bound of friction up to which a force is beside it by rounding."""
 
 TOUCHES = 1e-12
 """Of a shape's size, or of a joint's bound: a gap below it is rounding, and what rests on such a gap is held
@@ -294,8 +292,7 @@ by its spring."""
 def of_constraints(x: Any) -> None:
     """Add what they make of a motion along each coordinate of v."""
     once(x, velocities, x.y, x.V_y)
-    for_range(x.nv, lambda j: put(x.mean, j, x.y[j] + x.v0[j]))
-    once(x, velocities, x.mean, x.V_sum)
+    once(x, velocities, x.v0, x.V_before)
     for_range(x.n_bodies, lambda b: write_row(x.F, b, Force.zero()))
     for_range(x.n_of[0], lambda i: _prepare(x, i))
 
@@ -305,80 +302,133 @@ def of_constraints(x: Any) -> None:
 
     for_range(x.n_bodies - 1, inward)
     count = _loaded(x)
+    _with_world(x)
 
-    def directions(what: int) -> None:
-        for_range(x.nv, lambda r: _along(x, r, count, what))
-
-    def with_all() -> None:
+    def others() -> None:
         for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.z, (r, c), 0.0)))
-        directions(ALL)
+        for_range(x.nv, lambda r: _along(x, r, count))
 
-    def follow(i: Any, found: Any) -> Any:
-        most = maximum(maximum(abs(x.c_aims[i, 1]), abs(x.c_aims[i, 2])), abs(x.c_aims[i, 3]))
-        return where(most > FLAT, 1, found)
+    among = for_range(x.n_of[0], lambda i, found: where(_with_another(x, i), 1, found), 0)
+    cond(among > 0, others, nothing)
 
-    follows = (for_range(x.n_of[0], follow, 0) > 0) | (x.n_loops > 0)
 
-    def plain() -> None:
-        _with_world(x)
-        directions(PLAIN)
+def _with_another(x: Any, i: Any) -> Any:
+    """Whether a constraint acts on two bodies that move, or closes a loop: these go along each coordinate."""
+    return acts(x, i) & ((x.c_bodies[i, 0] > 0) | (x.c_kind[i] == LINE))
 
-    cond(follows, with_all, plain)
+
+# ---- constraints with the world ---------------------------------------------------------------------------
+# Such a constraint makes a force on its body b of that body's motion X, linear in it:
+#
+#     f_q = A X + U X_y + Z X_v        f_y = U X        f_v = Z X        by six motions of all bodies, once
+#
+# Along the axis S of a dof whose body has the parent a, every body b that it carries moves by X = S, and its
+# velocities V_y and V_before change by S x (V_b - V_a). With psi = V_a x S this is, A less what is of V_b,
+#
+#     f_q = A' S + U psi_y + Z psi_v          A' = A + V_y,b x* U + V_before,b x* Z by rows
+#
+# A', U and Z of all that a body carries are sums, as composite inertias are, and enter as these do.
 
 
 def _with_world(x: Any) -> None:
-    """What constraints of a body with the world make of its motion: f_q = by_X X + by_u X_y, f_y = by_u X.
+    """What constraints with the world add, and what turns with the axes of joints of the forces of all."""
+    for_range(x.n_bodies, lambda b: for_range(108, lambda k: put(x.by_motion, (b, k), 0.0)))
+    for_range(6, lambda k: for_range(x.n_of[0], lambda i: _along_unit(x, i, k)))
+    for_range(x.n_bodies, lambda b: cond(x.loaded[b] > 0, lambda: _less_own(x, b), nothing))
 
-    They are as linear as each of them is, and found by six motions of all bodies.
-    """
+    def inward(m: Any) -> None:
+        b = x.n_bodies - 1 - m
 
-    def constraint(i: Any) -> None:
-        a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
-        cond((a == 0) & acts(x, i), lambda: _changes(x, i, a, b, PLAIN), nothing)
+        def to_parent() -> None:
+            for_range(108, lambda k: add(x.by_motion, (x.parent[b], k), x.by_motion[b, k]))
 
-    def motion_along(k: Any) -> None:
-        def begin(b: Any) -> None:
-            x.moved[b] = where(b > 0, 1, 0)
-            for each in (x.X, x.X_y, x.f_q, x.f_y):
-                write_row(each, b, [0.0] * 6)
-            x.X[b, k] = 1.0
+        cond(x.loaded[b] > 0, to_parent, nothing)
 
-        def end(b: Any) -> None:
-            for c in range(6):
-                x.by_X[b, c, k], x.by_u[b, c, k] = x.f_q[b, c], x.f_y[b, c]
+    for_range(x.n_bodies - 1, inward)
 
-        for_range(x.n_bodies, begin)
-        for_range(x.n_of[0], constraint)
-        for_range(x.n_bodies, end)
+    def of_dof(k: Any, function: Any) -> None:
+        enters = (x.loaded[x.dof_body[k]] > 0) & (x.dof_row[k] >= 0)
+        cond(enters, lambda: function(x, k), nothing)
 
-    def mark(i: Any) -> None:
-        b = x.c_bodies[i, 1]
-        x.touches[b] = where((x.c_bodies[i, 0] == 0) & acts(x, i), 1, x.touches[b])
-
-    for_range(x.n_bodies, lambda b: put(x.touches, b, 0))
-    for_range(x.n_of[0], mark)
-    for_range(6, motion_along)
+    for function in (_rates, _entries):
+        for_range(x.n_dofs, lambda k, f=function: of_dof(k, f))
 
 
-def _touches(x: Any, b: Any) -> None:
-    """Forces of all constraints of a body with the world."""
-    X, X_y = ([A[b, k] for k in range(6)] for A in (x.X, x.X_y))
+def _along_unit(x: Any, i: Any, k: Any) -> None:
+    """Columns k of ``by_motion``: a constraint with the world, as its body moves by the unit k."""
+    b = x.c_bodies[i, 1]
 
-    def times(A: Any, c: int, v: Any) -> Any:
-        total = A[b, c, 0] * v[0]
-        for k in range(1, 6):
-            total = total + A[b, c, k] * v[k]
+    def enter() -> None:
+        unit = of_motion([where(k == c, 1.0, 0.0) for c in range(6)])
+        none = Motion(Vector3.zero(), Vector3.zero())
+        for m, f in enumerate(_changes(x, i, none, unit, none, none)[:3]):
+            for c, more in enumerate(f):
+                add(x.by_motion, (b, 36 * m + 6 * c + k), more)
+
+    cond(acts(x, i) & ~_with_another(x, i), enter, nothing)
+
+
+def _less_own(x: Any, b: Any) -> None:
+    """A' from A."""
+    for c in range(6):
+        row = force(x.by_motion, b, 6 * c)
+        for m, V in ((1, x.V_y), (2, x.V_before)):
+            row = row + motion(V, b).cross_force(force(x.by_motion, b, 36 * m + 6 * c))
+        for n, number in enumerate(row):
+            x.by_motion[b, 6 * c + n] = number
+
+
+def _rates(x: Any, k: Any) -> None:
+    """Both psi of a dof, to ``rates``."""
+    S, parent = motion(x.S, k), x.parent[x.dof_body[k]]
+    for m, V in enumerate((x.V_y, x.V_before)):
+        for n, number in enumerate(motion(V, parent).cross(S)):
+            x.rates[k, 6 * m + n] = number
+
+
+def _entries(x: Any, k: Any) -> None:
+    """Entries of a dof with those of its body, and with those that carry it."""
+    b, row, S = x.dof_body[k], x.dof_row[k], motion(x.S, k)
+    first, at = x.body_dofs[b, 0], x.path[k, 0]
+    A, U, Z = ([force(x.by_motion, b, 36 * m + 6 * c) for c in range(6)] for m in range(3))
+    psi = motion(x.rates, k), motion(x.rates, k, 6)
+    turned = S.cross_force(force(x.F, b))
+
+    def of_rows(M: list[Force]) -> Force:
+        """M^T S."""
+        total = Force.zero()
+        for f, s in zip(M, S, strict=True):
+            total = total + f * s
         return total
 
-    for c in range(6):
-        x.f_q[b, c] = times(x.by_X, c, X) + times(x.by_u, c, X_y)
-        x.f_y[b, c] = times(x.by_u, c, X)
+    S_A, S_U, S_Z = of_rows(A) - turned, of_rows(U), of_rows(Z)
+    by_y, by_v = (of_force([S.dot(f) for f in M]) for M in (U, Z))
+    by_q = of_force([S.dot(a) + psi[0].dot(u) + psi[1].dot(z) for a, u, z in zip(A, U, Z, strict=True)])
 
+    def below(c: Any, column: Any) -> None:
+        axis = motion(x.S, c)
+        of_rates = motion(x.rates, c).dot(S_U) + motion(x.rates, c, 6).dot(S_Z)
+        add(x.r_q, (row, column), axis.dot(S_A) + of_rates)
+        add(x.r_y, (row, column), axis.dot(S_U))
+        add(x.r_v, (row, column), axis.dot(S_Z))
 
-def _forces(x: Any, what: int) -> list[tuple[Any, Any]]:
-    """Matrices that constraints add to, and the forces on bodies from which they get a column."""
-    every = (x.r_q, x.f_q), (x.r_y, x.f_y), (x.r_v, x.f_v), (x.z, x.f_z)
-    return list(every[:what])
+    def of_body(n: Any) -> None:
+        column = x.dof_row[first + n]
+        cond(column < 0, nothing, lambda: below(first + n, column))
+
+    def of_path(n: Any) -> None:
+        c = x.ancestors[at + (k - first) + n]
+        column = x.dof_row[c]
+
+        def both() -> None:
+            below(c, column)
+            for M, f in ((x.r_q, by_q), (x.r_y, by_y), (x.r_v, by_v)):
+                add(M, (column, row), motion(x.S, c).dot(f))
+
+        cond(column < 0, nothing, both)
+
+    for_range(x.body_dofs[b, 1], of_body)
+    for_range(x.path[k, 1] - (k - first), of_path)
 
 
 def _prepare(x: Any, i: Any) -> None:
@@ -517,13 +567,20 @@ def _loaded(x: Any) -> Any:
     return for_range(x.n_bodies - 1, entry, 0)
 
 
-def _along(x: Any, r: Any, count: Any, what: int) -> None:
+# ---- constraints of two bodies that move, and of loops -----------------------------------------------------
+
+
+def _forces(x: Any) -> list[tuple[Any, Any]]:
+    """Matrices that constraints add to, and the forces on bodies from which they get a column."""
+    return [(x.r_q, x.f_q), (x.r_y, x.f_y), (x.r_v, x.f_v), (x.z, x.f_z)]
+
+
+def _along(x: Any, r: Any, count: Any) -> None:
     """Columns r: the impulses that a motion along coordinate r of v changes.
 
     Args:
         r: the coordinate.
         count: of bodies in the list.
-        what: PLAIN or ALL.
     """
     write_row(x.X, 0, [0.0] * 6)
     x.moved[0] = 0
@@ -537,28 +594,23 @@ def _along(x: Any, r: Any, count: Any, what: int) -> None:
 
         moves = for_range(x.body_dofs[b, 1], own, x.moved[x.parent[b]])
         x.moved[b] = moves
-        for f in [f for _, f in _forces(x, what)]:
+        for _, f in _forces(x):
             write_row(f, b, [0.0] * 6)
-        cond(moves > 0, lambda: _moved(x, b, r, what), nothing)
-        if what == PLAIN:
-            cond((moves > 0) & (x.touches[b] > 0), lambda: _touches(x, b), nothing)
+        cond(moves > 0, lambda: _moved(x, b, r), nothing)
         return where(moves > 0, 1, any_one)
 
     def constraint(i: Any) -> None:
-        a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
-        moves = acts(x, i) & ((x.moved[a] > 0) | (x.moved[b] > 0))
-        if what == PLAIN:
-            moves = moves & (a > 0)
-        cond(moves, lambda: _changes(x, i, a, b, what), nothing)
+        moves = (x.moved[x.c_bodies[i, 0]] > 0) | (x.moved[x.c_bodies[i, 1]] > 0)
+        cond(moves & _with_another(x, i), lambda: _of_two(x, i), nothing)
 
     def changes() -> None:
         for_range(x.n_of[0], constraint)
-        _gather(x, r, count, what)
+        _gather(x, r, count)
 
     cond(for_range(count, body, 0) > 0, changes, nothing)
 
 
-def _moved(x: Any, b: Any, r: Any, what: int) -> None:
+def _moved(x: Any, b: Any, r: Any) -> None:
     """X: the motion of a body; how its velocities change as its joints' axes move."""
     first, parent = x.body_dofs[b, 0], x.parent[b]
     known = where(x.moved[parent] > 0, 1.0, 0.0)
@@ -569,18 +621,35 @@ def _moved(x: Any, b: Any, r: Any, what: int) -> None:
 
     X = of_motion(for_range(x.body_dofs[b, 1], more, *_if(known > 0.0, x.X, parent)))
     write_row(x.X, b, X)
-    for V, change in ((x.V_y, x.X_y), (x.V_sum, x.X_sum))[: 1 if what == PLAIN else 2]:
+    for V, change in ((x.V_y, x.X_y), (x.V_before, x.X_before)):
         before = _if(known > 0.0, change, parent)
         write_row(change, b, before + X.cross(motion(V, b) - motion(V, parent)))
 
 
-def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
-    """What a motion of its bodies changes of the forces of a constraint."""
+def _of_two(x: Any, i: Any) -> None:
+    """Forces of a constraint on its bodies."""
+    a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
 
     def of(rows: Any, body: Any) -> Motion:
         return _if(x.moved[body] > 0, rows, body)
 
-    A, B = of(x.X, a), of(x.X, b)
+    changes = _changes(
+        x, i, of(x.X, a), of(x.X, b), of(x.X_y, b) - of(x.X_y, a), of(x.X_before, b) - of(x.X_before, a)
+    )
+    for (_, f), more in zip(_forces(x), changes, strict=True):
+        write_row(f, b, force(f, b) + more)
+        write_row(f, a, force(f, a) - more)
+
+
+def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) -> list[Force]:
+    """What a motion of its bodies changes of the force of a constraint on b: of r_q, r_y, r_v and z.
+
+    Args:
+        i: the constraint.
+        A, B: motions of its bodies.
+        opens, opened: changes of their relative velocities at y and before, as axes of joints move.
+    """
+    a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
     loop, spins = x.c_kind[i] == LINE, x.c_kind[i] == SPIN
     contact = where(spins, x.c_of[i], i)
 
@@ -598,22 +667,19 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
     def not_of_loop() -> Any:
         return cond(x.c_kind[i] == SPRING, of_spring, of_contact)
 
-    def seen(change: Motion, V: Motion) -> list[Any]:
-        return [change.dot(e) + V.dot(M.cross_force(e)) for e in E]
+    def seen(change: Motion, V: Any) -> list[Any]:
+        relative = motion(V, b) - motion(V, a)
+        return [change.dot(e) + relative.dot(M.cross_force(e)) for e in E]
 
-    M = of_motion(not_of_loop() if what == PLAIN else cond(loop, of_loop, not_of_loop))
+    M = of_motion(cond(loop, of_loop, not_of_loop))
     E = [force(x.c_E, i, 6 * k) for k in range(3)]
     u = [(B - A).dot(e) for e in E]
-    opens = seen(of(x.X_y, b) - of(x.X_y, a), motion(x.V_y, b) - motion(x.V_y, a))
-    du = list(opens)
+    now, before = seen(opens, x.V_y), seen(opened, x.V_before)
     on_rim = cond(x.c_kind[i] == FRICTION, lambda: along_rim(x, i, M, A, B), lambda: 0.0)
     closer = u[2] + on_rim  # of the gap
-    if what == ALL:
-        # Of loops u - aim has the velocities before in it as well, and so has the aim of an impact.
-        both = seen(of(x.X_sum, b) - of(x.X_sum, a), motion(x.V_sum, b) - motion(x.V_sum, a))
-        du = [where(loop, s, t) for s, t in zip(both, opens, strict=True)]
-        hits = both[2] - opens[2] + x.c_aims[i, 4] * closer
-        du = [z - x.c_aims[i, 1 + k] * hits for k, z in enumerate(du)]
+    # Of loops u - aim has the velocities before in it as well, and so has the aim of an impact.
+    hits = before[2] + x.c_aims[i, 4] * closer
+    du = [now[k] + where(loop, before[k], 0.0) - x.c_aims[i, 1 + k] * hits for k in range(3)]
     du[2] = du[2] - x.c_aims[i, 0] * closer
 
     def pushed(rates: list[Any], m: int) -> Force:
@@ -628,14 +694,9 @@ def _changes(x: Any, i: Any, a: Any, b: Any, what: int) -> None:
         return f
 
     of_q = pushed(du, 0) - M.cross_force(force(x.c_F, i))
-    changes = [of_q, pushed(u, 1)]
-    if what == ALL:
-        by_v = [where(loop, -u[k], x.c_aims[i, 1 + k] * u[2]) for k in range(3)]
-        changes.append(-pushed(by_v, 2))
-        changes.append(closing_derivatives.pushed(x, i, u))
-    for (_, f), more in zip(_forces(x, what), changes, strict=True):
-        write_row(f, b, force(f, b) + more)
-        write_row(f, a, force(f, a) - more)
+    of_y = pushed(u, 1)
+    by_v = [where(loop, -u[k], x.c_aims[i, 1 + k] * u[2]) for k in range(3)]
+    return [of_q, of_y, -pushed(by_v, 2), closing_derivatives.pushed(x, i, u)]
 
 
 def _if(condition: Any, rows: Any, body: Any) -> Motion:
@@ -643,20 +704,15 @@ def _if(condition: Any, rows: Any, body: Any) -> Motion:
     return of_motion([where(condition, rows[body, c], 0.0) for c in range(6)])
 
 
-def _gather(x: Any, r: Any, count: Any, what: int) -> None:
-    """Forces on bodies to columns r: S . f, and (X x S) . F of what moves."""
-    forces = _forces(x, what)
+def _gather(x: Any, r: Any, count: Any) -> None:
+    """Forces on bodies to columns r: S . f."""
+    forces = _forces(x)
 
     def inward(m: Any) -> None:
         b = x.loaded_bodies[count - 1 - m]
         parent = x.parent[b]
         for _, f in forces:
             write_row(f, parent, force(f, parent) + force(f, b))
-
-        def turned() -> None:
-            write_row(x.f_q, b, force(x.f_q, b) + motion(x.X, b).cross_force(force(x.F, b)))
-
-        cond(x.moved[b] > 0, turned, nothing)
         for_range(x.body_dofs[b, 1], lambda n: dof(b, x.body_dofs[b, 0] + n))
 
     def dof(b: Any, j: Any) -> None:

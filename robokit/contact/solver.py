@@ -131,6 +131,7 @@ def tell_apart(x: Any) -> None:
 
 def unsettled(x: Any) -> None:
     """Where the convex law was not met, either: impulses that are admissible."""
+    once(x, of_velocity)
     once(x, project)
     once(x, leave)
     once(x, polish)
@@ -162,7 +163,7 @@ def attempt(x: Any, convex: Any, before: Any, at: Any = None, few: Any = None) -
         later, strict = where((it > before) & (e > 0.0), 1, 0), where((before > 0) & (convex == 0), 1, 0)
         share, now = once(x, search, later, kept, strict)
         met = (now <= goal) & (share == 1.0)
-        settled, now = cond(met, lambda: once(x, finish, goal), lambda: (0, now))
+        settled, now = cond(met, lambda: once(x, finish, goal, later), lambda: (0, now))
         slow = (kept > 0) & (now > FASTER * e)
         keeps = (kept >= 0) & (now <= NEAR) & (share == 1.0) & ~met
         return it + 1, now, settled, where(slow | (kept < 0), -1, where(keeps, 1, 0))
@@ -193,9 +194,7 @@ def begin(x: Any) -> None:
 
     for_range(x.nv, coordinate)
     once(x, multiply, x.v0, x.Hv0)
-    once(x, multiply, x.y, x.Hy)
-    see(x, x.y, x.c_u)
-    for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.Vd, b)))
+    once(x, of_velocity)
     for_range(x.n_of[0], of_constraint)
     for_range(x.n_of[1], of_row)
     for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
@@ -203,6 +202,17 @@ def begin(x: Any) -> None:
     those_of_the_guess(x)
     for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.dt[0] * (x.tau[j] - x.C[j])))
     once(x, leave)
+
+
+def of_velocity(x: Any) -> None:
+    """Momentum and velocities of y itself.
+
+    What is known of them by sums of directions has the rounding of the largest, and where A is nearly
+    singular that is more than all velocities.
+    """
+    once(x, multiply, x.y, x.Hy)
+    see(x, x.y, x.c_u)
+    for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.Vd, b)))
 
 
 def leave(x: Any) -> None:
@@ -364,10 +374,15 @@ def outside(x: Any) -> Any:
     return maximum(moved / (all_ + smallest()), rows_moved / (rows_all + smallest()))
 
 
-def finish(x: Any, goal: Any) -> tuple[Any, Any]:
+def finish(x: Any, goal: Any, later: Any) -> tuple[Any, Any]:
     """1 where this is a solution, with admissible impulses and the momentum that they leave solved, else 0.
 
     The error comes with it. Where it is no solution, what is left goes by the next iterations.
+
+    Args:
+        x: the step.
+        goal: tolerance.
+        later: 0 where one direction leads here, which is not a sum.
     """
 
     def met() -> tuple[Any, Any]:
@@ -380,6 +395,7 @@ def finish(x: Any, goal: Any) -> tuple[Any, Any]:
         once(x, leave)
         return 0, error_here(x)
 
+    cond(later > 0, lambda: once(x, of_velocity), nothing)
     once(x, project)
     once(x, leave)
     e = once(x, error)

@@ -23,7 +23,8 @@ It takes the arrays of a step that has stopped before its second drift (``keeps`
 
 Source: implicit function theorem; for contacts S. Zimmermann, R. Poranne, S. Coros, Dynamic manipulation of
 deformable objects with implicit integration (2021), section IV.
-Cost: O(n d) for inverse dynamics, O(n (n + contacts)) for contacts, 3 nv back substitutions.
+Cost: O(n d) for inverse dynamics and contacts with the world, O(n (n + contacts)) for others, 3 nv back
+substitutions.
 """
 
 from __future__ import annotations
