@@ -112,7 +112,6 @@ LONGEST_FUNCTION = 60
 
 LONGER = {
     "engine.emit.sincos.body",
-    "sim.rollouts.rollout",
 }
 """Functions that are longer still. This set only shrinks."""
 
