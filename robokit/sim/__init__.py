@@ -16,7 +16,6 @@ events             what each step was given and left, what happens in a run, and
 sensors            IMU, contact wrench, joint force; accelerations and reactions of joints
 
 steppers           how runs take their steps; the default time step, energies of states
-contact_state      one state in the arrays of contact/step.py, and its steps
 contact_rows       many rows through many of these steps, on several threads or on a card
 linear_steps       how the next state changes with this one, the joint forces and parameters
 graph_functions    steps, rollouts and distances for JAX and PyTorch

@@ -12,11 +12,11 @@ from robokit.engine.batch_calls import PAYS_SECONDS
 from robokit.engine.cuda import driver
 from robokit.engine.cuda.arrays import Library, View, column, common, library_of, seen_by
 from robokit.engine.cuda.driver import Memory
-from robokit.sim.contact_rows import SECONDS, ContactOnCard, ContactRunner, commands
+from robokit.sim.contact_rows import SECONDS, ContactOnCard, ContactRunner
 from robokit.sim.rollouts import runner_of
 from robokit.sim.run_inputs import RunInputs
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import ContactStepper, first_carried
+from robokit.sim.steppers import ContactStepper, commands, first_carried
 
 # ==== rows on the processor =======================================================================
 # Many states of a robot through time, as their caller says: what a Simulation with a batch is made of.

@@ -58,12 +58,11 @@ from robokit.engine.loops.kernel import LoopKernel, wasm_module
 from robokit.engine.reproducible import wanted
 from robokit.model.regrouping import regrouped
 from robokit.sim import motion
-from robokit.sim.contact_state import ContactState, step_numbers
 from robokit.sim.integrators import Problem
 from robokit.sim.joint_forces import GivenLayout
 from robokit.sim.motion import Carried
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import kept_of
+from robokit.sim.steppers import ContactState, kept_of, step_numbers
 from robokit.spatial.control_flow import for_range
 
 # ==== passive motion ==============================================================================

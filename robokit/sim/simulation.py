@@ -29,7 +29,6 @@ from robokit.dynamics.run import dtype_name
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator
-from robokit.sim.contact_state import LAYOUT, size_of
 from robokit.sim.distances import CollisionPairs
 from robokit.sim.events import Contacts, Notes, StepInputs, contacts_of
 from robokit.sim.ground import Ground
@@ -39,7 +38,7 @@ from robokit.sim.run_inputs import MOST_STEPS, RunSetup, check_controller, set_u
 from robokit.sim.run_loop import Controller, History, Run, warn_of, warn_of_whips
 from robokit.sim.sensors import Imu, JointForce, Sensors
 from robokit.sim.starts import check_coordinates, closed_start, numbers, states
-from robokit.sim.steppers import SPIN, ContactStepper, fastest_spin, in_blocks
+from robokit.sim.steppers import LAYOUT, SPIN, ContactStepper, fastest_spin, in_blocks, size_of
 from robokit.sim.trajectory import Trajectory
 
 # ==== the same run with half the step =============================================================

@@ -36,12 +36,11 @@ from robokit.errors import InvalidValue, ShapeError, SimulationWarning, WrongTyp
 from robokit.model.constraints import loop_models
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot, of_joint
-from robokit.sim.contact_state import ground_stiffness, scene_of
 from robokit.sim.distances import CollisionPairs, body_contacts, body_names
 from robokit.sim.ground import Ground, plane_of, world_of
 from robokit.sim.motion import state_poses
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import SPIN, fastest_spin
+from robokit.sim.steppers import SPIN, fastest_spin, ground_stiffness, scene_of
 from robokit.spatial import Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import added, sine_and_cosine

@@ -9,7 +9,7 @@ import robokit as rk
 from robokit.engine.cuda import assemble
 from robokit.engine.loops.fields import KnownKernel, once
 from robokit.engine.loops.kernel import ArrayOf
-from robokit.sim import contact_rows, contact_state
+from robokit.sim import contact_rows, steppers
 from robokit.spatial.control_flow import cond, for_range, while_loop
 
 ROWS = 5
@@ -61,7 +61,7 @@ def test_rough_ground_motors_pushes_and_bounces_and_too_little_place(card, monke
     """Rows that have no place for their contacts wait, and go on in larger arrays."""
     few = {"n_contacts": 2, "n_near": 2, "n_constraints": 2}
     monkeypatch.setattr(contact_rows, "PLACES", few)
-    monkeypatch.setattr(contact_state, "AT_START", few | {"n_rows": 0})
+    monkeypatch.setattr(steppers, "AT_START", few | {"n_rows": 0})
     monkeypatch.setattr(contact_rows, "HELD_BYTES", 40 * ROWS * 8 * 60)  # inputs of some steps at a time
     robot, q, v, options = fallen("quadruped")
     made = []

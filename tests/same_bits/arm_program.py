@@ -19,7 +19,7 @@ from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.loops.emit import HEADER
 from robokit.engine.loops.rows import ENVIRONMENT
-from robokit.sim.contact_state import ContactState
+from robokit.sim.steppers import ContactState
 
 TRIPLE = "aarch64-linux-gnu"
 START = 0x400000
