@@ -28,7 +28,7 @@ import robokit as rk
 from robokit.dynamics.build import kernel
 from robokit.engine.backend import llvm
 from robokit.engine.batch_calls import processors
-from robokit.engine.emit import sincos
+from robokit.engine.emit import ir
 
 
 @contextmanager
@@ -179,7 +179,7 @@ def peak(seconds: float, found: dict[str, Any]) -> None:
     """Share of the measured peak of multiply-adds, batches of 4096 of G1; with sines and cosines too."""
     from peak import bytes_per_second, flops_per_second
 
-    pair = len(re.findall(r"= f(?:add|sub|mul) ", "\n".join(sincos.body(1, "%x", near=True))))
+    pair = len(re.findall(r"= f(?:add|sub|mul) ", "\n".join(ir.sincos_body(1, "%x", near=True))))
     most = flops_per_second()
     robot = rk.load_urdf(rk.find_robot(G1), base="floating")
     given = states(robot, 4096)

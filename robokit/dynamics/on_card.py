@@ -18,7 +18,7 @@ from robokit import hooks
 from robokit.arguments import real_array
 from robokit.dynamics.build import Key, code_on_card, kernel, row_of
 from robokit.engine import Bound, NotFinite
-from robokit.engine.cuda import arrays, driver, xla
+from robokit.engine.cuda import arrays, driver
 from robokit.engine.cuda.arrays import Common
 from robokit.engine.cuda.loops import LoopedOnCard
 from robokit.engine.signature import Signature
@@ -86,7 +86,7 @@ def _registered(jax: Any, robot: Robot, key: Key, dtype: str, reproducible: bool
     usual = arrays.JAX.usual_number(jax)
     cards[usual] = _on_card(robot, own, last, usual, dtype)  # XLA may record the first launch in a graph
 
-    def launch(given: Sequence[xla.Given], results: Sequence[xla.Given], stream: int) -> None:
+    def launch(given: Sequence[arrays.Given], results: Sequence[arrays.Given], stream: int) -> None:
         number = driver.current() if several else usual
         if number not in cards:
             cards[number] = _on_card(robot, own, last, number, dtype)
@@ -95,7 +95,7 @@ def _registered(jax: Any, robot: Robot, key: Key, dtype: str, reproducible: bool
         columns = [(x.pointer, 1, x.shape[1] if x.shape[0] > 1 else 0) for x in given]
         code([*columns, *constants, *((x.pointer, B, 1) for x in results)], B, stream)
 
-    return xla.register(jax, own.name, launch)
+    return arrays.register(jax, own.name, launch)
 
 
 def _on_card(

@@ -22,9 +22,8 @@ from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.backend.targets import Planned, Target
 from robokit.engine.emit import ir
 from robokit.engine.memory import address, aligned
-from robokit.engine.passes.guards import LEAST, guarded, opened
-from robokit.engine.passes.order import fused, signs_early
-from robokit.engine.passes.similarity import PIECE, SHARED, WORTH, Rerolled, fewest, outline, rerolled
+from robokit.engine.passes.order import LEAST, fused, guarded, opened, signs_early
+from robokit.engine.passes.similarity import PIECE, SHARED, WORTH, Rerolled, fewest, rerolled
 from robokit.engine.reproducible import plain_zeros
 from robokit.engine.signature import FlatFunction, Signature
 from robokit.engine.trace.graph import NODE_BUDGET, Program, Shares, TraceTooLarge
@@ -183,7 +182,7 @@ class Maker:
             TraceTooLarge: the function or its code is longer than the budgets.
         """
         if target is not None and target.shares:
-            return self._described(self._ready(outline(self._record(signed=True, shares=True))), None)
+            return self._described(self._ready(self._record(shares=True)), None)
         # The same bits on every target are those of one column after the other.
         columns = 1 if target is None or self._signature.reproducible else target.columns
         if columns not in self._plans:
@@ -229,12 +228,12 @@ class Maker:
             self._program = program
         if not program.blocks or (program.marks and fewest(program)[1] < SHARED * len(program.order)):
             return None
-        if len(program.order) > CODE_BUDGET:
-            raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
         return self._ready(program)
 
     def _ready(self, program: Program) -> Program:
-        """A program in the order in which it is written."""
+        """A program that is not too long, in the order in which it is written."""
+        if len(program.order) > CODE_BUDGET:
+            raise TraceTooLarge(f"more than {CODE_BUDGET} operations to compile")
         return plain_zeros(program) if self._signature.reproducible else fused(signs_early(program))
 
     def _described(self, program: Program, shared: Rerolled | None) -> Planned:

@@ -4,7 +4,6 @@ simulation         simulate(robot, q0, v0, ...) -> Trajectory, and how far a run
                    step by step, one robot or many
 rollouts           rollout(robot, q0, v0, ...) -> Rollout: many states at once
 rollout_measures   what rollouts measure in every step
-many_states        rows of a Simulation that are stepped together
 
 run_inputs         arguments of runs, checked; actuators and pushes as inputs of the steps
 run_loop           the loop over the steps of a run, why it stops; what it recorded, as a trajectory with its
@@ -16,7 +15,8 @@ events             what each step was given and left, what happens in a run, and
 sensors            IMU, contact wrench, joint force; accelerations and reactions of joints
 
 steppers           how runs take their steps; the default time step, energies of states
-contact_rows       many rows through many of these steps, on several threads or on a card
+contact_rows       many rows through many of these steps, on several threads
+card_rows          rows of rollouts and of a Simulation on a card
 linear_steps       how the next state changes with this one, the joint forces and parameters
 graph_functions    steps, rollouts and distances for JAX and PyTorch
 page_step          steps and the look of a state for a page, which has no Python

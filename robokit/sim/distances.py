@@ -270,7 +270,7 @@ AT_ONCE = 1 << 22
 """Numbers of distances that collisions of many configurations are picked from at a time."""
 
 CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2)
-"""Of the driver "rows" (engine/loops/rows.py)."""
+"""Of the driver "rows" (engine/loops/emit.py)."""
 
 OUTPUTS = ("distance", "normal", "points", "gradient")
 

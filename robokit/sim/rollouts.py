@@ -16,9 +16,7 @@ from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics import kinetic_energy, potential_energy
 from robokit.dynamics.choices import card_number, dtype_there, on_host
 from robokit.dynamics.run import dtype_name
-from robokit.engine.backend.llvm import CompilerMissing
-from robokit.engine.trace.graph import TraceTooLarge
-from robokit.errors import DeviceError, ShapeError, SimulationError, shown
+from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.robot import Robot
 from robokit.sim import motion
 from robokit.sim.actuators import Actuator
@@ -255,20 +253,9 @@ def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
             return program.kernel().rollout_runner()
         own = ContactStepper(program, dt)
         return ContactRunner(program, lambda _: own.state)
-    from robokit.engine.cuda import driver, rollout  # a processor's run need not import them
-    from robokit.sim.contact_rows import CardRunner
+    from robokit.sim.card_rows import card_runner  # a processor's run need not import it
 
-    card = driver.card(number)
-    if program.contact:
-        own = ContactStepper(program, dt)
-        return CardRunner(program, lambda _: own.state, card, program.dtype)
-    kernel = program.kernel()
-    try:
-        return rollout.RolloutOnCard(kernel, card)
-    except (CompilerMissing, TraceTooLarge) as error:
-        raise DeviceError(
-            f'device="cuda:{number}": {kernel.name} has no code for a card ({error}); use device="cpu"'
-        ) from error
+    return card_runner(program, dt, number)
 
 
 def check_room(states: int, rows: int, size: int, dtype: str) -> None:

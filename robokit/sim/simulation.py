@@ -18,7 +18,7 @@ import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -26,19 +26,23 @@ from robokit.algorithms.center_of_mass import center_of_mass
 from robokit.arguments import check_finite, real_array, real_number, whole_number
 from robokit.dynamics.choices import beside, card_number, check_gradient, dtype_there, on_card, on_host
 from robokit.dynamics.run import dtype_name
+from robokit.engine.backend.llvm import processors
+from robokit.engine.batch_calls import PAYS_SECONDS
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator
+from robokit.sim.contact_rows import SECONDS, ContactRunner
 from robokit.sim.distances import CollisionPairs
 from robokit.sim.events import Contacts, Notes, StepInputs, contacts_of
 from robokit.sim.ground import Ground
-from robokit.sim.many_states import CardStates, ManyStates
 from robokit.sim.motion import floats
-from robokit.sim.run_inputs import MOST_STEPS, RunSetup, check_controller, set_up_run
+from robokit.sim.rollouts import runner_of
+from robokit.sim.run_inputs import MOST_STEPS, RunInputs, RunSetup, check_controller, set_up_run
 from robokit.sim.run_loop import Controller, History, Run, warn_of, warn_of_whips
 from robokit.sim.sensors import Imu, JointForce, Sensors
 from robokit.sim.starts import check_coordinates, closed_start, numbers, states
-from robokit.sim.steppers import LAYOUT, SPIN, ContactStepper, fastest_spin, in_blocks, size_of
+from robokit.sim.step_kernel import Program
+from robokit.sim.steppers import LAYOUT, SPIN, ContactStepper, fastest_spin, first_carried, in_blocks, size_of
 from robokit.sim.trajectory import Trajectory
 
 # ==== the same run with half the step =============================================================
@@ -288,6 +292,9 @@ def _with_half_steps(setup: RunSetup) -> RunSetup:
 
 # ==== step by step ================================================================================
 
+if TYPE_CHECKING:
+    from robokit.sim.card_rows import CardStates
+
 NOTED = 1000
 """Steps that are noted before the notes are dropped, where nothing is recorded."""
 
@@ -444,6 +451,7 @@ class Simulation:
         if number is None:
             return ManyStates(*start, threads)
         from robokit.engine.cuda.arrays import library_of  # what a processor's need not import
+        from robokit.sim.card_rows import CardStates
 
         library = next((found for x in given if (found := library_of(x))), None)
         return CardStates(*start, number, library)
@@ -748,7 +756,7 @@ class Simulation:
             raise ShapeError("targets: actuators whose velocity or feedforward changes take none")
         self._targets = wanted
         if on_card(wanted):
-            from robokit.sim.many_states import wanted_on_card
+            from robokit.sim.card_rows import wanted_on_card
 
             return wanted_on_card(wanted, linear)
         ahead, gain, limit, rest = linear
@@ -953,6 +961,131 @@ class Simulation:
         if found is None:
             raise RobokitError(f"{what}: of the last step, and none was taken yet")
         return found
+
+
+# ==== rows on the processor =======================================================================
+class ManyStates:
+    """Rows that are stepped together, in place.
+
+    Attributes:
+        rows: B.
+        q, v: the states, (B, ...).
+        failed: (B,) rows whose state is no longer finite.
+        done: steps taken.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        q: np.ndarray,
+        v: np.ndarray,
+        rows: int,
+        dt: float,
+        inputs: RunInputs,
+        threads: int | None,
+    ) -> None:
+        """At the start.
+
+        Args:
+            q, v: starts, (B or 1, ...).
+            rows: B.
+            dt: time step [s].
+            inputs: of actuators and pushes.
+            threads: None for as many as pay.
+        """
+        self.rows = rows
+        self.program, self.dt, self.inputs, self.threads = program, dt, inputs, threads
+        self._start = [np.array(np.broadcast_to(x, (rows, x.shape[1]))) for x in (q, v)]
+        self.q, self.v = (x.copy() for x in self._start)
+        parameters = program.parameters(dt)
+        given, self.change = self._at(0, rows)
+        self.arrays = [
+            self.q[None],
+            self.v[None],
+            np.zeros((1, rows, program.robot.nv)),
+            np.zeros((1, rows, program.entries)),
+            first_carried(program, self.q, self.v)[None],
+            np.ascontiguousarray(parameters[None] if parameters.ndim == 2 else parameters[None, None]),
+            *given,
+        ]
+        self.failed, self.done = np.zeros(rows, bool), 0
+        self.runner = runner_of(program, dt)
+        if isinstance(self.runner, ContactRunner):
+            wanted = threads or max(1, min(processors(), int(rows * SECONDS / PAYS_SECONDS)))
+            self.runner.divide(self.arrays, rows, wanted)
+
+    def _at(self, step: int, rows: int) -> tuple[list[np.ndarray], int]:
+        """Inputs of a step, (1, B, n) each, and the step at which they change."""
+        found, change = self.inputs.at(step, self._start[0], self._start[1])
+        each = (np.broadcast_to(x, (rows, x.shape[-1])) for x in found)
+        return [np.array(x, order="C")[None] for x in each], change
+
+    def step(self, tau: np.ndarray | None, u: np.ndarray | None, steps: int) -> None:
+        """So many steps; none where it is interrupted.
+
+        Args:
+            tau: joint forces, (nv,) or (B, nv); None for none.
+            u: what driven joints are given, (B, n); None for what they have.
+        """
+        before, done = self.state(), self.done
+        try:
+            self._go(tau, u, steps)
+        except BaseException:  # Ctrl-C: threads have come to different steps
+            self.restore(before, done)
+            raise
+
+    def _go(self, tau: np.ndarray | None, u: np.ndarray | None, steps: int) -> None:
+        self.arrays[2][0] = 0.0 if tau is None else tau
+        end = self.done + steps
+        while self.done < end:
+            if self.done >= self.change:
+                given, self.change = self._at(self.done, len(self.q))
+                self.arrays[6:] = given
+            if u is not None:
+                self.arrays[6][0] = u
+            few = min(end, self.change) - self.done
+            with np.errstate(all="ignore"):
+                self._take(few)
+            self.done += few
+
+    def _take(self, steps: int) -> None:
+        if isinstance(self.runner, ContactRunner):
+            self.runner.advance(self.done, self.done + steps)
+            self.failed[:] = ~self.runner.good
+            return
+        _, interrupted = self.runner.roll(self.arrays, len(self.q), [0, steps], lambda *_: None, self.threads)
+        if interrupted:
+            raise KeyboardInterrupt
+        self.failed[:] = ~(np.isfinite(self.q).all(axis=1) & np.isfinite(self.v).all(axis=1))
+
+    def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Set some rows, by number, to states (n, ...): nothing was before."""
+        self.q[rows], self.v[rows] = q, v
+        self.arrays[3][0, rows] = 0.0
+        self.arrays[4][0, rows] = first_carried(self.program, self.q, self.v)[rows]
+        if isinstance(self.runner, ContactRunner):
+            self.runner.reset(rows, q, v)
+        self.failed[rows] = False
+
+    def state(self) -> tuple[Any, ...]:
+        """All that :meth:`restore` needs."""
+        own = self.runner.state() if isinstance(self.runner, ContactRunner) else None
+        return [x.copy() for x in (*self.arrays[:2], *self.arrays[3:5])], own
+
+    def restore(self, state: tuple[Any, ...], done: int) -> None:
+        """Go on from there."""
+        arrays, own = state
+        for x, old in zip((*self.arrays[:2], *self.arrays[3:5]), arrays, strict=True):
+            x[...] = old
+        if isinstance(self.runner, ContactRunner):
+            self.runner.restore(own)
+            self.failed[:] = ~self.runner.good
+        else:
+            self.failed[:] = ~(np.isfinite(self.q).all(axis=1) & np.isfinite(self.v).all(axis=1))
+        self.done, self.change = done, 0
+
+
+# ==== what a Simulation reads and is given ========================================================
 
 
 @dataclass(frozen=True)

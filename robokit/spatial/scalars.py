@@ -23,7 +23,7 @@ import numpy as np
 #
 # The C library's functions differ from release to release and from processor to processor, NumPy's besides
 # from one place of an array to another. This is the computation that the engine writes as machine code
-# (emit/sincos.py says how it works and how exact it is), without fused multiply-adds, for Python's floats and
+# (emit/ir.py says how it works and how exact it is), without fused multiply-adds, for Python's floats and
 # NumPy's arrays. Its numbers are here for both.
 #
 # Of angles beyond 2^30 rad the functions of the C library and of NumPy are taken: kernels refuse them.
@@ -130,7 +130,7 @@ def _reduced(x: np.ndarray, shift: float, parts: Sequence[float]) -> tuple[np.nd
 
 
 def _polynomial(c: Sequence[float], r2: np.ndarray, r4: np.ndarray) -> np.ndarray:
-    """A polynomial, summed in the order of emit/sincos.py."""
+    """A polynomial, summed in the order of emit/ir.py."""
     pairs = [c[j] + r2 * c[j + 1] for j in range(0, len(c) - 1, 2)]
     total = pairs.pop() if len(c) % 2 == 0 else c[-1]
     while pairs:

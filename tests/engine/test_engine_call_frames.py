@@ -9,10 +9,8 @@ from engine_cases import called_often, guard
 from robokit.engine import Kernel
 from robokit.engine.emit import ir
 from robokit.engine.passes.schedule import blocks_with_frames, call_plan
-from robokit.engine.trace import blocks
-from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.ops import CALL, CONST, RESULT
-from robokit.engine.trace.record import trace
+from robokit.engine.trace.record import called, position, trace
 from robokit.spatial.scalars import sin, sqrt
 
 ONE = [("x", 4)], [("y", (17,))]
@@ -22,7 +20,7 @@ STATES = np.random.default_rng(5).uniform(-1.0, 1.0, (41, 4))
 @pytest.fixture(autouse=True)
 def short_functions_are_called(monkeypatch):
     """In kernels of this process only long ones are."""
-    monkeypatch.setattr(blocks, "LONG", 0)
+    monkeypatch.setattr("robokit.engine.trace.record.LONG", 0)
 
 
 def columns(x):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from robokit.engine import Kernel
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.single_module import single_module
-from robokit.engine.passes.guards import blocks, guarded, paths
+from robokit.engine.passes.order import blocks, guarded, paths
 from robokit.engine.trace.ops import GUARD, OPERATIONS, SQRT
 from robokit.engine.trace.record import trace
 from robokit.spatial.control_flow import cond, zeros

@@ -21,7 +21,6 @@ from robokit.engine.backend import llvm
 from robokit.engine.backend.targets import ManyStates, OneState
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.maker import Code
-from robokit.engine.trace import blocks
 from robokit.errors import RobokitError
 from robokit.spatial.scalars import floor, lookup, where
 
@@ -118,7 +117,7 @@ def test_any_text_has_the_bits_of_llvm(name, outside, within, shared, seed, repr
     x[rng.random(x.shape) < 0.05] *= 1e30
     given_ = [v.astype(target.real.dtype) for v in (x, rng.uniform(size=ENTRIES))]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(blocks, "LONG", 0)
+        patch.setattr("robokit.engine.trace.record.LONG", 0)
         kernel = Kernel.build(
             "any_text", [("x", INPUTS)], [("y", (OUTPUTS,))], any_text(outside, within, shared),
             tables=[("t", ENTRIES)], dtype=target.real.dtype, reproducible=reproducible,

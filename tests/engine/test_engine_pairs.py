@@ -16,10 +16,8 @@ from robokit.engine import Kernel
 from robokit.engine.backend.targets import OneState
 from robokit.engine.emit import ir
 from robokit.engine.passes import superword as passes
-from robokit.engine.passes.guards import paths
-from robokit.engine.passes.order import fused
+from robokit.engine.passes.order import fused, paths
 from robokit.engine.passes.superword import isomorphic_pairs, packed
-from robokit.engine.trace import blocks
 from robokit.engine.trace.ops import ADD, CALL, FIRST, GUARD, INPUT, PAIR, SECOND, SUB
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import cos, sin, sqrt, where
@@ -34,7 +32,7 @@ STATES = RANDOM.uniform(-1.0, 1.0, (12, 2 * N))
 @pytest.fixture(autouse=True)
 def short_functions_are_called(monkeypatch):
     """In kernels of this process only long ones are."""
-    monkeypatch.setattr(blocks, "LONG", 0)
+    monkeypatch.setattr("robokit.engine.trace.record.LONG", 0)
 
 
 def limb(x, c, sign, on=None):

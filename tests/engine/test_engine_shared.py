@@ -10,12 +10,10 @@ from engine_cases import called_often, guard
 from node_program import run_in_node
 
 from robokit.engine import Kernel
-from robokit.engine.backend import llvm, wasm
-from robokit.engine.emit import ir, wasm_module
+from robokit.engine.backend import llvm, targets
+from robokit.engine.emit import ir, wasm
 from robokit.engine.passes.derivative import along
-from robokit.engine.passes.guards import opened, paths
-from robokit.engine.passes.order import fused
-from robokit.engine.trace import blocks
+from robokit.engine.passes.order import fused, opened, paths
 from robokit.engine.trace.ops import SQRT
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import LIMIT, cos, lookup, sin, sine_and_cosine, sqrt, where
@@ -26,7 +24,7 @@ ONE = [("x", 4)], [("y", (4,))]
 @pytest.fixture(autouse=True)
 def short_functions_are_called(monkeypatch):
     """In kernels of this process only long ones are."""
-    monkeypatch.setattr(blocks, "LONG", 0)
+    monkeypatch.setattr("robokit.engine.trace.record.LONG", 0)
 
 
 def long(a, b, steps=12):
@@ -141,13 +139,13 @@ def test_kernels_of_this_process_call_large_texts(dtype, reproducible, tmp_path,
     monkeypatch.setattr(ir, "CHUNK", 30)  # many chunks, inside the calls too
     text, feedback = thrice, {"y": "x"}
     kernel = Kernel.build("calls", *ONE, text, feedback=feedback, dtype=dtype, reproducible=reproducible)
-    monkeypatch.setattr(blocks, "LONG", 10**9)
+    monkeypatch.setattr("robokit.engine.trace.record.LONG", 10**9)
     plain = Kernel.build("plain", *ONE, thrice, dtype=dtype, reproducible=reproducible)
     states = np.random.default_rng(4).uniform(-1.0, 1.0, (67, 4)).astype(dtype)
     states[:20, 0] = -abs(states[:20, 0])  # whole tiles that skip a call
     expected, flops = plain(states), plain.flops
     assert not plain._maker.planned().program.blocks
-    monkeypatch.setattr(blocks, "LONG", 0)
+    monkeypatch.setattr("robokit.engine.trace.record.LONG", 0)
     if reproducible:
         np.testing.assert_array_equal(kernel(states), expected)
     np.testing.assert_allclose(kernel(states), expected, rtol=1e-12 if dtype == "float64" else 2e-5)
@@ -251,8 +249,8 @@ def in_node(module, rows):
 @pytest.mark.parametrize("chunk, stacked", [(3000, 250), (25, 250), (25, 0), (3000, 0)])
 def test_the_module_computes_what_the_text_says(chunk, stacked, monkeypatch, tmp_path):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
-    monkeypatch.setattr(wasm_module, "CHUNK", chunk)  # many chunks, inside the calls too
-    monkeypatch.setattr(wasm_module, "STACKED", stacked)
+    monkeypatch.setattr(wasm, "CHUNK", chunk)  # many chunks, inside the calls too
+    monkeypatch.setattr(wasm, "STACKED", stacked)
 
     def text(x, heights):
         a, b, total, costly = thrice(x)[0]
@@ -261,7 +259,7 @@ def test_the_module_computes_what_the_text_says(chunk, stacked, monkeypatch, tmp
 
     outputs = [("y", (5,)), ("z", (2,)), ("u", (4,))]
     kernel = Kernel.build("module", [("x", 4)], outputs, text, tables=[("heights", 3)], reproducible=True)
-    module = wasm.unpacked(kernel.compiled(wasm.WASM))
+    module = targets.unpacked(kernel.compiled(targets.WASM))
     assert [name for name, _, _ in module.inputs] == ["x", "heights"]
     assert [(name, count) for name, _, count in module.outputs] == [("y", 5), ("z", 2), ("u", 4)]
     heights = [1.0, 2.0, 5.0]
@@ -276,7 +274,7 @@ def test_sines_in_the_module_are_the_engine_s_own():
     kernel = Kernel.build(
         "sines", [("x", 1)], [("y", (1,)), ("z", (1,))], lambda x: [[sin(x[0])], [cos(x[0])]]
     )
-    module = wasm.unpacked(kernel.compiled(wasm.WASM))
+    module = targets.unpacked(kernel.compiled(targets.WASM))
     angles = [0.0, 1.0, -2.5, 1e3, -3e5, 1e7, -1e9, 2e9, *np.linspace(-10.0, 10.0, 40)]
     found = in_node(module, [[[float(a)]] for a in angles])
     for angle, ((sine,), (cosine,)) in zip(angles, found, strict=True):
@@ -288,4 +286,4 @@ def test_sines_in_the_module_are_the_engine_s_own():
 
 def test_a_module_is_for_another_host():
     with pytest.raises(llvm.CompilerMissing):
-        wasm.WASM.load(b"")
+        targets.WASM.load(b"")

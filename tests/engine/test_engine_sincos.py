@@ -6,7 +6,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from robokit.engine.emit import sincos
+from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.kernel import Kernel
 from robokit.spatial.scalars import cos, sin
@@ -108,7 +108,7 @@ def test_an_angle_does_not_matter_to_those_beside_it(short_pair, other):
         s, c, *_ = inside(x, y)
     exact = np.sin(x.astype(float)), np.cos(x.astype(float))
     hit = np.zeros(x.shape, bool)
-    hit[5, 3] = abs(other) > sincos.LIMIT or not np.isfinite(other)
+    hit[5, 3] = abs(other) > ir.LIMIT or not np.isfinite(other)
     for got, want in zip((s, c), exact, strict=True):
         assert (np.isnan(got) == hit).all()
         np.testing.assert_allclose(got[~hit], want[~hit], rtol=0, atol=1.2e-7)
@@ -116,7 +116,7 @@ def test_an_angle_does_not_matter_to_those_beside_it(short_pair, other):
 
 @pytest.mark.parametrize("real", [FLOAT64, FLOAT32], ids=["float64", "float32"])
 def test_parts_of_half_pi_for_near_angles(real):
-    limit, _, parts = sincos.NEAR[real]
+    limit, _, parts = ir.NEAR[real]
     turns = int(np.ceil(limit * 2 / np.pi))
     mantissa = {"float64": 53, "float32": 24}[real.dtype]
     with mp.workdps(60):
@@ -142,7 +142,7 @@ def test_one_lane_and_many_agree(pair):
 
 @pytest.mark.parametrize("factor", [2.0, 1e6])
 def test_angles_beyond_the_limit_are_nan_not_wrong(pair, factor):
-    s, c, *_ = pair(np.full(8, sincos.LIMIT * factor))
+    s, c, *_ = pair(np.full(8, ir.LIMIT * factor))
     assert np.isnan(s).all() and np.isnan(c).all()
 
 
@@ -155,10 +155,10 @@ def test_infinity_that_arises_inside_gives_nan():
 @pytest.mark.parametrize(
     ("coefficients", "function", "weight"),
     [
-        (sincos.SIN, lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z),
-        (sincos.COS, lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z * z),
-        (sincos.SIN_FLOAT32, lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z),
-        (sincos.COS_FLOAT32, lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z * z),
+        (ir.SIN, lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z),
+        (ir.COS, lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z * z),
+        (ir.SIN_FLOAT32, lambda z: (mp.sin(mp.sqrt(z)) / mp.sqrt(z) - 1) / z, lambda z: z),
+        (ir.COS_FLOAT32, lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2, lambda z: z * z),
     ],
     ids=["sin", "cos", "single-precision sin", "single-precision cos"],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from robokit.engine.emit.wasm_code import (
+from robokit.engine.emit.wasm import (
     AT,
     F64,
     GET,

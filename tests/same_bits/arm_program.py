@@ -17,8 +17,7 @@ import numpy as np
 from robokit.contact.step import step_kernel
 from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64
-from robokit.engine.loops.emit import HEADER
-from robokit.engine.loops.rows import ENVIRONMENT
+from robokit.engine.loops.emit import ENVIRONMENT, HEADER
 from robokit.sim.steppers import ContactState
 
 TRIPLE = "aarch64-linux-gnu"

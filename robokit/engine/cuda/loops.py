@@ -28,7 +28,7 @@ from robokit.engine.cuda.loop_code import (
     Layout,
     layout,
 )
-from robokit.engine.emit import sincos
+from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, number
 from robokit.engine.loops.record import CHECK, ERRORS, INTEGER, told
 from robokit.engine.trace.ops import INTRINSICS
@@ -130,7 +130,7 @@ def _shared(texts: Sequence[str], writer: CardWriter) -> str:
         lines.append(f"declare {t} @llvm.fma.{end}({t}, {t}, {t})")
         lines.append(f"declare i32 @llvm.fptosi.sat.i32.{end}({t})")
     if any("@sincos_1(" in text for text in texts):
-        lines.append(sincos.function(1, real, "sincos_1", writer.contracts))
+        lines.append(ir.sincos(1, real, "sincos_1", writer.contracts))
     return READ + ANY + "\n".join(lines)
 
 

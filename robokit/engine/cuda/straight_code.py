@@ -28,14 +28,14 @@ from robokit.engine.backend.targets import Planned, Target
 from robokit.engine.cuda import assemble
 from robokit.engine.cuda.assemble import PART, REGISTERS, TRIPLE
 from robokit.engine.cuda.driver import TEAM, Card, Team
-from robokit.engine.emit import ir, sincos
+from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, constant, suffix
 from robokit.engine.emit.straight_line import CallWriter, in_turn
 from robokit.engine.passes.order import contractions
 from robokit.engine.passes.schedule import CallPlan, call_plan
-from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.graph import Node, Program, TraceTooLarge
 from robokit.engine.trace.ops import ADD, CALL, COS, GUARD, INPUT, INTRINSICS, RESULT, SIN, SUB
+from robokit.engine.trace.record import called, position
 
 LONG = 12_000
 """Operations from which on a program is cut into pieces."""
@@ -213,12 +213,12 @@ def _headings(functions: Sequence[str]) -> str:
 def _sincos(real: Real, fused: bool) -> str:
     """@sincos, with a branch: nearly all angles are near, and far ones cost as much again."""
     t = real.kind
-    near = "\n  ".join(sincos.body(1, "%x", "n", real, True, fused))
-    far = "\n  ".join(sincos.body(1, "%x", "f", real, False, fused))
+    near = "\n  ".join(ir.sincos_body(1, "%x", "n", real, True, fused))
+    far = "\n  ".join(ir.sincos_body(1, "%x", "f", real, False, fused))
     return f"""define internal {{{t}, {t}}} @sincos({t} %x) #0 {{
 entry:
   %size = call {t} @llvm.fabs.{real.suffix}({t} %x)
-  %isfar = fcmp ugt {t} %size, {constant(1, sincos.NEAR[real][0], real)}
+  %isfar = fcmp ugt {t} %size, {constant(1, ir.NEAR[real][0], real)}
   br i1 %isfar, label %far, label %near
 near:
   {near}

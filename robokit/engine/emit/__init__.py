@@ -1,13 +1,11 @@
 """Writes LLVM IR, machine code of first calls, C and WebAssembly.
 
-ir             vocabulary that all emitters share, and their settings
+ir             vocabulary that all emitters share, and their settings; sine and cosine
 straight_line  straight lines of operations: chunks, calls, columns and pairs in lanes
 machine_code   the same lines as machine code for x86-64: its instructions, functions
 rows           rows of arrays become vectors of lanes, and back
 single_module  the module of one state
 batch_module   the module of many states, of many steps of them, and loops over a table
-sincos         sine and cosine
 c_source       functions in C, their sine and cosine
-wasm_code      WebAssembly in bytes: instructions, functions, modules, sine and cosine
-wasm_module    a program as its functions: the plan, basic blocks
+wasm           WebAssembly in bytes: instructions, functions, modules; a program as its functions
 """

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from robokit.engine.emit import ir, sincos
+from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT64, Real, number, vector
 from robokit.engine.emit.rows import PAD, STAGE, LinkedWriter, PassWriter, RowReader, RowWriter
 from robokit.engine.emit.straight_line import ChunkWriter, chunk_code
@@ -217,7 +217,7 @@ def batch_module(
         group //= 2
     # One state's angles lie side by side and can be taken several at a time.
     together = max(width, lanes) if all(run.count * lanes >= width for run in plan.angles) else lanes
-    sines = sincos.function(lanes, real, fused=fused), sincos.run_function(together, real, fused)
+    sines = ir.sincos(lanes, real, fused=fused), ir.sincos_of_run(together, real, fused)
     parts = [*sines, *chunks]
     if linked or lanes == 1:
         link = LinkedWriter(program, plan, (), real)

@@ -131,7 +131,7 @@ def c_source(program: Program, name: str, arguments: Sequence[str], real: Real =
     """The functions of a program, the last of which computes it, and its workspace.
 
     Args:
-        program: what to compute; with no shared functions (trace/blocks.py).
+        program: what to compute; with no shared functions (trace/record.py).
         name: of the function; those that it calls begin with it.
         arguments: names of its inputs, tables and outputs, identifiers of C. None begins with "x_" or is
             "work".

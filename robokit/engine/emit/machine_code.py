@@ -16,13 +16,9 @@ import struct
 from collections.abc import Mapping, Sequence
 
 from robokit.engine.emit.ir import FLOAT64, Real, rounded, vector
-from robokit.engine.passes.guards import Path
-from robokit.engine.passes.order import contractions, last_reads
+from robokit.engine.passes.order import Path, contractions, last_reads
 from robokit.engine.passes.schedule import CallPlan, Copy
 from robokit.engine.trace import ops
-from robokit.engine.trace.blocks import called
-from robokit.engine.trace.blocks import lane as lane_of
-from robokit.engine.trace.blocks import position as result_of
 from robokit.engine.trace.graph import LANES, Program
 from robokit.engine.trace.ops import (
     ADD,
@@ -40,6 +36,9 @@ from robokit.engine.trace.ops import (
     SELECT,
     SIN,
 )  # fmt: skip
+from robokit.engine.trace.record import called
+from robokit.engine.trace.record import lane as lane_of
+from robokit.engine.trace.record import position as result_of
 
 # -- Instructions ----------------------------------------------------------------------------------------
 #

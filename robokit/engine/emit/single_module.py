@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
-from robokit.engine.emit import ir, sincos
+from robokit.engine.emit import ir
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.ir import (
     NOT_FINITE,
@@ -123,8 +123,8 @@ def _straight(program: Program, width: int, name: str, fused: bool, machine_code
         out.do(f"call void @{stage}(ptr %ws, ptr %args)")
     lanes = {block.lanes for block in program.blocks if block.lanes > 1}
     lanes |= {LANES} if program.wide else set()
-    wide = [sincos.function(n, name=f"sincos_{n}", fused=fused) for n in sorted(lanes)]
-    parts = [sincos.function(1, fused=fused), *wide, sincos.run_function(width, fused=fused), *functions]
+    wide = [ir.sincos(n, name=f"sincos_{n}", fused=fused) for n in sorted(lanes)]
+    parts = [ir.sincos(1, fused=fused), *wide, ir.sincos_of_run(width, fused=fused), *functions]
     parts.append(
         f"define i64 @{name}_linked(ptr %args, ptr %ws, i64 %mask) #0 {{\n{out.text()}\n  ret i64 0\n}}\n"
     )

@@ -25,12 +25,8 @@ from dataclasses import dataclass
 from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
 from robokit.engine.emit.ir import number as literal
 from robokit.engine.emit.machine_code import Fixed, MachineCode
-from robokit.engine.passes.guards import Path
-from robokit.engine.passes.order import contractions, last_reads
+from robokit.engine.passes.order import Path, contractions, last_reads
 from robokit.engine.passes.schedule import CallPlan, Copy, Schedule, call_plan
-from robokit.engine.trace.blocks import called
-from robokit.engine.trace.blocks import lane as lane_of
-from robokit.engine.trace.blocks import position as result_of
 from robokit.engine.trace.graph import LANES, Program
 from robokit.engine.trace.ops import (
     CALL,
@@ -45,6 +41,9 @@ from robokit.engine.trace.ops import (
     SUB,
     TRUTHS,
 )
+from robokit.engine.trace.record import called
+from robokit.engine.trace.record import lane as lane_of
+from robokit.engine.trace.record import position as result_of
 
 WIDEST = 8
 """Most equal constants that one store writes."""

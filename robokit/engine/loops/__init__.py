@@ -1,10 +1,8 @@
 """Loops, conditions and arrays in what the engine records: functions of run-time sizes, compiled once.
 
-record   the graph of a function with loops: regions of operations; integers, arrays
-recorder what loops, conditions and calls do while it is recorded
+record   the graph of a function with loops: regions of operations, integers, arrays; how it is recorded
 analysis what is needed of a recording, what is the same in all lanes; operations for given arguments
-emit     writes the regions as LLVM IR, for one state or for lanes
-rows     the functions that callers see: rows of batches to lanes and back
+emit     writes the regions as LLVM IR, for one state or for lanes, and the functions that callers see
 environment  what machine code works with: memory in lanes, workspace, other kernels and their calls
 c_source the regions as C99
 wasm     the regions as WebAssembly

@@ -28,8 +28,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.engine.loops.record import Integer
-from robokit.engine.loops.recorder import identity
+from robokit.engine.loops.record import Integer, identity
 from robokit.engine.signature import FlatFunction
 from robokit.engine.trace import scalar
 from robokit.engine.trace.scalar import METHODS, NO_BRANCH, Truth, of_numpy

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from robokit.engine.loops.emit import ENDED, HEADER, TURNS
+from robokit.engine.loops.emit import ENDED, ENVIRONMENT, HEADER, TURNS
 from robokit.engine.loops.record import (
     LINK,
     MINUS,
@@ -29,7 +29,6 @@ from robokit.engine.loops.record import (
     told,
     users_line,
 )
-from robokit.engine.loops.rows import ENVIRONMENT
 from robokit.engine.memory import address, aligned
 from robokit.engine.passes.replay import played_again
 from robokit.engine.signature import ArrayOf

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from robokit.engine.loops.kernel import LoopKernel
-from robokit.engine.loops.record import INTEGER, Array
-from robokit.engine.loops.recorder import Recorder
+from robokit.engine.loops.record import INTEGER, Array, Recorder
 from robokit.engine.signature import ArrayOf
 from robokit.spatial import control_flow
 from robokit.spatial.control_flow import call

@@ -29,10 +29,21 @@ from robokit.engine import maker
 from robokit.engine.backend import llvm
 from robokit.engine.backend.llvm import LOOPS
 from robokit.engine.batch_calls import PAYS_SECONDS, SECONDS, Record, RolloutRunner
-from robokit.engine.emit import sincos
+from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, module
 from robokit.engine.loops.dual import differentiated, fill
-from robokit.engine.loops.emit import ENDED, INTERRUPTED, INTERRUPTION, MORE, ModuleWriter, declarations
+from robokit.engine.loops.emit import (
+    ENDED,
+    INTERRUPTED,
+    INTERRUPTION,
+    MORE,
+    MOVES,
+    Driver,
+    ModuleWriter,
+    declarations,
+    moves_module,
+    no_times,
+)
 from robokit.engine.loops.environment import (
     Environment,
     Link,
@@ -52,10 +63,10 @@ from robokit.engine.loops.record import (
     REAL,
     Array,
     LoopGraph,
+    Recorder,
+    recording,
     told,
 )
-from robokit.engine.loops.recorder import Recorder, recording
-from robokit.engine.loops.rows import MOVES, Driver, moves_module, no_times
 from robokit.engine.maker import ENGINES, MAKING, logged
 from robokit.engine.maker import engine as wanted_engine
 from robokit.engine.memory import address
@@ -64,7 +75,7 @@ from robokit.errors import RobokitError, ShapeError, UnknownName, WrongType
 from robokit.spatial.control_flow import count_from_start, recorded_by, zeros
 
 if TYPE_CHECKING:
-    from robokit.engine.emit.wasm_code import Function
+    from robokit.engine.emit.wasm import Function
     from robokit.engine.loops.analysis import Usage
 
 
@@ -638,7 +649,7 @@ class LoopKernel:
         return self._lanes or register(REALS[dtype])
 
     def driver(self, name: str, dtype: str) -> int:
-        """Address of the function "single", "rows" or "batch" (rows.py)."""
+        """Address of the function "single", "rows" or "batch" (emit.py)."""
         lanes, part = (self.lanes(dtype), name) if name == "batch" else (1, "linked")
         return self._address(self.code(lanes, REALS[dtype], part), name)
 
@@ -1046,7 +1057,7 @@ def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str =
         shared.append(MEMSET)
     for width in widths:
         if any(f"@sincos_{width}(" in text for text in texts):
-            shared.append(sincos.function(width, real, f"sincos_{width}", kernels[0].fused))
+            shared.append(ir.sincos(width, real, f"sincos_{width}", kernels[0].fused))
     text = module([*shared, *texts], widths) + ATTRIBUTES
     return LOOPS + (llvm.LONG if len(text) > llvm.LONG_FROM else "") + text
 
@@ -1092,15 +1103,15 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
     Raises:
         RobokitError: two of the same name, or one that is named "memory".
     """
-    from robokit.engine.emit import wasm_code
+    from robokit.engine.emit import wasm
 
     names = ["memory", *(kernel.name for kernel in kernels)]
     for name in names:
         if names.count(name) > 1:
             raise RobokitError(f"kernels: a module exports one thing named {name!r}: rename a kernel")
     functions = [function for kernel in kernels for function in kernel.wasm_functions()]
-    angles = any((wasm_code.CALL, wasm_code.NAME) in each.code for each in functions)
-    return wasm_code.module([wasm_code.sines()] * angles + functions, names[1:])
+    angles = any((wasm.CALL_FUNCTION, wasm.NAME) in each.code for each in functions)
+    return wasm.module([wasm.sines()] * angles + functions, names[1:])
 
 
 @functools.cache

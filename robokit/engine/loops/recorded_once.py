@@ -43,12 +43,12 @@ from robokit.engine.loops.record import (
     Array,
     Escaped,
     LoopGraph,
+    Recorder,
     Region,
     Solved,
     operands,
     playing,
 )
-from robokit.engine.loops.recorder import Recorder
 from robokit.engine.passes.derivative import Inputs, Outputs
 from robokit.engine.passes.replay import PLAY, played_again
 from robokit.engine.signature import ArrayOf, FlatFunction, Signature

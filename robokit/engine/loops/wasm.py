@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from robokit.engine.emit.wasm_code import CALL as TO
-from robokit.engine.emit.wasm_code import (
+from robokit.engine.emit.wasm import (
+    CALL_FUNCTION,
     F64,
     GET,
     I32,
@@ -282,7 +282,7 @@ class _Writer(StackWriter):
         if node[1] in self.works:
             places += [(GET, self.top), (GET, self.end)]
         for values, read in zip(self.live.arguments(n), self.live.values_of(n), strict=True):
-            self.write([*values, *places, (TO, self._name(node[1]))])
+            self.write([*values, *places, (CALL_FUNCTION, self._name(node[1]))])
             status = Variable(I32)
             if node[1] in self.fails:
                 self.code.append((SET, status))
@@ -326,7 +326,7 @@ class _Writer(StackWriter):
         if n in self.variables:
             return
         angle = self.graph.nodes[n][1]
-        self.write([angle, (TO, NAME)])
+        self.write([angle, (CALL_FUNCTION, NAME)])
         for opcode in (COS, SIN):  # the cosine is on top
             other = self.pairs.get((region.number, opcode, angle))
             self.code.append(PLAIN["drop"] if other is None else (SET, self.variable(other)))

@@ -17,7 +17,6 @@ from typing import Any
 
 from robokit.engine.passes.replay import Equation, begun, chosen, moved_by, opposite, play, replayed
 from robokit.engine.signature import FlatFunction
-from robokit.engine.trace.blocks import called, position
 from robokit.engine.trace.graph import NODE_BUDGET, Program, Shares
 from robokit.engine.trace.ops import (
     ADD,
@@ -34,7 +33,7 @@ from robokit.engine.trace.ops import (
     SOLVED,
     SUB,
 )
-from robokit.engine.trace.record import trace
+from robokit.engine.trace.record import called, position, trace
 from robokit.engine.trace.scalar import Scalar
 from robokit.spatial import control_flow
 

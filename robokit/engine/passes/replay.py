@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from robokit.engine.trace.blocks import called, lane, position
 from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import (
     ABS,
@@ -38,7 +37,7 @@ from robokit.engine.trace.ops import (
     SUB,
     TABLE,
 )
-from robokit.engine.trace.record import noted
+from robokit.engine.trace.record import called, lane, noted, position
 from robokit.engine.trace.scalar import Truth
 from robokit.engine.trace.scalar import where as traced_where
 from robokit.spatial import control_flow, linear

@@ -16,10 +16,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import accumulate
 
-from robokit.engine.passes.guards import Path, blocks, paths
-from robokit.engine.trace.blocks import called, lane, position
+from robokit.engine.passes.order import Path, blocks, paths
 from robokit.engine.trace.graph import LANES, Program
 from robokit.engine.trace.ops import CALL, CONST, COS, INPUT, RESULT, SIN, TRUTHS
+from robokit.engine.trace.record import called, lane, position
 
 STORE = 2
 """Weight of an output's store in a chunk, in operations: LLVM's time grows faster than their number."""
@@ -173,7 +173,7 @@ def cut_at(order: list[int], size: int, ends: Collection[int]) -> list[list[int]
 
 # -- One plan of what runs, with calls -------------------------------------------------------------------
 #
-# A program has a line of its own and a body for each shared function (trace/blocks.py). A call ends a
+# A program has a line of its own and a body for each shared function (trace/record.py). A call ends a
 # chunk, which writes the arguments. The chunks of the body come next, then the chunk that reads the results
 # where the body has left them. So a group of tiles goes through the chunks of a body as through any others.
 # A call inside a guard is left out, in a tile, where the condition holds in no lane. A body that is one

@@ -16,8 +16,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from robokit.engine.passes.guards import Path, paths
-from robokit.engine.trace.blocks import called, position
+from robokit.engine.passes.order import Path, paths
 from robokit.engine.trace.graph import Block, Node, Program
 from robokit.engine.trace.ops import (
     ADD,
@@ -39,6 +38,7 @@ from robokit.engine.trace.ops import (
     SUB,
     TABLE,
 )
+from robokit.engine.trace.record import called, position
 
 # -- Isomorphic pairs ------------------------------------------------------------------------------------
 #

@@ -43,7 +43,7 @@ class TraceTooLarge(Exception):
 
 @dataclass
 class Block:
-    """A shared function (see trace/blocks.py)."""
+    """A shared function (see trace/record.py)."""
 
     parameters: list[int]  # nodes that stand for its arguments
     results: list[int | float]  # its values: nodes, or constants
@@ -69,7 +69,7 @@ class Graph:
         asked: whether the functions of all vmaps are, all columns in one call, and of calls.
         within: whether a shared function is being recorded: what it shares in turn is written out.
         columns: most columns of a function that one call takes side by side.
-        measured: what a look at a function has told (trace/blocks.py).
+        measured: what a look at a function has told (trace/record.py).
     """
 
     __slots__ = (
@@ -156,7 +156,7 @@ class Program:
     # operations by what they count as (see :func:`robokit.engine.trace.ops.counted`)
     counts: dict[str, int] = field(default_factory=dict)
     tables: list[tuple[str, int]] = field(default_factory=list)  # (name, number of entries) of each table
-    # functions that are recorded once and called (trace/blocks.py)
+    # functions that are recorded once and called (trace/record.py)
     blocks: list[Block] = field(default_factory=list)
     wide: set[int] = field(default_factory=set)  # nodes whose value has two lanes (passes/superword.py)
 

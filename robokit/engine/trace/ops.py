@@ -197,7 +197,7 @@ SELECT = _operation(
     count="select",
     wasm="select",
 )
-# A choice for whose first number a block is guarded (passes/guards.py).
+# A choice for whose first number a block is guarded (passes/order.py).
 GUARD = _operation(
     "guarded choice",
     "(%s ? %s : %s)",
@@ -226,7 +226,7 @@ LOOKUP = _operation(
     count="lookup",
     c="entry(%s, %s, %s)",
 )
-# A shared function is taken (trace/blocks.py): (CALL, block, arguments...) and (RESULT, call, position),
+# A shared function is taken (trace/record.py): (CALL, block, arguments...) and (RESULT, call, position),
 # where block and position are constants. What they mean does not follow from their operands alone.
 CALL = _operation("call", "%s()", lambda *_: math.nan)
 RESULT = _operation("result", "%s[%s]", lambda *_: math.nan)
