@@ -230,10 +230,11 @@ class RunSetup(Setup):
 
 def check_controller(controller: Any) -> None:
     """Raise WrongType where a controller is neither None nor a function of t, q and v."""
-    if controller is not None and not callable(controller):
+    if controller is None:
+        return
+    if not callable(controller):
         raise WrongType("controller", controller, "a function (t, q, v) -> joint forces, or None")
-    if controller is not None:
-        check_call("controller", controller, ("t", "q", "v"), "joint forces")
+    check_call("controller", controller, ("t", "q", "v"), "joint forces")
 
 
 def set_up_run(
