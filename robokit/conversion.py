@@ -197,10 +197,10 @@ def _beside(robot: Robot, target: str) -> Iterator[str]:
         shapes = (shape for link in robot.links for shape in link.visuals)
         covered = sum(shape.texture is not None or shape.texture_filename is not None for shape in shapes)
         if covered:
-            yield f"{name}: textures of {covered} visual shapes are left out"
-        fast = [joint.name for joint in robot.joints if np.isfinite(joint.velocity)]
+            yield f"{name}: left out: textures of visual shapes ({covered})"
+        fast = sum(bool(np.isfinite(joint.velocity)) for joint in robot.body_joints)
         if fast:
-            yield f"{name}: velocity limits of {len(fast)} joints are left out; MJCF has none"
+            yield f"{name}: left out, as MJCF has none: velocity limits ({fast})"
 
 
 def _write_urdf(robot: Robot, file: Path, visuals: bool) -> None:

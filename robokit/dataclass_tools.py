@@ -24,22 +24,20 @@ def quickly_made(cls: type[T]) -> type[T]:
     forbids assignment. This one stores the fields in the object's ``__dict__``. It takes the same arguments;
     everything else (what is forbidden, equality, ``repr``, ``replace``) is as dataclasses make it.
     """
-    known: dict[str, Any] = {"MISSING": MISSING}
+    written: Any = cls.__init__
+    names = [field.name for field in fields(cls)]  # type: ignore[arg-type]
+    own = written.__defaults__ or ()  # a factory's is "<factory>", which signatures show
+    known: dict[str, Any] = {f"default_{n}": x for n, x in zip(reversed(names), reversed(own), strict=False)}
     arguments, lines = ["self"], ["own = self.__dict__"]
     for field in fields(cls):  # type: ignore[arg-type]
         name = field.name
-        if field.default is not MISSING:
-            known[f"default_{name}"] = field.default
-            arguments.append(f"{name}=default_{name}")
-        elif field.default_factory is not MISSING:
+        arguments.append(f"{name}=default_{name}" if f"default_{name}" in known else name)
+        if field.default_factory is not MISSING:
             known[f"make_{name}"] = field.default_factory
-            arguments.append(f"{name}=MISSING")
-            lines.append(f"if {name} is MISSING: {name} = make_{name}()")
-        else:
-            arguments.append(name)
+            lines.append(f"if {name} is default_{name}: {name} = make_{name}()")
         lines.append(f"own[{name!r}] = {name}")
     exec(f"def __init__({', '.join(arguments)}):\n " + "\n ".join(lines), known)  # as dataclasses do
-    made, written = known["__init__"], cls.__init__
+    made = known["__init__"]
     made.__qualname__, made.__module__ = written.__qualname__, cls.__module__
     made.__annotations__ = written.__annotations__
     cls.__init__ = made  # type: ignore[method-assign]

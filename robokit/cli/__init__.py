@@ -41,9 +41,9 @@ from collections.abc import Sequence
 
 from robokit.cli.common import (
     INTERRUPTED,
+    NOT_ACCEPTED,
     WRONG_USAGE,
     Compiling,
-    WrongUsage,
     drop_output,
     fail,
     flush_output,
@@ -65,8 +65,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status. 0: done. 1: the command found errors in its subject, or could not do its work.
-        2: wrong usage, and in ``check`` a file that cannot be read. 3: a simulation broke down; what was
-        computed until then is written. 130: interrupted with Ctrl-C.
+        2: wrong usage, which is an argument that the command does not accept or that names nothing, and in
+        ``check`` a file that cannot be read. 3: a simulation broke down; what was computed until then is
+        written. 130: interrupted with Ctrl-C.
     """
     tolerant_output()
     warnings.showwarning = show_warning
@@ -93,7 +94,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return status
     except RobokitError as error:
         fail(str(error))
-        return WRONG_USAGE if isinstance(error, WrongUsage) else 1
+        return WRONG_USAGE if isinstance(error, NOT_ACCEPTED) else 1
     except BrokenPipeError:
         drop_output()
         return 1  # the reader (head, less) has gone: there is nobody to tell
@@ -101,7 +102,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         drop_output()
         # Errors over files carry the name; without one, the disk has no room for standard output.
         where = error.filename or ("standard output" if error.errno == errno.ENOSPC else "")
-        return fail(f"{where}: {error.strerror}" if where else str(error))
+        fail(f"{where}: {error.strerror}" if where else str(error))
+        return WRONG_USAGE if isinstance(error, FileNotFoundError) else 1
     except MemoryError:
         return fail("not enough memory")
     except KeyboardInterrupt:

@@ -226,7 +226,7 @@ def opened_states(name: str | None) -> Iterator[IO[str] | None]:
     try:
         file = open(name, encoding="utf-8", errors="replace")  # noqa: SIM115
     except OSError as problem:
-        raise RobokitError(f"--joint-states {name}: {problem.strerror}") from None
+        raise WrongUsage(f"--joint-states {name}: {problem.strerror}") from None
     with file:
         yield file
 
@@ -755,7 +755,7 @@ def referee_command(arguments: argparse.Namespace) -> int:
 
     try:
         if arguments.base == "both":
-            raise RobokitError("--base both is for the comparison with other engines; give fixed or floating")
+            raise WrongUsage("--base both is for the comparison with other engines; give fixed or floating")
         a = find_robot(arguments.robots[0])
         b = arguments.robots[1] if len(arguments.robots) == 2 else a
         see_xacro([a, b], arguments.xacro)
@@ -819,7 +819,7 @@ def code_function(robot: Any, given: str, derivative: str | None, choices: dict[
     file, _, name = given.rpartition(":")
     if file:
         if choices:
-            raise RobokitError(f"{name} has no choice {next(iter(choices))!r}: it is a function of {file}")
+            raise WrongUsage(f"{name} has no choice {next(iter(choices))!r}: it is a function of {file}")
         function = own_function(Path(file), name)
     elif derivative is None:
         return given
@@ -833,13 +833,14 @@ def own_function(file: Path, name: str) -> Any:
     """The function of that name that a file of Python makes with ``rk.function``.
 
     Raises:
-        RobokitError: there is no such file, or it raises an error.
+        WrongUsage: there is no such file.
+        RobokitError: it raises an error.
         UnknownName: it has no such function.
     """
     from robokit.dynamics.function_objects import Function
 
     if not file.is_file():
-        raise RobokitError(
+        raise WrongUsage(
             f"no file {str(file)!r}; give --function FILE.py:NAME, or a name that rk.functions has"
         )
     try:

@@ -19,7 +19,15 @@ from types import TracebackType
 from typing import Any
 
 from robokit import stages
-from robokit.errors import MissingDependency, RobokitError, one_line
+from robokit.errors import (
+    InvalidValue,
+    MissingDependency,
+    RobokitError,
+    ShapeError,
+    UnknownName,
+    WrongType,
+    one_line,
+)
 from robokit.files import obstacle
 
 MOST_WARNINGS = 3
@@ -40,6 +48,10 @@ INTERRUPTED = 130
 
 class WrongUsage(RobokitError):
     """Arguments that mean nothing, such as the name of a robot that does not exist: exit status 2."""
+
+
+NOT_ACCEPTED = (WrongUsage, UnknownName, WrongType, ShapeError, InvalidValue)
+"""Errors over an argument, of the command or of the function that it calls: exit status 2."""
 
 
 def fail(message: str) -> int:
@@ -279,15 +291,16 @@ def writable(name: str, *suffixes: str) -> Path:
             given here.
 
     Raises:
+        WrongUsage: it is no name of a file, or of one of another format.
         RobokitError: the file cannot be written.
     """
     path = Path(name)
     if not name or os.path.isdir(name):
-        raise RobokitError(f"cannot write to {name!r}: give the name of a file")
+        raise WrongUsage(f"cannot write to {name!r}: give the name of a file")
     if suffixes and not path.suffix:
         path = path.with_name(path.name + suffixes[0])
     if suffixes and path.suffix.lower() not in suffixes:
-        raise RobokitError(f"cannot write {path}: the name must end in {', '.join(suffixes)}")
+        raise WrongUsage(f"cannot write {path}: the name must end in {', '.join(suffixes)}")
     wrong = obstacle(path)
     if wrong is not None:
         raise RobokitError(f"cannot write {path}: {wrong[1]}")

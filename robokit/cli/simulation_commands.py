@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import difflib
 import math
+import os
 import sys
 import time
 from collections.abc import Iterable
@@ -415,7 +416,7 @@ class Second:
         labels: of the two runs; none before :meth:`write`.
 
     Raises:
-        RobokitError: there is no ground whose property could differ, the value is not accepted, or it is that
+        WrongUsage: there is no ground whose property could differ, the value is not accepted, or it is that
             of the first run.
     """
 
@@ -430,7 +431,7 @@ class Second:
             if name == "self_collision":
                 before = ground is not None if before is None else before
         elif ground is None:
-            raise RobokitError(f"--compare {name}: there is no ground; add --ground")
+            raise WrongUsage(f"--compare {name}: there is no ground; add --ground")
         else:
             before = getattr(ground, name)
             self._options = {**options, "ground": dataclasses.replace(ground, **{name: value})}
@@ -468,7 +469,7 @@ class Second:
         return _label(name, run.summary["dt"] if name == "dt" else options.get(name))
 
     def _refuse(self, label: str) -> None:
-        raise RobokitError(f"--compare {self._name}: the first run has {label}, too; give another value")
+        raise WrongUsage(f"--compare {self._name}: the first run has {label}, too; give another value")
 
 
 def _label(name: str, value: Any) -> str:
@@ -494,9 +495,9 @@ def sweep(arguments: argparse.Namespace) -> int:
         tell(f"\nMeasures (--measure NAME):\n{rk.measures}")
         return 0
     if arguments.report and not arguments.robots and not arguments.resume:
-        return _write_report(arguments, rk.open_sweep(arguments.report))
+        return _write_report(arguments, _opened(arguments.report))
     if bool(arguments.robots) == bool(arguments.resume):
-        raise RobokitError(
+        raise WrongUsage(
             "sweep: give a robot, as in robokit sweep humanoid --count 1000 --tilt 0:20; or --resume FOLDER, "
             "or --report FOLDER, of an existing sweep"
         )
@@ -512,10 +513,25 @@ def sweep(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _resumed(arguments: argparse.Namespace, shown: bool) -> Any:
+def _opened(folder: str) -> Any:
+    """The sweep in a folder that an argument names.
+
+    Raises:
+        WrongUsage: there is no such folder.
+        RobokitError: what is in it is no sweep.
+    """
     import robokit as rk
 
-    return rk.open_sweep(arguments.resume).resume(
+    try:
+        return rk.open_sweep(folder)
+    except RobokitError as error:
+        if os.path.isdir(folder):
+            raise
+        raise WrongUsage(str(error)) from error
+
+
+def _resumed(arguments: argparse.Namespace, shown: bool) -> Any:
+    return _opened(arguments.resume).resume(
         scheduler=arguments.scheduler, workers=arguments.workers, progress=shown, device=arguments.device
     )
 
@@ -525,7 +541,7 @@ def _new(arguments: argparse.Namespace, shown: bool) -> Any:
 
     robots, given = _robots(arguments), parameters(arguments)
     if arguments.count is None and not any(isinstance(x, rk.Grid) for x in given.values()):
-        raise RobokitError(
+        raise WrongUsage(
             "--count N: how many rows? Only a grid (--grid N, --tilt grid:0:20:11) says so itself"
         )
     output = arguments.output or f"{file_stem(next(iter(robots.values())))}_sweep"
@@ -558,7 +574,7 @@ def _robots(arguments: argparse.Namespace) -> dict[str, Any]:
     if len(set(own)) < len(own):
         own = list(arguments.robots)
     if len(set(own)) < len(own):
-        raise RobokitError("sweep: a robot is given twice")
+        raise WrongUsage("sweep: a robot is given twice")
     return dict(zip(own, robots, strict=True))
 
 
@@ -621,9 +637,7 @@ def _own_page(folder: Path) -> Path:
 
 def replay(arguments: argparse.Namespace) -> int:
     """Repeat one row of a sweep, to the last bit, and write its page."""
-    import robokit as rk
-
-    found = rk.open_sweep(arguments.folder)
+    found = _opened(arguments.folder)
     row = _row(found, arguments.row)
     page = writable(arguments.output or f"row_{row}.html", ".html")
     data = None if arguments.save is None else writable(arguments.save, ".npz")
@@ -654,7 +668,7 @@ def _row(found: Any, text: str) -> int:
         return int(text)
     kind, _, measure = text.partition(":")
     if kind != "worst" or not measure:
-        raise RobokitError(f"ROW: expected the number of a row, or worst:MEASURE, got {text!r}")
+        raise WrongUsage(f"ROW: expected the number of a row, or worst:MEASURE, got {text!r}")
     worst = found.worst_rows(measure, 1)
     if not worst.num_rows:
         raise RobokitError(f"ROW: no row has a finite {measure}")
@@ -708,7 +722,7 @@ def parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     """The parameters by name, as distributions.
 
     Raises:
-        RobokitError: a text is none; names the option.
+        WrongUsage: a text is none; names the option.
     """
     from robokit.sweeps.distributions import Grid, Uniform, read_distribution
 
@@ -720,18 +734,18 @@ def parameters(arguments: argparse.Namespace) -> dict[str, Any]:
     for text in arguments.others:
         name, equals, values = text.partition("=")
         if not equals:
-            raise RobokitError(f"--set {text}: expected NAME=VALUES, such as mass:torso=0.5:2")
+            raise WrongUsage(f"--set {text}: expected NAME=VALUES, such as mass:torso=0.5:2")
         if name in given:
-            raise RobokitError(f"--set {text}: {name} is given by {given[name][0]} already")
+            raise WrongUsage(f"--set {text}: {name} is given by {given[name][0]} already")
         given[name] = (f"--set {name}", values, 1.0)
     found = {}
     for name, (option, text, scale) in given.items():
         try:
             found[name] = read_distribution(text, scale)
             if scale != 1.0 and isinstance((found[name].values() or [0.0])[0], str):
-                raise RobokitError(f"expected numbers of degrees, such as 10 or 0:20, got {text!r}")
+                raise WrongUsage(f"expected numbers of degrees, such as 10 or 0:20, got {text!r}")
         except RobokitError as error:
-            raise RobokitError(f"{option}: {error}") from None
+            raise WrongUsage(f"{option}: {error}") from None
         if arguments.grid and type(found[name]) is Uniform:
             found[name] = Grid(found[name].low, found[name].high, arguments.grid)  # type: ignore[attr-defined]
     return found
@@ -743,7 +757,7 @@ def servos(names: Iterable[str]) -> Any:
     Their gains are 1, or 0 where the command has none: so the factors ``kp`` and ``kd`` are the gains.
 
     Raises:
-        RobokitError: a parameter changes what no servo has.
+        WrongUsage: a parameter changes what no servo has.
     """
     import robokit as rk
 
@@ -752,7 +766,7 @@ def servos(names: Iterable[str]) -> Any:
     for name in given:
         head, _, joint = name.partition(":")
         if head in SERVOS and not driven:
-            raise RobokitError(f"{name}: there are no servos; give stiffness and damping: --kp 100 --kd 5")
+            raise WrongUsage(f"{name}: there are no servos; give stiffness and damping: --kp 100 --kd 5")
         if joint and head in ("kp", "kd") and head not in given:
-            raise RobokitError(f"{name}: this is a factor of --{head} on that joint; give --{head}, too")
+            raise WrongUsage(f"{name}: this is a factor of --{head} on that joint; give --{head}, too")
     return rk.PD(kp=float("kp" in given), kd=float("kd" in given)) if driven else None

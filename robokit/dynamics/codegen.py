@@ -27,7 +27,7 @@ from robokit.engine.kernel import Bound, Kernel
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.passes.order import fused
 from robokit.engine.trace.graph import Program, TraceTooLarge
-from robokit.errors import FunctionError, RobokitError, WriteError
+from robokit.errors import FunctionError, RobokitError, ShapeError, WriteError
 from robokit.files import obstacle, output_path, write_texts
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
@@ -155,7 +155,7 @@ def function_key(robot: Robot, function: str, choices: Mapping[str, Any]) -> Key
 
     Raises:
         UnknownName: no such function, or a value that a choice does not take.
-        RobokitError: a choice is missing, or the function has none of that name.
+        ShapeError: a choice is missing, or the function has none of that name.
     """
     called = getattr(function, "__name__", "")
     hint = f"(give its name, {called!r})" if called in KERNELS else ""
@@ -164,14 +164,14 @@ def function_key(robot: Robot, function: str, choices: Mapping[str, Any]) -> Key
     for name in choices:
         if name not in about:
             takes = f"it has {', '.join(about)}" if about else "it has none"
-            raise RobokitError(f"{function} has no choice {name!r}: {takes}")
+            raise ShapeError(f"{function} has no choice {name!r}: {takes}")
     given = []
     for name in about:
         choice = CHOICES[name]
         value = choices.get(name, choice.default)
         if value is None:
             example = f"{name}={choice.example(robot)!r}"
-            raise RobokitError(f"{function}: say which {name} it is about, for example {example}")
+            raise ShapeError(f"{function}: say which {name} it is about, for example {example}")
         given.append(choice.read(robot, value))
     return (row.name, *given) if about else row.name
 

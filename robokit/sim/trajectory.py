@@ -309,8 +309,7 @@ class Trajectory:
         contact_impulse: (T, 3) impulse of the ground on the robot since the start, world axes [N s].
         summary: numbers about the run: steps, steps_per_second, energy_balance, deepest_penetration, ...
         losses: energy dissipated so far, (T,) each [J]: by "contact", "friction" (with joint damping),
-            "stops" (joint limits) and "collision"; their sum is ``energy.dissipated``. Empty if loaded from a
-            file.
+            "stops" (joint limits) and "collision"; their sum is ``energy.dissipated``.
     """
 
     t: np.ndarray
@@ -674,7 +673,10 @@ class Trajectory:
     # ---- files ---------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write everything to one .npz file, with the robot as URDF text and its parameters as numbers.
+        """Write the motion to one .npz file, with the robot as URDF text and its parameters as numbers.
+
+        What is computed from the steps again when it is asked for (``sensors``, ``joint_reactions``,
+        ``body_contacts``) is not in the file.
 
         Args:
             path: path of the file; ".npz" is appended if it is missing.
@@ -723,6 +725,9 @@ class Trajectory:
         if self.prescribed_force:
             about["prescribed"] = list(self.prescribed_force)
             arrays["prescribed_force"] = np.stack(list(self.prescribed_force.values()), axis=1)
+        if self.losses:
+            about["losses"] = list(self.losses)
+            arrays["losses"] = np.stack(list(self.losses.values()), axis=1)
         if "events" in self.__dict__ or (self.inputs and self.marks[-1] <= SAVED_STEPS):
             about["events"] = [astuple(event) for event in self.events]
             if self.step_forces is not None:
@@ -862,12 +867,12 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     Raises:
         LookupError, TypeError, ValueError, AttributeError, OverflowError: they do not make one.
     """
-    words = "contact_links", "contacts_against", "loop_joints", "springs", "prescribed"
-    links, against, loops, springs, prescribed = (tuple(map(str, about.get(name, ()))) for name in words)
+    words = "contact_links", "contacts_against", "loop_joints", "springs", "prescribed", "losses"
+    links, against, loops, springs, prescribed, causes = (tuple(map(str, about.get(n, ()))) for n in words)
     touched = tuple(map(str, about.get("step_links", dict.fromkeys(links))))
     T, nq, nv = len(arrays["t"]), arrays["q"].shape[1], arrays["v"].shape[1]
     none = {"loop_forces": (T, 0, 6), "springs": (T, 0, 10), "prescribed_force": (T, 0)}
-    none["step_forces"] = (0, len(touched), 3)
+    none |= {"step_forces": (0, len(touched), 3), "losses": (T, 0)}
     x = {name: np.zeros(shape) for name, shape in none.items()} | arrays
     energies = [f"energy_{f.name}" for f in fields(Energy)]
     optional: dict[str, tuple[int, ...]] = {"tau": (T, nv), "actuator_force": (T, nv), "a": (T, nv)}
@@ -877,7 +882,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     shapes |= dict.fromkeys(energies, (T,)) | optional
     shapes |= {"loop_forces": (T, len(loops), 6), "springs": (T, len(springs), 10)}
     shapes |= {"prescribed_force": (T, len(prescribed)), HEIGHTS: np.shape(x.get(HEIGHTS, ()))}
-    shapes["step_forces"] = (len(x["step_forces"]), len(touched), 3)
+    shapes |= {"step_forces": (len(x["step_forces"]), len(touched), 3), "losses": (T, len(causes))}
     touching = [name in x for name in ("contact_points", "contact_forces", "contact_normals")]
     whole = touching[0] == touching[1] >= touching[2] and len(against) in (0, len(links))
     if not T or not whole or not shapes.keys() - {*optional, HEIGHTS} <= x.keys() <= shapes.keys():
@@ -892,6 +897,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         x["t"], x["q"], x["v"], Energy(*energy), x["momentum"], x["contact_force"], None,
         x.get("tau"), ground, summary, actuator_force=x.get("actuator_force"),
         contact_impulse=x.get("contact_impulse"),
+        losses={name: x["losses"][:, k] for k, name in enumerate(causes)},
     )  # fmt: skip
     known = found.__dict__
     if "a" in x:

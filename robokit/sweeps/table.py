@@ -243,7 +243,8 @@ def read_parquet(content: bytes, columns: Sequence[str] | None = None) -> tuple[
     file = pa.parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)
     if [file.schema_arrow.field(name).type for name in ("row", FAILURE)] != [pa.int64(), pa.string()]:
         raise ValueError("it has other columns than a sweep")
-    metadata, found = file.metadata.metadata, file.read(columns=columns)
+    # No thread of Arrow's: one that still held the bytes at the end of Python would abort the process.
+    metadata, found = file.metadata.metadata, file.read(columns=columns, use_threads=False)
     about, names = json.loads(metadata.get(_UNITS.encode(), b"{}")), found.column_names
     units = {name: about[name]["unit"] for name in names if about.get(name, {}).get("unit")}
     values = [np.array(column.to_numpy()) for column in found.columns]

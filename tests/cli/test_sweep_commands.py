@@ -121,15 +121,15 @@ def test_a_row_is_shown_again(folder, tmp_path, capsys):
 )
 def test_a_command_that_makes_no_sense_is_one_line(arguments, words, capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(arguments) == 1
+    assert main(arguments) == 2
     message = capsys.readouterr().err
     assert words in message and "Traceback" not in message and message.count("\n") == 1
 
 
 def test_rows_that_are_not_there_are_refused(folder, capsys):
-    assert main(["replay", str(folder), "6"]) == 1
+    assert main(["replay", str(folder), "6"]) == 2
     assert "0 to 5" in capsys.readouterr().err
-    assert main(["replay", str(folder), "worst:speed_of_light"]) == 1
+    assert main(["replay", str(folder), "worst:speed_of_light"]) == 2
     assert "speed_of_light" in capsys.readouterr().err
 
 

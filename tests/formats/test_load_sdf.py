@@ -232,7 +232,15 @@ BAD = {
     ),
     "a pose of three numbers": (link("a", pose="1 2 3"), "expected 6 or 7 numbers, got '1 2 3'"),
     "no link": ("", "no link"),
-    "two links with the same name": (link("a") + link("a"), "two links are called 'a'"),
+    "two links with the same name": (link("a") + link("a"), "two links, joints, .* are called 'a'"),
+    "a joint with the name of its link": (
+        link("a") + link("b") + hinge("b", "a", "b"),
+        "two links, joints, .* are called 'b'",
+    ),
+    "a frame with the name of a link": (
+        link("a") + link("b") + '<frame name="a"><pose>1 0 0 0 0 0</pose></frame>' + hinge("j", "a", "b"),
+        "two links, joints, .* are called 'a'",
+    ),
     "itself": (link("a") + hinge("j", "a", "a"), "with itself"),
 }
 

@@ -21,6 +21,7 @@ def _same(a, b):
     for name in ("kinetic", "potential", "dissipated", "work", "total"):
         assert np.array_equal(getattr(a.energy, name), getattr(b.energy, name)), name
     assert a.summary == b.summary
+    assert a.losses.keys() == b.losses.keys() and all((b.losses[k] == x).all() for k, x in a.losses.items())
 
 
 @pytest.mark.slow

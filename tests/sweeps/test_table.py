@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -109,6 +111,19 @@ def every_kind(n):
         },
         {"number": "m"},
     )
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads are counted in /proc")
+def test_reading_starts_no_thread(undisturbed):
+    """A thread of Arrow's that still held the bytes when Python ended would abort the process."""
+    program = (
+        "import os, sys; from pathlib import Path; from robokit.sweeps import table; table.arrow()\n"
+        "threads = lambda: len(os.listdir('/proc/self/task'))\n"
+        "before = threads(); table.read_parquet(Path(sys.argv[1]).read_bytes()); print(threads() - before)"
+    )
+    file = sweep_folder.chunk_files(undisturbed)[0].path
+    run = subprocess.run([sys.executable, "-c", program, file], capture_output=True, text=True, check=True)
+    assert run.stdout == "0\n"
 
 
 @pytest.mark.parametrize("n", [0, 1, 300])
