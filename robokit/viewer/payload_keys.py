@@ -544,7 +544,7 @@ class ModuleData:
 
 @dataclass(frozen=True)
 class StepperData:
-    """The step of all robots, and a robot (robokit.sim.contact_page)."""
+    """The step of all robots, and a robot (robokit.sim.page_step)."""
 
     module: str  # it exports its memory, ``contact_step`` and ``contact_look``; compressed by gzip, as base64
     bytes: int  # of the module
@@ -594,7 +594,7 @@ class LiveData:
     """The step of the recording as WebAssembly, and its start."""
 
     worker: str  # text of the Worker that runs it
-    # the step of the integrator "contact"; None for that of passive motion (sim.stepping.page_step), of which
+    # the step of the integrator "contact"; None for that of passive motion (sim.page_step), of which
     # the next five are
     stepper: StepperData | None
     step: ModuleData | None  # the step
