@@ -18,7 +18,7 @@ from robokit.dataclass_tools import frozen
 from robokit.dynamics.layout import one_by_one
 from robokit.engine.loops.dual import along_with_loops, jacobian_by_loop, jacobian_with_loops
 from robokit.engine.loops.recorded_once import recorded_with_loops
-from robokit.engine.passes.derivative import along, gradient, jacobian, pullback, pushforward
+from robokit.engine.passes.derivative import along, gradient, jacobian, pullback
 from robokit.engine.trace.record import UNROLLED, RunTimeLoop
 from robokit.errors import FunctionError, ShapeError
 from robokit.model.robot import Robot
@@ -233,11 +233,12 @@ def _normalized(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
 def _pushforward(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
     """J dx: a direction for each input, outputs as they were."""
     count = len(flat.inputs) - flat.constants
-    derived = pushforward(flat.text, flat.sizes, flat.outputs, count)
+    derived = along(flat.text, flat.sizes, flat.outputs, range(count))
 
     def text(*given: Sequence[Any]) -> Any:
+        arguments, directions = (*given[:count], *given[2 * count :]), given[count : 2 * count]
         if not flat.has_loops:
-            return derived(*given)
+            return derived(*arguments, *directions)[1]
 
         def one(*each: Sequence[Any]) -> Any:
             arguments = (*each[:count], *each[2 * count :])
