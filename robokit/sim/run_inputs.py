@@ -212,8 +212,8 @@ class RunSetup(Setup):
     moving: Robot  # with the rotors of its actuators
     q: np.ndarray  # the start, on its prescribed motions and with its loops closed: (nq,), or rows of it
     v: np.ndarray  # (nv,), or rows of it
-    drives: list[Actuator]
-    pushes: list[Push]
+    drives: Sequence[Actuator]
+    pushes: Sequence[Push]
     prescribed: tuple[PrescribedMotion, ...]
     motions: Motions  # the same, fitted
     rows: int  # how many there are
@@ -283,19 +283,19 @@ def set_up_run(
     if many and isinstance(ground, Ground):
         counts.append((f"Ground({ground.by_row}=...)", ground.rows))
     number, counted = _count_rows(q, v, counts, rows if many else 1)
-    *start, closing = closed_start(robot, *fitted.start(q, v), fitted.dofs)
+    q1, v1, closing = closed_start(robot, *fitted.start(q, v), fitted.dofs)
     setup = set_up(
-        moving, duration, dt, ground, integrator, record_every, joint_damping, many=many, start=start,
+        moving, duration, dt, ground, integrator, record_every, joint_damping, many=many, start=(q1, v1),
         by_step=bool(by_step or drives or acting), springs=springs_of(springs, robot), motions=prescribed,
         **options,
     )  # fmt: skip
     if prescribed and setup.dt != dt:  # whose velocities are differences over a step
         fitted = Motions.at_start(robot, prescribed, setup.dt)
-        *start, closing = closed_start(robot, *fitted.start(q, v), fitted.dofs)
-    depth = checked_starts(robot, setup.program, *start, setup.dt)
+        q1, v1, closing = closed_start(robot, *fitted.start(q, v), fitted.dofs)
+    depth = checked_starts(robot, setup.program, q1, v1, setup.dt)
     shared = vars(setup) | {"summary": setup.summary | closing}
     return RunSetup(
-        **shared, robot=robot, moving=moving, q=start[0], v=start[1], drives=drives, pushes=acting,
+        **shared, robot=robot, moving=moving, q=q1, v=v1, drives=drives, pushes=acting,
         prescribed=prescribed, motions=fitted, rows=number, counted=counted, depth=depth,
     )  # fmt: skip
 

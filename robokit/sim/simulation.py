@@ -286,8 +286,10 @@ def _with_half_steps(setup: RunSetup) -> RunSetup:
         program = replace(program, accuracy=0.25 * program.accuracy)
     drives = with_rows_twice(setup.drives, setup.steps)
     prescribed = tuple(motion.at_half_steps(dt) for motion in setup.prescribed)
-    lengths = {"dt": 0.5 * dt, "steps": 2 * setup.steps, "every": 2 * setup.every}
-    return replace(setup, program=program, drives=drives, prescribed=prescribed, **lengths)
+    return replace(
+        setup, program=program, drives=drives, prescribed=prescribed, dt=0.5 * dt, steps=2 * setup.steps,
+        every=2 * setup.every,
+    )  # fmt: skip
 
 
 # ==== step by step ================================================================================
