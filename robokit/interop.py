@@ -18,12 +18,12 @@ therefore match coordinates by joint name and refuse quaternions that are not un
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
 from robokit.conventions import FLOATING_BASE, UNIT_QUATERNION_TOLERANCE
+from robokit.dataclass_tools import frozen
 from robokit.errors import ModelError, ShapeError, UnknownName
 from robokit.model.edit import armature_by_dof
 from robokit.model.joints import plane_axes
@@ -97,7 +97,7 @@ def in_plane(joint: Joint) -> np.ndarray:
     return np.array([list(t) for t in plane_axes(Vector3(*joint.axis.tolist()))]).T
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """Where a joint's coordinates are in the other program's vectors."""
 

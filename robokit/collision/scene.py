@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from robokit.collision.shapes import (
     plane_core,
     shape_arrays,
 )
+from robokit.dataclass_tools import frozen
 from robokit.model.geometry import Box, Placement, Shape
 from robokit.model.inertial_parameters import box_edges
 from robokit.model.parts import Link
@@ -39,7 +40,7 @@ FLUSH = 1e-6
 """Of the size of a solid: one that is nearer lies beside it (detect.py)."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class World:
     """What stands still and can be touched."""
 
@@ -54,7 +55,7 @@ class World:
     corner: tuple[float, float, float] = (0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Scene:
     """Shapes and pairs of them.
 
@@ -73,7 +74,7 @@ class Scene:
     unread: tuple[tuple[Link, Exception], ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class RobotShapes:
     """What of a robot can touch."""
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from robokit import disk_cache
 from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
 from robokit.collision.support import CUBE
+from robokit.dataclass_tools import frozen
 from robokit.meshes.hull import Circle, circles, hull_corners, solid_hull
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere, turned
 
@@ -33,7 +34,7 @@ MORE = 32
 """Corners added at once, at most, where the error is still too large."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Polytope:
     """A convex hull."""
 
@@ -315,7 +316,7 @@ COAXIAL = 0.1
 """Of the error: how far two circles may be from being those of one cylinder, or a tip from an axis."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Round:
     """A ball, cylinder or cone."""
 
@@ -446,7 +447,7 @@ SMALL = 0.01
 """Of the size of a hull: it is thinned by no more, however large the error that is allowed."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Core:
     """A convex set and a radius around it, in its own axes.
 
@@ -464,7 +465,7 @@ class Core:
     own: Placement | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class PlacedCore:
     """A core on a body."""
 

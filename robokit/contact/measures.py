@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -27,6 +27,7 @@ from robokit.contact.accounts import on_ground
 from robokit.contact.constraints.adding import speed
 from robokit.contact.constraints.joints import gap
 from robokit.contact.vectors import inertia, motion, nothing, write
+from robokit.dataclass_tools import frozen
 from robokit.errors import UnknownName
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import Scalar, added, floor, maximum, where
@@ -58,7 +59,7 @@ MOST_NAMES = 3
 Columns = dict[str, np.ndarray]
 
 
-@dataclass(frozen=True)
+@frozen
 class Column:
     """A column of a measure."""
 
@@ -74,7 +75,7 @@ class Column:
         return f"{self.name}{unit}: {self.text}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Subjects:
     """Whom measures are about."""
 
@@ -86,7 +87,7 @@ class Subjects:
 # ---- events and answers ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class EventKind:
     """A kind of event."""
 
@@ -100,7 +101,7 @@ class EventKind:
     subject: str = "link"  # whom it is about, one of SUBJECTS
 
 
-@dataclass(frozen=True)
+@frozen
 class Event:
     """An event of a run.
 
@@ -125,7 +126,7 @@ class Event:
         return f"{self.time:9.4f} s  {self.kind:<15} {self.subject}: {self.text}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Answer:
     """A question that everyone has after a run, and its answer."""
 
@@ -139,7 +140,7 @@ class Answer:
         return f"{self.value}: {self.note}" if self.note else self.value
 
 
-@dataclass(frozen=True)
+@frozen
 class RunEvents:
     """The events of a run, in the order of time, as answers ask for them."""
 

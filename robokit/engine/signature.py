@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 
 from robokit import arguments
 from robokit.arguments import ShapeError
+from robokit.dataclass_tools import frozen
 from robokit.engine.memory import result_array
 from robokit.errors import WrongType
 
@@ -27,7 +27,7 @@ Pairs = Sequence[tuple[int, int]]
 Bounds = Sequence[tuple[int, int, float]]
 
 
-@dataclass(frozen=True)
+@frozen
 class ArrayOf:
     """An array that a kernel takes.
 
@@ -65,7 +65,7 @@ class ArrayOf:
         return np.zeros(self.at(sizes), np.int32 if self.kind == "integer" else dtype)
 
 
-@dataclass(frozen=True)
+@frozen
 class Signature:
     """A kernel seen from outside."""
 

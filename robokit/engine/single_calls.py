@@ -39,11 +39,11 @@ import math
 import sys
 import sysconfig
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from robokit.dataclass_tools import frozen
 from robokit.engine.backend.llvm import CompilerMissing, code_of
 from robokit.engine.memory import LINE_BYTES, address, aligned
 
@@ -76,7 +76,7 @@ ADDRESSES = (
 """Objects and functions of a process that the code finds in the description."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Layout:
     """Where things lie in Python's objects."""
 

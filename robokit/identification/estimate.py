@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robokit.arguments import check_finite, one_of, real_array, real_number
-from robokit.dataclass_tools import cached_attribute
+from robokit.dataclass_tools import cached_attribute, frozen
 from robokit.dynamics.equations_of_motion import regressor_entries, regressor_nonzeros
 from robokit.dynamics.run import FExt
 from robokit.errors import ShapeError, WrongType
@@ -57,7 +57,7 @@ DECREMENT_TOLERANCE = 1e-12
 """Newton decrement at which the minimum is reached, in units of the logarithm of probability."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Prior:
     """What is assumed before the data."""
 
@@ -67,7 +67,7 @@ class Prior:
     scales: np.ndarray  # of friction and motor inertias, (m,)
 
 
-@dataclass(frozen=True)
+@frozen
 class Fit:
     """A consistent fit."""
 
@@ -242,7 +242,7 @@ WELL_DETERMINED_SHARE = 0.1
 """Fraction of its prior deviation to which data bring a combination that they determine well."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Identification:
     """The estimate of :func:`robokit.identify`.
 
@@ -468,7 +468,7 @@ MAX_JOINTS, MAX_NAMES = 8, 90
 MEASURED, PREDICTED, LEFT = "#9aa7b8", "#1f5fbf", "#c4473a"
 
 
-@dataclass(frozen=True)
+@frozen
 class Certainty:
     """Combinations of parameters, in standard deviations of the prior."""
 

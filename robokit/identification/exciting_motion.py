@@ -12,12 +12,12 @@ Differs: rest at both ends, and scaling to the limits.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from robokit.arguments import one_of, random_generator, real_number, whole_number
+from robokit.dataclass_tools import frozen
 from robokit.dynamics.equations_of_motion import regressor_entries, regressor_nonzeros
 from robokit.errors import ModelError, ShapeError
 from robokit.identification.measurements import (
@@ -38,7 +38,7 @@ JUDGED_STATES = 120
 """States at which a motion is judged."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Excitation:
     """A motion that determines inertial parameters well.
 

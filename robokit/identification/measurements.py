@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from robokit.arguments import argument, check_values, real_array, real_number
 from robokit.conventions import FLOATING_BASE
-from robokit.dataclass_tools import short_repr
+from robokit.dataclass_tools import frozen, short_repr
 from robokit.dynamics.build import quaternion_offsets
 from robokit.dynamics.equations_of_motion import regressor_entries, regressor_nonzeros, rnea
 from robokit.dynamics.run import FExt
@@ -33,7 +32,7 @@ ZERO_COLUMN_TOLERANCE, RANK_TOLERANCE = 1e-10, 1e-7
 """Share of the longest column at which one is zero; singular value, columns of length 1, of dependence."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Measurements:
     """States of a motion, and the forces that moved it."""
 
@@ -47,7 +46,7 @@ class Measurements:
     weights: np.ndarray | None = None
 
 
-@dataclass(frozen=True)
+@frozen
 class CompressedEquations:
     """The equations of one degree of freedom."""
 
@@ -209,7 +208,7 @@ def dof_names(robot: Robot) -> list[str]:
     return names
 
 
-@dataclass(frozen=True)
+@frozen
 class Columns:
     """Which parameters a fit has."""
 
@@ -289,7 +288,7 @@ DEPENDENCE_TOLERANCE = 1e-7
 """Share of its length by which a column must leave the span of the others to count as independent."""
 
 
-@dataclass(frozen=True)
+@frozen
 class BaseParameters:
     """Combinations of inertial parameters that can be identified individually.
 

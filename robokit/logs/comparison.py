@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from robokit.arguments import real_number
 from robokit.conventions import FLOATING_BASE
-from robokit.dataclass_tools import short_repr
+from robokit.dataclass_tools import frozen, short_repr
 from robokit.dynamics import crba, link_jacobian, rnea
 from robokit.errors import ShapeError, SimulationError, WrongType
 from robokit.files import output_path
@@ -71,7 +71,7 @@ LEAST_SAMPLES = 30
 """Least number of samples of a log that is smoothed: twice the filter's padding."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class SmoothMotion:
     """A log smoothed, at equal time steps."""
 
@@ -288,7 +288,7 @@ def _good(even: np.ndarray, t: np.ndarray, step: float, cutoff: float) -> np.nda
 # ---- forces that the model cannot explain --------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class TorqueComparison:
     """Joint forces of a log, measured and from the model: the result of :func:`unexplained_torques`.
 
@@ -468,7 +468,7 @@ Source: M. Gautier, W. Khalil, 1992, who look for motions below it.
 """
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class LogIdentification:
     """The result of :func:`identify_log`.
 

@@ -10,7 +10,6 @@ import math
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from robokit.arguments import path_argument, real_number
 from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE
+from robokit.dataclass_tools import frozen
 from robokit.dynamics import centroidal_momentum, forward_kinematics, kinetic_energy, potential_energy
 from robokit.errors import ShapeError, UnknownName, WrongType, listed, nearest_names, quoted
 from robokit.files import open_regular, read_arrays
@@ -47,7 +47,7 @@ ODD_TWIST = 0.3
 """Share of a velocity by which a twist may differ from the rate of its pose before its axes are looked at."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class BaseMotion:
     """The motion of a floating base."""
 
@@ -393,7 +393,7 @@ def base_of(path: Path) -> str:
     return "floating" if FLOATING_BASE in names else "fixed"
 
 
-@dataclass(frozen=True)
+@frozen
 class _Options:
     """Arguments of :func:`read_log` that say how a recording is brought to a robot."""
 
@@ -463,7 +463,7 @@ def coordinates_of(robot: Robot) -> Coordinates:
 # ---- series by joint -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Series:
     """Samples of joints that are always in the same messages."""
 

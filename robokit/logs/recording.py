@@ -21,6 +21,7 @@ import numpy as np
 
 from robokit.child_process import Child, OutOfBounds
 from robokit.conventions import FLOATING_BASE
+from robokit.dataclass_tools import frozen
 from robokit.errors import MissingDependency, ShapeError, UrdfError, listed, nearest_names, one_line, quoted
 from robokit.files import open_regular, read_arrays
 from robokit.logs import bag_child
@@ -33,7 +34,7 @@ GAP = 10.0
 """Times the usual step: a longer one is a gap in a log, and a step back by more is a clock that was reset."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Block:
     """Messages of one topic, or rows of a table, that name the same joints in the same order."""
 
@@ -45,7 +46,7 @@ class Block:
     values: tuple[np.ndarray | None, np.ndarray | None, np.ndarray | None]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Poses:
     """Poses of a frame over time."""
 
@@ -113,7 +114,7 @@ OWN = ("energy/", "momentum/", "contact_force/", "actuator_force/")
 SEPARATORS = r"[\s_./:\-\[\](){}|]+"
 
 
-@dataclass(frozen=True)
+@frozen
 class Coordinates:
     """The names that a table's columns may have: those of a robot."""
 
@@ -128,7 +129,7 @@ class Coordinates:
         return whole if width == len(whole) else self.joints if width == len(self.joints) else None
 
 
-@dataclass(frozen=True)
+@frozen
 class Column:
     """A column that is understood."""
 

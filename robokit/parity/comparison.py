@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.dataclass_tools import frozen
 from robokit.dynamics import (
     aba,
     bias_forces,
@@ -56,7 +57,7 @@ from robokit.urdf.xacro import is_xacro
 Answers = dict[str, np.ndarray]
 
 
-@dataclass(frozen=True)
+@frozen
 class State:
     """q (nq,), v, a and tau (nv,), as robokit has them; tau is None if no accelerations are asked for."""
 
@@ -452,7 +453,7 @@ def _set(body: Any, context: Any, link: Link, inertia: np.ndarray) -> None:
 # ---- The engines by name -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Engine:
     """Another program: its Python module, package, base velocity, and the function that opens a file."""
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from robokit.dataclass_tools import frozen
 from robokit.formats.description import DescribedBody, DescribedShape
 from robokit.model.geometry import Placement
 from robokit.urdf.description import InertialDescription
@@ -25,7 +26,7 @@ def steiner(mass: float, c: np.ndarray) -> np.ndarray:
     return np.asarray(mass * (float(c @ c) * np.eye(3) - np.outer(c, c)))
 
 
-@dataclass(frozen=True)
+@frozen
 class Rigid:
     """Mass [kg], centre of mass (3,) [m] and inertia about it (3, 3) [kg m^2], in the axes of some frame."""
 
@@ -72,7 +73,7 @@ LENGTH_TOLERANCE = 1e-9
 """Distance of two centres of mass that is none, however small the body is [m]."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Slack:
     """What may differ between equal bodies: a relative part, and absolute parts from rounding."""
 

@@ -6,13 +6,14 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
 
 from robokit.arguments import one_of
 from robokit.conventions import GRAVITY
+from robokit.dataclass_tools import frozen
 from robokit.errors import RobokitError, listed
 from robokit.formats.description import (
     WORLD,
@@ -77,7 +78,7 @@ NO_DYNAMICS = (
 """Beginnings of the causes that leave H, C and gravity as they are."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Hinge:
     """A joint of either side: twists of its coordinates and a point that turns with them, in A's world."""
 
@@ -87,7 +88,7 @@ class Hinge:
     anchor: np.ndarray  # (3,) [m]
 
 
-@dataclass(frozen=True)
+@frozen
 class Mechanism:
     """Rigid groups of a side, parents first, at zero, in A's world."""
 
@@ -99,7 +100,7 @@ class Mechanism:
     armature: np.ndarray  # rotor inertia of each velocity
 
 
-@dataclass(frozen=True)
+@frozen
 class States:
     """Random positions and velocities."""
 
@@ -113,7 +114,7 @@ Answers = tuple[np.ndarray, np.ndarray, np.ndarray]
 """H (n, nv, nv), C (n, nv) and gravity (n, nv)."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Rounding:
     """The largest differences of numbers that the comparison of bodies and joints takes for rounding.
 

@@ -34,7 +34,7 @@ from robokit.arguments import (
     real_number,
     several,
 )
-from robokit.dataclass_tools import short_repr
+from robokit.dataclass_tools import frozen, short_repr
 from robokit.errors import InvalidValue, RobokitError, ShapeError, UnknownName, WrongType, one_line, shown
 from robokit.files import check_size, open_regular, read_arrays, read_regular
 from robokit.model.parts import Joint
@@ -83,7 +83,7 @@ class Actuator:
         return tuple(f.name for f in fields(self) if f.name in ("kp", "kd", "gain"))
 
 
-@dataclass(frozen=True)
+@frozen
 class Torque(Actuator):
     """Joint forces as actuators.
 
@@ -104,7 +104,7 @@ class Torque(Actuator):
     target: Any = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class PD(Actuator):
     """Position servo: kp (target - q) + kd (velocity - v) + feedforward.
 
@@ -133,7 +133,7 @@ class PD(Actuator):
     feedforward: Any = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Velocity(Actuator):
     """Velocity servo: gain (target - v) + feedforward; implicit, as :class:`PD`.
 
@@ -286,7 +286,7 @@ def _can_be_driven(robot: Robot, joint: Joint) -> bool:
 # ---- values that change with time --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Layout:
     """Where the values of n joints are, and how many steps and rows a run has."""
 
@@ -438,7 +438,7 @@ class Signal:
 CURVES = ("linear", "cubic")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Keyframes:
     """Values of named joints over time, interpolated between keyframes: targets of actuators.
 
@@ -813,7 +813,7 @@ ONE_SIDED = (-25.0, 48.0, -36.0, 16.0, -3.0)
 """Weights of five values, the first and later ones, for twelve steps of a rate of fourth order."""
 
 
-@dataclass(frozen=True)
+@frozen
 class PrescribedMotion:
     """A joint that follows a given function of time, whatever acts on it.
 

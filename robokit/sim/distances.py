@@ -28,7 +28,7 @@ from robokit.collision.scene import (
 from robokit.collision.shapes import BOX_FACES, pair_arrays, shape_arrays
 from robokit.contact.distances import distance_kernel
 from robokit.contact.robot_data import robot_data
-from robokit.dataclass_tools import Recent, Spare
+from robokit.dataclass_tools import Recent, Spare, frozen
 from robokit.dynamics.build import quaternion_offsets
 from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
@@ -47,7 +47,7 @@ from robokit.stages import stage
 NEIGHBOURS, TOUCHING, EXCLUDED = "neighbours", "touching in the neutral pose", "excluded by the file"
 
 
-@dataclass(frozen=True)
+@frozen
 class CollisionPairs:
     """Pairs of bodies that can collide. Immutable: ``add`` and ``remove`` return a new object.
 
@@ -220,7 +220,7 @@ def _collision_pairs(robot: Robot) -> CollisionPairs:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class BodyContacts:
     """Which bodies of a robot touch each other in a run, and how."""
 
@@ -327,7 +327,7 @@ class Distances:
         return "\n".join([f"<Distances of {what}; the nearest:", *lines]) + ">"
 
 
-@dataclass(frozen=True)
+@frozen
 class Collision:
     """Two links in contact.
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents
 from robokit.contact.monitor import NOTED_CONTACT
-from robokit.dataclass_tools import short_repr
+from robokit.dataclass_tools import frozen, short_repr
 from robokit.model.robot import Robot
 from robokit.sim.distances import body_names
 from robokit.sim.force_elements import SpringRecord
@@ -34,7 +34,7 @@ from robokit.spatial.scalars import added, maximum
 # are taken once more, when somebody asks.
 
 
-@dataclass(frozen=True)
+@frozen
 class Contacts:
     """The K contact points over time.
 
@@ -67,7 +67,7 @@ class Contacts:
         return np.array([not name for name in self.against or [""] * len(self.links)], bool)
 
 
-@dataclass(frozen=True)
+@frozen
 class StepForces:
     """Force of the ground on the robot in each of S steps."""
 
@@ -136,7 +136,7 @@ class StepInputs:
         return np.array(self.tau, float)[k], given
 
 
-@dataclass(frozen=True)
+@frozen
 class Notes:
     """Notes of S steps, or of S parts of steps that are divided to an accuracy."""
 
@@ -490,7 +490,7 @@ class StepFacts:
         return ("m/s", "N", "m") if joint in self.slides else ("rad/s", "N m", "rad")
 
 
-@dataclass(frozen=True)
+@frozen
 class Subjects:
     """Whom the columns of the facts are about."""
 

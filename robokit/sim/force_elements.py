@@ -11,6 +11,7 @@ import numpy as np
 
 from robokit.arguments import check_call, check_finite, one_of, real_array, real_number, several
 from robokit.conventions import WORLD
+from robokit.dataclass_tools import frozen
 from robokit.dynamics import forward_kinematics, link_velocity
 from robokit.dynamics.layout import located
 from robokit.engine.loops.kernel import LoopKernel
@@ -102,7 +103,7 @@ class SpringLaw:
         return np.cumsum((self.tension(at, np.zeros_like(at), rest) @ weights) * half)
 
 
-@dataclass(frozen=True)
+@frozen
 class Spring(SpringLaw):
     """A spring and damper between two points.
 
@@ -138,7 +139,7 @@ class Spring(SpringLaw):
             real_number("Spring(rest_length=...)", self.rest_length, least=0.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class JointSpring(SpringLaw):
     """A spring and damper at a joint of one degree of freedom; the joint force is minus its tension.
 
@@ -167,7 +168,7 @@ class JointSpring(SpringLaw):
 ACCEPTED = "rk.Spring(...), rk.JointSpring(...), or a list of these"
 
 
-@dataclass(frozen=True)
+@frozen
 class SpringRecord:
     """A spring in the recorded states."""
 
@@ -200,7 +201,7 @@ class SpringRecord:
         return SpringRecord(name, length, rate, force, energy, known, read)
 
 
-@dataclass(frozen=True)
+@frozen
 class Springs:
     """The springs of a run, fitted to its robot."""
 
@@ -384,7 +385,7 @@ Place = tuple[int, tuple[float, float, float] | None]
 """Body and point in its coordinates [m]; None where the wrench is about the world's origin."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Push:
     """An external force on a link.
 

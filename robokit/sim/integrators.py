@@ -31,6 +31,7 @@ from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.energy import rotor_energy
 from robokit.algorithms.loop_dynamics import LoopSystem, loop_dynamics
+from robokit.dataclass_tools import frozen
 from robokit.errors import UnknownName
 from robokit.model.tree import Tree
 from robokit.sim.joint_forces import BodyForces, Given, JointLaw, LoopKick, LoopLaw, as_list, project
@@ -107,7 +108,7 @@ def keep(
 # ---- methods ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Tableau:
     """Coefficients of an explicit Runge-Kutta method."""
 
@@ -128,7 +129,7 @@ class Tableau:
 RK4 = Tableau(a=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), b=(1 / 6, 1 / 3, 1 / 3, 1 / 6), order=4)
 
 
-@dataclass(frozen=True)
+@frozen
 class Method:
     """A row of the table."""
 
@@ -358,7 +359,7 @@ def method(name: Any, contact: bool) -> tuple[str, Method]:
 # Cost: O(n) a sweep.
 
 
-@dataclass(frozen=True)
+@frozen
 class Problem:
     """A robot and all that acts on it."""
 
@@ -626,7 +627,7 @@ TINY = 1e-30
 """Added to what is divided by: nothing beside any energy, and more than 0 in single precision too."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Inner:
     """A floating robot seen from its centre of mass G, in world axes."""
 

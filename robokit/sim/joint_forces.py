@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache, partial
 from itertools import islice
 from typing import Any
@@ -21,6 +21,7 @@ from robokit.algorithms.composites import composite_inertias
 from robokit.algorithms.loop_constraints import ClosedLoop
 from robokit.algorithms.loop_dynamics import PROXIMAL, LoopSystem, add, closed_loops, closest
 from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseFactor
+from robokit.dataclass_tools import frozen
 from robokit.errors import ModelError
 from robokit.model.constraints import LoopModel
 from robokit.model.robot import Robot
@@ -57,7 +58,7 @@ STOP_DEPTH = 1e-3
 """The same of a prismatic joint [m]."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Stop:
     """Limits of a joint and the gains of its stops: numbers, (B,) for samples, or scalars of a kernel."""
 
@@ -75,7 +76,7 @@ def pressing(stop: Stop, q: Scalar, force: Scalar) -> Scalar:
     return where(q > 0.5 * (stop.lower + stop.upper), at_upper, at_lower)
 
 
-@dataclass(frozen=True)
+@frozen
 class Friction:
     """Dry friction of a dof: its most [N m | N], damping of its bristle, effective inertia of the dof."""
 
@@ -89,7 +90,7 @@ class Friction:
         return maximum(self.most / STUCK, self.inertia * (1.0 / GIVING**2))
 
 
-@dataclass(frozen=True)
+@frozen
 class JointLaw:
     """Passive forces by joint number 0..N."""
 
@@ -278,7 +279,7 @@ HOLD = 100.0
 this speed is uncertain by so many roundings of its momentum over dt."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Drive:
     """One driven joint: what the text of a step depends on."""
 
@@ -298,7 +299,7 @@ class Drive:
         return (*names, "mass") if self.effort or self.speed else names
 
 
-@dataclass(frozen=True)
+@frozen
 class DriveNumbers:
     """The numbers of one driven joint, floats or scalars of a kernel."""
 
@@ -489,7 +490,7 @@ def as_list(forces: BodyForces) -> list[Force]:
 # ---- what a step is given ----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class GivenLayout:
     """What a step is given, without the numbers."""
 
@@ -548,7 +549,7 @@ class GivenLayout:
 NOTHING = GivenLayout()
 
 
-@dataclass(frozen=True)
+@frozen
 class Given:
     """What is given in a step, with its numbers as plain numbers or scalars of a kernel."""
 
@@ -638,7 +639,7 @@ PROXIMAL_SINGLE = 1e-4
 """The proximal share in single precision."""
 
 
-@dataclass(frozen=True)
+@frozen
 class LoopLaw:
     """The loop joints of a step."""
 

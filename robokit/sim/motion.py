@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ from robokit.contact.kinematics import (
     whole_inertia,
 )
 from robokit.contact.robot_data import robot_data
-from robokit.dataclass_tools import Spare
+from robokit.dataclass_tools import Spare, frozen
 from robokit.dynamics.singular import singular
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import kernel_of, real
@@ -517,7 +517,7 @@ class Ledger:
 # ---- what a step hands on ---------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class CarriedLayout:
     """Which of these a robot has."""
 

@@ -31,7 +31,7 @@ from __future__ import annotations
 import functools
 import gzip
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,7 @@ from robokit.contact.kinematics import (
 )
 from robokit.contact.step import ARRAYS as STEP_ARRAYS
 from robokit.contact.step import step_kernel
+from robokit.dataclass_tools import frozen
 from robokit.engine import Kernel
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel, wasm_module
@@ -68,7 +69,7 @@ from robokit.spatial.control_flow import for_range
 # ==== passive motion ==============================================================================
 
 
-@dataclass(frozen=True)
+@frozen
 class PageStep:
     """The two kernels of a run."""
 
@@ -256,7 +257,7 @@ def made_module() -> bytes:
     return wasm_module([step_kernel(reproducible=True), look_kernel()])
 
 
-@dataclass(frozen=True)
+@frozen
 class ContactPage:
     """A robot and its ground in the arrays of the module."""
 

@@ -9,7 +9,7 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,6 +22,7 @@ from robokit.algorithms.kinematics import forward_kinematics
 from robokit.arguments import one_of
 from robokit.contact.measures import NEVER, Columns, Subjects
 from robokit.contact.measures import measures as known
+from robokit.dataclass_tools import frozen
 from robokit.dynamics.build import flat, recorded_key, row_of, without_inertias
 from robokit.dynamics.differentiate import Flat
 from robokit.dynamics.function_objects import Function
@@ -131,7 +132,7 @@ LARGEST = 1e30
 """Values from here on count as not finite."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Measure:
     """A function of the state and a way to reduce it over the states of a row: ``rk.Measure(speed, "max")``.
 
@@ -186,7 +187,7 @@ class Measure:
             raise UnknownName(f"input of measure {self.name!r}", wrong[0], INPUTS)
 
 
-@dataclass(frozen=True)
+@frozen
 class OwnTracker:
     """The numbers of a measure, in every step; a tracker (step/measured.py).
 
@@ -365,7 +366,7 @@ def values_at_start(
 # ---- what is known of rows --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Failures:
     """Rows of a rollout that are no motion of the robot."""
 
@@ -373,7 +374,7 @@ class Failures:
     time: np.ndarray  # from when on [s], (B,); NaN of a sound row
 
 
-@dataclass(frozen=True)
+@frozen
 class RowLedgers:
     """What the ledgers of B rows hold."""
 
@@ -401,7 +402,7 @@ class RowLedgers:
         return np.where(good, end - start + dissipated - self.entry("work"), np.nan)
 
 
-@dataclass(frozen=True)
+@frozen
 class Readings(RowLedgers):
     """What else is known of B rows at the end of a rollout, NaN in a row that failed."""
 

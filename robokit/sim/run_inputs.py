@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from robokit.arguments import check_call, check_finite, not_a_robot, real_number, whole_number
 from robokit.contact.constraints.motors import NEAR, SERIES
+from robokit.dataclass_tools import frozen
 from robokit.dynamics.singular import check_inertia
 from robokit.engine.reproducible import wanted
 from robokit.errors import ShapeError, SimulationWarning, WrongType, shown
@@ -53,7 +53,7 @@ MOST_STEPS = 1e10
 """Steps of a run; a year of them."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Setup:
     """The step of a run, how long it is and how many there are."""
 
@@ -204,7 +204,7 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
 # ---- all that simulate, rollout and Simulation share -------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class RunSetup(Setup):
     """A run before its first step."""
 

@@ -24,6 +24,7 @@ from uuid import uuid4
 import numpy as np
 
 from robokit.conventions import GRAVITY
+from robokit.dataclass_tools import frozen
 from robokit.errors import MissingDependency, SimulationWarning
 from robokit.model.robot import Robot
 from robokit.sim import motion
@@ -509,7 +510,7 @@ class Inputs(Protocol):
         """The inputs of a step, and the next step at which they change."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Stop:
     """Why a run ended before its time."""
 

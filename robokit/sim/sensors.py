@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from robokit.algorithms.aba import aba
 from robokit.algorithms.coupling import coupled_forward_dynamics, reduced_columns
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.algorithms.loop_dynamics import closed_loops, loop_dynamics
-from robokit.dataclass_tools import short_repr
+from robokit.dataclass_tools import frozen, short_repr
 from robokit.dynamics.constrained import JointReactions, reactions
 from robokit.dynamics.equations_of_motion import crba
 from robokit.errors import UnknownName
@@ -59,7 +58,7 @@ def noted_loops(robot: Robot, notes: Notes) -> dict[str, np.ndarray]:
 # ---- accelerations and reactions ---------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class StepMotion:
     """Motion at T records, of R rows: one for each, or one for each part of a step that is divided."""
 
@@ -311,7 +310,7 @@ def _pushed_links(
 # it is that of the first step.
 
 
-@dataclass(frozen=True)
+@frozen
 class Imu:
     """Readings of an inertial measurement unit at a link's origin, in the link's axes.
 
@@ -328,7 +327,7 @@ class Imu:
     __repr__ = short_repr
 
 
-@dataclass(frozen=True)
+@frozen
 class JointForce:
     """Forces in a joint in the step before each record, (T, dofs of the joint) [N m | N].
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -24,6 +24,7 @@ import numpy as np
 
 from robokit.algorithms.center_of_mass import center_of_mass
 from robokit.arguments import check_finite, real_array, real_number, whole_number
+from robokit.dataclass_tools import frozen
 from robokit.dynamics.choices import beside, card_number, check_gradient, dtype_there, on_card, on_host
 from robokit.dynamics.run import dtype_name
 from robokit.engine.backend.llvm import processors
@@ -301,7 +302,7 @@ NOTED = 1000
 """Steps that are noted before the notes are dropped, where nothing is recorded."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class SimulationState:
     """The state of a simulation, from which :meth:`Simulation.restore` continues to the last bit.
 
@@ -1090,7 +1091,7 @@ class ManyStates:
 # ==== what a Simulation reads and is given ========================================================
 
 
-@dataclass(frozen=True)
+@frozen
 class StepSensors:
     """Sensor values of one step of a simulation: as ``Trajectory.sensors``, without the time axis.
 
@@ -1169,7 +1170,7 @@ class _QuickInputs:
         return True
 
 
-@dataclass(frozen=True)
+@frozen
 class _Given:
     """Inputs of steps, with the targets that were given to them; see run_loop.Inputs."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,7 +27,7 @@ from robokit.collision.scene import Scene, robot_shapes, scene
 from robokit.collision.shapes import Core, PlacedCore
 from robokit.collision.support import SUPPORTS
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
-from robokit.dataclass_tools import Spare
+from robokit.dataclass_tools import Spare, frozen
 from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.dynamics.equations_of_motion import crba
 from robokit.dynamics.singular import refuse, singular
@@ -616,7 +615,7 @@ FEW = 16
 """Starts that one after the other are quicker."""
 
 
-@dataclass(frozen=True)
+@frozen
 class StartContacts:
     """The deepest overlaps at the starts of B rows, 0 of what is not finite."""
 

@@ -14,6 +14,7 @@ import numpy as np
 from robokit.algorithms.loop_dynamics import PROXIMAL
 from robokit.collision.scene import robot_shapes
 from robokit.contact.measures import MEASURES, Subjects
+from robokit.dataclass_tools import frozen
 from robokit.dynamics.build import without_inertias
 from robokit.engine import Kernel
 from robokit.model.constraints import loop_models
@@ -104,7 +105,7 @@ class Tracker(Protocol):
         """The numbers after a step."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Kept:
     """The numbers of one of robokit's measures; a tracker."""
 
@@ -121,7 +122,7 @@ class Kept:
         return MEASURES[self.name].passive(numbers, replace(happened, subjects=self.subjects))
 
 
-@dataclass(frozen=True)
+@frozen
 class MeasuredLayout:
     """What is measured."""
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from robokit import hooks
 from robokit.arguments import not_a_robot, one_of, path_argument
-from robokit.dataclass_tools import cached_attribute
+from robokit.dataclass_tools import cached_attribute, frozen
 from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
 from robokit.dynamics.choices import ORIGIN
 from robokit.dynamics.constrained import FRAMES, JointReactions
@@ -251,7 +251,7 @@ POSES = 4096
 """Records whose links' poses are in memory at once."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Energy:
     """Energies over time, (T,) each [J].
 

@@ -21,6 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from robokit.arguments import real_number, whole_number
+from robokit.dataclass_tools import frozen
 from robokit.errors import ShapeError, WrongType, shown
 from robokit.serialize import layout
 
@@ -216,7 +217,7 @@ def _polynomial(coefficients: tuple[float, ...], x: np.ndarray) -> np.ndarray:
 Value = float | str
 
 
-@dataclass(frozen=True)
+@frozen
 class Distribution:
     """What all distributions share."""
 
@@ -246,7 +247,7 @@ class Distribution:
         return {"kind": self.kind} | {field.name: getattr(self, field.name) for field in fields(self)}
 
 
-@dataclass(frozen=True)
+@frozen
 class Constant(Distribution):
     """The same value in every row."""
 
@@ -284,7 +285,7 @@ ACCEPTED = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class Uniform(Distribution):
     """A uniform distribution between two bounds.
 
@@ -308,7 +309,7 @@ class Uniform(Distribution):
         return self.low, self.high
 
 
-@dataclass(frozen=True)
+@frozen
 class Sobol(Uniform):
     """A uniform distribution from a Sobol sequence: rows fill the range more evenly than random ones.
 
@@ -319,7 +320,7 @@ class Sobol(Uniform):
     kind: ClassVar[str] = "sobol"
 
 
-@dataclass(frozen=True)
+@frozen
 class Normal(Distribution):
     """The normal distribution.
 
@@ -375,7 +376,7 @@ class Normal(Distribution):
         return low, math.inf if self.high is None else self.high
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice(Distribution):
     """One of several values, drawn at random.
 

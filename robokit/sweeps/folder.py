@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from robokit.arguments import whole_number
+from robokit.dataclass_tools import frozen
 from robokit.disk_cache import source_digest
 from robokit.errors import MissingDependency, RobokitError, ShapeError, one_line, shown
 from robokit.files import open_regular, shell_word
@@ -106,7 +107,7 @@ SEALED = 2
 SWEEP_FILE = "sweep.json"
 
 
-@dataclass(frozen=True)
+@frozen
 class SweepFile:
     """What sweep.json says."""
 
@@ -336,7 +337,7 @@ class ChunkFile:
     hash: str  # of its content, as its name has it
 
 
-@dataclass(frozen=True)
+@frozen
 class Chunk:
     """A chunk that is as it was written."""
 
@@ -541,7 +542,7 @@ def read_chunks(
 # ---- what a worker does ------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """Where a sweep's chunks belong."""
 
@@ -552,7 +553,7 @@ class Place:
     device: str | None = None  # that computes, as in :func:`robokit.rollout`; None for the processor
 
 
-@dataclass(frozen=True)
+@frozen
 class ComputedChunk:
     """A chunk that was computed."""
 

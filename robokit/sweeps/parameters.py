@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from robokit.dataclass_tools import frozen
 from robokit.dynamics.build import angle_bounds
 from robokit.errors import ModelError, ShapeError, UnknownName, WrongType
 from robokit.model.inertial_parameters import COUNT
@@ -45,7 +46,7 @@ ROBOT = "robot"
 """Name of the parameter that says which robot a row has."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Parameter:
     """A row of the table."""
 

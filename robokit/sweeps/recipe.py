@@ -12,7 +12,6 @@ import sys
 import sysconfig
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -21,6 +20,7 @@ import numpy as np
 
 from robokit.arguments import not_a_robot, real_array, real_number, whole_number
 from robokit.contact.measures import DEFAULT, column_of, measures
+from robokit.dataclass_tools import frozen
 from robokit.disk_cache import source_digest
 from robokit.dynamics.build import recorded_key
 from robokit.dynamics.function_objects import Function
@@ -80,7 +80,7 @@ NO_CLOUDPICKLE = (
 MEASURE_FIELDS = ("name", "reduce", "threshold", "unit", "link")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class StoredMeasure:
     """A measure of the user's own, as a recipe keeps it."""
 
@@ -255,7 +255,7 @@ Values = Mapping[str, np.ndarray]
 """Parameters of rows by name, (B,) each."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Recipe:
     """The recipe of a sweep, which determines all its rows.
 
@@ -548,7 +548,7 @@ def versions() -> dict[str, str]:
 # ---- the runs of rows --------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Runs:
     """Rows of one robot, ready to be run."""
 

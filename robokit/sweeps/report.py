@@ -17,6 +17,7 @@ import numpy as np
 
 from robokit.arguments import whole_number
 from robokit.contact.measures import Column, Monitor, measures
+from robokit.dataclass_tools import frozen
 from robokit.errors import RobokitError, one_line
 from robokit.files import output_path, shell_word, write_text
 from robokit.model.robot import Robot
@@ -60,7 +61,7 @@ MAX_BYTES = 16_000_000
 """Of the starts of rows, unpacked; rows beyond it are left to ``robokit replay``."""
 
 
-@dataclass(frozen=True)
+@frozen
 class RowStarts:
     """Rows before their first step."""
 
@@ -113,7 +114,7 @@ def _own_arrays(program: Program, dt: float, rows: int) -> dict[str, np.ndarray]
     return {name: x.reshape(rows, -1) for name, x in found.items() if x.size and x.dtype == float}
 
 
-@dataclass(frozen=True)
+@frozen
 class RobotRows:
     """Rows of one robot, to be run again."""
 
@@ -309,7 +310,7 @@ MAX_FAILURES = 20_000
 """Rows that failed, of those that a page holds in any case."""
 
 
-@dataclass(frozen=True)
+@frozen
 class PageRows:
     """Rows of a page."""
 
@@ -715,7 +716,7 @@ HIDDEN = ("row", "final_hash", "state_hash", "seed")
 """Columns that say nothing to a reader."""
 
 
-@dataclass(frozen=True)
+@frozen
 class ColumnInfo:
     """What is known of a column besides its values."""
 

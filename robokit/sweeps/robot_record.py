@@ -16,7 +16,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ import numpy as np
 from robokit.arguments import real_number
 from robokit.collision.scene import RobotShapes, robot_shapes
 from robokit.collision.shapes import Core, PlacedCore, Polytope
+from robokit.dataclass_tools import frozen
 from robokit.errors import ModelError, RobokitError, ShapeError, shown
 from robokit.meshes.untrusted import companion, files_named, read_file, wanted_path
 from robokit.model.geometry import Mesh, Placement, Shape
@@ -50,7 +51,7 @@ NUMBERS = {"joints": 16, "links": 12, "parameters": COUNT, "starts_q": 0, "start
 """The arrays that are stored of a robot, and how wide they are; 0 where it depends on the robot."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class RobotRecord:
     """A robot of a recipe."""
 
@@ -409,7 +410,7 @@ def _value_from_json(content: Any) -> Any:
 # xacro is expanded.
 
 
-@dataclass(frozen=True)
+@frozen
 class Looks:
     """Hashes of the files that a robot looks like, besides its meshes."""
 

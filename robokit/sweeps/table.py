@@ -15,11 +15,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
+from robokit.dataclass_tools import frozen
 from robokit.errors import MissingDependency
 
 HASH, FAILURE = "final_hash", "failure"
@@ -38,7 +39,7 @@ has no place."""
 _FOLDER = "a sweep in a folder (out=FOLDER, -o FOLDER) needs pyarrow, unlike one without a folder"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class RowTable:
     """Rows of a sweep, by column.
 

@@ -18,12 +18,12 @@ import warnings
 import zlib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from robokit.dataclass_tools import frozen
 from robokit.disk_cache import source_digest
 from robokit.engine.backend.llvm import processors
 from robokit.errors import MissingDependency, RobokitError, one_line
@@ -625,7 +625,7 @@ def quiet_dask() -> Iterator[None]:
 # ==== run sweep ===================================================================================
 
 
-@dataclass(frozen=True)
+@frozen
 class RunSummary:
     """What a run of a sweep did."""
 

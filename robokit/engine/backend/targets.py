@@ -12,9 +12,9 @@ import math
 import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from robokit.dataclass_tools import frozen
 from robokit.engine.backend import llvm
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.emit.ir import FLOAT64, Real
@@ -23,7 +23,7 @@ from robokit.engine.signature import Signature
 from robokit.engine.trace.graph import Program
 
 
-@dataclass(frozen=True)
+@frozen
 class Planned:
     """A kernel that is ready to be written."""
 
@@ -235,7 +235,7 @@ class ManyStates(Host):
 # the inputs, and reads the outputs.
 
 
-@dataclass(frozen=True)
+@frozen
 class Module:
     """A kernel as WebAssembly."""
 

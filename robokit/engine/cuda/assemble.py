@@ -16,9 +16,9 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from robokit.dataclass_tools import frozen
 from robokit.engine.backend import llvm
 from robokit.errors import DeviceError
 
@@ -36,7 +36,7 @@ WRITTEN_FOR = "sm_75"
 _ROUNDED = re.compile(r"\b(add|sub|mul)\.(f32|f64)\b")
 
 
-@dataclass(frozen=True)
+@frozen
 class Usage:
     """What ptxas says of a function."""
 

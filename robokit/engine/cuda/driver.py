@@ -14,11 +14,11 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from robokit.dataclass_tools import frozen
 from robokit.engine.cuda import assemble
 from robokit.errors import DeviceError, ShapeError
 from robokit.interpreter import at_fork
@@ -637,7 +637,7 @@ TEAM = "; team "
 """Before the numbers of a team, in the second line of a text."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Team:
     """How code is launched in which the warps of a block work on the same states."""
 

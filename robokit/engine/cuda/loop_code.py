@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.dataclass_tools import frozen
 from robokit.engine.emit.ir import Real
 from robokit.engine.loops.analysis import Pattern
 from robokit.engine.loops.emit import FunctionWriter, ModuleWriter
@@ -80,7 +81,7 @@ FEW_KINDS = 16
 BASES = ("tile", "given", "work", "shared")
 
 
-@dataclass(frozen=True)
+@frozen
 class Place:
     """Where an array is."""
 
@@ -95,7 +96,7 @@ class Place:
         return self.space, self.tiled
 
 
-@dataclass(frozen=True)
+@frozen
 class Layout:
     """Where the arrays of a kernel are."""
 

@@ -10,13 +10,12 @@ import math
 import threading
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from robokit import disk_cache
-from robokit.dataclass_tools import Recent
+from robokit.dataclass_tools import Recent, frozen
 from robokit.engine.backend.llvm import LONG, LOOPS
 from robokit.engine.cuda.driver import Column, Memory
 from robokit.engine.cuda.loop_code import (
@@ -433,7 +432,7 @@ KEPT = 16
 """Codes of a kernel, for other sizes and contents, that a process keeps on the card."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Loaded:
     """Code on a card."""
 

@@ -6,9 +6,9 @@ import ctypes
 import struct
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from robokit.conventions import LARGEST_ANGLE
+from robokit.dataclass_tools import frozen
 from robokit.engine.trace.ops import INTRINSICS
 from robokit.spatial import scalars
 from robokit.spatial.scalars import COS, COS_FLOAT32, FAR, SIN, SIN_FLOAT32, TWO_OVER_PI, Way
@@ -46,7 +46,7 @@ FITS = 5_500
 """Most nodes of a kernel whose code is taken to fit in that cache: its tiles go through it one by one."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Real:
     """The numbers of a kernel."""
 

@@ -28,6 +28,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from robokit.dataclass_tools import frozen
 from robokit.engine.passes.order import Path, blocks, paths
 from robokit.engine.passes.schedule import STORE, Schedule, borrowed_by, cut
 from robokit.engine.trace.graph import Program
@@ -176,7 +177,7 @@ def branch(depth: int, where: bool = False) -> bytes:
     return (b"\x0d" if where else b"\x0c") + leb(depth)
 
 
-@dataclass(frozen=True)
+@frozen
 class Storage:
     """Where places and constants are."""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from robokit.dataclass_tools import frozen
 from robokit.engine.loops.record import (
     CALL,
     CHECK,
@@ -309,7 +309,7 @@ class Live:
 # its arguments are the same: there is code of it for each pattern that is called.
 
 
-@dataclass(frozen=True)
+@frozen
 class Pattern:
     """How a function is called."""
 

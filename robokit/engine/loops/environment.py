@@ -8,11 +8,11 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 
+from robokit.dataclass_tools import frozen
 from robokit.engine.loops.emit import ENDED, ENVIRONMENT, HEADER, TURNS
 from robokit.engine.loops.record import (
     LINK,
@@ -65,7 +65,7 @@ class Callee(Protocol):
         """Addresses of the function and of what it works with, and what must live as long as these."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Link:
     """An entry of the table.
 
@@ -78,7 +78,7 @@ class Link:
     sizes: tuple[Size, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Claim:
     """What must hold for the sizes of a call: shapes that are the same."""
 

@@ -18,13 +18,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from robokit import disk_cache, shipped_code
 from robokit.arguments import one_of
+from robokit.dataclass_tools import frozen
 from robokit.engine import maker
 from robokit.engine.backend import llvm
 from robokit.engine.backend.llvm import LOOPS
@@ -87,7 +88,7 @@ _log = logging.getLogger(__name__)
 # records nothing.
 
 
-@dataclass(frozen=True)
+@frozen
 class Source:
     """Robokit's source, where it tells all that a kernel does."""
 
@@ -1033,7 +1034,7 @@ def _key(lanes: int, dtype: str, part: str) -> tuple[Any, ...]:
     return (lanes, dtype, part) if lanes > 1 and part == "linked" else (lanes, dtype)
 
 
-@dataclass(frozen=True)
+@frozen
 class Parts:
     """Functions of a kernel."""
 

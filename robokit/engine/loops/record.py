@@ -47,6 +47,7 @@ from typing import Any
 import numpy as np
 
 from robokit import dataclass_tools
+from robokit.dataclass_tools import frozen
 from robokit.engine.trace import scalar
 from robokit.engine.trace.graph import Graph, Node
 from robokit.engine.trace.ops import CONST, OPERATIONS, SELECT, TRUTHS
@@ -63,7 +64,7 @@ from robokit.spatial.scalars import holds, register
 REAL, INTEGER, TRUTH, NOTHING = "real", "integer", "truth", "nothing"
 
 
-@dataclass(frozen=True)
+@frozen
 class WholeOperation:
     """What is known of an operation on whole numbers, as trace/ops.py knows it of those on real numbers."""
 

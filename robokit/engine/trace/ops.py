@@ -11,10 +11,10 @@ import math
 import operator
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
+from robokit.dataclass_tools import frozen
 from robokit.spatial.scalars import cos, lookup, sin, where
 
 Slope = Callable[..., Any]
@@ -26,7 +26,7 @@ taken stays there.
 """
 
 
-@dataclass(frozen=True)
+@frozen
 class Operation:
     """What is known of one operation."""
 
