@@ -5,6 +5,7 @@ second. Ctrl-C meanwhile ends the process at once: inside an import Python may t
 print it and go on. So this file imports hardly anything: before its first line Python itself answers Ctrl-C.
 """
 
+import gc
 import os
 import signal
 
@@ -17,9 +18,12 @@ def main() -> int:
     listening = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # it is not after nohup
     if listening:
         signal.signal(signal.SIGINT, _end)
+    gc.disable()  # an import makes no garbage, and what it makes stays
     try:
         from robokit.cli import main as command
 
+        gc.freeze()
+        gc.enable()
         if listening:
             signal.signal(signal.SIGINT, signal.default_int_handler)
         return command()

@@ -7,13 +7,14 @@ import shutil
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robokit.arguments import one_of
+from robokit.dataclass_tools import frozen
 from robokit.errors import ModelError, RobokitError, WriteError
 from robokit.files import output_path, refuse_input, writing
 from robokit.formats.description import is_kept
@@ -35,7 +36,7 @@ MESHES = ("keep", "absolute", "relative", "copy", "none")
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 
 
-@dataclass(frozen=True)
+@frozen
 class Conversion:
     """What was written.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from robokit.algorithms.coupling import reduced_force
 from robokit.algorithms.pose_error import Frame, Target, pose_error, pose_error_columns
 from robokit.arguments import batch_size, check_finite, real_array
 from robokit.conventions import LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE
-from robokit.dataclass_tools import cached_attribute
+from robokit.dataclass_tools import cached_attribute, frozen
 from robokit.dynamics.build import angle_bounds, quaternion_offsets, without_inertias
 from robokit.dynamics.choices import link_frame
 from robokit.dynamics.singular import check_mass
@@ -251,7 +250,7 @@ STATE = 4
 """Numbers of the state before the errors: alpha, the factor of its next increase, status, steps taken."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Problem:
     """A problem of inverse kinematics without its numbers."""
 
@@ -393,7 +392,7 @@ FORMS = (
 )
 
 
-@dataclass(frozen=True)
+@frozen
 class TargetArrays:
     """Targets as arrays."""
 
@@ -1039,7 +1038,7 @@ def default_start(robot: Robot, limits: bool) -> np.ndarray:
 # ---- the result --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class InverseKinematicsResult:
     """Configurations, and their remaining errors.
 

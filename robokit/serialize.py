@@ -17,13 +17,14 @@ import math
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import MISSING, field, fields, is_dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from robokit.arguments import real_number
+from robokit.dataclass_tools import frozen
 from robokit.errors import RobokitError, one_line, shown
 
 INVALID_CONTENT = (AttributeError, LookupError, TypeError, ValueError, OverflowError, RecursionError)
@@ -200,7 +201,7 @@ def _whole_numbers(content: list[Any]) -> np.ndarray:
     return x if x.size else x.astype(int)
 
 
-@dataclass(frozen=True)
+@frozen
 class Format:
     """The number of a file's format."""
 

@@ -3,7 +3,7 @@
 A file begins with the digest of the sources that it was made of. Where these are others, it is passed over,
 and the code is made here. After a change of them:
 
-    python -m robokit.sim.contact_page
+    python -m robokit.sim.page_step
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent
 
 FOLDER = ROOT / "shipped"
 
-SOURCES = ("contact", "collision", "engine", "spatial", "model/joints.py", "sim/contact_page.py")
+SOURCES = ("contact", "collision", "engine", "spatial", "model/joints.py", "sim/page_step.py")
 """Folders and files of robokit that decide what the code does."""
 
 

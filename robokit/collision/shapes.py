@@ -363,10 +363,9 @@ def kept_hull(points: np.ndarray, error: float | None) -> Polytope | Round:
         kind, radius, half = first[:3].tolist()
         return Round(int(kind), radius, half, first[3:12].reshape(3, 3), first[12:])
     normals, counts, numbers, reached, sides = rest
-    polygons = np.split(numbers, np.cumsum(counts)[:-1])
-    return Polytope(
-        first, normals, tuple(tuple(each.tolist()) for each in polygons), float(reached[0]), sides
-    )
+    flat, ends = numbers.tolist(), np.cumsum(counts).tolist()
+    polygons = tuple(tuple(flat[start:end]) for start, end in zip([0, *ends], ends, strict=False))
+    return Polytope(first, normals, polygons, float(reached[0]), sides)
 
 
 def _ball(corners: np.ndarray, error: float) -> Round | None:

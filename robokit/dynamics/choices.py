@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import chain
 from typing import Any, NamedTuple
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robokit.arguments import one_of, real_array
+from robokit.dataclass_tools import frozen
 from robokit.engine import ENGINES
 from robokit.errors import DeviceError, ShapeError, UnknownName, WrongType
 from robokit.model.constraints import (
@@ -267,7 +267,7 @@ def _shown(_: Robot, value: Any) -> str:
     return repr(value)
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     """What an algorithm is about; each value has a kernel of its own.
 

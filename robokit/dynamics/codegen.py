@@ -8,13 +8,14 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robokit.arguments import one_of, path_argument
+from robokit.dataclass_tools import frozen
 from robokit.dynamics.build import Key, flat, kernel, kernel_of_own_inertias, row_of
 from robokit.dynamics.choices import CHOICES, count
 from robokit.dynamics.differentiate import Argument as Taken
@@ -319,7 +320,7 @@ TOLERANCE = {"float64": 1e-8, "float32": 1e-2}
 _WIDTH = 100
 
 
-@dataclass(frozen=True)
+@frozen
 class Argument:
     """An array that the function takes or fills."""
 
@@ -335,7 +336,7 @@ class Argument:
         return math.prod(self.shape)
 
 
-@dataclass(frozen=True)
+@frozen
 class CFunction:
     """A function to be written."""
 

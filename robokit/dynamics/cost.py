@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from robokit.dataclass_tools import frozen
 from robokit.dynamics.build import example_key, kernel, kernel_of_own_inertias
 from robokit.dynamics.table import ALGORITHMS, KERNELS
 from robokit.engine.trace.graph import TraceTooLarge
@@ -27,7 +28,7 @@ GROWTH = {row.name: row.growth for row in ALGORITHMS if row.growth}
 OPERATIONS = ("mul", "add", "div", "sqrt", "sincos")
 
 
-@dataclass(frozen=True)
+@frozen
 class AlgorithmCost:
     """Operations of one algorithm on one state.
 
@@ -70,7 +71,7 @@ class AlgorithmCost:
         return {**dataclasses.asdict(self), "flops": self.flops}
 
 
-@dataclass(frozen=True)
+@frozen
 class Cost(Mapping[str, AlgorithmCost]):
     """Operation counts of a robot's algorithms: ``cost["aba"].flops``; ``print(cost)`` shows the table.
 

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from robokit.dataclass_tools import frozen
 from robokit.dynamics.layout import one_by_one
 from robokit.engine.loops.dual import along_with_loops, jacobian_by_loop, jacobian_with_loops
 from robokit.engine.loops.recorded_once import recorded_with_loops
-from robokit.engine.passes.derivative import along, gradient, jacobian, pullback, pushforward
+from robokit.engine.passes.derivative import along, gradient, jacobian, pullback
 from robokit.engine.trace.record import UNROLLED, RunTimeLoop
 from robokit.errors import FunctionError, ShapeError
 from robokit.model.robot import Robot
@@ -28,7 +29,7 @@ from robokit.spatial.scalars import added
 Text = Callable[..., Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Argument:
     """An input of a function."""
 
@@ -41,7 +42,7 @@ class Argument:
         return robot.nv if self.manifold else self.size
 
 
-@dataclass(frozen=True)
+@frozen
 class Flat:
     """What is run for a robot."""
 
@@ -63,7 +64,7 @@ class Flat:
         return [(each.name, each.size) for each in self.inputs]
 
 
-@dataclass(frozen=True)
+@frozen
 class Derivation:
     """A way to derive a function from another one."""
 
@@ -232,11 +233,12 @@ def _normalized(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
 def _pushforward(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
     """J dx: a direction for each input, outputs as they were."""
     count = len(flat.inputs) - flat.constants
-    derived = pushforward(flat.text, flat.sizes, flat.outputs, count)
+    derived = along(flat.text, flat.sizes, flat.outputs, range(count))
 
     def text(*given: Sequence[Any]) -> Any:
+        arguments, directions = (*given[:count], *given[2 * count :]), given[count : 2 * count]
         if not flat.has_loops:
-            return derived(*given)
+            return derived(*arguments, *directions)[1]
 
         def one(*each: Sequence[Any]) -> Any:
             arguments = (*each[:count], *each[2 * count :])

@@ -7,7 +7,7 @@ import linecache
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 
 from robokit.algorithms.coupling import reduced_columns, reduced_force, reduced_matrix, reduced_rows
 from robokit.arguments import one_of
+from robokit.dataclass_tools import frozen
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.engine.trace.scalar import Truth
 from robokit.errors import FunctionError, RobokitError, ShapeError, UnknownName, WrongType, shown
@@ -41,7 +42,7 @@ BASE_DOFS = 6
 """Velocities of a floating base, the first ones of v."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Input:
     """An argument of algorithms."""
 
@@ -128,7 +129,7 @@ def _link_poses(robot: Robot, X0: Sequence[Transform]) -> list[Any]:
     return poses
 
 
-@dataclass(frozen=True)
+@frozen
 class Kind:
     """A kind of result."""
 

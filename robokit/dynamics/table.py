@@ -9,7 +9,7 @@ belongs to: link_kinematics.py, equations_of_motion.py, constrained.py.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from robokit.algorithms.aba import aba
@@ -47,6 +47,7 @@ from robokit.algorithms.operational_space import operational_space_inertia
 from robokit.algorithms.regressor import regressor, regressor_armature
 from robokit.algorithms.rnea import rnea
 from robokit.algorithms.rnea_derivatives import rnea_derivatives, rnea_derivatives_world
+from robokit.dataclass_tools import frozen
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.differentiate import Derivation
 from robokit.dynamics.layout import (
@@ -85,7 +86,7 @@ from robokit.dynamics.layout import (
 from robokit.model.tree import Tree
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Algorithm:
     """A row, or (function_objects.py) a text of the user's own. It is its own key among a robot's kernels."""
 

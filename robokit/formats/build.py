@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from robokit.conventions import FLOATING_BASE
+from robokit.dataclass_tools import frozen
 from robokit.errors import LoadError, RobokitError, UnknownName
 from robokit.formats.description import (
     WORLD,
@@ -516,7 +517,7 @@ def _laws_of_spring(spring: DescribedSpring, joint: str | None = None) -> list[A
     return sides + ([law(f"{name}_damper", ends[0], damping=damp)] if damp else [])
 
 
-@dataclass(frozen=True)
+@frozen
 class PowerLaw:
     """A tension (length, rate) -> force, of powers: that of a ``DescribedSpring``."""
 

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from robokit import disk_cache
+from robokit.dataclass_tools import frozen
 from robokit.errors import Diagnostic, RobokitError, Severity, listed
 from robokit.files import replacing
 from robokit.model.geometry import RGBA, Placement
@@ -46,7 +47,7 @@ WORLD = "world"
 """Name of the fixed frame in the formats that have one."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Law:
     """A mimic law: position = offset + multiplier * x + curve[0] * x^2 + ... [rad | m]."""
 
@@ -57,7 +58,7 @@ class Law:
     curve: tuple[float, ...] = ()  # coefficients of the higher powers, () for a straight law
 
 
-@dataclass(frozen=True)
+@frozen
 class Relation:
     """A linear relation between joints: the sum of factor * position is ``constant`` [rad | m]."""
 
@@ -66,7 +67,7 @@ class Relation:
     constant: float  # the sum
 
 
-@dataclass(frozen=True)
+@frozen
 class DescribedLoop:
     """A joint or constraint that closes a loop of the tree."""
 
@@ -85,7 +86,7 @@ class DescribedLoop:
     length: float = 0.0  # of a distance [m]
 
 
-@dataclass(frozen=True)
+@frozen
 class DescribedShape:
     """A collision or visual shape of a body."""
 
@@ -133,7 +134,7 @@ class DescribedBody:
         return self.written.inertial.line if self.written.inertial else self.written.line
 
 
-@dataclass(frozen=True)
+@frozen
 class DescribedSpring:
     """A spring and damper at a joint or between two points.
 
@@ -194,7 +195,7 @@ class DescribedJoint:
         return self.kind != "fixed"
 
 
-@dataclass(frozen=True)
+@frozen
 class DescribedActuator:
     """What drives a joint: stiffness (target - q) + damping (velocity - v), or a force."""
 
@@ -207,7 +208,7 @@ class DescribedActuator:
     effort: float | None = None  # its most [N m | N], where the joint's own limit does not say it; else None
 
 
-@dataclass(frozen=True)
+@frozen
 class DescribedGround:
     """Something at rest that a robot can touch."""
 

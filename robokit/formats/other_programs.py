@@ -12,10 +12,10 @@ import importlib.metadata
 import importlib.util
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from robokit.child_process import MOST_MEMORY, Child, OutOfBounds
+from robokit.dataclass_tools import frozen
 from robokit.errors import MissingDependency, RobokitError
 from robokit.formats import worker
 
@@ -23,7 +23,7 @@ ANSWER_MODULES = ("robokit.formats.description", "robokit.model.geometry", "robo
 """Modules with the classes that answers are made of."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Program:
     """Another program."""
 
@@ -126,7 +126,7 @@ def count_and_names(links: list[str]) -> str:
 Version = tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class Fault:
     """A fault of a program."""
 

@@ -33,9 +33,8 @@ from robokit.logs.recording import GAP
 from robokit.model.robot import Robot
 from robokit.momentum_observer import friction_forces
 from robokit.sim import PD, Ground, Torque, simulate
-from robokit.sim.contact_state import size_of
 from robokit.sim.starts import ground_gaps
-from robokit.sim.steppers import default_step
+from robokit.sim.steppers import default_step, size_of
 from robokit.sim.trajectory import Trajectory
 
 # ==== torques =====================================================================================

@@ -17,12 +17,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from robokit.dataclass_tools import frozen
 from robokit.meshes.surface import Picture, Surface, compose, used_vertices
 from robokit.meshes.untrusted import (
     LARGEST_COORDINATE,
@@ -58,7 +58,7 @@ def up_axis(path: Path | None) -> str:
     return said[1].decode() if said else "Z"
 
 
-@dataclass(frozen=True)
+@frozen
 class _Looks:
     """How a material looks."""
 
@@ -67,7 +67,7 @@ class _Looks:
     missing: str = ""  # name of the picture that was not found, or ""
 
 
-@dataclass(frozen=True)
+@frozen
 class _Place:
     """A scene node, read once however often it is placed."""
 
@@ -238,7 +238,7 @@ MOST_INPUTS = 64
 """Numbers that a corner of a polygon may have: its vertex, its normal, places in pictures."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Triangles:
     """A primitive of a geometry."""
 

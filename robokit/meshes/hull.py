@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import os
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from robokit import disk_cache as cache
+from robokit.dataclass_tools import frozen
 from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.untrusted import read_file, scaled
 from robokit.model.geometry import Mesh
@@ -88,7 +88,7 @@ PLANE_TOLERANCE = 0.02
 """Corners this near a face's plane lie in it, relative to the error."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Circle:
     """A circle."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from robokit import disk_cache as cache
+from robokit.dataclass_tools import frozen
 from robokit.meshes.untrusted import scaled
 from robokit.model.geometry import RGBA
 
@@ -18,7 +19,7 @@ Picture = Path | bytes
 """An image: the path of its file, or the content of one that is stored inside a mesh file."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Surface:
     """A piece of a mesh file."""
 

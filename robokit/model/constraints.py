@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from robokit.arguments import one_of
 from robokit.conventions import SNAP
+from robokit.dataclass_tools import frozen
 from robokit.errors import WrongType
 from robokit.model.builder import snap
 from robokit.model.geometry import Placement
@@ -22,7 +23,7 @@ from robokit.spatial import Matrix3, Transform, Vector3
 X_AXIS = Vector3(1.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True)
+@frozen
 class LoopModel:
     """A loop joint between two bodies."""
 
@@ -84,7 +85,7 @@ HELD = {"position": 3, "pose": 6}
 """What is held of a link, and how many numbers that is."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Contact:
     """A point of a link, or a frame at this point, that :func:`robokit.constrained_dynamics` holds.
 

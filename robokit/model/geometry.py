@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
-from robokit.dataclass_tools import quickly_made
+from robokit.dataclass_tools import frozen
 
 RGBA = tuple[float, float, float, float]
 
@@ -52,8 +52,7 @@ def turned_by_rows(R: Rows, p: Sequence[float]) -> list[float]:
     return [a * x + b * y + c * z for a, b, c in R]
 
 
-@quickly_made
-@dataclass(frozen=True)
+@frozen
 class Placement:
     """Pose of a frame B in a frame A: x_A = rotation @ x_B + position.
 
@@ -75,21 +74,21 @@ class Placement:
         return Placement(self.rotation.T, turned(-self.rotation.T, self.position))
 
 
-@dataclass(frozen=True)
+@frozen
 class Box:
     """Box centred on its frame; size = full edge lengths along x, y, z [m]."""
 
     size: tuple[float, float, float]
 
 
-@dataclass(frozen=True)
+@frozen
 class Sphere:
     """Sphere about its frame's origin; radius [m]."""
 
     radius: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Cylinder:
     """Cylinder along z, centred; radius and length [m]."""
 
@@ -97,7 +96,7 @@ class Cylinder:
     length: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Capsule:
     """Cylinder along z with a half sphere on each end; length [m] is the cylinder's, without caps."""
 
@@ -105,8 +104,7 @@ class Capsule:
     length: float
 
 
-@quickly_made
-@dataclass(frozen=True)
+@frozen
 class Mesh:
     """Triangle mesh in a file.
 
@@ -124,8 +122,7 @@ class Mesh:
 Geometry = Box | Sphere | Cylinder | Capsule | Mesh
 
 
-@quickly_made
-@dataclass(frozen=True)
+@frozen
 class Shape:
     """A geometry at a placement in its link's frame, with its looks.
 

@@ -12,12 +12,13 @@ A row of scalars is either of floats or, for a batch of bodies, of NumPy arrays 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from robokit.arguments import real_array
+from robokit.dataclass_tools import frozen
 from robokit.errors import ModelError, UnknownName, shown
 from robokit.model.geometry import Placement, turned, turned_inertia
 from robokit.model.parts import Link
@@ -53,7 +54,7 @@ def columns(parameters: np.ndarray) -> list[Any]:
     return list(parameters.reshape(len(parameters), -1).T)
 
 
-@dataclass(frozen=True)
+@frozen
 class Bodies:
     """The bodies and links of a robot whose inertial parameters are to be changed."""
 
@@ -279,7 +280,7 @@ LARGEST_JUDGED = 1e100
 """Numbers beyond are not judged: their products leave the floating-point range."""
 
 
-@dataclass(frozen=True)
+@frozen
 class EquivalentBox:
     """The homogeneous box with a given mass and rotational inertia."""
 

@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
+from robokit.dataclass_tools import frozen
 from robokit.spatial import Force, Matrix3, Motion, Transform, Vector3
 from robokit.spatial.rotation import (
     coordinate_rotation,
@@ -96,7 +96,7 @@ def _subtract(q0: Scalars, q1: Scalars, _axis: Vector3) -> list[Scalar]:
     return [b - a for a, b in zip(q0, q1, strict=True)]
 
 
-@dataclass(frozen=True)
+@frozen
 class JointKind:
     """One row of the joint table."""
 

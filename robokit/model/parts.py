@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import field, fields, replace
 from typing import Any
 
 import numpy as np
 
 from robokit.arguments import real_array
 from robokit.conventions import WORLD
-from robokit.dataclass_tools import quickly_made
+from robokit.dataclass_tools import frozen
 from robokit.errors import ModelError, shown
 from robokit.model.geometry import Placement, Shape
 
@@ -117,7 +117,7 @@ MakeShapes = Callable[[], tuple[tuple[Shape, ...], tuple[Shape, ...]]]
 """Gives the visuals and the collisions of a link."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Mimic:
     """The coupling of a mimic joint: q = multiplier * q(joint) + offset."""
 
@@ -126,7 +126,7 @@ class Mimic:
     offset: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Safety:
     """Settings of a safety controller. They are stored and written; robokit does not use them.
 
@@ -142,7 +142,7 @@ class Safety:
     k_velocity: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class Calibration:
     """Positions of the edges of a calibration switch [rad | m], None if unknown; stored and written.
 
@@ -156,8 +156,7 @@ class Calibration:
     reference_position: float | None = None
 
 
-@quickly_made
-@dataclass(frozen=True)
+@frozen
 class Joint:
     """A joint of a robot.
 
@@ -208,8 +207,7 @@ class Joint:
     armature: float = 0.0
 
 
-@quickly_made
-@dataclass(frozen=True)
+@frozen
 class Link:
     """A link: a frame fixed on a body, with its own mass, inertia and shapes.
 
@@ -278,7 +276,7 @@ for _name in ("visuals", "collisions"):
     setattr(Link, _name, _DeferredShapes(_name))
 
 
-@dataclass(frozen=True)
+@frozen
 class LoopJoint:
     """A joint that closes a loop: a constraint without coordinates of its own.
 
@@ -313,7 +311,7 @@ class LoopJoint:
 # -- What a robot's file says beside the robot ------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Scene:
     """Contents of a robot's file beside the robot itself: ``robot.scene``, or None.
 

@@ -7,7 +7,7 @@ import heapq
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import chain
 from typing import Any
 
@@ -24,7 +24,7 @@ from robokit.arguments import (
     whole_number,
 )
 from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE, WORLD
-from robokit.dataclass_tools import Derived, Recent, cached_attribute
+from robokit.dataclass_tools import Derived, Recent, cached_attribute, frozen
 from robokit.errors import Diagnostic, InvalidValue, ShapeError, UnknownName, WrongType, shown
 from robokit.model import inertial_parameters as inertial
 from robokit.model.geometry import Placement, Shape
@@ -37,7 +37,7 @@ MOST_GRAVITIES = 4
 """Number of unused variants that a robot keeps: each has machine code, megabytes for a humanoid."""
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Robot:
     """A robot: the numbered tree and the names on it. Immutable; made by ``load_urdf`` or a builder.
 

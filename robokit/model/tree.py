@@ -10,13 +10,13 @@ Source: seeds 003 (connectivity), RBDA section 4.1 (regular numbering).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from robokit.conventions import GRAVITY
-from robokit.dataclass_tools import cached_attribute
+from robokit.dataclass_tools import cached_attribute, frozen
 from robokit.errors import ModelError
 from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.spatial import RigidInertia, Transform, Vector3
@@ -191,7 +191,7 @@ def depth_first(parent: Sequence[int]) -> list[int]:
     return order
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Tree:
     """Connectivity of N bodies, and their joints, placements and inertias.
 
@@ -407,7 +407,7 @@ NO_COORDINATE = -1
 """Index of the coordinate of joints that do not move: none."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Coupling:
     """The matrix G and the offset of coupled mimic joints, q_full = G q + offset; each row of G has at most
     one entry.

@@ -1,28 +1,25 @@
 """Simulation: contact with the ground, joint limits, time steps, and the accounting of energy and momentum.
 
-simulator          simulate(robot, q0, v0, ...) -> Trajectory; how far a run can be trusted
-simulation         Simulation: step by step, one robot or many
+simulation         simulate(robot, q0, v0, ...) -> Trajectory, and how far a run can be trusted; Simulation:
+                   step by step, one robot or many
 rollouts           rollout(robot, q0, v0, ...) -> Rollout: many states at once
 rollout_measures   what rollouts measure in every step
-many_states        rows of a Simulation that are stepped together
 
 run_inputs         arguments of runs, checked; actuators and pushes as inputs of the steps
 run_loop           the loop over the steps of a run, why it stops; what it recorded, as a trajectory with its
                    summary and warnings
-starts             where runs begin: standing configurations, and what is wrong with others
+starts             where runs begin: closed loops, standing configurations, and what is wrong with others
 
 trajectory         Trajectory: states, energies, momenta and contact forces of a run; its file, with the robot
 events             what each step was given and left, what happens in a run, and the run in a few lines
 sensors            IMU, contact wrench, joint force; accelerations and reactions of joints
 
 steppers           how runs take their steps; the default time step, energies of states
-contact_state      one state in the arrays of contact/step.py, and its steps
 contact_rows       many rows through many of these steps, on several threads
-contact_card       the same on a card: a row a thread
+card_rows          rows of rollouts and of a Simulation on a card
 linear_steps       how the next state changes with this one, the joint forces and parameters
 graph_functions    steps, rollouts and distances for JAX and PyTorch
-contact_page       that step and the look of a state for a page, which has no Python
-page_step          the same of passive motion
+page_step          steps and the look of a state for a page, which has no Python
 
 step_kernel        Program: a robot's step with everything but the state; what is measured in it
 integrators        methods, and the functions of those for passive motion
@@ -32,7 +29,6 @@ motion             momenta, velocity products, effective masses and energy accou
 ground             a plane, a height field, solids at rest
 actuators          what drives joints, keyframes as their targets, and prescribed motion
 force_elements     springs and dampers between points and at joints; pushes
-loop_closure       configurations and velocities that close the loops
 distances          pairs of bodies that may touch; signed distances of links, and which are in contact
 
 former_names       modules that the manual of 0.2 had under other names
@@ -54,12 +50,10 @@ from robokit.sim.force_elements import JointSpring, Push, Spring
 from robokit.sim.graph_functions import DistanceFunction, distance_function, step_function
 from robokit.sim.ground import Ground, HeightField, Solid
 from robokit.sim.linear_steps import StepDerivatives, StepGradient, step_derivatives, step_vjp
-from robokit.sim.loop_closure import close_loops
 from robokit.sim.rollout_measures import Measure
 from robokit.sim.rollouts import Rollout, rollout
-from robokit.sim.simulation import Simulation, SimulationState
-from robokit.sim.simulator import simulate
-from robokit.sim.starts import standing_configuration, standing_height
+from robokit.sim.simulation import Simulation, SimulationState, simulate
+from robokit.sim.starts import close_loops, standing_configuration, standing_height
 from robokit.sim.trajectory import Contacts, Energy, Trajectory
 
 __all__ = [

@@ -17,23 +17,25 @@ from typing import Any
 import numpy as np
 
 from robokit.contact import accounts
-from robokit.contact.step_in_lanes import ARRAYS, LANES, kind_of_lanes, lanes_kernel, may_go_in_lanes
+from robokit.contact.step_in_lanes import ARRAYS as LANE_ARRAYS
+from robokit.contact.step_in_lanes import LANES, kind_of_lanes, lanes_kernel, may_go_in_lanes
 from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.memory import address
-from robokit.sim import motion
-from robokit.sim.contact_state import (
+from robokit.sim.step_kernel import Happened, Kept, Program, Tracker
+from robokit.sim.steppers import (
     STEPS,
     ContactState,
+    commands,
     differ,
     enlarged,
+    entries_of,
     row_numbers,
     scene_of,
     steps_taken,
 )
-from robokit.sim.step_kernel import Happened, Kept, Program, Tracker
 
 # ---- measures of the user's own ---------------------------------------------------------------------------
 
@@ -107,7 +109,7 @@ Arrays = Mapping[str, np.ndarray]
 LANES_CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, ctypes.c_void_p)
 """Of the driver "batch" (engine/loops/emit.py)."""
 
-INPUTS = {a.name for a in ARRAYS if a.role == "in"}
+INPUTS = {a.name for a in LANE_ARRAYS if a.role == "in"}
 
 
 def kernel_in_lanes(shared: Arrays, rows: Arrays, reproducible: bool, dtype: str) -> LoopKernel | None:
@@ -564,28 +566,3 @@ def _runs(on: np.ndarray) -> list[tuple[int, int]]:
         return [(0, len(on))]
     edges = np.flatnonzero(np.diff(np.concatenate([[0], on.astype(np.int8), [0]])))
     return [(int(a), int(b)) for a, b in edges.reshape(-1, 2)]
-
-
-def commands(x: dict[str, np.ndarray], u: np.ndarray, tau: np.ndarray) -> dict[str, np.ndarray]:
-    """Joint forces and commands of motors as the step takes them.
-
-    Args:
-        u: what drives are given, (..., drives) [N m | N].
-        tau: joint forces, (..., nv) [N m | N]: those of driven joints go through the motors.
-    """
-    rows, u = x["dof_row"][x["motor_dof"]], u + tau[..., x["dof_row"][x["motor_dof"]]]
-    command = np.empty((*u.shape, 2))
-    command[..., 0], command[..., 1] = u, x["motor_command"][:, 1]
-    own = np.array(np.broadcast_to(tau, tau.shape))
-    own[..., rows] = 0.0
-    return {"joint_forces": own, "motor_command": command}
-
-
-def entries_of(program: Program, x: dict[str, np.ndarray]) -> np.ndarray:
-    """The ledger of a program from the accounts of its steps, (..., size)."""
-    sums = x["ledger"]
-    outside = [x["outside_impulse"]] if program.given.outside else []
-    motors = x["motor_sums"].reshape(*sums.shape[:-1], -1)
-    control = [x["control"]] if program.accuracy is not None else []
-    own = sums[..., : motion.SIZE], *outside, motors, sums[..., motion.SIZE :], *control, x["measured"]
-    return np.concatenate(own, axis=-1)

@@ -17,7 +17,6 @@ from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvent
 from robokit.contact.monitor import NOTED_CONTACT
 from robokit.dataclass_tools import short_repr
 from robokit.model.robot import Robot
-from robokit.sim.contact_state import scene_of
 from robokit.sim.distances import body_names
 from robokit.sim.force_elements import SpringRecord
 from robokit.sim.ground import Ground
@@ -25,7 +24,7 @@ from robokit.sim.integrators import Held, held_forces
 from robokit.sim.joint_forces import assumed_damping, pressing
 from robokit.sim.motion import Carried, body_velocities, state_facts, state_poses
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import Stepper, in_blocks, stepper
+from robokit.sim.steppers import Stepper, in_blocks, scene_of, stepper
 from robokit.spatial.scalars import added, maximum
 
 # ==== what each step was given and left ===========================================================

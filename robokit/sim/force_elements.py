@@ -32,8 +32,8 @@ BOUNDS = {None: (-math.inf, math.inf), "pull": (0.0, math.inf), "push": (-math.i
 STEP = 1e-6
 """Change of a length over the robot's size, and of an angle in rad, by which slopes are taken."""
 
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
-"""What energies of functions are integrated with, between one record and the next."""
+NODES = 8
+"""Of Gauss's rule, by which energies of functions are integrated from one record to the next."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +85,6 @@ class SpringLaw:
 
     def energy(self, length: np.ndarray, rest: float) -> np.ndarray:
         """What it stores at lengths (T,), 0 at rest [J]: the integral of its tension where nothing moves."""
-        ends = np.concatenate([[rest], length])
-        half = 0.5 * np.diff(ends)
-        at = ends[:-1, None] + half[:, None] * (1.0 + NODES)
         if self.force is None:
             x = length - rest
             if self.acts is None:
@@ -98,7 +95,11 @@ class SpringLaw:
             if self.stiffness:
                 return (taut * taut - start * start) / (2.0 * self.stiffness)
             return start * x
-        return np.cumsum((self.tension(at, np.zeros_like(at), rest) @ WEIGHTS) * half)
+        nodes, weights = np.polynomial.legendre.leggauss(NODES)
+        ends = np.concatenate([[rest], length])
+        half = 0.5 * np.diff(ends)
+        at = ends[:-1, None] + half[:, None] * (1.0 + nodes)
+        return np.cumsum((self.tension(at, np.zeros_like(at), rest) @ weights) * half)
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,6 @@ from robokit.engine.passes.derivative import along
 from robokit.errors import ShapeError, UnknownName
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.actuators import PD, Actuator, actuators_of, with_rotors
-from robokit.sim.contact_state import ContactState, step_numbers
 from robokit.sim.force_elements import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.integrators import kept_energy
@@ -38,6 +37,7 @@ from robokit.sim.motion import floats, momentum_at_base
 from robokit.sim.run_inputs import DrivenJoints, RunInputs, Setup, set_up
 from robokit.sim.starts import BURIED, check_coordinates, check_starts, states
 from robokit.sim.step_kernel import Program
+from robokit.sim.steppers import ContactState, step_numbers
 
 TIGHT = 1e-13
 """Of the residual, over the impulses of the step: differences over 1e-7 then see six digits."""

@@ -11,23 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_finite, not_a_robot, output, real_array, whole_number
+from robokit.arguments import check_finite, output, real_array, whole_number
 from robokit.dataclass_tools import cached_attribute
 from robokit.dynamics import kinetic_energy, potential_energy
 from robokit.dynamics.choices import card_number, dtype_there, on_host
 from robokit.dynamics.run import dtype_name
-from robokit.engine.backend.llvm import CompilerMissing
-from robokit.engine.trace.graph import TraceTooLarge
-from robokit.errors import DeviceError, ShapeError, SimulationError, shown
+from robokit.errors import ShapeError, SimulationError, shown
 from robokit.model.robot import Robot
 from robokit.sim import motion
-from robokit.sim.actuators import Actuator, Motions, actuators_of, motions_of, with_rotors
+from robokit.sim.actuators import Actuator
 from robokit.sim.contact_rows import ContactRunner
 from robokit.sim.distances import CollisionPairs
 from robokit.sim.events import Notes
-from robokit.sim.force_elements import pushes_of, springs_of
 from robokit.sim.ground import Ground
-from robokit.sim.loop_closure import closed_start, distances, torn
 from robokit.sim.motion import floats
 from robokit.sim.rollout_measures import (
     ChosenMeasures,
@@ -37,7 +33,7 @@ from robokit.sim.rollout_measures import (
     figures,
     wanted_measures,
 )
-from robokit.sim.run_inputs import MOST_STEPS, NEVER, RunInputs, set_up
+from robokit.sim.run_inputs import MOST_STEPS, NEVER, RunSetup, set_up_run
 from robokit.sim.run_loop import (
     Records,
     Run,
@@ -51,7 +47,7 @@ from robokit.sim.run_loop import (
     warn_of_length,
     warn_of_rows,
 )
-from robokit.sim.starts import check_coordinates, checked_starts, states
+from robokit.sim.starts import distances, torn
 from robokit.sim.step_kernel import NOTHING_MEASURED, Program
 from robokit.sim.steppers import ContactStepper, first_carried, tally
 from robokit.sim.trajectory import Trajectory
@@ -257,20 +253,9 @@ def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
             return program.kernel().rollout_runner()
         own = ContactStepper(program, dt)
         return ContactRunner(program, lambda _: own.state)
-    from robokit.engine.cuda import driver  # a processor's run need not import it
-    from robokit.sim.contact_card import CardRunner
+    from robokit.sim.card_rows import card_runner  # a processor's run need not import it
 
-    card = driver.card(number)
-    if program.contact:
-        own = ContactStepper(program, dt)
-        return CardRunner(program, lambda _: own.state, card, program.dtype)
-    kernel = program.kernel()
-    try:
-        return driver.RolloutOnCard(kernel, card)
-    except (CompilerMissing, TraceTooLarge) as error:
-        raise DeviceError(
-            f'device="cuda:{number}": {kernel.name} has no code for a card ({error}); use device="cpu"'
-        ) from error
+    return card_runner(program, dt, number)
 
 
 def check_room(states: int, rows: int, size: int, dtype: str) -> None:
@@ -661,10 +646,6 @@ def rollout(
         >>> runs.q.shape, len(runs.failed)
         ((11, 2, 2), 0)
     """
-    if not isinstance(robot, Robot):
-        raise not_a_robot(robot)
-    if gravity is not None:
-        robot = robot.with_gravity(gravity)
     real = dtype_name(dtype_there(dtype, q0, v0, tau))
     steps = None if steps is None else whole_number("steps", steps, 0, int(MOST_STEPS))
     threads = None if threads is None else whole_number("threads", threads, 1)
@@ -675,45 +656,16 @@ def rollout(
         )
     q0, v0, tau = (on_host(name, x) for name, x in (("q0", q0), ("v0", v0), ("tau", tau)))
     wanted = wanted_measures(measures)
-    q = states("q0", robot.neutral() if q0 is None else q0, robot.nq, robot=robot)
-    v = states("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv, robot=robot)
-    fitted, prescribed = (actuators_of(actuators), pushes_of(pushes)), motions_of(motions)
-    moving = with_rotors(robot, fitted[0])
-    setup = set_up(
-        moving,
-        duration,
-        dt,
-        ground,
-        integrator,
-        record_every,
-        joint_damping,
-        steps,
-        real,
-        many=True,
-        self_collision=self_collision,
-        accuracy=accuracy,
-        reproducible=reproducible,
-        start=(q, v),
-        by_step=bool(tau is not None or fitted[0] or fitted[1]),
-        springs=springs_of(springs, robot),
-        motions=prescribed,
-    )
-    program, total = setup.program, setup.steps
-    own = [("robot", robot.samples)]
-    if program.ground is not None:
-        own.append((f"Ground({program.ground.by_row}=...)", program.ground.rows))
-    own += [("pushes", push.rows) for push in fitted[1]]
-    put = Motions(robot, prescribed, setup.dt, total)
-    own += [("motions", put.rows)]
-    forces, rows = controls(tau, total, q, v, own, real)
-    check_coordinates("q0", robot, q)
-    q, v, closing = closed_start(robot, *put.start(q, v), put.dofs)
-    buried = checked_starts(robot, program, q, v, setup.dt)
-
+    setup = set_up_run(
+        robot, q0, v0, duration, dt, ground, integrator, record_every, joint_damping, gravity, actuators,
+        pushes, springs, motions, many=True, by_step=tau is not None, steps=steps, dtype=real,
+        self_collision=self_collision, accuracy=accuracy, reproducible=reproducible,
+    )  # fmt: skip
+    robot, program, total, q, v = setup.robot, setup.program, setup.steps, setup.q, setup.v
+    forces, rows = controls(tau, setup, real)
     base = forces is not None and floats(robot.tree) and bool(forces[..., :6].any())
     known = rows if rows > 1 or (len(q) == len(v) == rows == 1 and forces is not None) else None
-    divided = program.accuracy is not None
-    inputs = RunInputs(moving, *fitted, setup.dt, total, q, known, base, divided, prescribed)
+    inputs = setup.inputs(known, base)
     rows = inputs.rows or rows
     program = program.with_given(inputs.layout, inputs.numbers)
     chosen = ChosenMeasures(wanted, program) if wanted else None
@@ -741,19 +693,15 @@ def rollout(
     found.robot, found.device = robot, "cpu" if number is None else f"cuda:{number}"
     if chosen:
         found.measures = _measured(batch, chosen, found)
-    found.summary |= (
-        setup.summary
-        | closing
-        | {
-            "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
-            "compile_seconds": compiled - started,
-            "step_seconds": seconds,
-            "interrupted": interrupted,
-            "rows_of_excess_energy": lost,
-        }
-    )
+    found.summary |= setup.summary | {
+        "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
+        "compile_seconds": compiled - started,
+        "step_seconds": seconds,
+        "interrupted": interrupted,
+        "rows_of_excess_energy": lost,
+    }
     found.summary |= tally(program, batch.ledger)
-    warn_of_rows(found.summary, found.failed, found.failed_time, buried)
+    warn_of_rows(found.summary, found.failed, found.failed_time, setup.depth)
     return found
 
 
@@ -836,40 +784,18 @@ def _finite(x: np.ndarray, summary: Callable[[np.ndarray], Any]) -> float:
 # ---- joint forces ------------------------------------------------------------------------------------------
 
 
-def controls(
-    tau: Any,
-    steps: int,
-    q: np.ndarray,
-    v: np.ndarray,
-    given: Sequence[tuple[str, int | None]] = (),
-    dtype: str = "float64",
-) -> tuple[np.ndarray | None, int]:
+def controls(tau: Any, setup: RunSetup, dtype: str = "float64") -> tuple[np.ndarray | None, int]:
     """Joint forces as (steps or 1, rows or 1, nv), and the number of rows.
 
     Args:
         tau: what was given, see :func:`robokit.rollout`.
-        steps: of the rollout.
-        q, v: starts, (rows or 1, n) each.
-        given: (name, number of rows or None) of other arguments that may have one value a row.
+        setup: the rollout; if no other argument says how many rows there are, tau may.
         dtype: of the joint forces that are returned.
 
     Raises:
-        ShapeError: tau of a shape or content that makes no sense, or different numbers of rows.
+        ShapeError: tau of a shape or content that makes no sense, or another number of rows.
     """
-    n = v.shape[1]
-    rows = max(len(q), len(v))
-    if min(len(q), len(v)) not in (1, rows):
-        raise ShapeError(f"v0: expected {len(q)} rows like q0, got {len(v)}")
-    counted = False
-    for what, count in given:
-        if count is None:
-            continue
-        for name, array in (("q0", q), ("v0", v)):
-            if len(array) not in (1, count):
-                raise ShapeError(f"{name}: expected 1 row or {count}, as {what} has, got {len(array)}")
-        if counted and count != rows:
-            raise ShapeError(f"{what}: expected {rows}, one per row, got {count}")
-        rows, counted = count, True
+    steps, rows, n = setup.steps, setup.rows, setup.robot.nv
     if tau is None:
         return None, rows
     accepted = (
@@ -887,7 +813,7 @@ def controls(
                 f"that change with time or (1, {rows}, {n}) for constant ones"
             )
         array = array[None] if by_row else array[:, None] if by_step else array
-    elif array.ndim == 3 and len(q) == len(v) == 1 and not counted:
+    elif array.ndim == 3 and rows == 1 and not setup.counted:
         rows = max(1, array.shape[1])  # the only argument that counts rows
     fits = array.ndim == 3 and array.shape[0] in (1, steps) and array.shape[1] in (1, rows)
     if not fits or array.shape[2] != n:

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import real_number, whole_number
+from robokit.arguments import check_call, check_finite, not_a_robot, real_number, whole_number
 from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.dynamics.singular import check_inertia
 from robokit.engine.reproducible import wanted
-from robokit.errors import ShapeError, SimulationWarning, shown
+from robokit.errors import ShapeError, SimulationWarning, WrongType, shown
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.sim.actuators import (
@@ -24,17 +24,20 @@ from robokit.sim.actuators import (
     Motions,
     PrescribedMotion,
     Signal,
+    actuators_of,
     by_joint,
     driven,
     label_of,
+    motions_of,
+    with_rotors,
 )
 from robokit.sim.distances import body_contacts
-from robokit.sim.force_elements import NO_SPRINGS, OutsideForces, Push, Springs
+from robokit.sim.force_elements import NO_SPRINGS, OutsideForces, Push, Springs, pushes_of, springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.integrators import method
 from robokit.sim.joint_forces import Drive, GivenLayout, joint_law
-from robokit.sim.loop_closure import held_by_loops
 from robokit.sim.motion import effective_inertias, may_keep_energy
+from robokit.sim.starts import check_coordinates, checked_starts, closed_start, held_by_loops, numbers, states
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import default_step, step_for_spin
 
@@ -52,7 +55,7 @@ MOST_STEPS = 1e10
 
 @dataclass(frozen=True)
 class Setup:
-    """What simulate and rollout make of the arguments that they share."""
+    """The step of a run, how long it is and how many there are."""
 
     program: Program  # the step
     dt: float  # time step [s]
@@ -80,11 +83,11 @@ def set_up(
     springs: Springs = NO_SPRINGS,
     motions: Sequence[PrescribedMotion] = (),
 ) -> Setup:
-    """Check the arguments that simulate and rollout share, and make the step of them.
+    """Check the arguments that say what a step is, and make the step of them.
 
     ``start`` are q and v at the starts, whose spins a default step knows. ``by_step`` says whether something
     is given anew in each step: such steps are not longer with an accuracy than without. Warnings point at
-    the caller's caller; for errors see :func:`robokit.simulate`.
+    the caller of :func:`set_up_run`'s caller; for errors see :func:`robokit.simulate`.
     """
     duration = real_number("duration", duration, least=0.0)
     if record_every is not None:
@@ -116,7 +119,7 @@ def set_up(
     steps = _steps(duration, dt) if steps is None else steps
     if surface is not None and dt > LARGEST_CONTACT_STEP:
         warnings.warn(
-            f"dt = {dt:g} s is long for contact: take 4 ms or less", SimulationWarning, stacklevel=3
+            f"dt = {dt:g} s is long for contact: take 4 ms or less", SimulationWarning, stacklevel=4
         )
     if light is None:
         check_inertia(robot)
@@ -196,6 +199,155 @@ def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
         for link in given if isinstance(given, Mapping) else ():
             robot.link(link)  # raises for a misspelt link, which would get the default
     return surface
+
+
+# ---- all that simulate, rollout and Simulation share -------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RunSetup(Setup):
+    """A run before its first step."""
+
+    robot: Robot  # as it was given, in the run's gravity
+    moving: Robot  # with the rotors of its actuators
+    q: np.ndarray  # the start, on its prescribed motions and with its loops closed: (nq,), or rows of it
+    v: np.ndarray  # (nv,), or rows of it
+    drives: list[Actuator]
+    pushes: list[Push]
+    prescribed: tuple[PrescribedMotion, ...]
+    motions: Motions  # the same, fitted
+    rows: int  # how many there are
+    counted: bool  # whether another argument than q0 and v0 says that
+    depth: float  # how deep in the ground the start is, where it was warned of that [m]; else 0
+
+    def inputs(self, rows: int | None, base: bool, steps: int | None = None) -> RunInputs:
+        """Actuators, pushes and prescribed motions as inputs of the steps; arguments as of RunInputs."""
+        return RunInputs(
+            self.moving, self.drives, self.pushes, self.dt, self.steps if steps is None else steps,
+            np.atleast_2d(self.q), rows, base, self.program.accuracy is not None, self.prescribed,
+        )  # fmt: skip
+
+
+def check_controller(controller: Any) -> None:
+    """Raise WrongType where a controller is neither None nor a function of t, q and v."""
+    if controller is None:
+        return
+    if not callable(controller):
+        raise WrongType("controller", controller, "a function (t, q, v) -> joint forces, or None")
+    check_call("controller", controller, ("t", "q", "v"), "joint forces")
+
+
+def set_up_run(
+    robot: Robot,
+    q0: Any,
+    v0: Any,
+    duration: Any,
+    dt: Any,
+    ground: Any,
+    integrator: Any,
+    record_every: Any,
+    joint_damping: Any,
+    gravity: Any,
+    actuators: Any,
+    pushes: Any,
+    springs: Any,
+    motions: Any,
+    *,
+    many: bool = False,
+    rows: int | None = None,
+    by_step: bool = False,
+    **options: Any,
+) -> RunSetup:
+    """Check the arguments that simulate, rollout and Simulation share, and prepare the run.
+
+    Args:
+        many: whether q0 and v0 may be rows.
+        rows: how many there are; None where the arguments say it.
+        by_step: whether the caller gives something anew in each step.
+        options: others of :func:`set_up`.
+
+    Raises and warns as :func:`robokit.simulate`; warnings point at the caller's caller.
+    """
+    if not isinstance(robot, Robot):
+        raise not_a_robot(robot)
+    if gravity is not None:
+        robot = robot.with_gravity(gravity)
+    if robot.samples is not None and not many:
+        raise ShapeError(
+            f"robot: expected one, got {robot!r}; rk.rollout takes them all, robot.sample(k) is one of them"
+        )
+    q, v = _states_at_start(robot, q0, v0, many, rows)
+    drives, acting, prescribed = actuators_of(actuators), pushes_of(pushes), motions_of(motions)
+    fitted, moving = Motions.at_start(robot, prescribed, dt), with_rotors(robot, drives)
+    counts = [("robot", robot.samples), *(("pushes", push.rows) for push in acting), ("motions", fitted.rows)]
+    if many and isinstance(ground, Ground):
+        counts.append((f"Ground({ground.by_row}=...)", ground.rows))
+    number, counted = _count_rows(q, v, counts, rows if many else 1)
+    *start, closing = closed_start(robot, *fitted.start(q, v), fitted.dofs)
+    setup = set_up(
+        moving, duration, dt, ground, integrator, record_every, joint_damping, many=many, start=start,
+        by_step=bool(by_step or drives or acting), springs=springs_of(springs, robot), motions=prescribed,
+        **options,
+    )  # fmt: skip
+    if prescribed and setup.dt != dt:  # whose velocities are differences over a step
+        fitted = Motions.at_start(robot, prescribed, setup.dt)
+        *start, closing = closed_start(robot, *fitted.start(q, v), fitted.dofs)
+    depth = checked_starts(robot, setup.program, *start, setup.dt)
+    shared = vars(setup) | {"summary": setup.summary | closing}
+    return RunSetup(
+        **shared, robot=robot, moving=moving, q=start[0], v=start[1], drives=drives, pushes=acting,
+        prescribed=prescribed, motions=fitted, rows=number, counted=counted, depth=depth,
+    )  # fmt: skip
+
+
+def _states_at_start(
+    robot: Robot, q0: Any, v0: Any, many: bool, rows: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The start as it was given, (nq,) and (nv,), or rows of them."""
+    found = []
+    for name, given, n in (
+        ("q0", robot.neutral() if q0 is None else q0, robot.nq),
+        ("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv),
+    ):
+        x = states(name, given, n, robot=robot) if many else numbers(name, given, n, robot)
+        if rows is not None:
+            if len(x) not in (1, rows):
+                raise ShapeError(f"{name}: expected shape ({n},) or ({rows}, {n}), got {x.shape}")
+            check_finite(name, x)
+        found.append(x)
+    check_coordinates("q0", robot, found[0])
+    return found[0], found[1]
+
+
+def _count_rows(
+    q: np.ndarray, v: np.ndarray, counts: Sequence[tuple[str, int | None]], known: int | None = None
+) -> tuple[int, bool]:
+    """The number of rows, and whether it is known or one of ``counts`` says it.
+
+    Args:
+        q, v: starts, (nq,) and (nv,), or rows of them.
+        counts: (name, number of rows or None) of other arguments that may have one value a row.
+        known: the number; None where the arguments say it.
+
+    Raises:
+        ShapeError: different numbers.
+    """
+    sizes = [len(np.atleast_2d(x)) for x in (q, v)]
+    rows, counted = known or max(sizes), known is not None
+    if min(sizes) not in (1, rows):
+        raise ShapeError(f"v0: expected {sizes[0]} rows like q0, got {sizes[1]}")
+    for what, count in counts:
+        if count is None:
+            continue
+        if known == 1 and count != 1:
+            raise ShapeError(f"{what}: expected one set of numbers, got {count} rows; rk.rollout takes them")
+        for name, size in zip(("q0", "v0"), sizes, strict=True):
+            if known is None and size not in (1, count):
+                raise ShapeError(f"{name}: expected 1 row or {count}, as {what} has, got {size}")
+        if counted and count != rows:
+            raise ShapeError(f"{what}: expected {rows}, one per row, got {count}")
+        rows, counted = count, True
+    return rows, counted
 
 
 # ==== actuators and pushes as inputs of the steps =================================================

@@ -27,15 +27,13 @@ from robokit.conventions import GRAVITY
 from robokit.errors import MissingDependency, SimulationWarning
 from robokit.model.robot import Robot
 from robokit.sim import motion
-from robokit.sim.contact_state import scene_of
 from robokit.sim.events import MOST_BYTES, Notes, StepInputs
 from robokit.sim.force_elements import NO_SPRINGS
-from robokit.sim.loop_closure import distances, gaps, torn
 from robokit.sim.motion import body_velocities, hangs_on_nothing, state_facts
 from robokit.sim.run_inputs import NEVER
-from robokit.sim.starts import DEEP, numbers, start_contacts, two_digits
+from robokit.sim.starts import DEEP, distances, gaps, numbers, start_contacts, torn, two_digits
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import SPIN, default_step, energies, fastest_spin, momenta, stepper, tally
+from robokit.sim.steppers import SPIN, default_step, energies, fastest_spin, momenta, scene_of, stepper, tally
 from robokit.sim.trajectory import Energy, Trajectory
 from robokit.stages import stage
 

@@ -19,14 +19,13 @@ from robokit.errors import UnknownName
 from robokit.model.constraints import loop_models
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
-from robokit.sim.contact_state import scene_of
 from robokit.sim.events import Notes, StepInputs, of_held_forces
 from robokit.sim.force_elements import JointSpring
 from robokit.sim.integrators import Held, along, forces_outside
 from robokit.sim.joint_forces import as_list
 from robokit.sim.motion import body_velocities, state_poses
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import in_blocks
+from robokit.sim.steppers import in_blocks, scene_of
 from robokit.spatial import Force, Vector3
 
 # ==== motion of steps =============================================================================

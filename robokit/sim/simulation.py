@@ -1,12 +1,14 @@
-"""Simulation: a robot, or many at once, that move step by step as their caller says.
+"""One run, or step by step: :func:`simulate` and :class:`Simulation`.
+
+    run = rk.simulate(robot, ground=True, duration=1.0)
 
     sim = rk.Simulation(robot, ground=True, dt=1e-3)
     for _ in range(1000):
         sim.step(tau)
     sim.q, sim.v, sim.time, sim.contacts, sim.sensors.imu("chest")
 
-n steps are the n steps of :func:`robokit.simulate` to the last bit: friction anchors and warm starts of the
-solver are handed on from step to step, and :meth:`Simulation.state` holds them.
+n steps of a Simulation are the n steps of :func:`simulate` to the last bit: friction anchors and warm starts
+of the solver are handed on from step to step, and :meth:`Simulation.state` holds them.
 """
 
 from __future__ import annotations
@@ -14,36 +16,284 @@ from __future__ import annotations
 import math
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from robokit.arguments import check_call, check_finite, not_a_robot, real_array, real_number, whole_number
+from robokit.algorithms.center_of_mass import center_of_mass
+from robokit.arguments import check_finite, real_array, real_number, whole_number
 from robokit.dynamics.choices import beside, card_number, check_gradient, dtype_there, on_card, on_host
 from robokit.dynamics.run import dtype_name
+from robokit.engine.backend.llvm import processors
+from robokit.engine.batch_calls import PAYS_SECONDS
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.robot import Robot
-from robokit.sim.actuators import Actuator, Motions, actuators_of, motions_of, with_rotors
-from robokit.sim.contact_state import LAYOUT
+from robokit.sim.actuators import Actuator
+from robokit.sim.contact_rows import SECONDS, ContactRunner
 from robokit.sim.distances import CollisionPairs
 from robokit.sim.events import Contacts, Notes, StepInputs, contacts_of
-from robokit.sim.force_elements import Push, pushes_of, springs_of
 from robokit.sim.ground import Ground
-from robokit.sim.loop_closure import closed_start
-from robokit.sim.many_states import ManyStates
 from robokit.sim.motion import floats
-from robokit.sim.run_inputs import MOST_STEPS, RunInputs, set_up
-from robokit.sim.run_loop import Controller, History, Run
+from robokit.sim.rollouts import runner_of
+from robokit.sim.run_inputs import MOST_STEPS, RunInputs, RunSetup, check_controller, set_up_run
+from robokit.sim.run_loop import Controller, History, Run, warn_of, warn_of_whips
 from robokit.sim.sensors import Imu, JointForce, Sensors
-from robokit.sim.starts import check_coordinates, checked_starts, numbers, states
+from robokit.sim.starts import check_coordinates, closed_start, numbers, states
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import ContactStepper
+from robokit.sim.steppers import LAYOUT, SPIN, ContactStepper, fastest_spin, first_carried, in_blocks, size_of
 from robokit.sim.trajectory import Trajectory
 
+# ==== the same run with half the step =============================================================
+# How far a run can be trusted: it is taken once more with half the step, and the two are compared.
+
+AGREEMENT = 0.01
+"""Distance of the centres of mass up to which the runs agree, over the robot's size."""
+
+
+def with_rows_twice(actuators: Sequence[Actuator], steps: int) -> list[Actuator]:
+    """The same actuators for twice the steps: targets with one row per step have each row twice."""
+    out = []
+    for one in actuators:
+        changed: dict[str, Any] = {}
+        for name in ("target", "velocity", "feedforward"):
+            value = getattr(one, name, None)
+            if isinstance(value, np.ndarray | list | tuple) and np.ndim(value) > 1 and len(value) == steps:
+                changed[name] = np.repeat(np.asarray(value), 2, axis=0)
+        out.append(replace(one, **changed) if changed else one)
+    return out
+
+
+def compare(run: Trajectory, finer: Trajectory) -> dict[str, Any]:
+    """What half the step changes.
+
+    Args:
+        run: the run.
+        finer: the same with half the step, and recorded at the same times, as far as it came.
+
+    Returns:
+        dt of the finer run [s]; largest distance of the centres of mass and that at the end [m]; the robot's
+        size [m]; the time until which they agree within AGREEMENT of it [s]; with a ground the time of the
+        first contact [s] and the largest normal force of a step [N], or None, and how much they change (the
+        force relative to the larger); "stopped", the finer run's reason to stop early, or None; all
+        of it in "words".
+    """
+    robot = run.program.robot if run.program is not None else run.robot
+    assert robot is not None
+    n = min(len(run), len(finer))
+    apart = np.linalg.norm(centers(robot, run.q[:n]) - centers(robot, finer.q[:n]), axis=1)
+    size = size_of(robot)
+    far = np.flatnonzero(~(apart <= AGREEMENT * size))
+    last = int(far[0]) - 1 if len(far) else n - 1
+    found: dict[str, Any] = {
+        "dt": finer.summary["dt"],
+        "center_of_mass_largest": float(apart.max()),
+        "center_of_mass_end": float(apart[-1]),
+        "size": size,
+        "agrees_until": float(run.t[max(last, 0)]),
+        "agrees": last == len(run) - 1,
+        "stopped": finer.summary["stopped"]["reason"] if "stopped" in finer.summary else None,
+    }
+    if run.ground is not None:
+        (touched, again), (force, other) = zip(*(_contact(x) for x in (run, finer)), strict=True)
+        both = touched is not None and again is not None
+        found |= {
+            "first_contact": touched,
+            "first_contact_change": again - touched if both else None,
+            "peak_force": force,
+            "peak_force_change": (other - force) / max(force, other) if force and other else None,
+        }
+    found["words"] = words(found)
+    return found
+
+
+def words(estimate: Mapping[str, Any]) -> str:
+    """The same in a line."""
+    largest, end = (1e3 * estimate[f"center_of_mass_{k}"] for k in ("largest", "end"))
+    text = f"half the step moves the centre of mass by up to {largest:.2g} mm ({end:.2g} mm at the end)"
+    if estimate.get("first_contact_change") is not None:
+        text += f", the first contact by {1e3 * estimate['first_contact_change']:.2g} ms"
+    if estimate.get("peak_force_change") is not None:
+        text += f", the peak force by {100 * estimate['peak_force_change']:.2g} %"
+    if estimate["stopped"]:
+        text += f"; it stopped early: {estimate['stopped'].rstrip('.')}"
+    until = "throughout" if estimate["agrees"] else f"until {estimate['agrees_until']:.4g} s"
+    return f"{text}; within {100 * AGREEMENT:g} % of the robot's size {until}"
+
+
+def centers(robot: Robot, q: np.ndarray) -> np.ndarray:
+    """Centres of mass of states (T, nq), (T, 3) [m]; 0 of a robot without mass."""
+    if not robot.total_mass:
+        return np.zeros((len(q), 3))
+    return in_blocks(lambda qs: list(center_of_mass(robot.tree, robot.split_q(qs))), 3, q)
+
+
+def _contact(run: Trajectory) -> tuple[float | None, float]:
+    """(time of the first contact or None, largest normal force of a step)."""
+    facts = run.step_facts
+    assert facts is not None
+    total = facts.normal.sum(axis=1)
+    steps = np.flatnonzero(total > 0.0)
+    middles = 0.5 * (facts.edges[1:] + facts.edges[:-1]) * run.summary["dt"]
+    time = float(middles[steps[0]]) if len(steps) else None
+    return time, float(total.max(initial=0.0))
+
+
+# ==== one run =====================================================================================
+
+
+def simulate(
+    robot: Robot,
+    q0: Any = None,
+    v0: Any = None,
+    duration: float = 1.0,
+    dt: float | None = None,
+    ground: Ground | bool | None = None,
+    controller: Controller | None = None,
+    integrator: str | None = None,
+    gravity: Sequence[float] | None = None,
+    record_every: int | None = None,
+    joint_damping: float | None = None,
+    progress: bool = False,
+    actuators: Actuator | Sequence[Actuator] | None = None,
+    pushes: Any = None,
+    self_collision: CollisionPairs | bool | None = None,
+    accuracy: float | None = None,
+    estimate: bool = False,
+    reproducible: bool | None = None,
+    springs: Any = None,
+    motions: Any = None,
+) -> Trajectory:
+    """Simulate a robot: passive or controlled motion, in free space or falling on a ground.
+
+    Damping, dry friction and position limits of the description act on the joints. Mimic joints act if the
+    robot was loaded with ``mimic="couple"``. With a ground, bodies of the robot also collide with each other.
+    Joints that close loops act, and loops that are open at the start are closed first
+    (:func:`robokit.close_loops`). Ctrl-C ends the simulation and returns the motion so far, with
+    ``summary["interrupted"]`` set.
+
+    Args:
+        robot: the robot.
+        q0: configuration at the start, (nq,); neutral by default.
+        v0: velocity at the start, (nv,); zero by default.
+        duration: [s]; rounded to whole steps.
+        dt: time step [s]; with a ground at most 4 ms. None: 1 ms, or less if light links or a fast spin at
+            the start need it (``summary["dt"]``; see robokit.sim.steppers).
+        ground: ``rk.Ground(...)``, True for one with default values, None for none.
+        controller: (t, q, v) -> joint forces (nv,) [N m | N], held over a step. It is evaluated for the
+            middle of the step in which it acts: t, q and v are predicted half a step ahead
+            (robokit.sim.run_loop), which makes the motion second-order accurate. On a floating
+            base, the forces are an external wrench.
+        integrator: "contact" (default with a ground or self-collision), "rkmk4" (default without),
+            "energy_momentum" or "midpoint"; see robokit.sim.integrators.
+        gravity: (3,) in world axes [m/s^2]; the robot's own by default.
+        record_every: steps between recorded states; by default those of about 5 ms. The last state is
+            recorded always.
+        joint_damping: damping of joints whose description has none [N m s/rad | N s/m]; by default, with a
+            ground, the inertia that the joint carries divided by 0.5 s, and without a ground none.
+            ``summary["default_damping"]`` says what was used.
+        progress: show a progress bar.
+        actuators: ``rk.Torque(...)``, ``rk.PD(...)``, ``rk.Velocity(...)``, or a list of these. Joint forces
+            of the controller on a driven joint are added to its actuator's, within its limits.
+        pushes: external forces: ``rk.Push(...)``, tuples (link, wrench, point, start, duration), or a list of
+            these.
+        self_collision: whether bodies of the robot collide with each other: True for the pairs of
+            ``rk.collision_pairs(robot)``, an edited list of pairs, or False for none. By default they do if
+            there is a ground. ``summary["self_collision_pairs"]`` is their number. Without a ground, the
+            integrator becomes "contact".
+        accuracy: largest error of a part of a step, for "contact": dt is then the longest step (None: 4 ms,
+            or the usual default if a controller, actuators or pushes act), and each step is divided into
+            parts as short as the motion requires, down to dt/1024. The error is the largest difference of a
+            coordinate between a part and its two halves: angles in rad, lengths relative to the robot's size;
+            1e-3 is usual. ``summary`` has the numbers of parts taken and rejected, the shortest and the
+            longest, and how many of the shortest missed the accuracy (robokit.contact.step_control).
+        estimate: whether to repeat the run with half the step and a quarter of the accuracy, and to report
+            the changes in ``summary["estimate"]`` and :meth:`Trajectory.report`: see
+            robokit.sim.simulation. Controllers and targets that are functions are called again, twice as
+            often.
+        reproducible: whether the states are the same bits on every processor, as a row of a rollout and in
+            the page (:doc:`/reproducible`); None asks the environment variable ``ROBOKIT_REPRODUCIBLE``.
+        springs: ``rk.Spring(...)`` between two points, ``rk.JointSpring(...)``, or a list of these; the step
+            is then that of "contact".
+        motions: ``rk.PrescribedMotion(...)`` of a joint, or a list of these; the integrator is then
+            "contact".
+
+    Returns:
+        the trajectory.
+
+    Raises:
+        ShapeError: an argument of the wrong shape or content, a start deep inside the ground, or one
+            whose loops cannot be closed.
+        InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
+        WrongType: robot is not a Robot, controller is not callable, or estimate is neither True nor False.
+        UnknownName: there is no such integrator, joint or link.
+        SingularInertia: a joint moves no inertia; the error names it.
+        ModelError: a joint's dry friction is below zero.
+        SimulationError: the state is no longer finite, the energy has grown without a cause (see
+            robokit.sim.run_loop), or the controller failed. ``.trajectory`` has the motion before,
+            and its ``summary["stopped"]`` time, reason and remedy.
+
+    Warns:
+        SimulationWarning: a step too long for contact; a start past a joint's limit, with bodies that
+            overlap, inside the ground, or that spins by more than 0.3 rad a step; deep penetration, steps
+            that did not converge; a light link that is whipped about too fast for the step.
+
+    Example:
+        >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+        >>> run = rk.simulate(robot, [1.0, 0.0], duration=0.05)
+        >>> run.t.shape, run.q.shape
+        ((11,), (11, 2))
+        >>> bool(abs(run.energy.total - run.energy.total[0]).max() < 1e-9)
+        True
+    """
+    check_controller(controller)
+    if not isinstance(estimate, bool):
+        raise WrongType("estimate", estimate, "True or False")
+    setup = set_up_run(
+        robot, q0, v0, duration, dt, ground, integrator, record_every, joint_damping, gravity, actuators,
+        pushes, springs, motions, by_step=controller is not None, self_collision=self_collision,
+        accuracy=accuracy, reproducible=reproducible,
+    )  # fmt: skip
+    run = _taken(setup, controller, progress)
+    trajectory = run.trajectory()
+    trajectory.robot = setup.robot
+    trajectory.summary |= setup.summary
+    if run.stop is not None:
+        raise SimulationError(str(run.stop), trajectory) from run.stop.cause
+    if estimate and not run.interrupted:
+        finer = _taken(_with_half_steps(setup), controller, progress).trajectory()
+        trajectory.summary["estimate"] = compare(trajectory, finer)
+    warn_of(trajectory.summary, setup.depth)
+    if not fastest_spin(setup.moving, setup.q, setup.v, SPIN / setup.dt)[2]:  # of that the start was warned
+        warn_of_whips(trajectory)
+    return trajectory
+
+
+def _taken(setup: RunSetup, controller: Controller | None, progress: bool) -> Run:
+    """A run with all of its steps taken."""
+    inputs = setup.inputs(1, controller is not None and floats(setup.robot.tree))
+    program = setup.program.with_given(inputs.layout, inputs.numbers)
+    run = Run(program, setup.q, setup.v, setup.dt, setup.every, controller, inputs)
+    run.go(setup.steps, progress)
+    return run
+
+
+def _with_half_steps(setup: RunSetup) -> RunSetup:
+    """The same run with half the step; errors of parts of steps go with the square of their length."""
+    program, dt = setup.program, setup.dt
+    if program.accuracy is not None:
+        program = replace(program, accuracy=0.25 * program.accuracy)
+    drives = with_rows_twice(setup.drives, setup.steps)
+    prescribed = tuple(motion.at_half_steps(dt) for motion in setup.prescribed)
+    lengths = {"dt": 0.5 * dt, "steps": 2 * setup.steps, "every": 2 * setup.every}
+    return replace(setup, program=program, drives=drives, prescribed=prescribed, **lengths)
+
+
+# ==== step by step ================================================================================
+
 if TYPE_CHECKING:
-    from robokit.sim.many_states import CardStates
+    from robokit.sim.card_rows import CardStates
 
 NOTED = 1000
 """Steps that are noted before the notes are dropped, where nothing is recorded."""
@@ -157,36 +407,20 @@ class Simulation:
             RobokitError: what :func:`robokit.simulate` refuses, and what is for a batch alone or not for one;
                 the text names the argument, what was given and what is accepted.
         """
-        if controller is not None and not callable(controller):
-            raise WrongType("controller", controller, "a function (t, q, v) -> joint forces, or None")
-        if controller is not None:
-            check_call("controller", controller, ("t", "q", "v"), "joint forces")
+        check_controller(controller)
         number, real = _device(device, dtype, batch, threads, (q0, v0))
         batch, control_every, threads, record_every = _counts(
             batch, control_every, threads, record_every, controller is not None, number is not None
         )
         recorded = None if record_every == 0 or batch else record_every
-        if not isinstance(robot, Robot):
-            raise not_a_robot(robot)
-        robot = robot if gravity is None else robot.with_gravity(gravity)
-        if robot.samples is not None and not batch:
-            raise ShapeError(f"robot: expected one, got {robot!r}; robot.sample(k) is one of them")
-        drives, acting = actuators_of(actuators), pushes_of(pushes)
-        moving = with_rotors(robot, drives)
-        held, prescribed = springs_of(springs, robot), motions_of(motions)
-        self._motions = Motions.at_start(robot, prescribed, dt)
-        q, v = self._starts(robot, on_host("q0", q0), on_host("v0", v0), batch)
-        setup = set_up(
-            moving, 0.0, dt, ground, integrator, recorded, joint_damping, dtype=real, many=bool(batch),
-            self_collision=self_collision, accuracy=accuracy, reproducible=reproducible, start=(q, v),
-            by_step=True, springs=held, motions=prescribed,
+        setup = set_up_run(
+            robot, on_host("q0", q0), on_host("v0", v0), 0.0, dt, ground, integrator, recorded, joint_damping,
+            gravity, actuators, pushes, springs, motions, many=bool(batch), rows=batch, by_step=True,
+            dtype=real, self_collision=self_collision, accuracy=accuracy, reproducible=reproducible,
         )  # fmt: skip
-        checked_starts(robot, setup.program, q, v, setup.dt)
-        _check_rows(setup.program, acting, batch or 1)
-        self.robot, self.dt, self.batch, self._start = robot, setup.dt, batch, (q, v)
-        span = setup.dt, int(MOST_STEPS), np.atleast_2d(q), batch or 1
-        free, divided = floats(robot.tree), accuracy is not None
-        inputs = RunInputs(moving, drives, acting, *span, free, divided, prescribed)
+        self.robot, self.dt, self.batch, self._start = setup.robot, setup.dt, batch, (setup.q, setup.v)
+        self._motions = setup.motions
+        inputs = setup.inputs(batch or 1, floats(setup.robot.tree), int(MOST_STEPS))
         if batch and inputs.by_function:
             raise ShapeError("actuators: a batch takes arrays and keyframes as targets, no functions")
         self._inputs, self._driven = inputs, inputs.driven
@@ -217,26 +451,10 @@ class Simulation:
         if number is None:
             return ManyStates(*start, threads)
         from robokit.engine.cuda.arrays import library_of  # what a processor's need not import
-        from robokit.sim.many_states import CardStates
+        from robokit.sim.card_rows import CardStates
 
         library = next((found for x in given if (found := library_of(x))), None)
         return CardStates(*start, number, library)
-
-    def _starts(self, robot: Robot, q0: Any, v0: Any, batch: int | None) -> tuple[np.ndarray, np.ndarray]:
-        """The start, (nq,) and (nv,), or (B or 1, ...) each, with its loops closed."""
-        found = []
-        for name, given, n in (("q0", robot.neutral() if q0 is None else q0, robot.nq), ("v0", v0, robot.nv)):
-            given = np.zeros(n) if given is None else given
-            x = states(name, given, n, robot=robot) if batch else numbers(name, given, n, robot)
-            if batch and len(x) not in (1, batch):
-                raise ShapeError(f"{name}: expected shape ({n},) or ({batch}, {n}), got {x.shape}")
-            check_finite(name, x)
-            found.append(x)
-        check_coordinates("q0", robot, found[0])
-        motions = self._motions
-        if motions.rows not in (None, batch):
-            raise ShapeError(f"motions: expected {batch or 1}, one per row of the batch, got {motions.rows}")
-        return closed_start(robot, *motions.start(found[0], found[1]), motions.dofs)[:2]
 
     # ---- what there is -----------------------------------------------------------------------------------
 
@@ -538,7 +756,7 @@ class Simulation:
             raise ShapeError("targets: actuators whose velocity or feedforward changes take none")
         self._targets = wanted
         if on_card(wanted):
-            from robokit.sim.many_states import wanted_on_card
+            from robokit.sim.card_rows import wanted_on_card
 
             return wanted_on_card(wanted, linear)
         ahead, gain, limit, rest = linear
@@ -745,6 +963,131 @@ class Simulation:
         return found
 
 
+# ==== rows on the processor =======================================================================
+class ManyStates:
+    """Rows that are stepped together, in place.
+
+    Attributes:
+        rows: B.
+        q, v: the states, (B, ...).
+        failed: (B,) rows whose state is no longer finite.
+        done: steps taken.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        q: np.ndarray,
+        v: np.ndarray,
+        rows: int,
+        dt: float,
+        inputs: RunInputs,
+        threads: int | None,
+    ) -> None:
+        """At the start.
+
+        Args:
+            q, v: starts, (B or 1, ...).
+            rows: B.
+            dt: time step [s].
+            inputs: of actuators and pushes.
+            threads: None for as many as pay.
+        """
+        self.rows = rows
+        self.program, self.dt, self.inputs, self.threads = program, dt, inputs, threads
+        self._start = [np.array(np.broadcast_to(x, (rows, x.shape[1]))) for x in (q, v)]
+        self.q, self.v = (x.copy() for x in self._start)
+        parameters = program.parameters(dt)
+        given, self.change = self._at(0, rows)
+        self.arrays = [
+            self.q[None],
+            self.v[None],
+            np.zeros((1, rows, program.robot.nv)),
+            np.zeros((1, rows, program.entries)),
+            first_carried(program, self.q, self.v)[None],
+            np.ascontiguousarray(parameters[None] if parameters.ndim == 2 else parameters[None, None]),
+            *given,
+        ]
+        self.failed, self.done = np.zeros(rows, bool), 0
+        self.runner = runner_of(program, dt)
+        if isinstance(self.runner, ContactRunner):
+            wanted = threads or max(1, min(processors(), int(rows * SECONDS / PAYS_SECONDS)))
+            self.runner.divide(self.arrays, rows, wanted)
+
+    def _at(self, step: int, rows: int) -> tuple[list[np.ndarray], int]:
+        """Inputs of a step, (1, B, n) each, and the step at which they change."""
+        found, change = self.inputs.at(step, self._start[0], self._start[1])
+        each = (np.broadcast_to(x, (rows, x.shape[-1])) for x in found)
+        return [np.array(x, order="C")[None] for x in each], change
+
+    def step(self, tau: np.ndarray | None, u: np.ndarray | None, steps: int) -> None:
+        """So many steps; none where it is interrupted.
+
+        Args:
+            tau: joint forces, (nv,) or (B, nv); None for none.
+            u: what driven joints are given, (B, n); None for what they have.
+        """
+        before, done = self.state(), self.done
+        try:
+            self._go(tau, u, steps)
+        except BaseException:  # Ctrl-C: threads have come to different steps
+            self.restore(before, done)
+            raise
+
+    def _go(self, tau: np.ndarray | None, u: np.ndarray | None, steps: int) -> None:
+        self.arrays[2][0] = 0.0 if tau is None else tau
+        end = self.done + steps
+        while self.done < end:
+            if self.done >= self.change:
+                given, self.change = self._at(self.done, len(self.q))
+                self.arrays[6:] = given
+            if u is not None:
+                self.arrays[6][0] = u
+            few = min(end, self.change) - self.done
+            with np.errstate(all="ignore"):
+                self._take(few)
+            self.done += few
+
+    def _take(self, steps: int) -> None:
+        if isinstance(self.runner, ContactRunner):
+            self.runner.advance(self.done, self.done + steps)
+            self.failed[:] = ~self.runner.good
+            return
+        _, interrupted = self.runner.roll(self.arrays, len(self.q), [0, steps], lambda *_: None, self.threads)
+        if interrupted:
+            raise KeyboardInterrupt
+        self.failed[:] = ~(np.isfinite(self.q).all(axis=1) & np.isfinite(self.v).all(axis=1))
+
+    def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+        """Set some rows, by number, to states (n, ...): nothing was before."""
+        self.q[rows], self.v[rows] = q, v
+        self.arrays[3][0, rows] = 0.0
+        self.arrays[4][0, rows] = first_carried(self.program, self.q, self.v)[rows]
+        if isinstance(self.runner, ContactRunner):
+            self.runner.reset(rows, q, v)
+        self.failed[rows] = False
+
+    def state(self) -> tuple[Any, ...]:
+        """All that :meth:`restore` needs."""
+        own = self.runner.state() if isinstance(self.runner, ContactRunner) else None
+        return [x.copy() for x in (*self.arrays[:2], *self.arrays[3:5])], own
+
+    def restore(self, state: tuple[Any, ...], done: int) -> None:
+        """Go on from there."""
+        arrays, own = state
+        for x, old in zip((*self.arrays[:2], *self.arrays[3:5]), arrays, strict=True):
+            x[...] = old
+        if isinstance(self.runner, ContactRunner):
+            self.runner.restore(own)
+            self.failed[:] = ~self.runner.good
+        else:
+            self.failed[:] = ~(np.isfinite(self.q).all(axis=1) & np.isfinite(self.v).all(axis=1))
+        self.done, self.change = done, 0
+
+
+# ==== what a Simulation reads and is given ========================================================
+
+
 @dataclass(frozen=True)
 class StepSensors:
     """Sensor values of one step of a simulation: as ``Trajectory.sensors``, without the time axis.
@@ -845,16 +1188,6 @@ class _Given:
         found, change = self.simulation._inputs.at(step, q, v)
         wanted = self.simulation._wanted(None)
         return ([wanted[0], *found[1:]] if wanted is not None else found), change
-
-
-def _check_rows(program: Program, pushes: Sequence[Push], rows: int) -> None:
-    """Refuse what has one value a row of a batch of another size."""
-    counts = [("robot", program.robot.samples), *(("pushes", each.rows) for each in pushes)]
-    if program.ground is not None:
-        counts.append((f"Ground({program.ground.by_row}=...)", program.ground.rows))
-    for what, count in counts:
-        if count is not None and count != rows:
-            raise ShapeError(f"{what}: expected {rows}, one per row of the batch, got {count}")
 
 
 def _twice(name: str) -> Any:

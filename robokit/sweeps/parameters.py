@@ -18,8 +18,7 @@ from robokit.sim.actuators import Actuator, Keyframes, by_joint, driven, label_o
 from robokit.sim.force_elements import Push
 from robokit.sim.ground import Ground
 from robokit.sim.joint_forces import joint_law
-from robokit.sim.loop_closure import closed_rows
-from robokit.sim.starts import ground_gaps, lowered, touching_shapes
+from robokit.sim.starts import closed_rows, ground_gaps, lowered, touching_shapes
 from robokit.spatial.rotation import quat_multiply, quat_normalized, quat_wxyz_to_rotation
 from robokit.spatial.scalars import cos, sin
 from robokit.spatial.vectors import Vector3

@@ -21,12 +21,11 @@ from robokit.errors import RobokitError, one_line
 from robokit.files import output_path, shell_word, write_text
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator
-from robokit.sim.contact_state import differ, row_numbers, scene_of
 from robokit.sim.force_elements import OutsideForces
 from robokit.sim.ground import Ground
 from robokit.sim.rollouts import Rollout
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import first_carried
+from robokit.sim.steppers import differ, first_carried, row_numbers, scene_of
 from robokit.sweeps.distributions import Choice, Constant, Distribution, Grid, Normal, Sobol, Uniform
 from robokit.sweeps.parameters import ROBOT, change_with_time, parameter
 from robokit.sweeps.recipe import Recipe, prepare_rows, rows_run_together, run_rows

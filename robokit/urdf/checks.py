@@ -6,11 +6,11 @@ import bisect
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from robokit.conventions import FLOATING_BASE
+from robokit.dataclass_tools import frozen
 from robokit.errors import listed
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Sphere
 from robokit.model.inertial_parameters import LARGEST_JUDGED, EquivalentBox, equivalent_box
@@ -444,7 +444,7 @@ LARGEST_LENGTH = 1e50
 """Longer lengths [m] are not judged: their powers overflow."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Extent:
     """The room that shapes take, in one frame."""
 
@@ -524,7 +524,7 @@ def _outline(geometry: Geometry, R: np.ndarray) -> np.ndarray:
     return np.where(along > 1.0 - 1e-12, r * r, math.inf)  # from the side the box says as much
 
 
-@dataclass(frozen=True)
+@frozen
 class RigidBody:
     """The rigid body that a link belongs to."""
 

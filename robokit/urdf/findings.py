@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
 
+from robokit.dataclass_tools import frozen
 from robokit.errors import COMPARED, Diagnostic, Severity, UrdfError, nearest_names, one_line
 
 # ==== codes =======================================================================================
@@ -14,7 +14,7 @@ from robokit.errors import COMPARED, Diagnostic, Severity, UrdfError, nearest_na
 # the user should look; notes are things that were left out on purpose.
 
 
-@dataclass(frozen=True)
+@frozen
 class Code:
     """One row of the table.
 

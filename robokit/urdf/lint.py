@@ -8,11 +8,11 @@ import os
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from robokit.dataclass_tools import frozen
 from robokit.errors import LONGEST_NAME, Diagnostic, RobokitError, Severity, one_line
 from robokit.urdf.checks import link_boxes, total_mass
 from robokit.urdf.description import RobotDescription
@@ -122,7 +122,7 @@ FORMAT = 1
 """Version of the JSON; a key may be added without a new number, none is renamed or removed."""
 
 
-@dataclass(frozen=True)
+@frozen
 class CheckedFile:
     """One file and what was found."""
 

@@ -6,13 +6,13 @@ import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from robokit.conventions import WORLD
+from robokit.dataclass_tools import frozen
 from robokit.model.builder import PERPENDICULAR
 from robokit.model.geometry import Mesh
 from robokit.model.joints import JOINT_TABLE
@@ -435,7 +435,7 @@ def compose(outer: Pose, origin: Origin) -> Pose:
     return R @ inner, R @ np.array(origin.xyz) + p
 
 
-@dataclass(frozen=True)
+@frozen
 class LinkTree:
     """A description whose links form one tree."""
 

@@ -20,13 +20,11 @@ from robokit.engine import Kernel
 from robokit.errors import RobokitError
 from robokit.model.parts import Joint
 from robokit.sim import motion
-from robokit.sim.contact_page import ARRAYS, LOOK, contact_page, page_module
-from robokit.sim.contact_state import size_of
 from robokit.sim.joint_forces import Drive
 from robokit.sim.motion import hangs_on_nothing
-from robokit.sim.page_step import PageStep, page_step
+from robokit.sim.page_step import ARRAYS, LOOK, PageStep, contact_page, page_module, page_step
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import default_step
+from robokit.sim.steppers import default_step, size_of
 from robokit.sim.trajectory import Trajectory
 from robokit.viewer.motion_data import base64_text, packed
 from robokit.viewer.payload_keys import LiveData, ModuleData, MotorData, MotorsData, SlotData, StepperData

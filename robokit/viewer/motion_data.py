@@ -6,7 +6,7 @@ import base64
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from robokit.arguments import check_call, real_array
 from robokit.conventions import WORLD
-from robokit.dataclass_tools import short_repr
+from robokit.dataclass_tools import frozen, short_repr
 from robokit.dynamics import center_of_mass
 from robokit.errors import ShapeError, WrongType, shown
 from robokit.model.robot import Robot
@@ -32,6 +32,7 @@ from robokit.viewer.payload_keys import (
     StoppedData,
     TieData,
 )
+from robokit.viewer.scene import increasing
 
 # Curves of a page: arrays as base64 text, fewer points with every peak kept, and the caller's own.
 
@@ -122,7 +123,7 @@ def kept(
             filled = np.full(rows * width, worst)
             filled[:T] = np.where(np.isfinite(column), column, worst)
             found.append(np.minimum(starts + pick(filled.reshape(rows, width), axis=1), T - 1))
-    return np.unique(np.concatenate(found))
+    return increasing(np.concatenate(found))
 
 
 def without_repeats(t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -144,7 +145,7 @@ def peaks_between(t: np.ndarray, y: np.ndarray, frames: np.ndarray) -> list[tupl
         (times, values) of the peaks of each line, in the order of time.
     """
     sound = np.isfinite(y)
-    starts = np.unique(np.clip(np.searchsorted(t, frames - 1e-9), 0, max(len(t) - 1, 0)))
+    starts = increasing(np.clip(np.searchsorted(t, frames - 1e-9), 0, max(len(t) - 1, 0)))
     if len(starts) < 2 or np.all(np.diff(starts) < 2):
         return [(t[:0], t[:0]) for _ in range(y.shape[1])]
     found = []
@@ -181,7 +182,7 @@ KEY = "own "
 Values = np.ndarray | Sequence[Any] | Callable[[float, np.ndarray, np.ndarray], Any]
 
 
-@dataclass(frozen=True)
+@frozen
 class Curve:
     """Your own curve in the page of a motion: ``trajectory.to_html(path, curves={"zmp": Curve(...)})``.
 
@@ -430,7 +431,7 @@ def link_forces(forces: ForceHistory) -> list[LinkForceData]:
 # ==== The states of every step of a run: what curves show between its records =====================
 
 
-@dataclass(frozen=True)
+@frozen
 class StepStates:
     """States before each of S steps, and the last one."""
 
@@ -461,7 +462,7 @@ class StepStates:
         """
         keep = self.records[kept([y[self.records] for y in lines])]
         peaks = peaks_between(self.t, np.stack(lines, axis=1), self.t[keep])
-        return np.unique(np.concatenate([keep, *(np.searchsorted(self.t, times) for times, _ in peaks)]))
+        return increasing(np.concatenate([keep, *(np.searchsorted(self.t, times) for times, _ in peaks)]))
 
     def _different(self) -> tuple[np.ndarray, np.ndarray]:
         """Indices of states unlike the one before, and for how many each stands: a robot at rest has few."""
@@ -484,7 +485,7 @@ def step_states(trajectory: Trajectory) -> StepStates | None:
         np.concatenate([facts.q, trajectory.q[-1:]]),
         np.concatenate([facts.v, trajectory.v[-1:]]),
         tau,
-        np.unique(np.clip(np.searchsorted(times, t - 1e-9), 0, len(facts.v))),
+        increasing(np.clip(np.searchsorted(times, t - 1e-9), 0, len(facts.v))),
     )
 
 
@@ -538,7 +539,7 @@ def with_key_frames(trajectory: Trajectory, chosen: np.ndarray) -> tuple[Traject
     found.__dict__.update({name: vars(trajectory)[name] for name in known if name in vars(trajectory)})
     new = places + np.arange(len(places))
     moved = chosen + np.searchsorted(places, chosen, side="right")
-    return found, np.union1d(moved, new)
+    return found, increasing(np.concatenate([moved, new]))
 
 
 def key_steps(trajectory: Trajectory) -> list[int]:

@@ -18,12 +18,12 @@ import threading
 import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from robokit.arguments import whole_number
+from robokit.dataclass_tools import frozen
 from robokit.errors import MissingDependency, RobokitError, WrongType
 from robokit.model.geometry import Box, Capsule, Sphere
 from robokit.model.robot import Robot
@@ -403,7 +403,7 @@ def notebook_html(source: Robot | Trajectory) -> str:
     )
 
 
-@dataclass(frozen=True)
+@frozen
 class Embedded:
     """A page inside a notebook's cell; see :func:`embed`."""
 

@@ -9,9 +9,10 @@ quaternion x y z w. T frames show N moving bodies.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal
 
+from robokit.dataclass_tools import frozen
 from robokit.errors import Severity
 from robokit.viewer.scene import Role
 
@@ -33,7 +34,7 @@ Whole = str
 # ---- the robot -----------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class RobotData:
     """The robot in the page's header."""
 
@@ -47,7 +48,7 @@ class RobotData:
     size: float  # the length that overlays are scaled by [m]
 
 
-@dataclass(frozen=True)
+@frozen
 class BodiesData:
     """The tree."""
 
@@ -58,7 +59,7 @@ class BodiesData:
     inertial: list[list[float]]
 
 
-@dataclass(frozen=True)
+@frozen
 class LinkData:
     """A link: its frame, and its own mass, which its body carries."""
 
@@ -69,7 +70,7 @@ class LinkData:
     moments: list[float] | None  # principal moments of inertia, ascending [kg m^2]; None without mass
 
 
-@dataclass(frozen=True)
+@frozen
 class JointData:
     """A joint: a row of the joint panel, and what forward kinematics needs."""
 
@@ -98,7 +99,7 @@ class JointData:
 # ---- geometries, nodes, the ground ---------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class ShapeData:
     """A geometry, shared by the nodes that draw it. Its type says which of the other keys are not None."""
 
@@ -115,7 +116,7 @@ class ShapeData:
     uv: Packed | None = None  # picture coordinates of the faces' corners, (m, 3, 2); or None
 
 
-@dataclass(frozen=True)
+@frozen
 class NodeData:
     """One thing to draw."""
 
@@ -128,7 +129,7 @@ class NodeData:
     picture: int | None  # place of the picture that covers it in the payload's list, or None
 
 
-@dataclass(frozen=True)
+@frozen
 class GroundData:
     """What the robot falls on."""
 
@@ -141,7 +142,7 @@ class GroundData:
 # ---- the mass matrix -----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class CountData:
     """Multiply-adds of factorising H and of solving with the factors."""
 
@@ -157,7 +158,7 @@ class CountData:
     cholesky_solve: int  # with the factors of LLᵀ
 
 
-@dataclass(frozen=True)
+@frozen
 class CostData:
     """Operations of one algorithm for one state, as ``robokit.cost`` counts them."""
 
@@ -170,7 +171,7 @@ class CostData:
     note: str  # why there are no counts; "" where there are
 
 
-@dataclass(frozen=True)
+@frozen
 class StructureData:
     """Patterns of the mass matrix and of its factors."""
 
@@ -184,7 +185,7 @@ class StructureData:
 # ---- frames, curves and figures of a run ---------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class PeaksData:
     """Samples of one coordinate that lie outside the range of the frames beside them."""
 
@@ -194,7 +195,7 @@ class PeaksData:
     y: Packed  # the values
 
 
-@dataclass(frozen=True)
+@frozen
 class AttachmentData:
     """A point that is fixed to a body."""
 
@@ -202,7 +203,7 @@ class AttachmentData:
     pose: list[float]  # the point in the body's frame, (3,) [m]
 
 
-@dataclass(frozen=True)
+@frozen
 class TieData:
     """What is drawn between two points."""
 
@@ -210,7 +211,7 @@ class TieData:
     ends: list[AttachmentData]  # both points
 
 
-@dataclass(frozen=True)
+@frozen
 class FramesData:
     """The motion at display rate: T frames, or one for a pose."""
 
@@ -238,7 +239,7 @@ class FramesData:
     peaks: list[PeaksData] = field(default_factory=list)  # what joints do between frames
 
 
-@dataclass(frozen=True)
+@frozen
 class SeriesData:
     """One line of a plot."""
 
@@ -246,7 +247,7 @@ class SeriesData:
     y: Packed  # values at the curve's times; NaN where a line of the caller's own has a gap
 
 
-@dataclass(frozen=True)
+@frozen
 class CurveData:
     """A plot over time."""
 
@@ -259,7 +260,7 @@ class CurveData:
     hold: float = 0.0
 
 
-@dataclass(frozen=True)
+@frozen
 class LinkForceData:
     """The size of the ground's force on a link over time."""
 
@@ -269,7 +270,7 @@ class LinkForceData:
     hold: float  # how long each value holds until its time [s]
 
 
-@dataclass(frozen=True)
+@frozen
 class FigureData:
     """One figure of the run's summary: its key in ``Trajectory.summary``, and its value."""
 
@@ -277,7 +278,7 @@ class FigureData:
     value: float | str
 
 
-@dataclass(frozen=True)
+@frozen
 class StoppedData:
     """Why a run ended before its time."""
 
@@ -289,7 +290,7 @@ class StoppedData:
 # ---- a second run --------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class ComparedData:
     """One figure of both runs."""
 
@@ -299,7 +300,7 @@ class ComparedData:
     second: float | None  # of the second run, or None
 
 
-@dataclass(frozen=True)
+@frozen
 class GhostData:
     """The second run."""
 
@@ -314,7 +315,7 @@ class GhostData:
 # ---- events, answers, tables by link and by joint ------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class EventKindData:
     """A kind of event; they are listed with the most important one first: what a crowded mark shows."""
 
@@ -322,7 +323,7 @@ class EventKindData:
     family: str  # of kinds that are drawn and filtered alike
 
 
-@dataclass(frozen=True)
+@frozen
 class HappeningData:
     """An event of the run. (In the scripts ``event`` is the browser's.)"""
 
@@ -335,7 +336,7 @@ class HappeningData:
     size: str  # with its unit, in words; may be empty
 
 
-@dataclass(frozen=True)
+@frozen
 class AnswerData:
     """A question and its answer; also an assumption or an entry of the ledger."""
 
@@ -346,7 +347,7 @@ class AnswerData:
     doubtful: bool  # whether the reader should doubt the run because of it
 
 
-@dataclass(frozen=True)
+@frozen
 class TouchedData:
     """A link that touched the ground."""
 
@@ -357,7 +358,7 @@ class TouchedData:
     slid: str  # way that it slid, in words
 
 
-@dataclass(frozen=True)
+@frozen
 class ReachedData:
     """A limit that a joint reached."""
 
@@ -369,7 +370,7 @@ class ReachedData:
     force: str  # largest of the stop that is known, in words; may be empty
 
 
-@dataclass(frozen=True)
+@frozen
 class EventsData:
     """The lane of events and the summary panel."""
 
@@ -386,7 +387,7 @@ class EventsData:
 # ---- the importer's findings ---------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class FindingData:
     """What the importer found: a Diagnostic, and where it points."""
 
@@ -400,7 +401,7 @@ class FindingData:
     body: int | None  # number of that link's body, or None
 
 
-@dataclass(frozen=True)
+@frozen
 class InertiaData:
     """A row of the table of inertias."""
 
@@ -412,7 +413,7 @@ class InertiaData:
     odd: bool  # whether a finding doubts them
 
 
-@dataclass(frozen=True)
+@frozen
 class CheckData:
     """The check panel: the findings, and the inertia of every link that has mass."""
 
@@ -423,7 +424,7 @@ class CheckData:
 # ---- inside the algorithms -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class ProgramData:
     """All values of the lines as one list of operations on a state.
 
@@ -439,7 +440,7 @@ class ProgramData:
     inputs: Whole  # places in gravity (3), q, v, tau, forces on the bodies 0..N (6 each), one after another
 
 
-@dataclass(frozen=True)
+@frozen
 class ListingData:
     """A source file: its name and all of its text."""
 
@@ -447,7 +448,7 @@ class ListingData:
     text: str
 
 
-@dataclass(frozen=True)
+@frozen
 class SweepData:
     """A loop over all bodies: what it is for, and whether it goes from the root to the tips."""
 
@@ -455,7 +456,7 @@ class SweepData:
     outward: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class LetterData:
     """A value of the text."""
 
@@ -468,7 +469,7 @@ class LetterData:
     entry: bool  # whether it is an entry or a row of the algorithm's matrix
 
 
-@dataclass(frozen=True)
+@frozen
 class FormData:
     """What steps of one line have in common."""
 
@@ -480,7 +481,7 @@ class FormData:
     says: str  # what the line does, a sentence
 
 
-@dataclass(frozen=True)
+@frozen
 class AlgorithmData:
     """An algorithm as it ran."""
 
@@ -508,7 +509,7 @@ class AlgorithmData:
     whole: bool  # whether these are all of its steps
 
 
-@dataclass(frozen=True)
+@frozen
 class WalkData:
     """The algorithms, for every state that the page can show."""
 
@@ -524,7 +525,7 @@ class WalkData:
 # ---- physics in the page -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class SlotData:
     """An array of float64 in a module's memory."""
 
@@ -533,7 +534,7 @@ class SlotData:
     count: int  # numbers
 
 
-@dataclass(frozen=True)
+@frozen
 class ModuleData:
     """A kernel as WebAssembly: it exports its memory and ``step()``."""
 
@@ -542,9 +543,9 @@ class ModuleData:
     slots: list[SlotData]  # arrays in its memory, inputs and outputs
 
 
-@dataclass(frozen=True)
+@frozen
 class StepperData:
-    """The step of all robots, and a robot (robokit.sim.contact_page)."""
+    """The step of all robots, and a robot (robokit.sim.page_step)."""
 
     module: str  # it exports its memory, ``contact_step`` and ``contact_look``; compressed by gzip, as base64
     bytes: int  # of the module
@@ -562,7 +563,7 @@ class StepperData:
     numbers: str
 
 
-@dataclass(frozen=True)
+@frozen
 class MotorData:
     """A driven joint: with the target t it is given bias + gain clip(t, -limit, limit) [N m | N]."""
 
@@ -578,7 +579,7 @@ class MotorData:
     limit: float | None
 
 
-@dataclass(frozen=True)
+@frozen
 class MotorsData:
     """The driven joints of a run, and what they wanted in it."""
 
@@ -589,12 +590,12 @@ class MotorsData:
     gains: Sequence[int]  # of passive motion, the places of their gains among the parameters of the step
 
 
-@dataclass(frozen=True)
+@frozen
 class LiveData:
     """The step of the recording as WebAssembly, and its start."""
 
     worker: str  # text of the Worker that runs it
-    # the step of the integrator "contact"; None for that of passive motion (sim.stepping.page_step), of which
+    # the step of the integrator "contact"; None for that of passive motion (sim.page_step), of which
     # the next five are
     stepper: StepperData | None
     step: ModuleData | None  # the step
@@ -626,7 +627,7 @@ class LiveData:
 # ---- the report of a sweep -----------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class ColumnData:
     """A parameter or a measure of the rows."""
 
@@ -646,7 +647,7 @@ class ColumnData:
     whole: bool  # whether all values are whole numbers
 
 
-@dataclass(frozen=True)
+@frozen
 class ReasonData:
     """Why rows failed, and how many of the sweep did so."""
 
@@ -654,7 +655,7 @@ class ReasonData:
     count: int
 
 
-@dataclass(frozen=True)
+@frozen
 class PartData:
     """Entries of an input that are kept in the same way.
 
@@ -668,7 +669,7 @@ class PartData:
     values: Deflated  # (n, entries), all lowest bytes first and so on
 
 
-@dataclass(frozen=True)
+@frozen
 class InputData:
     """An input of the step, for each row: q, v, carried or parameters."""
 
@@ -677,7 +678,7 @@ class InputData:
     parts: list[PartData]  # entries that are not the same in all rows
 
 
-@dataclass(frozen=True)
+@frozen
 class RerunData:
     """What the rows of one robot need to run again."""
 
@@ -692,7 +693,7 @@ class RerunData:
     problem: str  # why rows cannot run in the page; "" where they can
 
 
-@dataclass(frozen=True)
+@frozen
 class ReportData:
     """Everything that the report of a sweep shows."""
 
@@ -720,7 +721,7 @@ class ReportData:
 # ---- the whole page ------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
+@frozen
 class Payload:
     """Everything that a page shows.
 

@@ -5,15 +5,17 @@ from __future__ import annotations
 import base64
 import io
 import itertools
+import math
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from robokit.dataclass_tools import frozen
 from robokit.dynamics import forward_kinematics
 from robokit.errors import ShapeError
 from robokit.meshes.read_mesh import read_mesh
@@ -32,7 +34,7 @@ from robokit.stages import stage
 Role = Literal["visual", "collision", "inertia", "axis", "ground"]
 
 
-@dataclass(frozen=True)
+@frozen
 class Triangles:
     """A triangle mesh in memory."""
 
@@ -46,7 +48,7 @@ class Triangles:
 Drawable = Box | Sphere | Cylinder | Capsule | Triangles
 
 
-@dataclass(frozen=True)
+@frozen
 class Node:
     """One thing to draw.
 
@@ -138,21 +140,21 @@ def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
     position = np.asarray(poses.position).reshape(len(q), -1, 3)
     result = np.zeros((len(q), len(robot.tree.parent), 7))
     result[:, :, 6] = 1.0
-    done: set[int] = set()
-    for k, link in enumerate(robot.links):
-        if link.body in done:
-            continue
-        done.add(link.body)
-        body_in_link = link.placement.inverse()
-        result[:, link.body, :3] = position[:, k] + rotation[:, k] @ body_in_link.position
-        result[:, link.body, 3:] = quaternions_xyzw(rotation[:, k] @ body_in_link.rotation)
+    first = {link.body: k for k, link in reversed([*enumerate(robot.links)])}
+    bodies, links = list(first), list(first.values())
+    body_in_link = [robot.links[k].placement.inverse() for k in links]
+    turned, moved = (np.array([getattr(each, k) for each in body_in_link]) for k in ("rotation", "position"))
+    of_links = rotation[:, links]
+    result[:, bodies, :3] = position[:, links] + (of_links @ moved[..., None])[..., 0]
+    result[:, bodies, 3:] = quaternions_xyzw(of_links @ turned)
     return result
 
 
 def pose_numbers(placement: Placement) -> list[float]:
     """A placement as seven numbers, rounded to a micrometre and a microradian."""
-    quat = quaternions_xyzw(np.asarray(placement.rotation, dtype=float)[None])[0]
-    numbers = [*np.asarray(placement.position, dtype=float), *quat]
+    w, *xyz = rotation_to_quat_wxyz(np.asarray(placement.rotation, dtype=float).tolist())
+    size = math.hypot(w, *xyz)
+    numbers = [*np.asarray(placement.position, dtype=float), *(x / size for x in (*xyz, w))]
     return [round(float(number), 7) for number in numbers]
 
 
@@ -169,17 +171,17 @@ def quaternions_xyzw(rotation: np.ndarray) -> np.ndarray:
     """Unit quaternions of rotation matrices, without jumps of sign along the first axis.
 
     Args:
-        rotation: (T, 3, 3).
+        rotation: (T, ..., 3, 3).
 
     Returns:
-        (T, 4), scalar last.
+        (T, ..., 4), scalar last.
     """
-    w, *xyz = rotation_to_quat_wxyz(np.moveaxis(np.asarray(rotation, dtype=float), 0, 2))
-    quat = np.stack([*xyz, w], axis=1)
-    quat /= np.linalg.norm(quat, axis=1, keepdims=True)
+    w, *xyz = rotation_to_quat_wxyz(np.moveaxis(np.asarray(rotation, dtype=float), (-2, -1), (0, 1)))
+    quat = np.stack([*xyz, w], axis=-1)
+    quat /= np.linalg.norm(quat, axis=-1, keepdims=True)
     if len(quat) > 1:
-        turned = np.sum(quat[1:] * quat[:-1], axis=1) < 0
-        quat[1:] *= np.where(np.cumsum(turned) % 2, -1.0, 1.0)[:, None]
+        turned = np.sum(quat[1:] * quat[:-1], axis=-1) < 0
+        quat[1:] *= np.where(np.cumsum(turned, axis=0) % 2, -1.0, 1.0)[..., None]
     return quat
 
 
@@ -207,7 +209,12 @@ def frame_indices(t: np.ndarray, max_fps: float = MAX_FPS) -> np.ndarray:
     wanted = np.linspace(t[0], t[-1], max(count, 2))
     right = np.clip(np.searchsorted(t, wanted), 1, len(t) - 1)
     nearest = np.where(wanted - t[right - 1] < t[right] - wanted, right - 1, right)
-    return np.unique(np.concatenate([[0], nearest, [len(t) - 1]]))
+    return increasing(np.concatenate([[0], nearest, [len(t) - 1]]))
+
+
+def increasing(indices: np.ndarray) -> np.ndarray:
+    """Indices from 0 in increasing order, each once; ``np.unique`` would import ``np.ma``."""
+    return np.flatnonzero(np.bincount(indices))
 
 
 def bounds(nodes: list[Node], poses: np.ndarray, role: Role = "visual") -> np.ndarray:

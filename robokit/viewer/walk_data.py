@@ -19,6 +19,7 @@ import numpy as np
 from robokit import disk_cache
 from robokit.algorithms import composites, crba, ltdl, rnea
 from robokit.algorithms.aba import aba
+from robokit.dataclass_tools import frozen
 from robokit.dynamics.layout import INPUTS
 from robokit.dynamics.singular import singular_joint
 from robokit.engine.trace.graph import Graph
@@ -52,7 +53,7 @@ from robokit.viewer.payload_keys import (
 NOWHERE = -1
 
 
-@dataclass(frozen=True)
+@frozen
 class Seen:
     """A value that a step read or wrote."""
 
@@ -73,7 +74,7 @@ class Step:
     seen: list[Seen] = field(default_factory=list)  # values, read ones first
 
 
-@dataclass(frozen=True)
+@frozen
 class Recipe:
     """What to record of some functions.
 
@@ -269,7 +270,7 @@ def _stage_of(stages: Sequence[tuple[int, int]], line: int) -> int:
 # ``tree.joint[i].S``; what a subscript says is evaluated while the function runs.
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Place:
     """A value in the text."""
 
@@ -280,7 +281,7 @@ class Place:
     written: bool  # whether the statement writes it; else it reads it
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Statement:
     """A statement, or the head of a loop or branch."""
 
@@ -578,7 +579,7 @@ def kept(label: str, robot: Robot, key: tuple[Any, ...], kind: Any, make: Callab
 # ==== The algorithms that the page walks through: their functions, passes, symbols and units ======
 
 
-@dataclass(frozen=True)
+@frozen
 class Pass:
     """A loop over all bodies: what it is for, and whether it goes from the root to the tips."""
 
@@ -586,7 +587,7 @@ class Pass:
     outward: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Letter:
     """A name of the text: its symbol (``I^A`` has a superscript), what it stands for, its unit."""
 
@@ -595,7 +596,7 @@ class Letter:
     unit: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Walked:
     """An algorithm of the page."""
 
@@ -730,7 +731,7 @@ MOST_NODES = 20_000_000
 """More than so many lines can record: they are what ends a long robot's walk."""
 
 
-@dataclass(frozen=True)
+@frozen
 class State:
     """The inputs of the algorithms."""
 
@@ -748,7 +749,7 @@ class State:
         return list(chain(self.gravity, self.q, self.v, self.tau, self.f_ext or ()))
 
 
-@dataclass(frozen=True)
+@frozen
 class Walk:
     """An algorithm that was recorded."""
 
@@ -1040,7 +1041,7 @@ OPERANDS = 3
 """Largest number of operands of an operation."""
 
 
-@dataclass(frozen=True)
+@frozen
 class WalkProgram:
     """The part of a graph that some values need.
 

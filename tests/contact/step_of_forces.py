@@ -33,10 +33,10 @@ from robokit.contact.materials import body_numbers, joint_numbers, loop_numbers,
 from robokit.contact.robot_data import robot_data
 from robokit.contact.solver import solve
 from robokit.engine.loops.fields import kernel_of
-from robokit.sim.contact_state import prescribed_numbers
 from robokit.sim.force_elements import NO_SPRINGS
 from robokit.sim.joint_forces import joint_law
 from robokit.sim.motion import advance, momenta_after
+from robokit.sim.steppers import prescribed_numbers
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import for_range
 

@@ -58,7 +58,7 @@ SHIPPED = ("page_step.wasm.gz", "contact_step.x86_64.gz", "detect.x86_64.gz")
 
 
 def test_the_code_that_comes_with_robokit_is_of_this_source() -> None:
-    """If not: python -m robokit.sim.contact_page"""
+    """If not: python -m robokit.sim.page_step"""
     assert sorted(path.name for path in shipped_code.FOLDER.iterdir()) == sorted(SHIPPED)
     assert [name for name in SHIPPED if shipped_code.read(name) is None] == []
 

@@ -7,10 +7,9 @@ import pytest
 
 import robokit as rk
 from robokit.contact.accounts import FIXED, FLOATS, TOGETHER
-from robokit.sim.contact_state import ContactState, keeps, step_numbers
 from robokit.sim.motion import state_facts
 from robokit.sim.run_inputs import set_up
-from robokit.sim.steppers import energies, momenta
+from robokit.sim.steppers import ContactState, energies, keeps, momenta, step_numbers
 
 
 def floating(name: str) -> rk.Robot:
@@ -71,7 +70,7 @@ def test_plain_python_gives_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> N
     states = []
     for name in ("auto", "python"):
         if name == "python":
-            monkeypatch.setattr("robokit.sim.contact_state.engine", lambda: "python")
+            monkeypatch.setattr("robokit.sim.steppers.engine", lambda: "python")
         s = simulation(robot, 2e-3)
         s.arrays["q"][:], s.arrays["v"][:] = start(robot)
         assert s.take(5) == 5

@@ -12,9 +12,9 @@ from robokit.contact.accounts import NOTHING
 from robokit.contact.materials import motor_numbers
 from robokit.model import ModelBuilder, Placement
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Shape, Sphere
-from robokit.sim.contact_state import ContactState, step_numbers
 from robokit.sim.linear_steps import LinearSteps
 from robokit.sim.run_inputs import set_up
+from robokit.sim.steppers import ContactState, step_numbers
 from tests.contact.random_steps import product_of_factors
 
 pytestmark = pytest.mark.slow  # the kernels of derivatives take seconds to compile

@@ -9,7 +9,7 @@ import robokit as rk
 from robokit.engine.cuda import assemble
 from robokit.engine.loops.fields import KnownKernel, once
 from robokit.engine.loops.kernel import ArrayOf
-from robokit.sim import contact_card, contact_state
+from robokit.sim import card_rows, steppers
 from robokit.spatial.control_flow import cond, for_range, while_loop
 
 ROWS = 5
@@ -60,18 +60,18 @@ def test_a_robot_falls_as_on_the_processor(card, name, collide):
 def test_rough_ground_motors_pushes_and_bounces_and_too_little_place(card, monkeypatch):
     """Rows that have no place for their contacts wait, and go on in larger arrays."""
     few = {"n_contacts": 2, "n_near": 2, "n_constraints": 2}
-    monkeypatch.setattr(contact_card, "PLACES", few)
-    monkeypatch.setattr(contact_state, "AT_START", few | {"n_rows": 0})
-    monkeypatch.setattr(contact_card, "HELD_BYTES", 40 * ROWS * 8 * 60)  # inputs of some steps at a time
+    monkeypatch.setattr(card_rows, "PLACES", few)
+    monkeypatch.setattr(steppers, "AT_START", few | {"n_rows": 0})
+    monkeypatch.setattr(card_rows, "HELD_BYTES", 40 * ROWS * 8 * 60)  # inputs of some steps at a time
     robot, q, v, options = fallen("quadruped")
     made = []
-    make = contact_card.ContactOnCard._make
+    make = card_rows.ContactOnCard._make
 
     def noted(own, stream=0):
         make(own, stream)
         made.append(dict(own.sizes))
 
-    monkeypatch.setattr(contact_card.ContactOnCard, "_make", noted)
+    monkeypatch.setattr(card_rows.ContactOnCard, "_make", noted)
     options |= rough(robot)
     same(robot, q, v, options)
     assert len(made) > 1 and made[-1]["n_contacts"] > made[0]["n_contacts"]

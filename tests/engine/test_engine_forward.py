@@ -11,7 +11,7 @@ import robokit as rk
 from robokit.engine import Kernel
 from robokit.engine.loops.dual import jvp
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
-from robokit.engine.passes.derivative import pushforward
+from robokit.engine.passes.derivative import along
 from robokit.spatial.control_flow import call, cond, for_range, while_loop
 from robokit.spatial.scalars import atan2, cos, floor, maximum, minimum, sin, sqrt, where
 
@@ -247,8 +247,10 @@ def test_kinks_are_those_of_straight_lines(number):
         out[0] = text(x)[0]
 
     loops = LoopKernel("kink", written, [], [ArrayOf("x", (2,)), OUT], reproducible=True).forward("x")
-    slope = pushforward(lambda x: [text(x)], [("x", 2)], [("y", (1,))], 1)
-    line = Kernel.build("kink", [("x", 2), ("dx", 2)], [("dy", (1,))], slope, reproducible=True)
+    slope = along(lambda x: [text(x)], [("x", 2)], [("y", (1,))], [0])
+    line = Kernel.build(
+        "kink", [("x", 2), ("dx", 2)], [("dy", (1,))], lambda x, dx: slope(x, dx)[1], reproducible=True
+    )
     for x in ([0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.25, -0.5], [-1.0, -1.0]):
         for d in ([1.0, 0.0], [0.0, 1.0], [-0.5, 2.0]):
             np.testing.assert_array_equal(loops(x=x, dx=d)["dout"], np.ravel(line(np.array(x), np.array(d))))

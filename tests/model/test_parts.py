@@ -4,12 +4,13 @@ import copy
 import dataclasses
 import inspect
 import pickle
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.dataclass_tools import quickly_made
+from robokit.dataclass_tools import frozen
 from robokit.model.geometry import (
     Box,
     Mesh,
@@ -23,8 +24,7 @@ from robokit.model.geometry import (
 from robokit.model.parts import Joint, Link
 
 
-@quickly_made
-@dataclasses.dataclass(frozen=True)
+@frozen
 class Part:
     """A name, and two numbers that may be left out."""
 
@@ -42,6 +42,69 @@ def test_is_a_frozen_dataclass():
     with pytest.raises(dataclasses.FrozenInstanceError):
         part.size = 2.0
     assert Part("lid").holes == [] and Part("lid").holes is not Part("lid").holes
+
+
+@pytest.mark.parametrize("eq", [True, False])
+def test_is_what_dataclasses_make(eq):
+    """The same class body by both: what objects are, and what they refuse."""
+
+    def made(decorator):
+        class Base:
+            """A part."""
+
+            note: ClassVar[str] = "none"
+            name: str
+            size: float = dataclasses.field(default=1.0, compare=False)
+            holes: tuple = dataclasses.field(default_factory=tuple, repr=False)
+            own: tuple = ()
+            kept: bool = dataclasses.field(default=False, kw_only=True)
+
+            def __post_init__(self):
+                object.__setattr__(self, "size", 2.0 * self.size)
+
+        base = decorator(Base)
+
+        class Under(base):
+            """More of it."""
+
+            more: int = 3
+
+        return base, decorator(Under), type("Plain", (base,), {})
+
+    answers = []
+    for decorator in (dataclasses.dataclass(frozen=True, eq=eq), frozen(eq=eq)):
+        seen = []
+        for kind in made(decorator):
+            one, other, third = kind("lid", 3.0, kept=True), kind("lid", 4.0, kept=True), kind("lid", 3.0)
+            seen += [repr(one), one == other, one == third, one == one, one != "lid", one.__eq__(1)]
+            seen += [hash(one) == hash(other), hash(one) == object.__hash__(one), dataclasses.astuple(one)]
+            seen += [repr(dataclasses.replace(one, name="box")), one.__match_args__, kind.__doc__]
+            seen += [str(inspect.signature(kind)), [f.name for f in dataclasses.fields(kind)]]
+            seen += [vars(copy.deepcopy(one)), dataclasses.is_dataclass(kind)]
+            for change in (setattr, lambda each, name, _: delattr(each, name)):
+                for name in ("name", "other"):
+                    try:
+                        change(one, name, 1)
+                        seen.append(vars(one).get(name))
+                    except AttributeError as error:
+                        seen.append((type(error), str(error)))
+            for wrong in ((), ("lid", 1.0, (), (), True)):
+                try:
+                    kind(*wrong)
+                except TypeError as error:
+                    seen.append(str(error))
+        answers.append(seen)
+    assert answers[0] == answers[1]
+
+
+def test_classes_of_dataclasses_may_be_under_it():
+    @dataclasses.dataclass(frozen=True)
+    class Under(Part):
+        color: str = "red"
+
+    assert Under("lid", color="blue") != Under("lid")
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Under("lid").color = "blue"
 
 
 def test_takes_the_arguments_of_a_dataclass():

@@ -18,7 +18,7 @@ from robokit.contact.step import step_kernel
 from robokit.engine.backend import llvm
 from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.loops.emit import ENVIRONMENT, HEADER
-from robokit.sim.contact_state import ContactState
+from robokit.sim.steppers import ContactState
 
 TRIPLE = "aarch64-linux-gnu"
 START = 0x400000

@@ -13,8 +13,7 @@ import robokit as rk
 from robokit.contact.step import ADDED
 from robokit.engine.backend import llvm
 from robokit.model import Box, ModelBuilder, Placement, Robot, Shape
-from robokit.sim.contact_state import ContactState, step_numbers
-from robokit.sim.steppers import first_carried
+from robokit.sim.steppers import ContactState, first_carried, step_numbers
 
 DT, EVERY = 1e-3, 5
 

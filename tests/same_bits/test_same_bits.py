@@ -138,10 +138,10 @@ q = rk.standing_configuration(robot, tilt=0.3)
 from robokit.sim.run_inputs import set_up
 program = set_up(robot, 1.0, None, True, None, None, None, reproducible=True).program
 from robokit.sim.trajectory import joint_numbers
-from robokit.sim.contact_state import step_numbers
+from robokit.sim.steppers import step_numbers
 parts = [q, joint_numbers(robot), robot.inertial_parameters, program.parameters(1e-3)]
 parts += [x for _, x in sorted(step_numbers(program, 1e-3).items()) if x.dtype == float]
-from robokit.sim.loop_closure import closed_rows, tangent
+from robokit.sim.starts import closed_rows, tangent
 from robokit.sim.run_inputs import end_share
 bar, rng = rk.load_urdf(rk.find_robot("four_bar")), np.random.default_rng(3)
 closed = closed_rows(bar, rng.normal(0.0, 1.0, (30, 3)))[0]

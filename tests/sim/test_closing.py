@@ -10,7 +10,7 @@ from sim_models import ROBOTS
 
 import robokit as rk
 from robokit.model import ModelBuilder, Placement
-from robokit.sim.loop_closure import closed, distances, tangent
+from robokit.sim.starts import closed, distances, tangent
 
 
 def four_bar() -> rk.Robot:

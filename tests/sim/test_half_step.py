@@ -7,7 +7,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.sim.simulator import size_of
+from robokit.sim.simulation import size_of
 
 DT = 1e-3
 

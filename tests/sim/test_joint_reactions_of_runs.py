@@ -9,7 +9,7 @@ from newton_euler import imbalance
 
 import robokit as rk
 from robokit.errors import RobokitError, UnknownName
-from robokit.sim.contact_state import scene_of
+from robokit.sim.steppers import scene_of
 
 G = 9.81
 

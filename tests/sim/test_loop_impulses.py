@@ -12,8 +12,8 @@ from robokit.algorithms.sparse_factors import SparseFactor
 from robokit.model.constraints import loop_models
 from robokit.model.joints import JOINT_TABLE
 from robokit.sim.joint_forces import LoopKick, LoopLaw, project
-from robokit.sim.loop_closure import gaps, tangent
 from robokit.sim.motion import ImplicitSweep, body_velocities
+from robokit.sim.starts import gaps, tangent
 from robokit.spatial import Force, Vector3
 
 

@@ -25,7 +25,7 @@ from sim_models import ROBOTS, G
 import robokit as rk
 from robokit.model import ModelBuilder, Placement
 from robokit.model.joints import JOINT_TABLE
-from robokit.sim.loop_closure import distances, gaps, tangent
+from robokit.sim.starts import distances, gaps, tangent
 
 
 class OneCoordinate:

@@ -197,3 +197,16 @@ def test_the_torque_of_a_slider_crank_is_that_of_virtual_work():
     acceleration = (slide(middle + h) - 2.0 * slide(middle) + slide(middle - h)) / h**2
     torque = by_angle * (2.0 * acceleration + 200.0 * slide(middle))
     np.testing.assert_allclose(run.prescribed_force["crank"][1:], torque, atol=2e-5)
+
+
+def test_the_start_velocity_of_an_array_is_that_of_the_chosen_step():
+    """An array has one position a step: its velocity follows from the step, also from one that is chosen."""
+    robot, positions = rk.load_urdf(rk.find_robot("double_pendulum")), 1e-3 * np.arange(1000.0)
+    motion = rk.PrescribedMotion(robot.joint_names[0], positions)
+    fast = {"v0": [0.0, 800.0], "duration": 0.005, "motions": motion}
+    run, rows = rk.simulate(robot, **fast), rk.rollout(robot, **fast)
+    assert run.summary["dt"] < 1e-3
+    assert run.v[0, 0] == pytest.approx(1e-3 / run.summary["dt"], rel=1e-9)
+    assert (run.q == rows.q[:, 0]).all() and (run.v == rows.v[:, 0]).all()
+    sim = rk.Simulation(robot, v0=fast["v0"], motions=motion)
+    assert sim.dt == run.summary["dt"] and (sim.v == run.v[0]).all()

@@ -8,8 +8,8 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
-from robokit.sim.contact_state import ContactState
 from robokit.sim.rollouts import Batch
+from robokit.sim.steppers import ContactState
 
 GROUND = rk.Ground()
 BOTH = {"dt": 1e-3, "duration": 0.3, "record_every": 20}

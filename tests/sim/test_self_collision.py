@@ -7,7 +7,7 @@ import sim_models as m
 import robokit as rk
 from robokit.collision.fields import CANDIDATES
 from robokit.model import Capsule, ModelBuilder, Placement, Shape, Sphere
-from robokit.sim.contact_state import ContactState, step_numbers
+from robokit.sim.steppers import ContactState, step_numbers
 
 MASSES = (1.0, 2.0)
 

@@ -544,7 +544,7 @@ def test_a_run_goes_over_to_code_that_is_compiled_well_and_keeps_its_bits(tmp_pa
     """A kernel of its own, nothing on disk: it is compiled soon, and well once it has run long enough."""
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     fresh = _step_kernel.__wrapped__(False, ())
-    monkeypatch.setattr("robokit.sim.contact_state.step_kernel", lambda *_: fresh)
+    monkeypatch.setattr("robokit.sim.steppers.step_kernel", lambda *_: fresh)
     monkeypatch.setattr("robokit.sim.simulation.NOTED", 10)
     robot = humanoid()
     q = rk.standing_configuration(robot, height=0.005, tilt=0.1)

@@ -6,7 +6,7 @@ import pytest
 from viewer_cases import pendulum
 
 from robokit import disk_cache
-from robokit.sim import contact_page
+from robokit.sim import page_step
 from robokit.viewer import payload, walk_data
 
 
@@ -40,8 +40,8 @@ def test_walk_and_costs_are_made_once(cache, monkeypatch):
 
 
 def test_the_module_of_all_robots_is_made_once(cache, monkeypatch):
-    contact_page.page_module.cache_clear()
-    content = contact_page.page_module()
-    contact_page.page_module.cache_clear()
-    monkeypatch.setattr(contact_page, "wasm_module", fails)
-    assert contact_page.page_module() == content
+    page_step.page_module.cache_clear()
+    content = page_step.page_module()
+    page_step.page_module.cache_clear()
+    monkeypatch.setattr(page_step, "wasm_module", fails)
+    assert page_step.page_module() == content

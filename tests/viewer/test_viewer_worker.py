@@ -12,7 +12,7 @@ from test_viewer_browser import Watch, until
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
-from robokit.sim.contact_page import contact_page, page_module
+from robokit.sim.page_step import contact_page, page_module
 from robokit.viewer import write_page
 from robokit.viewer.live_data import live_data
 from robokit.viewer.page import WORKER, joined, json_for_html, page_html

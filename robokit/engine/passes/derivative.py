@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from robokit.engine.passes.replay import Equation, begun, chosen, moved_by, opposite, play, replayed
@@ -194,14 +195,10 @@ def _solution(
     return found[number]
 
 
-TOGETHER = 50
-"""Nodes whose values are computed before their derivatives."""
-
-
 def along_with(
     program: Program, arguments: Sequence[Sequence[Any]], seeds: Mapping[tuple[int, int], Any]
 ) -> tuple[list[Any], list[list[Any]]]:
-    """The values of all nodes and the derivatives of all outputs along one direction, side by side.
+    """The values of all nodes and the derivatives of all outputs along one direction.
 
     Args:
         program: what to differentiate.
@@ -247,15 +244,17 @@ class _Along:
         """Values and derivatives of some nodes, in order."""
         nodes, value, found, moving = self.program.nodes, self.value, self.found, self.moving
         slopes: dict[int, Any] = {}
-        for some in _pieces(nodes, order):
-            op = nodes[some[0]][0]
-            if op == CALL:
-                self.answers[some[0]] = self.call(some[0])
-            elif op == RESULT:
-                self.result(some[0])
-            else:
-                play(nodes, value, some)
-                column(nodes, value, slopes, [n for n in some if n in moving], found)
+        for line, some in groupby(order, lambda n: nodes[n][0] not in (CALL, RESULT)):
+            numbers = list(some)
+            if line:
+                play(nodes, value, numbers)
+                column(nodes, value, slopes, [n for n in numbers if n in moving], found)
+                continue
+            for n in numbers:
+                if nodes[n][0] == CALL:
+                    self.answers[n] = self.call(n)
+                else:
+                    self.result(n)
 
     def call(self, number: int) -> dict[int, tuple[Any, Any]]:
         """The value and the derivative of each node that a call returns."""
@@ -301,22 +300,6 @@ class _Along:
         self.value[number] = value
         if number in self.moving:
             self.found[number] = slope
-
-
-def _pieces(nodes: Sequence[Any], order: Sequence[int]) -> Iterator[list[int]]:
-    """The order in pieces: each call and each of its values alone, TOGETHER others at most."""
-    some: list[int] = []
-    for number in order:
-        alone = nodes[number][0] in (CALL, RESULT)
-        if some and (alone or len(some) == TOGETHER):
-            yield some
-            some = []
-        if alone:
-            yield [number]
-        else:
-            some.append(number)
-    if some:
-        yield some
 
 
 def moving_nodes(program: Program, begin: Mapping[int, Any]) -> set[int]:
@@ -676,47 +659,15 @@ def along(
     return derivatives
 
 
-# -- Linear maps -----------------------------------------------------------------------------------------
-#
-# The derivative of a function as a linear map, forward and back: what libraries that differentiate ask for.
-#
-#     pushforward   inputs x, dx -> dy = J(x) dx
-#     pullback      inputs x, wy -> wx = J(x)^T wy
-#
-# Each costs a few times the function, however many inputs and outputs there are (A. Griewank, A. Walther,
-# Evaluating Derivatives, SIAM 2008, chapter 3).
-
-
-def pushforward(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: int) -> FlatFunction:
-    """The function of the derivative of all outputs along a direction of the first inputs.
-
-    Args:
-        text: to differentiate.
-        inputs: (name, number of scalars) of each.
-        outputs: (name, shape) of each.
-        of: how many inputs, from the first, change.
-
-    Returns:
-        a function of the inputs, with a direction for each of the first ones between these and the rest; its
-        outputs have the shapes of the function's.
-    """
-    recorded = Recorded(text, inputs, outputs)
-
-    def derivatives(*given: Sequence[Any]) -> list[list[Any]]:
-        arguments = (*given[:of], *given[2 * of :])
-        program = recorded.program(given)
-        seeds = {(k, j): {0: d} for k, row in enumerate(given[of : 2 * of]) for j, d in enumerate(row)}
-        rows = tangents(program, replayed(program, arguments), seeds)
-        return [[found.get(0, 0.0) for found in row] for row in rows]
-
-    return derivatives
-
-
 def pullback(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: int) -> FlatFunction:
-    """The function of the gradient of a weighted sum of all outputs with respect to the first inputs.
+    """The function of the gradient of a weighted sum of all outputs with respect to the first inputs: J^T w.
+
+    Like :func:`along`, which gives J dx, it costs a few times the function, however many inputs and outputs
+    there are (A. Griewank, A. Walther, Evaluating Derivatives, SIAM 2008, chapter 3).
 
     Args:
-        text, inputs, outputs, of: as in :func:`pushforward`.
+        text, inputs, outputs: as in :func:`jacobian`.
+        of: how many inputs, from the first, change.
 
     Returns:
         a function of the inputs, with the weights of each output between the first ones and the rest; its

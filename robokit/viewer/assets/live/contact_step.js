@@ -1,4 +1,4 @@
-// Steps of the integrator "contact": one WebAssembly module for all robots (robokit/sim/contact_page.py). The robot and
+// Steps of the integrator "contact": one WebAssembly module for all robots (robokit/sim/page_step.py). The robot and
 // its ground are arrays in its memory. Part of the Worker (worker.js).
 
 // What a step may find no place for, in the order in which it says how much it needs.
