@@ -411,9 +411,15 @@ def new_joint(
 
 
 def _numbered(part: Part, **place: Any) -> Part:
-    """A link or joint at its place in the tree; shapes of a link that are not made yet stay so."""
+    """A link or joint at its place in the tree; shapes of a link that are not made yet stay so.
+
+    Its arrays can no longer be written to: the tree has their numbers, and would not follow.
+    """
     placed: Part = object.__new__(type(part))
     placed.__dict__.update(part.__dict__, **place)
+    for value in placed.__dict__.values():
+        if type(value) is np.ndarray:
+            value.flags.writeable = False
     return placed
 
 

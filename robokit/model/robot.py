@@ -138,8 +138,10 @@ class Robot:
 
     @property
     def gravity(self) -> np.ndarray:
-        """Acceleration of free fall in world axes, (3,) [m/s^2]."""
-        return np.array(self.tree.gravity)
+        """Acceleration of free fall in world axes, (3,) [m/s^2]; read-only, see :meth:`with_gravity`."""
+        found = np.array(self.tree.gravity)
+        found.flags.writeable = False
+        return found
 
     @cached_attribute
     def joint_names(self) -> tuple[str, ...]:

@@ -106,6 +106,11 @@ _ERRORS = _rows(
 _WARNINGS = _rows(
     "warning",
     (
+        "xacro-argument-unknown",
+        "a value of an argument that the .xacro file never asks for",
+        "correct its name",
+    ),
+    (
         "xml-prefix-undeclared",
         "an element or attribute whose prefix no xmlns declares, which strict XML readers refuse",
         'declare the prefix, xmlns:PREFIX="..." at <robot>, or delete what has it',

@@ -99,6 +99,8 @@ def expanded(
         message = f"xacro cannot expand it: {answer['problem']}"
         report.add("xacro-failed", "file", 0, message, answer.get("hint"))
         return None
+    for name in answer["unknown"]:
+        report.add("xacro-argument-unknown", "file", 0, f"has no argument {name!r}, whose value is given")
     report.file += " (expanded)"
     return str(answer["text"])
 
@@ -113,7 +115,7 @@ def _arguments_without_value(text: str, args: Mapping[str, str]) -> dict[str, No
     return {name: None for name in _USED.findall(text) if name not in given}
 
 
-def _ask_child(path: str, args: dict[str, str], resolver: Resolver) -> dict[str, str]:
+def _ask_child(path: str, args: dict[str, str], resolver: Resolver) -> dict[str, Any]:
     """The answer of :mod:`robokit.urdf.xacro_child` for a file, or a problem where there is none."""
     named = {str(name): str(value) for name, value in args.items()}
     question = {"path": path, "args": named, "roots": resolver.roots, "longest": MAX_BYTES}

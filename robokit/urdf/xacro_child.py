@@ -2,8 +2,9 @@
 
 An expression of a xacro file can ask for any amount of work (``${9**9**9}``), and nothing inside a process
 stops it. So :mod:`robokit.urdf.xacro` has this file, which imports nothing of robokit, answer in a child
-(:mod:`robokit.child_process`): ``{"text": ...}``, ``{"missing": True}``, or ``{"problem": ...}`` with, where
-that is the reason, the ``"argument"`` that has no value or the ``"package"`` that is not there.
+(:mod:`robokit.child_process`): ``{"text": ...}`` with the arguments that are ``"unknown"`` to the file,
+``{"missing": True}``, or ``{"problem": ...}`` with, where that is the reason, the ``"argument"`` that has no
+value or the ``"package"`` that is not there.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ def expand(path: str, args: dict[str, str], roots: Sequence[str], longest: int) 
     except ImportError:
         return {"missing": True}
     _find_packages(xacro, roots)
+    given = Arguments(args)
     try:
-        text = xacro.process_file(path, mappings=args).toxml()
+        text = xacro.process_file(path, mappings=given).toxml()
     except Exception as problem:  # xacro lets through whatever an expression raises
         chain = _chain(problem)
         if any(isinstance(one, MemoryError) for one in chain):  # its message is empty
@@ -62,7 +64,27 @@ def expand(path: str, args: dict[str, str], roots: Sequence[str], longest: int) 
         return answer
     if len(text) > longest:
         return {"problem": f"the expanded text has {len(text)} characters, at most {longest} are read"}
-    return {"text": text}
+    return {"text": text, "unknown": [name for name in args if name not in given.asked_for]}
+
+
+class Arguments(dict[str, str]):
+    """Values of ``<xacro:arg>``, as xacro takes them.
+
+    Attributes:
+        asked_for: names that the file has declared or used.
+    """
+
+    def __init__(self, values: dict[str, str]) -> None:
+        super().__init__(values)
+        self.asked_for: set[object] = set()
+
+    def __contains__(self, name: object) -> bool:
+        self.asked_for.add(name)
+        return super().__contains__(name)
+
+    def __getitem__(self, name: str) -> str:
+        self.asked_for.add(name)
+        return super().__getitem__(name)
 
 
 class NoPackage(Exception):

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+import robokit as rk
 from robokit.dataclass_tools import frozen
 from robokit.model.geometry import (
     Box,
@@ -133,3 +134,15 @@ def test_rows_have_the_bits_of_arrays():
         p = rng.standard_normal(3)
         assert np.array(product_of_rows(A.tolist(), B.tolist())).tobytes() == product(A, B).tobytes()
         assert np.array(turned_by_rows(A.tolist(), p.tolist())).tobytes() == turned(A, p).tobytes()
+
+
+@pytest.mark.parametrize("name", ["arm", "quadruped"])
+def test_the_arrays_of_a_robot_are_read_only(name):
+    """Writing to them would change what is said of the robot, and nothing that is computed."""
+    robot = rk.load_urdf(rk.find_robot(name))
+    parts = [vars(part).values() for part in (*robot.links, *robot.joints)]
+    arrays = [x for values in parts for x in values if type(x) is np.ndarray]
+    assert len(arrays) > 2 * len(robot.links)
+    for array in (robot.gravity, robot.inertial_parameters, *arrays):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 5.0

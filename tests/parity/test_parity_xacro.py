@@ -94,6 +94,18 @@ def test_arguments_without_a_default_are_asked_for_once_and_taken(path, capfd):
         load_urdf(path.with_suffix(".urdf"), xacro_args={"mass": 2})
 
 
+def test_an_argument_that_a_file_never_asks_for_is_a_warning(path):
+    path.write_text(
+        f'{HEAD}<xacro:arg name="mass" default="1"/>'
+        '<xacro:arg name="idle" default="0"/><link name="a"/></robot>'
+    )
+    robot = load_urdf(path, xacro_args={"mas": 2, "mass": 3, "idle": 1})
+    (warning,) = robot.diagnostics
+    assert warning.code == "xacro-argument-unknown" and "'mas'" in warning.message
+    with pytest.raises(UrdfError, match="has no argument 'mas'"):
+        load_urdf(path, xacro_args={"mas": 2}, strict=True)
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [

@@ -386,6 +386,7 @@ FILE_CODES = {
     "mesh-unreadable",
     "xacro-missing",
     "xacro-argument",
+    "xacro-argument-unknown",
     "xacro-failed",
     "file-lfs-pointer",
     "mesh-lfs-pointer",
@@ -496,6 +497,7 @@ ON_DISK = {
 
 IN_WORDS = {
     "xacro-argument": "arm.urdf.xacro, which uses $(arg mass) and gives it no default",
+    "xacro-argument-unknown": "mas:=2 for arm.urdf.xacro, whose argument is mass",
     "xacro-missing": "arm.urdf.xacro, where the package xacro is not installed",
     "xacro-failed": "an expression such as ${length} of a property that the file does not define",
 }
