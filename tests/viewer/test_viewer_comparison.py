@@ -83,7 +83,7 @@ def test_the_command_compares_two_runs(tmp_path, capsys):
     assert main([*run, "--compare", "dt=0.0005"]) == 0
     assert "compared      dt = 1 ms beside dt = 0.5 ms" in capsys.readouterr().out
     assert '"labels":["dt = 1 ms","dt = 0.5 ms"]' in page.read_text(encoding="utf-8")
-    assert main([*run, "--compare", "friction=1"]) == 1
+    assert main([*run, "--compare", "friction=1"]) == 2
     assert "there is no ground; add --ground" in capsys.readouterr().err
 
 
