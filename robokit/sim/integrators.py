@@ -334,7 +334,7 @@ def method(name: Any, contact: bool) -> tuple[str, Method]:
         name = "contact" if contact else "rkmk4"
     if isinstance(name, str) and name == "euler":
         said = "integrator: 'euler' is now 'contact'; the old name will be removed in robokit 0.4"
-        warnings.warn(said, DeprecationWarning, stacklevel=4)
+        warnings.warn(said, DeprecationWarning, stacklevel=5)
         name = "contact"
     if not isinstance(name, str) or name not in METHODS:
         raise UnknownName("integrator", name, METHODS)

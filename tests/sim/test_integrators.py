@@ -205,8 +205,16 @@ def test_unknown_integrator_names_the_nearest():
         rk.simulate(m.box(), integrator="midpont")
     with pytest.raises(rk.UnknownName, match="contact"):
         rk.simulate(m.box(), integrator="rkmk4", ground=rk.Ground())
-    with pytest.warns(DeprecationWarning, match="'euler' is now 'contact'"):
-        assert rk.simulate(m.box(), duration=1e-3, integrator="euler").summary["integrator"] == "contact"
+
+
+@pytest.mark.parametrize("run", [rk.simulate, rk.rollout, rk.Simulation])
+def test_the_former_name_of_contact_warns_where_it_is_given(run):
+    """Python shows warnings of names that will go only where they point at the program that is run."""
+    options = {} if run is rk.Simulation else {"duration": 1e-3}
+    with pytest.warns(DeprecationWarning, match="'euler' is now 'contact'") as said:
+        made = run(m.box(), integrator="euler", **options)
+    assert [each.filename for each in said] == [__file__]
+    assert run is rk.Simulation or made.summary["integrator"] == "contact"
 
 
 def test_every_method_is_in_the_documented_table():
