@@ -40,7 +40,7 @@ ROBOT = (
     whole("blocks", "n_H_blocks"),  # columns of the blocks in which four rows of H have entries, descending:
     # four columns each. The first one is on the diagonal
     real("block_mask", "n_H_blocks", 4, 4),  # 1 where these are entries, rows >= columns; 0 elsewhere
-    whole("block_part", "n_blocks"),  # the part of each block of four rows of A, or -1 (pattern.py)
+    whole("block_part", "n_blocks"),  # the part of each block of four rows of A, or -1 (linear.py)
     whole("column_row", "n_columns"),  # row of v of each column of A, -1 of those that fill its blocks
     whole("body_tip", "n_bodies"),  # the last dof on the path of a body, -1 where it does not move
     real("inertia", "n_bodies", 10),  # m, h, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz in body coordinates

@@ -30,10 +30,10 @@ KINDS = tuple(JOINT_TABLE)
 """Kinds of joints in the order of their numbers."""
 
 BLOCK = 4
-"""Rows and columns of a block of A, and numbers of a vector: what pattern.py and linear.py work on."""
+"""Rows and columns of a block of A, and numbers of a vector: what linear.py and linear.py work on."""
 
 FEW = 2
-"""Parts whose order makes no difference to the fill (pattern.py)."""
+"""Parts whose order makes no difference to the fill (linear.py)."""
 
 PLANAR, SPHERICAL, FLOATING = map(KINDS.index, ("planar", "spherical", "floating"))
 """Those whose motions are no sums: the last in the table, so that all before PLANAR are."""

@@ -17,6 +17,7 @@ import signal
 import sys
 import threading
 import time
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -121,7 +122,10 @@ class Source:
     def shipped(self, file: str) -> tuple[llvm.Loaded, bool] | None:
         """The same of a file that comes with robokit (:meth:`LoopKernel.to_be_shipped`)."""
         content = shipped_code.read(file) if llvm.runs_machine_code() else None
-        whole = gzip.decompress(content) if content else b""
+        try:
+            whole = gzip.decompress(content) if content else b""
+        except (EOFError, OSError, zlib.error):  # damaged: the code is made here
+            return None
         what = self.what.encode()
         start = len(what) + 1
         return (llvm.Loaded(whole[start:]), whole[start - 1] > 0) if whole.startswith(what) else None
@@ -607,7 +611,7 @@ class LoopKernel:
             RobokitError: the source tells not all that it does.
         """
         source = self._source_of(1, FLOAT64, "linked soon")
-        if source is None:
+        if source is None or self.graph.links or self.graph.claims:
             raise RobokitError(f"{self.name}: no code to be shipped, as its source does not tell all of it")
         code = llvm.assemble(self.text(1, FLOAT64), llvm.AVX2)
         return source.what.encode() + bytes([self._may_fail]) + code
