@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import typing
 from typing import ClassVar
 
 import numpy as np
@@ -105,6 +106,24 @@ def test_classes_of_dataclasses_may_be_under_it():
     assert Under("lid", color="blue") != Under("lid")
     with pytest.raises(dataclasses.FrozenInstanceError):
         Under("lid").color = "blue"
+
+
+def test_may_be_under_one_without_fields():
+    @frozen
+    class Base:
+        """Nothing yet."""
+
+    @frozen
+    class Under(Base):
+        """A name."""
+
+        name: str
+
+    assert Under("lid") == Under("lid") != Under("box")
+
+
+def test_types_of_arguments_are_found_where_the_class_is_defined():
+    assert typing.get_type_hints(Placement.__init__)["position"] is np.ndarray
 
 
 def test_takes_the_arguments_of_a_dataclass():
