@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Hashable
 from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
@@ -43,8 +44,8 @@ def frozen(cls: type[T] | None = None, /, *, eq: bool = True) -> type[T] | Calla
     dataclasses compile six methods for each class, which took a tenth of the time of a short command. Here
     one is compiled, and the others are the same for all. The ``__init__`` of dataclasses calls
     ``object.__setattr__`` once for each field; this one stores the fields in the object's ``__dict__``. What
-    is allowed, ``fields``, ``replace``, equality, hash and repr are as dataclasses have them; ``InitVar`` is
-    not known.
+    is allowed, ``fields``, ``replace``, equality, hash and repr are as dataclasses have them; ``InitVar`` and
+    the arguments ``init`` and ``hash`` of ``field`` are not known.
 
     Args:
         cls: the class.
@@ -56,9 +57,9 @@ def frozen(cls: type[T] | None = None, /, *, eq: bool = True) -> type[T] | Calla
 
 
 def _frozen(cls: type[T], eq: bool) -> type[T]:
-    of_frozen = any(vars(base).get("__dataclass_fields__") for base in cls.__mro__[1:])
+    under = hasattr(cls, "__dataclass_fields__")  # a dataclass under a frozen one must be frozen, too
     own = dict(vars(cls))
-    dataclass(init=False, repr=False, eq=False, frozen=of_frozen)(cls)
+    dataclass(init=False, repr=False, eq=False, frozen=under)(cls)
     cls.__dataclass_params__.frozen = True  # type: ignore[attr-defined]  # for classes of dataclasses under it
     methods = {"__init__": _init_of(cls), "__repr__": _repr, "__setattr__": _assign, "__delattr__": _delete}
     methods |= _comparison(cls) if eq else {}
@@ -85,8 +86,15 @@ def _init_of(cls: type) -> Callable[..., None]:
     if hasattr(cls, "__post_init__"):
         lines.append("self.__post_init__()")
     taken = ", ".join([*arguments, *(["*", *keywords] if keywords else [])])
-    exec(f"def __init__({taken}):\n " + "\n ".join(lines), known)  # as dataclasses do
-    made: Callable[..., None] = known["__init__"]
+    # As dataclasses do: its globals are the module's, where typing.get_type_hints finds the types.
+    text = (
+        f"def make({', '.join(known)}):\n def __init__({taken}):\n  "
+        + "\n  ".join(lines)
+        + "\n return __init__"
+    )
+    found: dict[str, Any] = {}
+    exec(text, vars(sys.modules[cls.__module__]), found)
+    made: Callable[..., None] = found["make"](**known)
     made.__qualname__, made.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
     made.__annotations__ = {each.name: each.type for each in fields(cls)} | {"return": None}
     return made

@@ -35,7 +35,7 @@ from robokit.model.robot import Robot, joints_in_order
 from robokit.model.tree import Tree, depth_first
 from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
 
-Part = TypeVar("Part", Link, Joint)
+Part = TypeVar("Part", Link, Joint, LoopJoint)
 
 
 class ModelBuilder:
@@ -418,8 +418,9 @@ def _numbered(part: Part, **place: Any) -> Part:
     placed: Part = object.__new__(type(part))
     placed.__dict__.update(part.__dict__, **place)
     for value in placed.__dict__.values():
-        if type(value) is np.ndarray:
-            value.flags.writeable = False
+        for array in value.__dict__.values() if type(value) is Placement else (value,):
+            if type(array) is np.ndarray:
+                array.flags.writeable = False
     return placed
 
 
@@ -520,7 +521,7 @@ def assemble(
             for d in joints.values()
             if d.kind == "fixed"
         ),
-        loop_joints=tuple(replace(d, number=tree.n + k) for k, d in enumerate(loops.values(), 1)),
+        loop_joints=tuple(_numbered(d, number=tree.n + k) for k, d in enumerate(loops.values(), 1)),
         diagnostics=list(diagnostics),
         source=source,
     )

@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import inspect
 import pickle
+import typing
 from typing import ClassVar
 
 import numpy as np
@@ -107,6 +108,24 @@ def test_classes_of_dataclasses_may_be_under_it():
         Under("lid").color = "blue"
 
 
+def test_may_be_under_one_without_fields():
+    @frozen
+    class Base:
+        """Nothing yet."""
+
+    @frozen
+    class Under(Base):
+        """A name."""
+
+        name: str
+
+    assert Under("lid") == Under("lid") != Under("box")
+
+
+def test_types_of_arguments_are_found_where_the_class_is_defined():
+    assert typing.get_type_hints(Placement.__init__)["position"] is np.ndarray
+
+
 def test_takes_the_arguments_of_a_dataclass():
     signature = "(name: str, size: float = 1.0, holes: list = <factory>) -> None"  # as dataclasses have it
     assert str(inspect.signature(Part)) == signature
@@ -136,13 +155,14 @@ def test_rows_have_the_bits_of_arrays():
         assert np.array(turned_by_rows(A.tolist(), p.tolist())).tobytes() == turned(A, p).tobytes()
 
 
-@pytest.mark.parametrize("name", ["arm", "quadruped"])
+@pytest.mark.parametrize("name", ["arm", "quadruped", "four_bar"])
 def test_the_arrays_of_a_robot_are_read_only(name):
     """Writing to them would change what is said of the robot, and nothing that is computed."""
     robot = rk.load_urdf(rk.find_robot(name))
-    parts = [vars(part).values() for part in (*robot.links, *robot.joints)]
-    arrays = [x for values in parts for x in values if type(x) is np.ndarray]
-    assert len(arrays) > 2 * len(robot.links)
+    values = [x for part in (*robot.links, *robot.joints, *robot.loop_joints) for x in vars(part).values()]
+    values += [x for value in values if type(value) is Placement for x in vars(value).values()]
+    arrays = [x for x in values if type(x) is np.ndarray]
+    assert len(arrays) > 4 * len(robot.links)
     for array in (robot.gravity, robot.inertial_parameters, *arrays):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 5.0
