@@ -107,8 +107,9 @@ def test_code_that_comes_with_robokit_is_taken_unrecorded_and_has_the_bits_of_co
     other = kernel_of("detect", detect.detect, detect.SHAPES, by_source=True)
     assert other._found(other._source_of(1, REALS["float64"], "linked soon"), shipped=True) is None
     # Nor is a file taken that is damaged.
+    source = make()._source_of(1, REALS["float64"], "linked soon")
+    assert source.shipped(kernel.shipped_file) is not None
     damaged = (shipped_code.FOLDER / kernel.shipped_file).read_bytes()[:-100]
     (tmp_path / kernel.shipped_file).write_bytes(damaged)
     monkeypatch.setattr(shipped_code, "FOLDER", tmp_path)
-    whole = make()
-    assert whole._found(whole._source_of(1, REALS["float64"], "linked soon"), shipped=True) is None
+    assert source.shipped(kernel.shipped_file) is None
