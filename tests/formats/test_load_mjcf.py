@@ -699,7 +699,7 @@ def test_a_files_own_scene_on_the_command_line(zoo, tmp_path, capsys):
     assert run.q[0, 6] == 0.27 and 0.2 < run.q[-1, 6] < 0.3  # its servos hold it up
     capsys.readouterr()
     assert main(["simulate", "arm", "--scene", *where]) == 2 and "has none" in capsys.readouterr().err
-    assert main(["simulate", str(zoo["quadruped"]), "--start", "hom", *where]) == 1
+    assert main(["simulate", str(zoo["quadruped"]), "--start", "hom", *where]) == 2
     assert "did you mean 'home'" in capsys.readouterr().err
 
 
