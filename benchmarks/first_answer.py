@@ -25,7 +25,7 @@ FALLS = {**ROBOTS, "quadruped": "quadruped", "chain": "chain"}
 def cost(robot: str, folder: Path) -> tuple[float, float]:
     """Processor time [s] of one command, and the size of its page [MB]."""
     page = folder / "fall.html"
-    command = [sys.executable, "-m", "robokit", "fall", robot, "--no-open", "-o", str(page)]
+    command = [Path(sys.executable).with_name("robokit"), "fall", robot, "--no-open", "-o", str(page)]
     # Whatever the platform calls its folder for caches, it is in there.
     environment = os.environ | {"ROBOKIT_CACHE_DIR": str(folder / "cache"), "OPENBLAS_NUM_THREADS": "1"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
