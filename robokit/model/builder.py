@@ -416,12 +416,20 @@ def _numbered(part: Part, **place: Any) -> Part:
     Its arrays can no longer be written to: the tree has their numbers, and would not follow.
     """
     placed: Part = object.__new__(type(part))
-    placed.__dict__.update(part.__dict__, **place)
-    for value in placed.__dict__.values():
-        for array in value.__dict__.values() if type(value) is Placement else (value,):
-            if type(array) is np.ndarray:
-                array.flags.writeable = False
+    placed.__dict__.update({name: _fixed(value) for name, value in (part.__dict__ | place).items()})
     return placed
+
+
+def _fixed(value: Any) -> Any:
+    """An array or placement that cannot be written to, a copy where it could be; anything else as it is."""
+    if type(value) is np.ndarray and value.flags.writeable:
+        value = value.copy()
+        value.flags.writeable = False
+    elif type(value) is Placement:
+        placement = object.__new__(Placement)
+        placement.__dict__.update({name: _fixed(array) for name, array in value.__dict__.items()})
+        return placement
+    return value
 
 
 def snap(row: Iterable[float]) -> list[float]:

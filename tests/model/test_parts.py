@@ -166,3 +166,15 @@ def test_the_arrays_of_a_robot_are_read_only(name):
     for array in (robot.gravity, robot.inertial_parameters, *arrays):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 5.0
+
+
+def test_arrays_of_a_part_that_is_added_stay_its_makers():
+    made = rk.load_urdf(rk.find_robot("arm")).links[0]
+    placement = Placement(np.eye(3), np.zeros(3))
+    own = rk.Link(made.name, 0, placement, 1.0, np.zeros(3), np.eye(3))
+    builder = rk.ModelBuilder("one")
+    builder.add(own)
+    (link,) = builder.build().links
+    for array, kept in ((own.com, link.com), (placement.position, link.placement.position)):
+        array[0] = 5.0
+        assert kept[0] == 0.0 and not kept.flags.writeable
