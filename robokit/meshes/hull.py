@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
 import os
 from itertools import product
@@ -35,15 +36,40 @@ def hull_corners(mesh: Mesh) -> np.ndarray:
         FileNotFoundError: the mesh names a file that was not found.
         ValueError, OSError: a file that cannot be read, and whatever else its reader raises.
     """
-    path = mesh.path
-    if path is None:
+    path, state = _file(mesh)
+    return scaled(_corners(path, mesh.filename, state), mesh.scale)
+
+
+def hull_key(mesh: Mesh) -> tuple[str, ...] | None:
+    """What a mesh's hull depends on besides its scale, in a few words; None where that cannot be told.
+
+    Raises:
+        FileNotFoundError, ValueError, OSError: as :func:`hull_corners`.
+    """
+    return _content(*_file(mesh))
+
+
+State = tuple[int, int]
+"""Of a file: when it was changed [ns] and how long it is [bytes]."""
+
+
+def _file(mesh: Mesh) -> tuple[Path, State]:
+    if mesh.path is None:
         raise FileNotFoundError(f"mesh {mesh.filename!r} was not found")
-    file = os.stat(path)
-    return scaled(_corners(path, mesh.filename, (file.st_mtime_ns, file.st_size)), mesh.scale)
+    file = os.stat(mesh.path)
+    return mesh.path, (file.st_mtime_ns, file.st_size)
 
 
 @functools.lru_cache(maxsize=256)
-def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
+def _content(path: Path, state: State) -> tuple[str, ...] | None:
+    """A file's kind and the hash of its content."""
+    if path.suffix.lower() == ".gltf":  # its numbers may be in files beside it
+        return None
+    return "hull", path.suffix, hashlib.sha256(read_file(path)).hexdigest()
+
+
+@functools.lru_cache(maxsize=256)
+def _corners(path: Path, name: str, state: State) -> np.ndarray:
     """Corners of a file's hull, unscaled; kept, because robots of one file are made again and again."""
 
     def made() -> list[np.ndarray]:
@@ -52,11 +78,7 @@ def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
             raise ValueError(f"mesh {name!r} holds no triangles")
         return [_hull(np.concatenate(used))]
 
-    # The numbers of a GLTF may be in files beside it, so its own content is no key for the cache.
-    if path.suffix.lower() == ".gltf":
-        (corners,) = made()
-    else:
-        (corners,) = cache.arrays("convex hull", ("hull", path.suffix, read_file(path)), made)
+    (corners,) = cache.arrays("convex hull", _content(path, state), made)
     if not (len(corners) and np.isfinite(corners).all()):
         raise ValueError(f"mesh {name!r} holds no points")
     return corners
