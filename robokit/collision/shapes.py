@@ -360,7 +360,7 @@ def kept_hull(mesh: Mesh, error: float | None) -> Polytope | Round:
         return [hull.corners, hull.normals, counts, polygons, np.array([hull.error]), sides]
 
     key = hull_key(mesh)
-    first, *rest = disk_cache.arrays("convex hull", key and (*key, *mesh.scale, error), made)
+    first, *rest = disk_cache.arrays("convex hull", key and ("thinned hull", *key, *mesh.scale, error), made)
     if not rest:
         kind, radius, half = first[:3].tolist()
         return Round(int(kind), radius, half, first[3:12].reshape(3, 3), first[12:])

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
-import os
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import numpy as np
 from robokit import disk_cache as cache
 from robokit.dataclass_tools import frozen
 from robokit.meshes.read_mesh import read_mesh
-from robokit.meshes.untrusted import read_file, scaled
+from robokit.meshes.untrusted import content_key, file_state, scaled
 from robokit.model.geometry import Mesh
 
 
@@ -36,8 +34,8 @@ def hull_corners(mesh: Mesh) -> np.ndarray:
         FileNotFoundError: the mesh names a file that was not found.
         ValueError, OSError: a file that cannot be read, and whatever else its reader raises.
     """
-    path, state = _file(mesh)
-    return scaled(_corners(path, mesh.filename, state), mesh.scale)
+    path = _file(mesh)
+    return scaled(_corners(path, mesh.filename, file_state(path)), mesh.scale)
 
 
 def hull_key(mesh: Mesh) -> tuple[str, ...] | None:
@@ -46,30 +44,17 @@ def hull_key(mesh: Mesh) -> tuple[str, ...] | None:
     Raises:
         FileNotFoundError, ValueError, OSError: as :func:`hull_corners`.
     """
-    return _content(*_file(mesh))
+    return content_key(_file(mesh), ".gltf")
 
 
-State = tuple[int, int]
-"""Of a file: when it was changed [ns] and how long it is [bytes]."""
-
-
-def _file(mesh: Mesh) -> tuple[Path, State]:
+def _file(mesh: Mesh) -> Path:
     if mesh.path is None:
         raise FileNotFoundError(f"mesh {mesh.filename!r} was not found")
-    file = os.stat(mesh.path)
-    return mesh.path, (file.st_mtime_ns, file.st_size)
+    return mesh.path
 
 
 @functools.lru_cache(maxsize=256)
-def _content(path: Path, state: State) -> tuple[str, ...] | None:
-    """A file's kind and the hash of its content."""
-    if path.suffix.lower() == ".gltf":  # its numbers may be in files beside it
-        return None
-    return "hull", path.suffix, hashlib.sha256(read_file(path)).hexdigest()
-
-
-@functools.lru_cache(maxsize=256)
-def _corners(path: Path, name: str, state: State) -> np.ndarray:
+def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
     """Corners of a file's hull, unscaled; kept, because robots of one file are made again and again."""
 
     def made() -> list[np.ndarray]:
@@ -78,7 +63,8 @@ def _corners(path: Path, name: str, state: State) -> np.ndarray:
             raise ValueError(f"mesh {name!r} holds no triangles")
         return [_hull(np.concatenate(used))]
 
-    (corners,) = cache.arrays("convex hull", _content(path, state), made)
+    key = content_key(path, ".gltf")
+    (corners,) = cache.arrays("convex hull", key and ("hull", *key), made)
     if not (len(corners) and np.isfinite(corners).all()):
         raise ValueError(f"mesh {name!r} holds no points")
     return corners
