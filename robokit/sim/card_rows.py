@@ -35,6 +35,7 @@ from robokit.sim.steppers import (
     enlarged,
     entries_of,
     first_carried,
+    kernel_inputs,
     row_numbers,
     scene_of,
 )
@@ -664,16 +665,9 @@ class _Passive:
     def __init__(self, own: CardStates, number: int) -> None:
         self.own, self.on = own, card_runner(own.program, own.dt, number)
         program, rows = own.program, own.rows
-        parameters = program.parameters(own.dt)
-        given, _ = own.inputs.at(0, *own._start)
-        self.arrays = [
-            *(x[None].astype(own.dtype) for x in own._start),
-            np.zeros((1, 1, program.robot.nv)),
-            np.zeros((1, rows, program.entries)),
-            first_carried(program, *own._start)[None],
-            parameters[None] if parameters.ndim == 2 else parameters[None, None],
-            *(np.atleast_2d(x)[None] for x in given),
-        ]
+        found, _ = own.inputs.at(0, *own._start)
+        given = [np.atleast_2d(x)[None] for x in found]
+        self.arrays = kernel_inputs(program, *own._start, own.dt, None, given)
         self.memory = self.on.memory
         self.on.begin(self.arrays, rows, own.stream())
         self._held: list[Array] = []

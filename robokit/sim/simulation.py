@@ -43,7 +43,16 @@ from robokit.sim.run_loop import Controller, History, Run, warn_of, warn_of_whip
 from robokit.sim.sensors import Imu, JointForce, Sensors
 from robokit.sim.starts import check_coordinates, closed_start, numbers, states
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import LAYOUT, SPIN, ContactStepper, fastest_spin, first_carried, in_blocks, size_of
+from robokit.sim.steppers import (
+    LAYOUT,
+    SPIN,
+    ContactStepper,
+    fastest_spin,
+    first_carried,
+    in_blocks,
+    kernel_inputs,
+    size_of,
+)
 from robokit.sim.trajectory import Trajectory
 
 # ==== the same run with half the step =============================================================
@@ -999,18 +1008,10 @@ class ManyStates:
         self.rows = rows
         self.program, self.dt, self.inputs, self.threads = program, dt, inputs, threads
         self._start = [np.array(np.broadcast_to(x, (rows, x.shape[1]))) for x in (q, v)]
-        self.q, self.v = (x.copy() for x in self._start)
-        parameters = program.parameters(dt)
         given, self.change = self._at(0, rows)
-        self.arrays = [
-            self.q[None],
-            self.v[None],
-            np.zeros((1, rows, program.robot.nv)),
-            np.zeros((1, rows, program.entries)),
-            first_carried(program, self.q, self.v)[None],
-            np.ascontiguousarray(parameters[None] if parameters.ndim == 2 else parameters[None, None]),
-            *given,
-        ]
+        none = np.zeros((1, rows, program.robot.nv))
+        self.arrays = kernel_inputs(program, *self._start, dt, none, given)
+        self.q, self.v = (x[0] for x in self.arrays[:2])
         self.failed, self.done = np.zeros(rows, bool), 0
         self.runner = runner_of(program, dt)
         if isinstance(self.runner, ContactRunner):
