@@ -536,8 +536,8 @@ def rollout(
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
-    Each row moves as in :func:`robokit.simulate`, to rounding, with the same defaults, and independently of
-    the other rows. A row that is no longer finite becomes NaN and is listed in ``.failed``; the others
+    Each row moves as in :func:`robokit.simulate`, with the same defaults, and independently of the other
+    rows; in double precision on the processor to the bit. A row that is no longer finite becomes NaN and is listed in ``.failed``; the others
     continue. In a rollout of 20 steps or more, a row whose energy has grown without a cause at the end (see
     robokit.sim.run_loop) also fails, from the first such record on. Ctrl-C ends the rollout and
     returns the states that all rows have reached, with ``summary["interrupted"]`` set.

@@ -15,7 +15,6 @@ import bisect
 import contextlib
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -25,7 +24,7 @@ import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.dataclass_tools import frozen
-from robokit.errors import MissingDependency, SimulationWarning
+from robokit.errors import MissingDependency, warn
 from robokit.model.robot import Robot
 from robokit.sim import motion
 from robokit.sim.events import MOST_BYTES, Notes, StepInputs
@@ -156,51 +155,40 @@ UNBALANCED = 0.1
 def warn_of_length(refused: str | None, name: str) -> None:
     """Warn of a step that is too long to compile, before it is taken."""
     if refused is not None and "operations" in refused:
-        warnings.warn(
+        warn(
             f"robot {name!r}: the step runs in plain Python, thousands of times slower ({refused}); "
             "install llvmlite",
-            SimulationWarning,
-            stacklevel=4,
         )
 
 
-def warn_of(s: dict[str, Any], start: float = 0.0, level: int = 3) -> None:
+def warn_of(s: dict[str, Any], start: float = 0.0) -> None:
     """Warn of a run whose contacts are not to be trusted.
 
     Args:
         s: its summary.
         start: depth of the start in the ground that was warned of [m]; 0 where none was.
-        level: of the stack.
     """
     if s.get("deepest_penetration", 0.0) > start + DEEP:
-        warnings.warn(
+        warn(
             f"a contact penetrated the ground by {1e3 * s['deepest_penetration']:.3g} mm (10 mm is fine): "
             "start above the ground, use a shorter dt or a smaller Ground(sink=...)",
-            SimulationWarning,
-            stacklevel=level,
         )
     if s.get("steps_not_settled"):
-        warnings.warn(
+        warn(
             f"{s['steps_not_settled']} steps did not converge; the largest residual is "
             f"{s['residual_largest']:.2g} of a step's impulses: use a shorter dt{_double(s)}",
-            SimulationWarning,
-            stacklevel=level,
         )
     if "loop_torn" in s:
-        warnings.warn(
+        warn(
             f"loop joint {s['loop_torn']!r} was torn open, by up to {s['loop_gap']:.2g} m: prescribed "
             "motions or other loops contradict it, and its forces are meaningless",
-            SimulationWarning,
-            stacklevel=level,
         )
         return
     moved, error = s.get("energy_exchanged", 0.0), s.get("energy_balance", 0.0)
     if moved > 0.0 and error > UNBALANCED * moved:
-        warnings.warn(
+        warn(
             f"the energy balance is off by {error:.3g} J, {error / moved:.0%} of the energy that moved: "
             "use a shorter dt",
-            SimulationWarning,
-            stacklevel=level,
         )
 
 
@@ -225,12 +213,10 @@ def warn_of_whips(run: Trajectory) -> None:
     speed, row, body = fastest_spin(program.robot, q, v, SPIN / dt)
     if body:
         t = float(run.t[row]) if notes is None else dt * float(notes.begin[row])
-        warnings.warn(
+        warn(
             f"link {program.robot.body_name(body)!r} rotates at {speed:.3g} rad/s at t = {t:.4g} s, "
             f"{speed * dt:.2g} rad per step of {dt:g} s, where {SPIN} is fine: use dt = "
             f"{two_digits(SPIN / speed):.2g}",
-            SimulationWarning,
-            stacklevel=3,
         )
     elif notes is not None and program.method.order == 2 and program.accuracy is None and run.tau is None:
         _of_free_motion(program, dt, notes)
@@ -260,11 +246,9 @@ def _of_free_motion(program: Program, dt: float, notes: Notes) -> None:
         if off[k] > OFF and off[k] > OF_THE_WAY * way[k]:
             most = np.abs(a[free, k]).max()
             better = two_digits(dt * min(1.0, (OFF / off[k]) ** 0.5))
-            warnings.warn(
+            warn(
                 f"link {joint.child_link!r} is whipped about with up to {most:.2g} rad/s^2: with steps of "
                 f"{dt:g} s, joint {joint.name!r} may be off by {off[k]:.2g} rad; use dt = {better:.2g}",
-                SimulationWarning,
-                stacklevel=4,
             )
             return
 
@@ -281,15 +265,13 @@ def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray, start
     if len(failed):
         first = int(times.argmin())
         grown = " or gained energy without a cause" if s.get("rows_of_excess_energy") else ""
-        warnings.warn(
+        warn(
             f"{len(failed)} of {s['rows']} rows are no longer finite{grown}, row {failed[first]} first, at "
             f"t = {times[first]:.6g} s: they are NaN from then on (.failed lists them). The start is not "
             f"finite, joint forces are too large, or the step is too long: try dt = "
             f"{s['dt'] / 4:g}{_double(s)}",
-            SimulationWarning,
-            stacklevel=3,
         )
-    warn_of(s, start, 4)
+    warn_of(s, start)
 
 
 # ==== records and the trajectory of a run =========================================================

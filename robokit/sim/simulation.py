@@ -13,12 +13,14 @@ of the solver are handed on from step to step, and :meth:`Simulation.state` hold
 
 from __future__ import annotations
 
+import functools
 import math
 import pickle
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -38,10 +40,17 @@ from robokit.sim.events import Contacts, Notes, StepInputs, contacts_of
 from robokit.sim.ground import Ground
 from robokit.sim.motion import floats
 from robokit.sim.rollouts import runner_of
-from robokit.sim.run_inputs import MOST_STEPS, RunInputs, RunSetup, check_controller, set_up_run
+from robokit.sim.run_inputs import (
+    MOST_STEPS,
+    RunInputs,
+    RunSetup,
+    check_controller,
+    set_up_run,
+    states_at_start,
+)
 from robokit.sim.run_loop import Controller, History, Run, warn_of, warn_of_whips
 from robokit.sim.sensors import Imu, JointForce, Sensors
-from robokit.sim.starts import check_coordinates, closed_start, numbers, states
+from robokit.sim.starts import closed_start
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import (
     LAYOUT,
@@ -342,8 +351,22 @@ class SimulationState:
     history: History = ()
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _alone(method: Method) -> Method:
+    """The method, which waits for what other threads do with the same simulation."""
+
+    @functools.wraps(method)
+    def waits(self: Simulation, *arguments: Any, **options: Any) -> Any:
+        with self._lock:
+            return method(self, *arguments, **options)
+
+    return cast(Method, waits)
+
+
 class Simulation:
-    """A simulation that you advance step by step.
+    """A simulation that you advance step by step; threads that share it wait for each other.
 
     Attributes:
         robot: the robot.
@@ -420,6 +443,7 @@ class Simulation:
                 the text names the argument, what was given and what is accepted.
         """
         check_controller(controller)
+        self._lock = threading.RLock()  # a controller may read the state
         number, real = _device(device, dtype, batch, threads, (q0, v0))
         batch, control_every, threads, record_every = _counts(
             batch, control_every, threads, record_every, controller is not None, number is not None
@@ -483,12 +507,14 @@ class Simulation:
     @property
     def q(self) -> np.ndarray:
         """Configuration, a copy (nq,); of a batch the array itself, (B, nq), which each step changes."""
-        return self._many.q if self._many else self._run.stepper.q.copy()
+        with self._lock:
+            return self._many.q if self._many else self._run.stepper.q.copy()
 
     @property
     def v(self) -> np.ndarray:
         """Velocity, a copy (nv,); of a batch the array itself, (B, nv)."""
-        return self._many.v if self._many else self._run.stepper.v.copy()
+        with self._lock:
+            return self._many.v if self._many else self._run.stepper.v.copy()
 
     @property
     def time(self) -> float:
@@ -496,6 +522,7 @@ class Simulation:
         return self.dt * self.steps
 
     @property
+    @_alone
     def middle(self) -> tuple[float, np.ndarray, np.ndarray]:
         """Predicted time, configuration and velocity in the middle of the next step: the arguments of a
         controller.
@@ -518,6 +545,7 @@ class Simulation:
         return self._rows("failed").failed.copy()
 
     @property
+    @_alone
     def contacts(self) -> Contacts | None:
         """Contacts of the last step with the ground and with links that are fixed to the world.
 
@@ -534,6 +562,7 @@ class Simulation:
         return found.at(1)
 
     @property
+    @_alone
     def sensors(self) -> StepSensors:
         """Sensor values of the last step: ``imu``, ``contact_wrench``, ``joint_force``."""
         notes, run, program = self._last_step("sensors"), self._run, self._program
@@ -548,6 +577,7 @@ class Simulation:
         inputs, steps = StepInputs([0], *run.last_inputs), np.array([done - 1])
         return StepSensors(Sensors(program, self.dt, notes, inputs, steps, [q, v], contacts))
 
+    @_alone
     def trajectory(self) -> Trajectory:
         """The motion recorded since the start, for plots, events and the page (:meth:`Trajectory.to_html`).
 
@@ -604,28 +634,29 @@ class Simulation:
                 targets = control if targets is None else _twice("targets")
             else:
                 tau = control if tau is None else _twice("tau")
-        if self._many is not None:
-            self._step_many(self._many, tau, targets, steps)
-            return
-        run = self._run
-        if tau is not None or targets is not None or self._forced:
-            self._give(tau, targets)
-        if steps != 1 or run.done + 1 >= self._until:
-            self._slowly(steps)
-            return
-        try:
-            if self._noted is not None:
-                self._noted.fill(0)
-            self._call(1)
-            q, v = self._state
-            good = not (self._needed[0] or not math.isfinite(q.dot(q) + v.dot(v))) or self._mend()
-            run.done += good
-        except BaseException:  # Ctrl-C comes between any two instructions
-            self._interrupted()
-            raise
-        if not good:
-            run.fail()
-            self._fail()
+        with self._lock:
+            if self._many is not None:
+                self._step_many(self._many, tau, targets, steps)
+                return
+            run = self._run
+            if tau is not None or targets is not None or self._forced:
+                self._give(tau, targets)
+            if steps != 1 or run.done + 1 >= self._until:
+                self._slowly(steps)
+                return
+            try:
+                if self._noted is not None:
+                    self._noted.fill(0)
+                self._call(1)
+                q, v = self._state
+                good = not (self._needed[0] or not math.isfinite(q.dot(q) + v.dot(v))) or self._mend()
+                run.done += good
+            except BaseException:  # Ctrl-C comes between any two instructions
+                self._interrupted()
+                raise
+            if not good:
+                run.fail()
+                self._fail()
 
     def _step_many(self, many: ManyStates | CardStates, tau: Any, targets: Any, steps: int) -> None:
         """Steps of a batch; on a card a controller may have its say before some of them."""
@@ -817,6 +848,7 @@ class Simulation:
 
     # ---- there and back ----------------------------------------------------------------------------------
 
+    @_alone
     def reset(self, q: Any = None, v: Any = None, *, rows: Any = None) -> None:
         """Return to the start, or to a given state. This clears the history and sets the time to 0.
 
@@ -829,28 +861,28 @@ class Simulation:
         Raises:
             ShapeError, InvalidValue: an invalid state.
         """
+        names = ("q", "v")
         if self._many is None:
             if rows is not None:
                 raise ShapeError("rows: expected none, of one robot; rk.Simulation(batch=...) has rows")
-            q, v = self._start if q is None and v is None else self._state_from(q, v)
-            self._start_over(q, v)
+            if q is not None or v is not None:
+                q, v = states_at_start(self.robot, *self._or_start(q, v), False, names=names)
+                q, v, _ = closed_start(self.robot, *self._motions.start(q, v), self._motions.dofs)
+            self._targets = None
+            self._run.begin(*self._or_start(q, v))
+            self._begin()
             return
-        B, robot, starts = self._many.rows, self.robot, []
+        B = self._many.rows
         q, v, rows = on_host("q", q), on_host("v", v), on_host("rows", rows)
         chosen = np.ones(B, bool) if rows is None else np.asarray(rows)
         if chosen.dtype != bool or chosen.shape != (B,):
             raise ShapeError(f"rows: expected a mask of bool ({B},), got {chosen.dtype} {chosen.shape}")
         at = np.flatnonzero(chosen)
-        for name, given, start, n in zip("qv", (q, v), self._start, (robot.nq, robot.nv), strict=True):
-            x = start if given is None else states(name, given, n, robot=robot)
-            if len(x) not in (1, B, len(at)):
-                accepted = f"({n},), ({B}, {n}) or ({len(at)}, {n})"
-                raise ShapeError(f"{name}: expected shape {accepted}, got {x.shape}")
-            x = x[at] if len(x) == B else x
-            starts.append(np.broadcast_to(x, (len(at), n)))
-        self._check(*starts)
-        chosen_rows = None if self._motions.rows is None else at
+        counts = (B,) if len(at) == B else (B, len(at))
+        given = states_at_start(self.robot, *self._or_start(q, v), True, counts, names)
+        starts = [np.broadcast_to(x[at] if len(x) == B else x, (len(at), x.shape[1])) for x in given]
         step = 0 if rows is None else self._many.done  # for the others, time goes on
+        chosen_rows = None if self._motions.rows is None else at
         q, v = self._motions.start(starts[0], starts[1], chosen_rows, step)
         q, v, _ = closed_start(self.robot, q, v, self._motions.dofs)
         self._many.reset(at, q, v)
@@ -858,23 +890,11 @@ class Simulation:
             self._many.done = self._many.change = 0
             self._targets = None
 
-    def _start_over(self, q: np.ndarray, v: np.ndarray) -> None:
-        self._targets = None
-        self._run.begin(q, v)
-        self._begin()
+    def _or_start(self, q: Any, v: Any) -> tuple[Any, Any]:
+        """A state; what of it is None is that of the start."""
+        return self._start[0] if q is None else q, self._start[1] if v is None else v
 
-    def _state_from(self, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
-        robot = self.robot
-        x = numbers("q", self._start[0] if q is None else q, robot.nq, robot)
-        y = numbers("v", self._start[1] if v is None else v, robot.nv, robot)
-        self._check(x, y)
-        return closed_start(robot, *self._motions.start(x, y), self._motions.dofs)[:2]
-
-    def _check(self, q: np.ndarray, v: np.ndarray) -> None:
-        check_finite("q", q)
-        check_finite("v", v)
-        check_coordinates("q", self.robot, q)
-
+    @_alone
     def state(self) -> SimulationState:
         """The state on which all later steps depend: :meth:`restore` continues from it, to the last bit."""
         targets = None if self._targets is None else np.array(on_host("targets", self._targets))
@@ -909,6 +929,7 @@ class Simulation:
             )  # fmt: skip
         return self._about
 
+    @_alone
     def restore(self, state: SimulationState) -> None:
         """Continue from a state of this simulation, or of one of the same robot with the same arguments.
 
