@@ -537,10 +537,10 @@ def rollout(
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
     Each row moves as in :func:`robokit.simulate`, with the same defaults, and independently of the other
-    rows; in double precision on the processor to the bit. A row that is no longer finite becomes NaN and is listed in ``.failed``; the others
-    continue. In a rollout of 20 steps or more, a row whose energy has grown without a cause at the end (see
-    robokit.sim.run_loop) also fails, from the first such record on. Ctrl-C ends the rollout and
-    returns the states that all rows have reached, with ``summary["interrupted"]`` set.
+    rows; in double precision on the processor to the bit. A row that is no longer finite becomes NaN and is
+    listed in ``.failed``; the others continue. In a rollout of 20 steps or more, a row whose energy has grown
+    without a cause at the end (see robokit.sim.run_loop) also fails, from the first such record on. Ctrl-C
+    ends the rollout and returns the states that all rows have reached, with ``summary["interrupted"]`` set.
 
     A robot made by ``with_inertias`` needs no code of its own. With one set of parameters per sample, row k
     moves as ``robot.sample(k)``. Friction may have one coefficient per row.
