@@ -33,7 +33,7 @@ from robokit.sim.motion import body_velocities, hangs_on_nothing, state_facts
 from robokit.sim.run_inputs import NEVER
 from robokit.sim.starts import DEEP, distances, gaps, numbers, start_contacts, torn, two_digits
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import SPIN, default_step, energies, fastest_spin, momenta, scene_of, stepper, tally
+from robokit.sim.steppers import SPIN, default_step, fastest_spin, scene_of, stepper, tally
 from robokit.sim.trajectory import Energy, Trajectory
 from robokit.stages import stage
 
@@ -116,11 +116,7 @@ class EnergyWatch:
         """The first recorded state whose energy cannot be explained; their number where there is none."""
         n, known = len(q), len(self.kinetic)
         if n > known:
-            robot, new = self.program.robot, (np.array(q[known:]), np.array(v[known:]))
-            if self.program.contact:
-                kinetic, potential = state_facts(robot, *new)[:, :2].T
-            else:
-                kinetic, potential = energies(robot, *new)
+            kinetic, potential = state_facts(self.program.robot, q[known:], v[known:])[:, :2].T
             self.kinetic = np.concatenate([self.kinetic, kinetic])
             self.potential = np.concatenate([self.potential, potential])
         self.due = 2 * n
@@ -306,27 +302,20 @@ class Records:
         return self.steps, self.q, self.v, self.entries, self.impulses
 
 
-def trajectory_of(
-    program: Program,
-    dt: float,
-    records: Records,
-    notes: Notes | None,
-    energy: tuple[np.ndarray, np.ndarray] | None = None,
-) -> Trajectory:
+def trajectory_of(program: Program, dt: float, records: Records, notes: Notes | None) -> Trajectory:
     """The trajectory of a run, with the figures of its summary that follow from the records.
 
     Args:
         dt: time step [s].
         records: at least one.
         notes: of all steps; None where there are too many.
-        energy: kinetic and potential energy of the records, (T,) each [J]; None computes them.
     """
     robot = program.robot
     t = dt * np.array(records.steps, dtype=float)
     q, v, entries = (np.array(x) for x in (records.q, records.v, records.entries))
     with np.errstate(all="ignore"):  # sums over the last finite states may not be
-        kinetic, potential = energies(robot, q, v) if energy is None else energy
-        momentum = state_facts(robot, q, v)[:, 2:] if program.contact else momenta(robot, q, v)
+        facts = state_facts(robot, q, v)
+        kinetic, potential, momentum = facts[:, 0], facts[:, 1], facts[:, 2:]
         losses = {k: entries[:, motion.AT[k]] for k in motion.DISSIPATED}
         work, stored = entries[:, motion.AT["work"]], None
         if program.springs.given:
@@ -835,11 +824,7 @@ class Run:
 
     def trajectory(self) -> Trajectory:
         """What was recorded."""
-        n = len(self.records.steps)
-        energy = self.watch.kinetic[:n], self.watch.potential[:n]
-        found = trajectory_of(
-            self.program, self.dt, self.records, self.notes(), energy if len(energy[0]) == n else None
-        )
+        found = trajectory_of(self.program, self.dt, self.records, self.notes())
         self.records.inputs.law = self.inputs.law
         if self.controller is not None:
             found.tau = self.records.inputs.rows(self.records.steps)[0]

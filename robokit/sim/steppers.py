@@ -21,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.collision.fields import FIELD
@@ -798,16 +797,6 @@ def energies(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
     # Masses of one's own: a row for each.
     both = in_blocks(text, 2, q, v, block=BLOCK if robot.samples is None else len(q))
     return both[:, 0], both[:, 1]
-
-
-def momenta(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Centroidal momentum [angular; linear], world axes, (T, 6) [N m s; N s]; zero where nothing moves."""
-    tree = robot.tree
-    if robot.total_mass == 0.0:
-        return np.zeros((len(q), 6))
-    return in_blocks(
-        lambda qs, vs: list(centroidal_momentum(tree, robot.split_q(qs), robot.split_v(vs))), 6, q, v
-    )
 
 
 def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
