@@ -318,10 +318,8 @@ def states_at_start(
         x = states(name, given, n, robot=robot) if many else numbers(name, given, n, robot)
         if counts is not None:
             if len(x) not in (1, *counts):
-                several = [f"({rows}, {n})" for rows in counts]
-                raise ShapeError(
-                    f"{name}: expected shape {' or '.join([f'({n},)', *several])}, got {x.shape}"
-                )
+                *first, last = [f"({n},)", *(f"({rows}, {n})" for rows in counts)]
+                raise ShapeError(f"{name}: expected shape {', '.join(first)} or {last}, got {x.shape}")
             check_finite(name, x)
         found.append(x)
     check_coordinates(names[0], robot, found[0])
