@@ -49,7 +49,7 @@ from robokit.sim.run_loop import (
 )
 from robokit.sim.starts import distances, torn
 from robokit.sim.step_kernel import NOTHING_MEASURED, Program
-from robokit.sim.steppers import ContactStepper, kernel_inputs, tally
+from robokit.sim.steppers import ContactStepper, add_up, kernel_inputs, not_finite, tally
 from robokit.sim.trajectory import Trajectory
 
 # ==== the rows of a rollout =======================================================================
@@ -149,16 +149,12 @@ class Batch:
         entries = self.ledger[part]
         if since.dtype == entries.dtype:
             entries[:] = since
-        else:  # sums over thousands of steps would lose digits in single precision: they are made here
-            top = np.maximum(entries[:, LARGEST], since[:, LARGEST])
-            sums = slice(self.program.sums)
-            with np.errstate(all="ignore"):
-                entries[:, sums] += since[:, sums]
-            entries[:, LARGEST] = top
-            entries[:, self.program.sums :] = since[:, self.program.sums :]
-            since[:, sums] = 0.0
+        else:
+            sums = self.program.sums
+            add_up(entries[:, :sums], since[:, :sums], LARGEST)
+            entries[:, sums:] = since[:, sums:]
         failed = self.failed_at[part]
-        broken = np.flatnonzero(_not_finite(q, v, entries[:, : self.program.sums]) & (failed < 0))
+        broken = np.flatnonzero(not_finite(q, v, entries[:, : self.program.sums]) & (failed < 0))
         if len(broken):
             failed[broken] = self._when(k, broken + first)
         gone = failed >= 0
@@ -216,7 +212,7 @@ class Batch:
         for step in range(last - first):
             runner.run(again, memory, range(len(rows)), step, 1)
             q, v, sums = again[0][0], again[1][0], again[3][0, :, : self.program.sums]
-            now = waiting & _not_finite(q, v, sums)
+            now = waiting & not_finite(q, v, sums)
             found[now], waiting[now] = first + step + 1, False
             if not waiting.any():
                 break
@@ -262,17 +258,6 @@ def check_room(states: int, rows: int, size: int, dtype: str) -> None:
             f"duration: {states:,} records of {rows:,} rows need {need / 2**30:,.0f} GiB of memory, of "
             f"{memory / 2**30:,.0f} GiB; take a larger record_every, fewer steps or fewer rows"
         )
-
-
-def _not_finite(*arrays: np.ndarray) -> np.ndarray:
-    """Which rows hold NaN or infinity."""
-    with np.errstate(all="ignore"):
-        if np.isfinite(sum(x.sum() for x in arrays)):  # almost always, and quicker
-            return np.zeros(len(arrays[0]), bool)
-        suspect = ~np.isfinite(sum(x.sum(axis=1) for x in arrays))
-    if suspect.any():  # large numbers may have a sum that is not finite
-        suspect[suspect] = [not all(np.isfinite(x[k]).all() for x in arrays) for k in np.flatnonzero(suspect)]
-    return suspect
 
 
 # ---- energy without a cause --------------------------------------------------------------------------------

@@ -60,6 +60,7 @@ from robokit.sim.steppers import (
     first_carried,
     in_blocks,
     kernel_inputs,
+    not_finite,
     size_of,
 )
 from robokit.sim.trajectory import Trajectory
@@ -1081,7 +1082,7 @@ class ManyStates:
         _, interrupted = self.runner.roll(self.arrays, len(self.q), [0, steps], lambda *_: None, self.threads)
         if interrupted:
             raise KeyboardInterrupt
-        self.failed[:] = ~(np.isfinite(self.q).all(axis=1) & np.isfinite(self.v).all(axis=1))
+        self.failed[:] = not_finite(self.q, self.v)
 
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some rows, by number, to states (n, ...): nothing was before."""
@@ -1106,7 +1107,7 @@ class ManyStates:
             self.runner.restore(own)
             self.failed[:] = ~self.runner.good
         else:
-            self.failed[:] = ~(np.isfinite(self.q).all(axis=1) & np.isfinite(self.v).all(axis=1))
+            self.failed[:] = not_finite(self.q, self.v)
         self.done, self.change = done, 0
 
 

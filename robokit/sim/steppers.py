@@ -858,6 +858,33 @@ def kernel_inputs(
     return [starts[0][None], starts[1][None], tau, ledger, carried[None], parameters[None], *given]
 
 
+def not_finite(*arrays: np.ndarray) -> np.ndarray:
+    """Which rows hold NaN or infinity."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(sum(x.sum() for x in arrays)):  # almost always, and quicker
+            return np.zeros(len(arrays[0]), bool)
+        suspect = ~np.isfinite(sum(x.sum(axis=1) for x in arrays))
+    if suspect.any():  # large numbers may have a sum that is not finite
+        suspect[suspect] = [not all(np.isfinite(x[k]).all() for x in arrays) for k in np.flatnonzero(suspect)]
+    return suspect
+
+
+def add_up(total: np.ndarray, since: np.ndarray, largest: Sequence[int] = ()) -> None:
+    """Add sums in single precision, which would lose digits over thousands of steps, to those in double.
+
+    Args:
+        total: (..., n), in place.
+        since: those since the last call, (..., n); they begin anew.
+        largest: entries that are largest values, no sums.
+    """
+    places = list(largest)
+    top = np.maximum(total[..., places], since[..., places])
+    with np.errstate(all="ignore"):
+        total += since
+    total[..., places] = top
+    since[...] = 0.0
+
+
 def even(rows: Sequence[np.ndarray]) -> np.ndarray:
     """Rows as one array; zeros follow what is shorter than others."""
     longest = max(map(len, rows))
@@ -1199,9 +1226,8 @@ class PassiveStepper:
             if not good:
                 return done
             done += few
-        if self._ledger.dtype != self._sums.dtype:  # sums over thousands of steps would lose digits
-            self._sums += self._ledger
-            self._ledger[:] = 0.0
+        if self._ledger.dtype != self._sums.dtype:
+            add_up(self._sums, self._ledger)
         if self._baseline and steps:
             self._use(self.kernel.newer(self._runner, time.perf_counter() - started))
         return done
