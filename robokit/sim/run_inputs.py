@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -664,7 +664,11 @@ class RunInputs:
         numbers: parameters of the kernel, floats or (B,).
         driven: the driven joints.
         rows: B where they differ from row to row of a rollout, else None.
+        instead: gives what driven joints of a single run get in place of what their actuators want, (1, n),
+            or None.
     """
+
+    instead: Callable[[], np.ndarray | None] | None = None
 
     def __init__(
         self,
@@ -724,7 +728,8 @@ class RunInputs:
         found, change = [], NEVER
         if self.driven:
             u, change = self.driven.at(step, q, v)
-            found.append(u)
+            given = None if self.instead is None else self.instead()
+            found.append(u if given is None else given[0])
         if self.outside:
             wrenches, next_change = self.outside.at(step)
             found.append(wrenches)

@@ -476,7 +476,8 @@ class Simulation:
             self._many = self._rows_of(batch, threads, number, (q0, v0))
             return
         every = setup.every if self._recording else 0
-        self._run = Run(self._program, *self._start, setup.dt, every, controller, _Given(self), alone=True)
+        inputs.instead = lambda: self._wanted(None)
+        self._run = Run(self._program, *self._start, setup.dt, every, controller, inputs, alone=True)
         self._run.control_every = control_every
         self._begin()
 
@@ -970,11 +971,7 @@ class Simulation:
         run.tau = run.commanded = state.commanded
         run.go_back(state.q, state.v, state.steps, state.memory, state.entries, state.path)
         run.middle.history = state.history
-        wanted = self._wanted(None)
         run.control()
-        if wanted is not None:
-            run.given = [wanted[0], *run.given[1:]]
-        run.give()
         if self._recording and not run.records.steps:
             run.record()
         self._forced = self._broken = False
@@ -1191,29 +1188,6 @@ class _QuickInputs:
         if run.every:
             run.records.inputs.add(run.done, own, run.given)
         return True
-
-
-@frozen
-class _Given:
-    """Inputs of steps, with the targets that were given to them; see run_loop.Inputs."""
-
-    simulation: Simulation
-
-    @property
-    def by_function(self) -> bool:
-        """See RunInputs."""
-        return self.simulation._inputs.by_function
-
-    @property
-    def law(self) -> tuple[np.ndarray, ...] | None:
-        """See RunInputs."""
-        return self.simulation._inputs.law
-
-    def at(self, step: int, q: np.ndarray, v: np.ndarray) -> tuple[list[np.ndarray], int]:
-        """See RunInputs."""
-        found, change = self.simulation._inputs.at(step, q, v)
-        wanted = self.simulation._wanted(None)
-        return ([wanted[0], *found[1:]] if wanted is not None else found), change
 
 
 def _twice(name: str) -> Any:
