@@ -23,6 +23,7 @@ import numpy as np
 from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
+from robokit.arguments import is_finite
 from robokit.collision.fields import FIELD
 from robokit.collision.scene import ERROR, Scene, scene, touches_as_its_inertia
 from robokit.contact import accounts
@@ -411,8 +412,7 @@ class ContactState:
         self._call: Any = None
         self._version = 0  # of the kernel's code
         self.arrays["q"][:] = robot.neutral()
-        lists = [name for name in MEMORY if name not in ENDS]
-        self._zero = (*lists, *handed_on(self.arrays), "needed", "noted")
+        self._zero = (*handed_on(self.arrays), "needed", "noted")
         self.forget()
 
     def _made(self, a: ArrayOf, given: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -453,10 +453,7 @@ class ContactState:
     @property
     def finite(self) -> bool:
         """Whether the state is."""
-        q, v = self.arrays["q"], self.arrays["v"]
-        if math.isfinite(q.sum() + v.sum()):  # almost always, and quicker
-            return True
-        return bool(np.isfinite(q).all() and np.isfinite(v).all())
+        return is_finite(self.arrays["q"]) and is_finite(self.arrays["v"])
 
     def _enlarge(self) -> None:
         """Half as much again as was needed, where it was too little; of notes four times what there was."""
@@ -1181,10 +1178,7 @@ class PassiveStepper:
 
     @property
     def _finite(self) -> bool:
-        squares = (x.dot(x) for x in (self.q, self.v, self._entries, self._carried))
-        if math.isfinite(sum(squares)):  # almost always, and quicker
-            return True
-        return all(bool(np.isfinite(x).all()) for x in (self.q, self.v, self._entries, self._carried))
+        return all(map(is_finite, (self.q, self.v, self._entries, self._carried)))
 
     def entries(self) -> np.ndarray:
         """The ledger of the program."""
