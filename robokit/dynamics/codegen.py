@@ -344,7 +344,7 @@ class CFunction:
     about: Sequence[str]  # what it computes, for which robot; lines
     inputs: Sequence[Argument]  # arrays that it reads
     outputs: Sequence[Argument]  # arrays that it fills
-    program: Program | None  # what it computes; its inputs, tables and outputs are these
+    program: Program | None  # what it computes; its inputs and outputs are these
     real: Real  # kind of its numbers
     # what it computes where it has loops whose length is known only when it runs
     loops: LoopKernel | None = None

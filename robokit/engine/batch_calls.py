@@ -30,7 +30,6 @@ def run_plain(
     arrays: Sequence[np.ndarray],
     outs: Sequence[np.ndarray],
     rows: int | None,
-    tables: int = 0,
 ) -> None:
     """Run a function once.
 
@@ -39,20 +38,17 @@ def run_plain(
         arrays: (n,) or (rows, n) each.
         outs: what it returns is written to these.
         rows: states of the batch; None for one state.
-        tables: how many of the arrays, the last ones, are tables: (n,) each, given to the function as they
-            are.
     """
-    inputs, shared = arrays[: len(arrays) - tables], arrays[len(arrays) - tables :]
     if rows is None:
         try:
-            results = text(*(a.tolist() for a in inputs), *shared)
+            results = text(*(a.tolist() for a in arrays))
         except (ValueError, ArithmeticError):  # Python raises where the processor answers NaN
-            run_plain(text, arrays, [o[None] for o in outs], 1, tables)
+            run_plain(text, arrays, [o[None] for o in outs], 1)
             return
     else:
-        columns = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1])).T) for a in inputs]
+        columns = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1])).T) for a in arrays]
         with np.errstate(all="ignore"):
-            results = text(*map(list, columns), *shared)
+            results = text(*map(list, columns))
     for o, row in zip(outs, results, strict=True):
         flat = o.reshape(-1) if rows is None else o.reshape(rows, math.prod(o.shape[1:]))
         for k, x in enumerate(row):
@@ -65,7 +61,6 @@ def iterate_plain(
     outs: Sequence[np.ndarray],
     feedback: Pairs,
     steps: int,
-    tables: int = 0,
 ) -> int:
     """Run a function again and again, each time with its fed-back outputs as inputs.
 
@@ -75,15 +70,14 @@ def iterate_plain(
         outs: the last outputs are written to these.
         feedback: (output, input) pairs.
         steps: number of runs.
-        tables: as in :func:`run_plain`.
 
     Returns:
         the runs done: fewer where an input was not finite.
     """
     for done in range(steps):
-        if not all(np.isfinite(a).all() for a in arrays[: len(arrays) - tables]):
+        if not all(np.isfinite(a).all() for a in arrays):
             return done
-        run_plain(text, arrays, outs, None, tables)
+        run_plain(text, arrays, outs, None)
         for o, i in feedback:
             arrays[i][:] = outs[o].reshape(-1)
     return max(steps, 0)
@@ -265,7 +259,7 @@ class RolloutRunner:
 
         Args:
             feedback: (output, input) of each output.
-            count: of inputs, tables included.
+            count: of inputs.
             plain: one step by the function: inputs (rows, n) or (n,), number of rows -> outputs.
             seconds: time per row and step, roughly.
             driver: address of the driver; 0 where there is no machine code, and the function runs.

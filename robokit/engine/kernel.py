@@ -81,7 +81,7 @@ class Kernel:
     ) -> None:
         """A kernel of a signature; :meth:`build` is the usual way."""
         self.signature = signature
-        self._arity = len(signature.arguments)
+        self._arity = len(signature.inputs)
         self._is_double = signature.dtype == FLOAT64.dtype
         self.fast: Callable[..., Any] = self._first_call if self._is_double else declined
         self._lock = MAKING
@@ -106,7 +106,6 @@ class Kernel:
         finite: bool = False,
         dtype: str = "float64",
         bounds: Sequence[tuple[int, int, float]] = (),
-        tables: Sequence[tuple[str, int]] = (),
         reproducible: bool | None = None,
         superword_seeds: Sequence[tuple[int, int, int]] = (),
         looped: Callable[[], bool] | None = None,
@@ -129,9 +128,6 @@ class Kernel:
             dtype: "float64", or "float32": half the memory and twice the lanes, for batches; single states
                 are batches of one.
             bounds: (input, offset, largest magnitude) of each angle [rad].
-            tables: (name, number of entries) of each table. A table is an array (n,) that all states share
-                and that the code reads where it is, one entry at a time (``scalars.lookup``): it is not
-                copied, nor searched for NaN. Tables come after the inputs, in the function and in calls.
             reproducible: whether the outputs are the same bits on every target and in every way to run it;
                 None asks the environment (engine/reproducible.py).
             superword_seeds: (input, offset, other offset) of scalars that a left and a right limb are
@@ -144,7 +140,6 @@ class Kernel:
         """
         ins = [(n, int(size)) for n, size in inputs]
         outs = [(n, tuple(map(int, shape))) for n, shape in outputs]
-        wide = [(n, int(size)) for n, size in tables]
         input_names, output_names = [n for n, _ in ins], [n for n, _ in outs]
         back = [(output_names.index(o), input_names.index(i)) for o, i in (feedback or {}).items()]
         same = wanted(reproducible)
@@ -157,7 +152,6 @@ class Kernel:
             back,
             finite,
             list(bounds),
-            wide,
             same,
             list(superword_seeds),
         )
@@ -174,7 +168,7 @@ class Kernel:
         """Run on one state or a batch.
 
         Args:
-            arguments: one per input, (n,) or (B, n), then one per table, (n,); single states go along with
+            arguments: one per input, (n,) or (B, n); single states go along with
                 batches.
             out: array, or sequence of arrays, to write to; inputs that share memory with one are copied.
 
@@ -239,7 +233,7 @@ class Kernel:
         outs = signature.outs(None, None)
         code = self._maker.code(ONE_STATE)
         if code is None:
-            done = iterate_plain(self.text, arrays, outs, signature.feedback, steps, len(signature.tables))
+            done = iterate_plain(self.text, arrays, outs, signature.feedback, steps)
         elif steps <= 0:
             done = 0
         else:
@@ -256,7 +250,7 @@ class Kernel:
         signature = self.signature
         if len(signature.feedback) != len(signature.outputs):
             raise ValueError(f"{self.name}: every output must be fed back")
-        count = len(signature.inputs) + len(signature.tables)
+        count = len(signature.inputs)
         code = self._maker.code(self._many)
         if code is None:
             return RolloutRunner(signature.feedback, count, self.unchecked, SECONDS)
@@ -271,7 +265,7 @@ class Kernel:
 
     @property
     def arrays(self) -> list[ArrayOf]:
-        """The arrays of a call: inputs, tables and outputs."""
+        """The arrays of a call: inputs, then outputs."""
         return self.signature.memory
 
     @property
@@ -299,19 +293,19 @@ class Kernel:
         return code.address("linked"), address(workspace), (code, workspace)
 
     def on_memory(self, *arguments: Any) -> None:
-        """Run the function on arrays of one state: inputs, tables, then outputs, which are written.
+        """Run the function on arrays of one state: inputs, then outputs, which are written.
 
         Raises:
             ShapeError: an array has another size.
         """
         arrays = [np.asarray(x).reshape(-1) for x in arguments]
         self.signature.check_memory(arrays)
-        count, tables = len(self.signature.outputs), len(self.signature.tables)
+        count = len(self.signature.outputs)
         ins, outs = arrays[:-count], arrays[-count:]
         if self._is_double or not self.reproducible:
-            run_plain(self.text, ins, outs, None, tables)
+            run_plain(self.text, ins, outs, None)
         else:  # Python's floats would be double
-            run_plain(self.text, ins, [x[None] for x in outs], 1, tables)
+            run_plain(self.text, ins, [x[None] for x in outs], 1)
 
     def on_card(self, card: Card) -> OnCard | LoopedOnCard:
         """The kernel on a card, the same object each time; its code is made when it is first needed."""
@@ -475,7 +469,7 @@ class Kernel:
         return fast_call(
             code.address(driver),
             code.memory_address,
-            [size for _, size in self.signature.arguments],
+            [size for _, size in self.signature.inputs],
             self.signature.output_shapes,
             code,
             rows,
@@ -495,7 +489,7 @@ class Kernel:
         driver, seconds = code.address("batch"), self._seconds(lanes)
         runner = BatchRunner(driver, code.workspace, GROUP * lanes, seconds, code)
         self._baseline_left = code.baseline
-        if self._is_double and not self.signature.tables and not code.baseline:
+        if self._is_double and not code.baseline:
             self.few = self._builtin(code, "batch", runner.few)
         return runner
 
@@ -516,7 +510,7 @@ class Kernel:
         if plain:
             one = rows is None and signature.reproducible and not self._is_double
             places = [o[None] for o in outs] if one else outs  # Python's floats would be double
-            run_plain(self.text, arrays, places, 1 if one else rows, len(signature.tables))
+            run_plain(self.text, arrays, places, 1 if one else rows)
             good = not signature.finite or all(np.isfinite(o).all() for o in outs)
             status = 0 if good else NOT_FINITE_OUTPUT
         if status:
@@ -565,7 +559,7 @@ class Kernel:
             rows: number of rows of the batch.
         """
         outs = self.signature.outs(None, rows)
-        run_plain(self.text, arrays, outs, rows, len(self.signature.tables))
+        run_plain(self.text, arrays, outs, rows)
         return outs
 
 

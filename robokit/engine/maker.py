@@ -167,9 +167,7 @@ class Maker:
         from robokit.engine.trace.record import trace
 
         shape = self._signature
-        made = trace(
-            self.text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shape.tables, shares, columns
-        )
+        made = trace(self.text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shares, columns)
         return opened(made)
 
     def planned(self, target: Target | None = None) -> Planned:

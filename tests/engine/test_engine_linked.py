@@ -18,7 +18,7 @@ from robokit.engine.backend import llvm
 from robokit.engine.kernel import Kernel
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel, LoopRunner
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, zeros
-from robokit.spatial.scalars import lookup, sin
+from robokit.spatial.scalars import sin
 
 OUT = ArrayOf("out", (1,), "out")
 
@@ -216,18 +216,6 @@ def test_arguments_that_no_call_can_have_are_refused():
         repeated(inner, reproducible=True).record()
     with pytest.raises(rk.RobokitError, match="doubled, which is called in float32: expected"):
         calling(inner, (3,), (3,), (2,))(n=0, x=np.ones((9, 3)), dtype="float32")
-
-
-def test_tables_that_all_states_share_are_passed_on():
-    inner = Kernel.build(
-        "looked", [("x", 1)], [("y", (1,))], lambda x, t: [[lookup(t, x[0])]], tables=[("t", 4)]
-    )
-    arrays = [ArrayOf("x", (1,)), ArrayOf("t", (4,), shared=True), ArrayOf("y", (1,), "out")]
-    kernel = LoopKernel("passes_on", lambda *a: call(inner, *a), [], arrays)
-    table, x = np.array([3.0, 1.0, 4.0, 1.5]), np.arange(11.0)[:, None] / 3.0
-    for engine in (None, "python"):
-        got = kernel(x=x, t=table, engine=engine)["y"]
-        assert got[:, 0].tolist() == [table[min(int(k), 3)] for k in x[:, 0]]
 
 
 # -- many steps ---------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from robokit.engine.passes.derivative import along
 from robokit.engine.passes.order import fused, opened, paths
 from robokit.engine.trace.ops import SQRT
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import LIMIT, cos, lookup, sin, sine_and_cosine, sqrt, where
+from robokit.spatial.scalars import LIMIT, cos, floor, sin, sine_and_cosine, sqrt, where
 
 ONE = [("x", 4)], [("y", (4,))]
 
@@ -252,20 +252,19 @@ def test_the_module_computes_what_the_text_says(chunk, stacked, monkeypatch, tmp
     monkeypatch.setattr(wasm, "CHUNK", chunk)  # many chunks, inside the calls too
     monkeypatch.setattr(wasm, "STACKED", stacked)
 
-    def text(x, heights):
+    def text(x):
         a, b, total, costly = thrice(x)[0]
-        entries = [lookup(heights, 3.0 * x[1]), abs(costly)]
+        entries = [floor(3.0 * x[1]), abs(costly)]
         return [[a, b, total, x[2], 3.0], entries, *guarded_calls(x)]
 
     outputs = [("y", (5,)), ("z", (2,)), ("u", (4,))]
-    kernel = Kernel.build("module", [("x", 4)], outputs, text, tables=[("heights", 3)], reproducible=True)
+    kernel = Kernel.build("module", [("x", 4)], outputs, text, reproducible=True)
     module = targets.unpacked(kernel.compiled(targets.WASM))
-    assert [name for name, _, _ in module.inputs] == ["x", "heights"]
+    assert [name for name, _, _ in module.inputs] == ["x"]
     assert [(name, count) for name, _, count in module.outputs] == [("y", 5), ("z", 2), ("u", 4)]
-    heights = [1.0, 2.0, 5.0]
-    rows = [[list(x), heights] for x in [*STATES, *STATES[:2]]]  # also what an earlier state has left behind
-    for (x, table), outs in zip(rows, in_node(module, rows), strict=True):
-        for found, expected in zip(outs, kernel(np.array(x), np.array(table)), strict=True):
+    rows = [[list(x)] for x in [*STATES, *STATES[:2]]]  # also what an earlier state has left behind
+    for (x,), outs in zip(rows, in_node(module, rows), strict=True):
+        for found, expected in zip(outs, kernel(np.array(x)), strict=True):
             np.testing.assert_array_equal(found, expected)
 
 

@@ -240,7 +240,7 @@ class Module:
     """A kernel as WebAssembly."""
 
     content: bytes  # of the file
-    # inputs, outputs: (name, first byte, numbers) of each array of float64; tables are among the inputs
+    # inputs, outputs: (name, first byte, numbers) of each array of float64
     inputs: tuple[tuple[str, int, int], ...]
     outputs: tuple[tuple[str, int, int], ...]
 
@@ -264,9 +264,9 @@ class WebAssembly(Target):
         from robokit.engine.emit.wasm import CHUNK, module, regions, wasm_functions
 
         program, plan = kernel.program, regions(kernel.program, CHUNK)
-        ins = [*program.inputs, *program.tables]
+        ins = program.inputs
         outs = [(name, math.prod(shape)) for name, shape in program.outputs]
-        starts = [*plan.inputs, *plan.tables], plan.outputs
+        starts = plan.inputs, plan.outputs
         layout = {
             "inputs": [(n, 8 * at, size) for (n, size), at in zip(ins, starts[0], strict=True)],
             "outputs": [(n, 8 * at, size) for (n, size), at in zip(outs, starts[1], strict=True)],

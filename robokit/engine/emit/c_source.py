@@ -18,7 +18,7 @@ import numpy as np
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.passes.schedule import call_plan
 from robokit.engine.trace.graph import Program
-from robokit.engine.trace.ops import CONST, INPUT, LOOKUP, OPERATIONS, TABLE, TRUTHS
+from robokit.engine.trace.ops import CONST, INPUT, OPERATIONS, TRUTHS
 from robokit.errors import one_line
 from robokit.spatial.scalars import (
     COS,
@@ -42,7 +42,7 @@ WORDS = """
     register restrict return short signed sizeof static struct switch typedef union unsigned void volatile
     while asm and bool catch class compl delete explicit export false friend mutable namespace new not
     operator or private protected public template this throw true try typeid typename using virtual xor
-    cos cosf entry fabs fabsf floor floorf infinity main nan printf sin sinf sqrt sqrtf work
+    cos cosf fabs fabsf floor floorf infinity main nan printf sin sinf sqrt sqrtf work
 """
 """Words of C and C++, and names in the code: no argument has them."""
 
@@ -55,14 +55,6 @@ _APART = """/* Kept apart: joined again, the functions would take long to compil
 #else
 #define APART
 #endif
-"""
-
-_ENTRY = """/* The entry of a table at an index that is rounded down and clamped. */
-static {t} entry(const {t} *table, int entries, {t} index)
-{{
-    if (!(index > 0)) return table[0];
-    return index < entries ? table[(int)index] : table[entries - 1];
-}}
 """
 
 
@@ -133,7 +125,7 @@ def c_source(program: Program, name: str, arguments: Sequence[str], real: Real =
     Args:
         program: what to compute; with no shared functions (trace/record.py).
         name: of the function; those that it calls begin with it.
-        arguments: names of its inputs, tables and outputs, identifiers of C. None begins with "x_" or is
+        arguments: names of its inputs and outputs, identifiers of C. None begins with "x_" or is
             "work".
         real: kind of the numbers.
 
@@ -167,10 +159,8 @@ class _Source:
 
     def text(self) -> tuple[str, int]:
         """See :func:`c_source`."""
-        program, chunks = self.program, self.plan.chunks
+        chunks = self.plan.chunks
         texts, size = [], 0
-        if any(program.nodes[n][0] == LOOKUP for n in program.order):
-            texts.append(_ENTRY.format(t=self.kind))
         body = list(self.copies)
         if len(chunks) == 1:
             self._pointers(chunks[0])
@@ -201,13 +191,13 @@ class _Source:
         nodes, found = self.program.nodes, set()
         for n in chunk:
             leaves = (nodes[operand] for operand in nodes[n][1:])
-            found |= {self._pointer(leaf) for leaf in leaves if leaf[0] in (INPUT, TABLE)}
+            found |= {self._pointer(leaf) for leaf in leaves if leaf[0] == INPUT}
             found |= {place.partition("[")[0] for place in self.places.get(n, ())}
         self.used |= found
         return [a for a in self.arguments if a in found]
 
     def _pointer(self, leaf: Sequence[int]) -> str:
-        return self.arguments[leaf[1] + (len(self.program.inputs) if leaf[0] == TABLE else 0)]
+        return self.arguments[leaf[1]]
 
     def _leaf(self, n: int) -> str:
         node = self.program.nodes[n]
@@ -215,7 +205,7 @@ class _Source:
             return number(node[1], self.real)
         pointer = self._pointer(node)
         self.used.add(pointer)
-        return f"{pointer}[{node[2]}]" if node[0] == INPUT else pointer
+        return f"{pointer}[{node[2]}]"
 
     def _lines(self, chunk: Sequence[int]) -> Iterator[str]:
         """The statements of a chunk."""
@@ -233,8 +223,6 @@ class _Source:
                     slot = f"work[{plan.slot[operand]}]"
                     truth = nodes[operand][0] in TRUTHS
                     yield self._let(operand, f"{slot} != 0" if truth else slot)
-            if opcode == LOOKUP:
-                values.insert(1, str(self.program.tables[nodes[operands[0]][1]][1]))
             yield self._let(n, self.form[opcode] % tuple(values))
             known.add(n)
             if n in plan.stored:

@@ -8,7 +8,6 @@ the module is written:
     (NUMBER, eight bytes)                   a constant
     (AT, place), (PUT, place)               a place of memory is written, begin and end; (TAKE, place): read
     (KEEP, place)                           it is written with what is on the stack already
-    (ENTRY, place)                          an entry of a table that begins there; the index is on the stack
     (CALL_FUNCTION, name)                   of a function
 
 An instruction names a variable by its number, in one byte up to 127 and in two up to 16383. Values that are
@@ -38,7 +37,6 @@ from robokit.engine.trace.ops import (
     COS,
     GUARD,
     INPUT,
-    LOOKUP,
     OPERATIONS,
     RESULT,
     SELECT,
@@ -53,7 +51,7 @@ I32, I64, F64 = 0x7F, 0x7E, 0x7C
 """Kinds of values."""
 
 GET, SET, TEE, CALL_FUNCTION, GLOBAL_GET, GLOBAL_SET = 0x20, 0x21, 0x22, 0x10, 0x23, 0x24
-NUMBER, AT, PUT, TAKE, KEEP, ENTRY = range(-6, 0)
+NUMBER, AT, PUT, TAKE, KEEP = range(-5, 0)
 
 Code = Any
 """An instruction: bytes, or a tuple of one of these numbers and what it names."""
@@ -244,8 +242,6 @@ def _coded(what: int, name: Any, place: dict[Any, int], storage: Storage, index:
         return bytes([what]) + leb(place[name])
     if what == CALL_FUNCTION:
         return bytes([CALL_FUNCTION]) + leb(index[name])
-    if what == ENTRY:  # three bits to the left: bytes of so many numbers
-        return whole(3) + PLAIN["i32.shl"] + PLAIN["f64.load"] + leb(8 * name)
     at = storage.globals.get(name)
     if at is not None:
         if what == AT:
@@ -494,7 +490,7 @@ def sines() -> Function:
 #
 # Plans a program with shared functions: its own line and that of each body, and one memory for all.
 #
-# Places are given to inputs, tables and outputs, then to each block's arguments and results, then to what
+# Places are given to inputs and outputs, then to each block's arguments and results, then to what
 # must outlive a chunk. What a body reads from the program around it stays there until the last call. Short
 # bodies need no places for arguments and results: these are handed over on the stack.
 
@@ -506,9 +502,8 @@ STACKED = 250
 class Regions:
     """Where and when everything happens; places are counted in numbers."""
 
-    # inputs, tables, outputs: first place of each
+    # inputs, outputs: first place of each
     inputs: list[int]
-    tables: list[int]
     outputs: list[int]
     arguments: list[int]  # first place of each block's arguments
     results: list[dict[int, int]]  # place of each result that is read, by position, of each block
@@ -543,7 +538,6 @@ def regions(program: Program, size: int) -> Regions:
     """
     nodes, memory = program.nodes, _Memory(0)
     inputs = [memory.take(count) for _, count in program.inputs]
-    tables = [memory.take(count) for _, count in program.tables]
     outputs = [memory.take(math.prod(shape)) for _, shape in program.outputs]
     body = program.bodies()
     arguments = [memory.take(len(block.parameters)) for block in program.blocks]
@@ -584,7 +578,7 @@ def regions(program: Program, size: int) -> Regions:
         len(line.chunks) == 1 and max(len(block.parameters), len(found)) <= STACKED
         for line, block, found in zip(lines[1:], program.blocks, results, strict=True)
     ]
-    return Regions(inputs, tables, outputs, arguments, results, stacked, lines, max(ends))
+    return Regions(inputs, outputs, arguments, results, stacked, lines, max(ends))
 
 
 def _line(
@@ -761,7 +755,7 @@ class BasicBlocks:
         if node[0] in (SIN, COS):
             self.pairs[node[0], node[1], at] = n
         if node[0] != RESULT:
-            for operand in node[2:] if node[0] in (CALL, LOOKUP) else node[1:]:
+            for operand in node[2:] if node[0] == CALL else node[1:]:
                 self._use(operand, at)
 
     def _use(self, n: int, basic_block: int) -> None:
@@ -997,25 +991,7 @@ class LineWriter(StackWriter):
         if op in (SELECT, GUARD):
             condition, a, b = operands
             return [a, b, condition, PLAIN["select"]]
-        if op == LOOKUP:
-            return self._lookup(self.program.nodes[operands[0]][1], operands[1])
         return [*operands, self.instruction[op]]
-
-    def _lookup(self, table: int, index: int) -> list[Code]:
-        """An entry of a table at an index that is rounded down and clamped; NaN is less than nothing."""
-        last, zero, own = number(float(self.program.tables[table][1] - 1)), number(0.0), Variable()
-        get = (GET, own)
-        return [
-            *[index, (SET, own), get, zero, get, zero, *plain("f64.gt select"), (SET, own)],
-            *[
-                get,
-                last,
-                get,
-                last,
-                *plain("f64.lt select i32.trunc_f64_s"),
-                (ENTRY, self.plan.tables[table]),
-            ],
-        ]
 
     def _elsewhere(self, n: int) -> list[Code]:
         """A value that another chunk computes, or none."""

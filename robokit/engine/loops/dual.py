@@ -211,7 +211,6 @@ FUNCTIONS = SimpleNamespace(
     sqrt=_sqrt,
     floor=lambda x: generic.floor(x.value),
     where=_where,
-    lookup=lambda table, index: generic.lookup(table, index.value),
     maximum=lambda a, b: generic.where(a < b, b, a),
     minimum=lambda a, b: generic.where(b < a, b, a),
     atan2=elementary.atan2,
