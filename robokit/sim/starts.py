@@ -558,21 +558,25 @@ class _Uneven:
 
 def numbers(what: str, value: Any, n: int, robot: Robot | None = None) -> np.ndarray:
     """value as n finite numbers; with the robot, errors name the joint."""
-    array = real_array(what, value, f"({n},)").copy()
+    return _row(what, real_array(what, value, f"({n},)"), n, robot)
+
+
+def _row(what: str, array: np.ndarray, n: int, robot: Robot | None) -> np.ndarray:
+    """A copy, if it has n finite numbers."""
     if array.shape != (n,):
         raise ShapeError(f"{what}: expected shape ({n},), got {array.shape}")
     try:
         check_finite(what, array)
     except InvalidValue as error:
         raise (of_joint(robot, error) if robot else error) from None
-    return array
+    return array.copy()
 
 
 def states(what: str, value: Any, n: int, least: int = 1, robot: Robot | None = None) -> np.ndarray:
     """value as rows of n numbers, (B, n) or (1, n); what is given for all rows must be finite."""
     array = real_array(what, value, f"({n},) or (B, {n})")
     if array.ndim == 1:
-        return numbers(what, array, n, robot)[None]
+        return _row(what, array, n, robot)[None]
     if array.ndim != 2 or array.shape[1] != n or len(array) < least:
         some = f" with B >= {least}" if least else ""
         raise ShapeError(f"{what}: expected shape ({n},) or (B, {n}){some}, got {array.shape}")
@@ -593,7 +597,7 @@ def check_coordinates(what: str, robot: Robot, q: np.ndarray) -> None:
         return min((most for _, most in bounds), default=math.inf), bounds
 
     least, bounds = robot.derived.get("bounds of angles", found)
-    if np.abs(q).max(initial=0.0) <= least:
+    if not np.count_nonzero(np.abs(q) > least):
         return
     finite = np.where(np.isfinite(q), q, 0.0)  # rows that are not finite are marked as such later
     check_values((what,), (finite,), (), [(0, k, most) for k, most in bounds])

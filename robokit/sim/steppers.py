@@ -23,6 +23,7 @@ import numpy as np
 
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
+from robokit.arguments import is_finite
 from robokit.collision.fields import FIELD
 from robokit.collision.scene import ERROR, Scene, scene, touches_as_its_inertia
 from robokit.contact import accounts
@@ -411,8 +412,7 @@ class ContactState:
         self._call: Any = None
         self._version = 0  # of the kernel's code
         self.arrays["q"][:] = robot.neutral()
-        lists = [name for name in MEMORY if name not in ENDS]
-        self._zero = (*lists, *handed_on(self.arrays), "needed", "noted")
+        self._zero = (*handed_on(self.arrays), "needed", "noted")
         self.forget()
 
     def _made(self, a: ArrayOf, given: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -453,10 +453,7 @@ class ContactState:
     @property
     def finite(self) -> bool:
         """Whether the state is."""
-        q, v = self.arrays["q"], self.arrays["v"]
-        if math.isfinite(q.sum() + v.sum()):  # almost always, and quicker
-            return True
-        return bool(np.isfinite(q).all() and np.isfinite(v).all())
+        return is_finite(self.arrays["q"]) and is_finite(self.arrays["v"])
 
     def _enlarge(self) -> None:
         """Half as much again as was needed, where it was too little; of notes four times what there was."""
@@ -885,14 +882,6 @@ def add_up(total: np.ndarray, since: np.ndarray, largest: Sequence[int] = ()) ->
     since[...] = 0.0
 
 
-def even(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """Rows as one array; zeros follow what is shorter than others."""
-    longest = max(map(len, rows))
-    if all(len(row) == longest for row in rows):
-        return np.array(rows)
-    return np.array([np.concatenate([row, np.zeros(longest - len(row))]) for row in rows])
-
-
 def kept_of(program: Program, tree: Any, rows: Any, speeds: Any) -> list[Any]:
     """Momentum (6) [N m s; N s] and energy [J] that a step keeps; 0 where it does not."""
     layout = program.layout
@@ -1216,7 +1205,7 @@ class PassiveStepper:
             except BaseException:  # Ctrl-C, before the steps or after them
                 state[:] = before
                 raise
-            good = math.isfinite(state.dot(state)) or bool(np.isfinite(state).all())
+            good = is_finite(state)
             if few > 1 and not good:  # to find the last good one
                 state[:], most = before, 1
                 continue
