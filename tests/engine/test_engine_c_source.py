@@ -9,8 +9,8 @@ import pytest
 from c_compiler import caller, compiled
 from engine_cases import chain, follow, guard
 
-from robokit.engine.emit import c_source
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
+from robokit.engine.loops import c_source
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import cos, floor, sin, sqrt, where
 

@@ -1114,9 +1114,7 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
     for name in names:
         if names.count(name) > 1:
             raise RobokitError(f"kernels: a module exports one thing named {name!r}: rename a kernel")
-    functions = [function for kernel in kernels for function in kernel.wasm_functions()]
-    angles = any((wasm.CALL_FUNCTION, wasm.NAME) in each.code for each in functions)
-    return wasm.module([wasm.sines()] * angles + functions, names[1:])
+    return wasm.module([each for kernel in kernels for each in kernel.wasm_functions()], names[1:])
 
 
 @functools.cache
