@@ -232,7 +232,6 @@ class LoopGraph(Graph):
         self.frames: list[Frame] = []
         self.constants: dict[Node, int] = {}
         self.solutions: dict[int, Solved] = {}
-        self.played: dict[int, Any] = {}  # functions in place of kernels (linked.record_played)
         self.held: dict[int, tuple[int, dict[int, Any]]] = {}  # of arrays: known.HeldArray
         super().__init__(budget)
         self.frames = [self._frame({})]
