@@ -139,7 +139,7 @@ def test_angles_are_the_engine_s_own():
 def overwritten(n, x, y, out):
     """Elements that are read before they are written, and used after it."""
     known, last, other, counted = x[0], x[n - 1], y[1], x[1]
-    x[0], y[0] = 5.0, 6.0
+    x[0], x[1], y[0] = 5.0, 7.0, 6.0
     out[0] = known + 10.0 * last
 
     def again(k):
