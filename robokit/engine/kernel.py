@@ -243,8 +243,11 @@ class Kernel:
             done = iterate(code.address("iterate"), code.workspace, (*arrays, *outs), steps, block)
         return done, signature.answer(outs)
 
-    def rollout_runner(self) -> RolloutRunner:
+    def rollout_runner(self, baseline: bool = False) -> RolloutRunner:
         """Runs many states through many steps in place.
+
+        Args:
+            baseline: whether baseline code will do; whoever runs it goes on with what :meth:`newer` gives.
 
         Raises:
             ValueError: an output is not fed back.
@@ -253,13 +256,20 @@ class Kernel:
         if len(signature.feedback) != len(signature.outputs):
             raise ValueError(f"{self.name}: every output must be fed back")
         count = len(signature.inputs)
-        code = self._maker.code(self._many)
+        code = self._maker.code(self._many, baseline=baseline)
         if code is None:
             return RolloutRunner(signature.feedback, count, self.unchecked, SECONDS)
-        lanes, driver = code.target.lanes, code.address("passes")
-        return RolloutRunner(
-            signature.feedback, count, self.unchecked, self._seconds(), driver, code.workspace, lanes, code
-        )
+        if not self._baseline_left:
+            self._baseline_left = code.baseline
+        lanes, driver, left = code.target.lanes, code.address("passes"), code.baseline > 0.0
+        more = driver, code.workspace, lanes, code, left
+        return RolloutRunner(signature.feedback, count, self.unchecked, self._seconds(), *more)
+
+    def newer(self, runner: RolloutRunner, seconds: float) -> RolloutRunner:
+        """What goes on for a runner that has run for so long: one of better code once there is some."""
+        self._ran(seconds)
+        code = self._maker.code(self._many, baseline=True)
+        return runner if code is runner.keep else self.rollout_runner(baseline=True)
 
     # -- called by other machine code (loops/) -----------------------------------------------------
 
@@ -562,11 +572,15 @@ class Kernel:
             return 0
         started = time.perf_counter()
         status = runner(arrays, outs if rows else [o[None] for o in outs], rows or 1, threads)
+        self._ran(time.perf_counter() - started)
+        return status
+
+    def _ran(self, seconds: float) -> None:
+        """Count how long the code for many states has run; better code is asked for when that is worth it."""
         if self._baseline_left > 0.0:
-            self._baseline_left -= time.perf_counter() - started
+            self._baseline_left -= seconds
             if self._baseline_left <= 0.0:
                 self._maker.improve(self._many, self._improved)
-        return status
 
     def _run_loops(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> int:
         """The same for a function with loops, whose arguments are checked before."""
