@@ -52,10 +52,21 @@ Size = int | Integer
 class Callee(Protocol):
     """A kernel as its callers see it: with loops (kernel.py) or straight (engine/kernel.py)."""
 
-    name: str
-    sizes: Sequence[str]
-    arrays: Sequence[ArrayOf]
-    reproducible: bool
+    @property
+    def name(self) -> str:
+        """Of the kernel."""
+
+    @property
+    def sizes(self) -> Sequence[str]:
+        """Names of its sizes."""
+
+    @property
+    def arrays(self) -> Sequence[ArrayOf]:
+        """What it takes."""
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether its results are the same bits everywhere."""
 
     def on_memory(self, *arguments: Any) -> None:
         """Its function on arrays of one state."""
