@@ -11,6 +11,8 @@ NumPy arrays.
 
 from __future__ import annotations
 
+import functools
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -27,7 +29,7 @@ from robokit.engine.batch_calls import (
     run_plain,
 )
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
-from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.loops.environment import NoMachineCode, matched, note_claims
 from robokit.engine.loops.recorded_once import FlatKernel
 from robokit.engine.maker import MAKING, Code, Identity, Maker
 from robokit.engine.memory import address, aligned
@@ -270,6 +272,35 @@ class Kernel:
             return None
         workspace = aligned(code.workspace)
         return code.address("linked"), address(workspace), (code, workspace)
+
+    def opened(self, *arguments: Any) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """A function of arrays that plays the program, and its arguments, for a caller that records them.
+
+        Args:
+            arguments: of a call of the kernel.
+
+        Raises:
+            TypeError, ShapeError: these do not fit.
+        """
+        _, arrays, claims = matched(self, arguments)
+        note_claims(claims)
+        return self._played, tuple(arrays)
+
+    @functools.cached_property
+    def _played(self) -> Callable[..., None]:
+        from robokit.engine.passes.replay import played_again
+
+        program, sizes = self.program(), [math.prod(a.shape) for a in self.arrays]
+
+        def played(*arrays: Any) -> None:
+            rows = [x.reshape(n) for x, n in zip(arrays, sizes, strict=True)]
+            given, places = rows[: program.first_output], rows[program.first_output :]
+            found = played_again(program, [[x[k] for k in range(len(x))] for x in given])
+            for row, x in zip(found, places, strict=True):
+                for k, value in enumerate(row):
+                    x[k] = value
+
+        return played
 
     def on_memory(self, *arguments: Any) -> None:
         """Run the function on arrays of one state: inputs, then outputs, which are written.
