@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import robokit as rk
 from robokit.collision.detect import contacts_at
@@ -92,6 +93,17 @@ def test_what_lies_on_a_flat_field_touches_it_as_a_plane(at: tuple[float, float]
     assert len(found["contact_gap"]) == expected and np.allclose(found["contact_gap"], -1e-4)
     assert np.allclose(found["contact_frame"][:, 6:], [0.0, 0.0, 1.0])
     assert len(set(found["contact_feature"].tolist())) == expected
+
+
+@pytest.mark.parametrize("over", [1e-6, 1e-5, 3e-5])
+def test_a_rim_that_reaches_a_corner_of_the_grid_does_not_catch_on_it(over: float) -> None:
+    """It is over it by less than it is deep, so that the way out of the next cell is sideways."""
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        tilt = Rotation.from_rotvec(1e-6 * rng.normal(size=3)).as_matrix()
+        found = contacts(FLAT, Cylinder(0.1, 0.08), [0.4 + over, 0.2, 0.04 - 4e-5], tilt)
+        assert len(found["contact_gap"]) >= 8
+        assert np.allclose(found["contact_frame"][:, 6:], [0.0, 0.0, 1.0], atol=1e-5)
 
 
 def test_valleys_and_ridges_hold_along_their_whole_length() -> None:
