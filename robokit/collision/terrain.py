@@ -36,8 +36,8 @@ FLUSH = 1e-6, 1e-5
 edge."""
 
 BESIDE = 1e-3
-"""Of the size of a cell: a contact of another normal than its triangle's is on an edge if it is off by less. It
-cannot be elsewhere, and where a rim touches a corner is known to the root of what the distance may be off."""
+"""Of the size of a cell: a contact of another normal than its triangle's is on an edge if it is off by less.
+It cannot be elsewhere, and a rim's place at a corner is known to the root of what its distance may be off."""
 
 LEVEL = 1e-12
 """Square of the sine of an angle: normals with less between them are the same."""
@@ -161,9 +161,9 @@ def counts(x: Any, s: Any, place: tuple[Any, Any, Any], feature: Any, p: Vector3
     kind = feature % KINDS
 
     i, j, half = place
-    # A corner of the body on a seam is that triangle's which is below the body.
+    # A corner of the body on a seam is that triangle's which is below the body, and not cut off it (narrow.py).
     inward = vector(x.cell, CENTRE) - p
-    share = minimum(1.0, 8.0 * flush / (sqrt(inward.x * inward.x + inward.y * inward.y) + smallest()))
+    share = minimum(1.0, 0.25 * flush / (sqrt(inward.x * inward.x + inward.y * inward.y) + smallest()))
     u = clamp((p.x + share * inward.x) / dx, -FARTHEST, FARTHEST)
     w = clamp((p.y + share * inward.y) / dy, -FARTHEST, FARTHEST)
     k, m = whole(u), whole(w)
@@ -171,7 +171,7 @@ def counts(x: Any, s: Any, place: tuple[Any, Any, Any], feature: Any, p: Vector3
     other = (feature == NEAREST) & (x.cell[STATE, 2] > 0.0) & ~mine
     another = seam & where(own, flat & (kind % 2 == 1) & ~mine, (half == 1) & (kind > 1) & ~rises)
     none = other | another | ((kind % 2 == 0) & _goes_on(x, s, place, feature, p, n, own, flush))
-    return where(none, -1, where(~own & (rises | ~seam), 0, 1))
+    return where(~own & (rises | ~seam), 0, where(none, -1, 1))
 
 
 def _goes_on(x: Any, s: Any, place: Any, feature: Any, p: Vector3, n: Vector3, own: Any, flush: Any) -> Any:
@@ -210,8 +210,8 @@ def _around(
 ) -> tuple[Any, Any]:
     """How far the ground around a point of the triangle rises over a plane through it, at most and at least.
 
-    Minus and plus infinity for a point inside of the triangle: there is nothing but the triangle around it. It
-    is on an edge, or at a corner, if it is not farther off than ``beside`` [m].
+    Minus and plus infinity for a point inside of the triangle: there is nothing but the triangle around it.
+    It is on an edge, or at a corner, if it is not farther off than ``beside`` [m].
     """
     inf = float("inf")
 

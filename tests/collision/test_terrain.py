@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -95,14 +96,17 @@ def test_what_lies_on_a_flat_field_touches_it_as_a_plane(at: tuple[float, float]
     assert len(set(found["contact_feature"].tolist())) == expected
 
 
-@pytest.mark.parametrize("over", [1e-6, 1e-5, 3e-5])
-def test_a_rim_that_reaches_a_corner_of_the_grid_does_not_catch_on_it(over: float) -> None:
-    """It is over it by less than it is deep, so that the way out of the next cell is sideways."""
+@pytest.mark.parametrize("over", [0.0, 1e-10, 1e-8, 1e-7, 3e-7, 1e-6, 1e-5, 3e-5])
+@pytest.mark.parametrize("geometry", [Box((0.2, 0.2, 0.08)), Cylinder(0.1, 0.08)])
+def test_what_just_reaches_over_a_seam_or_a_corner_of_the_grid_touches_as_a_plane(
+    over: float, geometry: Any
+) -> None:
+    """By less than it is deep, so that the shortest way out of the next cell is sideways."""
     rng = np.random.default_rng(0)
-    for _ in range(20):
+    for side, y in itertools.product((-1.0, 1.0), (0.2, 0.2 + 1e-7, 0.23, 0.2 - 3e-7, 0.2 + 1e-6)):
         tilt = Rotation.from_rotvec(1e-6 * rng.normal(size=3)).as_matrix()
-        found = contacts(FLAT, Cylinder(0.1, 0.08), [0.4 + over, 0.2, 0.04 - 4e-5], tilt)
-        assert len(found["contact_gap"]) >= 8
+        found = contacts(FLAT, geometry, [0.4 + side * over, y, 0.04 - 4e-5], tilt)
+        assert len(found["contact_gap"]) == {Box: 4, Cylinder: 8}[type(geometry)]
         assert np.allclose(found["contact_frame"][:, 6:], [0.0, 0.0, 1.0], atol=1e-5)
 
 
