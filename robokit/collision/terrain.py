@@ -161,7 +161,7 @@ def counts(x: Any, s: Any, place: tuple[Any, Any, Any], feature: Any, p: Vector3
     kind = feature % KINDS
 
     i, j, half = place
-    # A corner of the body on a seam is that triangle's which is below the body, and not cut off it (narrow.py).
+    # A corner of the body on a seam is that triangle's which is below the body and does not cut it off.
     inward = vector(x.cell, CENTRE) - p
     share = minimum(1.0, 0.25 * flush / (sqrt(inward.x * inward.x + inward.y * inward.y) + smallest()))
     u = clamp((p.x + share * inward.x) / dx, -FARTHEST, FARTHEST)
