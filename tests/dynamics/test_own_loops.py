@@ -20,7 +20,7 @@ from robokit.engine.trace.record import UNROLLED, RunTimeLoop
 from robokit.errors import FunctionError
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range, solution, vmap, while_loop, whole, zeros
-from robokit.spatial.scalars import lookup, sin
+from robokit.spatial.scalars import sin
 
 ROBOT = rk.load_urdf(rk.find_robot("double_pendulum"))
 QUADRUPED = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
@@ -475,7 +475,7 @@ def test_arrays_of_numpy_say_what_to_use_instead():
 
 
 def test_tables_of_known_numbers():
-    """A list of Python's has no entry at a place that is known only later; lookup has."""
+    """A list of Python's has no entry at a place that is known only later; zeros has."""
 
     @rk.function(inputs={"x": ()}, outputs={"y": ()})
     def stepped(tree, x):
@@ -485,7 +485,6 @@ def test_tables_of_known_numbers():
         return table[whole(x)]
 
     assert stepped(ROBOT, [0.0, 1.9, 2.0]).tolist() == [0.5, 2.0, 3.5]
-    assert lookup([0.5, 2.0], 1.5) == 2.0
 
 
 def test_c_code_with_loops_runs_its_check(tmp_path):

@@ -6,7 +6,9 @@ import copy
 import dataclasses
 import pickle
 import signal
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -579,3 +581,32 @@ def test_a_simulation_that_is_copied_says_what_can_be(copied):
     sim = rk.Simulation(robot, *start(robot, None), dt=DT, ground=GROUND)
     with pytest.raises(TypeError, match=r"cannot be pickled or copied: pickle its state\(\)"):
         copied(sim)
+
+
+@pytest.mark.parametrize(("ground", "batch"), [(None, None), (True, None), (True, 3)])
+def test_threads_that_step_one_simulation_wait_for_each_other(ground, batch):
+    robot = humanoid() if ground else rk.load_urdf(rk.find_robot("double_pendulum"))
+    q0 = rk.standing_configuration(robot) if ground else np.array([1.0, 0.3])
+    several, alone = (rk.Simulation(robot, q0, dt=DT, ground=ground, batch=batch) for _ in range(2))
+    begin, count = threading.Barrier(4), 25
+
+    def steps():
+        begin.wait()
+        for _ in range(count):
+            several.step()
+
+    def watches():
+        begin.wait()
+        return [several.state() for _ in range(count)]
+
+    with ThreadPoolExecutor(4) as pool:
+        others = [pool.submit(steps) for _ in range(3)]
+        seen = pool.submit(watches).result()
+        for each in others:
+            each.result()
+    path = {0: alone.q.copy()}
+    for k in range(3 * count):
+        alone.step()
+        path[k + 1] = alone.q.copy()
+    assert several.steps == alone.steps and np.array_equal(several.q, alone.q)
+    assert all(np.array_equal(each.q, path[each.steps]) for each in seen)
