@@ -147,16 +147,20 @@ def batch_size(names: Sequence[str], arrays: Sequence[np.ndarray]) -> int | None
     return None if found is None else found[1]
 
 
+def is_finite(array: np.ndarray) -> bool:
+    """Whether an array has neither NaN nor infinity; of few numbers quicker than ``all``."""
+    return np.count_nonzero(np.isfinite(array)) == array.size
+
+
 def check_finite(name: str, array: np.ndarray) -> None:
     """Refuse an array with NaN or infinity, naming the first place of them.
 
     Raises:
         InvalidValue: it has some.
     """
-    finite = np.isfinite(array)
-    if finite.all():
+    if is_finite(array):
         return
-    bad = np.argwhere(~finite)
+    bad = np.argwhere(~np.isfinite(array))
     where = tuple(int(k) for k in bad[0])
     more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
     place = ", ".join(map(str, where))
@@ -176,9 +180,9 @@ def check_quaternion(name: str, array: np.ndarray, offset: int) -> None:
         InvalidValue: its first place.
     """
     part = array[..., offset : offset + 4]
-    square = np.einsum("...i,...i", part, part)
+    square = np.add.reduce(part * part, axis=-1)
     off = np.abs(square - 1.0) > UNIT_QUATERNION_TOLERANCE
-    if not off.any():
+    if not np.count_nonzero(off):
         return
     row = tuple(int(i) for i in np.argwhere(off)[0])
     place = "".join(f"{i}, " for i in row) + f"{offset}:{offset + 4}"

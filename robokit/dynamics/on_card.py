@@ -142,8 +142,8 @@ def run_jax(
         raise ShapeError("out: arrays of JAX cannot be written to; leave it out")
     own = kernel(robot, key, where.dtype, reproducible)
     signature = own.signature
-    count = len(signature.arguments) - (len(own._last) if isinstance(own, Bound) else 0)
-    inputs = [(name, (size,)) for name, size in signature.arguments[:count]]
+    count = len(signature.inputs) - (len(own._last) if isinstance(own, Bound) else 0)
+    inputs = [(name, (size,)) for name, size in signature.inputs[:count]]
     if len(given) != count:
         signature.arrays(given)
     taken = []
@@ -243,7 +243,7 @@ def _quickly(robot: Robot, key: Key, reproducible: bool | None, arguments: Seque
         code = own.on_card(driver.card(number))
         if not code.loaded:
             return None
-        sizes = [n for _, n in own.signature.arguments]
+        sizes = [n for _, n in own.signature.inputs]
         shapes = [(shape, math.prod(shape)) for shape in own.signature.output_shapes]
         found = robot.kernels.setdefault(place, (code, sizes, shapes))
     code, sizes, shapes = found
@@ -320,9 +320,9 @@ def launch(
     library, number, dtype = where
     stream = library.stream(number)
     taken, kept, rows, read = [], [], None, []
-    if len(given) != len(signature.arguments):
+    if len(given) != len(signature.inputs):
         signature.arrays(given)  # raises the error that says so
-    for (name, count), x in zip(signature.arguments, given, strict=True):
+    for (name, count), x in zip(signature.inputs, given, strict=True):
         array = _there(name, x, where)
         seen = library.seen(array)
         if not seen.shape and count == 1:

@@ -30,7 +30,6 @@ def run_plain(
     arrays: Sequence[np.ndarray],
     outs: Sequence[np.ndarray],
     rows: int | None,
-    tables: int = 0,
 ) -> None:
     """Run a function once.
 
@@ -39,54 +38,21 @@ def run_plain(
         arrays: (n,) or (rows, n) each.
         outs: what it returns is written to these.
         rows: states of the batch; None for one state.
-        tables: how many of the arrays, the last ones, are tables: (n,) each, given to the function as they
-            are.
     """
-    inputs, shared = arrays[: len(arrays) - tables], arrays[len(arrays) - tables :]
     if rows is None:
         try:
-            results = text(*(a.tolist() for a in inputs), *shared)
+            results = text(*(a.tolist() for a in arrays))
         except (ValueError, ArithmeticError):  # Python raises where the processor answers NaN
-            run_plain(text, arrays, [o[None] for o in outs], 1, tables)
+            run_plain(text, arrays, [o[None] for o in outs], 1)
             return
     else:
-        columns = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1])).T) for a in inputs]
+        columns = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1])).T) for a in arrays]
         with np.errstate(all="ignore"):
-            results = text(*map(list, columns), *shared)
+            results = text(*map(list, columns))
     for o, row in zip(outs, results, strict=True):
         flat = o.reshape(-1) if rows is None else o.reshape(rows, math.prod(o.shape[1:]))
         for k, x in enumerate(row):
             flat[..., k] = x
-
-
-def iterate_plain(
-    text: FlatFunction,
-    arrays: Sequence[np.ndarray],
-    outs: Sequence[np.ndarray],
-    feedback: Pairs,
-    steps: int,
-    tables: int = 0,
-) -> int:
-    """Run a function again and again, each time with its fed-back outputs as inputs.
-
-    Args:
-        text: what to run.
-        arrays: (n,) each; the fed-back ones are overwritten.
-        outs: the last outputs are written to these.
-        feedback: (output, input) pairs.
-        steps: number of runs.
-        tables: as in :func:`run_plain`.
-
-    Returns:
-        the runs done: fewer where an input was not finite.
-    """
-    for done in range(steps):
-        if not all(np.isfinite(a).all() for a in arrays[: len(arrays) - tables]):
-            return done
-        run_plain(text, arrays, outs, None, tables)
-        for o, i in feedback:
-            arrays[i][:] = outs[o].reshape(-1)
-    return max(steps, 0)
 
 
 # -- Rows: blocks that Ctrl-C can interrupt, threads where they pay ---------------------------------------
@@ -260,21 +226,23 @@ class RolloutRunner:
         workspace: int = 0,
         lanes: int = 1,
         keep: Any = None,
+        baseline: bool = False,
     ) -> None:
         """Wrap a driver, or the plain function.
 
         Args:
             feedback: (output, input) of each output.
-            count: of inputs, tables included.
+            count: of inputs.
             plain: one step by the function: inputs (rows, n) or (n,), number of rows -> outputs.
             seconds: time per row and step, roughly.
             driver: address of the driver; 0 where there is no machine code, and the function runs.
             workspace: size of its workspace [doubles].
             lanes: states in a tile.
             keep: object that owns the code.
+            baseline: whether better code may come.
         """
         self.feedback, self.count, self.seconds, self.lanes = feedback, count, seconds, lanes
-        self._plain, self._workspace, self._keep = plain, workspace, keep
+        self._plain, self._workspace, self.keep, self.baseline = plain, workspace, keep, baseline
         self._use(driver)
 
     def _use(self, driver: int) -> None:
@@ -287,6 +255,24 @@ class RolloutRunner:
     def workspace(self) -> np.ndarray | None:
         """Memory that one thread needs for :meth:`run`."""
         return aligned(self._workspace) if self._compiled else None
+
+    @property
+    def most(self) -> int:
+        """Steps of one row that are no longer than a wait for Ctrl-C may be."""
+        return max(1, int(BLOCK_SECONDS / self.seconds)) if self._compiled else 1
+
+    def of_one_row(self, arrays: Sequence[np.ndarray]) -> Callable[[int], Any]:
+        """What takes so many steps of the one row of these arrays, in place, with the same inputs."""
+        memory = self.workspace()
+        if memory is None:
+            return lambda steps: self.run(arrays, None, range(1), 0, steps)
+        words, place, run = self.words(arrays, 0), address(memory), self._run
+        args, gaps, jumps = map(ctypes.addressof, words)
+
+        def take(steps: int, _alive: Any = (self, arrays, words, memory)) -> None:
+            run(args, gaps, place, 0, 1, steps, jumps)
+
+        return take
 
     def stopper(self, memory: Sequence[Any]) -> threading.Event:
         """The event that ends what works with these workspaces early."""

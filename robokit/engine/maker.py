@@ -112,7 +112,7 @@ class Code:
         self.memory = aligned(self.workspace)
 
     def address(self, driver: str) -> int:
-        """Address of the driver "single", "iterate", "batch" or "passes"."""
+        """Address of the driver "single", "batch" or "passes"."""
         return self._loaded.address(f"{self.symbol}_{driver}")
 
     @property
@@ -167,9 +167,7 @@ class Maker:
         from robokit.engine.trace.record import trace
 
         shape = self._signature
-        made = trace(
-            self.text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shape.tables, shares, columns
-        )
+        made = trace(self.text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shares, columns)
         return opened(made)
 
     def planned(self, target: Target | None = None) -> Planned:
@@ -181,8 +179,8 @@ class Maker:
         Raises:
             TraceTooLarge: the function or its code is longer than the budgets.
         """
-        if target is not None and target.shares:
-            return self._described(self._ready(self._record(shares=True)), None)
+        if target is not None and not target.shares:
+            return self._described(self._ready(self.program()), None)
         # The same bits on every target are those of one column after the other.
         columns = 1 if target is None or self._signature.reproducible else target.columns
         if columns not in self._plans:

@@ -15,9 +15,6 @@ from robokit.dataclass_tools import frozen
 from robokit.engine.memory import result_array
 from robokit.errors import WrongType
 
-LARGEST_TABLE = 2**24
-"""Entries of a table at most: single precision counts to there."""
-
 ROLES = ("in", "out", "inout", "work")
 
 FlatFunction = Callable[..., Sequence[Sequence[Any]]]
@@ -77,8 +74,6 @@ class Signature:
     feedback: list[tuple[int, int]]  # (output, input) where a repeated run copies
     finite: bool  # whether outputs that are not finite are an error
     bounds: Bounds = ()  # (input, offset, largest magnitude) of each scalar that has one
-    # (name, number of entries) of each table: they come after the inputs
-    tables: Sequence[tuple[str, int]] = ()
     # whether the outputs are the same bits on every target (engine/reproducible.py)
     reproducible: bool = False
     # (input, offset, other offset) of scalars that a left and a right limb are computed from
@@ -88,9 +83,6 @@ class Signature:
         for o, i in self.feedback:
             if math.prod(self.outputs[o][1]) != self.inputs[i][1]:
                 raise ValueError(f"output {self.outputs[o]} does not fit into input {self.inputs[i]}")
-        for name, size in self.tables:
-            if not 1 <= size <= LARGEST_TABLE:
-                raise ValueError(f"{name}: expected a table of 1 to {LARGEST_TABLE} entries, got {size}")
 
     @property
     def input_names(self) -> list[str]:
@@ -103,26 +95,20 @@ class Signature:
         return [size for _, size in self.inputs]
 
     @property
-    def arguments(self) -> list[tuple[str, int]]:
-        """Name and size of each argument: the inputs and the tables."""
-        return [*self.inputs, *self.tables]
-
-    @property
     def output_shapes(self) -> list[tuple[int, ...]]:
         """Shape of each output of one state."""
         return [shape for _, shape in self.outputs]
 
     @property
     def memory(self) -> list[ArrayOf]:
-        """The arguments and outputs as arrays, for callers in machine code."""
+        """The inputs and outputs as arrays, for callers in machine code."""
         return [
             *(ArrayOf(name, (size,)) for name, size in self.inputs),
-            *(ArrayOf(name, (size,), shared=True) for name, size in self.tables),
             *(ArrayOf(name, shape, "out") for name, shape in self.outputs),
         ]
 
     def check_memory(self, arrays: Sequence[np.ndarray]) -> None:
-        """Check the sizes of flat arrays: inputs, tables and outputs.
+        """Check the sizes of flat arrays: inputs, then outputs.
 
         Raises:
             TypeError: too many or too few.
@@ -148,18 +134,14 @@ class Signature:
             TypeError: too many or too few.
             ShapeError: a wrong shape or dtype.
         """
-        wanted = self.arguments
+        wanted = self.inputs
         if len(given) != len(wanted):
             names = ", ".join(name for name, _ in wanted)
             raise TypeError(f"{self.name} takes {len(wanted)} arguments ({names}), got {len(given)}")
-        arrays = [
+        return [
             arguments.argument(name, a, size, self.dtype)
             for a, (name, size) in zip(given, wanted, strict=True)
         ]
-        for array, (name, size) in zip(arrays[len(self.inputs) :], self.tables, strict=True):
-            if array.ndim != 1:
-                raise ShapeError(f"{name}: expected a table ({size},), got shape {array.shape}")
-        return arrays
 
     def rows(self, arrays: Sequence[np.ndarray]) -> int | None:
         """How many states the arguments are; None for one state that is no batch.
@@ -167,7 +149,7 @@ class Signature:
         Raises:
             ShapeError: batches of different sizes.
         """
-        return arguments.batch_size(self.input_names, arrays[: len(self.inputs)])
+        return arguments.batch_size(self.input_names, arrays)
 
     def check_values(self, arrays: Sequence[np.ndarray]) -> None:
         """Explain what machine code only refuses.

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robokit.arguments import batch_size, check_finite, one_of
+from robokit.arguments import batch_size, check_finite, is_finite, one_of
 from robokit.contact.accounts import NOTHING
 from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.contact.fields import LINE, MOTOR, STEP_DERIVATIVES
@@ -77,8 +77,7 @@ class LinearSteps:
 
         Numbers are NaN where the step has no finite end. The derivatives are written over by the next call.
         """
-        nv = len(self.simulation.arrays["v"])
-        closed = self._taken(q, v, tau)
+        closed, nv = self._taken(q, v, tau), len(v)
         if closed is None:
             return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((2 * nv, 3 * nv), math.nan)
         slopes = self._run(derivatives_kernel(), "next").reshape(2 * nv, 3 * nv)
@@ -101,11 +100,9 @@ class LinearSteps:
         return self.simulation.arrays["q"].copy(), self.simulation.arrays["v"].copy()
 
     def depth(self) -> float:
-        """How deep something was in what does not move, in the step that was taken last [m]."""
+        """How deep bodies were in each other, or in the ground, in the step that was taken last [m]."""
         x = self.simulation.work
-        found = slice(int(x["counts"][0]))
-        depths = -x["contact_gap"][found][x["contact_bodies"][found, 0] == 0]
-        return float(depths.max(initial=0.0))
+        return float(-x["contact_gap"][: x["counts"][0]].min(initial=0.0))
 
     def _end_of_drift(self) -> tuple[np.ndarray, np.ndarray]:
         return self.found["q_next"].copy(), self.found["v_next"].copy()
@@ -175,7 +172,7 @@ class LinearSteps:
         x["tolerance"][:] = given
         if self.simulation.sizes["n_loops"]:
             self._place_loops(loops)
-        return end if np.isfinite(self.simulation.work["y"]).all() else None
+        return end if is_finite(self.simulation.work["y"]) else None
 
     def _loops(self) -> dict[str, np.ndarray]:
         """The robot and the rows of its loops at the end of a step, if it has any."""
@@ -352,20 +349,23 @@ def kept_steps(robot: Robot, engine: str | None, actuators: Any = None, **argume
         arguments: dt, ground, integrator, joint_damping, self_collision, springs, likewise.
     """
     drives = actuators_of(actuators)
-    about = (engine, *map(_known, arguments.values()), *map(_known, drives))
+    given = (engine, *arguments.values(), *drives)
+    about = *map(type, given), *given
+    try:
+        hash(about)
+    except TypeError:
+        about = *map(type, given), *map(_known, given)
     kept: Recent[KeptSteps] = robot.derived.get("steps to differentiate", lambda: Recent(KEPT))
     return kept.get(about, lambda: KeptSteps(robot, arguments, engine, drives))
 
 
 def _known(given: Any) -> Hashable:
-    """What tells an argument from others: its value, or which object it is."""
-    if isinstance(given, float) and math.isnan(given):
-        return "nan"
+    """What tells an argument from others of its type: its value, or which object it is."""
     try:
         hash(given)
     except TypeError:
-        return type(given).__name__, id(given)
-    return type(given).__name__, given
+        return id(given)
+    return given
 
 
 # ---- forward mode -----------------------------------------------------------------------------------------
@@ -460,11 +460,15 @@ def step_derivatives(
         robot, engine, actuators, dt=dt, ground=ground, integrator=integrator, joint_damping=joint_damping,
         self_collision=self_collision, springs=springs,
     )  # fmt: skip
+    if kept.contact:
+        each = []
+        for own, row in each_row(kept, given, engine, joint_damping, self_collision):
+            with own.steps() as steps:
+                each.append(_by_implicit_function(own, steps, row))
+                _check_depth(kept, steps, given[0])
+        return each[0] if single else _stacked(robot, each)
     setup = kept.setup
     program = setup.program
-    if kept.contact:
-        found = _by_implicit_function(kept, given, engine, joint_damping, self_collision)
-        return StepDerivatives(*(x[0] for x in found)) if single else found
     if floats(robot.tree):
         # As simulate takes them where there are any: nothing keeps the momentum against them.
         program = program.with_given(replace(program.given, base=True), program.given_numbers)
@@ -481,31 +485,33 @@ def checked_states(
 ) -> tuple[list[np.ndarray], bool]:
     """q, v and tau, (B or 1, n) each, and whether one state was given."""
     check_robot(robot)
-    given = [states("q", q, robot.nq, 0), states("v", v, robot.nv, 0)]
-    given.append(np.zeros((1, robot.nv)) if tau is None else states("tau", tau, robot.nv, 0))
-    single = robot.samples is None and all(np.ndim(x) == 1 for x in (q, v))
-    single = single and (tau is None or np.ndim(tau) == 1)
-    for name, x in zip(("q", "v", "tau"), given, strict=True):
-        check_finite(name, x)
+    nv = robot.nv
+    rows = ("q", q, robot.nq), ("v", v, nv), ("tau", np.zeros(nv) if tau is None else tau, nv)
+    given = [states(name, x, n, 0) for name, x, n in rows]
+    single = robot.samples is None and all(np.ndim(x) == 1 for _, x, _ in rows)
+    if not single:
+        for (name, _, _), x in zip(rows, given, strict=True):
+            check_finite(name, x)
     check_coordinates("q", robot, given[0][0] if single else given[0])
     if engine is not None:
         one_of("engine", engine, ENGINES)
     return given, single
 
 
-def _by_implicit_function(
-    kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
-) -> StepDerivatives:
-    """All states, one after the other; with inertias or a ground of its own each has its own numbers."""
-    nv = kept.robot.nv
-    rows = list(each_row(kept, given, engine, joint_damping, self_collision))
-    found = _room(kept.robot, len(rows))
-    for k, (own, state) in enumerate(rows):
-        with own.steps() as steps:
-            steps.wanted = own.wanted(*state[:2])
-            found.q[k], found.v[k], slopes = steps(*state)
-            _check_depth(kept, steps, given[0])
-            found.A[k], found.B[k] = slopes[:, : 2 * nv], slopes[:, 2 * nv :]
+def _by_implicit_function(kept: KeptSteps, steps: LinearSteps, row: Sequence[np.ndarray]) -> StepDerivatives:
+    """Of one state; A and B are parts of one array."""
+    steps.wanted = kept.wanted(*row[:2])
+    q, v, slopes = steps(*row)
+    slopes, nv = slopes.copy(), len(v)
+    return StepDerivatives(q, v, slopes[:, : 2 * nv], slopes[:, 2 * nv :])
+
+
+def _stacked(robot: Robot, rows: Sequence[StepDerivatives]) -> StepDerivatives:
+    """Of a batch."""
+    found = _room(robot, len(rows))
+    for k, row in enumerate(rows):
+        for whole, part in zip(found, row, strict=True):
+            whole[k] = part
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -31,7 +30,7 @@ from robokit.dataclass_tools import Spare, frozen
 from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.dynamics.equations_of_motion import crba
 from robokit.dynamics.singular import refuse, singular
-from robokit.errors import InvalidValue, ShapeError, SimulationWarning, WrongType
+from robokit.errors import InvalidValue, ShapeError, WrongType, warn
 from robokit.model.constraints import loop_models
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot, of_joint
@@ -559,21 +558,25 @@ class _Uneven:
 
 def numbers(what: str, value: Any, n: int, robot: Robot | None = None) -> np.ndarray:
     """value as n finite numbers; with the robot, errors name the joint."""
-    array = real_array(what, value, f"({n},)").copy()
+    return _row(what, real_array(what, value, f"({n},)"), n, robot)
+
+
+def _row(what: str, array: np.ndarray, n: int, robot: Robot | None) -> np.ndarray:
+    """A copy, if it has n finite numbers."""
     if array.shape != (n,):
         raise ShapeError(f"{what}: expected shape ({n},), got {array.shape}")
     try:
         check_finite(what, array)
     except InvalidValue as error:
         raise (of_joint(robot, error) if robot else error) from None
-    return array
+    return array.copy()
 
 
 def states(what: str, value: Any, n: int, least: int = 1, robot: Robot | None = None) -> np.ndarray:
     """value as rows of n numbers, (B, n) or (1, n); what is given for all rows must be finite."""
     array = real_array(what, value, f"({n},) or (B, {n})")
     if array.ndim == 1:
-        return numbers(what, array, n, robot)[None]
+        return _row(what, array, n, robot)[None]
     if array.ndim != 2 or array.shape[1] != n or len(array) < least:
         some = f" with B >= {least}" if least else ""
         raise ShapeError(f"{what}: expected shape ({n},) or (B, {n}){some}, got {array.shape}")
@@ -594,7 +597,7 @@ def check_coordinates(what: str, robot: Robot, q: np.ndarray) -> None:
         return min((most for _, most in bounds), default=math.inf), bounds
 
     least, bounds = robot.derived.get("bounds of angles", found)
-    if np.abs(q).max(initial=0.0) <= least:
+    if not np.count_nonzero(np.abs(q) > least):
         return
     finite = np.where(np.isfinite(q), q, 0.0)  # rows that are not finite are marked as such later
     check_values((what,), (finite,), (), [(0, k, most) for k, most in bounds])
@@ -742,10 +745,6 @@ def checked_starts(robot: Robot, program: Program, q: np.ndarray, v: np.ndarray,
     return depth
 
 
-def _warn(text: str) -> None:
-    warnings.warn(text, SimulationWarning, stacklevel=6)
-
-
 def _place(rows: int, row: int, count: int) -> str:
     """Which of the rows, in words."""
     if rows == 1:
@@ -759,7 +758,7 @@ def _of_bodies(robot: Robot, found: StartContacts) -> None:
         row = int(found.overlap.argmax())
         names = body_names(robot)
         first, second = (names[i] for i in found.bodies[row].tolist())
-        _warn(
+        warn(
             f"{_place(len(found.overlap), row, count)}: bodies {first!r} and "
             f"{second!r} overlap by {1e3 * found.overlap[row]:.3g} mm and push each other apart: start "
             "with them apart, or remove the pair with self_collision=rk.collision_pairs(robot).remove(...)"
@@ -772,7 +771,7 @@ def _of_ground(found: StartContacts) -> float:
         return 0.0
     row = int(found.depth.argmax())
     depth = float(found.depth[row])
-    _warn(
+    warn(
         f"{_place(len(found.depth), row, count)}: link {found.link[row]!r} starts {1e3 * depth:.3g} mm "
         "inside the ground, which pushes it out: start from rk.standing_configuration(robot, ground=ground), "
         "or higher"
@@ -806,7 +805,7 @@ def _of_limits(robot: Robot, q: np.ndarray) -> None:
     k, side = beyond[0]
     joint, unit = joints[k], "m" if joints[k].kind == "prismatic" else "rad"
     limit = (joint.lower, joint.upper)[side]
-    _warn(
+    warn(
         f"q0: joint {joint.name!r} starts {most[side, k]:.3g} {unit} beyond its {('lower', 'upper')[side]} "
         f"limit, {limit:.4g} {unit}; the limit pushes it back: start within the limits"
     )
@@ -820,7 +819,7 @@ def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:
     rows, (speed, row, body) = max(len(q), len(v)), fastest_spin(robot, q, v, SPIN / dt)
     if body:
         where, better = "v0" if rows == 1 else f"v0[{row}]", two_digits(SPIN / speed)
-        _warn(
+        warn(
             f"{where}: body {robot.body_name(body)!r} spins at {speed:.3g} rad/s, {speed * dt:.2g} rad per "
             f"step of {dt:g} s, where {SPIN} is fine: use dt = {better:.2g}"
         )

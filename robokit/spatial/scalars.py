@@ -153,17 +153,6 @@ def _pick(condition: Any, a: Scalar, b: Scalar) -> Scalar:
     return a if holds(condition) else b
 
 
-def _entry(table: Sequence[float], index: float) -> float:
-    # A comparison with NaN is false: the first entry, as in machine code.
-    last = len(table) - 1
-    return float(table[0 if not index > 0.0 else last if index >= last else int(index)])
-
-
-def _entries(table: np.ndarray, index: np.ndarray) -> np.ndarray:
-    within = np.where(index > 0.0, np.minimum(index, len(table) - 1), 0.0)
-    return np.asarray(table)[within.astype(np.intp)]
-
-
 def _of_each(function: Callable[[Scalar], Scalar], x: np.ndarray) -> np.ndarray:
     return np.frompyfunc(function, 1, 1)(x)
 
@@ -175,7 +164,6 @@ _FLOAT = SimpleNamespace(
     atan2=math.atan2,
     floor=lambda x: float(math.floor(x)),
     where=_pick,
-    lookup=_entry,
     maximum=max,
     minimum=min,
 )
@@ -185,7 +173,6 @@ _COMPLEX = SimpleNamespace(
     sqrt=cmath.sqrt,
     floor=lambda x: complex(math.floor(x.real)),
     where=_pick,
-    lookup=lambda table, index: _entry(table, index.real),
     library=cmath,
 )
 _NUMPY = SimpleNamespace(
@@ -195,7 +182,6 @@ _NUMPY = SimpleNamespace(
     atan2=np.arctan2,
     floor=lambda x: _of_each(floor, x) if x.dtype == object else np.floor(x),
     where=np.where,
-    lookup=_entries,
     maximum=np.maximum,
     minimum=np.minimum,
 )
@@ -224,7 +210,7 @@ def register(scalar_type: type, functions: Any, outermost: bool = False) -> None
 
     Args:
         scalar_type: the type of the scalars.
-        functions: an object with sin, cos, sqrt, atan2, floor, where, lookup, maximum, minimum (those
+        functions: an object with sin, cos, sqrt, atan2, floor, where, maximum, minimum (those
             that exist).
         outermost: whether they go before those of other types.
     """
@@ -356,17 +342,6 @@ def where(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
 def floor(x: Scalar) -> Scalar:
     """The largest whole number that is not above x."""
     return _functions(type(x)).floor(x)
-
-
-def lookup(table: Any, index: Scalar) -> Scalar:
-    """The entry of a table at an index, rounded down and clamped to the table; the first where it is NaN.
-
-    Args:
-        table: numbers in a row: an array (n,), or a table of a kernel.
-        index: from 0.
-    """
-    of_kernel = getattr(table, "lookup", None)
-    return _functions(type(index)).lookup(table, index) if of_kernel is None else of_kernel(index)
 
 
 def maximum(a: Scalar, b: Scalar) -> Scalar:

@@ -1,4 +1,4 @@
-"""C: every operation, constants, cuts and tables give what the recorded graph gives, to the last bit."""
+"""C: every operation, constants and cuts give what the recorded graph gives, to the last bit."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ import pytest
 from c_compiler import caller, compiled
 from engine_cases import chain, follow, guard
 
-from robokit.engine.emit import c_source
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
+from robokit.engine.loops import c_source
 from robokit.engine.trace.record import trace
-from robokit.spatial.scalars import cos, floor, lookup, sin, sqrt, where
-
-ENTRIES = [0.5, -3.0, 7.25]
+from robokit.spatial.scalars import cos, floor, sin, sqrt, where
 
 
-def everything(x, table):
+def everything(x):
     """All operations, constants of every kind, outputs that are inputs or constants."""
     a, b, c = x
     truth = (a < b) & ~(b == c) | (c <= 0.25)
     (guarded,) = guard(a > b, lambda: [sqrt(abs(a)) / 3.0], 0.125)
-    values = [a * b, a + b, a - c, a / b, sqrt(a), sin(a), cos(a), abs(a), floor(a), lookup(table, a)]
-    values += [where(truth, a, b), guarded, sin(-b) * -2.5, a * 1e-300, c * 1e300, 1.0 / (c - a)]
+    within = guard(a > b, lambda: [guard(a * c < b, lambda: [sin(a + c)], 0.0)[0] + 1.0, a * b], 0.0, 0.0)
+    # once more under both conditions, after what depends on the first time
+    within += guard(a > b, lambda: guard(a * c < b, lambda: [cos(within[0] * c)], 0.0), 0.0)
+    values = [a * b, a + b, a - c, a / b, sqrt(a), sin(a), cos(a), abs(a), floor(a)]
+    values += [where(truth, a, b), guarded, *within, sin(-b) * -2.5, a * 1e-300, c * 1e300, 1.0 / (c - a)]
     values += [-a, c, 4.0, -0.5, math.inf, -math.inf, math.nan]
     values += [x * 0.1 for x in follow([(k, 0, 1) for k in range(16)], [a, b, c])]
     return [values, [b]]
@@ -31,9 +32,9 @@ def everything(x, table):
 
 def text_of(monkeypatch, size, real):
     monkeypatch.setattr(c_source, "SIZE", size)
-    count = len(everything([1.0, 2.0, 3.0], ENTRIES)[0])
-    program = trace(everything, [("x", 3)], [("y", (count,)), ("z", ())], tables=[("t", 3)])
-    return program, c_source.c_source(program, "f", ["x", "t", "y", "z"], real)[0]
+    count = len(everything([1.0, 2.0, 3.0])[0])
+    program = trace(everything, [("x", 3)], [("y", (count,)), ("z", ())])
+    return program, c_source.c_source(program, "f", ["x", "y", "z"], real)[0]
 
 
 @pytest.mark.parametrize("size", [4, 500])
@@ -41,15 +42,13 @@ def test_every_operation_is_exact(monkeypatch, tmp_path, size):
     program, text = text_of(monkeypatch, size, FLOAT64)
     assert ("f_3(" in text) is (size == 4)
     source = tmp_path / "f.c"
-    source.write_text(
-        f"void f(const double *, const double *, double *, double *);\n#include <math.h>\n{text}"
-    )
+    source.write_text(f"void f(const double *, double *, double *);\n#include <math.h>\n{text}")
     call = caller(compiled(tmp_path, [source]), "f")
     some = (-2.5, 0.0, 0.25, 1.0, 3.0, 1e200, math.nan)
     with np.errstate(all="ignore"):
         for x in ([a, b, c] for a in some for b in some for c in some):
-            y, z = call([x, ENTRIES], [(len(program.results[0]),), ()])
-            expected = program.evaluate(x, ENTRIES)
+            y, z = call([x], [(len(program.results[0]),), ()])
+            expected = program.evaluate(x)
             np.testing.assert_array_equal(y, expected[0], err_msg=str(x))
             np.testing.assert_array_equal(z, expected[1][0])
 
@@ -58,11 +57,11 @@ def test_single_precision_calls_the_functions_of_single_precision(monkeypatch, t
     program, text = text_of(monkeypatch, 500, FLOAT32)
     assert "sinf(" in text and "sqrtf(" in text and "double" not in text and "INFINITY" in text
     source = tmp_path / "f.c"
-    source.write_text(f"void f(const float *, const float *, float *, float *);\n#include <math.h>\n{text}")
+    source.write_text(f"void f(const float *, float *, float *);\n#include <math.h>\n{text}")
     y, z = caller(compiled(tmp_path, [source], "-Wdouble-promotion"), "f", "float32")(
-        [[0.7, -1.25, 0.5], ENTRIES], [(len(program.results[0]),), ()]
+        [[0.7, -1.25, 0.5]], [(len(program.results[0]),), ()]
     )
-    expected = program.evaluate([0.7, -1.25, 0.5], ENTRIES)
+    expected = program.evaluate([0.7, -1.25, 0.5])
     finite = np.abs(expected[0]) < 1e30
     np.testing.assert_allclose(y[finite], np.array(expected[0])[finite], rtol=1e-5, atol=1e-6)
     assert z == -1.25

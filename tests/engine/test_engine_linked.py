@@ -18,7 +18,7 @@ from robokit.engine.backend import llvm
 from robokit.engine.kernel import Kernel
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel, LoopRunner
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, zeros
-from robokit.spatial.scalars import lookup, sin
+from robokit.spatial.scalars import sin
 
 OUT = ArrayOf("out", (1,), "out")
 
@@ -216,18 +216,6 @@ def test_arguments_that_no_call_can_have_are_refused():
         repeated(inner, reproducible=True).record()
     with pytest.raises(rk.RobokitError, match="doubled, which is called in float32: expected"):
         calling(inner, (3,), (3,), (2,))(n=0, x=np.ones((9, 3)), dtype="float32")
-
-
-def test_tables_that_all_states_share_are_passed_on():
-    inner = Kernel.build(
-        "looked", [("x", 1)], [("y", (1,))], lambda x, t: [[lookup(t, x[0])]], tables=[("t", 4)]
-    )
-    arrays = [ArrayOf("x", (1,)), ArrayOf("t", (4,), shared=True), ArrayOf("y", (1,), "out")]
-    kernel = LoopKernel("passes_on", lambda *a: call(inner, *a), [], arrays)
-    table, x = np.array([3.0, 1.0, 4.0, 1.5]), np.arange(11.0)[:, None] / 3.0
-    for engine in (None, "python"):
-        got = kernel(x=x, t=table, engine=engine)["y"]
-        assert got[:, 0].tolist() == [table[min(int(k), 3)] for k in x[:, 0]]
 
 
 # -- many steps ---------------------------------------------------------------------------------------
@@ -448,11 +436,22 @@ def test_kernels_that_call_each_other_are_one_error():
         kernels[0](x=np.ones(2))
 
 
-def test_a_kernel_without_loops_is_not_differentiated_where_it_is_called():
-    aba = robot_kernel(ladder.chain(2), "aba")
+def test_what_is_written_of_a_caller_includes_kernels_without_loops(tmp_path):
+    aba = robot_kernel(ladder.chain(2), "aba", reproducible=True)
     arrays = [ArrayOf(name, (2,)) for name in ("q", "v", "tau")]
-    kernel = LoopKernel("calls", lambda *given: call(aba, *given), [], [*arrays, ArrayOf("a", (2,), "out")])
-    with pytest.raises(TypeError, match="has no loops, and is not differentiated where it is called"):
-        kernel.forward("q").record()
-    with pytest.raises(rk.RobokitError, match="a compiled kernel without loops"):
-        kernel.c_source()
+
+    def twice(q, v, tau, a):
+        call(aba, q, v, tau, a)
+        call(aba, q, v, a, a_next := zeros(2))
+        for k in range(2):
+            a[k] = a_next[k]
+
+    kernel = LoopKernel("twice", twice, [], [*arrays, ArrayOf("a", (2,), "out")], reproducible=True)
+    state = dict(zip(("q", "v", "tau"), np.random.default_rng(0).standard_normal((3, 2)), strict=True))
+    expected = kernel(**state)["a"]
+    np.testing.assert_array_equal(in_c(tmp_path, [kernel])[0](**state)["a"], expected)
+    assert kernel.counts(**state)["mul"] == 2 * aba.counts["mul"]
+    h, dq = 1e-6, np.array([0.3, -0.7])
+    ahead, behind = (kernel(**{**state, "q": state["q"] + s * h * dq})["a"] for s in (1, -1))
+    slope = kernel.forward("q")(**state, dq=dq)["da"]
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * h), rtol=1e-6)

@@ -24,7 +24,6 @@ from robokit.engine.trace.ops import (
     EQ,
     GUARD,
     INPUT,
-    LOOKUP,
     LT,
     MUL,
     NOT,
@@ -40,7 +39,7 @@ from robokit.engine.trace.ops import (
 )
 from robokit.engine.trace.record import trace
 from robokit.engine.trace.scalar import Scalar, Truth
-from robokit.spatial.scalars import cos, sin, sqrt, where
+from robokit.spatial.scalars import cos, floor, sin, sqrt, where
 
 CALLS = ("call", "result", "pair", "first", "second", "still", "solution")
 """What they mean does not follow from their operands: test_engine_shared.py, test_engine_pairs.py. The last
@@ -48,14 +47,11 @@ two are for derivatives and never compiled: test_engine_equations.py."""
 
 BY_NAME = {each.name: each for each in OPERATIONS}
 PLAIN = {name: each for name, each in BY_NAME.items() if name not in CALLS}
-ENTRIES = [0.5, -3.0, 7.25]
 NUMERIC = {name: each for name, each in BY_NAME.items() if not each.truth}
 
 
 def operands(each: Operation, x: list[Any]) -> list[Any]:
-    """Three numbers as operands: as many as it takes, the first of a choice as a truth, or a table."""
-    if each.number == LOOKUP:
-        return [ENTRIES, x[0]]
+    """Three numbers as operands: as many as it takes, the first of a choice as a truth."""
     return [x[2] > 0.5, *x[:2]] if each.number in (SELECT, GUARD) else x[: each.operands]
 
 
@@ -193,11 +189,7 @@ def test_any_smooth_text_has_the_derivative_of_its_difference_quotient(recipe, s
 
 @pytest.mark.parametrize(
     "opcode",
-    [
-        each.number
-        for each in OPERATIONS
-        if each.operands == 2 and each.number != LOOKUP and each.name not in CALLS
-    ],
+    [each.number for each in OPERATIONS if each.operands == 2 and each.name not in CALLS],
 )
 def test_operands_change_places_only_where_that_changes_nothing(opcode):
     graph, each = Graph(), OPERATIONS[opcode]
@@ -226,7 +218,6 @@ def test_counts_are_those_of_the_table():
         "sincos": 2,
         "neg": 0,
         "select": 1,
-        "lookup": 0,
         "compare": 0,
     }
     assert flops(counts) == 3
@@ -236,13 +227,11 @@ def test_counts_are_those_of_the_table():
 def test_machine_code_computes_the_value(name):
     each = BY_NAME[name]
 
-    def text(x, table):
+    def text(x):
         graph = x[0].graph
         numbers = [abs(a.ref) for a in x]
         if each.number in (AND, OR, NOT):
             numbers = [(a < 0.5).number for a in x]
-        elif each.number == LOOKUP:
-            numbers = [table.number, numbers[0]]
         elif each.number in (SELECT, GUARD):
             numbers = [(x[2] < 0.5).number, *numbers[:2]]
         number = graph.record(each.number, *numbers[: each.operands])
@@ -257,7 +246,16 @@ def test_machine_code_computes_the_value(name):
     some = (-2.5, -1.0, 0.0, 0.25, 1.0, 3.0)
     states = np.array(list(itertools.product(some, some, (0.0, 1.0))))
     plain = [float(value(*row)) for row in states.tolist()]
-    kernel = Kernel.build("one", [("x", 3)], [("y", ())], text, tables=[("entries", len(ENTRIES))])
+    kernel = Kernel.build("one", [("x", 3)], [("y", ())], text)
     tolerance = 2e-16 if each.paired else 0.0
-    for answers in ([kernel(row, ENTRIES) for row in states], kernel.batch(states, ENTRIES)):
+    for answers in ([kernel(row) for row in states], kernel.batch(states)):
         np.testing.assert_allclose(answers, plain, rtol=0, atol=tolerance)
+
+
+def test_floor_is_that_of_the_library():
+    kernel = Kernel.build("floor", [("x", 1)], [("y", ())], lambda x: [[floor(x[0])]])
+    x = np.array([-1e300, -2.5, -2.0, -1e-300, 0.0, 0.5, 1.0, 2.0**52 + 1.0, 1e300])
+    np.testing.assert_array_equal(kernel.batch(x[:, None]), np.floor(x))
+    assert [kernel(each.reshape(1)) for each in x] == np.floor(x).tolist()
+    assert floor(-2.5) == -3.0 and type(floor(2)) is float
+    assert floor(2.5 + 1e-30j) == 2.0

@@ -655,7 +655,7 @@ class OnCard:
     Attributes:
         card: the card.
         name: of the kernel, for messages.
-        count: arrays that it takes: inputs, tables and outputs.
+        count: arrays that it takes: inputs, then outputs.
         small: most states of a small batch.
     """
 
@@ -711,7 +711,7 @@ class OnCard:
         """Queue the kernel for all states.
 
         Args:
-            arrays: where the inputs, tables and outputs are. States side by side, (n, B): (pointer, B, 1).
+            arrays: where the inputs, then the outputs are. States side by side, (n, B): (pointer, B, 1).
                 State after state, (B, n): (pointer, 1, n). One state for all: (pointer, 1, 0).
             rows: number of states.
             stream: on which.
@@ -769,8 +769,8 @@ class RolloutOnCard:
         if len(signature.feedback) != len(signature.outputs):
             raise ValueError(f"{kernel.name}: every output must be fed back")
         self.card, self.feedback = card, sorted(signature.feedback)
-        self.sizes, self.dtype = [n for _, n in signature.arguments], np.dtype(signature.dtype)
-        self.names = [name for name, _ in signature.arguments]
+        self.sizes, self.dtype = [n for _, n in signature.inputs], np.dtype(signature.dtype)
+        self.names = [name for name, _ in signature.inputs]
         self._kernel = kernel.on_card(card)
         self._kernel.ready()
         self.columns: list[Column] = []

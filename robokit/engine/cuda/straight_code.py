@@ -1,6 +1,6 @@
 """Writes a recorded program as LLVM IR for a card: one state a thread.
 
-    SYMBOL(ptr a0, i64 between0, i64 own0, ..., i64 rows)     for inputs, tables and outputs
+    SYMBOL(ptr a0, i64 between0, i64 own0, ..., i64 rows)     for inputs, then outputs
 
 Number j of state t of an array is at ``a + (j between + t own) bytes``. With the states side by side
 (own = 1) the 32 threads of a warp read and write neighbours. A thread takes state after state, as many apart
@@ -601,7 +601,7 @@ class TeamWriter(CardWriter):
 def team_code(program: Program, name: str, real: Real, in_one_order: bool, room: int) -> str:
     """The text of a program for a card, as assemble.py takes it.
 
-    "" where its workspace is too large, its rounds are too short, or it has conditional blocks or tables.
+    "" where its workspace is too large, its rounds are too short, or it has conditional blocks.
 
     Args:
         program: what to compute.
@@ -610,7 +610,7 @@ def team_code(program: Program, name: str, real: Real, in_one_order: bool, room:
         in_one_order: as in :func:`flat_code`.
         room: shared memory of a block [bytes].
     """
-    if len(program.order) <= LONG or program.tables:
+    if len(program.order) <= LONG:
         return ""
     if any(program.nodes[n][0] == GUARD for n in program.order):
         return ""

@@ -29,7 +29,6 @@ from robokit.engine.trace.ops import (
     FIRST,
     GUARD,
     INPUT,
-    LOOKUP,
     PAIR,
     RESULT,
     SECOND,
@@ -62,7 +61,7 @@ NONE = -16
 IN_MEMORY = 16
 """Added to the register of an address."""
 
-LOAD, STORE, MOVE, MASK, LEAST, GREATEST, TO_INTEGER = 0x10, 0x11, 0x28, 0x50, 0x5D, 0x5F, 0x2C
+LOAD, STORE, MOVE, MASK = 0x10, 0x11, 0x28, 0x50
 
 SUM, LESS_SUM, LESS_PRODUCT = 0xB8, 0xBA, 0xBC
 """To what is in the target a product is added, or it is taken from a product, or a product from it."""
@@ -143,8 +142,7 @@ class Forms:
         self.fused = {op: form(op + one, 1, long, 2, double) for op in (SUM, LESS_SUM, LESS_PRODUCT)}
         self.load, self.store = form(LOAD, pp, long), form(STORE, pp, long)
         self.move, self.mask = form(MOVE, packed, long), form(MASK, packed, long)
-        self.choose, self.to_integer = form(0x4A + double, 1, long, 3), form(TO_INTEGER, pp)
-        self.least, self.greatest = form(LEAST, pp, long), form(GREATEST, pp, long)
+        self.choose = form(0x4A + double, 1, long, 3)
         self.same = form(0x19, 1, True, 2) if long else form(0x12, 3)  # a double in every lane
         top = 1 << 8 * real.bytes - 1
         self.masks = {
@@ -598,15 +596,13 @@ class Function:
         lanes = forms.lanes
         if op in (SIN, COS):
             place = self.pair(operands[0], forms)[op == COS]
-        elif op == LOOKUP:
-            place = self.looked_up(operands, forms)
         elif op == RESULT:
             block = self.program.blocks[called(self.program, operands[0])]
             result = int(block.results[result_of(self.program, number)])
             place = self.slot(self.plan.slot[result] + lane_of(self.program, number))
         else:
             return self.by_instruction(op, operands, forms, position)
-        self.release(operands[-1:] if op == LOOKUP else operands[:1], position)
+        self.release(operands[:1], position)
         register = self.take()
         self.emit(self.whole.forms(lanes).load, register, NONE, place)
         return register
@@ -656,25 +652,6 @@ class Function:
             self.bytes.call_outside(self.whole.sine_of(forms.lanes))
             self.pairs[angle] = places[1:]
         return self.pairs[angle]
-
-    def looked_up(self, operands: Sequence[int], forms: Forms) -> Place:
-        """Where the entries of a table are for each lane, at an index that is rounded down and clamped."""
-        table, size, lanes = self.program.nodes[operands[0]][1], self.whole.real.bytes, forms.lanes
-        one, place, scratch = self.whole.forms(1), self.spill(), self.scratch
-        index, last = self.loaded(operands[1], lanes), float(self.program.tables[table][1] - 1)
-        self.emit(forms.greatest, scratch, index, self.bytes.number(0.0, lanes))  # 0 if it is NaN
-        self.emit(forms.least, scratch, scratch, self.bytes.number(last, lanes))
-        self.emit(forms.store, scratch, NONE, place)
-        halves, self.halves = self.halves, False
-        for lane in range(lanes):
-            at = place[0], place[1] + lane * size
-            self.emit(one.to_integer, RAX, NONE, at)
-            self.bytes.code += bytes((0x48, 0xC1, 0xE0, size.bit_length() - 1))  # shl rax
-            self.bytes.integer(0x03, RAX, (ARGUMENTS, 8 * (len(self.program.inputs) + table)))  # add
-            self.emit(one.load, scratch, NONE, (RAX, 0))
-            self.emit(one.store, scratch, NONE, at)
-        self.halves = halves
-        return place
 
     # -- calls and branches ----------------------------------------------------------------------
 

@@ -714,7 +714,7 @@ def in_order(moves: Sequence[Move], spare: int) -> list[Move]:
 #     i64 linked(ptr args, ptr ws, i64 mask)      always 0
 #
 # args holds one pointer for each argument, then one for each output: element by element, the lanes of each
-# side by side, as the arrays of a loop kernel are (loops/emit.py); tables as ever. Nothing is checked.
+# side by side, as the arrays of a loop kernel are (loops/emit.py). Nothing is checked.
 # Outputs are written in the lanes that the mask has (bit k for lane k), after all inputs were read: an output
 # may be an input too.
 

@@ -8,7 +8,7 @@ Around nodes inside a guard there is a branch, taken where the condition holds i
 block that is used after it is then nothing in particular, in a register or in memory: the choices that read
 it do not choose it.
 
-    ChunkWriter    operations, guards, tables
+    ChunkWriter    operations, guards
     CallWriter     the same with calls of shared functions
     LanesWriter    bodies whose values have a column in each lane
     PairWriter     programs some of whose values have two lanes (passes/superword.py)
@@ -33,7 +33,6 @@ from robokit.engine.trace.ops import (
     CONST,
     FIRST,
     INPUT,
-    LOOKUP,
     OPERATIONS,
     PAIR,
     RESULT,
@@ -110,7 +109,7 @@ class ChunkWriter:
     """One more parameter of the function that is being written."""
 
     plain = frozenset(each.number for each in OPERATIONS if not each.paired) - {
-        LOOKUP, CALL, RESULT, PAIR, FIRST, SECOND,
+        CALL, RESULT, PAIR, FIRST, SECOND,
     }  # fmt: skip
     """Opcodes that are one instruction, which takes the values of the operands."""
 
@@ -432,9 +431,6 @@ class ChunkWriter:
 
     def _compute(self, number: int) -> None:
         opcode, *operands = self.program.nodes[number]
-        if opcode == LOOKUP:
-            self._lookup(number, self.program.nodes[operands[0]][1], self._value(operands[1]))
-            return
         values = [self._value(n) for n in operands]
         if OPERATIONS[opcode].paired:
             values = [self._pair(operands[0], values[0])]
@@ -446,33 +442,6 @@ class ChunkWriter:
             name = self.pairs[angle] = f"%w{angle}x{self.labels}"
             self.lines.append(f"{name} = call {{{self.t}, {self.t}}} @{self.sincos}({self.t} {value})")
         return self.pairs[angle]
-
-    def _lookup(self, number: int, table: int, index: str) -> None:
-        """An entry of a table for each lane, at an index that is rounded down and clamped."""
-        k, lanes, t = len(self.program.inputs) + table, self.lanes, self.t
-        self.pointers.add(k)
-        zero, last = self._constant(0.0), self._constant(float(self.program.tables[table][1] - 1))
-        places, scalar = vector(lanes, "i32"), self.real.kind
-        # A comparison with NaN is false: the first entry.
-        self.lines += [
-            f"%la{number} = fcmp ogt {t} {index}, {zero}",
-            f"%lb{number} = select {self.truth} %la{number}, {t} {index}, {t} {zero}",
-            f"%lc{number} = fcmp olt {t} %lb{number}, {last}",
-            f"%ld{number} = select {self.truth} %lc{number}, {t} %lb{number}, {t} {last}",
-            f"%le{number} = fptosi {t} %ld{number} to {places}",
-        ]
-        for lane in range(lanes):
-            own = f"{number}x{lane}"
-            place, name = f"%le{number}", f"%v{number}"
-            if lanes > 1:
-                place, name = f"%lf{own}", f"%lg{own}"
-                self.lines.append(f"{place} = extractelement {places} %le{number}, i32 {lane}")
-            self.lines.append(f"%lh{own} = getelementptr {scalar}, ptr %p{k}, i32 {place}")
-            self.lines.append(f"{name} = load {scalar}, ptr %lh{own}, align {self.real.bytes}")
-            if lanes > 1:
-                before = "poison" if lane == 0 else f"%li{number}x{lane - 1}"
-                whole = f"%v{number}" if lane == lanes - 1 else f"%li{own}"
-                self.lines.append(f"{whole} = insertelement {t} {before}, {scalar} {name}, i32 {lane}")
 
 
 # -- Calls -----------------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ new function is given, together with its derivatives. Where these are the tracer
 again on their graph. So derivatives of derivatives are made by the same functions.
 
 A choice is differentiated branch by branch: what was computed for the other branch may be NaN, and so may its
-derivative. ``floor`` and entries of tables change in jumps: their derivative is 0.
+derivative. ``floor`` changes in jumps: its derivative is 0.
 """
 
 from __future__ import annotations
@@ -551,8 +551,8 @@ class Recorded:
     The program of a function is kept only where it is played on plain numbers, state by state.
     """
 
-    def __init__(self, text: FlatFunction, inputs: Inputs, outputs: Outputs, tables: Inputs = ()) -> None:
-        self.text, self.inputs, self.outputs, self.tables = text, list(inputs), list(outputs), list(tables)
+    def __init__(self, text: FlatFunction, inputs: Inputs, outputs: Outputs) -> None:
+        self.text, self.inputs, self.outputs = text, list(inputs), list(outputs)
         self._program: Program | None = None
 
     def program(self, arguments: Sequence[Sequence[Any]], calls: bool = False) -> Program:
@@ -574,7 +574,6 @@ class Recorded:
             self.inputs,
             self.outputs,
             NODE_BUDGET,
-            tables=self.tables,
             shares=shares,
             equations=True,
         )
@@ -632,25 +631,23 @@ def gradient(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[
 
 
 def along(
-    text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int], tables: Inputs = ()
+    text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int]
 ) -> Callable[..., tuple[list[list[Any]], list[list[Any]]]]:
     """The function of the derivatives of all outputs along a direction of some inputs.
 
     Args:
         text, inputs, outputs, of: as in :func:`jacobian`.
-        tables: (name, number of entries) of each table.
 
     Returns:
-        a function of the same inputs, a direction for each of these inputs, of as many scalars, and the
-        tables. It gives the outputs of the function and their derivatives.
+        a function of the same inputs, then a direction for each of these inputs, of as many scalars. It
+        gives the outputs of the function and their derivatives.
     """
-    recorded = Recorded(text, inputs, outputs, tables)
+    recorded = Recorded(text, inputs, outputs)
     count = len(inputs)
 
     def derivatives(*arguments: Sequence[Any]) -> tuple[list[list[Any]], list[list[Any]]]:
-        given = [*arguments[:count], *arguments[count + len(of) :]]
-        program = recorded.program(arguments[:count], calls=True)
-        directions = arguments[count : count + len(of)]
+        given, directions = arguments[:count], arguments[count:]
+        program = recorded.program(given, calls=True)
         seeds = {(k, j): d for k, row in zip(of, directions, strict=True) for j, d in enumerate(row)}
         value, rows = along_with(program, given, seeds)
         values = [[value[r] if type(r) is int else r for r in row] for row in program.results]

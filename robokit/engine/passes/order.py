@@ -16,7 +16,6 @@ from robokit.engine.trace.ops import (
     CONST,
     FIRST,
     GUARD,
-    LOOKUP,
     MUL,
     NEG,
     OPERATIONS,
@@ -50,9 +49,6 @@ CHOICES = (GUARD, SELECT)
 
 LEAST = 8
 """Fewest nodes that a branch pays for."""
-
-DEAR = (LOOKUP, CALL)
-"""Nodes that pay for a branch alone."""
 
 
 def paths(program: Program) -> dict[int, Path]:
@@ -283,7 +279,8 @@ def _worth(program: Program, line: list[int], path: dict[int, Path]) -> dict[int
     kept: dict[int, Path] = {}
     for own, group in groupby(line, lambda n: path.get(n, ())):
         run = list(group)
-        dear = any(program.nodes[n][0] in DEAR or OPERATIONS[program.nodes[n][0]].paired for n in run)
+        opcodes = {program.nodes[n][0] for n in run}
+        dear = any(op == CALL or OPERATIONS[op].paired for op in opcodes)
         if own and len(run) < LEAST and not dear:
             own = own[:-1]
         if own:

@@ -22,7 +22,6 @@ from robokit.engine.trace.ops import (
     INPUT,
     JUMPS,
     LE,
-    LOOKUP,
     LT,
     MUL,
     NEG,
@@ -35,7 +34,6 @@ from robokit.engine.trace.ops import (
     SQRT,
     STILL,
     SUB,
-    TABLE,
 )
 from robokit.engine.trace.record import called, lane, noted, position
 from robokit.engine.trace.scalar import Truth
@@ -102,7 +100,7 @@ def played_again(program: Program, arguments: Sequence[Sequence[Any]]) -> list[l
 
 
 def begun(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
-    """The values of inputs, constants and tables; None for all other nodes."""
+    """The values of inputs and constants; None for all other nodes."""
     nodes = program.nodes
     value: list[Any] = [None] * len(nodes)
     for number, node in enumerate(nodes):
@@ -111,8 +109,6 @@ def begun(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
             value[number] = arguments[node[1]][node[2]]
         elif op == CONST:
             value[number] = node[1]
-        elif op == TABLE:
-            value[number] = arguments[len(program.inputs) + node[1]]
     return value
 
 
@@ -193,7 +189,6 @@ PLAY: dict[int, Callable[..., Any]] = {
     SELECT: chosen,
     GUARD: lambda c, a, b: chosen(c, a, b, GUARD),
     FLOOR: generic.floor,
-    LOOKUP: generic.lookup,
     LT: operator.lt,
     LE: operator.le,
     EQ: operator.eq,

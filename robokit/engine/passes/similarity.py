@@ -259,7 +259,7 @@ def rerolled(program: Program, size: int) -> Rerolled | None:
     Returns:
         the plan, for any number of lanes, or None where it would not save half of the code.
     """
-    if len(program.order) < WORTH or not program.marks or program.tables:
+    if len(program.order) < WORTH or not program.marks:
         return None
     places = fixed_places(program, bundled=True, shortest_run=1)
     order = [n for n in program.order if n not in places.slot]

@@ -26,7 +26,6 @@ from robokit.engine.trace.ops import (
     FIRST,
     GUARD,
     INPUT,
-    LOOKUP,
     MUL,
     OPERATIONS,
     PAIR,
@@ -36,7 +35,6 @@ from robokit.engine.trace.ops import (
     SELECT,
     SIN,
     SUB,
-    TABLE,
 )
 from robokit.engine.trace.record import called, position
 
@@ -59,7 +57,7 @@ DEPTH = 8
 ROUNDS = 2
 """How often all is gone through: in the first round conditions of guards may come after what is inside."""
 
-_ALONE = frozenset((CALL, LOOKUP, TABLE, CONST))
+_ALONE = frozenset((CALL, CONST))
 """Opcodes that have no partners here."""
 
 _SIDES = frozenset(each.number for each in OPERATIONS if each.commutes) | {SUB}
@@ -101,7 +99,7 @@ class _Search:
         for n, node in enumerate(nodes):
             if node[0] < CONST:
                 line = body.get(n, -1) if node[0] == PARAMETER else node[1] if node[0] == INPUT else -1
-                self.kind[n] = 0 if node[0] == TABLE else -1 - 2 * (line + 1) - (node[0] == INPUT)
+                self.kind[n] = -1 - 2 * (line + 1) - (node[0] == INPUT)
         for n in program.order:
             op = nodes[n][0]
             if op not in _ALONE:

@@ -19,7 +19,8 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, Literal
 
-from robokit.engine.trace.ops import CALL, CONST, NEG, OPERATIONS, RESULT, SUB, TABLE, counted, flops
+from robokit.engine.trace.ops import CALL, CONST, NEG, OPERATIONS, RESULT, SUB, counted, flops
+from robokit.errors import FunctionError
 
 Node = tuple
 """(opcode, operands...), see ops.py; (INPUT, input, offset); (CONST, value), and in single
@@ -155,7 +156,6 @@ class Program:
     marks: list[int]  # node numbers at which iterations of the function begin
     # operations by what they count as (see :func:`robokit.engine.trace.ops.counted`)
     counts: dict[str, int] = field(default_factory=dict)
-    tables: list[tuple[str, int]] = field(default_factory=list)  # (name, number of entries) of each table
     # functions that are recorded once and called (trace/record.py)
     blocks: list[Block] = field(default_factory=list)
     wide: set[int] = field(default_factory=set)  # nodes whose value has two lanes (passes/superword.py)
@@ -167,7 +167,6 @@ class Program:
         inputs: Sequence[tuple[str, int]],
         outputs: Sequence[tuple[str, tuple[int, ...]]],
         results: Sequence[Sequence[int | float]],
-        tables: Sequence[tuple[str, int]] = (),
     ) -> Program:
         """Drop what no output needs and count what is left.
 
@@ -176,7 +175,6 @@ class Program:
             inputs: (name, number of scalars) of each input.
             outputs: (name, shape) of each output.
             results: for each output its scalars: a signed reference (int) or a constant (float).
-            tables: (name, number of entries) of each table.
         """
         plain = [[graph.plain(r) if type(r) is int else r for r in row] for row in results]
         for row in plain:
@@ -202,7 +200,12 @@ class Program:
                         block = blocks[int(nodes[nodes[node[1]][1]][1])]
                         needed[int(block.results[int(nodes[node[2]][1]) % len(block.results)])] = 1
         order.reverse()
-        found = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, {}, list(tables), blocks)
+        found = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, {}, blocks)
+        bodies = found.bodies()
+        if bodies and any(type(r) is int and r in bodies for r in chain.from_iterable(plain)):
+            raise FunctionError(
+                "a value of a called function (call, vmap) is used outside of it: return it from the function"
+            )
         found.counts = found.counted(order)
         return found
 
@@ -247,8 +250,8 @@ class Program:
 
     @property
     def first_output(self) -> int:
-        """Place of the first output among the arguments, which are inputs, tables and outputs."""
-        return len(self.inputs) + len(self.tables)
+        """Place of the first output among the arguments, which are inputs, then outputs."""
+        return len(self.inputs)
 
     @property
     def flops(self) -> int:
@@ -263,18 +266,15 @@ class Program:
         """Run the graph in plain Python: the oracle that compiled code is compared with.
 
         Args:
-            arguments: one sequence of floats per input, then one per table.
+            arguments: one sequence of floats per input.
         """
         value: dict[int, Any] = {}
         nodes = self.nodes
 
         def get(number: int) -> Any:
-            if number not in value:  # inputs, constants and tables are not in the order
+            if number not in value:  # inputs and constants are not in the order
                 node = nodes[number]
-                if node[0] == TABLE:
-                    value[number] = arguments[len(self.inputs) + node[1]]
-                else:
-                    value[number] = node[1] if node[0] == CONST else float(arguments[node[1]][node[2]])
+                value[number] = node[1] if node[0] == CONST else float(arguments[node[1]][node[2]])
             return value[number]
 
         def known(result: int | float) -> Any:

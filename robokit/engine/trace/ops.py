@@ -15,7 +15,7 @@ from operator import itemgetter
 from typing import Any
 
 from robokit.dataclass_tools import frozen
-from robokit.spatial.scalars import cos, lookup, sin, where
+from robokit.spatial.scalars import cos, sin, where
 
 Slope = Callable[..., Any]
 """(d, value, *operands) -> d times the derivative of the value with respect to one operand.
@@ -39,7 +39,7 @@ class Operation:
     # has one operand, the pair that @sincos returned.
     llvm: str
     # derivative with respect to each operand; none where the value is a truth, which changes only in jumps,
-    # and None for an operand that is one, or a table
+    # and None for an operand that is one
     slopes: tuple[Slope | None, ...] = ()
     count: str = ""  # what it counts as; "" where it is not counted
     # whether it is a floating-point operation: an addition, multiplication, division or root
@@ -52,7 +52,7 @@ class Operation:
     intrinsic: str = ""  # LLVM's function of that name computes it; "" where an instruction does
     wasm: str = ""  # its instruction in WebAssembly; "" where it takes more than one
     # how it is written in C, `%s` for each operand, where that is not the notation; `{f}` for the ending of
-    # functions of math.h. A lookup's operands are table, number of entries, index.
+    # functions of math.h
     c: str = ""
 
     @property
@@ -61,10 +61,10 @@ class Operation:
         return self.notation.count("%s")
 
 
-PARAMETER, TABLE, INPUT, CONST = -4, -3, -2, -1
+PARAMETER, INPUT, CONST = -3, -2, -1
 """Opcodes of what computes nothing.
 
-(PARAMETER, block, position), (TABLE, table), (INPUT, input, offset), (CONST, value).
+(PARAMETER, block, position), (INPUT, input, offset), (CONST, value).
 
 All others are larger.
 """
@@ -216,16 +216,6 @@ FLOOR = _operation(
     c="floor{f}(%s)",
     wasm="f64.floor",
 )
-# More than one instruction: emit/straight_line.py writes it.
-LOOKUP = _operation(
-    "lookup",
-    "%s[%s]",
-    lookup,
-    "%s[%s]",
-    slopes=(None, lambda d, y, t, a: 0.0 * d),
-    count="lookup",
-    c="entry(%s, %s, %s)",
-)
 # A shared function is taken (trace/record.py): (CALL, block, arguments...) and (RESULT, call, position),
 # where block and position are constants. What they mean does not follow from their operands alone.
 CALL = _operation("call", "%s()", lambda *_: math.nan)
@@ -266,7 +256,7 @@ SOLVED = _operation("solution", "solution()", lambda i, _, *values: values[int(i
 TRUTHS = frozenset(each.number for each in OPERATIONS if each.truth)
 """Opcodes whose value is true or false."""
 
-JUMPS = TRUTHS | {FLOOR, LOOKUP, STILL}
+JUMPS = TRUTHS | {FLOOR, STILL}
 """Operations whose value changes in jumps only, or counts as constant: it has no derivative."""
 
 INTRINSICS = tuple(sorted({each.intrinsic for each in OPERATIONS} - {""}))

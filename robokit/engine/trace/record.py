@@ -16,17 +16,15 @@ from robokit.engine.trace.ops import (
     CONST,
     GUARD,
     INPUT,
-    LOOKUP,
     MUL,
     PARAMETER,
     RESULT,
     SELECT,
     SOLVED,
     STILL,
-    TABLE,
     TRUTHS,
 )
-from robokit.engine.trace.scalar import Scalar, Table, Truth, node_of, where
+from robokit.engine.trace.scalar import Scalar, Truth, node_of, where
 from robokit.errors import FunctionError
 from robokit.interpreter import without_collector
 from robokit.spatial import control_flow
@@ -57,7 +55,7 @@ LONG = 450
 """Operations from which on a function is called where code is not dear: a straight line is cut there anyway
 (emit/ir.py), and what goes over a cut goes through memory."""
 
-CHOICES = frozenset({*TRUTHS, SELECT, GUARD, LOOKUP})
+CHOICES = frozenset({*TRUTHS, SELECT, GUARD})
 """Operations that lanes, and columns that are recorded in turn, do not have."""
 
 PANEL = 3
@@ -510,7 +508,6 @@ def trace(
     outputs: Sequence[tuple[str, tuple[int, ...]]],
     budget: int = 400_000,
     signed: bool = False,
-    tables: Sequence[tuple[str, int]] = (),
     shares: Shares = False,
     columns: int = 1,
     equations: bool = False,
@@ -518,13 +515,12 @@ def trace(
     """Record what a function computes.
 
     Args:
-        text: called with one list of scalars per input, then one table per table; returns one flat,
-            row-major sequence of scalars (traced or plain numbers) per output.
+        text: called with one list of scalars per input; returns one flat, row-major sequence of scalars
+            (traced or plain numbers) per output.
         inputs: (name, number of scalars) of each input.
         outputs: (name, shape) of each output.
         budget: most nodes to record.
         signed: whether constants keep their sign (see :class:`Graph`).
-        tables: (name, number of entries) of each table.
         shares: which functions that are taken several times are recorded once (trace/record.py).
         columns: most columns of a function that are computed side by side (``vmap``).
         equations: whether the program will be differentiated, and says which numbers solve equations
@@ -539,7 +535,6 @@ def trace(
         [Scalar(graph, graph.add((INPUT, k, offset))) for offset in range(size)]
         for k, (_, size) in enumerate(inputs)
     ]
-    given = [Table(graph, graph.add((TABLE, k))) for k in range(len(tables))]
     # Half the time of a trace would go into looking for cycles among nodes.
     with (
         without_collector(),
@@ -547,9 +542,9 @@ def trace(
         recorded_by(Recorder(graph)),
         noting(graph if equations else None),
     ):
-        returned = [list(row) for row in text(*arguments, *given)]
+        returned = [list(row) for row in text(*arguments)]
     sizes = [math.prod(shape) for _, shape in outputs]
     if [len(row) for row in returned] != sizes:
         raise ValueError(f"the text returned {[len(row) for row in returned]} scalars, declared are {sizes}")
     results = [[x.ref if type(x) is Scalar else float(x) for x in row] for row in returned]
-    return Program.finish(graph, inputs, outputs, results, tables)
+    return Program.finish(graph, inputs, outputs, results)

@@ -31,7 +31,6 @@ from robokit.engine.trace.ops import (
     FLOOR,
     GUARD,
     LE,
-    LOOKUP,
     LT,
     MUL,
     NOT,
@@ -332,10 +331,11 @@ class Truth:
     def __bool__(self) -> NoReturn:
         raise TypeError(NO_BRANCH)
 
-    def __add__(self, other: Any) -> NoReturn:
+    def __add__(self, other: Any = None) -> NoReturn:
         raise TypeError("a comparison is no number: where(condition, 1.0, 0.0) makes one of it")
 
     __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = __add__
+    __float__ = __add__
 
 
 def _sum(graph: Graph, a: int, b: int) -> Any:
@@ -429,19 +429,6 @@ def floor(x: Scalar) -> Scalar:
 
 def _rounded_down(x: Any) -> Any:
     return floor(x) if type(x) is Scalar else float(math.floor(x))
-
-
-class Table:
-    """A constant table, an argument of the kernel, whose entries are known only when it runs."""
-
-    __slots__ = ("graph", "number")
-
-    def __init__(self, graph: Graph, number: int) -> None:
-        self.graph, self.number = graph, number
-
-    def lookup(self, index: Any) -> Scalar:
-        """The entry at the index, rounded down and clamped to the table."""
-        return Scalar(self.graph, self.graph.record(LOOKUP, self.number, node_of(self.graph, index)))
 
 
 def maximum(a: Any, b: Any) -> Any:
