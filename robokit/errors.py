@@ -28,6 +28,8 @@ import difflib
 import heapq
 import importlib
 import os
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -247,6 +249,17 @@ class SimulationError(RobokitError, ArithmeticError):
 
 class SimulationWarning(UserWarning):
     """A doubtful start or result of a run; the message says what was found and what to do."""
+
+
+def warn(message: str, category: type[Warning] = SimulationWarning) -> None:
+    """Warn at the line outside of robokit that led here, however deep the caller is."""
+    frame = sys._getframe(1)
+    while frame.f_globals.get("__name__", "").partition(".")[0] == "robokit" and frame.f_back is not None:
+        frame = frame.f_back
+    names = frame.f_globals
+    seen = names.setdefault("__warningregistry__", {})
+    place = frame.f_code.co_filename, frame.f_lineno, names.get("__name__", "__main__"), seen
+    warnings.warn_explicit(message, category, *place)
 
 
 class WriteError(RobokitError, OSError):

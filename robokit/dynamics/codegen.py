@@ -22,9 +22,9 @@ from robokit.dynamics.differentiate import Argument as Taken
 from robokit.dynamics.layout import POSES
 from robokit.dynamics.run import dtype_name
 from robokit.dynamics.table import KERNELS, Algorithm
-from robokit.engine.emit.c_source import c_source, comment, extern_c, header, identifier, number
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.kernel import Bound, Kernel
+from robokit.engine.loops.c_source import c_source, comment, extern_c, header, identifier, number
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.passes.order import fused
 from robokit.engine.trace.graph import Program, TraceTooLarge

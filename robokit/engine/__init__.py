@@ -2,9 +2,10 @@
 
 trace/     records a function: the operations, the graph, the scalars that record
 passes/    works on the graph: multiply-adds, chunks, calls, superwords, derivatives
-emit/      writes the graph as LLVM IR: one state, batches, rollouts; C and WebAssembly
+emit/      writes the graph as LLVM IR: one state, batches, rollouts
 backend/   what code is made for, and the way from IR to machine code in memory
-loops/     loops, conditions and arrays in recorded functions, whose sizes are known only at run time
+loops/     loops, conditions and arrays in recorded functions, whose sizes are known only at run time; what is
+           recorded as C and WebAssembly
 cuda/      kernels on NVIDIA cards: PTX, ptxas, the driver
 
 memory       aligned arrays, and a pool of buffers for large results

@@ -55,34 +55,6 @@ def run_plain(
             flat[..., k] = x
 
 
-def iterate_plain(
-    text: FlatFunction,
-    arrays: Sequence[np.ndarray],
-    outs: Sequence[np.ndarray],
-    feedback: Pairs,
-    steps: int,
-) -> int:
-    """Run a function again and again, each time with its fed-back outputs as inputs.
-
-    Args:
-        text: what to run.
-        arrays: (n,) each; the fed-back ones are overwritten.
-        outs: the last outputs are written to these.
-        feedback: (output, input) pairs.
-        steps: number of runs.
-
-    Returns:
-        the runs done: fewer where an input was not finite.
-    """
-    for done in range(steps):
-        if not all(np.isfinite(a).all() for a in arrays):
-            return done
-        run_plain(text, arrays, outs, None)
-        for o, i in feedback:
-            arrays[i][:] = outs[o].reshape(-1)
-    return max(steps, 0)
-
-
 # -- Rows: blocks that Ctrl-C can interrupt, threads where they pay ---------------------------------------
 #
 # The machine code is called through ctypes, which releases the GIL, so Python threads are real threads
@@ -254,6 +226,7 @@ class RolloutRunner:
         workspace: int = 0,
         lanes: int = 1,
         keep: Any = None,
+        baseline: bool = False,
     ) -> None:
         """Wrap a driver, or the plain function.
 
@@ -266,9 +239,10 @@ class RolloutRunner:
             workspace: size of its workspace [doubles].
             lanes: states in a tile.
             keep: object that owns the code.
+            baseline: whether better code may come.
         """
         self.feedback, self.count, self.seconds, self.lanes = feedback, count, seconds, lanes
-        self._plain, self._workspace, self._keep = plain, workspace, keep
+        self._plain, self._workspace, self.keep, self.baseline = plain, workspace, keep, baseline
         self._use(driver)
 
     def _use(self, driver: int) -> None:
@@ -281,6 +255,24 @@ class RolloutRunner:
     def workspace(self) -> np.ndarray | None:
         """Memory that one thread needs for :meth:`run`."""
         return aligned(self._workspace) if self._compiled else None
+
+    @property
+    def most(self) -> int:
+        """Steps of one row that are no longer than a wait for Ctrl-C may be."""
+        return max(1, int(BLOCK_SECONDS / self.seconds)) if self._compiled else 1
+
+    def of_one_row(self, arrays: Sequence[np.ndarray]) -> Callable[[int], Any]:
+        """What takes so many steps of the one row of these arrays, in place, with the same inputs."""
+        memory = self.workspace()
+        if memory is None:
+            return lambda steps: self.run(arrays, None, range(1), 0, steps)
+        words, place, run = self.words(arrays, 0), address(memory), self._run
+        args, gaps, jumps = map(ctypes.addressof, words)
+
+        def take(steps: int, _alive: Any = (self, arrays, words, memory)) -> None:
+            run(args, gaps, place, 0, 1, steps, jumps)
+
+        return take
 
     def stopper(self, memory: Sequence[Any]) -> threading.Event:
         """The event that ends what works with these workspaces early."""

@@ -11,6 +11,8 @@ NumPy arrays.
 
 from __future__ import annotations
 
+import functools
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
@@ -21,21 +23,19 @@ from robokit import arguments as check
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.backend.targets import ManyStates, OneState, Target
 from robokit.engine.batch_calls import (
-    BLOCK_SECONDS,
     SECONDS,
     BatchRunner,
     RolloutRunner,
-    iterate_plain,
     run_plain,
 )
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
-from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.loops.environment import NoMachineCode, matched, note_claims
 from robokit.engine.loops.recorded_once import FlatKernel
 from robokit.engine.maker import MAKING, Code, Identity, Maker
 from robokit.engine.memory import address, aligned
 from robokit.engine.reproducible import recorded, wanted
 from robokit.engine.signature import ArrayOf, FlatFunction, Signature
-from robokit.engine.single_calls import declined, fast_call, iterate
+from robokit.engine.single_calls import declined, fast_call
 from robokit.engine.trace.graph import Program, TraceTooLarge
 from robokit.engine.trace.ops import flops
 from robokit.errors import WrongType
@@ -122,7 +122,7 @@ class Kernel:
                 needs no tracing. A function tells it when code is asked for. None: the cache is looked up by
                 the code the function gives.
             quaternions: (input, offset) of each quaternion that must be of unit length.
-            feedback: output name -> input name, for :meth:`iterate` and :meth:`rollout_runner`.
+            feedback: output name -> input name, for :meth:`rollout_runner`.
             finite: raise NotFinite where an output is NaN or infinite (checked by machine code, at a few
                 nanoseconds).
             dtype: "float64", or "float32": half the memory and twice the lanes, for batches; single states
@@ -212,37 +212,11 @@ class Kernel:
         """
         return self._checked(arguments, out, None, plain=True)
 
-    def iterate(self, *arguments: Any, steps: int) -> tuple[int, Any]:
-        """Run several times, each time with the previous outputs as inputs.
+    def rollout_runner(self, baseline: bool = False) -> RolloutRunner:
+        """Runs many states through many steps in place.
 
         Args:
-            arguments: one state, (n,) each; they are not changed.
-            steps: number of runs.
-
-        Returns:
-            the number of runs done, and the outputs of the last one. There are fewer than `steps` if outputs
-            that are fed back are not finite, and none if the arguments are not.
-        """
-        signature = self.signature
-        given = signature.arrays(arguments)
-        first = len(signature.inputs)
-        arrays = [*(np.array(a) for a in given[:first]), *given[first:]]
-        if signature.rows(arrays) is not None:
-            raise check.ShapeError("iterate takes one state, not a batch")
-        signature.check_values(arrays)
-        outs = signature.outs(None, None)
-        code = self._maker.code(ONE_STATE)
-        if code is None:
-            done = iterate_plain(self.text, arrays, outs, signature.feedback, steps)
-        elif steps <= 0:
-            done = 0
-        else:
-            block = max(1, int(BLOCK_SECONDS / self._seconds()))  # so that Ctrl-C is heard between two
-            done = iterate(code.address("iterate"), code.workspace, (*arrays, *outs), steps, block)
-        return done, signature.answer(outs)
-
-    def rollout_runner(self) -> RolloutRunner:
-        """Runs many states through many steps in place.
+            baseline: whether baseline code will do; whoever runs it goes on with what :meth:`newer` gives.
 
         Raises:
             ValueError: an output is not fed back.
@@ -251,13 +225,20 @@ class Kernel:
         if len(signature.feedback) != len(signature.outputs):
             raise ValueError(f"{self.name}: every output must be fed back")
         count = len(signature.inputs)
-        code = self._maker.code(self._many)
+        code = self._maker.code(self._many, baseline=baseline)
         if code is None:
             return RolloutRunner(signature.feedback, count, self.unchecked, SECONDS)
-        lanes, driver = code.target.lanes, code.address("passes")
-        return RolloutRunner(
-            signature.feedback, count, self.unchecked, self._seconds(), driver, code.workspace, lanes, code
-        )
+        if not self._baseline_left:
+            self._baseline_left = code.baseline
+        lanes, driver, left = code.target.lanes, code.address("passes"), code.baseline > 0.0
+        more = driver, code.workspace, lanes, code, left
+        return RolloutRunner(signature.feedback, count, self.unchecked, self._seconds(), *more)
+
+    def newer(self, runner: RolloutRunner, seconds: float) -> RolloutRunner:
+        """What goes on for a runner that has run for so long: one of better code once there is some."""
+        self._ran(seconds)
+        code = self._maker.code(self._many, baseline=True)
+        return runner if code is runner.keep else self.rollout_runner(baseline=True)
 
     # -- called by other machine code (loops/) -----------------------------------------------------
 
@@ -291,6 +272,35 @@ class Kernel:
             return None
         workspace = aligned(code.workspace)
         return code.address("linked"), address(workspace), (code, workspace)
+
+    def opened(self, *arguments: Any) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """A function of arrays that plays the program, and its arguments, for a caller that records them.
+
+        Args:
+            arguments: of a call of the kernel.
+
+        Raises:
+            TypeError, ShapeError: these do not fit.
+        """
+        _, arrays, claims = matched(self, arguments)
+        note_claims(claims)
+        return self._played, tuple(arrays)
+
+    @functools.cached_property
+    def _played(self) -> Callable[..., None]:
+        from robokit.engine.passes.replay import played_again
+
+        program, sizes = self.program(), [math.prod(a.shape) for a in self.arrays]
+
+        def played(*arrays: Any) -> None:
+            rows = [x.reshape(n) for x, n in zip(arrays, sizes, strict=True)]
+            given, places = rows[: program.first_output], rows[program.first_output :]
+            found = played_again(program, [[x[k] for k in range(len(x))] for x in given])
+            for row, x in zip(found, places, strict=True):
+                for k, value in enumerate(row):
+                    x[k] = value
+
+        return played
 
     def on_memory(self, *arguments: Any) -> None:
         """Run the function on arrays of one state: inputs, then outputs, which are written.
@@ -531,11 +541,15 @@ class Kernel:
             return 0
         started = time.perf_counter()
         status = runner(arrays, outs if rows else [o[None] for o in outs], rows or 1, threads)
+        self._ran(time.perf_counter() - started)
+        return status
+
+    def _ran(self, seconds: float) -> None:
+        """Count how long the code for many states has run; better code is asked for when that is worth it."""
         if self._baseline_left > 0.0:
-            self._baseline_left -= time.perf_counter() - started
+            self._baseline_left -= seconds
             if self._baseline_left <= 0.0:
                 self._maker.improve(self._many, self._improved)
-        return status
 
     def _run_loops(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> int:
         """The same for a function with loops, whose arguments are checked before."""

@@ -112,7 +112,7 @@ class Code:
         self.memory = aligned(self.workspace)
 
     def address(self, driver: str) -> int:
-        """Address of the driver "single", "iterate", "batch" or "passes"."""
+        """Address of the driver "single", "batch" or "passes"."""
         return self._loaded.address(f"{self.symbol}_{driver}")
 
     @property
@@ -179,8 +179,8 @@ class Maker:
         Raises:
             TraceTooLarge: the function or its code is longer than the budgets.
         """
-        if target is not None and target.shares:
-            return self._described(self._ready(self._record(shares=True)), None)
+        if target is not None and not target.shares:
+            return self._described(self._ready(self.program()), None)
         # The same bits on every target are those of one column after the other.
         columns = 1 if target is None or self._signature.reproducible else target.columns
         if columns not in self._plans:

@@ -30,11 +30,14 @@ from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import (
     ContactState,
     ContactStepper,
+    add_up,
     commands,
     differ,
     enlarged,
     entries_of,
     first_carried,
+    kernel_inputs,
+    not_finite,
     row_numbers,
     scene_of,
 )
@@ -342,7 +345,7 @@ class CardRunner:
         if self.dtype != "float64":
             self._add_up(x)
         self.given[0][0], self.given[1][0] = x["q"], x["v"]
-        self._finite = np.isfinite(x["q"]).all(axis=1) & np.isfinite(x["v"]).all(axis=1)
+        self._finite = ~not_finite(x["q"], x["v"])
         taken = loops.read("taken")
         for k in np.flatnonzero(~self._finite).tolist():
             self.failed.setdefault(k, int(taken[k]))
@@ -350,15 +353,11 @@ class CardRunner:
         self.given[3][0] = entries_of(self.program, x)
 
     def _add_up(self, x: dict[str, np.ndarray]) -> None:
-        """Ledgers are in double precision: sums over thousands of steps would lose digits in single."""
+        """Ledgers are in double precision."""
         for name in SUMMED:
-            before = self.sums.get(name)
-            if before is not None:
-                top = np.maximum(before, x[name])
-                x[name] += before
-                if name == "ledger":
-                    x[name][:, LARGEST] = top[:, LARGEST]
-            self.sums[name] = x[name].copy()
+            total = self.sums.setdefault(name, np.zeros(x[name].shape))
+            add_up(total, x[name], LARGEST if name == "ledger" else ())
+            x[name] = total.copy()
             if x[name].size:
                 self.rows.loops.write(name, np.zeros((1, *x[name].shape[1:])))
 
@@ -664,16 +663,9 @@ class _Passive:
     def __init__(self, own: CardStates, number: int) -> None:
         self.own, self.on = own, card_runner(own.program, own.dt, number)
         program, rows = own.program, own.rows
-        parameters = program.parameters(own.dt)
-        given, _ = own.inputs.at(0, *own._start)
-        self.arrays = [
-            *(x[None].astype(own.dtype) for x in own._start),
-            np.zeros((1, 1, program.robot.nv)),
-            np.zeros((1, rows, program.entries)),
-            first_carried(program, *own._start)[None],
-            parameters[None] if parameters.ndim == 2 else parameters[None, None],
-            *(np.atleast_2d(x)[None] for x in given),
-        ]
+        found, _ = own.inputs.at(0, *own._start)
+        given = [np.atleast_2d(x)[None] for x in found]
+        self.arrays = kernel_inputs(program, *own._start, own.dt, None, given)
         self.memory = self.on.memory
         self.on.begin(self.arrays, rows, own.stream())
         self._held: list[Array] = []

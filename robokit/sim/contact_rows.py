@@ -28,6 +28,7 @@ from robokit.sim.step_kernel import Happened, Kept, Program, Tracker
 from robokit.sim.steppers import (
     STEPS,
     ContactState,
+    add_up,
     commands,
     differ,
     enlarged,
@@ -437,16 +438,11 @@ class _Share:
         return [(name, self.states[name]) for name in ("ledger", "outside_impulse", "motor_sums")]
 
     def _add_up(self, part: slice) -> None:
-        """Ledgers are in double precision: sums over thousands of steps would lose digits in single."""
+        """Ledgers are in double precision."""
         for name, since in self._summed():
-            total = self.sums[name][part]
+            total = self.sums[name]
             if since.dtype != total.dtype:
-                top = np.maximum(total, since[part])
-                with np.errstate(all="ignore"):
-                    total += since[part]
-                if name == "ledger":
-                    total[:, LARGEST] = top[:, LARGEST]
-                since[part] = 0.0
+                add_up(total[part], since[part], LARGEST if name == "ledger" else ())
 
     def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
         """Rows from, to, step and steps of blocks that are no longer than a wait for Ctrl-C may be."""

@@ -7,7 +7,6 @@ import itertools
 import math
 import threading
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -35,7 +34,7 @@ from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.maker import engine
 from robokit.engine.memory import address
-from robokit.errors import ModelError, ShapeError, SimulationWarning, UnknownName, WrongType, shown
+from robokit.errors import ModelError, ShapeError, UnknownName, WrongType, shown, warn
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.ground import Ground, world_of
 from robokit.stages import stage
@@ -184,10 +183,8 @@ def collision_pairs(robot: Robot, samples: int | None = None) -> CollisionPairs:
     """
     check_robot(robot)
     if samples is not None:
-        warnings.warn(
+        warn(
             "collision_pairs: samples does nothing: all pairs of bodies are kept apart; leave it out",
-            SimulationWarning,
-            stacklevel=2,
         )
     return robot.derived.get("collision pairs", lambda: _collision_pairs(robot))
 

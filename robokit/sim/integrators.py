@@ -21,7 +21,6 @@ Source: Runge-Kutta-Munthe-Kaas, H. Munthe-Kaas, "High order Runge-Kutta methods
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,7 +31,7 @@ from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.energy import rotor_energy
 from robokit.algorithms.loop_dynamics import LoopSystem, loop_dynamics
 from robokit.dataclass_tools import frozen
-from robokit.errors import UnknownName
+from robokit.errors import UnknownName, warn
 from robokit.model.tree import Tree
 from robokit.sim.joint_forces import BodyForces, Given, JointLaw, LoopKick, LoopLaw, as_list, project
 from robokit.sim.joint_forces import power as power_outside
@@ -334,7 +333,7 @@ def method(name: Any, contact: bool) -> tuple[str, Method]:
         name = "contact" if contact else "rkmk4"
     if isinstance(name, str) and name == "euler":
         said = "integrator: 'euler' is now 'contact'; the old name will be removed in robokit 0.4"
-        warnings.warn(said, DeprecationWarning, stacklevel=5)
+        warn(said, DeprecationWarning)
         name = "contact"
     if not isinstance(name, str) or name not in METHODS:
         raise UnknownName("integrator", name, METHODS)

@@ -49,7 +49,7 @@ from robokit.sim.run_loop import (
 )
 from robokit.sim.starts import distances, torn
 from robokit.sim.step_kernel import NOTHING_MEASURED, Program
-from robokit.sim.steppers import ContactStepper, first_carried, tally
+from robokit.sim.steppers import ContactStepper, add_up, kernel_inputs, not_finite, tally
 from robokit.sim.trajectory import Trajectory
 
 # ==== the rows of a rollout =======================================================================
@@ -68,8 +68,7 @@ class Batch:
         arrays: inputs of the step's kernel, the state among them.
         given: those from actuators and pushes.
         state: q, v, ledger and carried numbers as they are now, (rows, ...) each.
-        carried: the carried numbers of each record, (T, rows, C), where they are asked for; else those of
-            each row's last record, (1, rows, C).
+        carried: the carried numbers of each row's last record, (rows, C).
         ledger: the ledger since the start as of each row's last record, (rows, SIZE), in double precision.
         reached: the step of that record, (rows,).
         failed_at: step after which a row was not finite, (rows,); -1 where none.
@@ -87,7 +86,6 @@ class Batch:
         marks: Sequence[int],
         keep: slice,
         out: tuple[np.ndarray, np.ndarray] | None = None,
-        carried: bool = False,
         given: Sequence[np.ndarray] = (),
         measured: np.ndarray | None = None,
         number: int | None = None,
@@ -101,7 +99,6 @@ class Batch:
             marks: steps taken at each record.
             keep: part of the ledger that is recorded.
             out: arrays for the records of q and v.
-            carried: whether the carried numbers are recorded.
             given: inputs from actuators and pushes.
             measured: numbers of the measures before the first step, (rows, size).
             number: of the card that takes the steps; None for the processor.
@@ -119,23 +116,11 @@ class Batch:
             if np.may_share_memory(self.q, self.v):
                 raise ShapeError("out: the arrays for q and v share memory; give two that do not")
         self.runner = runner_of(program, dt, number)
-        parameters = program.parameters(dt).astype(dtype, copy=False)
-        with np.errstate(over="ignore"):  # such rows fail
-            starts = [np.array(x, dtype, order="C")[None] for x in (q, v)]
-        with np.errstate(all="ignore"):  # of the states as rounded: those that are recorded repeat to the bit
-            carry = first_carried(program, *(x[0].astype(np.float64) for x in starts)).astype(dtype)
-        self.arrays = [
-            *starts,
-            np.zeros((1, 1, program.robot.nv), dtype) if tau is None else tau,
-            np.zeros((1, rows, program.entries), np.float64 if program.contact else dtype),
-            carry[None],
-            parameters[None] if parameters.ndim == 2 else parameters[None, None],
-            *given,
-        ]
+        self.arrays = kernel_inputs(program, q, v, dt, tau, given)
         if measured is not None:
             self.arrays[3][0, :, program.sums :] = measured
         self.state = [self.arrays[k][0] for k in (0, 1, 3, 4)]
-        self.carried = np.empty((T if carried else 1, rows, program.layout.size), dtype)
+        self.carried = np.empty((rows, program.layout.size), dtype)
         self.ledger, self.reached = np.zeros((rows, program.entries)), np.zeros(rows, int)
         self.failed_at, self.excess = np.full(rows, -1), np.zeros(rows, bool)
         self.entries = np.empty((T, rows, len(range(program.entries)[keep])))
@@ -164,23 +149,19 @@ class Batch:
         entries = self.ledger[part]
         if since.dtype == entries.dtype:
             entries[:] = since
-        else:  # sums over thousands of steps would lose digits in single precision: they are made here
-            top = np.maximum(entries[:, LARGEST], since[:, LARGEST])
-            sums = slice(self.program.sums)
-            with np.errstate(all="ignore"):
-                entries[:, sums] += since[:, sums]
-            entries[:, LARGEST] = top
-            entries[:, self.program.sums :] = since[:, self.program.sums :]
-            since[:, sums] = 0.0
+        else:
+            sums = self.program.sums
+            add_up(entries[:, :sums], since[:, :sums], LARGEST)
+            entries[:, sums:] = since[:, sums:]
         failed = self.failed_at[part]
-        broken = np.flatnonzero(_not_finite(q, v, entries[:, : self.program.sums]) & (failed < 0))
+        broken = np.flatnonzero(not_finite(q, v, entries[:, : self.program.sums]) & (failed < 0))
         if len(broken):
             failed[broken] = self._when(k, broken + first)
         gone = failed >= 0
         if gone.any():
             for x in (q, v, since, entries):
                 x[gone] = np.nan
-        self.carried[k if len(self.carried) > 1 else 0, part] = carried
+        self.carried[part] = carried
         self.reached[part] = self.marks[k]
         self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
 
@@ -216,7 +197,7 @@ class Batch:
         first, last = self.marks[k - 1], self.marks[k]
         _, _, tau, entries, _, parameters, *given = self.arrays
         tau, *given = (x[first:last] if len(x) > 1 else x for x in (tau, *given))
-        kept = self.carried[k - 1 if len(self.carried) > 1 else 0][None]
+        kept = self.carried[None]
         again = [
             self.q[k - 1][rows][None],
             self.v[k - 1][rows][None],
@@ -231,7 +212,7 @@ class Batch:
         for step in range(last - first):
             runner.run(again, memory, range(len(rows)), step, 1)
             q, v, sums = again[0][0], again[1][0], again[3][0, :, : self.program.sums]
-            now = waiting & _not_finite(q, v, sums)
+            now = waiting & not_finite(q, v, sums)
             found[now], waiting[now] = first + step + 1, False
             if not waiting.any():
                 break
@@ -277,17 +258,6 @@ def check_room(states: int, rows: int, size: int, dtype: str) -> None:
             f"duration: {states:,} records of {rows:,} rows need {need / 2**30:,.0f} GiB of memory, of "
             f"{memory / 2**30:,.0f} GiB; take a larger record_every, fewer steps or fewer rows"
         )
-
-
-def _not_finite(*arrays: np.ndarray) -> np.ndarray:
-    """Which rows hold NaN or infinity."""
-    with np.errstate(all="ignore"):
-        if np.isfinite(sum(x.sum() for x in arrays)):  # almost always, and quicker
-            return np.zeros(len(arrays[0]), bool)
-        suspect = ~np.isfinite(sum(x.sum(axis=1) for x in arrays))
-    if suspect.any():  # large numbers may have a sum that is not finite
-        suspect[suspect] = [not all(np.isfinite(x[k]).all() for x in arrays) for k in np.flatnonzero(suspect)]
-    return suspect
 
 
 # ---- energy without a cause --------------------------------------------------------------------------------
@@ -464,8 +434,7 @@ class Rollout:
         program = copy(program.sample(row))
         program.measured = NOTHING_MEASURED
         tables = [x[:, [row if x.shape[1] > 1 else 0]] for x in (self._forces, *self.given)]
-        take = _row_with_contact if program.contact else _row_of_passive_motion
-        records, notes = take(program, self.summary["dt"], first, list(self.marks[:n]), tables)
+        records, notes = _row_again(program, self.summary["dt"], first, list(self.marks[:n]), tables)
         dtype = self.q.dtype
         pairs = (records.q, self.q[:n, row]), (records.v, self.v[:n, row])
         if not all(np.array_equal(np.array(a).astype(dtype), b) for a, b in pairs):
@@ -506,7 +475,7 @@ class _Tables:
 Start = tuple[np.ndarray, np.ndarray]
 
 
-def _row_with_contact(
+def _row_again(
     program: Program, dt: float, start: Start, marks: Sequence[int], tables: Sequence[np.ndarray]
 ) -> tuple[Records, Notes | None]:
     """The records of a row, and the notes of its steps, once more."""
@@ -518,31 +487,8 @@ def _row_with_contact(
     if moving:
         run.controller, run.controlled = lambda *_: forces.at(run.done)[0][0], True
     run.tau = forces.at(0)[0][0]
-    run.go(marks[-1], False)
+    run.go(marks[-1], False, watched=False)
     return run.records, run.notes()
-
-
-def _row_of_passive_motion(
-    program: Program, dt: float, start: Start, marks: Sequence[int], tables: Sequence[np.ndarray]
-) -> tuple[Records, Notes | None]:
-    """The same, by the kernel of many rows: its bits are others than those of a single state."""
-    every = range(marks[-1] + 1)
-    given = [np.ascontiguousarray(x) for x in tables]
-    batch = Batch(
-        program, start[0][None], start[1][None], given[0].astype(program.dtype), dt, every, slice(None),
-        carried=True, given=given[1:],
-    )  # fmt: skip
-    batch.go(1, False)
-    q, v, entries, carried = (x[:, 0].astype(float) for x in (batch.q, batch.v, batch.entries, batch.carried))
-    records, inputs = Records(), _Tables(tables)
-    for step in marks:
-        impulse = entries[max(0, step - 1), motion.IMPULSE]
-        records.add(step, q[step], v[step], entries[step], impulse)
-    for step in range(max(map(len, tables))):
-        (tau, *rest), _ = inputs.at(step)
-        records.inputs.add(step, tau, rest)
-    n = marks[-1]
-    return records, Notes(np.arange(n), np.ones(n), {"q": q[:n], "v": v[:n], "carried": carried[:n]})
 
 
 def rollout(
@@ -575,11 +521,11 @@ def rollout(
 ) -> Rollout:
     """Simulate many states of a robot at once: all steps in machine code, on all processors.
 
-    Each row moves as in :func:`robokit.simulate`, to rounding, with the same defaults, and independently of
-    the other rows. A row that is no longer finite becomes NaN and is listed in ``.failed``; the others
-    continue. In a rollout of 20 steps or more, a row whose energy has grown without a cause at the end (see
-    robokit.sim.run_loop) also fails, from the first such record on. Ctrl-C ends the rollout and
-    returns the states that all rows have reached, with ``summary["interrupted"]`` set.
+    Each row moves as in :func:`robokit.simulate`, with the same defaults, and independently of the other
+    rows; in double precision on the processor to the bit. A row that is no longer finite becomes NaN and is
+    listed in ``.failed``; the others continue. In a rollout of 20 steps or more, a row whose energy has grown
+    without a cause at the end (see robokit.sim.run_loop) also fails, from the first such record on. Ctrl-C
+    ends the rollout and returns the states that all rows have reached, with ``summary["interrupted"]`` set.
 
     A robot made by ``with_inertias`` needs no code of its own. With one set of parameters per sample, row k
     moves as ``robot.sample(k)``. Friction may have one coefficient per row.

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +14,7 @@ from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.dataclass_tools import frozen
 from robokit.dynamics.singular import check_inertia
 from robokit.engine.reproducible import wanted
-from robokit.errors import ShapeError, SimulationWarning, WrongType, shown
+from robokit.errors import ShapeError, WrongType, shown, warn
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot
 from robokit.sim.actuators import (
@@ -86,8 +85,8 @@ def set_up(
     """Check the arguments that say what a step is, and make the step of them.
 
     ``start`` are q and v at the starts, whose spins a default step knows. ``by_step`` says whether something
-    is given anew in each step: such steps are not longer with an accuracy than without. Warnings point at
-    the caller of :func:`set_up_run`'s caller; for errors see :func:`robokit.simulate`.
+    is given anew in each step: such steps are not longer with an accuracy than without.
+    For errors and warnings see :func:`robokit.simulate`.
     """
     duration = real_number("duration", duration, least=0.0)
     if record_every is not None:
@@ -118,15 +117,13 @@ def set_up(
         dt = step_for_spin(dt, robot, *start)
     steps = _steps(duration, dt) if steps is None else steps
     if surface is not None and dt > LARGEST_CONTACT_STEP:
-        warnings.warn(
-            f"dt = {dt:g} s is long for contact: take 4 ms or less", SimulationWarning, stacklevel=4
-        )
+        warn(f"dt = {dt:g} s is long for contact: take 4 ms or less")
     if light is None:
         check_inertia(robot)
     damping = None if surface is not None else 0.0
     if joint_damping is not None:
         damping = real_number("joint_damping", joint_damping, least=0.0)
-    law, defaulted = joint_law(robot, damping)
+    law, defaulted = joint_law(robot, damping, surface and surface.sink)
     program = Program(
         robot,
         name,
@@ -266,7 +263,7 @@ def set_up_run(
         by_step: whether the caller gives something anew in each step.
         options: others of :func:`set_up`.
 
-    Raises and warns as :func:`robokit.simulate`; warnings point at the caller's caller.
+    Raises and warns as :func:`robokit.simulate`.
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
@@ -276,7 +273,8 @@ def set_up_run(
         raise ShapeError(
             f"robot: expected one, got {robot!r}; rk.rollout takes them all, robot.sample(k) is one of them"
         )
-    q, v = _states_at_start(robot, q0, v0, many, rows)
+    given = robot.neutral() if q0 is None else q0, np.zeros(robot.nv) if v0 is None else v0
+    q, v = states_at_start(robot, *given, many, None if rows is None else (rows,))
     drives, acting, prescribed = actuators_of(actuators), pushes_of(pushes), motions_of(motions)
     fitted, moving = Motions.at_start(robot, prescribed, dt), with_rotors(robot, drives)
     counts = [("robot", robot.samples), *(("pushes", push.rows) for push in acting), ("motions", fitted.rows)]
@@ -300,22 +298,31 @@ def set_up_run(
     )  # fmt: skip
 
 
-def _states_at_start(
-    robot: Robot, q0: Any, v0: Any, many: bool, rows: int | None
+def states_at_start(
+    robot: Robot,
+    q: Any,
+    v: Any,
+    many: bool,
+    counts: Sequence[int] | None = None,
+    names: tuple[str, str] = ("q0", "v0"),
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The start as it was given, (nq,) and (nv,), or rows of them."""
+    """A start as it was given, checked: (nq,) and (nv,), or rows of them.
+
+    Args:
+        many: whether q and v may be rows.
+        counts: how many there may be besides one, all finite; None for any number, of which some may fail.
+        names: of q and v to the caller.
+    """
     found = []
-    for name, given, n in (
-        ("q0", robot.neutral() if q0 is None else q0, robot.nq),
-        ("v0", np.zeros(robot.nv) if v0 is None else v0, robot.nv),
-    ):
+    for name, given, n in zip(names, (q, v), (robot.nq, robot.nv), strict=True):
         x = states(name, given, n, robot=robot) if many else numbers(name, given, n, robot)
-        if rows is not None:
-            if len(x) not in (1, rows):
-                raise ShapeError(f"{name}: expected shape ({n},) or ({rows}, {n}), got {x.shape}")
+        if counts is not None:
+            if len(x) not in (1, *counts):
+                *first, last = [f"({n},)", *(f"({rows}, {n})" for rows in counts)]
+                raise ShapeError(f"{name}: expected shape {', '.join(first)} or {last}, got {x.shape}")
             check_finite(name, x)
         found.append(x)
-    check_coordinates("q0", robot, found[0])
+    check_coordinates(names[0], robot, found[0])
     return found[0], found[1]
 
 
@@ -484,10 +491,10 @@ class DrivenJoints:
             return self._by_joint(what, value, joints, found)
         zero = [joint.name for joint in joints if not getattr(joint, attribute)]
         if zero:
-            warnings.warn(
+            warn(
                 f"joint {zero[0]!r}" + f" and {len(zero) - 1} more" * (len(zero) > 1) + f": the description "
                 f"limits the {attribute} to 0, which is taken as no limit; {what} sets one",
-                stacklevel=2,
+                UserWarning,
             )
         return np.array(found)
 
@@ -657,7 +664,11 @@ class RunInputs:
         numbers: parameters of the kernel, floats or (B,).
         driven: the driven joints.
         rows: B where they differ from row to row of a rollout, else None.
+        instead: gives what driven joints of a single run get in place of what their actuators want, (1, n),
+            or None.
     """
+
+    instead: Callable[[], np.ndarray | None] | None = None
 
     def __init__(
         self,
@@ -717,7 +728,8 @@ class RunInputs:
         found, change = [], NEVER
         if self.driven:
             u, change = self.driven.at(step, q, v)
-            found.append(u)
+            given = None if self.instead is None else self.instead()
+            found.append(u if given is None else given[0])
         if self.outside:
             wrenches, next_change = self.outside.at(step)
             found.append(wrenches)

@@ -15,7 +15,6 @@ import bisect
 import contextlib
 import math
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -25,7 +24,7 @@ import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.dataclass_tools import frozen
-from robokit.errors import MissingDependency, SimulationWarning
+from robokit.errors import MissingDependency, warn
 from robokit.model.robot import Robot
 from robokit.sim import motion
 from robokit.sim.events import MOST_BYTES, Notes, StepInputs
@@ -34,7 +33,7 @@ from robokit.sim.motion import body_velocities, hangs_on_nothing, state_facts
 from robokit.sim.run_inputs import NEVER
 from robokit.sim.starts import DEEP, distances, gaps, numbers, start_contacts, torn, two_digits
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import SPIN, default_step, energies, fastest_spin, momenta, scene_of, stepper, tally
+from robokit.sim.steppers import SPIN, default_step, fastest_spin, scene_of, stepper, tally
 from robokit.sim.trajectory import Energy, Trajectory
 from robokit.stages import stage
 
@@ -110,18 +109,14 @@ class EnergyWatch:
     def __init__(self, program: Program, q: np.ndarray) -> None:
         self.program, self.start = program, q
         self.kinetic, self.potential = np.zeros(0), np.zeros(0)
-        self.due = FIRST
+        self.due: float = FIRST
         self.least = negligible(program)
 
     def look(self, q: Sequence[np.ndarray], v: Sequence[np.ndarray], entries: Sequence[np.ndarray]) -> int:
         """The first recorded state whose energy cannot be explained; their number where there is none."""
         n, known = len(q), len(self.kinetic)
         if n > known:
-            robot, new = self.program.robot, (np.array(q[known:]), np.array(v[known:]))
-            if self.program.contact:
-                kinetic, potential = state_facts(robot, *new)[:, :2].T
-            else:
-                kinetic, potential = energies(robot, *new)
+            kinetic, potential = state_facts(self.program.robot, q[known:], v[known:])[:, :2].T
             self.kinetic = np.concatenate([self.kinetic, kinetic])
             self.potential = np.concatenate([self.potential, potential])
         self.due = 2 * n
@@ -156,51 +151,40 @@ UNBALANCED = 0.1
 def warn_of_length(refused: str | None, name: str) -> None:
     """Warn of a step that is too long to compile, before it is taken."""
     if refused is not None and "operations" in refused:
-        warnings.warn(
+        warn(
             f"robot {name!r}: the step runs in plain Python, thousands of times slower ({refused}); "
             "install llvmlite",
-            SimulationWarning,
-            stacklevel=4,
         )
 
 
-def warn_of(s: dict[str, Any], start: float = 0.0, level: int = 3) -> None:
+def warn_of(s: dict[str, Any], start: float = 0.0) -> None:
     """Warn of a run whose contacts are not to be trusted.
 
     Args:
         s: its summary.
         start: depth of the start in the ground that was warned of [m]; 0 where none was.
-        level: of the stack.
     """
     if s.get("deepest_penetration", 0.0) > start + DEEP:
-        warnings.warn(
+        warn(
             f"a contact penetrated the ground by {1e3 * s['deepest_penetration']:.3g} mm (10 mm is fine): "
             "start above the ground, use a shorter dt or a smaller Ground(sink=...)",
-            SimulationWarning,
-            stacklevel=level,
         )
     if s.get("steps_not_settled"):
-        warnings.warn(
+        warn(
             f"{s['steps_not_settled']} steps did not converge; the largest residual is "
             f"{s['residual_largest']:.2g} of a step's impulses: use a shorter dt{_double(s)}",
-            SimulationWarning,
-            stacklevel=level,
         )
     if "loop_torn" in s:
-        warnings.warn(
+        warn(
             f"loop joint {s['loop_torn']!r} was torn open, by up to {s['loop_gap']:.2g} m: prescribed "
             "motions or other loops contradict it, and its forces are meaningless",
-            SimulationWarning,
-            stacklevel=level,
         )
         return
     moved, error = s.get("energy_exchanged", 0.0), s.get("energy_balance", 0.0)
     if moved > 0.0 and error > UNBALANCED * moved:
-        warnings.warn(
+        warn(
             f"the energy balance is off by {error:.3g} J, {error / moved:.0%} of the energy that moved: "
             "use a shorter dt",
-            SimulationWarning,
-            stacklevel=level,
         )
 
 
@@ -225,12 +209,10 @@ def warn_of_whips(run: Trajectory) -> None:
     speed, row, body = fastest_spin(program.robot, q, v, SPIN / dt)
     if body:
         t = float(run.t[row]) if notes is None else dt * float(notes.begin[row])
-        warnings.warn(
+        warn(
             f"link {program.robot.body_name(body)!r} rotates at {speed:.3g} rad/s at t = {t:.4g} s, "
             f"{speed * dt:.2g} rad per step of {dt:g} s, where {SPIN} is fine: use dt = "
             f"{two_digits(SPIN / speed):.2g}",
-            SimulationWarning,
-            stacklevel=3,
         )
     elif notes is not None and program.method.order == 2 and program.accuracy is None and run.tau is None:
         _of_free_motion(program, dt, notes)
@@ -260,11 +242,9 @@ def _of_free_motion(program: Program, dt: float, notes: Notes) -> None:
         if off[k] > OFF and off[k] > OF_THE_WAY * way[k]:
             most = np.abs(a[free, k]).max()
             better = two_digits(dt * min(1.0, (OFF / off[k]) ** 0.5))
-            warnings.warn(
+            warn(
                 f"link {joint.child_link!r} is whipped about with up to {most:.2g} rad/s^2: with steps of "
                 f"{dt:g} s, joint {joint.name!r} may be off by {off[k]:.2g} rad; use dt = {better:.2g}",
-                SimulationWarning,
-                stacklevel=4,
             )
             return
 
@@ -281,15 +261,13 @@ def warn_of_rows(s: dict[str, Any], failed: np.ndarray, times: np.ndarray, start
     if len(failed):
         first = int(times.argmin())
         grown = " or gained energy without a cause" if s.get("rows_of_excess_energy") else ""
-        warnings.warn(
+        warn(
             f"{len(failed)} of {s['rows']} rows are no longer finite{grown}, row {failed[first]} first, at "
             f"t = {times[first]:.6g} s: they are NaN from then on (.failed lists them). The start is not "
             f"finite, joint forces are too large, or the step is too long: try dt = "
             f"{s['dt'] / 4:g}{_double(s)}",
-            SimulationWarning,
-            stacklevel=3,
         )
-    warn_of(s, start, 4)
+    warn_of(s, start)
 
 
 # ==== records and the trajectory of a run =========================================================
@@ -324,27 +302,20 @@ class Records:
         return self.steps, self.q, self.v, self.entries, self.impulses
 
 
-def trajectory_of(
-    program: Program,
-    dt: float,
-    records: Records,
-    notes: Notes | None,
-    energy: tuple[np.ndarray, np.ndarray] | None = None,
-) -> Trajectory:
+def trajectory_of(program: Program, dt: float, records: Records, notes: Notes | None) -> Trajectory:
     """The trajectory of a run, with the figures of its summary that follow from the records.
 
     Args:
         dt: time step [s].
         records: at least one.
         notes: of all steps; None where there are too many.
-        energy: kinetic and potential energy of the records, (T,) each [J]; None computes them.
     """
     robot = program.robot
     t = dt * np.array(records.steps, dtype=float)
     q, v, entries = (np.array(x) for x in (records.q, records.v, records.entries))
     with np.errstate(all="ignore"):  # sums over the last finite states may not be
-        kinetic, potential = energies(robot, q, v) if energy is None else energy
-        momentum = state_facts(robot, q, v)[:, 2:] if program.contact else momenta(robot, q, v)
+        facts = state_facts(robot, q, v)
+        kinetic, potential, momentum = facts[:, 0], facts[:, 1], facts[:, 2:]
         losses = {k: entries[:, motion.AT[k]] for k in motion.DISSIPATED}
         work, stored = entries[:, motion.AT["work"]], None
         if program.springs.given:
@@ -662,16 +633,18 @@ class Run:
             return None
         return self.noted[-1].before(self.done, self.done - 1)
 
-    def go(self, steps: int, progress: bool) -> None:
-        """Take the steps."""
+    def go(self, steps: int, progress: bool, watched: bool = True) -> None:
+        """Take the steps; ``watched``: energy without a cause stops them."""
         started = time.perf_counter()
         self.stepper.take(0)  # so that no compiling counts as stepping
         self.compile_seconds = time.perf_counter() - started
         warn_of_length(self.stepper.refused, self.program.robot.name)
         # A warning of NumPy says less than the error that follows a state that is not finite.
         with stepping(steps, progress) as bar, np.errstate(all="ignore"):
+            self.watch.due = self.watch.due if watched else math.inf
             self._take(steps, bar)
-            self._look()
+            if watched:
+                self._look()
 
     def _take(self, steps: int, bar: Any) -> None:
         self.end = steps
@@ -851,11 +824,7 @@ class Run:
 
     def trajectory(self) -> Trajectory:
         """What was recorded."""
-        n = len(self.records.steps)
-        energy = self.watch.kinetic[:n], self.watch.potential[:n]
-        found = trajectory_of(
-            self.program, self.dt, self.records, self.notes(), energy if len(energy[0]) == n else None
-        )
+        found = trajectory_of(self.program, self.dt, self.records, self.notes())
         self.records.inputs.law = self.inputs.law
         if self.controller is not None:
             found.tau = self.records.inputs.rows(self.records.steps)[0]

@@ -13,12 +13,14 @@ of the solver are handed on from step to step, and :meth:`Simulation.state` hold
 
 from __future__ import annotations
 
+import functools
 import math
 import pickle
-from collections.abc import Mapping, Sequence
+import threading
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -38,12 +40,29 @@ from robokit.sim.events import Contacts, Notes, StepInputs, contacts_of
 from robokit.sim.ground import Ground
 from robokit.sim.motion import floats
 from robokit.sim.rollouts import runner_of
-from robokit.sim.run_inputs import MOST_STEPS, RunInputs, RunSetup, check_controller, set_up_run
+from robokit.sim.run_inputs import (
+    MOST_STEPS,
+    RunInputs,
+    RunSetup,
+    check_controller,
+    set_up_run,
+    states_at_start,
+)
 from robokit.sim.run_loop import Controller, History, Run, warn_of, warn_of_whips
 from robokit.sim.sensors import Imu, JointForce, Sensors
-from robokit.sim.starts import check_coordinates, closed_start, numbers, states
+from robokit.sim.starts import closed_start
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import LAYOUT, SPIN, ContactStepper, fastest_spin, first_carried, in_blocks, size_of
+from robokit.sim.steppers import (
+    LAYOUT,
+    SPIN,
+    ContactStepper,
+    fastest_spin,
+    first_carried,
+    in_blocks,
+    kernel_inputs,
+    not_finite,
+    size_of,
+)
 from robokit.sim.trajectory import Trajectory
 
 # ==== the same run with half the step =============================================================
@@ -333,8 +352,22 @@ class SimulationState:
     history: History = ()
 
 
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def _alone(method: Method) -> Method:
+    """The method, which waits for what other threads do with the same simulation."""
+
+    @functools.wraps(method)
+    def waits(self: Simulation, *arguments: Any, **options: Any) -> Any:
+        with self._lock:
+            return method(self, *arguments, **options)
+
+    return cast(Method, waits)
+
+
 class Simulation:
-    """A simulation that you advance step by step.
+    """A simulation that you advance step by step; threads that share it wait for each other.
 
     Attributes:
         robot: the robot.
@@ -411,6 +444,7 @@ class Simulation:
                 the text names the argument, what was given and what is accepted.
         """
         check_controller(controller)
+        self._lock = threading.RLock()  # a controller may read the state
         number, real = _device(device, dtype, batch, threads, (q0, v0))
         batch, control_every, threads, record_every = _counts(
             batch, control_every, threads, record_every, controller is not None, number is not None
@@ -442,7 +476,8 @@ class Simulation:
             self._many = self._rows_of(batch, threads, number, (q0, v0))
             return
         every = setup.every if self._recording else 0
-        self._run = Run(self._program, *self._start, setup.dt, every, controller, _Given(self), alone=True)
+        inputs.instead = lambda: self._wanted(None)
+        self._run = Run(self._program, *self._start, setup.dt, every, controller, inputs, alone=True)
         self._run.control_every = control_every
         self._begin()
 
@@ -474,12 +509,14 @@ class Simulation:
     @property
     def q(self) -> np.ndarray:
         """Configuration, a copy (nq,); of a batch the array itself, (B, nq), which each step changes."""
-        return self._many.q if self._many else self._run.stepper.q.copy()
+        with self._lock:
+            return self._many.q if self._many else self._run.stepper.q.copy()
 
     @property
     def v(self) -> np.ndarray:
         """Velocity, a copy (nv,); of a batch the array itself, (B, nv)."""
-        return self._many.v if self._many else self._run.stepper.v.copy()
+        with self._lock:
+            return self._many.v if self._many else self._run.stepper.v.copy()
 
     @property
     def time(self) -> float:
@@ -487,6 +524,7 @@ class Simulation:
         return self.dt * self.steps
 
     @property
+    @_alone
     def middle(self) -> tuple[float, np.ndarray, np.ndarray]:
         """Predicted time, configuration and velocity in the middle of the next step: the arguments of a
         controller.
@@ -509,6 +547,7 @@ class Simulation:
         return self._rows("failed").failed.copy()
 
     @property
+    @_alone
     def contacts(self) -> Contacts | None:
         """Contacts of the last step with the ground and with links that are fixed to the world.
 
@@ -525,6 +564,7 @@ class Simulation:
         return found.at(1)
 
     @property
+    @_alone
     def sensors(self) -> StepSensors:
         """Sensor values of the last step: ``imu``, ``contact_wrench``, ``joint_force``."""
         notes, run, program = self._last_step("sensors"), self._run, self._program
@@ -539,6 +579,7 @@ class Simulation:
         inputs, steps = StepInputs([0], *run.last_inputs), np.array([done - 1])
         return StepSensors(Sensors(program, self.dt, notes, inputs, steps, [q, v], contacts))
 
+    @_alone
     def trajectory(self) -> Trajectory:
         """The motion recorded since the start, for plots, events and the page (:meth:`Trajectory.to_html`).
 
@@ -595,28 +636,29 @@ class Simulation:
                 targets = control if targets is None else _twice("targets")
             else:
                 tau = control if tau is None else _twice("tau")
-        if self._many is not None:
-            self._step_many(self._many, tau, targets, steps)
-            return
-        run = self._run
-        if tau is not None or targets is not None or self._forced:
-            self._give(tau, targets)
-        if steps != 1 or run.done + 1 >= self._until:
-            self._slowly(steps)
-            return
-        try:
-            if self._noted is not None:
-                self._noted.fill(0)
-            self._call(1)
-            q, v = self._state
-            good = not (self._needed[0] or not math.isfinite(q.dot(q) + v.dot(v))) or self._mend()
-            run.done += good
-        except BaseException:  # Ctrl-C comes between any two instructions
-            self._interrupted()
-            raise
-        if not good:
-            run.fail()
-            self._fail()
+        with self._lock:
+            if self._many is not None:
+                self._step_many(self._many, tau, targets, steps)
+                return
+            run = self._run
+            if tau is not None or targets is not None or self._forced:
+                self._give(tau, targets)
+            if steps != 1 or run.done + 1 >= self._until:
+                self._slowly(steps)
+                return
+            try:
+                if self._noted is not None:
+                    self._noted.fill(0)
+                self._call(1)
+                q, v = self._state
+                good = not (self._needed[0] or not math.isfinite(q.dot(q) + v.dot(v))) or self._mend()
+                run.done += good
+            except BaseException:  # Ctrl-C comes between any two instructions
+                self._interrupted()
+                raise
+            if not good:
+                run.fail()
+                self._fail()
 
     def _step_many(self, many: ManyStates | CardStates, tau: Any, targets: Any, steps: int) -> None:
         """Steps of a batch; on a card a controller may have its say before some of them."""
@@ -808,6 +850,7 @@ class Simulation:
 
     # ---- there and back ----------------------------------------------------------------------------------
 
+    @_alone
     def reset(self, q: Any = None, v: Any = None, *, rows: Any = None) -> None:
         """Return to the start, or to a given state. This clears the history and sets the time to 0.
 
@@ -820,28 +863,28 @@ class Simulation:
         Raises:
             ShapeError, InvalidValue: an invalid state.
         """
+        names = ("q", "v")
         if self._many is None:
             if rows is not None:
                 raise ShapeError("rows: expected none, of one robot; rk.Simulation(batch=...) has rows")
-            q, v = self._start if q is None and v is None else self._state_from(q, v)
-            self._start_over(q, v)
+            if q is not None or v is not None:
+                q, v = states_at_start(self.robot, *self._or_start(q, v), False, names=names)
+                q, v, _ = closed_start(self.robot, *self._motions.start(q, v), self._motions.dofs)
+            self._targets = None
+            self._run.begin(*self._or_start(q, v))
+            self._begin()
             return
-        B, robot, starts = self._many.rows, self.robot, []
+        B = self._many.rows
         q, v, rows = on_host("q", q), on_host("v", v), on_host("rows", rows)
         chosen = np.ones(B, bool) if rows is None else np.asarray(rows)
         if chosen.dtype != bool or chosen.shape != (B,):
             raise ShapeError(f"rows: expected a mask of bool ({B},), got {chosen.dtype} {chosen.shape}")
         at = np.flatnonzero(chosen)
-        for name, given, start, n in zip("qv", (q, v), self._start, (robot.nq, robot.nv), strict=True):
-            x = start if given is None else states(name, given, n, robot=robot)
-            if len(x) not in (1, B, len(at)):
-                accepted = f"({n},), ({B}, {n}) or ({len(at)}, {n})"
-                raise ShapeError(f"{name}: expected shape {accepted}, got {x.shape}")
-            x = x[at] if len(x) == B else x
-            starts.append(np.broadcast_to(x, (len(at), n)))
-        self._check(*starts)
-        chosen_rows = None if self._motions.rows is None else at
+        counts = (B,) if len(at) == B else (B, len(at))
+        given = states_at_start(self.robot, *self._or_start(q, v), True, counts, names)
+        starts = [np.broadcast_to(x[at] if len(x) == B else x, (len(at), x.shape[1])) for x in given]
         step = 0 if rows is None else self._many.done  # for the others, time goes on
+        chosen_rows = None if self._motions.rows is None else at
         q, v = self._motions.start(starts[0], starts[1], chosen_rows, step)
         q, v, _ = closed_start(self.robot, q, v, self._motions.dofs)
         self._many.reset(at, q, v)
@@ -849,23 +892,11 @@ class Simulation:
             self._many.done = self._many.change = 0
             self._targets = None
 
-    def _start_over(self, q: np.ndarray, v: np.ndarray) -> None:
-        self._targets = None
-        self._run.begin(q, v)
-        self._begin()
+    def _or_start(self, q: Any, v: Any) -> tuple[Any, Any]:
+        """A state; what of it is None is that of the start."""
+        return self._start[0] if q is None else q, self._start[1] if v is None else v
 
-    def _state_from(self, q: Any, v: Any) -> tuple[np.ndarray, np.ndarray]:
-        robot = self.robot
-        x = numbers("q", self._start[0] if q is None else q, robot.nq, robot)
-        y = numbers("v", self._start[1] if v is None else v, robot.nv, robot)
-        self._check(x, y)
-        return closed_start(robot, *self._motions.start(x, y), self._motions.dofs)[:2]
-
-    def _check(self, q: np.ndarray, v: np.ndarray) -> None:
-        check_finite("q", q)
-        check_finite("v", v)
-        check_coordinates("q", self.robot, q)
-
+    @_alone
     def state(self) -> SimulationState:
         """The state on which all later steps depend: :meth:`restore` continues from it, to the last bit."""
         targets = None if self._targets is None else np.array(on_host("targets", self._targets))
@@ -900,6 +931,7 @@ class Simulation:
             )  # fmt: skip
         return self._about
 
+    @_alone
     def restore(self, state: SimulationState) -> None:
         """Continue from a state of this simulation, or of one of the same robot with the same arguments.
 
@@ -939,11 +971,7 @@ class Simulation:
         run.tau = run.commanded = state.commanded
         run.go_back(state.q, state.v, state.steps, state.memory, state.entries, state.path)
         run.middle.history = state.history
-        wanted = self._wanted(None)
         run.control()
-        if wanted is not None:
-            run.given = [wanted[0], *run.given[1:]]
-        run.give()
         if self._recording and not run.records.steps:
             run.record()
         self._forced = self._broken = False
@@ -999,18 +1027,10 @@ class ManyStates:
         self.rows = rows
         self.program, self.dt, self.inputs, self.threads = program, dt, inputs, threads
         self._start = [np.array(np.broadcast_to(x, (rows, x.shape[1]))) for x in (q, v)]
-        self.q, self.v = (x.copy() for x in self._start)
-        parameters = program.parameters(dt)
         given, self.change = self._at(0, rows)
-        self.arrays = [
-            self.q[None],
-            self.v[None],
-            np.zeros((1, rows, program.robot.nv)),
-            np.zeros((1, rows, program.entries)),
-            first_carried(program, self.q, self.v)[None],
-            np.ascontiguousarray(parameters[None] if parameters.ndim == 2 else parameters[None, None]),
-            *given,
-        ]
+        none = np.zeros((1, rows, program.robot.nv))
+        self.arrays = kernel_inputs(program, *self._start, dt, none, given)
+        self.q, self.v = (x[0] for x in self.arrays[:2])
         self.failed, self.done = np.zeros(rows, bool), 0
         self.runner = runner_of(program, dt)
         if isinstance(self.runner, ContactRunner):
@@ -1059,7 +1079,7 @@ class ManyStates:
         _, interrupted = self.runner.roll(self.arrays, len(self.q), [0, steps], lambda *_: None, self.threads)
         if interrupted:
             raise KeyboardInterrupt
-        self.failed[:] = ~(np.isfinite(self.q).all(axis=1) & np.isfinite(self.v).all(axis=1))
+        self.failed[:] = not_finite(self.q, self.v)
 
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some rows, by number, to states (n, ...): nothing was before."""
@@ -1084,7 +1104,7 @@ class ManyStates:
             self.runner.restore(own)
             self.failed[:] = ~self.runner.good
         else:
-            self.failed[:] = ~(np.isfinite(self.q).all(axis=1) & np.isfinite(self.v).all(axis=1))
+            self.failed[:] = not_finite(self.q, self.v)
         self.done, self.change = done, 0
 
 
@@ -1168,29 +1188,6 @@ class _QuickInputs:
         if run.every:
             run.records.inputs.add(run.done, own, run.given)
         return True
-
-
-@frozen
-class _Given:
-    """Inputs of steps, with the targets that were given to them; see run_loop.Inputs."""
-
-    simulation: Simulation
-
-    @property
-    def by_function(self) -> bool:
-        """See RunInputs."""
-        return self.simulation._inputs.by_function
-
-    @property
-    def law(self) -> tuple[np.ndarray, ...] | None:
-        """See RunInputs."""
-        return self.simulation._inputs.law
-
-    def at(self, step: int, q: np.ndarray, v: np.ndarray) -> tuple[list[np.ndarray], int]:
-        """See RunInputs."""
-        found, change = self.simulation._inputs.at(step, q, v)
-        wanted = self.simulation._wanted(None)
-        return ([wanted[0], *found[1:]] if wanted is not None else found), change
 
 
 def _twice(name: str) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -31,7 +30,7 @@ from robokit.dataclass_tools import Spare, frozen
 from robokit.dynamics.build import angle_bounds, quaternion_offsets
 from robokit.dynamics.equations_of_motion import crba
 from robokit.dynamics.singular import refuse, singular
-from robokit.errors import InvalidValue, ShapeError, SimulationWarning, WrongType
+from robokit.errors import InvalidValue, ShapeError, WrongType, warn
 from robokit.model.constraints import loop_models
 from robokit.model.parts import Joint
 from robokit.model.robot import Robot, of_joint
@@ -746,10 +745,6 @@ def checked_starts(robot: Robot, program: Program, q: np.ndarray, v: np.ndarray,
     return depth
 
 
-def _warn(text: str) -> None:
-    warnings.warn(text, SimulationWarning, stacklevel=6)
-
-
 def _place(rows: int, row: int, count: int) -> str:
     """Which of the rows, in words."""
     if rows == 1:
@@ -763,7 +758,7 @@ def _of_bodies(robot: Robot, found: StartContacts) -> None:
         row = int(found.overlap.argmax())
         names = body_names(robot)
         first, second = (names[i] for i in found.bodies[row].tolist())
-        _warn(
+        warn(
             f"{_place(len(found.overlap), row, count)}: bodies {first!r} and "
             f"{second!r} overlap by {1e3 * found.overlap[row]:.3g} mm and push each other apart: start "
             "with them apart, or remove the pair with self_collision=rk.collision_pairs(robot).remove(...)"
@@ -776,7 +771,7 @@ def _of_ground(found: StartContacts) -> float:
         return 0.0
     row = int(found.depth.argmax())
     depth = float(found.depth[row])
-    _warn(
+    warn(
         f"{_place(len(found.depth), row, count)}: link {found.link[row]!r} starts {1e3 * depth:.3g} mm "
         "inside the ground, which pushes it out: start from rk.standing_configuration(robot, ground=ground), "
         "or higher"
@@ -810,7 +805,7 @@ def _of_limits(robot: Robot, q: np.ndarray) -> None:
     k, side = beyond[0]
     joint, unit = joints[k], "m" if joints[k].kind == "prismatic" else "rad"
     limit = (joint.lower, joint.upper)[side]
-    _warn(
+    warn(
         f"q0: joint {joint.name!r} starts {most[side, k]:.3g} {unit} beyond its {('lower', 'upper')[side]} "
         f"limit, {limit:.4g} {unit}; the limit pushes it back: start within the limits"
     )
@@ -824,7 +819,7 @@ def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:
     rows, (speed, row, body) = max(len(q), len(v)), fastest_spin(robot, q, v, SPIN / dt)
     if body:
         where, better = "v0" if rows == 1 else f"v0[{row}]", two_digits(SPIN / speed)
-        _warn(
+        warn(
             f"{where}: body {robot.body_name(body)!r} spins at {speed:.3g} rad/s, {speed * dt:.2g} rad per "
             f"step of {dt:g} s, where {SPIN} is fine: use dt = {better:.2g}"
         )

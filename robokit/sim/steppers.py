@@ -7,11 +7,12 @@ and its ground in the arrays of contact/step.py.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
+import itertools
 import math
 import pickle
 import sys
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -20,7 +21,6 @@ from typing import Any
 
 import numpy as np
 
-from robokit.algorithms.centroidal import centroidal_momentum
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.arguments import is_finite
@@ -46,11 +46,11 @@ from robokit.contact.step import ADDED, ARRAYS, step_kernel
 from robokit.contact.step_control import controlled_kernel
 from robokit.conventions import GRAVITY
 from robokit.dataclass_tools import Recent, Spare
+from robokit.engine.batch_calls import RolloutRunner
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.maker import engine
 from robokit.engine.memory import address
 from robokit.engine.signature import ArrayOf
-from robokit.errors import InvalidValue
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.sim import motion
@@ -796,16 +796,6 @@ def energies(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np
     return both[:, 0], both[:, 1]
 
 
-def momenta(robot: Robot, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Centroidal momentum [angular; linear], world axes, (T, 6) [N m s; N s]; zero where nothing moves."""
-    tree = robot.tree
-    if robot.total_mass == 0.0:
-        return np.zeros((len(q), 6))
-    return in_blocks(
-        lambda qs, vs: list(centroidal_momentum(tree, robot.split_q(qs), robot.split_v(vs))), 6, q, v
-    )
-
-
 def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """What the first step is handed besides q and v, for rows of states (B, ...): (B, C)."""
     robot, layout = program.robot, program.layout
@@ -834,12 +824,62 @@ def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     return out
 
 
-def even(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """Rows as one array; zeros follow what is shorter than others."""
-    longest = max(map(len, rows))
-    if all(len(row) == longest for row in rows):
-        return np.array(rows)
-    return np.array([np.concatenate([row, np.zeros(longest - len(row))]) for row in rows])
+def kernel_inputs(
+    program: Program,
+    q: np.ndarray,
+    v: np.ndarray,
+    dt: float,
+    tau: np.ndarray | None = None,
+    given: Sequence[np.ndarray] = (),
+) -> list[np.ndarray]:
+    """What rows of a run begin with: inputs of the step's kernel, (steps or 1, rows or 1, n) each.
+
+    Args:
+        q, v: starts, (rows, ...).
+        dt: time step [s].
+        tau: joint forces, (steps or 1, rows or 1, nv) [N m | N]; None for none.
+        given: inputs from actuators and pushes.
+
+    Returns:
+        q, v, tau, ledger, carried numbers and parameters, in the program's dtype but for the ledger of steps
+        with contacts, then ``given``.
+    """
+    real = program.dtype
+    with np.errstate(over="ignore"):  # such rows fail
+        starts = [np.array(x, real, order="C") for x in (q, v)]
+    with np.errstate(all="ignore"):  # of the states as rounded: those that are recorded repeat to the bit
+        carried = first_carried(program, *(x.astype(np.float64) for x in starts)).astype(real)
+    ledger = np.zeros((1, len(q), program.entries), np.float64 if program.contact else real)
+    tau = np.zeros((1, 1, program.robot.nv), real) if tau is None else tau
+    parameters = np.ascontiguousarray(np.atleast_2d(program.parameters(dt)), real)
+    return [starts[0][None], starts[1][None], tau, ledger, carried[None], parameters[None], *given]
+
+
+def not_finite(*arrays: np.ndarray) -> np.ndarray:
+    """Which rows hold NaN or infinity."""
+    with np.errstate(all="ignore"):
+        if np.isfinite(sum(x.sum() for x in arrays)):  # almost always, and quicker
+            return np.zeros(len(arrays[0]), bool)
+        suspect = ~np.isfinite(sum(x.sum(axis=1) for x in arrays))
+    if suspect.any():  # large numbers may have a sum that is not finite
+        suspect[suspect] = [not all(np.isfinite(x[k]).all() for x in arrays) for k in np.flatnonzero(suspect)]
+    return suspect
+
+
+def add_up(total: np.ndarray, since: np.ndarray, largest: Sequence[int] = ()) -> None:
+    """Add sums in single precision, which would lose digits over thousands of steps, to those in double.
+
+    Args:
+        total: (..., n), in place.
+        since: those since the last call, (..., n); they begin anew.
+        largest: entries that are largest values, no sums.
+    """
+    places = list(largest)
+    top = np.maximum(total[..., places], since[..., places])
+    with np.errstate(all="ignore"):
+        total += since
+    total[..., places] = top
+    since[...] = 0.0
 
 
 def kept_of(program: Program, tree: Any, rows: Any, speeds: Any) -> list[Any]:
@@ -879,9 +919,6 @@ def _text(program: Program) -> Any:
 
 
 # ==== how steps are taken =========================================================================
-
-ITERATED = 50
-"""Steps of passive motion from which the loop inside the engine is faster than one call a step."""
 
 
 def tally(program: Program, entries: np.ndarray) -> dict[str, Any]:
@@ -1105,7 +1142,7 @@ class ContactStepper:
 
 
 class PassiveStepper:
-    """Steps of one state by the kernel of passive motion.
+    """Steps of one state by the kernel of passive motion: a rollout of one row.
 
     Attributes:
         q, v: the state, in place.
@@ -1115,13 +1152,21 @@ class PassiveStepper:
 
     def __init__(self, program: Program, dt: float, alone: bool = False) -> None:
         """See :class:`ContactStepper`."""
-        self.program, self.dt, self.kernel = program, dt, program.kernel()
-        robot, self.noting, self.taken = program.robot, False, 0
-        self.q, self.v = robot.neutral(), np.zeros(robot.nv)
-        self._parameters = program.parameters(dt)
-        self._tau, self._given = np.zeros(robot.nv), [np.zeros(size) for _, size in program.given.inputs]
-        self._noted: list[tuple[np.ndarray, ...]] = []
-        self.begin(self.q, self.v)
+        self.program, self.kernel, robot = program, program.kernel(), program.robot
+        self.noting, self.taken = False, 0
+        given = [np.zeros((1, 1, size), program.dtype) for _, size in program.given.inputs]
+        start = robot.neutral()[None], np.zeros((1, robot.nv))
+        self._arrays = kernel_inputs(program, *start, dt, np.zeros((1, 1, robot.nv), program.dtype), given)
+        own = (0, 1, 4, 3)  # of the arrays, what steps change, in one row: what is noted is in front
+        ends = np.cumsum([0, *(self._arrays[k].size for k in own)])
+        self._state = np.concatenate([self._arrays[k].ravel() for k in own])
+        self._parts = [slice(a, b) for a, b in itertools.pairwise(ends.tolist())]
+        for k, part in zip(own, self._parts, strict=True):
+            self._arrays[k] = self._state[None, None, part]
+        self.q, self.v, self._carried, self._ledger = (self._state[part] for part in self._parts)
+        self._sums = np.zeros(program.entries)
+        self._noted: list[np.ndarray] = []
+        self._runner: RolloutRunner | None = None
 
     @property
     def refused(self) -> str | None:
@@ -1136,57 +1181,58 @@ class PassiveStepper:
         entries: np.ndarray | None = None,
     ) -> None:
         """See :class:`ContactStepper`."""
-        self.q[:], self.v[:] = q, v
-        self._carried = first_carried(self.program, q[None], v[None])[0] if memory is None else memory
-        self._entries = np.zeros(self.program.entries) if entries is None else entries
+        self.q[:], self.v[:], self._sums[:] = q, v, 0.0
+        start = self.q[None].astype(float), self.v[None].astype(float)
+        self._carried[:] = first_carried(self.program, *start)[0] if memory is None else memory
+        self._ledger[:] = 0.0 if entries is None else entries
 
     def give(self, tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
         """See :class:`ContactStepper`."""
-        self._tau, self._given = tau, list(given)
+        for x, now in zip((self._arrays[2], *self._arrays[6:]), (tau, *given), strict=True):
+            x[0, 0] = now
 
     def take(self, steps: int) -> int:
         """See :class:`ContactStepper`."""
-        if steps < ITERATED or self.noting:
-            return self._one_by_one(steps)
-        given = self._tau, self._entries, self._carried, self._parameters, *self._given
-        done, state = self.kernel.iterate(self.q, self.v, *given, steps=steps)
-        if done:
-            self._go_on(state, done)
-        return done if self._finite else done - 1
-
-    def _one_by_one(self, steps: int) -> int:
-        if not steps:
-            with contextlib.suppress(InvalidValue, ArithmeticError):
-                self._next()
-        for k in range(steps):
-            if self.noting:
-                self._noted.append((self.q.copy(), self.v.copy(), self._carried))
+        if self._runner is None:
+            self._use(self.kernel.rollout_runner(baseline=True))
+        done, started = 0, time.perf_counter()
+        most = 1 if self.noting else self._most
+        state = self._state
+        while done < steps:
+            few, before = min(most, steps - done), state.copy()
             try:
-                self._go_on(self._next())
-            except (InvalidValue, ArithmeticError):  # not finite; plain floats overflow, divide by 0
-                return max(0, k - 1)
-        return steps if not steps or self._finite else steps - 1
+                self._run(few)
+            except BaseException:  # Ctrl-C, before the steps or after them
+                state[:] = before
+                raise
+            good = is_finite(state)
+            if few > 1 and not good:  # to find the last good one
+                state[:], most = before, 1
+                continue
+            self.taken += few
+            if self.noting:
+                self._noted.append(before)
+            if not good:
+                return done
+            done += few
+        if self._ledger.dtype != self._sums.dtype:
+            add_up(self._sums, self._ledger)
+        if self._baseline and steps:
+            self._use(self.kernel.newer(self._runner, time.perf_counter() - started))
+        return done
 
-    def _next(self) -> Any:
-        return self.kernel(
-            self.q, self.v, self._tau, self._entries, self._carried, self._parameters, *self._given
-        )
-
-    def _go_on(self, state: Any, steps: int = 1) -> None:
-        self.q[:], self.v[:], self._entries, self._carried = state
-        self.taken += steps
-
-    @property
-    def _finite(self) -> bool:
-        return all(map(is_finite, (self.q, self.v, self._entries, self._carried)))
+    def _use(self, runner: RolloutRunner) -> None:
+        if runner is not self._runner:
+            self._runner, self._run = runner, runner.of_one_row(self._arrays)
+            self._most, self._baseline = runner.most, runner.baseline
 
     def entries(self) -> np.ndarray:
         """The ledger of the program."""
-        return self._entries
+        return self._sums + self._ledger
 
     def impulse(self) -> np.ndarray:
         """That of the ground: none, (6,)."""
-        return self._entries[motion.IMPULSE]
+        return self.entries()[motion.IMPULSE]
 
     def memory(self) -> np.ndarray:
         """See :class:`ContactStepper`."""
@@ -1194,15 +1240,15 @@ class PassiveStepper:
 
     def notes(self) -> dict[str, np.ndarray]:
         """What steps set out from since the last call: q, v, carried."""
-        rows, self._noted = self._noted, []
-        parts = zip(*rows, strict=True) if rows else (x[None][:0] for x in (self.q, self.v, self.memory()))
-        return dict(zip(("q", "v", "carried"), map(np.array, parts), strict=True))
+        noted, self._noted = self._noted, []
+        rows = np.array(noted, float).reshape(len(noted), len(self._state))
+        return {n: rows[:, part] for n, part in zip(("q", "v", "carried"), self._parts, strict=False)}
 
     def last(self) -> dict[str, np.ndarray] | None:
         """See :class:`ContactStepper`."""
-        if not self._noted:
-            return None
-        return {name: x[None] for name, x in zip(("q", "v", "carried"), self._noted[-1], strict=True)}
+        rows = [x[None].astype(float) for x in self._noted[-1:]]
+        found = zip(("q", "v", "carried"), self._parts, strict=False)
+        return {name: rows[0][:, part] for name, part in found} if rows else None
 
     def forget_notes(self) -> None:
         """See :class:`ContactStepper`."""
@@ -1211,7 +1257,7 @@ class PassiveStepper:
     @property
     def noted_bytes(self) -> int:
         """Memory of what is noted."""
-        return len(self._noted) * sum(x.nbytes for x in self._noted[0]) if self._noted else 0
+        return len(self._noted) * self._state.nbytes
 
 
 Stepper = ContactStepper | PassiveStepper

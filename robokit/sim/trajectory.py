@@ -353,8 +353,7 @@ class Trajectory:
     def body_contacts(self) -> Contacts | None:
         """Positions and forces of contacts between links that move; the forces are those on ``links``.
 
-        ``against`` is the other link of each. Computed at the first use; None where nothing can touch, and of
-        a trajectory that was loaded.
+        ``against`` is the other link of each. Computed at the first use; None where nothing can touch.
         """
         return self._contacts[1]
 
@@ -675,8 +674,8 @@ class Trajectory:
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the motion to one .npz file, with the robot as URDF text and its parameters as numbers.
 
-        What is computed from the steps again when it is asked for (``sensors``, ``joint_reactions``,
-        ``body_contacts``) is not in the file.
+        What is computed from the steps again when it is asked for (``sensors``, ``joint_reactions``) is not
+        in the file.
 
         Args:
             path: path of the file; ".npz" is appended if it is missing.
@@ -709,12 +708,13 @@ class Trajectory:
                 arrays[name] = getattr(self, name)
         if "a" in self.__dict__:
             arrays["a"] = self.a
-        contacts = self.contacts
-        if contacts is not None:
-            about["contact_links"], about["contacts_against"] = list(contacts.links), list(contacts.against)
-            arrays |= {"contact_points": contacts.points, "contact_forces": contacts.forces}
-            if contacts.normals is not None:
-                arrays["contact_normals"] = contacts.normals
+        for of in CONTACTS:
+            contacts = getattr(self, f"{of}contacts")
+            if contacts is not None:
+                about[f"{of}contact_links"] = list(contacts.links)
+                about[f"{of}contacts_against"] = list(contacts.against)
+                given = {f"{of}contact_{part}": getattr(contacts, part) for part in PARTS_OF_CONTACTS}
+                arrays |= {name: x for name, x in given.items() if x is not None}
         if self.loop_forces:
             about["loop_joints"] = list(self.loop_forces)
             arrays["loop_forces"] = np.stack(list(self.loop_forces.values()), axis=1)
@@ -861,15 +861,24 @@ def _change(x: np.ndarray) -> str:
     return f"{x[0]:.4g} to {x[-1]:.4g}" if len(x) else "none"
 
 
+CONTACTS = "", "body_"
+"""Beginnings of names of contacts: with what stands still, and between links that move."""
+
+PARTS_OF_CONTACTS = "points", "forces", "normals"
+
+NAMES_OF_CONTACTS = "contact_links", "contacts_against"
+
+
 def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory:
     """The trajectory of a file's contents, without its robot.
 
     Raises:
         LookupError, TypeError, ValueError, AttributeError, OverflowError: they do not make one.
     """
-    words = "contact_links", "contacts_against", "loop_joints", "springs", "prescribed", "losses"
-    links, against, loops, springs, prescribed, causes = (tuple(map(str, about.get(n, ()))) for n in words)
-    touched = tuple(map(str, about.get("step_links", dict.fromkeys(links))))
+    words = "loop_joints", "springs", "prescribed", "losses"
+    loops, springs, prescribed, causes = (tuple(map(str, about.get(n, ()))) for n in words)
+    names = {of: [tuple(map(str, about.get(of + n, ()))) for n in NAMES_OF_CONTACTS] for of in CONTACTS}
+    touched = tuple(map(str, about.get("step_links", dict.fromkeys(names[""][0]))))
     T, nq, nv = len(arrays["t"]), arrays["q"].shape[1], arrays["v"].shape[1]
     none = {"loop_forces": (T, 0, 6), "springs": (T, 0, 10), "prescribed_force": (T, 0)}
     none |= {"step_forces": (0, len(touched), 3), "losses": (T, 0)}
@@ -877,14 +886,15 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     energies = [f"energy_{f.name}" for f in fields(Energy)]
     optional: dict[str, tuple[int, ...]] = {"tau": (T, nv), "actuator_force": (T, nv), "a": (T, nv)}
     optional |= {"contact_impulse": (T, 3), "energy_springs": (T,)}
-    optional |= {f"contact_{name}": (T, len(links), 3) for name in ("points", "forces", "normals")}
+    for of, (links, _) in names.items():
+        optional |= {f"{of}contact_{part}": (T, len(links), 3) for part in PARTS_OF_CONTACTS}
     shapes = {"t": (T,), "q": (T, nq), "v": (T, nv), "momentum": (T, 6), "contact_force": (T, 3)}
     shapes |= dict.fromkeys(energies, (T,)) | optional
     shapes |= {"loop_forces": (T, len(loops), 6), "springs": (T, len(springs), 10)}
     shapes |= {"prescribed_force": (T, len(prescribed)), HEIGHTS: np.shape(x.get(HEIGHTS, ()))}
     shapes |= {"step_forces": (len(x["step_forces"]), len(touched), 3), "losses": (T, len(causes))}
-    touching = [name in x for name in ("contact_points", "contact_forces", "contact_normals")]
-    whole = touching[0] == touching[1] >= touching[2] and len(against) in (0, len(links))
+    touching = {of: [x.get(f"{of}contact_{part}") for part in PARTS_OF_CONTACTS] for of in CONTACTS}
+    whole = all(_is_whole(touching[of], *names[of]) for of in CONTACTS)
     if not T or not whole or not shapes.keys() - {*optional, HEIGHTS} <= x.keys() <= shapes.keys():
         raise ValueError("its arrays are not those of a trajectory")
     if any(array.shape != shapes[name] for name, array in x.items()):
@@ -908,13 +918,19 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     each_spring = zip(springs, x["springs"].swapaxes(0, 1), about.get("spring_ends", ()), strict=True)
     known["springs"] = tuple(SpringRecord.of(*each) for each in each_spring)
     known["prescribed_force"] = {name: x["prescribed_force"][:, k] for k, name in enumerate(prescribed)}
-    if touching[0]:
-        points, forces, normals = x["contact_points"], x["contact_forces"], x.get("contact_normals")
-        known["contacts"] = Contacts(points, forces, links, against, normals)
+    for of, (points, forces, normals) in touching.items():
+        if points is not None:
+            known[f"{of}contacts"] = Contacts(points, forces, *names[of], normals)
     if len(x["step_forces"]):
         known["step_forces"] = StepForces.of(x["step_forces"], touched, summary["dt"])
     found.report()  # raises for figures that are no numbers
     return found
+
+
+def _is_whole(arrays: Sequence[Any], links: Sequence[str], against: Sequence[str]) -> bool:
+    """Whether contacts have points and forces, or nothing, and a name for each that is touched, or none."""
+    points, forces, normals = (x is not None for x in arrays)
+    return points == forces >= normals and len(against) in (0, len(links))
 
 
 # ---- the motion as a table --------------------------------------------------------------------------------

@@ -197,7 +197,7 @@ def module_data(kernel: Kernel) -> ModuleData:
         RobokitError: it cannot become WebAssembly.
     """
     from robokit.engine.backend.llvm import CompilerMissing
-    from robokit.engine.backend.targets import WASM, unpacked
+    from robokit.engine.loops.wasm import WASM, unpacked
     from robokit.engine.trace.graph import TraceTooLarge
 
     try:

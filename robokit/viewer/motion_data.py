@@ -19,7 +19,7 @@ from robokit.dynamics import center_of_mass
 from robokit.errors import ShapeError, WrongType, shown
 from robokit.model.robot import Robot
 from robokit.sim.force_elements import SpringRecord
-from robokit.sim.steppers import energies, momenta
+from robokit.sim.motion import state_facts
 from robokit.sim.trajectory import Trajectory
 from robokit.viewer.payload_keys import (
     AttachmentData,
@@ -446,13 +446,13 @@ class StepStates:
     def energies(self) -> tuple[np.ndarray, np.ndarray]:
         """Kinetic and potential energy, (S + 1,) each [J]."""
         first, counts = self._different()
-        kinetic, potential = energies(self.robot, self.q[first], self.v[first])
-        return np.repeat(kinetic, counts), np.repeat(potential, counts)
+        facts = state_facts(self.robot, self.q[first], self.v[first])
+        return np.repeat(facts[:, 0], counts), np.repeat(facts[:, 1], counts)
 
     def momenta(self) -> np.ndarray:
         """Centroidal momentum [angular; linear], world axes, (S + 1, 6) [N m s; N s]."""
         first, counts = self._different()
-        return np.repeat(momenta(self.robot, self.q[first], self.v[first]), counts, axis=0)
+        return np.repeat(state_facts(self.robot, self.q[first], self.v[first])[:, 2:], counts, axis=0)
 
     def shown(self, lines: Sequence[np.ndarray]) -> np.ndarray:
         """Indices that a plot of several lines keeps: records, and the peaks between them.
@@ -529,7 +529,7 @@ def with_key_frames(trajectory: Trajectory, chosen: np.ndarray) -> tuple[Traject
         t=among(trajectory.t, trajectory.summary["dt"] * after),
         q=among(trajectory.q, q),
         v=among(trajectory.v, v),
-        momentum=among(trajectory.momentum, momenta(trajectory.robot, q, v)),
+        momentum=among(trajectory.momentum, state_facts(trajectory.robot, q, v)[:, 2:]),
         contact_force=among(trajectory.contact_force, forces.total[steps]),
         marks=among(marks, after).tolist(),
         tau=next_record(trajectory.tau),

@@ -9,7 +9,7 @@ import robokit as rk
 from robokit.contact.accounts import FIXED, FLOATS, TOGETHER
 from robokit.sim.motion import state_facts
 from robokit.sim.run_inputs import set_up
-from robokit.sim.steppers import ContactState, energies, keeps, momenta, step_numbers
+from robokit.sim.steppers import ContactState, energies, keeps, step_numbers
 
 
 def floating(name: str) -> rk.Robot:
@@ -155,4 +155,4 @@ def test_energies_and_momentum_of_states_are_those_of_the_algorithms() -> None:
     q, v = map(np.array, zip(*(start(robot, seed) for seed in range(3)), strict=True))
     found = state_facts(robot, q, v)
     np.testing.assert_allclose(found[:, :2], np.transpose(energies(robot, q, v)), rtol=1e-12)
-    np.testing.assert_allclose(found[:, 2:], momenta(robot, q, v), atol=1e-11)
+    np.testing.assert_allclose(found[:, 2:], rk.centroidal_momentum(robot, q, v), atol=1e-11)

@@ -15,7 +15,7 @@ from robokit.dynamics.build import example_key, flat, kernel
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.codegen import code_files, example_state
 from robokit.dynamics.table import KERNELS
-from robokit.engine.emit.c_source import identifier
+from robokit.engine.loops.c_source import identifier
 from robokit.model import couple
 
 

@@ -9,8 +9,8 @@ import pytest
 from c_compiler import caller, compiled
 from engine_cases import chain, follow, guard
 
-from robokit.engine.emit import c_source
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
+from robokit.engine.loops import c_source
 from robokit.engine.trace.record import trace
 from robokit.spatial.scalars import cos, floor, sin, sqrt, where
 
@@ -20,8 +20,11 @@ def everything(x):
     a, b, c = x
     truth = (a < b) & ~(b == c) | (c <= 0.25)
     (guarded,) = guard(a > b, lambda: [sqrt(abs(a)) / 3.0], 0.125)
+    within = guard(a > b, lambda: [guard(a * c < b, lambda: [sin(a + c)], 0.0)[0] + 1.0, a * b], 0.0, 0.0)
+    # once more under both conditions, after what depends on the first time
+    within += guard(a > b, lambda: guard(a * c < b, lambda: [cos(within[0] * c)], 0.0), 0.0)
     values = [a * b, a + b, a - c, a / b, sqrt(a), sin(a), cos(a), abs(a), floor(a)]
-    values += [where(truth, a, b), guarded, sin(-b) * -2.5, a * 1e-300, c * 1e300, 1.0 / (c - a)]
+    values += [where(truth, a, b), guarded, *within, sin(-b) * -2.5, a * 1e-300, c * 1e300, 1.0 / (c - a)]
     values += [-a, c, 4.0, -0.5, math.inf, -math.inf, math.nan]
     values += [x * 0.1 for x in follow([(k, 0, 1) for k in range(16)], [a, b, c])]
     return [values, [b]]

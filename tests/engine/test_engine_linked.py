@@ -436,11 +436,22 @@ def test_kernels_that_call_each_other_are_one_error():
         kernels[0](x=np.ones(2))
 
 
-def test_a_kernel_without_loops_is_not_differentiated_where_it_is_called():
-    aba = robot_kernel(ladder.chain(2), "aba")
+def test_what_is_written_of_a_caller_includes_kernels_without_loops(tmp_path):
+    aba = robot_kernel(ladder.chain(2), "aba", reproducible=True)
     arrays = [ArrayOf(name, (2,)) for name in ("q", "v", "tau")]
-    kernel = LoopKernel("calls", lambda *given: call(aba, *given), [], [*arrays, ArrayOf("a", (2,), "out")])
-    with pytest.raises(TypeError, match="has no loops, and is not differentiated where it is called"):
-        kernel.forward("q").record()
-    with pytest.raises(rk.RobokitError, match="a compiled kernel without loops"):
-        kernel.c_source()
+
+    def twice(q, v, tau, a):
+        call(aba, q, v, tau, a)
+        call(aba, q, v, a, a_next := zeros(2))
+        for k in range(2):
+            a[k] = a_next[k]
+
+    kernel = LoopKernel("twice", twice, [], [*arrays, ArrayOf("a", (2,), "out")], reproducible=True)
+    state = dict(zip(("q", "v", "tau"), np.random.default_rng(0).standard_normal((3, 2)), strict=True))
+    expected = kernel(**state)["a"]
+    np.testing.assert_array_equal(in_c(tmp_path, [kernel])[0](**state)["a"], expected)
+    assert kernel.counts(**state)["mul"] == 2 * aba.counts["mul"]
+    h, dq = 1e-6, np.array([0.3, -0.7])
+    ahead, behind = (kernel(**{**state, "q": state["q"] + s * h * dq})["a"] for s in (1, -1))
+    slope = kernel.forward("q")(**state, dq=dq)["da"]
+    np.testing.assert_allclose(slope, (ahead - behind) / (2 * h), rtol=1e-6)

@@ -134,3 +134,25 @@ def test_angles_are_the_engine_s_own():
     x = np.array([0.1, -3.0, 1e3, 2e7, 5.0])
     (found,) = in_node([(kernel, {"x": x})])
     assert found["out"] == kernel(x=x)["out"].tolist()
+
+
+def overwritten(n, x, y, out):
+    """Elements that are read before they are written, and used after it."""
+    known, last, other, counted = x[0], x[n - 1], y[1], x[1]
+    x[0], x[1], y[0] = 5.0, 7.0, 6.0
+    out[0] = known + 10.0 * last
+
+    def again(k):
+        x[1] = x[1] + 1.0
+
+    for_range(n, again)
+    out[1] = other + 10.0 * counted
+    out[2] = x[0] + 10.0 * x[1]
+
+
+@pytest.mark.node
+def test_what_is_read_before_it_is_written_is_what_was_there():
+    arrays = [ArrayOf("x", ("n",), "inout"), ArrayOf("y", ("n",), "inout"), ArrayOf("out", (3,), "out")]
+    kernel = LoopKernel("overwritten", overwritten, ["n"], arrays)
+    calls = [(kernel, {"x": np.arange(1.0, n + 1.0), "y": np.arange(2.0, n + 2.0)}) for n in (2, 3)]
+    assert not list(differ(calls))

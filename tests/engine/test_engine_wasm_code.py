@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from robokit.engine.emit.wasm import (
-    AT,
     F64,
     GET,
     I32,
@@ -17,10 +16,11 @@ from robokit.engine.emit.wasm import (
     TAKE,
     TEE,
     Function,
-    Storage,
     Variable,
     body,
+    global_numbers,
     leb,
+    module,
     number,
     signed,
     variable_numbers,
@@ -94,23 +94,23 @@ def _read(code: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
-def test_arrays_are_in_memory_all_other_places_are_globals_and_constants_that_are_named_often():
+def test_places_are_globals_and_so_are_constants_that_are_named_often():
     zero, once, drop = number(0.0), number(2.5), PLAIN["drop"]
-    code = [(AT, 2), zero, (PUT, 2), (AT, 7), (TAKE, 2), (PUT, 7), (AT, 9), zero, (PUT, 9)]
+    code = [zero, (PUT, 2), (TAKE, 2), (PUT, 7), zero, (PUT, 9)]
     code += [(TAKE, 2), drop] * 20 + [(TAKE, 9), drop] * 9 + [zero, drop] * 3 + [once, drop]
     function = Function("step", [], [], code)
-    storage = Storage.of([function], 3)
-    assert storage.globals == {9: 1, bytes(8): 2, 7: 3}, "the most used first, after the host's"
-    assert [each[1] for each in storage.declared()] == [1, 0, 1], "a constant does not change"
-    code = body(function, storage, {})
-    assert code.endswith(b"\x0b") and code.count(b"\x24\x01") == 1 and code.count(b"\x23\x01") == 9
-    in_memory = b"\x41\x00" + PLAIN["f64.load"] + leb(16)
-    assert code.count(in_memory) == 21 and code.count(b"\x44" + once[1]) == 1
+    numbers = global_numbers([function])
+    assert numbers == {2: 1, 9: 2, bytes(8): 3, 7: 4}, "the most used first, after the host's"
+    code = body(function, numbers, {})
+    assert code.endswith(b"\x0b") and code.count(b"\x24\x01") == 1 and code.count(b"\x23\x01") == 21
+    assert code.count(b"\x44" + once[1]) == 1 and code.count(b"\x23\x03") == 5
+    assert b"start" in module([function], ["step"]), "a place begins as what the host brings"
 
 
 def test_constants_alone_need_nothing_of_the_host():
-    storage = Storage.of([Function("f", [], [], [number(2.5), PLAIN["drop"]] * 3)], 0)
-    assert not storage.needs_zero and list(storage.globals.values()) == [0]
+    function = Function("f", [], [], [number(2.5), PLAIN["drop"]] * 3)
+    assert list(global_numbers([function]).values()) == [0]
+    assert b"start" not in module([function], ["f"]) and b"start" not in module([], [])
 
 
 @pytest.mark.parametrize("value", [0, 1, 63, 64, 127, 128, 300, 16383, 16384, 123456789])

@@ -119,7 +119,7 @@ def test_plain_text_takes_the_same_steps(monkeypatch):
     robot = m.free_chain.__wrapped__()
     v0 = starts(robot, 3)
     compiled = rk.rollout(m.free_chain(), None, v0, steps=4, record_every=2, **SINGLE)
-    monkeypatch.setattr(Maker, "code", lambda self, part: None)
+    monkeypatch.setattr(Maker, "code", lambda self, part, baseline=False: None)
     plain = rk.rollout(robot, None, v0, steps=4, record_every=2, **SINGLE)
     assert plain.q.dtype == np.float32
     assert plain.q == pytest.approx(compiled.q, abs=1e-5) and plain.v == pytest.approx(compiled.v, abs=1e-4)

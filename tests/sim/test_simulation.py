@@ -6,7 +6,9 @@ import copy
 import dataclasses
 import pickle
 import signal
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -573,9 +575,55 @@ def test_a_run_goes_over_to_code_that_is_compiled_well_and_keeps_its_bits(tmp_pa
         assert np.array_equal(sim.q, run.q[-1]) and np.array_equal(sim.v, run.v[-1])
 
 
+def test_passive_motion_goes_over_to_such_code_and_keeps_its_bits(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    robot, q = rk.load_urdf(rk.find_robot("double_pendulum")).with_gravity((0.0, 0.1, -9.7)), [1.0, 0.3]
+    sim = rk.Simulation(robot, q, dt=DT)
+    sim.step()
+    stepper = sim._run.stepper
+    soon = stepper._runner
+    assert soon.baseline
+    stepper.kernel.newer(soon, 1e3)  # it has run for long
+    while stepper._runner is soon:
+        sim.step(steps=10)
+    sim.step(steps=10)
+    assert not stepper._runner.baseline
+    run = rk.simulate(robot, q, duration=sim.steps * DT, dt=DT)
+    assert np.array_equal(sim.q, run.q[-1]) and np.array_equal(sim.v, run.v[-1])
+
+
 @pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_a_simulation_that_is_copied_says_what_can_be(copied):
     robot = m.box_with_bar()
     sim = rk.Simulation(robot, *start(robot, None), dt=DT, ground=GROUND)
     with pytest.raises(TypeError, match=r"cannot be pickled or copied: pickle its state\(\)"):
         copied(sim)
+
+
+@pytest.mark.parametrize(("ground", "batch"), [(None, None), (True, None), (True, 3)])
+def test_threads_that_step_one_simulation_wait_for_each_other(ground, batch):
+    robot = humanoid() if ground else rk.load_urdf(rk.find_robot("double_pendulum"))
+    q0 = rk.standing_configuration(robot) if ground else np.array([1.0, 0.3])
+    several, alone = (rk.Simulation(robot, q0, dt=DT, ground=ground, batch=batch) for _ in range(2))
+    begin, count = threading.Barrier(4), 25
+
+    def steps():
+        begin.wait()
+        for _ in range(count):
+            several.step()
+
+    def watches():
+        begin.wait()
+        return [several.state() for _ in range(count)]
+
+    with ThreadPoolExecutor(4) as pool:
+        others = [pool.submit(steps) for _ in range(3)]
+        seen = pool.submit(watches).result()
+        for each in others:
+            each.result()
+    path = {0: alone.q.copy()}
+    for k in range(3 * count):
+        alone.step()
+        path[k + 1] = alone.q.copy()
+    assert several.steps == alone.steps and np.array_equal(several.q, alone.q)
+    assert all(np.array_equal(each.q, path[each.steps]) for each in seen)

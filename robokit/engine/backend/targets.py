@@ -1,22 +1,18 @@
 """What code is made for: a target says how a kernel is written, compiled and loaded.
 
 The maker (maker.py) knows nothing else of the place where code will run. A new one is a subclass. Here are
-those that run in this process, and WebAssembly; cuda/straight_code.py has NVIDIA's cards. C is no target:
-emit/c_source.py writes a program's source, and it is compiled elsewhere.
+those that run in this process; loops/wasm.py has browsers, cuda/straight_code.py NVIDIA's cards. C is no
+target: loops/c_source.py writes a program's source, and it is compiled elsewhere.
 """
 
 from __future__ import annotations
 
-import json
-import math
-import struct
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from robokit.dataclass_tools import frozen
 from robokit.engine.backend import llvm
-from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.emit.ir import FLOAT64, Real
 from robokit.engine.passes.similarity import Rerolled
 from robokit.engine.signature import Signature
@@ -59,14 +55,15 @@ class Target(ABC):
     Attributes:
         name: in the cache and in messages; no other target of the same real has it.
         real: the numbers of the code.
-        shares: whether functions that are taken several times are written once (``call`` and ``vmap``).
+        shares: whether large functions that are taken several times (``call`` and ``vmap``) and repeated
+            iterations are written once.
         columns: most columns of a function that go side by side through code of one state
             (``control_flow.vmap``).
     """
 
     name: str
     real: Real
-    shares = False
+    shares = True
 
     @property
     def columns(self) -> int:
@@ -152,7 +149,7 @@ class Host(Target):
 class OneState(Host):
     """A value is one number of one state; vectors only check the arguments and compute sines.
 
-    Functions: SYMBOL_single and, with feedback, SYMBOL_iterate (emit/straight_line.py).
+    Function: SYMBOL_single (emit/single_module.py).
     """
 
     name = "single"
@@ -174,7 +171,6 @@ class OneState(Host):
             self.width,
             kernel.symbol,
             kernel.signature.quaternions,
-            kernel.signature.feedback,
             kernel.signature.finite,
             kernel.shared,
             bounds=kernel.signature.bounds,
@@ -219,77 +215,3 @@ class ManyStates(Host):
             machine_code=kernel.baseline and llvm.runs_machine_code(),
         )
         return self._marked(kernel, module)
-
-
-# -- A browser -------------------------------------------------------------------------------------------
-#
-# Kernels as WebAssembly modules: one state, its arrays at fixed places of a memory of the module's own.
-#
-# No compiler takes part. A browser compiles what it is given anew, so a translation of the recorded line is
-# as fast as what LLVM writes; it is made ten times sooner and is little more than half as long.
-#
-# emit/wasm.py writes the module, which imports "zero" of "start", the
-# number 0, and exports "memory" and "step".
-#
-# A module is kept with where its arrays lie (:class:`Module`). A host calls ``step()`` after it has written
-# the inputs, and reads the outputs.
-
-
-@frozen
-class Module:
-    """A kernel as WebAssembly."""
-
-    content: bytes  # of the file
-    # inputs, outputs: (name, first byte, numbers) of each array of float64
-    inputs: tuple[tuple[str, int, int], ...]
-    outputs: tuple[tuple[str, int, int], ...]
-
-
-class WebAssembly(Target):
-    """A browser, or another host of WebAssembly."""
-
-    name = "wasm"
-    real = FLOAT64
-    shares = True
-    lanes = 1
-    bits = 64
-
-    @property
-    def features(self) -> str:
-        """What the host must know."""
-        return "multi-value"
-
-    def write(self, kernel: Planned) -> tuple[bytes, int]:
-        """The module and where its arrays lie, as :func:`unpacked` reads them, and how many places it has."""
-        from robokit.engine.emit.wasm import CHUNK, module, regions, wasm_functions
-
-        program, plan = kernel.program, regions(kernel.program, CHUNK)
-        ins = program.inputs
-        outs = [(name, math.prod(shape)) for name, shape in program.outputs]
-        starts = plan.inputs, plan.outputs
-        layout = {
-            "inputs": [(n, 8 * at, size) for (n, size), at in zip(ins, starts[0], strict=True)],
-            "outputs": [(n, 8 * at, size) for (n, size), at in zip(outs, starts[1], strict=True)],
-        }
-        arrays = sum(size for _, size in (*ins, *outs))
-        meta = json.dumps(layout).encode()
-        content = module(wasm_functions(program, plan), ["step"], arrays)
-        return struct.pack("<I", len(meta)) + meta + content, plan.size
-
-    def assemble(self, text: bytes) -> bytes:
-        """The same."""
-        return text
-
-    def load(self, code: bytes) -> Loaded:
-        """Not in this process."""
-        raise CompilerMissing("WebAssembly runs in a browser")
-
-
-WASM = WebAssembly()
-
-
-def unpacked(code: bytes) -> Module:
-    """The module that :meth:`WebAssembly.write` made."""
-    (length,) = struct.unpack_from("<I", code)
-    meta = json.loads(code[4 : 4 + length])
-    return Module(code[4 + length :], *(tuple(map(tuple, meta[k])) for k in ("inputs", "outputs")))

@@ -1,4 +1,4 @@
-"""Writes LLVM IR, machine code of first calls, C and WebAssembly.
+"""Writes LLVM IR and machine code of first calls; WebAssembly in bytes.
 
 ir             vocabulary that all emitters share, and their settings; sine and cosine
 straight_line  straight lines of operations: chunks, calls, columns and pairs in lanes
@@ -6,6 +6,5 @@ machine_code   the same lines as machine code for x86-64: its instructions, func
 rows           rows of arrays become vectors of lanes, and back
 single_module  the module of one state
 batch_module   the module of many states, of many steps of them, and loops over a table
-c_source       functions in C, their sine and cosine
-wasm           WebAssembly in bytes: instructions, functions, modules; a program as its functions
+wasm           WebAssembly in bytes: instructions, functions, modules
 """

@@ -4,8 +4,9 @@ record   the graph of a function with loops: regions of operations, integers, ar
 analysis what is needed of a recording, what is the same in all lanes; operations for given arguments
 emit     writes the regions as LLVM IR, for one state or for lanes, and the functions that callers see
 environment  what machine code works with: memory in lanes, workspace, other kernels and their calls
+straight a straight line as regions: what C and WebAssembly are written from
 c_source the regions as C99
-wasm     the regions as WebAssembly
+wasm     the regions as WebAssembly, and straight lines for a browser
 dual     derivatives: the same functions over pairs of a value and a derivative
 kernel   such a function in every way to run it: one state, rows, steps; its code on disk
 fields   kernels of many arrays, as one namespace; kernels for given sizes and contents

@@ -56,7 +56,7 @@ def inner(graph: LoopGraph, node: Node) -> list[Region]:
 
 def outcome(node: Node) -> int | None:
     """Outcome, 0 or 1, of a comparison of a whole number with itself, which reads nothing."""
-    return _SELF.get(node[0]) if node[1:2] == node[2:3] else None
+    return _SELF[node[0]] if node[0] in _SELF and node[1] == node[2] else None
 
 
 _SELF = {WHOLE_LT: 0, WHOLE_LE: 1, WHOLE_EQ: 1}
@@ -90,6 +90,7 @@ class Live:
         needed_parameters: positions of the parameters that each function needs.
         needed_results: positions of the results that somebody needs of it.
         functions: numbers of the functions that are called, each after those that it calls.
+        control: the operation that runs each region of a loop or a condition, by the region's number.
         failures: the operations that may end a call, and the status that it then returns, from 1.
     """
 
@@ -102,6 +103,7 @@ class Live:
         self.needed_results: defaultdict[int, set[int]] = defaultdict(set)
         self.function: dict[int, int] = {}
         """The function that each node belongs to."""
+        self.control: dict[int, int] = {}
         self._around: dict[int, int] = {}
         self._parameter: dict[int, tuple[int, int]] = {}
         self._stores: defaultdict[int, list[int]] = defaultdict(list)
@@ -119,6 +121,9 @@ class Live:
         self._work += [*others, *self._checks]
         while self._work:
             self._need(self._work.pop())
+        self._own: defaultdict[int, list[int]] = defaultdict(list)
+        for n in sorted(self.nodes):
+            self._own[self.function[n]].append(n)
         self.functions: list[int] = []
         self._order(0)
         ending = (n for n in sorted(self.nodes) if graph.nodes[n][0] in (CHECK, ZEROS))
@@ -138,7 +143,7 @@ class Live:
         """The functions with an operation of some kind, in themselves or in what they call."""
         found: set[int] = set()
         for function in self.functions:
-            own = [n for n in self.nodes if self.function[n] == function]
+            own = self._own[function]
             if any(what(n) for n in own) or not found.isdisjoint(
                 self.graph.nodes[n][1] for n in own if self.graph.nodes[n][0] in CALLS
             ):
@@ -198,10 +203,9 @@ class Live:
         return found
 
     def _order(self, function: int) -> None:
-        nodes = self.graph.nodes
-        for n in sorted(n for n in self.nodes if nodes[n][0] in CALLS and self.function[n] == function):
-            if self.graph.nodes[n][1] not in self.functions:
-                self._order(self.graph.nodes[n][1])
+        for node in (self.graph.nodes[n] for n in self._own[function]):
+            if node[0] in CALLS and node[1] not in self.functions:
+                self._order(node[1])
         self.functions.append(function)
 
     def _look(self, region: Region, around: int | None, function: int) -> None:
@@ -220,6 +224,7 @@ class Live:
             if node[0] in CALLS:
                 self._calls[node[1]].append(n)
             for each in inner(graph, node):
+                self.control[each.number] = n
                 if node[0] != COND:
                     self._parameter |= {p: (n, k) for k, p in enumerate(loop_parameters(node, each))}
                 self._look(each, n, function)

@@ -1,13 +1,21 @@
-"""Writes regions as C99: one state, loops as loops, one line one operation (emit/c_source.py)."""
+"""Writes regions as C99: one state, loops as loops, nothing but math.h.
+
+One line is one operation, so a compiler may fuse a product and a sum only where it is told to look across
+statements (-ffp-contract=fast, which is GCC's choice without -std=c99). A straight line (straight.py) is cut
+into functions: one of all would take GCC four times as long. What crosses a cut goes through an array on the
+caller's stack.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from robokit.engine.emit.c_source import comment, extern_c, function, header, identifier, number, sines
+import numpy as np
+
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.loops.analysis import CALLS, Live, loop_parameters, outcome, starts
 from robokit.engine.loops.record import (
@@ -30,8 +38,36 @@ from robokit.engine.loops.record import (
     Region,
     operands,
 )
+from robokit.engine.loops.straight import straight
 from robokit.engine.signature import ArrayOf
+from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import CONST, COS, OPERATIONS, SIN
+from robokit.errors import one_line
+from robokit.spatial import scalars
+
+SIZE = 500
+"""Operations of a function, about: between 100 and 2,000 GCC's time and the code's hardly change."""
+
+WORDS = """
+    auto break case char const continue default do double else enum extern float for goto if inline int long
+    register restrict return short signed sizeof static struct switch typedef union unsigned void volatile
+    while asm and bool catch class compl delete explicit export false friend mutable namespace new not
+    operator or private protected public template this throw true try typeid typename using virtual xor
+    cos cosf fabs fabsf floor floorf infinity main nan printf sin sinf sqrt sqrtf work
+"""
+"""Words of C and C++, and names in the code: no argument has them."""
+
+LONGEST = 100
+"""Characters of a name in C: files named after it must fit any file system, some of which take 143."""
+
+_APART = """/* Kept apart: joined again, the functions would take long to compile. */
+#if defined(__GNUC__)
+#define APART __attribute__((noinline))
+#else
+#define APART
+#endif
+"""
+
 
 LIBRARY = """
     acosh? asinh? atanh? atan2 cbrt ceil copysign cosh? erfc? exp2? expm1 fabs fdim floor fma fmax fmin fmod
@@ -63,6 +99,75 @@ static int x_{name}_divided(int a, int b)
     return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }}
 """
+
+
+def identifier(text: str, taken: Sequence[str] = ()) -> str:
+    """A name in C like the text: its letters, digits and underscores, unlike all those taken.
+
+    No identifier begins with "x_", as the values inside the functions do. A long text keeps its beginning
+    and its end; the digits between them tell it from others of the same ends.
+    """
+    name = re.sub(r"[\W_]+", "_", text, flags=re.ASCII).strip("_") or "robot"
+    if len(name) > LONGEST:
+        digits = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()[:8]
+        kept = LONGEST // 2 - 5
+        name = f"{name[:kept].rstrip('_')}_{digits}_{name[-kept:].lstrip('_')}"
+    if name[0].isdigit() or name.startswith("x_") or name.lower() in WORDS.split():
+        name = f"r_{name}"
+    while name in taken:
+        name += "_"
+    return name
+
+
+def comment(lines: Sequence[str]) -> str:
+    """A comment; what a name holds cannot end it."""
+    safe = []
+    for line in lines:
+        plain = one_line(line, 1000).encode("ascii", "backslashreplace").decode()
+        safe.append(re.sub(r"(?<=\*)(?=/)|(?<=/)(?=\*)|(?<=\?)(?=\?)", " ", plain))
+    return "/* " + "\n".join(f" * {line}".rstrip() for line in safe)[3:] + "\n */\n"
+
+
+def header(name: str, about: Sequence[str], declarations: str) -> str:
+    """A header file.
+
+    Args:
+        name: of the function and of the file.
+        about: lines of its comment.
+        declarations: what it declares.
+    """
+    guard = f"{name.upper()}_H"
+    return "\n".join(
+        [
+            comment(about),
+            f"#ifndef {guard}\n#define {guard}\n",
+            declarations,
+            f"#endif /* {guard} */\n",
+        ]
+    )
+
+
+def extern_c(prototype: str) -> str:
+    """A declaration that C++ reads as one of C; `restrict`, which C++ has not, need not stand in it."""
+    return f'#ifdef __cplusplus\nextern "C" {{\n#endif\n\n{prototype};\n\n#ifdef __cplusplus\n}}\n#endif\n'
+
+
+def number(value: float, real: Real = FLOAT64) -> str:
+    """A constant in C that is read back as it was, rounded to the kind of number."""
+    with np.errstate(over="ignore"):
+        rounded = value if real is FLOAT64 else np.float32(value)
+    if math.isfinite(rounded):
+        text = str(rounded) if real is FLOAT64 else f"{rounded}f"
+        return f"({text})" if text.startswith("-") else text
+    return "NAN" if math.isnan(rounded) else "INFINITY" if rounded > 0.0 else "(-INFINITY)"
+
+
+def function(head: str, lines: Iterable[str]) -> str:
+    """A function with these statements."""
+    return "\n".join([head, "{", *(f"    {line}" for line in lines), "}", ""])
+
+
+# -- Regions ---------------------------------------------------------------------------------------------
 
 
 class CWriter:
@@ -126,9 +231,13 @@ class CWriter:
         parameters, results = self.live.parameters(made), self.live.results(made)
         arguments = [self._name(p) for p in parameters] + [self._array(k) for k in self.live.arrays(made)]
         declared = [f"{self._type(p)} {self._name(p)}" for p in parameters]
+        begin = []
         for k in self.live.arrays(made):
             memory = self.graph.arrays[k]
             kind = "int" if memory.kind == INTEGER else self.kind
+            if memory.own and not number:
+                begin.append(f"{kind} {self._array(k)}[{memory.own}];")
+                continue
             declared.append(f"{'' if memory.writable else 'const '}{kind} *restrict {self._array(k)}")
         for kind, (word, t) in self._workspaces().items():
             if number in self.works[kind]:
@@ -147,9 +256,10 @@ class CWriter:
             kind_of_result = "int"
             lines.append("return 0;")
         words = set(re.findall(r"\w+", "\n".join(lines)))
-        lines = [f"(void){x};" for x in arguments if x not in words] + lines
+        lines = begin + [f"(void){x};" for x in arguments if x not in words] + lines
         head = f"{kind_of_result} {self._function(number)}({', '.join(declared) or 'void'})"
-        return head, function(f"static {head}" if number else head, lines)
+        prefix = "static APART " if made.apart else "static " if number else ""
+        return head, function(f"{prefix}{head}", lines)
 
     def _workspaces(self) -> dict[str, tuple[str, str]]:
         """Name and type of the workspace of each kind of array."""
@@ -160,6 +270,7 @@ class CWriter:
         opcodes = {self.graph.nodes[n][0] for n in self.live.nodes}
         found = [_WHOLE_BELOW] * (FLOOR in opcodes) + [_DIVIDED] * (FLOOR_DIVIDE in opcodes)
         texts = [text.format(name=self.name) for text in found]
+        texts += [_APART] * any(self.graph.functions[k].apart for k in self.live.functions)
         name = f"x_{self.name}_sines"
         if name in self.form[SIN] and opcodes & {SIN, COS}:
             texts.append(sines(name, self.real))
@@ -322,6 +433,24 @@ def _indented(lines: Iterator[str]) -> Iterator[str]:
     return (f"    {line}" for line in lines)
 
 
+def c_source(program: Program, name: str, arguments: Sequence[str], real: Real = FLOAT64) -> tuple[str, int]:
+    """The functions of a program, the last of which computes it, and its workspace.
+
+    Args:
+        program: what to compute; with no shared functions (trace/record.py).
+        name: of the function.
+        arguments: names of its inputs and outputs, identifiers of C. None begins with "x_" or is "work".
+        real: kind of the numbers.
+
+    Returns:
+        the source, and the numbers that its function keeps on the stack.
+    """
+    graph, live = straight(program, SIZE)
+    own = [graph.arrays[k].own for k in graph.functions[0].arrays if graph.arrays[k].own]
+    writer = CWriter(graph, live, name, [*arguments, *["work"] * len(own)], real, False)
+    return "\n".join([*writer.helpers(), *(writer.function(k)[1] for k in live.functions)]), sum(own)
+
+
 def c_files(
     name: str,
     graph: LoopGraph,
@@ -405,3 +534,74 @@ def _workspace_documented(writer: CWriter) -> Iterator[str]:
         yield ""
         yield "Returns 0, or why it ended before its end:"
         yield from (f"    {k} {reason}" for k, reason in enumerate(writer.live.reasons(), 1))
+
+
+# -- Sine and cosine --------------------------------------------------------------------------------------
+
+
+def sines(name: str, real: Real) -> str:
+    """``static TYPE NAME(TYPE x, int quarters)``: the sine of x and so many quarters of a turn; 0 or 1.
+
+    One line is one operation.
+    """
+    t, f = ("float", "f") if real is FLOAT32 else ("double", "")
+    own = (scalars.NEAR_FLOAT32, scalars.SIN_FLOAT32, scalars.COS_FLOAT32)
+    way, sine, cosine = own if f else (scalars.NEAR, scalars.SIN, scalars.COS)
+    lines = [
+        f"{t} r = x, z, zz, y, p;",
+        "double wide = (double)x, m, part;",
+        f"if (!(fabs{f}(x) <= {number(scalars.FAR[0], real)})) return NAN;",
+        f"if (fabs{f}(x) <= {number(way[0], real)}) {{",
+        *[f"    {line}" for line in _reduced("r", "y", "p", way, real)],
+        "} else {",
+        *[f"    {line}" for line in _reduced("wide", "m", "part", scalars.FAR, FLOAT64)],
+        f"    r = ({t})wide;",
+        "}",
+        "z = r * r;",
+        "zz = z * z;",
+        "if (quarters & 1) {",
+        *[f"    {line}" for line in _polynomial(cosine, real)],
+        f"    z = z * {number(0.5, real)};",
+        f"    z = {number(1.0, real)} - z;",
+        "    p = zz * p;",
+        "    y = z + p;",
+        "} else {",
+        *[f"    {line}" for line in _polynomial(sine, real)],
+        "    z = r * z;",
+        "    p = z * p;",
+        "    y = r + p;",
+        "}",
+        "return quarters & 2 ? -y : y;",
+    ]
+    return "/* The sine of x and so many quarters of a turn. */\n" + function(
+        f"static {t} {name}({t} x, int quarters)", lines
+    )
+
+
+def _reduced(r: str, k: str, part: str, way: scalars.Way, real: Real) -> Iterator[str]:
+    """Lines for what is left of a number after whole quarters of a turn, which are counted."""
+    _, magic, parts = way
+    yield f"{k} = {r} * {number(scalars.TWO_OVER_PI, real)};"
+    yield f"{k} = {number(magic, real)} + {k};"
+    yield f"{k} = {k} - {number(magic, real)};"
+    for value in parts:
+        yield f"{part} = {k} * {number(value, real)};"
+        yield f"{r} = {r} - {part};"
+    yield f"quarters += (int){k};"
+
+
+def _polynomial(a: Sequence[float], real: Real) -> Iterator[str]:
+    """Lines for p = (a0 + a1 z) + zz ((a2 + a3 z) + zz (a4 + a5 z))."""
+    pairs = [a[j : j + 2] for j in range(0, len(a), 2)]
+    yield from _pair("p", pairs[-1], real)
+    for pair in reversed(pairs[:-1]):
+        yield "p = zz * p;"
+        yield from _pair("y", pair, real)
+        yield "p = y + p;"
+
+
+def _pair(name: str, pair: Sequence[float], real: Real) -> Iterator[str]:
+    numbers = [number(value, real) for value in pair]
+    yield f"{name} = {f'z * {numbers[1]}' if numbers[1:] else numbers[0]};"
+    if numbers[1:]:
+        yield f"{name} = {numbers[0]} + {name};"

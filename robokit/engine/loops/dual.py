@@ -412,11 +412,6 @@ class Derivation:
     def call(self, function: Any, arguments: tuple[Any, ...]) -> Any:
         """As :func:`robokit.spatial.control_flow.call`; of another kernel the function is differentiated."""
         if hasattr(function, "on_memory"):
-            if not hasattr(function, "opened"):
-                raise TypeError(
-                    f"call: the kernel {function.name} has no loops, and is not differentiated where it is "
-                    "called: call the function that it is made of"
-                )
             function, arguments = function.opened(*arguments)
         with self.outside():
             found = control_flow.call(self._of_pairs(function), *self.lowered(arguments, all_reals=False))

@@ -30,9 +30,8 @@ from robokit.engine.loops.record import (
     users_line,
 )
 from robokit.engine.memory import address, aligned
-from robokit.engine.passes.replay import played_again
 from robokit.engine.signature import ArrayOf
-from robokit.errors import RobokitError, ShapeError, WrongType
+from robokit.errors import ShapeError, WrongType
 from robokit.spatial import control_flow
 
 # -- Calls of other kernels: no Python between them, none of their code in the caller ---------------------
@@ -53,13 +52,27 @@ Size = int | Integer
 class Callee(Protocol):
     """A kernel as its callers see it: with loops (kernel.py) or straight (engine/kernel.py)."""
 
-    name: str
-    sizes: Sequence[str]
-    arrays: Sequence[ArrayOf]
-    reproducible: bool
+    @property
+    def name(self) -> str:
+        """Of the kernel."""
+
+    @property
+    def sizes(self) -> Sequence[str]:
+        """Names of its sizes."""
+
+    @property
+    def arrays(self) -> Sequence[ArrayOf]:
+        """What it takes."""
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether its results are the same bits everywhere."""
 
     def on_memory(self, *arguments: Any) -> None:
         """Its function on arrays of one state."""
+
+    def opened(self, *arguments: Any) -> tuple[Callable[..., None], tuple[Any, ...]]:
+        """A function that does the same, and its arguments, for a caller that records them as its own."""
 
     def linked(self, lanes: int, dtype: str, sizes: Mapping[str, int]) -> tuple[int, int, Any] | None:
         """Addresses of the function and of what it works with, and what must live as long as these."""
@@ -177,40 +190,9 @@ def record_call(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> N
 
 
 def record_opened(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> None:
-    """Record that a kernel's function is called, in place of the kernel.
-
-    Raises:
-        RobokitError: the kernel has no loops.
-    """
-    opened = getattr(kernel, "opened", None)
-    if opened is None:
-        raise RobokitError(
-            f"this kernel calls {kernel.name}, a compiled kernel without loops: C, WebAssembly and counts "
-            "are of kernels that call functions and kernels with loops alone"
-        )
-    function, given = opened(*arguments)
+    """Record that a kernel's function is called, in place of the kernel."""
+    function, given = kernel.opened(*arguments)
     control_flow.call(function, *given)
-
-
-def record_played(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> None:
-    """Record that a kernel's function is called, in its place; of one without loops its program."""
-    if hasattr(kernel, "opened"):
-        record_opened(graph, kernel, arguments)
-        return
-    program = kernel.program()  # type: ignore[attr-defined]
-    _, arrays, claims = matched(kernel, arguments)
-    note_claims(claims)
-    sizes = [math.prod(map(int, a.shape)) for a in taken(kernel)]
-
-    def straight(*given: Array) -> None:
-        flat = [x.reshape(n) for x, n in zip(given, sizes, strict=True)]
-        count = len(flat) - len(program.results)
-        found = played_again(program, [[x[k] for k in range(len(x))] for x in flat[:count]])
-        for row, x in zip(found, flat[count:], strict=True):
-            for k, value in enumerate(row):
-                x[k] = value
-
-    control_flow.call(graph.played.setdefault(id(kernel), straight), *arrays)
 
 
 def note_claims(claims: Sequence[Claim]) -> None:

@@ -55,7 +55,6 @@ from robokit.engine.loops.environment import (
     note_claims,
     record_call,
     record_opened,
-    record_played,
 )
 from robokit.engine.loops.record import (
     CHECK,
@@ -455,18 +454,9 @@ class LoopKernel:
         return LoopKernel(f"{self.name}_{mark}", text, self.sizes, arrays, self.reproducible, self.checked)
 
     @functools.cached_property
-    def _alone(self) -> LoopGraph:
-        """The same without calls of other kernels: their functions are called.
-
-        Raises:
-            RobokitError: one of them has no loops.
-        """
-        return self._recorded(record_opened) if self.graph.links else self.graph
-
-    @functools.cached_property
     def unlinked(self) -> LoopGraph:
-        """The same; of kernels without loops their programs are played."""
-        return self._recorded(record_played) if self.graph.links else self.graph
+        """The same without calls of other kernels: their functions are called."""
+        return self._recorded(record_opened) if self.graph.links else self.graph
 
     def record(self) -> LoopGraph:
         """The recorded regions.
@@ -728,7 +718,7 @@ class LoopKernel:
         return [a for a in self.arrays if a.role != "work"]
 
     def opened(self, *arguments: Any) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """The function and its arguments, for a caller that is differentiated and records them as its own.
+        """The function and its arguments, for a caller that records them as its own.
 
         Args:
             arguments: of a call of the kernel.
@@ -796,7 +786,7 @@ class LoopKernel:
         for name in units or {}:
             one_of("units", name, names)
         lines = about.splitlines()
-        given = self.name, self._alone, self.sizes, self.arrays, REALS[dtype], lines, units or {}
+        given = self.name, self.unlinked, self.sizes, self.arrays, REALS[dtype], lines, units or {}
         return c_files(*given, own_sines=self.reproducible)
 
     def counts(self, **given: Any) -> dict[str, int]:
@@ -829,7 +819,7 @@ class LoopKernel:
         """Why a call may end early: the status that C and WebAssembly return counts these from 1."""
         from robokit.engine.loops.analysis import Live
 
-        return Live(self._alone, self._written).reasons()
+        return Live(self.unlinked, self._written).reasons()
 
     def _usage(self, given: Mapping[str, Any]) -> Usage:
         from robokit.engine.loops.analysis import Usage
@@ -841,7 +831,7 @@ class LoopKernel:
             x.ravel() if a.role == "in" else x.ravel().copy()
             for a, x in zip(self.arrays, arrays, strict=True)
         ]
-        return Usage(self._alone, self._written, [sizes[n] for n in self.sizes], own)
+        return Usage(self.unlinked, self._written, [sizes[n] for n in self.sizes], own)
 
     @property
     def _written(self) -> list[int]:
@@ -853,7 +843,7 @@ class LoopKernel:
         from robokit.engine.loops.analysis import Live
         from robokit.engine.loops.wasm import wasm_functions
 
-        return wasm_functions(self._alone, Live(self._alone, self._written), self.name)
+        return wasm_functions(self.unlinked, Live(self.unlinked, self._written), self.name)
 
     # -- calls --------------------------------------------------------------------------------------
 
@@ -1114,9 +1104,7 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
     for name in names:
         if names.count(name) > 1:
             raise RobokitError(f"kernels: a module exports one thing named {name!r}: rename a kernel")
-    functions = [function for kernel in kernels for function in kernel.wasm_functions()]
-    angles = any((wasm.CALL_FUNCTION, wasm.NAME) in each.code for each in functions)
-    return wasm.module([wasm.sines()] * angles + functions, names[1:])
+    return wasm.module([each for kernel in kernels for each in kernel.wasm_functions()], names[1:])
 
 
 @functools.cache

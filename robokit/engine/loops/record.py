@@ -124,6 +124,9 @@ class Memory:
     region: Region  # in which it can be used
     writable: bool  # whether it can be written
     line: tuple[CodeType, int] | None  # of the user's source, where it was made
+    # elements of memory that the kernel has to itself, what is in it before it is written being nothing in
+    # particular (straight.py); 0 of an array that it is given, or that zeros makes
+    own: int = 0
 
 
 @dataclass
@@ -141,6 +144,7 @@ class Function:
         by_lane: whether states in lanes run it one after the other.
         writes: those of its arrays that it writes to.
         form: what it returns, for :func:`rebuilt`.
+        apart: whether no compiler should write it where it is called.
     """
 
     number: int
@@ -152,6 +156,7 @@ class Function:
     by_lane: bool = False
     writes: set[int] = field(default_factory=set)
     form: Any = None
+    apart: bool = False
 
 
 @dataclass
@@ -177,7 +182,9 @@ class Frame:
 def operands(node: Node) -> Sequence[int]:
     """The nodes that a node reads."""
     opcode = node[0]
-    if opcode < 0 or opcode in (PARAMETER, WHOLE):
+    if 0 <= opcode < PARAMETER:
+        return node[1:]
+    if opcode <= WHOLE:
         return ()
     return node[_FIRST.get(opcode, 1) : _LAST.get(opcode)]
 
@@ -225,7 +232,6 @@ class LoopGraph(Graph):
         self.frames: list[Frame] = []
         self.constants: dict[Node, int] = {}
         self.solutions: dict[int, Solved] = {}
-        self.played: dict[int, Any] = {}  # functions in place of kernels (linked.record_played)
         self.held: dict[int, tuple[int, dict[int, Any]]] = {}  # of arrays: known.HeldArray
         super().__init__(budget)
         self.frames = [self._frame({})]
@@ -251,11 +257,15 @@ class LoopGraph(Graph):
         return self._append(self._own(node), self.stack[-1])
 
     def _append(self, node: Node, region: Region) -> int:
+        return self.put(node, region, users_line())
+
+    def put(self, node: Node, region: Region, line: tuple[CodeType, int] | None = None) -> int:
+        """Number of a new node, the last of its region; line is that of the user's source."""
         number = len(self.nodes)
         self.nodes.append(node)
         self.place.append(region)
         self.kinds.append(self._kind(node))
-        self.lines.append(users_line())
+        self.lines.append(line)
         region.nodes.append(number)
         return number
 
@@ -297,7 +307,8 @@ class LoopGraph(Graph):
         """Open regions of the function that is being recorded."""
         return self.frames[-1].stack
 
-    def _new_region(self, depth: int, loop: bool) -> Region:
+    def new_region(self, depth: int, loop: bool) -> Region:
+        """A region without operations."""
         made = Region(len(self.regions), depth, loop)
         self.regions.append(made)
         return made
@@ -306,7 +317,7 @@ class LoopGraph(Graph):
     def region(self, loop: bool) -> Iterator[Region]:
         """Record a region."""
         self.forget_memory()
-        made = self._new_region(len(self.stack), loop)
+        made = self.new_region(len(self.stack), loop)
         self.stack.append(made)
         try:
             yield made
@@ -317,9 +328,13 @@ class LoopGraph(Graph):
                     del self.index[self.nodes[number]]
             self.forget_memory()
 
+    def new_function(self) -> Function:
+        """A function without operations, the last."""
+        self.functions.append(Function(len(self.functions), self.new_region(0, False)))
+        return self.functions[-1]
+
     def _frame(self, given: dict[int, int]) -> Frame:
-        function = Function(len(self.functions), self._new_region(0, False))
-        self.functions.append(function)
+        function = self.new_function()
         return Frame(function, given, [function.region])
 
     @contextlib.contextmanager

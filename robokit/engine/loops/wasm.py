@@ -1,17 +1,26 @@
 """Writes regions as WebAssembly: one state, loops as loops, arrays where the caller has put them.
 
 A kernel's parameters are its sizes, then the first byte of each array in the module's memory, 32 bits each.
+Memory that it has to itself is in globals.
 
 A value that is read in its own region alone is computed where it is read first, and left in a variable if it
-is read again. What is loaded is so only if nothing is stored in between. All others are computed in their
-place, into variables.
+is read again. What is loaded is so only if nothing is stored there in between. All others are computed in
+their place, into variables.
 """
 
 from __future__ import annotations
 
+import json
+import math
+import struct
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
+from robokit.dataclass_tools import frozen
+from robokit.engine.backend.llvm import CompilerMissing
+from robokit.engine.backend.targets import Loaded, Planned, Target
+from robokit.engine.emit.ir import FLOAT64
 from robokit.engine.emit.wasm import (
     CALL_FUNCTION,
     F64,
@@ -19,7 +28,9 @@ from robokit.engine.emit.wasm import (
     I32,
     NAME,
     PLAIN,
+    PUT,
     SET,
+    TAKE,
     TEE,
     Code,
     Function,
@@ -27,6 +38,7 @@ from robokit.engine.emit.wasm import (
     Variable,
     branch,
     leb,
+    module,
     number,
     plain,
     whole,
@@ -53,8 +65,10 @@ from robokit.engine.loops.record import (
     Region,
     operands,
 )
+from robokit.engine.loops.straight import straight
 from robokit.engine.trace.graph import Node
 from robokit.engine.trace.ops import CONST, COS, GUARD, OPERATIONS, SELECT, SIN
+from robokit.interpreter import without_collector
 
 _INSTRUCTIONS = {each.number: each.wasm for each in OPERATIONS}
 _INSTRUCTIONS |= {opcode: each.wasm for opcode, each in WHOLE_OPERATIONS.items()}
@@ -65,6 +79,9 @@ _EFFECTS = (STORE, ZEROS, CHECK, FOR, WHILE, COND, *CALLS)
 
 _AT_ONCE = (CONST, WHOLE, PARAMETER, VALUE)
 """What computes nothing."""
+
+_HERE = {*_EFFECTS, *_AT_ONCE, SIN, COS}
+"""What is computed in its place, or nowhere."""
 
 
 def wasm_functions(graph: LoopGraph, live: Live, name: str) -> list[Function]:
@@ -91,7 +108,7 @@ class _Writer(StackWriter):
         self.works, self.fails = works, fails
         """The functions that need a workspace, and those that return a status."""
         self.made = graph.functions[number]
-        self.arrays = {k: Variable(I32) for k in live.arrays(self.made)}
+        self.arrays = {k: Variable(I32) for k in live.arrays(self.made) if not graph.arrays[k].own}
         self.top, self.end = Variable(I32), Variable(I32)
         """Where the workspace is free."""
         self.kinds = [self.kind(r) for r in live.results(self.made)]
@@ -100,7 +117,6 @@ class _Writer(StackWriter):
         """Values that are computed where they are read first."""
         self.pairs: dict[tuple[int, int, int], int] = {}
         """Sines and cosines by region, opcode and angle."""
-        self.control = {r.number: n for n in live.nodes for r in inner(graph, graph.nodes[n])}
         self._plan(self.made.region)
 
     def function(self) -> Function:
@@ -126,33 +142,35 @@ class _Writer(StackWriter):
         """Decide for a region and those in it; what they read of the regions around."""
         nodes = self.live.of(region)
         # A run is of nodes in which nothing is stored.
-        run, at = dict[int, int](), 0
+        run, effects = dict[int, int](), list[Node]()
         for n in nodes:
-            run[n] = at
+            run[n] = len(effects)
             opcode, *operand = self.graph.nodes[n]
-            at += opcode in _EFFECTS
+            if opcode in _EFFECTS:
+                effects.append(self.graph.nodes[n])
             if opcode in (SIN, COS):
                 self.pairs[region.number, opcode, operand[0]] = n
-        read: dict[int, set[int]] = {n: set() for n in nodes}
+        never = len(effects) + 1
+        first = dict.fromkeys(nodes, never)  # the runs in which they are read first
         outside, apart = set[int](), set[int]()
 
         def use(n: int, where: int) -> None:
             self.reads[n] += 1
-            if n in read:
-                read[n].add(where)
-            else:
+            if n not in first:
                 outside.add(n)
+            elif where < first[n]:
+                first[n] = where
 
         for r in self._results(region):
-            use(r, at)
+            use(r, len(effects))
         tested = self.live.of(region, slice(0, region.tested))
         if region.tested:
             use(region.test, run[tested[-1]] if tested else 0)
         for n in reversed(nodes):
             node, where = self.graph.nodes[n], run[n]
-            if self._later(node, where, read[n]) and n not in apart:
+            if first[n] < never and n not in apart and self._later(node, effects, where, first[n]):
                 self.later.add(n)
-                where = min(read[n])
+                where = first[n]
             for k in self._operands(n):
                 use(k, where)
             if node[0] in (FOR, ZEROS):
@@ -163,17 +181,26 @@ class _Writer(StackWriter):
                     use(k, where)
         return outside
 
-    def _later(self, node: Node, run: int, read: set[int]) -> bool:
-        """Whether a value may be computed where it is read first."""
-        if node[0] in (*_EFFECTS, *_AT_ONCE, SIN, COS) or not read:
+    def _later(self, node: Node, effects: Sequence[Node], run: int, first: int) -> bool:
+        """Whether what is computed in a run may be so in a later one, the first in which it is read."""
+        if node[0] == LOAD:
+            return not any(self._changes(each, node) for each in effects[run:first])
+        return node[0] not in _HERE
+
+    def _changes(self, effect: Node, load: Node) -> bool:
+        """Whether an effect may change what is loaded."""
+        if effect[0] not in (STORE, ZEROS, CHECK):
+            return True
+        if effect[0] == CHECK or effect[1] != load[1]:
             return False
-        return node[0] != LOAD or min(read) == run
+        known = effect[0] == STORE and all(self.graph.nodes[k][0] == WHOLE for k in (effect[2], load[2]))
+        return not known or effect[2] == load[2]
 
     def _results(self, region: Region) -> list[int]:
         """The values that a region leaves or carries on, of those that are needed."""
         if region is self.made.region:
             return self.live.results(self.made)
-        return [region.results[k] for k in self.live.positions(self.control[region.number])]
+        return [region.results[k] for k in self.live.positions(self.live.control[region.number])]
 
     def _operands(self, n: int) -> Iterable[int]:
         """What a node reads itself, of all that is needed."""
@@ -208,6 +235,8 @@ class _Writer(StackWriter):
         found = outcome(node)
         if found is not None:
             return [whole(found)]
+        if opcode == LOAD and self.graph.arrays[node[1]].own:
+            return [(TAKE, self._place(node[2]))]
         if opcode == LOAD:
             word, size = self._element(node[1])
             address, offset = self._address(node[1], node[2], size)
@@ -227,6 +256,10 @@ class _Writer(StackWriter):
             return [a, whole(node[1].bit_length() - 1), PLAIN["i32.shr_s"]]
         real = PLAIN["f64.convert_i32_s"]
         return [a, real, b, real, *plain("f64.div f64.floor i32.trunc_sat_f64_s")]
+
+    def _place(self, index: int) -> tuple[str, int]:
+        """Where an element of memory of the kernel's own is."""
+        return self.name, self.graph.nodes[index][1]
 
     def _element(self, array: int) -> tuple[str, int]:
         """Kind of an array's elements, and by how many bits an index is shifted."""
@@ -272,13 +305,16 @@ class _Writer(StackWriter):
 
     def _store(self, n: int) -> None:
         _, array, index, value = self.graph.nodes[n]
+        if self.graph.arrays[array].own:
+            self.write([value, (PUT, self._place(index))])
+            return
         word, shift = self._element(array)
         address, offset = self._address(array, index, shift)
         self.write([*address, value, PLAIN[f"{word}.store"] + leb(offset)])
 
     def _call(self, n: int) -> None:
         node, kept = self.graph.nodes[n], sorted(self.live.needed_results[self.graph.nodes[n][1]])
-        places: list[Code] = [(GET, self.arrays[k]) for k in self.live.given_arrays(n)]
+        places: list[Code] = [(GET, self.arrays[k]) for k in self.live.given_arrays(n) if k in self.arrays]
         if node[1] in self.works:
             places += [(GET, self.top), (GET, self.end)]
         for values, read in zip(self.live.arguments(n), self.live.values_of(n), strict=True):
@@ -391,3 +427,78 @@ class _Writer(StackWriter):
         self.code += plain("end")
         for value in self.live.values[n]:
             self.variables[value] = left[kept.index(self.graph.nodes[value][2])]
+
+
+# -- Straight lines for a browser -------------------------------------------------------------------------
+#
+# Kernels without loops as WebAssembly modules: one state, its arrays at fixed places of a memory of the
+# module's own.
+#
+# No compiler takes part. A browser compiles what it is given anew, so a translation of the recorded line is
+# as fast as what LLVM writes; it is made ten times sooner and is little more than half as long.
+#
+# The module imports "zero" of "start", the number 0, and exports "memory" and "step".
+#
+# A module is kept with where its arrays lie (:class:`Module`). A host calls ``step()`` after it has written
+# the inputs, and reads the outputs.
+
+CHUNK = 3000
+"""Operations of a function, about: of longer ones browsers make slower code, shorter ones are more bytes."""
+
+
+@frozen
+class Module:
+    """A kernel as WebAssembly."""
+
+    content: bytes  # of the file
+    # inputs, outputs: (name, first byte, numbers) of each array of float64
+    inputs: tuple[tuple[str, int, int], ...]
+    outputs: tuple[tuple[str, int, int], ...]
+
+
+class WebAssembly(Target):
+    """A browser, or another host of WebAssembly."""
+
+    name = "wasm"
+    real = FLOAT64
+    shares = False
+    lanes = 1
+    bits = 64
+
+    @property
+    def features(self) -> str:
+        """What the host must know."""
+        return "multi-value"
+
+    @without_collector()
+    def write(self, kernel: Planned) -> tuple[bytes, int]:
+        """The module and where its arrays lie, as :func:`unpacked` reads them, and the numbers in these."""
+        program = kernel.program
+        graph, live = straight(program, CHUNK)
+        outs = [(name, math.prod(shape)) for name, shape in program.outputs]
+        *starts, size = accumulate((count for _, count in (*program.inputs, *outs)), initial=0)
+        placed = [(n, 8 * at, count) for (n, count), at in zip((*program.inputs, *outs), starts, strict=True)]
+        count = len(program.inputs)
+        meta = json.dumps({"inputs": placed[:count], "outputs": placed[count:]}).encode()
+        functions = wasm_functions(graph, live, "line")
+        call = [*(whole(at) for _, at, _ in placed), (CALL_FUNCTION, "line")]
+        content = module([*functions, Function("step", [], [], call)], ["step"], size)
+        return struct.pack("<I", len(meta)) + meta + content, size
+
+    def assemble(self, text: bytes) -> bytes:
+        """The same."""
+        return text
+
+    def load(self, code: bytes) -> Loaded:
+        """Not in this process."""
+        raise CompilerMissing("WebAssembly runs in a browser")
+
+
+WASM = WebAssembly()
+
+
+def unpacked(code: bytes) -> Module:
+    """The module that :meth:`WebAssembly.write` made."""
+    (length,) = struct.unpack_from("<I", code)
+    meta = json.loads(code[4 : 4 + length])
+    return Module(code[4 + length :], *(tuple(map(tuple, meta[k])) for k in ("inputs", "outputs")))
