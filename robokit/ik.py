@@ -546,22 +546,38 @@ def _pose(name: str, value: Any) -> tuple[np.ndarray | None, np.ndarray]:
     if shape[-1:] == (7,) and array.ndim in (1, 2):
         return _of_quaternion(name, array[..., :4]), _position(name, array[..., 4:])
     if shape[-1:] == (3,) and array.ndim in (1, 2):
+        if shape == (3, 3) and _off_a_rotation(array.ravel()) <= ROTATION_TOLERANCE:
+            raise ShapeError(
+                f"{name}: expected {FORMS}; got a rotation matrix without a position: give (R, p), and a "
+                "weight (1, 1, 1, 0, 0, 0) for the orientation alone"
+            )
         return None, _finite(name, array)
     raise ShapeError(f"{name}: expected {FORMS}; got shape {shape}")
+
+
+ROTATION_TOLERANCE = 1e-6
+"""Largest error of a rotation matrix that is accepted, in the products of its rows."""
+
+
+def _off_a_rotation(nine: np.ndarray) -> float:
+    """Largest error of the products of rows of (9,) or (B, 9) by rows, which is 0 for rotations."""
+    single = nine.ndim == 1  # then Python's floats are quicker; and NumPy's own products of 3 x 3 are slow
+    a, b, c, d, e, f, g, h, i = nine.tolist() if single else nine.T
+    off = [a * a + b * b + c * c - 1.0, d * d + e * e + f * f - 1.0, a * d + b * e + c * f]
+    off += [b * f - c * e - g, c * d - a * f - h, a * e - b * d - i]
+    if single:  # max() of Python's passes over NaN
+        return max(map(abs, off)) if not math.isnan(sum(off)) else math.nan
+    return float(np.abs(off).max(initial=0.0))
 
 
 def _rotation(name: str, R: np.ndarray) -> np.ndarray:
     if R.ndim not in (2, 3):
         raise ShapeError(f"{name}: expected a rotation (3, 3) or (B, 3, 3), got shape {R.shape}")
     nine = R.reshape(*R.shape[:-2], 9)
-    single = nine.ndim == 1  # then Python's floats are quicker; and NumPy's own products of 3 x 3 are slow
-    a, b, c, d, e, f, g, h, i = nine.tolist() if single else nine.T
-    off = [a * a + b * b + c * c - 1.0, d * d + e * e + f * f - 1.0, a * d + b * e + c * f]
-    off += [b * f - c * e - g, c * d - a * f - h, a * e - b * d - i]
-    if not (all(abs(x) <= 1e-6 for x in off) if single else (np.abs(off) <= 1e-6).all()):
+    off = _off_a_rotation(nine)
+    if not off <= ROTATION_TOLERANCE:  # NaN is not either
         raise ShapeError(
-            f"{name}: expected a rotation matrix, R R^T = 1 and det R = 1, got one that is off by "
-            f"{np.abs(off).max():.3g}"
+            f"{name}: expected a rotation matrix, R R^T = 1 and det R = 1, got one that is off by {off:.3g}"
         )
     return nine
 

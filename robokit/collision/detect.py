@@ -67,6 +67,11 @@ FLUSH = 1e-6, 1e-5
 """Of the size of a solid, in double and in single precision: what is off by less is flush."""
 
 
+BESIDE = 1e-4, 1e-3
+"""Of the size of a solid: a contact on an edge that is off it by less is on it. Where a round side touches an
+edge is known to the root of what its distance may be off."""
+
+
 ZERO = (0.0, 0.0, 0.0)
 
 LEVEL = 1e-12
@@ -90,9 +95,17 @@ def hidden(x: Any, a: Any, p: Vector3, n: Vector3) -> Any:
 
 
 def _hidden(x: Any, a: Any, p: Any, n: Any) -> Any:
+    m = shape_pose(x, a)[0].transpose_apply(Vector3(*n))
+
+    def along(k: Any, most: Any) -> Any:
+        return maximum(most, vector(x.face_normal, x.shape_faces[a, 0] + k).dot(m))
+
+    most = for_range(x.shape_faces[a, 1], along, 0.0)
+    near = where(1.0 - most * most < in_precision(LEVEL, 1e-6), in_precision(*FLUSH), in_precision(*BESIDE))
+
     def one(k: Any, found: Any) -> Any:
         s = x.beside[x.shape_beside[a, 0] + k]
-        return cond(found > 0, lambda: found, lambda: _hides(x, a, s, Vector3(*p), Vector3(*n)))
+        return cond(found > 0, lambda: found, lambda: _hides(x, a, s, Vector3(*p), Vector3(*n), near))
 
     return for_range(x.shape_beside[a, 1], one, 0)
 
@@ -155,7 +168,7 @@ def _middle(x: Any, s: Any, face: Any) -> Vector3:
     return Vector3(*for_range(count, corner, 0.0, 0.0, 0.0)) * (1.0 / count)
 
 
-def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3) -> Any:
+def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3, near: Any) -> Any:
     R, r = shape_pose(x, s)
     q, m = R.transpose_apply(p - r), R.transpose_apply(n)
     flush = in_precision(*FLUSH) * x.shape_bound[s]
@@ -177,7 +190,7 @@ def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3) -> Any:
         above, _ = once(x, _height, a, tuple(back), ZERO)
         return where(above > flush, 1, 0)
 
-    return cond(height <= flush, inside, lambda: 0)
+    return cond(height <= near * x.shape_bound[s], inside, lambda: 0)
 
 
 def _height(x: Any, s: Any, q: Any, n: Any) -> tuple[Any, Any]:

@@ -9,15 +9,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from robokit.collision.fields import CONE, FIELD, PLANE, POLYTOPE, SMOOTH
+from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POLYTOPE, SMOOTH
 from robokit.collision.gjk import FAR, SETTLED, nearest_sets
 from robokit.collision.support import (
     COS,
+    SHARE,
     SIN,
+    TILT,
     Facing,
     corner,
     facing,
     farthest,
+    missed,
     outermost,
     support,
     tangents,
@@ -99,8 +102,18 @@ def manifold(
 
     both = (faces[0].count > 1) & (faces[1].count > 1)
     deepest, size = cond(both, polygons, lambda: (float("inf"), 0.0))
-    misses = deepest > distance + rounding(AS_DEEP, 0.5) * size
+    left_out = maximum(*(_missed(x, *each) for each in zip(shapes, faces, outward, strict=True)))
+    misses = deepest > distance + rounding(AS_DEEP, 0.5) * size + left_out
     cond(misses, lambda: add(3, half_way, distance, n), lambda: None)
+
+
+def _missed(x: Any, s: Any, face: Facing, d: Vector3) -> Any:
+    """How much deeper the lowest point of a round face may be than its polygon [m]; 0 for other faces.
+
+    It is no contact: under a body that stands it would change sides in every step, and the body would rock.
+    """
+    is_round = ((x.shape_kind[s] == CYLINDER) | (x.shape_kind[s] == CONE)) & (face.count > 2)
+    return where(is_round, missed(d) * x.shape_size[s, 0], 0.0)
 
 
 def pose(numbers: Any) -> tuple[Matrix3, Vector3]:
@@ -159,23 +172,25 @@ def _polygons(
     across = unit(along.cross(up))
     gaps = zeros(most)
 
-    def measure(k: Any, least: Any, near: Any) -> Any:
+    def measure(k: Any, least: Any, most: Any, near: Any) -> Any:
         w = vector(V, begin + k) - p
         gap = w.dot(N) / N.dot(up)
         beside = across.dot(w)
         # Of two segments it is their distance, for what is a little beside.
         gap = maximum(where(flat, gap, gap + sqrt(gap * gap + beside * beside) - abs(gap)), distance)
         gaps[k] = gap
-        return minimum(gap, least), near + where(gap < far, 1, 0)
+        return minimum(gap, least), maximum(gap, most), near + where(gap < far, 1, 0)
 
-    least, near = for_range(count, measure, float("inf"), 0)
+    least, highest, near = for_range(count, measure, float("inf"), -float("inf"), 0)
 
     def give(k: Any) -> None:
         feature = _feature(labels, begin + k, (corners, incident[1]), (face_corners, reference[1]), first)
         q = vector(V, begin + k)
         add(feature, q - up * (0.5 * gaps[k]), gaps[k], n)
 
-    _chosen(V, begin, gaps, count, near, far, n, give)
+    # Of faces that are as good as parallel the deepest corner is none of its own: see _missed.
+    left_out = where(highest - least < TILT * size, SHARE * (highest - least), 0.0)
+    _chosen(V, begin, gaps, count, near, far, n, left_out, give)
     return least, size
 
 
@@ -271,12 +286,16 @@ def _edge(corners: Any, k: Any, count: Any) -> Any:
     return (where(i < j, i, j) * 509 + where(i < j, j, i)) % EDGES
 
 
-def _chosen(V: Any, begin: Any, gaps: Any, count: Any, near: Any, far: Any, n: Vector3, give: Any) -> None:
-    """Give the corners whose gap is below far; of many the deepest and those farthest out in 8 directions."""
+def _chosen(
+    V: Any, begin: Any, gaps: Any, count: Any, near: Any, far: Any, n: Vector3, left_out: Any, give: Any
+) -> None:
+    """Give the corners whose gap is below far; of many those farthest out in 8 directions, and the deepest if
+    it is deeper than these by more than may be left out.
+    """
     taken = zeros(count, kind="integer")
     t1, t2 = tangents(n)
 
-    def farthest(m: Any) -> None:
+    def farthest(m: Any, least: Any) -> Any:
         """Of direction m of 8; the ninth is the deepest."""
         c, s = 0.0, 0.0
         for i in range(8):
@@ -287,9 +306,12 @@ def _chosen(V: Any, begin: Any, gaps: Any, count: Any, near: Any, far: Any, n: V
             h = where(gaps[k] < far, vector(V, begin + k).dot(d) - weight * gaps[k], -float("inf"))
             return where(h > most, h, most), where(h > most, k, at)
 
-        taken[for_range(count, better, -float("inf"), 0)[1]] = 1
+        at = for_range(count, better, -float("inf"), 0)[1]
+        wanted = (m < 8) | (gaps[at] < least - left_out)
+        taken[at] = where(wanted, 1, taken[at])
+        return minimum(least, gaps[at])
 
-    for_range(where(near > POINTS, 9, 0), farthest)
+    for_range(where(near > POINTS, 9, 0), farthest, float("inf"))
 
     def each(k: Any) -> None:
         wanted = (gaps[k] < far) & ((near <= POINTS) | (taken[k] == 1))

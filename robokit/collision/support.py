@@ -42,6 +42,9 @@ TILT = 3e-4
 corner fixed in its axes, not where it is lowest: it lies deeper there by a thirteenth of the radius times the
 tilt at most. With a tilt t above, the first corner is off by TILT^3 / t^3."""
 
+SHARE = 2.0 * (1.0 - math.cos(math.pi / RIM))
+"""Twice what RIM corners in all directions, at most 2 pi / RIM apart, miss of the farthest one's distance."""
+
 COS = [math.cos(2.0 * math.pi * k / RIM) for k in range(RIM)]
 SIN = [math.sin(2.0 * math.pi * k / RIM) for k in range(RIM)]
 
@@ -288,6 +291,15 @@ def outermost(d: Vector3) -> Vector3:
     """From the axis of a round face towards the point of its rim that is farthest along d."""
     fixed = TILT * TILT * TILT / (TILT * TILT + d.x * d.x + d.y * d.y)
     return unit(Vector3(d.x + fixed, d.y, 0.0))
+
+
+def missed(d: Vector3) -> Any:
+    """Depth over the radius by which the lowest point of a round face that faces d may be deeper than its
+    polygon: in proportion to the tilt below TILT, and soon nothing above.
+    """
+    tilt = sqrt(d.x * d.x + d.y * d.y)
+    off = TILT * TILT * TILT / ((TILT * TILT + tilt * tilt) * (tilt + smallest()))
+    return tilt * minimum(SHARE, off * off)
 
 
 def outermost_turns(d: Vector3) -> Vector3:

@@ -35,6 +35,10 @@ FLUSH = 1e-6, 1e-5
 """Of the size of a cell, in double and in single precision: what is off by less is in one plane, or on an
 edge."""
 
+BESIDE = 1e-3
+"""Of the size of a cell: a contact of another normal than its triangle's is on an edge if it is off by less.
+It cannot be elsewhere, and a rim's place at a corner is known to the root of what its distance may be off."""
+
 LEVEL = 1e-12
 """Square of the sine of an angle: normals with less between them are the same."""
 
@@ -150,23 +154,24 @@ def counts(x: Any, s: Any, place: tuple[Any, Any, Any], feature: Any, p: Vector3
     flush = in_precision(*FLUSH) * (dx + dy)
     sine = n.cross(vector(x.cell, NORMAL))
     own = sine.dot(sine) < LEVEL
-    most, least = _around(x, s, place, p, n, flush)
+    beside = where(own, 2.0 * flush, BESIDE * (dx + dy))
+    most, least = _around(x, s, place, p, n, beside)
     seam = most > -float("inf")
     rises, flat = seam & (most > 4.0 * flush), seam & (most <= 4.0 * flush) & (least >= -4.0 * flush)
     kind = feature % KINDS
 
     i, j, half = place
-    # A corner of the body on a seam is that triangle's which is below the body.
+    # A corner of the body on a seam is that triangle's which is below the body and does not cut it off.
     inward = vector(x.cell, CENTRE) - p
-    share = minimum(1.0, 8.0 * flush / (sqrt(inward.x * inward.x + inward.y * inward.y) + smallest()))
+    share = minimum(1.0, 0.25 * flush / (sqrt(inward.x * inward.x + inward.y * inward.y) + smallest()))
     u = clamp((p.x + share * inward.x) / dx, -FARTHEST, FARTHEST)
     w = clamp((p.y + share * inward.y) / dy, -FARTHEST, FARTHEST)
     k, m = whole(u), whole(w)
     mine = (k == i) & (m == j) & (where(w - m > u - k, 1, 0) == half)
-    beside = (feature == NEAREST) & (x.cell[STATE, 2] > 0.0) & ~mine
+    other = (feature == NEAREST) & (x.cell[STATE, 2] > 0.0) & ~mine
     another = seam & where(own, flat & (kind % 2 == 1) & ~mine, (half == 1) & (kind > 1) & ~rises)
-    none = beside | another | ((kind % 2 == 0) & _goes_on(x, s, place, feature, p, n, own, flush))
-    return where(none, -1, where(~own & (rises | ~seam), 0, 1))
+    none = other | another | ((kind % 2 == 0) & _goes_on(x, s, place, feature, p, n, own, flush))
+    return where(~own & (rises | ~seam), 0, where(none, -1, 1))
 
 
 def _goes_on(x: Any, s: Any, place: Any, feature: Any, p: Vector3, n: Vector3, own: Any, flush: Any) -> Any:
@@ -201,11 +206,12 @@ def _beside(x: Any, s: Any, place: Any, k: Any, di: Any, dj: Any) -> Vector3:
 
 
 def _around(
-    x: Any, s: Any, place: tuple[Any, Any, Any], p: Vector3, n: Vector3, flush: Any
+    x: Any, s: Any, place: tuple[Any, Any, Any], p: Vector3, n: Vector3, beside: Any
 ) -> tuple[Any, Any]:
     """How far the ground around a point of the triangle rises over a plane through it, at most and at least.
 
     Minus and plus infinity for a point inside of the triangle: there is nothing but the triangle around it.
+    It is on an edge, or at a corner, if it is not farther off than ``beside`` [m].
     """
     inf = float("inf")
 
@@ -213,16 +219,16 @@ def _around(
         a, b = vector(x.cell, k), vector(x.cell, where(k == 2, 0, k + 1))
         o = vector(x.cell, OPPOSITE + k)
         e = b - a
-        beside = abs(e.x * (p.y - a.y) - e.y * (p.x - a.x))
+        off = abs(e.x * (p.y - a.y) - e.y * (p.x - a.x))
         h = n.dot(o - p)
-        near = beside < 2.0 * flush * sqrt(e.x * e.x + e.y * e.y)
+        near = off < beside * sqrt(e.x * e.x + e.y * e.y)
         return where(near & (h > most), h, most), where(near & (h < least), h, least)
 
     most, least = for_range(3, side, -inf, inf)
 
     def corner(k: Any, most: Any, least: Any) -> Any:
         c = vector(x.cell, k)
-        at = (abs(c.x - p.x) < 2.0 * flush) & (abs(c.y - p.y) < 2.0 * flush)
+        at = (abs(c.x - p.x) < beside) & (abs(c.y - p.y) < beside)
 
         def ring(m: Any, most: Any, least: Any) -> Any:
             di, dj = 0, 0

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -488,13 +487,15 @@ class _Model:
         self._frames = {
             each.get("name", ""): each for each in element if each.tag in ("link", "joint", "frame")
         }
-        named = Counter(
-            each.get("name", "") for each in element.iterchildren("link", "joint", "frame", "model")
-        )
-        for called in (called for called, count in named.items() if called and count > 1):
-            raise RobokitError(
-                f"{file}: two links, joints, frames or models are called {called!r}; rename one"
-            )
+        named: dict[str, Any] = {}
+        for each in element.iterchildren("link", "joint", "frame", "model"):
+            called = each.get("name", "")
+            first = named.setdefault(called, each)
+            if called and first is not each:
+                raise RobokitError(
+                    f"{file}: two links, joints, frames or models are called {called!r} (lines "
+                    f"{first.sourceline} and {each.sourceline}); rename one"
+                )
         said = [part.findtext("static") for part in (include, element) if part is not None]
         own = next((text.strip().lower() for text in said if text), "false")
         self.static: bool = own in ("1", "true") or (outer is not None and outer.static)

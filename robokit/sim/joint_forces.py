@@ -49,13 +49,13 @@ What is heavy for its friction would creep for long before a softer bristle is w
 """
 
 STOP_TIME = 5e-3
-"""Time constant of a stop against the joint's own inertia [s]."""
+"""Time constant of a stop against the joint's own inertia [s], where it gives way by STOP_DEPTH."""
 
 STOP_ANGLE = 0.01
 """Angle by which a stop gives way under the robot's weight at the subtree's radius of gyration [rad]."""
 
 STOP_DEPTH = 1e-3
-"""The same of a prismatic joint [m]."""
+"""The same of a prismatic joint [m], without a ground whose ``sink`` is given."""
 
 
 @frozen
@@ -144,12 +144,16 @@ def assumed_damping(amount: float | str) -> str:
     return f"inertia / {DAMPING_TIME:g} s" if isinstance(amount, str) else f"{amount:g} N m s/rad"
 
 
-def joint_law(robot: Robot, default_damping: float | None = 0.0) -> tuple[JointLaw, list[str]]:
+def joint_law(
+    robot: Robot, default_damping: float | None = 0.0, sink: float | None = None
+) -> tuple[JointLaw, list[str]]:
     """The robot's passive joint forces, computed once.
 
     Args:
         default_damping: given to moving joints that have none, the floating base excepted
             [N m s/rad | N s/m]; None takes the inertia that the joint carries over DAMPING_TIME.
+        sink: depth by which the stops of prismatic joints give way under the robot's weight, as contacts do
+            [m]; time constants of stops go with its root. None: STOP_DEPTH.
 
     Returns:
         the law, and the names of the joints that got the default.
@@ -157,10 +161,12 @@ def joint_law(robot: Robot, default_damping: float | None = 0.0) -> tuple[JointL
     Raises:
         ModelError: dry friction below zero.
     """
-    return robot.derived.get(("joint law", default_damping), lambda: _joint_law(robot, default_damping))
+    return robot.derived.get(
+        ("joint law", default_damping, sink), lambda: _joint_law(robot, default_damping, sink or STOP_DEPTH)
+    )
 
 
-def _joint_law(robot: Robot, default_damping: float | None) -> tuple[JointLaw, list[str]]:
+def _joint_law(robot: Robot, default_damping: float | None, sink: float) -> tuple[JointLaw, list[str]]:
     damping: list[tuple[Any, ...]] = [()]
     assumed = [False]
     friction: list[tuple[Friction | None, ...]] = [()]
@@ -193,7 +199,7 @@ def _joint_law(robot: Robot, default_damping: float | None) -> tuple[JointLaw, l
             friction.append((None,) * nv)
         limited = math.isfinite(joint.lower) or math.isfinite(joint.upper)
         if nv == 1 and limited and joint.kind != "continuous":
-            stop.append(_stop(joint, carried()[i], weight(robot)))
+            stop.append(_stop(joint, carried()[i], weight(robot), sink))
         else:
             stop.append(None)
     return JointLaw(tuple(damping), tuple(assumed), tuple(friction), tuple(stop)), defaulted
@@ -216,15 +222,15 @@ def _friction(most: float, inertia: Any) -> Friction:
     return replace(law, d=_plain(2.0 * np.sqrt(inertia * law.k)))
 
 
-def _stop(joint: Any, inertia: tuple[list[list[Any]], Any], W: Any) -> Stop:
-    H, m = inertia[0][0][0], np.asarray(inertia[1])
+def _stop(joint: Any, inertia: tuple[list[list[Any]], Any], W: Any, sink: float) -> Stop:
+    H, m, time = inertia[0][0][0], np.asarray(inertia[1]), STOP_TIME * math.sqrt(sink / STOP_DEPTH)
     if joint.kind == "prismatic":
-        k = W / STOP_DEPTH
+        k = W / sink
     else:
         k = W * np.sqrt(np.where(m > 0.0, H / np.where(m > 0.0, m, 1.0), 0.0)) / STOP_ANGLE
-    k = np.maximum(k, H / STOP_TIME**2)
+    k = np.maximum(k, H / time**2)
     k = k if np.ndim(k) else float(k)
-    return Stop(joint.lower, joint.upper, k, 2.0 * STOP_TIME * k)
+    return Stop(joint.lower, joint.upper, k, 2.0 * time * k)
 
 
 def subtree_inertia(robot: Robot) -> list[tuple[list[list[Any]], Any]]:

@@ -620,17 +620,18 @@ def _by_link(what: str, otherwise: Callable[[str], Any], robot: Robot, values: V
     return of_link
 
 
-def with_damping(robot: Robot, values: Values, default: float | None) -> Robot:
+def with_damping(robot: Robot, values: Values, default: float | None, sink: float | None = None) -> Robot:
     """A robot with samples whose joints are damped by a factor of each row's own.
 
     Args:
         robot: with one sample of inertias a row.
         values: of the parameters, (B,) each.
-        default: damping of joints that have none, as in :func:`robokit.sim.joint_forces.joint_law`.
+        default, sink: damping of joints that have none, and the given ``sink`` of the ground, as in
+            :func:`robokit.sim.joint_forces.joint_law`.
     """
     if "damping" not in values:
         return robot
-    law, names = joint_law(robot, default)
+    law, names = joint_law(robot, default, sink)
     factor = values["damping"]
     damped = [any(np.any(b) for b in row) for row in law.damping]
     damping = tuple(
@@ -639,7 +640,7 @@ def with_damping(robot: Robot, values: Values, default: float | None) -> Robot:
     # What is "assumed" is an input of the step.
     scaled = replace(law, damping=damping, assumed=tuple(damped))
     found = replace(robot)
-    found.derived.get(("joint law", default), lambda: (scaled, names))
+    found.derived.get(("joint law", default, sink), lambda: (scaled, names))
     return found
 
 

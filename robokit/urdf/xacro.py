@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,9 @@ def expand_xacro(path: PathLike, args: Mapping[str, str] | None = None, package_
     Raises:
         UrdfError: no such file, xacro is not installed, or it cannot expand the file within 30 s and 2 GiB.
 
+    Warns:
+        UserWarning: a name in ``args`` that the file does not ask for.
+
     Example:
         >>> from pathlib import Path
         >>> from robokit.urdf import expand_xacro
@@ -55,6 +59,8 @@ def expand_xacro(path: PathLike, args: Mapping[str, str] | None = None, package_
     refusing = refusal(report.file, report.diagnostics())
     if refusing is not None:
         raise refusing
+    for finding in report.diagnostics():
+        warnings.warn(str(finding), stacklevel=2)
     assert text is not None
     return text
 

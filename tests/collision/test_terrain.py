@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.spatial.transform import Rotation
 
 import robokit as rk
 from robokit.collision.detect import contacts_at
@@ -92,6 +94,20 @@ def test_what_lies_on_a_flat_field_touches_it_as_a_plane(at: tuple[float, float]
     assert len(found["contact_gap"]) == expected and np.allclose(found["contact_gap"], -1e-4)
     assert np.allclose(found["contact_frame"][:, 6:], [0.0, 0.0, 1.0])
     assert len(set(found["contact_feature"].tolist())) == expected
+
+
+@pytest.mark.parametrize("over", [0.0, 1e-10, 1e-8, 1e-7, 3e-7, 1e-6, 1e-5, 3e-5])
+@pytest.mark.parametrize("geometry", [Box((0.2, 0.2, 0.08)), Cylinder(0.1, 0.08)])
+def test_what_just_reaches_over_a_seam_or_a_corner_of_the_grid_touches_as_a_plane(
+    over: float, geometry: Any
+) -> None:
+    """By less than it is deep, so that the shortest way out of the next cell is sideways."""
+    rng = np.random.default_rng(0)
+    for side, y in itertools.product((-1.0, 1.0), (0.2, 0.2 + 1e-7, 0.23, 0.2 - 3e-7, 0.2 + 1e-6)):
+        tilt = Rotation.from_rotvec(1e-6 * rng.normal(size=3)).as_matrix()
+        found = contacts(FLAT, geometry, [0.4 + side * over, y, 0.04 - 4e-5], tilt)
+        assert len(found["contact_gap"]) == {Box: 4, Cylinder: 8}[type(geometry)]
+        assert np.allclose(found["contact_frame"][:, 6:], [0.0, 0.0, 1.0], atol=1e-5)
 
 
 def test_valleys_and_ridges_hold_along_their_whole_length() -> None:

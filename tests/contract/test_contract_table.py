@@ -196,7 +196,7 @@ def test_coupled_joints_follow_the_rule_of_the_kind(name, base):
         assert relative(rk.rnea(robot, given["q"], given["v"], a), tau) < 1e-9
         return
     if kind is layout.BASE_AND_FORCES or (PUBLIC[name].floating and base == "fixed"):
-        return  # test_hybrid.py has it; there is nothing to ask of a fixed base
+        return  # test_hybrid_dynamics.py has it; there is nothing to ask of a fixed base
     results = arrays(call(name, robot, given))
     if kind in (layout.INVERSE, layout.INVERSES):
         assert relative(results[-1] @ rk.crba(robot, given["q"]), np.eye(robot.nv)) < 1e-11

@@ -421,6 +421,29 @@ def test_a_value_that_leaves_its_loop_in_what_is_returned():
         wrong(ROBOT, [1.0, 2.0, 3.0], 2.0)
 
 
+@pytest.mark.parametrize("map_it", [False, True])
+def test_a_value_that_leaves_a_called_function_of_a_straight_line(map_it):
+    def leaving(tree, x):
+        kept = []
+
+        def square(y):
+            kept.append(y * y)
+            return kept[-1] + 1.0
+
+        found = vmap(square)(x) if map_it else [call(square, y) for y in x]
+        return found[0] + kept[-1]
+
+    wrong = rk.function(leaving, inputs={"x": (3,)}, outputs={"y": ()})
+    with pytest.raises(FunctionError, match=r"a value of a called function .* return it from the function"):
+        wrong(ROBOT, [1.0, 2.0, 3.0])
+
+
+def test_a_comparison_is_no_number():
+    for text in (lambda tree, n: n + (n > 1.0), lambda tree, n: for_range(n, lambda k, s: s + (k > 1), 0.0)):
+        with pytest.raises(FunctionError, match="a comparison is no number: where"):
+            rk.function(text, inputs={"n": ()}, outputs={"y": ()})(ROBOT, 3.0)
+
+
 def test_derivatives_name_the_line_of_a_wrong_index():
     """They are played back from the recording, whose lines they keep."""
     read = rk.function(

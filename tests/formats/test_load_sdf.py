@@ -232,7 +232,10 @@ BAD = {
     ),
     "a pose of three numbers": (link("a", pose="1 2 3"), "expected 6 or 7 numbers, got '1 2 3'"),
     "no link": ("", "no link"),
-    "two links with the same name": (link("a") + link("a"), "two links, joints, .* are called 'a'"),
+    "two links with the same name": (
+        link("a") + "\n" + link("a"),
+        r"are called 'a' \(lines \d and \d\)",
+    ),
     "a joint with the name of its link": (
         link("a") + link("b") + hinge("b", "a", "b"),
         "two links, joints, .* are called 'b'",

@@ -82,6 +82,11 @@ def test_weights_leave_axes_free():
         ({"targets": {"tip": (0, 0, 1e300)}}, rk.ShapeError, "at most 1e"),
         ({"targets": {"tip": (2 * np.eye(3), (0, 0, 0))}}, rk.ShapeError, "rotation matrix"),
         ({"targets": {"tip": (-np.eye(3), (0, 0, 0))}}, rk.ShapeError, "rotation matrix"),
+        (
+            {"targets": {"tip": np.eye(3)}},
+            rk.ShapeError,
+            r"a rotation matrix without a position: give",
+        ),
         ({"targets": {"tip": ((1, 1, 0, 0), (0, 0, 0))}}, rk.InvalidValue, "unit quaternion .* norm 1.41421"),
         ({"targets": {"tip": np.ones((4, 4))}}, rk.ShapeError, "last row"),
         ({"targets": {"tip": np.zeros((2, 3)), "l1": np.zeros((3, 3))}}, rk.ShapeError, "batch of"),

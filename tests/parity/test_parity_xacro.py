@@ -104,6 +104,8 @@ def test_an_argument_that_a_file_never_asks_for_is_a_warning(path):
     assert warning.code == "xacro-argument-unknown" and "'mas'" in warning.message
     with pytest.raises(UrdfError, match="has no argument 'mas'"):
         load_urdf(path, xacro_args={"mas": 2}, strict=True)
+    with pytest.warns(UserWarning, match="has no argument 'mas'"):
+        expand_xacro(path, {"mas": "2"})
 
 
 @pytest.mark.parametrize(

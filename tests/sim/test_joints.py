@@ -7,6 +7,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
+from robokit.model import Shape, Sphere
 from robokit.sim.joint_forces import GIVING, STUCK, joint_law
 
 INERTIA = 1.0 * 0.5**2 + 0.01
@@ -242,3 +243,27 @@ def test_a_controller_gets_time_and_copies():
 def test_controller_of_a_wrong_shape(bad):
     with pytest.raises((rk.ShapeError, rk.InvalidValue), match="controller"):
         rk.simulate(m.double_pendulum(), duration=0.1, controller=lambda t, q, v: bad)
+
+
+def test_limits_of_a_smaller_and_lighter_robot_act_as_its_ground_does():
+    """A fall onto a ground that gives way by a share of the size: lengths times L, times by the root of L."""
+
+    def fall(size: float, mass: float) -> np.ndarray:
+        ball = [Shape(Sphere(0.1 * size))]
+        inertia = 0.004 * mass * size**2 * np.eye(3)
+        builder = rk.ModelBuilder("robot").link("base", mass, inertia=inertia, collisions=ball)
+        for kind, reach in (("prismatic", 0.05 * size), ("revolute", 0.3)):
+            at = rk.Placement(position=np.array([0.0, 0.3 * size, 0.0]))
+            builder.link(kind, mass, inertia=inertia, collisions=ball)
+            builder.joint(f"{kind}_joint", kind, "base", kind, at, (1, 0, 1), lower=-reach, upper=reach)
+        robot, time = builder.build("floating"), math.sqrt(size)
+        q, v = robot.neutral(), np.zeros(robot.nv)
+        q[6], v[:2], v[3] = 0.5 * size, np.array([2.0, -1.0]) / time, size / time
+        how = {"dt": 1e-3 * time, "joint_damping": 0.0, "ground": rk.Ground(sink=1e-3 * size)}
+        run = rk.simulate(robot, q, v, duration=0.6 * time, record_every=5, **how)
+        assert run.losses["stops"][-1] > 0.01 * mass * 9.81 * size
+        return run.center_of_mass / size
+
+    whole = fall(1.0, 1.0)
+    for size, mass in ((0.1, 1.0), (1.0, 1e-6), (0.1, 1e-6)):
+        assert np.abs(fall(size, mass) - whole).max() < 1e-9

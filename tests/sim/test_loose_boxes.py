@@ -1,4 +1,4 @@
-"""Loose boxes: rest, sliding, towers, collisions, and that no constant has a unit."""
+"""Loose boxes and cylinders: rest, sliding, towers, collisions, and that no constant has a unit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
+from robokit.model import Box, Cylinder, Shape
 
 STEP = 1e-3
 
@@ -34,6 +35,18 @@ def test_a_tower_stands(count: int) -> None:
     assert run.contact_force[-1, 2] == pytest.approx(robot.total_mass * 9.81, rel=1e-6)
     assert run.summary["steps_not_settled"] == 0
     assert run.summary["momentum_balance_linear"] < 1e-9
+
+
+def test_cylinders_and_a_box_on_each_other_come_to_rest() -> None:
+    """Not exactly above each other, so each leans a little to one side; none rocks from step to step."""
+    rng, robots, q = np.random.default_rng(2), {}, []
+    for k, shape in enumerate((Cylinder(0.1, 0.05), Cylinder(0.1, 0.05), Box((0.3, 0.3, 0.05)))):
+        inertia = np.diag([1e-3, 1e-3, 2e-3])
+        builder = rk.ModelBuilder("body").link("body", 0.5, inertia=inertia, collisions=[Shape(shape)])
+        robots[f"body{k}"] = builder.build("floating")
+        q += [1.0, 0.0, 0.0, 0.0, *rng.uniform(-2e-3, 2e-3, 2), 0.05 * k + 0.025]
+    run = rk.simulate(rk.together(robots), q, duration=1.0, dt=2.0 * STEP, ground=True)
+    assert np.abs(run.v[-1]).max() < 1e-9
 
 
 def sway_of_a_tower(count: int, size: float, mass: float, aside: float, k: float, d: float) -> complex:

@@ -7,7 +7,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.model import Cylinder, Mesh, ModelBuilder, Placement, Shape, Sphere
+from robokit.model import Box, Cylinder, Mesh, ModelBuilder, Placement, Shape, Sphere
 
 RADIUS, WIDTH = 0.1, 0.05
 LYING = np.array([math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0])
@@ -186,3 +186,13 @@ def test_a_coin_on_its_edge_falls_and_never_gains_energy():
     assert run.energy.mechanical.max() - run.energy.mechanical[0] <= 1e-3 * run.energy.mechanical[0]
     assert run.summary["deepest_penetration"] < 1e-3
     assert run.summary["shape_error"] == 0.0
+
+
+def test_a_wheel_rolls_over_flush_tiles_as_over_a_plane():
+    robot = _wheel(Cylinder(0.1, 0.15), 2.0, 0.1, 0.15)
+    q, v = [*LYING, 0.03, 0.01, 0.1], [0.0, 0.0, -15.0, 1.5, 0.0, 0.0]
+    tiles = [rk.Solid(Box((0.25, 1.0, 0.1)), (0.25 * k, 0.0, -0.05)) for k in range(-1, 7)]
+    ground = rk.Ground(friction=0.5, plane=False, shapes=tiles)
+    run = rk.simulate(robot, q, v, duration=0.8, dt=1e-3, ground=ground)
+    assert abs(run.momentum[-1, 3] / 2.0 - 1.5) < 1e-9
+    assert abs(run.v[-1, 2] + 15.0) < 1e-8

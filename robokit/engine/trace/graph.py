@@ -20,6 +20,7 @@ from operator import itemgetter
 from typing import Any, Literal
 
 from robokit.engine.trace.ops import CALL, CONST, NEG, OPERATIONS, RESULT, SUB, counted, flops
+from robokit.errors import FunctionError
 
 Node = tuple
 """(opcode, operands...), see ops.py; (INPUT, input, offset); (CONST, value), and in single
@@ -200,6 +201,11 @@ class Program:
                         needed[int(block.results[int(nodes[node[2]][1]) % len(block.results)])] = 1
         order.reverse()
         found = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, {}, blocks)
+        bodies = found.bodies()
+        if bodies and any(type(r) is int and r in bodies for r in chain.from_iterable(plain)):
+            raise FunctionError(
+                "a value of a called function (call, vmap) is used outside of it: return it from the function"
+            )
         found.counts = found.counted(order)
         return found
 

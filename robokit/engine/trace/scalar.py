@@ -331,10 +331,11 @@ class Truth:
     def __bool__(self) -> NoReturn:
         raise TypeError(NO_BRANCH)
 
-    def __add__(self, other: Any) -> NoReturn:
+    def __add__(self, other: Any = None) -> NoReturn:
         raise TypeError("a comparison is no number: where(condition, 1.0, 0.0) makes one of it")
 
     __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = __neg__ = __add__
+    __float__ = __add__
 
 
 def _sum(graph: Graph, a: int, b: int) -> Any:
