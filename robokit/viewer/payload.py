@@ -704,6 +704,7 @@ def structure(robot: Robot) -> StructureData:
 
 def _costs(robot: Robot) -> list[CostData]:
     counted = {name: algorithm_cost(robot, name, before=False) for name in COUNTED if name != "ltdl"}
-    counted["ltdl"] = AlgorithmCost("ltdl", GROWTH["ltdl"], **formulas(robot)["ltdl"], sincos=0)
-    each = [counted[name] for name in COUNTED]
-    return [CostData(c.algorithm, c.growth, c.mul, c.add, c.div, c.sincos, c.note) for c in each]
+    mul, add, div = (formulas(robot)["ltdl"][operation] for operation in ("mul", "add", "div"))
+    counted["ltdl"] = AlgorithmCost("ltdl", GROWTH["ltdl"], mul, add, div, sincos=0)
+    rows = [counted[name] for name in COUNTED]
+    return [CostData(c.algorithm, c.growth, c.mul, c.add, c.div, c.sincos, c.note) for c in rows]
