@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections import deque
 from collections.abc import Callable, Hashable
-from dataclasses import MISSING, FrozenInstanceError, dataclass, field, fields
+from contextlib import suppress
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from functools import cache
 from reprlib import recursive_repr
 from typing import Any, Generic, TypeVar, dataclass_transform, overload
 from weakref import WeakValueDictionary
@@ -41,11 +43,12 @@ def frozen(*, eq: bool = True) -> Callable[[type[T]], type[T]]: ...
 def frozen(cls: type[T] | None = None, /, *, eq: bool = True) -> type[T] | Callable[[type[T]], type[T]]:
     """As ``dataclass(frozen=True)``, for classes and objects that are made in a quarter of the time.
 
-    dataclasses compile six methods for each class, which took a tenth of the time of a short command. Here
-    one is compiled, and the others are the same for all. The ``__init__`` of dataclasses calls
-    ``object.__setattr__`` once for each field; this one stores the fields in the object's ``__dict__``. What
-    is allowed, ``fields``, ``replace``, equality, hash and repr are as dataclasses have them; ``InitVar`` and
-    the arguments ``init`` and ``hash`` of ``field`` are not known.
+    dataclasses look at a class and compile six methods for it, which took a tenth of the time of a short
+    command. Here they look at it when it is first used, one method is compiled then, and the others are the
+    same for all. The ``__init__`` of dataclasses calls ``object.__setattr__`` once for each field; this one
+    stores the fields in the object's ``__dict__``. What is allowed, ``fields``, ``replace``, equality, hash
+    and repr are as dataclasses have them; ``InitVar`` and the arguments ``init`` and ``hash`` of ``field``
+    are not known.
 
     Args:
         cls: the class.
@@ -57,16 +60,47 @@ def frozen(cls: type[T] | None = None, /, *, eq: bool = True) -> type[T] | Calla
 
 
 def _frozen(cls: type[T], eq: bool) -> type[T]:
-    under = hasattr(cls, "__dataclass_fields__")  # a dataclass under a frozen one must be frozen, too
+    under = any(hasattr(each, "__dataclass_fields__") for each in cls.__mro__[1:])
     own = dict(vars(cls))
-    dataclass(init=False, repr=False, eq=False, frozen=under)(cls)
-    cls.__dataclass_params__.frozen = True  # type: ignore[attr-defined]  # for classes of dataclasses under it
-    methods = {"__init__": _init_of(cls), "__repr__": _repr, "__setattr__": _assign, "__delattr__": _delete}
-    methods |= _comparison(cls) if eq else {}
+    methods: dict[str, Any] = {"__repr__": _repr, "__setattr__": _assign, "__delattr__": _delete}
+    methods |= {"__init__": _Later(cls, "__init__", _set_init)} | (_comparison(cls) if eq else {})
+    # What changes attributes of the class: those of a frozen dataclass, defaults, the sentence about it.
+    if under or not cls.__doc__ or any(isinstance(each, Field) for each in own.values()):
+        _look_at(cls, under)
+    else:
+        methods |= {name: _Later(cls, name, _look_at) for name in TOLD}
     for name, method in methods.items():
         if own.get(name) is None:  # Python has set __hash__ to None where there is an __eq__
             setattr(cls, name, method)
     return cls
+
+
+TOLD = "__dataclass_fields__", "__dataclass_params__", "__match_args__"
+"""What dataclasses tell of a class."""
+
+
+class _Later:
+    """An attribute of a class that is made at its first use; two threads that come at once make the same."""
+
+    def __init__(self, cls: type, name: str, make: Callable[[type], None]) -> None:
+        self._cls, self._name, self._make = cls, name, make
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        self._make(self._cls)
+        return getattr(owner if instance is None else instance, self._name)
+
+
+def _look_at(cls: type, under: bool = False) -> None:
+    """Have dataclasses look at a class; one under a frozen one must be frozen, too."""
+    if isinstance(vars(cls).get("__match_args__"), _Later):
+        with suppress(AttributeError):  # another thread was first
+            del cls.__match_args__  # type: ignore[attr-defined]
+    dataclass(init=False, repr=False, eq=False, frozen=under)(cls)
+    cls.__dataclass_params__.frozen = True  # type: ignore[attr-defined]  # for classes of dataclasses under it
+
+
+def _set_init(cls: type) -> None:
+    cls.__init__ = _init_of(cls)  # type: ignore[misc]
 
 
 def _init_of(cls: type) -> Callable[..., None]:
@@ -101,10 +135,10 @@ def _init_of(cls: type) -> Callable[..., None]:
 
 
 def _comparison(cls: type) -> dict[str, Callable[..., Any]]:
-    names = [each.name for each in fields(cls) if each.compare]
+    names = cache(lambda: [each.name for each in fields(cls) if each.compare])
 
     def compared(self: Any) -> tuple[Any, ...]:
-        return tuple([getattr(self, name) for name in names])
+        return tuple([getattr(self, name) for name in names()])
 
     def equal(self: Any, other: Any) -> bool:
         return compared(self) == compared(other) if other.__class__ is self.__class__ else NotImplemented

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
 import logging
+import math
 import os
 import re
 import stat
@@ -178,28 +178,39 @@ def making(name: str) -> contextlib.AbstractContextManager[bool]:
 
 
 def arrays(
-    label: str, key: Sequence[Any], make: Callable[[], Sequence[np.ndarray]], part: str = "mesh"
+    label: str, key: Sequence[Any] | None, make: Callable[[], Sequence[np.ndarray]], part: str = "mesh"
 ) -> list[np.ndarray]:
     """Arrays that take long to compute, from the folder or made now and kept there.
 
     Args:
         label: for ``robokit cache``.
-        key: all that they depend on besides robokit's own source, as for :func:`digest`.
-        make: computes them.
+        key: all that they depend on besides robokit's own source, as for :func:`digest`; None where that is
+            not known, and they are not kept.
+        make: computes them: numbers, no objects.
         part: for ``robokit cache``.
     """
-    source = source_digest()
-    name = digest("arrays", source, *key)
+    source = b"" if key is None else source_digest()
+    name = digest("arrays", source, *(key or ()))
     found = load(name) if source else None
     if found is not None:
-        with np.load(io.BytesIO(found[1]), allow_pickle=False) as file:
-            return [file[k] for k in file.files]
+        return _unpacked(*found)
     made = [np.asarray(each) for each in make()]
     if source:
-        content = io.BytesIO()
-        np.savez(content, *made)
-        store(name, {"kernel": label, "part": part}, content.getvalue())
+        kinds = [(each.dtype.str, each.shape) for each in made]
+        content = b"".join(each.tobytes() for each in made)
+        store(name, {"kernel": label, "part": part, "arrays": kinds}, content)
     return made
+
+
+def _unpacked(meta: dict[str, Any], content: bytes) -> list[np.ndarray]:
+    """The arrays of a file, which stand one after another in it."""
+    found, offset = [], 0
+    for kind, shape in meta["arrays"]:
+        count = math.prod(shape)
+        each = np.frombuffer(content, kind, count, offset).reshape(shape).copy()
+        found.append(each)
+        offset += each.nbytes
+    return found
 
 
 def entries() -> list[Entry]:

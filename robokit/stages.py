@@ -9,7 +9,6 @@ and with the environment variable ``ROBOKIT_PROGRESS=0``.
 from __future__ import annotations
 
 import contextlib
-import multiprocessing
 import os
 import sys
 import threading
@@ -91,6 +90,14 @@ class _Line:
 _line = _Line()
 
 
+def _has_parent() -> bool:
+    """Whether this process was started by another one's multiprocessing, which shows what is done."""
+    # Imported with its sockets where there is a terminal alone: other commands need not wait for them.
+    import multiprocessing
+
+    return multiprocessing.parent_process() is not None
+
+
 @contextlib.contextmanager
 def stage(text: str, earlier: float = 0.0) -> Iterator[None]:
     """Show what is done inside, if it takes long.
@@ -99,7 +106,7 @@ def stage(text: str, earlier: float = 0.0) -> Iterator[None]:
         text: what is done, such as "reading meshes"; "" where something else shows it, as a bar does.
         earlier: how long it has been going on already [s].
     """
-    if os.environ.get("ROBOKIT_PROGRESS") == "0" or not is_live() or multiprocessing.parent_process():
+    if os.environ.get("ROBOKIT_PROGRESS") == "0" or not is_live() or _has_parent():
         yield
         return
     entry = _line.begin(text, earlier)

@@ -68,8 +68,8 @@ FLUSH = 1e-6, 1e-5
 
 
 BESIDE = 1e-4, 1e-3
-"""Of the size of a solid: a contact on an edge that is off it by less is on it. Where a round side touches an
-edge is known to the root of what its distance may be off."""
+"""Of the size of the shape that touches a solid: a contact on an edge is there to within this. Where a round
+side touches an edge is known to the root of what its distance may be off."""
 
 
 ZERO = (0.0, 0.0, 0.0)
@@ -82,30 +82,33 @@ SHALLOW = 1e-2
 """Of the size of a solid: what is deeper in it than this stands on no face of it."""
 
 
-def hidden(x: Any, a: Any, p: Vector3, n: Vector3) -> Any:
+def hidden(x: Any, a: Any, b: Any, p: Vector3, n: Vector3) -> Any:
     """Whether a contact of shape a is hidden by one of those beside it.
 
     Args:
         x: with SHAPES and POSES.
         a: a shape.
+        b: the one that touches it.
         p: the contact's point on its surface, from the step's origin in world axes [m].
         n: the contact's normal, out of a.
     """
-    return once(x, _hidden, a, tuple(p), tuple(n)) > 0
+    return once(x, _hidden, a, b, tuple(p), tuple(n)) > 0
 
 
-def _hidden(x: Any, a: Any, p: Any, n: Any) -> Any:
+def _hidden(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
     m = shape_pose(x, a)[0].transpose_apply(Vector3(*n))
 
     def along(k: Any, most: Any) -> Any:
         return maximum(most, vector(x.face_normal, x.shape_faces[a, 0] + k).dot(m))
 
     most = for_range(x.shape_faces[a, 1], along, 0.0)
-    near = where(1.0 - most * most < in_precision(LEVEL, 1e-6), in_precision(*FLUSH), in_precision(*BESIDE))
+    # A normal of no face is one of an edge: along the surface the contact may be off it.
+    on_edge = 1.0 - most * most >= in_precision(LEVEL, 1e-6)
+    off = where(on_edge, in_precision(*BESIDE) * x.shape_bound[b], 0.0)
 
     def one(k: Any, found: Any) -> Any:
         s = x.beside[x.shape_beside[a, 0] + k]
-        return cond(found > 0, lambda: found, lambda: _hides(x, a, s, Vector3(*p), Vector3(*n), near))
+        return cond(found > 0, lambda: found, lambda: _hides(x, a, s, Vector3(*p), Vector3(*n), off))
 
     return for_range(x.shape_beside[a, 1], one, 0)
 
@@ -139,7 +142,7 @@ def on_face(x: Any, k: Any) -> tuple[Any, Vector3, Any, Vector3]:
 
         def over() -> Any:
             height, _ = once(x, _height, a, tuple(q), ZERO)
-            return cond(height <= depth, lambda: hidden(x, a, R @ inside + r, up), lambda: height > depth)
+            return cond(height <= depth, lambda: hidden(x, a, b, R @ inside + r, up), lambda: height > depth)
 
         covered = cond(gap > best[0], over, lambda: gap <= best[0])
         numbers = (gap, *(p + up * (0.5 * gap)), *up)
@@ -168,29 +171,29 @@ def _middle(x: Any, s: Any, face: Any) -> Vector3:
     return Vector3(*for_range(count, corner, 0.0, 0.0, 0.0)) * (1.0 / count)
 
 
-def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3, near: Any) -> Any:
+def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3, off: Any) -> Any:
     R, r = shape_pose(x, s)
     q, m = R.transpose_apply(p - r), R.transpose_apply(n)
     flush = in_precision(*FLUSH) * x.shape_bound[s]
     height, _ = once(x, _height, s, tuple(q), ZERO)
+    above, face = once(x, _height, s, tuple(q), tuple(m))
 
     def inside() -> Any:
         farthest = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
         return cond(farthest > 4.0 * flush, leaves, lambda: 0)
 
     def leaves() -> Any:
-        height, face = once(x, _height, s, tuple(q), tuple(m))
         outward = vector(x.face_normal, face)
         along = outward - m * m.dot(outward)
         rise = along.dot(outward)
         along = chosen(rise > LEVEL, along * (1.0 / (rise + smallest())), outward)
-        out = q + along * (3.0 * flush - height)
+        out = q + along * (3.0 * flush - above)
         S, o = shape_pose(x, a)
         back = S.transpose_apply(R @ out + r - o)
-        above, _ = once(x, _height, a, tuple(back), ZERO)
-        return where(above > flush, 1, 0)
+        left, _ = once(x, _height, a, tuple(back), ZERO)
+        return where(left > flush, 1, 0)
 
-    return cond(height <= near * x.shape_bound[s], inside, lambda: 0)
+    return cond((above <= flush) & (height <= maximum(flush, off)), inside, lambda: 0)
 
 
 def _height(x: Any, s: Any, q: Any, n: Any) -> tuple[Any, Any]:
@@ -497,7 +500,8 @@ def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vecto
     def given() -> None:
         call(write, feature, tuple(point), gap, tuple(n))
 
-    cond(hidden(x, x.pair_shapes[k, 0], point - n * (0.5 * gap), n), instead, given)
+    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
+    cond(hidden(x, a, b, point - n * (0.5 * gap), n), instead, given)
 
 
 def write_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:

@@ -166,18 +166,7 @@ def touches_as_its_inertia(robot: Robot) -> bool:
 
 
 def _robot_shapes(robot: Robot, error: float | None) -> RobotShapes:
-    collide, nothing = any(link.collisions for link in robot.links), touches_as_its_inertia(robot)
-    found: list[PlacedCore] = []
-    unread: list[tuple[Link, Exception]] = []
-    for link in robot.links:
-        with stage(f"making hulls of {robot.name}'s shapes"):
-            shapes, failed = _cores(link.collisions if collide else link.visuals, error)
-        unread += [(link, each) for each in failed]
-        if failed and not shapes and collide:
-            shapes, _ = _cores(link.visuals, error)
-        if not shapes and (nothing or failed):
-            shapes = _inertia_box(link)
-        found += [PlacedCore(c, link.body, link.placement @ place, link.name) for c, place in shapes]
+    found, unread = _placed_cores(robot, robot.links, error)
     if unread:
         first, error_ = unread[0]
         others = len({link.name for link, _ in unread}) - 1
@@ -187,7 +176,26 @@ def _robot_shapes(robot: Robot, error: float | None) -> RobotShapes:
             "inertia's box",
             stacklevel=5,
         )
-    return RobotShapes(tuple(sorted(found, key=lambda c: c.body)), tuple(unread))
+    return RobotShapes(tuple(found), tuple(unread))
+
+
+def _placed_cores(
+    robot: Robot, links: Sequence[Link], error: float | None
+) -> tuple[list[PlacedCore], list[tuple[Link, Exception]]]:
+    """The shapes of some links, by body, and what could not be read."""
+    collide, nothing = any(link.collisions for link in robot.links), touches_as_its_inertia(robot)
+    found: list[PlacedCore] = []
+    unread: list[tuple[Link, Exception]] = []
+    for link in links:
+        with stage(f"making hulls of {robot.name}'s shapes"):
+            shapes, failed = _cores(link.collisions if collide else link.visuals, error)
+        unread += [(link, each) for each in failed]
+        if failed and not shapes and collide:
+            shapes, _ = _cores(link.visuals, error)
+        if not shapes and (nothing or failed):
+            shapes = _inertia_box(link)
+        found += [PlacedCore(c, link.body, link.placement @ place, link.name) for c, place in shapes]
+    return sorted(found, key=lambda c: c.body), unread
 
 
 def _cores(
@@ -233,25 +241,28 @@ def touching_pairs(robot: Robot, error: float = ERROR) -> tuple[tuple[int, int],
 
 
 def _touching_pairs(robot: Robot, error: float) -> tuple[tuple[int, int], ...]:
-    bodies = sorted({c.body for c in robot_shapes(robot, error).placed})
+    placed = robot_shapes(robot, error).placed
+    bodies = sorted({c.body for c in placed})
     root = roots(robot)
     near = neighbours(robot, set(bodies), root)
     found = {(i, j) for m, i in enumerate(bodies) for j in bodies[m + 1 :]} - near
-    touch, may_touch = _meeting(robot, {p for p in found if root[p[0]] == root[p[1]]}, error)
+    touch, may_touch = _meeting(robot, placed, {p for p in found if root[p[0]] == root[p[1]]})
     if may_touch:
-        touch |= _meeting(robot, may_touch, None)[0]
+        left = {body for pair in may_touch for body in pair}
+        exact, _ = _placed_cores(robot, [link for link in robot.links if link.body in left], None)
+        touch |= _meeting(robot, exact, may_touch)[0]
     return tuple(sorted(found - kept_apart(robot) - touch))
 
 
 def _meeting(
-    robot: Robot, bodies: set[tuple[int, int]], error: float | None
+    robot: Robot, shapes: Sequence[PlacedCore], bodies: set[tuple[int, int]]
 ) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
     """Pairs of bodies that touch in the neutral configuration, and others of which that is left open.
 
     Thinned hulls lie in those that they stand for, and these reach out of them by their error at most.
     """
     own = {body for pair in bodies for body in pair}
-    placed = [c for c in robot_shapes(robot, error).placed if c.body in own]
+    placed = [c for c in shapes if c.body in own]
     arrays = shape_arrays(placed)
     arrays |= {"shape_beside": np.zeros((len(placed), 2), np.int32), "beside": np.zeros(1, np.int32)}
     pairs = _pairs(arrays["shape_body"], 0, set(), bodies)

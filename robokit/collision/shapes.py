@@ -5,7 +5,6 @@ A new kind of geometry is one row of CORES.
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -17,7 +16,7 @@ from robokit import disk_cache
 from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
 from robokit.collision.support import CUBE
 from robokit.dataclass_tools import frozen
-from robokit.meshes.hull import Circle, circles, hull_corners, solid_hull
+from robokit.meshes.hull import Circle, circles, hull_corners, hull_key, solid_hull
 from robokit.model.geometry import Box, Capsule, Cylinder, Mesh, Placement, Sphere, turned
 
 FLAT = 1e-5
@@ -46,27 +45,27 @@ class Polytope:
     # (k, 2) corners of the sides of triangles that its faces are to rounding; None for edges
     sides: np.ndarray | None = None
 
-    @functools.cached_property
-    def neighbours(self) -> list[list[int]]:
-        """Of each corner those at the other ends of its edges, ascending."""
-        found: list[set[int]] = [set() for _ in self.corners]
-        for polygon in self.polygons:
-            for i, j in zip(polygon, (*polygon[1:], polygon[0]), strict=True):
-                found[i].add(j)
-                found[j].add(i)
-        return [sorted(each) for each in found]
+    @property
+    def edges(self) -> np.ndarray:
+        """The corners at the two ends of its edges, (k, 2); those between two faces twice."""
+        flat, counts = ragged(self.polygons)
+        after = np.arange(1, len(flat) + 1)
+        after[np.cumsum(counts) - 1] -= counts  # behind the last corner of a face comes its first
+        return np.stack([flat, flat[after]], axis=1)
 
     @property
-    def climbs(self) -> list[list[int]]:
-        """Of each corner others of which one is higher along any direction, unless it is the highest itself.
+    def climbs(self) -> np.ndarray:
+        """Pairs of corners, (k, 2): of those with one of them, another is higher, unless that one is highest.
 
-        Those are its neighbours, and those across faces that are flat but for rounding of files.
+        Its edges, and the lines across faces that are flat but for rounding of files.
         """
-        found = [set(each) for each in self.neighbours]
-        for i, j in (self.sides if self.sides is not None else np.zeros((0, 2), int)).tolist():
-            found[i].add(j)
-            found[j].add(i)
-        return [sorted(each) for each in found]
+        return self.edges if self.sides is None else np.concatenate([self.edges, self.sides])
+
+
+def ragged(rows: Sequence[Sequence[int]]) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of all rows, one row after another, and how many each has."""
+    counts = np.fromiter(map(len, rows), int, len(rows))
+    return np.fromiter(chain.from_iterable(rows), int, int(counts.sum())), counts
 
 
 BOX_FACES = ((0, 1, 3, 2), (4, 6, 7, 5), (0, 4, 5, 1), (2, 3, 7, 6), (0, 2, 6, 4), (1, 5, 7, 3))
@@ -86,11 +85,9 @@ def face_normals(corners: np.ndarray, polygons: Sequence[Sequence[int]]) -> np.n
     By sums, products, quotients and a square root alone, so that they are the same bits everywhere; pages
     make them again (viewer/assets/live/contact_step.js).
     """
-    sizes = np.array([len(polygon) for polygon in polygons], dtype=int)
-    around = np.zeros((len(sizes), int(sizes.max(initial=0))), dtype=int)
-    for row, polygon in zip(around, polygons, strict=True):
-        row[: len(polygon)] = polygon
-        row[len(polygon) :] = polygon[-1]  # triangles without an area
+    flat, sizes = ragged(polygons)
+    places = np.minimum(np.arange(sizes.max(initial=0)), sizes[:, None] - 1)  # triangles without an area
+    around = flat[places + (np.cumsum(sizes) - sizes)[:, None]]
     N = np.zeros((len(sizes), 3))
     for k in range(1, around.shape[1] - 1):
         a, b = (corners[around[:, m]] - corners[around[:, 0]] for m in (k, k + 1))
@@ -339,27 +336,31 @@ def round_hull(corners: np.ndarray, error: float) -> Round | None:
     return _ball(corners, error) or _turned(corners, error)
 
 
-def kept_hull(points: np.ndarray, error: float | None) -> Polytope | Round:
-    """A ball, cylinder or cone that stands for a hull, else the hull of few corners; kept on disk.
+def kept_hull(mesh: Mesh, error: float | None) -> Polytope | Round:
+    """A ball, cylinder or cone that stands for a mesh's hull, else its hull of few corners; kept on disk.
 
     Args:
-        points: corners of the hull, (n, 3) [m].
-        error: how far points may reach out of it, at most [m]; None for the hull with all its corners.
+        mesh: the mesh.
+        error: how far it may reach out of that, at most [m]; None for the hull with all its corners.
+
+    Raises:
+        Exception: as of :func:`robokit.meshes.hull.hull_corners`.
     """
-    points = np.ascontiguousarray(points, dtype=float)
 
     def made() -> list[np.ndarray]:
-        found = None if error is None else round_hull(points, error)
+        points = hull_corners(mesh)
+        most = None if error is None else min(error, SMALL * float(np.ptp(points, axis=0).max()))
+        found = None if most is None else round_hull(points, most)
         if found is not None:
             size = np.array([found.kind, found.radius, found.half])
             return [np.concatenate([size, found.rotation.ravel(), found.middle])]
-        hull = exact_polytope(points) if error is None else polytope(points, error)
-        counts = np.array([len(each) for each in hull.polygons])
-        polygons = np.array([k for each in hull.polygons for k in each])
+        hull = exact_polytope(points) if most is None else polytope(points, most)
+        polygons, counts = ragged(hull.polygons)
         sides = np.zeros((0, 2), int) if hull.sides is None else hull.sides
         return [hull.corners, hull.normals, counts, polygons, np.array([hull.error]), sides]
 
-    first, *rest = disk_cache.arrays("convex hull", (points.tobytes(), error), made)
+    key = hull_key(mesh)
+    first, *rest = disk_cache.arrays("convex hull", key and ("thinned hull", *key, *mesh.scale, error), made)
     if not rest:
         kind, radius, half = first[:3].tolist()
         return Round(int(kind), radius, half, first[3:12].reshape(3, 3), first[12:])
@@ -517,10 +518,7 @@ def _of_points(points: np.ndarray, error: float | None) -> Core:
 
 
 def _of_mesh(given: Mesh, error: float | None) -> Core:
-    points = hull_corners(given)
-    if error is not None:
-        error = min(error, SMALL * float(np.ptp(points, axis=0).max()))
-    found = kept_hull(points, error)
+    found = kept_hull(given, error)
     return _of_round(found) if isinstance(found, Round) else polytope_core(found)
 
 
@@ -582,7 +580,7 @@ def pair_arrays(pairs: np.ndarray, shapes: int, slack: Any = 0.0) -> Arrays:
     return {
         "pair_shapes": pairs,
         "pair_slack": np.array(np.broadcast_to(slack, len(pairs)), dtype=float),
-        "shape_partners": _spans(counts.tolist()),
+        "shape_partners": _spans(counts),
         "partners": np.stack([pairs[order, 1], order], axis=1).astype(np.int32),
     }
 
@@ -596,17 +594,14 @@ def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:
     places = [place for *_, place in in_body]
     rotations = np.array([place.rotation for place in places], dtype=float).reshape(-1, 9)
     origins = np.array([place.position for place in places], dtype=float).reshape(-1, 3)
-    links = [list(map(list, hull.neighbours)) for hull in hulls]
-    polygons = [polygon if len(hull.normals) else () for hull in hulls for polygon in hull.polygons]
-    polygons = [p for p in polygons if p]
-    own = list(chain.from_iterable(links))
+    polygons, sizes = ragged([polygon for hull in hulls if len(hull.normals) for polygon in hull.polygons])
     many = [len(hull.corners) > MANY and len(hull.normals) > 0 for hull in hulls]
-    climbs: list[list[int]] = []
-    starts: list[np.ndarray] = []
-    for hull, m in zip(hulls, many, strict=True):
-        climbs += hull.climbs if m else [[] for _ in hull.corners]
-        if m:
-            starts.append((cube_directions() @ hull.corners.T).argmax(axis=1))
+    directions = cube_directions()
+    starts = [(directions @ hull.corners.T).argmax(axis=1) for hull, m in zip(hulls, many, strict=True) if m]
+    counts = np.array([len(hull.corners) for hull in hulls], dtype=int)
+    corner_links, neighbours = _partners([hull.edges for hull in hulls], counts)
+    climbs_of = [hull.climbs if m else hull.climbs[:0] for hull, m in zip(hulls, many, strict=True)]
+    corner_climbs, climbs = _partners(climbs_of, counts)
     return {
         "shape_body": _whole([c.body for c in each]),
         "shape_kind": _whole([c.core.kind for c in each]),
@@ -615,18 +610,18 @@ def shape_arrays(placed: Iterable[PlacedCore]) -> Arrays:
         "shape_size": np.array([c.core.size for c in each], dtype=float).reshape(-1, 3),
         "shape_centre": np.array([centre for _, _, centre, _ in in_body], dtype=float).reshape(-1, 3),
         "shape_bound": np.array([c.core.bound for c in each], dtype=float),
-        "shape_corners": _spans([len(hull.corners) for hull in hulls]),
+        "shape_corners": _spans(counts),
         "shape_faces": _spans([len(hull.normals) for hull in hulls]),
         "corners": _stacked([corners for corners, *_ in in_body]),
-        "corner_links": _spans([len(link) for link in own]),
-        "neighbours": _whole(list(chain.from_iterable(own))),
+        "corner_links": corner_links,
+        "neighbours": neighbours,
         "shape_starts": np.where(many, 6 * CUBE**2 * (np.cumsum(many) - 1), -1).astype(np.int32),
         "starts": np.concatenate([*starts, [0]]).astype(np.int32),
-        "corner_climbs": _spans([len(each) for each in climbs]),
-        "climbs": _whole([*chain.from_iterable(climbs), 0]),
+        "corner_climbs": corner_climbs,
+        "climbs": np.append(climbs, np.int32(0)),
         "face_normal": _stacked([normals for _, normals, *_ in in_body]),
-        "face_corners": _spans([len(polygon) for polygon in polygons]),
-        "polygon": _whole(list(chain.from_iterable(polygons))),
+        "face_corners": _spans(sizes),
+        "polygon": polygons.astype(np.int32),
         "surface_velocity": np.array([c.velocity for c in each], dtype=float).reshape(-1, 6),
         "heights": heights.ravel(),
         "field": _whole(list(heights.shape)),
@@ -651,13 +646,28 @@ def _in_body(given: PlacedCore) -> tuple[np.ndarray, np.ndarray, np.ndarray, Pla
 _NONE = Polytope(np.zeros((0, 3)), np.zeros((0, 3)), ())
 
 
+def _partners(pairs: Sequence[np.ndarray], counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of each corner those that are in a pair with it, ascending: as spans, and one after the other.
+
+    Args:
+        pairs: of each hull those of its corners, (k, 2).
+        counts: of each hull how many corners it has.
+    """
+    first, most = np.cumsum(counts) - counts, int(counts.max(initial=1))
+    base = np.repeat(first, list(map(len, pairs)))
+    i, j = np.concatenate([np.zeros((0, 2), int), *pairs]).T
+    keys = np.sort(np.concatenate([(base + i) * most + j, (base + j) * most + i]))
+    corner, partner = np.divmod(keys[np.diff(keys, prepend=-1) > 0], most)
+    return _spans(np.bincount(corner, minlength=int(counts.sum()))), partner.astype(np.int32)
+
+
 def _whole(numbers: list[Any]) -> np.ndarray:
     return np.array(numbers, dtype=np.int32)
 
 
-def _spans(counts: list[int]) -> np.ndarray:
+def _spans(counts: Sequence[int] | np.ndarray) -> np.ndarray:
     """Of lists one after the other the first entry and how many."""
-    n = np.array(counts, dtype=np.int32)
+    n = np.asarray(counts, dtype=np.int32)
     return np.stack([np.cumsum(n) - n, n], axis=1).astype(np.int32)
 
 

@@ -175,22 +175,31 @@ def cost(robot: Robot) -> Cost:
 def _counted(robot: Robot) -> Cost:
     depth = dof_depths(robot.dof_parent)
     counts = ltdl_counts(robot.dof_parent)
-    D1, D2, n = int(counts["divisions"]), int(counts["factorise"]), robot.nv
-    formulas = {
-        "ltdl": {"mul": D2 + D1, "add": D2, "div": int((depth > 1).sum())},
-        "ltdl_solve": {"mul": 2 * D1, "add": 2 * D1, "div": n},
-    }
+    stated = formulas(robot)
     return Cost(
         robot=robot.name,
         base=robot.base,
-        n=n,
+        n=robot.nv,
         nbodies=robot.nbodies,
         depth=int(depth.max(initial=0)),
-        D1=D1,
-        D2=D2,
+        D1=int(counts["divisions"]),
+        D2=int(counts["factorise"]),
         dense=(int(counts["factorise_dense"]), int(counts["solve_dense"])),
-        rows=tuple(replace(algorithm_cost(robot, name), formula=formulas.get(name)) for name in GROWTH),
+        rows=tuple(replace(algorithm_cost(robot, name), formula=stated.get(name)) for name in GROWTH),
     )
+
+
+def formulas(robot: Robot) -> dict[str, dict[str, int]]:
+    """Operations of the factorisation and of its solve by their formulas, without a recording.
+
+    Source: RBDA 6.5.
+    """
+    counts = ltdl_counts(robot.dof_parent)
+    D1, D2 = int(counts["divisions"]), int(counts["factorise"])
+    return {
+        "ltdl": {"mul": D2 + D1, "add": D2, "div": int((dof_depths(robot.dof_parent) > 1).sum())},
+        "ltdl_solve": {"mul": 2 * D1, "add": 2 * D1, "div": robot.nv},
+    }
 
 
 def algorithm_cost(robot: Robot, name: str, before: bool = True) -> AlgorithmCost:

@@ -55,34 +55,6 @@ def run_plain(
             flat[..., k] = x
 
 
-def iterate_plain(
-    text: FlatFunction,
-    arrays: Sequence[np.ndarray],
-    outs: Sequence[np.ndarray],
-    feedback: Pairs,
-    steps: int,
-) -> int:
-    """Run a function again and again, each time with its fed-back outputs as inputs.
-
-    Args:
-        text: what to run.
-        arrays: (n,) each; the fed-back ones are overwritten.
-        outs: the last outputs are written to these.
-        feedback: (output, input) pairs.
-        steps: number of runs.
-
-    Returns:
-        the runs done: fewer where an input was not finite.
-    """
-    for done in range(steps):
-        if not all(np.isfinite(a).all() for a in arrays):
-            return done
-        run_plain(text, arrays, outs, None)
-        for o, i in feedback:
-            arrays[i][:] = outs[o].reshape(-1)
-    return max(steps, 0)
-
-
 # -- Rows: blocks that Ctrl-C can interrupt, threads where they pay ---------------------------------------
 #
 # The machine code is called through ctypes, which releases the GIL, so Python threads are real threads

@@ -23,11 +23,9 @@ from robokit import arguments as check
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.backend.targets import ManyStates, OneState, Target
 from robokit.engine.batch_calls import (
-    BLOCK_SECONDS,
     SECONDS,
     BatchRunner,
     RolloutRunner,
-    iterate_plain,
     run_plain,
 )
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, GROUP, NOT_FINITE, NOT_FINITE_OUTPUT
@@ -37,7 +35,7 @@ from robokit.engine.maker import MAKING, Code, Identity, Maker
 from robokit.engine.memory import address, aligned
 from robokit.engine.reproducible import recorded, wanted
 from robokit.engine.signature import ArrayOf, FlatFunction, Signature
-from robokit.engine.single_calls import declined, fast_call, iterate
+from robokit.engine.single_calls import declined, fast_call
 from robokit.engine.trace.graph import Program, TraceTooLarge
 from robokit.engine.trace.ops import flops
 from robokit.errors import WrongType
@@ -124,7 +122,7 @@ class Kernel:
                 needs no tracing. A function tells it when code is asked for. None: the cache is looked up by
                 the code the function gives.
             quaternions: (input, offset) of each quaternion that must be of unit length.
-            feedback: output name -> input name, for :meth:`iterate` and :meth:`rollout_runner`.
+            feedback: output name -> input name, for :meth:`rollout_runner`.
             finite: raise NotFinite where an output is NaN or infinite (checked by machine code, at a few
                 nanoseconds).
             dtype: "float64", or "float32": half the memory and twice the lanes, for batches; single states
@@ -213,35 +211,6 @@ class Kernel:
         Takes, returns and raises what :meth:`__call__` does.
         """
         return self._checked(arguments, out, None, plain=True)
-
-    def iterate(self, *arguments: Any, steps: int) -> tuple[int, Any]:
-        """Run several times, each time with the previous outputs as inputs.
-
-        Args:
-            arguments: one state, (n,) each; they are not changed.
-            steps: number of runs.
-
-        Returns:
-            the number of runs done, and the outputs of the last one. There are fewer than `steps` if outputs
-            that are fed back are not finite, and none if the arguments are not.
-        """
-        signature = self.signature
-        given = signature.arrays(arguments)
-        first = len(signature.inputs)
-        arrays = [*(np.array(a) for a in given[:first]), *given[first:]]
-        if signature.rows(arrays) is not None:
-            raise check.ShapeError("iterate takes one state, not a batch")
-        signature.check_values(arrays)
-        outs = signature.outs(None, None)
-        code = self._maker.code(ONE_STATE)
-        if code is None:
-            done = iterate_plain(self.text, arrays, outs, signature.feedback, steps)
-        elif steps <= 0:
-            done = 0
-        else:
-            block = max(1, int(BLOCK_SECONDS / self._seconds()))  # so that Ctrl-C is heard between two
-            done = iterate(code.address("iterate"), code.workspace, (*arrays, *outs), steps, block)
-        return done, signature.answer(outs)
 
     def rollout_runner(self, baseline: bool = False) -> RolloutRunner:
         """Runs many states through many steps in place.

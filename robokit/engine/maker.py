@@ -112,7 +112,7 @@ class Code:
         self.memory = aligned(self.workspace)
 
     def address(self, driver: str) -> int:
-        """Address of the driver "single", "iterate", "batch" or "passes"."""
+        """Address of the driver "single", "batch" or "passes"."""
         return self._loaded.address(f"{self.symbol}_{driver}")
 
     @property

@@ -745,31 +745,6 @@ def _slow_call(kernel: int, inputs: Sequence[int], outputs: Shapes, keep: Any) -
     return call
 
 
-def iterate(driver: int, workspace: int, arrays: Sequence[np.ndarray], steps: int, block: int) -> int:
-    """Run one state again and again, each time with its fed-back outputs as inputs.
-
-    Args:
-        driver: address of the iterate driver.
-        workspace: size of the workspace that it needs [doubles].
-        arrays: inputs and outputs; the fed-back inputs are overwritten.
-        steps: number of runs.
-        block: most runs in one call of machine code.
-
-    Returns:
-        the runs done: fewer where the state is not finite any more.
-    """
-    run = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(driver)
-    addresses = (ctypes.c_void_p * len(arrays))(*map(address, arrays))
-    memory, done = aligned(workspace), 0
-    while done < steps:
-        wanted = min(block, steps - done)
-        made = run(ctypes.addressof(addresses), address(memory), wanted)
-        done += made
-        if made < wanted:
-            break
-    return done
-
-
 class _Module(str):
     """The name of a builtin's module, its ``__module__``; it keeps alive what the builtin needs."""
 

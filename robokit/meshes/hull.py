@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ import numpy as np
 from robokit import disk_cache as cache
 from robokit.dataclass_tools import frozen
 from robokit.meshes.read_mesh import read_mesh
-from robokit.meshes.untrusted import read_file, scaled
+from robokit.meshes.untrusted import content_key, file_state, scaled
 from robokit.model.geometry import Mesh
 
 
@@ -35,11 +34,23 @@ def hull_corners(mesh: Mesh) -> np.ndarray:
         FileNotFoundError: the mesh names a file that was not found.
         ValueError, OSError: a file that cannot be read, and whatever else its reader raises.
     """
-    path = mesh.path
-    if path is None:
+    path = _file(mesh)
+    return scaled(_corners(path, mesh.filename, file_state(path)), mesh.scale)
+
+
+def hull_key(mesh: Mesh) -> tuple[str, ...] | None:
+    """What a mesh's hull depends on besides its scale, in a few words; None where that cannot be told.
+
+    Raises:
+        FileNotFoundError, ValueError, OSError: as :func:`hull_corners`.
+    """
+    return content_key(_file(mesh), ".gltf")
+
+
+def _file(mesh: Mesh) -> Path:
+    if mesh.path is None:
         raise FileNotFoundError(f"mesh {mesh.filename!r} was not found")
-    file = os.stat(path)
-    return scaled(_corners(path, mesh.filename, (file.st_mtime_ns, file.st_size)), mesh.scale)
+    return mesh.path
 
 
 @functools.lru_cache(maxsize=256)
@@ -52,11 +63,8 @@ def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
             raise ValueError(f"mesh {name!r} holds no triangles")
         return [_hull(np.concatenate(used))]
 
-    # The numbers of a GLTF may be in files beside it, so its own content is no key for the cache.
-    if path.suffix.lower() == ".gltf":
-        (corners,) = made()
-    else:
-        (corners,) = cache.arrays("convex hull", ("hull", path.suffix, read_file(path)), made)
+    key = content_key(path, ".gltf")
+    (corners,) = cache.arrays("convex hull", key and ("hull", *key), made)
     if not (len(corners) and np.isfinite(corners).all()):
         raise ValueError(f"mesh {name!r} holds no points")
     return corners

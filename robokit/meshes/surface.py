@@ -139,6 +139,22 @@ def simplified_surfaces(
     return result, tuple(sorted({part.missing for part in parts} - {""}))
 
 
+def as_arrays(surfaces: Sequence[Surface]) -> list[np.ndarray]:
+    """Surfaces without pictures as arrays, for the disk."""
+    given = [(s.vertices, s.faces, s.rgba, s.colours, s.uv) for s in surfaces]
+    return [np.asarray(() if part is None else part) for parts in given for part in parts]
+
+
+def of_arrays(arrays: Sequence[np.ndarray]) -> list[Surface]:
+    """The surfaces that :func:`as_arrays` gave the arrays of."""
+    found = []
+    for k in range(0, len(arrays), 5):
+        vertices, faces, *looks = arrays[k : k + 5]
+        rgba, colours, uv = (part if part.size else None for part in looks)
+        found.append(Surface(vertices, faces, None if rgba is None else tuple(rgba.tolist()), colours, uv))
+    return found
+
+
 def simplify_surface(surface: Surface, budget: int) -> Surface:
     """The same surface with about `budget` triangles; its looks are those of the nearest part of the old one.
 

@@ -7,11 +7,13 @@ many times, and from counts without data.
 
 from __future__ import annotations
 
+import hashlib
 import html
 import io
 import os
 import re
 import warnings
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -200,6 +202,38 @@ def read_file(path: Path) -> bytes:
     if content.startswith(POINTER):
         raise ValueError(f"{shortened(path.name)!r} is a Git LFS pointer, not the file itself; {FETCH}")
     return content
+
+
+def file_state(path: Path) -> tuple[int, int]:
+    """When a file was changed [ns], and its length [bytes]: where both are the same, so is its content.
+
+    Raises:
+        OSError: there is none.
+    """
+    state = os.stat(path)
+    return state.st_mtime_ns, state.st_size
+
+
+def content_key(path: Path, *beside: str) -> tuple[str, str] | None:
+    """The ending and the hash of a file, on which all depends that is read of it.
+
+    Args:
+        path: of the file.
+        beside: endings of formats that have some of it in files beside it.
+
+    Returns:
+        None where it has one of those endings.
+
+    Raises:
+        OSError, ValueError: as :func:`read_file`.
+    """
+    ending = path.suffix.lower()
+    return None if ending in beside else (ending, _hash(path, file_state(path)))
+
+
+@lru_cache(maxsize=256)
+def _hash(path: Path, state: tuple[int, int]) -> str:
+    return hashlib.sha256(read_file(path)).hexdigest()
 
 
 def head_of(path: Path, size: int) -> bytes:

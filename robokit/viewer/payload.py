@@ -12,7 +12,7 @@ import numpy as np
 
 from robokit.arguments import check_values, not_a_robot, real_array
 from robokit.contact.measures import KINDS, Answer, Event, EventKind, length, newtons, side_of, three
-from robokit.dynamics.cost import algorithm_cost
+from robokit.dynamics.cost import GROWTH, AlgorithmCost, algorithm_cost, formulas
 from robokit.errors import RobokitError, ShapeError, WrongType
 from robokit.meshes.surface import Picture
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
@@ -703,5 +703,7 @@ def structure(robot: Robot) -> StructureData:
 
 
 def _costs(robot: Robot) -> list[CostData]:
-    counted = {name: algorithm_cost(robot, name, before=False) for name in COUNTED}
-    return [CostData(name, c.growth, c.mul, c.add, c.div, c.sincos, c.note) for name, c in counted.items()]
+    counted = {name: algorithm_cost(robot, name, before=False) for name in COUNTED if name != "ltdl"}
+    counted["ltdl"] = AlgorithmCost("ltdl", GROWTH["ltdl"], **formulas(robot)["ltdl"], sincos=0)
+    each = [counted[name] for name in COUNTED]
+    return [CostData(c.algorithm, c.growth, c.mul, c.add, c.div, c.sincos, c.note) for c in each]

@@ -10,17 +10,19 @@ import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from robokit import disk_cache
 from robokit.dataclass_tools import frozen
 from robokit.dynamics import forward_kinematics
 from robokit.errors import ShapeError
 from robokit.meshes.read_mesh import read_mesh
-from robokit.meshes.surface import Picture, Surface, simplified_surfaces
-from robokit.meshes.untrusted import open_picture
+from robokit.meshes.surface import Picture, Surface, as_arrays, of_arrays, simplified_surfaces
+from robokit.meshes.untrusted import content_key, open_picture
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link
@@ -370,11 +372,17 @@ def _shares(robot: Robot, max_triangles: int | None) -> dict[Sized, int]:
 
 
 def _triangles(path: Path) -> int:
-    """Number of triangles of a mesh file; 0 if it cannot be read."""
+    """Number of triangles of a mesh file, kept on disk; 0 if it cannot be read."""
+
+    def made() -> list[np.ndarray]:
+        return [np.array(sum(len(surface.faces) for surface in _surfaces(path)))]
+
     try:
-        return sum(len(surface.faces) for surface in _surfaces(path))
+        key = content_key(path, ".gltf")
+        (count,) = disk_cache.arrays("triangles of a mesh", key and ("triangles", *key), made)
     except Exception:  # whoever draws it tells why
         return 0
+    return int(count)
 
 
 @cache
@@ -500,9 +508,21 @@ def _mesh_parts(
 ) -> tuple[list[tuple[Drawable, RGBA | None]], tuple[str, ...]]:
     """The parts of a mesh file with their colours, and names of pictures that were not found.
 
-    Kept, so that a file which many shapes show is one geometry of the page.
+    Kept, so that a file which many shapes show is one geometry of the page; without pictures on disk, too.
     """
-    surfaces, missing = simplified_surfaces(_surfaces(path), scale, max_triangles)
+    read: list[tuple[list[Surface], tuple[str, ...]]] = []
+
+    def made() -> list[np.ndarray]:
+        read.append(simplified_surfaces(_surfaces(path), scale, max_triangles))
+        surfaces, missing = read[0]
+        return [] if missing or any(s.picture for s in surfaces) else as_arrays(surfaces)
+
+    key = content_key(path, ".gltf", ".obj")  # the colours of OBJ are beside it, and pictures may be
+    whole = key and ("drawn mesh", *key, *scale, max_triangles, find_spec("fast_simplification") is None)
+    arrays = disk_cache.arrays("drawn mesh", whole, made)
+    if not (read or arrays):
+        made()
+    surfaces, missing = read[0] if read else (of_arrays(arrays), ())
     return [(Triangles(s.vertices, s.faces, s.colours, s.uv, s.picture), s.rgba) for s in surfaces], missing
 
 

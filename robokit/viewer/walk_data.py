@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import chain
 from pathlib import Path
 from types import CodeType, FrameType
@@ -25,6 +25,7 @@ from robokit.dynamics.singular import singular_joint
 from robokit.engine.trace.graph import Graph
 from robokit.engine.trace.ops import CONST, INPUT, OPERATIONS
 from robokit.engine.trace.scalar import Scalar
+from robokit.interpreter import without_collector
 from robokit.model.joints import MotionSubspace
 from robokit.model.robot import Robot
 from robokit.serialize import from_json
@@ -967,7 +968,7 @@ def _walk(robot: Robot, pushed: bool, most_bytes: int) -> WalkData | None:
     """The walk without the touched bodies."""
     if robot.nbodies == 0:
         return None
-    with stage("recording the algorithms"):
+    with stage("recording the algorithms"), without_collector():
         return _within(robot, pushed, most_bytes)
 
 
@@ -1053,7 +1054,7 @@ class WalkProgram:
     constants: list[int]
     inputs: list[int]
     order: list[int]
-    slot: dict[int, int]  # of each of these nodes
+    slot: np.ndarray  # of each node of the graph; of those that are not in this part, anything
 
     @classmethod
     def of(cls, graph: Graph, refs: Iterable[int]) -> WalkProgram:
@@ -1070,12 +1071,14 @@ class WalkProgram:
         constants = [number for number in found if nodes[number][0] == CONST]
         inputs = [number for number in found if nodes[number][0] < CONST]
         order = [number for number in found if nodes[number][0] > CONST]
-        slot = {number: k for k, number in enumerate((*constants, *inputs, *order))}
+        slot = np.zeros(len(nodes), dtype=np.int64)
+        slot[[*constants, *inputs, *order]] = np.arange(len(found))
         return cls(graph, constants, inputs, order, slot)
 
-    def place(self, ref: int) -> int:
-        """A signed reference as the page has it: twice the slot, and 1 more where its sign is turned."""
-        return 2 * self.slot[abs(ref)] + (ref < 0)
+    def places(self, refs: Iterable[int]) -> np.ndarray:
+        """Signed references as the page has them: twice the slot, and 1 more where its sign is turned."""
+        given = np.fromiter(refs, np.int64)
+        return 2 * self.slot[np.abs(given)] + (given < 0)
 
     def data(self, state: State) -> ProgramData:
         """The page's data.
@@ -1095,16 +1098,13 @@ class WalkProgram:
             inputs=deflated_whole([place[number] for number in self.inputs]),
         )
 
-    def _operands(self, k: int) -> Sequence[int]:
+    def _operands(self, k: int) -> np.ndarray:
         """Operand k of the operations that have one: how far back it is, or -1 - slot of what is given."""
-        first = len(self.constants) + len(self.inputs)
-        found = []
-        for number in self.order:
-            operands = self.graph.nodes[number][1:]
-            if k < len(operands):
-                slot = self.slot[operands[k]]
-                found.append(self.slot[number] - slot if slot >= first else -1 - slot)
-        return found
+        nodes = self.graph.nodes
+        having = [number for number in self.order if len(nodes[number]) > k + 1]
+        slot = self.slot[[nodes[number][k + 1] for number in having]]
+        given = slot < len(self.constants) + len(self.inputs)
+        return np.where(given, -1 - slot, self.slot[having] - slot)
 
 
 # ---- one algorithm -------------------------------------------------------------------------------
@@ -1120,20 +1120,19 @@ class ValueTable:
 
     def __init__(self, graph: Graph, walk: Walk) -> None:
         """The values of all steps of a walk."""
-        self.graph = graph
+        constant = cache(graph.constant)  # most are 0 or 1
         place: dict[tuple[str, tuple[int, ...]], int] = {}
-        self.places = [
-            place.setdefault(self._row(seen.value), len(place)) for step in walk.steps for seen in step.seen
-        ]
+        self.places = []
+        for step in walk.steps:
+            for seen in step.seen:
+                kind, numbers = seen.value
+                refs = [x.ref if type(x) is Scalar else constant(x) for x in numbers]
+                self.places.append(place.setdefault((kind, tuple(refs)), len(place)))
         self.rows = list(place)
 
     def refs(self) -> Iterator[int]:
         """All references."""
         return chain.from_iterable(refs for _, refs in self.rows)
-
-    def _row(self, value: Value) -> tuple[str, tuple[int, ...]]:
-        kind, numbers = value
-        return kind, tuple(x.ref if type(x) is Scalar else self.graph.constant(x) for x in numbers)
 
 
 def algorithm_data(walked: Walked, walk: Walk, table: ValueTable, program: WalkProgram) -> AlgorithmData:
@@ -1150,12 +1149,16 @@ def algorithm_data(walked: Walked, walk: Walk, table: ValueTable, program: WalkP
     places: list[Place] = []
     forms: dict[tuple[int, int, int, int, tuple[int, ...]], int] = {}
     steps: list[int] = []
+    number: dict[Place, int] = {}
     for step in walk.steps:
         for seen in step.seen:
-            if (seen.place.text, seen.place.written) not in letters:
-                letters[seen.place.text, seen.place.written] = len(places)
-                places.append(seen.place)
-        spoken = tuple(letters[seen.place.text, seen.place.written] for seen in step.seen)
+            if (place := seen.place) not in number:
+                letter = place.text, place.written
+                if letter not in letters:
+                    letters[letter] = len(places)
+                    places.append(place)
+                number[place] = letters[letter]
+        spoken = tuple([number[seen.place] for seen in step.seen])
         statement = step.statement
         form = (files.index(statement.file), statement.first, statement.last, step.stage, spoken)
         steps.append(forms.setdefault(form, len(forms)))
@@ -1181,7 +1184,7 @@ def algorithm_data(walked: Walked, walk: Walk, table: ValueTable, program: WalkP
         places=deflated_whole([seen.where for seen in every]),
         seen=deflated_whole(np.diff(table.places, prepend=0)),
         shapes=deflated_whole([(KINDS.index(kind), len(refs)) for kind, refs in table.rows]),
-        numbers=deflated_whole(np.diff([program.place(ref) for ref in table.refs()], prepend=0)),
+        numbers=deflated_whole(np.diff(program.places(table.refs()), prepend=0)),
         whole=walk.whole,
     )
 

@@ -45,7 +45,8 @@ def test_box_is_the_hull_of_its_corners() -> None:
             c = hull.corners[list(p)]
             assert np.allclose(c @ n, (hull.corners @ n).max())
             assert np.cross(c[1] - c[0], c[2] - c[1]) @ n > 0.0
-        assert all(len(near) == 3 for near in hull.neighbours)
+        edges = {frozenset(pair) for pair in hull.edges.tolist()}
+        assert len(edges) == 12 and all(sum(k in pair for pair in edges) == 3 for k in range(8))
 
 
 @pytest.mark.parametrize("error", [0.0, 1e-3, 1e-2])
@@ -56,8 +57,8 @@ def test_thinned_hull_is_inside_and_as_near_as_it_says(error: float) -> None:
     missing = (points @ d.T).max(axis=0) - (hull.corners @ d.T).max(axis=0)
     assert missing.min() >= -1e-15
     assert missing.max() <= hull.error + 1e-15 <= error + 2e-6
-    edges = sum(map(len, hull.neighbours)) // 2
-    assert len(hull.corners) - edges + len(hull.polygons) == 2
+    edges = {frozenset(pair) for pair in hull.edges.tolist()}
+    assert len(hull.corners) - len(edges) + len(hull.polygons) == 2
     assert missing.max() >= 0.5 * hull.error
 
 

@@ -427,14 +427,16 @@ def test_kernels_that_check_their_outputs_are_other_files(folder):
 
 
 def test_kernels_that_feed_back_something_else_are_other_files(folder):
-    both = {"inputs": [("x", 2)], "outputs": [("y", (2,)), ("z", (2,))]}
-    first, second = twice(
-        both | {"feedback": {"y": "x"}},
-        both | {"feedback": {"z": "x"}},
-        lambda x: [[a * 2.0 for a in x], [a * 3.0 for a in x]],
+    both = {"inputs": [("x", 2), ("w", 2)], "outputs": [("y", (2,)), ("z", (2,))]}
+    kernels = twice(
+        both | {"feedback": {"y": "x", "z": "w"}},
+        both | {"feedback": {"y": "w", "z": "x"}},
+        lambda x, w: [[a * 2.0 for a in x], [a * 3.0 for a in w]],
     )
-    assert first.iterate(np.ones(2), steps=3)[1][0].tolist() == [8.0, 8.0]
-    assert second.iterate(np.ones(2), steps=3)[1][1].tolist() == [27.0, 27.0]
+    for kernel, expected in zip(kernels, ([8.0, 27.0], [18.0, 12.0]), strict=True):
+        state = [np.ones((1, 1, 2)), np.ones((1, 1, 2))]
+        kernel.rollout_runner().of_one_row(state)(3)
+        assert [x[0, 0].tolist() for x in state] == [[number] * 2 for number in expected]
 
 
 def test_kernels_in_single_precision_are_other_files(folder):

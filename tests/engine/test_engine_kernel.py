@@ -188,34 +188,6 @@ def test_threads_may_share_a_kernel(kernel):
     assert not wrong
 
 
-def pendulum():
-    def step(x, dt):
-        w = x[1] - dt[0] * sin(x[0])
-        return [[x[0] + dt[0] * w, w], [w * w * 0.5]]
-
-    return Kernel.build(
-        "pendulum", [("x", 2), ("dt", 1)], [("next", (2,)), ("e", ())], step, feedback={"next": "x"}
-    )
-
-
-def test_iterating_is_calling_again_and_again():
-    kernel = pendulum()
-    start = np.array([1.0, 0.0])
-    x = start
-    for _ in range(100):
-        x, e = kernel(x, 0.01)
-    done, (y, f) = kernel.iterate(start, 0.01, steps=100)
-    assert (done, y.tolist(), f) == (100, x.tolist(), e)
-    assert start.tolist() == [1.0, 0.0]
-
-
-def test_iteration_stops_where_numbers_end():
-    kernel = Kernel.build("grow", [("x", 1)], [("y", (1,))], lambda x: [[x[0] * x[0]]], feedback={"y": "x"})
-    done, y = kernel.iterate([10.0], steps=100)
-    assert done == 9
-    assert np.isinf(y).all()
-
-
 def test_the_text_on_plain_numbers_agrees(kernel):
     x = states(np.random.default_rng(11), [9, 9], None)
     assert_same(kernel.python(*x), kernel(*x))
@@ -246,9 +218,6 @@ def test_without_a_compiler_the_text_runs_on_plain_numbers(kernel, monkeypatch):
     plain = Kernel.build("bare", inputs, outputs, program)
     x = states(np.random.default_rng(13), [9, 9], None)
     assert_same(plain(*x), kernel(*x))
-    assert_same(
-        pendulum().iterate([1.0, 0.0], 0.01, steps=50)[1], pendulum().iterate([1.0, 0.0], 0.01, steps=50)[1]
-    )
 
 
 def test_without_the_entry_ctypes_gives_the_same(kernel, monkeypatch):

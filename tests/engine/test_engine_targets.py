@@ -121,7 +121,7 @@ def test_nothing_is_needed_from_outside(name, target):
     for drivers, (ir, _) in (
         ({"k_batch", "k_passes"}, batch_module(graph, width, "k", quaternions, True)),
         ({"k_linked"}, batch_module(graph, width, "k", linked=True)),
-        ({"k_linked", "k_single"}, single_module(graph, width, "k", quaternions, (), True)),
+        ({"k_linked", "k_single"}, single_module(graph, width, "k", quaternions, True)),
     ):
         has, wants = defined_and_needed(llvm.cross(ir, triple, cpu)[1])
         assert has == drivers

@@ -196,3 +196,20 @@ def test_a_wheel_rolls_over_flush_tiles_as_over_a_plane():
     run = rk.simulate(robot, q, v, duration=0.8, dt=1e-3, ground=ground)
     assert abs(run.momentum[-1, 3] / 2.0 - 1.5) < 1e-9
     assert abs(run.v[-1, 2] + 15.0) < 1e-8
+
+
+@pytest.mark.parametrize("size", [4.0, 100.0])
+def test_a_ball_meets_the_edge_of_a_thin_slab_on_a_floor_of_any_size(size):
+    """The edge is above the floor: no contact of flush faces, however large the floor is."""
+    robot = m.ball()
+    thin = 0.003
+    slab = rk.Solid(Box((1.0, 1.0, thin)), (0.7, 0.0, 0.5 * thin))  # its edge is at x = 0.2
+    shapes = [rk.Solid(Box((size, size, 1.0)), (0.0, 0.0, -0.5)), slab]
+    run = rk.simulate(
+        robot, [1, 0, 0, 0, -0.2, 0, 0.1], [0, 0, 0, 0.8, 0, 0], duration=0.8, dt=1e-3,
+        ground=rk.Ground(plane=False, shapes=shapes), record_every=1,
+    )  # fmt: skip
+    x, z = run.q[:, 4], run.q[:, 6] - thin
+    away = np.hypot(np.maximum(0.2 - x, 0.0), z)
+    assert run.q[-1, 6] > 0.1 + 0.9 * thin
+    assert away.min() > 0.1 - 2e-4

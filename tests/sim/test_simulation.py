@@ -575,6 +575,23 @@ def test_a_run_goes_over_to_code_that_is_compiled_well_and_keeps_its_bits(tmp_pa
         assert np.array_equal(sim.q, run.q[-1]) and np.array_equal(sim.v, run.v[-1])
 
 
+def test_passive_motion_goes_over_to_such_code_and_keeps_its_bits(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    robot, q = rk.load_urdf(rk.find_robot("double_pendulum")).with_gravity((0.0, 0.1, -9.7)), [1.0, 0.3]
+    sim = rk.Simulation(robot, q, dt=DT)
+    sim.step()
+    stepper = sim._run.stepper
+    soon = stepper._runner
+    assert soon.baseline
+    stepper.kernel.newer(soon, 1e3)  # it has run for long
+    while stepper._runner is soon:
+        sim.step(steps=10)
+    sim.step(steps=10)
+    assert not stepper._runner.baseline
+    run = rk.simulate(robot, q, duration=sim.steps * DT, dt=DT)
+    assert np.array_equal(sim.q, run.q[-1]) and np.array_equal(sim.v, run.v[-1])
+
+
 @pytest.mark.parametrize("copied", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_a_simulation_that_is_copied_says_what_can_be(copied):
     robot = m.box_with_bar()

@@ -149,7 +149,7 @@ class Host(Target):
 class OneState(Host):
     """A value is one number of one state; vectors only check the arguments and compute sines.
 
-    Functions: SYMBOL_single and, with feedback, SYMBOL_iterate (emit/straight_line.py).
+    Function: SYMBOL_single (emit/single_module.py).
     """
 
     name = "single"
@@ -171,7 +171,6 @@ class OneState(Host):
             self.width,
             kernel.symbol,
             kernel.signature.quaternions,
-            kernel.signature.feedback,
             kernel.signature.finite,
             kernel.shared,
             bounds=kernel.signature.bounds,

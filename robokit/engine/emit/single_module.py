@@ -1,7 +1,6 @@
 """Writes the module of single calls: checks, sines and chunks, on the caller's own arrays.
 
     i64 single(ptr args, ptr ws)                  one state; returns a status
-    i64 iterate(ptr args, ptr ws, i64 steps)      outputs fed back into inputs; returns the steps done
     i64 linked(ptr args, ptr ws, i64)            one state, nothing checked: for callers in machine code
 
 args holds one pointer for each input, then one for each output. The status is the sum of 1 (an input is NaN
@@ -37,21 +36,19 @@ def single_module(
     width: int,
     name: str,
     quaternions: Pairs = (),
-    feedback: Pairs = (),
     finite: bool = False,
     shared: Rerolled | None = None,
     bounds: Bounds = (),
     fused: bool = False,
     machine_code: bool = False,
 ) -> tuple[str, int]:
-    """Module with the single and iterate drivers.
+    """Module with the single driver.
 
     Args:
         program: what to compute.
         width: doubles per machine vector.
         name: prefix of the symbols.
         quaternions: (input, offset) of each quaternion to check.
-        feedback: (output, input) pairs: where iterate copies.
         finite: whether outputs are checked too.
         shared: the plan of a large program, whose code is the batch's with one lane.
         bounds: (input, offset, largest magnitude) of each scalar to check.
@@ -95,8 +92,6 @@ def single_module(
     out.do(f"ret i64 {status}")
     driver = f"define i64 @{name}_single(ptr %args, ptr noalias %ws) #0 {{\nentry:\n{out.text()}\n}}\n"
     parts.append(driver)
-    if feedback:
-        parts.append(_iterate(program, width, name, feedback))
     return "\n".join([body, *parts]), workspace
 
 
@@ -206,36 +201,6 @@ done:
   %b = fadd {t} %n2, %n3
   %c = fadd {t} %a, %b
   ret {t} %c
-}}
-"""
-
-
-def _iterate(program: Program, width: int, name: str, feedback: Pairs) -> str:
-    out = Lines()
-    for output, source in feedback:
-        size = program.inputs[source][1]
-        to, given = out.argument(source), out.argument(program.first_output + output)
-        places = [(p, width) for p in _vector_places(size, width)] or [(p, 1) for p in range(size)]
-        for place, lanes in places:
-            x = out(f"load {vector(lanes)}, ptr {out.pointer(given, place)}, align 8")
-            out.do(f"store {vector(lanes)} {x}, ptr {out.pointer(to, place)}, align 8")
-    return f"""define i64 @{name}_iterate(ptr %args, ptr %ws, i64 %steps) #0 {{
-entry:
-  br label %loop
-loop:
-  %k = phi i64 [0, %entry], [%next, %copy]
-  %status = call i64 @{name}_single(ptr %args, ptr %ws)
-  %broken = and i64 %status, {NOT_FINITE}
-  %stop = icmp ne i64 %broken, 0
-  br i1 %stop, label %done, label %copy
-copy:
-  %next = add i64 %k, 1
-{out.text()}
-  %more = icmp ult i64 %next, %steps
-  br i1 %more, label %loop, label %done
-done:
-  %result = phi i64 [%k, %loop], [%next, %copy]
-  ret i64 %result
 }}
 """
 
