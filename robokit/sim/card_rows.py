@@ -665,7 +665,7 @@ class _Passive:
         program, rows = own.program, own.rows
         found, _ = own.inputs.at(0, *own._start)
         given = [np.atleast_2d(x)[None] for x in found]
-        self.arrays = kernel_inputs(program, *own._start, own.dt, None, given)
+        self.arrays = kernel_inputs(program, own._start[0], own._start[1], own.dt, None, given)
         self.memory = self.on.memory
         self.on.begin(self.arrays, rows, own.stream())
         self._held: list[Array] = []

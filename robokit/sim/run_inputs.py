@@ -123,7 +123,7 @@ def set_up(
     damping = None if surface is not None else 0.0
     if joint_damping is not None:
         damping = real_number("joint_damping", joint_damping, least=0.0)
-    law, defaulted = joint_law(robot, damping, surface and surface.sink)
+    law, defaulted = joint_law(robot, damping, None if surface is None else surface.sink)
     program = Program(
         robot,
         name,

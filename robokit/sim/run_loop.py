@@ -116,7 +116,9 @@ class EnergyWatch:
         """The first recorded state whose energy cannot be explained; their number where there is none."""
         n, known = len(q), len(self.kinetic)
         if n > known:
-            kinetic, potential = state_facts(self.program.robot, q[known:], v[known:])[:, :2].T
+            kinetic, potential = state_facts(self.program.robot, np.array(q[known:]), np.array(v[known:]))[
+                :, :2
+            ].T
             self.kinetic = np.concatenate([self.kinetic, kinetic])
             self.potential = np.concatenate([self.potential, potential])
         self.due = 2 * n

@@ -1029,7 +1029,7 @@ class ManyStates:
         self._start = [np.array(np.broadcast_to(x, (rows, x.shape[1]))) for x in (q, v)]
         given, self.change = self._at(0, rows)
         none = np.zeros((1, rows, program.robot.nv))
-        self.arrays = kernel_inputs(program, *self._start, dt, none, given)
+        self.arrays = kernel_inputs(program, self._start[0], self._start[1], dt, none, given)
         self.q, self.v = (x[0] for x in self.arrays[:2])
         self.failed, self.done = np.zeros(rows, bool), 0
         self.runner = runner_of(program, dt)

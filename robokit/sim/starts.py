@@ -836,7 +836,7 @@ def standing_height(
     q: Any = None,
     clearance: float = 0.0,
     ground_height: float = 0.0,
-    ground: Ground | None = None,
+    ground: Ground | bool | None = None,
 ) -> float:
     """Height of a floating base at which the lowest point of the robot is ``clearance`` above the ground.
 
@@ -846,7 +846,7 @@ def standing_height(
         clearance: gap under the lowest point [m].
         ground_height: of a horizontal ground in the world [m].
         ground: instead of a height: the ground, onto which the robot is lowered until its first point is
-            ``clearance`` away from it.
+            ``clearance`` away from it. True: a horizontal plane, as in :func:`simulate`.
 
     Returns:
         z of the base in the world [m].
@@ -863,9 +863,11 @@ def standing_height(
     q = _start(robot, q)
     clearance = real_number("clearance", clearance)
     ground_height = real_number("ground_height", ground_height)
-    if ground is not None and not isinstance(ground, Ground):
-        raise WrongType("ground", ground, "rk.Ground(...) or None")
-    return lowered_base(robot, q, Ground(height=ground_height) if ground is None else ground, clearance)
+    if ground is None or isinstance(ground, bool):  # as in simulate: True is the ground of default values
+        ground = Ground(height=ground_height)
+    if not isinstance(ground, Ground):
+        raise WrongType("ground", ground, "rk.Ground(...), True or None")
+    return lowered_base(robot, q, ground, clearance)
 
 
 def standing_configuration(
@@ -875,7 +877,7 @@ def standing_configuration(
     seed: int | None = None,
     q: Any = None,
     ground_height: float = 0.0,
-    ground: Ground | None = None,
+    ground: Ground | bool | None = None,
     self_collision: CollisionPairs | bool | None = None,
 ) -> np.ndarray:
     """A configuration of a robot standing on or above the ground, with its loops closed.

@@ -1193,8 +1193,7 @@ class PassiveStepper:
 
     def take(self, steps: int) -> int:
         """See :class:`ContactStepper`."""
-        if self._runner is None:
-            self._use(self.kernel.rollout_runner(baseline=True))
+        runner = self._runner or self._use(self.kernel.rollout_runner(baseline=True))
         done, started = 0, time.perf_counter()
         most = 1 if self.noting else self._most
         state = self._state
@@ -1218,13 +1217,14 @@ class PassiveStepper:
         if self._ledger.dtype != self._sums.dtype:
             add_up(self._sums, self._ledger)
         if self._baseline and steps:
-            self._use(self.kernel.newer(self._runner, time.perf_counter() - started))
+            self._use(self.kernel.newer(runner, time.perf_counter() - started))
         return done
 
-    def _use(self, runner: RolloutRunner) -> None:
+    def _use(self, runner: RolloutRunner) -> RolloutRunner:
         if runner is not self._runner:
             self._runner, self._run = runner, runner.of_one_row(self._arrays)
             self._most, self._baseline = runner.most, runner.baseline
+        return runner
 
     def entries(self) -> np.ndarray:
         """The ledger of the program."""

@@ -893,7 +893,9 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     shapes |= {"loop_forces": (T, len(loops), 6), "springs": (T, len(springs), 10)}
     shapes |= {"prescribed_force": (T, len(prescribed)), HEIGHTS: np.shape(x.get(HEIGHTS, ()))}
     shapes |= {"step_forces": (len(x["step_forces"]), len(touched), 3), "losses": (T, len(causes))}
-    touching = {of: [x.get(f"{of}contact_{part}") for part in PARTS_OF_CONTACTS] for of in CONTACTS}
+    touching: dict[str, list[Any]] = {
+        of: [x.get(f"{of}contact_{part}") for part in PARTS_OF_CONTACTS] for of in CONTACTS
+    }
     whole = all(_is_whole(touching[of], *names[of]) for of in CONTACTS)
     if not T or not whole or not shapes.keys() - {*optional, HEIGHTS} <= x.keys() <= shapes.keys():
         raise ValueError("its arrays are not those of a trajectory")
@@ -918,9 +920,10 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     each_spring = zip(springs, x["springs"].swapaxes(0, 1), about.get("spring_ends", ()), strict=True)
     known["springs"] = tuple(SpringRecord.of(*each) for each in each_spring)
     known["prescribed_force"] = {name: x["prescribed_force"][:, k] for k, name in enumerate(prescribed)}
-    for of, (points, forces, normals) in touching.items():
+    for of, (links, against) in names.items():
+        points, forces, normals = touching[of]
         if points is not None:
-            known[f"{of}contacts"] = Contacts(points, forces, *names[of], normals)
+            known[f"{of}contacts"] = Contacts(points, forces, links, against, normals)
     if len(x["step_forces"]):
         known["step_forces"] = StepForces.of(x["step_forces"], touched, summary["dt"])
     found.report()  # raises for figures that are no numbers

@@ -594,7 +594,9 @@ def prepare_rows(recipe: Recipe, name: str, rows: np.ndarray, values: Values) ->
     inertias = row_inertias(robot, values, record.shares, len(rows))
     if inertias is not None:
         default = recipe.options.get("joint_damping", None if ground is not None else 0.0)
-        samples = with_damping(robot.with_inertias(inertias), values, default, ground and ground.sink)
+        samples = with_damping(
+            robot.with_inertias(inertias), values, default, None if ground is None else ground.sink
+        )
         keep_shapes(samples, record.shapes, error)
     if ground is not None and not (standing and "height" not in values):
         depth = -ground_gaps(robot, q, ground)

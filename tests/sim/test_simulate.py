@@ -167,6 +167,7 @@ def test_standing_height_touches_the_ground():
         q[6] = z - clearance - 1e-4
         touching = rk.simulate(robot, q, duration=0.001, ground=rk.Ground(), self_collision=False)
         assert touching.summary["deepest_penetration"] == pytest.approx(1e-4, abs=1e-9)
+        assert rk.standing_height(robot, clearance=clearance, ground=True) == z  # as simulate takes it
     with pytest.raises(rk.ShapeError, match="fixed base"):
         rk.standing_height(m.double_pendulum())
 

@@ -94,6 +94,17 @@ def suffix(lanes: int, real: Real = FLOAT64) -> str:
     return real.suffix if lanes == 1 else f"v{lanes}{real.suffix}"
 
 
+def words(lanes: int, real: Real) -> dict[str, str]:
+    """What stands for the words in braces of an operation's instruction (trace/ops.py), on so many lanes."""
+    return {
+        "t": vector(lanes, real.kind),
+        "truth": vector(lanes, "i1"),
+        "true": "true" if lanes == 1 else "splat (i1 true)",
+        "suffix": suffix(lanes, real),
+        "i": vector(lanes, "i32"),
+    }
+
+
 def module(parts: Iterable[str], lanes: Iterable[int]) -> str:
     """Text of a module.
 

@@ -22,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector
+from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector, words
 from robokit.engine.emit.ir import number as literal
 from robokit.engine.emit.machine_code import Fixed, MachineCode
 from robokit.engine.passes.order import Path, contractions, last_reads
@@ -141,13 +141,8 @@ class ChunkWriter:
 
     def _instructions(self, lanes: int) -> list[str]:
         """The instruction of each operation, on so many lanes."""
-        words = {
-            "t": vector(lanes, self.real.kind),
-            "truth": vector(lanes, "i1"),
-            "true": "true" if lanes == 1 else "splat (i1 true)",
-            "suffix": suffix(lanes, self.real),
-        }
-        return [operation.llvm.format(**words) for operation in OPERATIONS]
+        named = words(lanes, self.real)
+        return [operation.llvm.format(**named) for operation in OPERATIONS]
 
     def _multiply_add(self, lanes: int) -> tuple[str, str]:
         """A sign, but for what it is of, and a product and a sum with one rounding, on so many lanes."""

@@ -18,6 +18,7 @@ import numpy as np
 
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real
 from robokit.engine.loops.analysis import CALLS, Live, loop_parameters, outcome, starts
+from robokit.engine.loops.emit import STACK
 from robokit.engine.loops.record import (
     CHECK,
     COND,
@@ -79,9 +80,6 @@ LIBRARY = """
     v?[fs]?n?printf v?[fs]?scanf puts putchar
 """
 """Functions of the C library, of which no kernel has the name."""
-
-STACK = 4096
-"""Bytes of the largest array of zeros that stands on the stack, if its size is known."""
 
 _WHOLE_BELOW = """/* The whole number below a real one; the last one there is where it is beyond. */
 static int x_{name}_whole(double x)

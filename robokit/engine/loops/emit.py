@@ -15,7 +15,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines, Real, constant, suffix, vector
+from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines, Real, constant, suffix, vector, words
 from robokit.engine.loops.analysis import Pattern, Uniformity
 from robokit.engine.loops.record import (
     CALL,
@@ -201,15 +201,9 @@ class FunctionWriter:
         self.memory = "%block", "%top"
         self.templates = {}
         for width in {1, self.lanes}:
-            words = {
-                "t": vector(width, self.real.kind),
-                "truth": vector(width, "i1"),
-                "true": "true" if width == 1 else "splat (i1 true)",
-                "suffix": suffix(width, self.real),
-                "i": vector(width, "i32"),
-            }
-            rows = {operation.number: operation.llvm.format(**words) for operation in OPERATIONS}
-            rows |= {opcode: each.llvm.format(**words) for opcode, each in WHOLE_OPERATIONS.items()}
+            named = words(width, self.real)
+            rows = {operation.number: operation.llvm.format(**named) for operation in OPERATIONS}
+            rows |= {opcode: each.llvm.format(**named) for opcode, each in WHOLE_OPERATIONS.items()}
             self.templates[width] = rows
 
     def text(self, name: str) -> str:

@@ -109,7 +109,7 @@ class _Chunk:
         """The operations that have the values of nodes, where they can be used."""
         self.zero: dict[int, int] = {}
         """The conditions of values that are 0 where these do not hold."""
-        self.reads = self._reads(nodes)
+        self.reads = Counter(self.program.operands(nodes))
 
     def write(self) -> None:
         """All of them."""
@@ -141,12 +141,6 @@ class _Chunk:
         for k, at in self.line.places[n]:
             self.store(region, k, at, self.known[n])
 
-    def _reads(self, nodes: Sequence[int]) -> Counter[int]:
-        """How often nodes are read by these, or are conditions that these are under."""
-        reads = Counter(self.program.operands(nodes))
-        reads.update(condition for n in nodes for condition in self.plan.inside.get(n, ()))
-        return reads
-
     def _is_zero(self, n: int) -> bool:
         node = self.program.nodes[n]
         return node[0] == CONST and node[1] == 0.0
@@ -157,7 +151,7 @@ class _Chunk:
         around = dict(self.known)
         then, otherwise = (graph.new_region(region.depth + 1, False) for _ in range(2))
         self._run(nodes, then)
-        within = self._reads(nodes)
+        within = Counter(self.program.operands(nodes))
         left = [n for n in nodes if self.reads[n] > within[n]]
         then.results = [self.known[n] for n in left]
         for value in then.results:
