@@ -188,9 +188,7 @@ def _polygons(
         q = vector(V, begin + k)
         add(feature, q - up * (0.5 * gaps[k]), gaps[k], n)
 
-    # Of faces that are as good as parallel the deepest corner is none of its own: see _missed.
-    left_out = where(highest - least < TILT * size, SHARE * (highest - least), 0.0)
-    _chosen(V, begin, gaps, count, near, far, n, left_out, give)
+    _chosen(V, begin, gaps, count, near, far, n, (highest - least, size), give)
     return least, size
 
 
@@ -287,11 +285,14 @@ def _edge(corners: Any, k: Any, count: Any) -> Any:
 
 
 def _chosen(
-    V: Any, begin: Any, gaps: Any, count: Any, near: Any, far: Any, n: Vector3, left_out: Any, give: Any
+    V: Any, begin: Any, gaps: Any, count: Any, near: Any, far: Any, n: Vector3, extent: Any, give: Any
 ) -> None:
-    """Give the corners whose gap is below far; of many those farthest out in 8 directions, and the deepest if
-    it is deeper than these by more than may be left out.
+    """Give the corners whose gap is below far; of many those farthest out in 8 directions, and the deepest.
+
+    If the faces are as good as parallel, by the extent of their gaps over their size, it is none of its own:
+    see :func:`_missed`.
     """
+    left_out = where(extent[0] < TILT * extent[1], SHARE * extent[0], 0.0)
     taken = zeros(count, kind="integer")
     t1, t2 = tangents(n)
 
