@@ -80,14 +80,20 @@ TOLD = "__dataclass_fields__", "__dataclass_params__", "__match_args__"
 
 
 class _Later:
-    """An attribute of a class that is made at its first use; two threads that come at once make the same."""
+    """An attribute of a class that is made at its first use; two threads that come at once make the same.
 
-    def __init__(self, cls: type, name: str, make: Callable[[type], None]) -> None:
+    Attributes:
+        around: what goes around a method when it is made, one after the other (``unknown_names``).
+    """
+
+    def __init__(self, cls: type, name: str, make: Callable[..., None]) -> None:
         self._cls, self._name, self._make = cls, name, make
+        self.around: tuple[Callable[[Any], Any], ...] = ()
 
     def __get__(self, instance: Any, owner: type) -> Any:
-        self._make(self._cls)
-        return getattr(owner if instance is None else instance, self._name)
+        self._make(self._cls, *self.around)
+        made = vars(self._cls)[self._name]  # not the owner's, whose own __init__ may be what asks for this one
+        return made.__get__(instance, owner) if callable(made) else made
 
 
 def _look_at(cls: type, under: bool = False) -> None:
@@ -99,8 +105,11 @@ def _look_at(cls: type, under: bool = False) -> None:
     cls.__dataclass_params__.frozen = True  # type: ignore[attr-defined]  # for classes of dataclasses under it
 
 
-def _set_init(cls: type) -> None:
-    cls.__init__ = _init_of(cls)  # type: ignore[misc]
+def _set_init(cls: type, *around: Callable[[Any], Any]) -> None:
+    made = _init_of(cls)
+    for each in around:
+        made = each(made)
+    cls.__init__ = made  # type: ignore[misc]
 
 
 def _init_of(cls: type) -> Callable[..., None]:

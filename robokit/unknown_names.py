@@ -64,6 +64,8 @@ def guard(thing: Any) -> Any:
 
 def _guard_methods(owner: type) -> None:
     for name, method in list(vars(owner).items()):
+        if name == "__init__" and hasattr(method, "around"):  # is made later: dataclass_tools.frozen
+            method.around = (guarded,)
         inner = getattr(method, "__func__", method)  # of a classmethod or staticmethod
         if not isinstance(inner, FunctionType) or (name.startswith("_") and name != "__init__"):
             continue

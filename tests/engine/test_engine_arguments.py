@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import ladder
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from for_each import for_each
 
 import robokit as rk
+from robokit.arguments import check_quaternion
 from robokit.engine.kernel import Kernel
 from robokit.errors import InvalidValue, ShapeError
 
@@ -45,6 +47,14 @@ def test_a_quaternion_that_is_not_unit_is_named_with_its_norm(kernel, rows):
     q[0 if rows is None else (-1, 0)] = 2.0
     with pytest.raises(InvalidValue, match=r"q: expected a unit quaternion \(quat_wxyz\).*of norm 2"):
         kernel(q, V)
+
+
+def test_a_quaternion_of_any_length_is_refused_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for length in (1e-200, 1e200):
+            with pytest.raises(InvalidValue, match=r"q: expected a unit quaternion"):
+                check_quaternion("q", np.array([length, 0.0, 0.0, 0.0]), 0)
 
 
 @for_each(

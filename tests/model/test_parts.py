@@ -122,6 +122,58 @@ def test_may_be_under_one_without_fields():
     assert Under("lid") == Under("lid") != Under("box")
 
 
+@pytest.mark.parametrize(
+    "first_use",
+    [
+        lambda kind: kind("lid", 3.0),
+        dataclasses.fields,
+        dataclasses.is_dataclass,
+        inspect.signature,
+        lambda kind: kind.__match_args__,
+        lambda kind: kind.__init__,
+        lambda kind: type("Under", (kind,), {})("lid"),
+        lambda kind: dataclasses.dataclass(frozen=True)(type("Under", (kind,), {})),
+        lambda kind: frozen(type("Under", (kind,), {"__doc__": "A lid."})),
+    ],
+)
+def test_whatever_uses_a_class_first_finds_all_of_it(first_use):
+    def made(decorator):
+        class Plain:
+            """A name and a size."""
+
+            name: str
+            size: float = 1.0
+
+        return decorator(Plain)
+
+    answers = []
+    for decorator in (dataclasses.dataclass(frozen=True), frozen):
+        kind = made(decorator)
+        first_use(kind)
+        match kind("lid", 2.0):
+            case kind(name, size):
+                answers.append((name, size))
+        answers[-1] += ([f.name for f in dataclasses.fields(kind)], str(inspect.signature(kind)), kind.size)
+        answers[-1] += (kind("lid") == kind("lid", 1.0), dataclasses.replace(kind("lid"), size=3.0).size)
+    assert answers[0] == answers[1]
+
+
+def test_a_class_under_it_may_have_an_init_of_its_own():
+    @frozen
+    class Base:
+        """A name and a size."""
+
+        name: str
+        size: float = 1.0
+
+    class Lid(Base):
+        def __init__(self, size):
+            super().__init__("lid", size)
+
+    assert vars(Lid(7.0)) == {"name": "lid", "size": 7.0}
+    assert vars(Lid(8.0)) == {"name": "lid", "size": 8.0}
+
+
 def test_types_of_arguments_are_found_where_the_class_is_defined():
     assert typing.get_type_hints(Placement.__init__)["position"] is np.ndarray
 
