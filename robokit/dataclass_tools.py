@@ -92,7 +92,7 @@ class _Later:
 
     def __get__(self, instance: Any, owner: type) -> Any:
         self._make(self._cls, *self.around)
-        made = vars(self._cls)[self._name]  # not the owner's, whose own __init__ may be what asks for this one
+        made = vars(self._cls)[self._name]  # not the owner's: its own __init__ may be what asks for this one
         return made.__get__(instance, owner) if callable(made) else made
 
 
