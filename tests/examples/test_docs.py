@@ -44,7 +44,7 @@ def test_the_code_of_pages_on_functions_runs(name, monkeypatch):
     robot = rk.load_urdf(rk.find_robot("arm"))
     states = [robot.random_configuration(np.random.default_rng(k)) for k in range(3)]
     names = {"rk": rk, "np": np, "robot": robot, "Q": np.array(states), "q": states[0]}
-    names |= {"v": np.zeros(robot.nv), "tau": np.linspace(0.1, 0.5, robot.nv), "columns": 3}
+    names |= {"v": np.zeros(robot.nv), "tau": np.linspace(0.1, 0.5, robot.nv)}
     found = re.findall(r"^\.\. code-block:: python\n\n((?:(?:   .*)?\n)+)", page(name), re.MULTILINE)
     source = "\n".join(textwrap.dedent(block) for block in found)
     lines = source.splitlines(keepends=True)
@@ -56,6 +56,8 @@ def test_the_code_of_pages_on_functions_runs(name, monkeypatch):
     else:
         again = names["both"](q=names["q"], v=names["v"], tau=names["tau"])["again"]
         np.testing.assert_allclose(again, names["tau"], atol=1e-9)
+        heights, places = np.arange(6.0).reshape(2, 3), np.array([[0.15, 9.0], [-1.0, 0.15]])
+        assert names["field"](x=places, heights=heights)["out"].tolist() == [[5.0], [1.0]]
 
 
 def test_every_algorithm_is_in_the_book():
