@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from robokit.arguments import path_argument
 from robokit.child_process import MOST_MEMORY, MOST_SECONDS, Child, OutOfBounds
-from robokit.errors import WrongType
+from robokit.errors import WrongType, warn
 from robokit.urdf import xacro_child
 from robokit.urdf.findings import Report, refusal
 from robokit.urdf.mesh_files import Resolver, folders
@@ -60,7 +59,7 @@ def expand_xacro(path: PathLike, args: Mapping[str, str] | None = None, package_
     if refusing is not None:
         raise refusing
     for finding in report.diagnostics():
-        warnings.warn(str(finding), stacklevel=2)
+        warn(str(finding), UserWarning)
     assert text is not None
     return text
 
