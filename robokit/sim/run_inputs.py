@@ -305,6 +305,7 @@ def states_at_start(
     many: bool,
     counts: Sequence[int] | None = None,
     names: tuple[str, str] = ("q0", "v0"),
+    chosen: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """A start as it was given, checked: (nq,) and (nv,), or rows of them.
 
@@ -312,6 +313,7 @@ def states_at_start(
         many: whether q and v may be rows.
         counts: how many there may be besides one, all finite; None for any number, of which some may fail.
         names: of q and v to the caller.
+        chosen: numbers of the rows that are wanted of as many as counts[0]; the others may be anything.
     """
     found = []
     for name, given, n in zip(names, (q, v), (robot.nq, robot.nv), strict=True):
@@ -320,6 +322,7 @@ def states_at_start(
             if len(x) not in (1, *counts):
                 *first, last = [f"({n},)", *(f"({rows}, {n})" for rows in counts)]
                 raise ShapeError(f"{name}: expected shape {', '.join(first)} or {last}, got {x.shape}")
+            x = x if chosen is None or len(x) != counts[0] else x[chosen]
             check_finite(name, x)
         found.append(x)
     check_coordinates(names[0], robot, found[0])

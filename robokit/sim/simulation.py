@@ -881,8 +881,8 @@ class Simulation:
             raise ShapeError(f"rows: expected a mask of bool ({B},), got {chosen.dtype} {chosen.shape}")
         at = np.flatnonzero(chosen)
         counts = (B,) if len(at) == B else (B, len(at))
-        given = states_at_start(self.robot, *self._or_start(q, v), True, counts, names)
-        starts = [np.broadcast_to(x[at] if len(x) == B else x, (len(at), x.shape[1])) for x in given]
+        given = states_at_start(self.robot, *self._or_start(q, v), True, counts, names, at)
+        starts = [np.broadcast_to(x, (len(at), x.shape[1])) for x in given]
         step = 0 if rows is None else self._many.done  # for the others, time goes on
         chosen_rows = None if self._motions.rows is None else at
         q, v = self._motions.start(starts[0], starts[1], chosen_rows, step)

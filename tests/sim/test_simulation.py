@@ -259,6 +259,8 @@ def test_a_row_that_breaks_down_is_marked_and_others_go_on():
     sim.step(tau)
     sim.step(steps=5)
     assert sim.failed.tolist() == [False, True, False] and np.isfinite(sim.q[[0, 2]]).all()
+    sim.reset(sim.q, rows=~sim.failed)  # of the others nothing is asked
+    assert sim.failed.tolist() == [False, True, False] and not sim.v[[0, 2]].any()
     sim.reset(rows=sim.failed)
     sim.step()
     assert not sim.failed.any() and np.isfinite(sim.q).all()
