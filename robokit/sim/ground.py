@@ -359,7 +359,8 @@ class Ground:
         height: height of the plane above the world's origin [m].
         sink: depth at which a single point carries the whole weight [m]. None: 1 mm; for robots smaller than
             40 cm, 1/200 of their radius; for bodies without joints a tenth of that, and less if they are
-            slender, so that they do not tip. Limits of joints are as stiff as a sink that is given.
+            slender, so that they do not tip. If it is given, limits of prismatic joints give way by as much
+            under the weight, and the time constants of all limits go with its root.
         time: relaxation time of the contact, d / k [s]. None: critical damping of a point with the whole
             weight, 2 sqrt(sink / g), which is 20 ms for 1 mm, and more for slender bodies.
         slip, sweeps, max_points, accuracy: have no effect any more: friction has true stiction, every step is
