@@ -55,7 +55,7 @@ from robokit.spatial.vectors import chosen
 # Solids side by side are one surface, whose inner edges and walls nothing touches. A contact at the point p
 # of solid a, with the normal n out of a, is hidden by the solid s if
 #
-#     p lies in s or on it,
+#     p lies in s or on it, within what is flush; along a's surface, with a normal of an edge, within BESIDE,
 #     something of s is farther along n than p: n is no normal of s there, and
 #     where p is moved out of s along a's surface, by the nearest face of s that does not face against n, it
 #     leaves a as well.

@@ -64,17 +64,12 @@ PAGE = 65536
 
 
 class Variable:
-    """Holds a value in a function.
+    """Holds a value of a kind in a function."""
 
-    Attributes:
-        kind: of the value.
-        zero: whether it is read where it may not have been set: it is 0 then.
-    """
+    __slots__ = ("kind",)
 
-    __slots__ = ("kind", "zero")
-
-    def __init__(self, kind: int = F64, zero: bool = False) -> None:
-        self.kind, self.zero = kind, zero
+    def __init__(self, kind: int = F64) -> None:
+        self.kind = kind
 
 
 @dataclass
@@ -218,8 +213,7 @@ def variable_numbers(function: Function) -> tuple[dict[Variable, int], bytes]:
     free: defaultdict[int, list[int]] = defaultdict(list)
 
     def begin(variable: Variable) -> None:
-        # One that has to be 0 before it is set has a place that nothing has used before.
-        if free[variable.kind] and not variable.zero:
+        if free[variable.kind]:
             place[variable] = free[variable.kind].pop()
         else:
             place[variable] = len(kinds)
