@@ -30,7 +30,7 @@ KINDS = tuple(JOINT_TABLE)
 """Kinds of joints in the order of their numbers."""
 
 BLOCK = 4
-"""Rows and columns of a block of A, and numbers of a vector: what linear.py and linear.py work on."""
+"""Rows and columns of a block of A, and numbers of a vector: what linear.py works on."""
 
 FEW = 2
 """Parts whose order makes no difference to the fill (linear.py)."""
