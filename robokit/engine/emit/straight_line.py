@@ -681,7 +681,7 @@ class PairWriter(CallWriter):
         elif op in (FIRST, SECOND):
             kind = self._kind(node[1])
             add(f"%v{n} = extractelement {kind} {self._value(node[1])}, i32 {int(op == SECOND)}")
-        elif n not in wide or op == RESULT:
+        elif n not in wide:
             super()._compute(n)
         elif op == PAIR:
             a, b, one = self._value(node[1]), self._value(node[2]), self.fresh()
@@ -695,14 +695,6 @@ class PairWriter(CallWriter):
                 self.pairs[angle] = f"%w{angle}x{self.labels}"
                 add(f"{self.pairs[angle]} = call {{{self.two}, {self.two}}} @sincos_{LANES}({argument})")
             add(f"%v{n} = {self.of_two[op] % self.pairs[angle]}")
-
-    def _arguments(self, call: int, parameter: int, place: int, count: int) -> None:
-        if parameter not in self.wide:
-            super()._arguments(call, parameter, place, count)
-        elif (call, place) not in self.plan.placed:
-            name, value = f"%x{call}x{place}x0", self._in_both(self.program.nodes[call][2 + place])
-            self._element(parameter, 0, name)
-            self.lines.append(f"store {self.two} {value}, ptr {name}, align {LANES * self.align}")
 
 
 class MachineWriter(PairWriter):
