@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from robokit.engine.passes.order import Path, paths
-from robokit.engine.trace.graph import Node, Program
+from robokit.engine.trace.graph import Node, Program, needed
 from robokit.engine.trace.ops import (
     ADD,
     CONST,
@@ -335,11 +335,8 @@ class _Writer:
                 node = self.old[members[0]]
                 self.at[members[0]] = self._put((node[0], *(self._alone(x) for x in node[1:])))
         results = [[self._alone(r) if type(r) is int else r for r in row] for row in program.results]
-        needed = {r for row in results for r in row if type(r) is int}
-        for n in reversed(self.order):  # a product whose sign went into its factor is not read any more
-            if n in needed:
-                needed.update(self.nodes[n][1:])
-        self.order = [n for n in self.order if n in needed]
+        # A product whose sign went into its factor is not read any more.
+        self.order = needed(self.nodes, self.order, {r for row in results for r in row if type(r) is int})
         return replace(program, nodes=self.nodes, order=self.order, results=results, marks=[], wide=self.wide)
 
     # -- nodes -----------------------------------------------------------------------------------
