@@ -461,7 +461,7 @@ class _Share:
         """Steps of rows a..b, counted from the first of the share."""
         given, part = self._inputs(a, b, first, steps), slice(a, b)
         needed, done = self.states["needed"], self.done[part]
-        before = steps_taken(self.states)[part]
+        before = steps_taken(self.states)[part].copy()
         (self._run if self._call is not None else self._plain)(a, b, given, steps, done)
         short = np.flatnonzero(needed[part, 0])
         bad = (done < steps) | ~self._finite(part)

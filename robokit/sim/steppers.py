@@ -438,9 +438,9 @@ class ContactState:
         done = 0
         self.ready()
         while done < steps:
-            before = steps_taken(self.arrays)
+            before = float(steps_taken(self.arrays))
             self.ready()(steps - done)
-            taken = steps_taken(self.arrays) - before
+            taken = float(steps_taken(self.arrays)) - before
             if not math.isfinite(taken):
                 return done
             done += int(taken)
@@ -576,8 +576,8 @@ def handed_on(x: Mapping[str, np.ndarray]) -> list[str]:
 
 
 def steps_taken(x: Mapping[str, np.ndarray]) -> Any:
-    """How many steps an array of states has taken, or one state; NaN may be among them."""
-    return np.array(x["part"][..., 2] if "control" in x else x["ledger"][..., STEPS])
+    """How many steps states have taken, (...), a view; NaN may be among them."""
+    return x["part"][..., 2] if "control" in x else x["ledger"][..., STEPS]
 
 
 def enlarged(sizes: Mapping[str, int], needed: Sequence[int] | np.ndarray) -> dict[str, int]:
