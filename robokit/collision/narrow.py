@@ -9,8 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POLYTOPE, SMOOTH
-from robokit.collision.gjk import FAR, SETTLED, nearest_sets
+from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POLYTOPE, ROW, SMOOTH
+from robokit.collision.gjk import FAR, SETTLED, nearest_sets, settling
+from robokit.collision.round_shapes import feature, refine
 from robokit.collision.support import (
     COS,
     SHARE,
@@ -643,7 +644,6 @@ def nearest_cores(
     direction: Any,
     corners: Any,
     found: tuple[Any, Any],
-    settled: float = SETTLED,
     last: Any = None,
 ) -> tuple[Any, Callable[[Any, Any, Any], Any]]:
     """Distance or depth of two convex cores, their normal and nearest points, in the axes of the first.
@@ -655,12 +655,11 @@ def nearest_cores(
         reach: larger distances are not looked for [m].
         direction, corners: as in :func:`narrow`, in these axes.
         found: that are written to: 12 numbers, rotation by rows and origin of b; 10 as of gjk.nearest_sets.
-        settled: as there.
         last: 2 whole numbers for the corners where climbing ended.
 
     Returns:
-        FAR, APART or INSIDE, and a function of a shape, its number 0 or 1 and a direction in its axes: its
-        corner, -1 for none, and the point of it that is farthest along the direction.
+        FAR, APART or INSIDE, and a function of a shape, its number 0 or 1 and a direction in its axes: the
+        feature of it, and the point, that are farthest along the direction.
     """
     (a, b), (Q, r), (place, out) = shapes, of_b, found
     for i, number in enumerate([number for row in Q.rows for number in row] + list(r)):
@@ -702,12 +701,28 @@ def nearest_cores(
 
         return cond((i >= 0) & (j >= 0), enter, lambda: 0)
 
-    memory = remembered, corners
-    return nearest_sets(x, vertex, reach, direction, out, memory, settled), extreme
+    status = nearest_sets(x, vertex, reach, direction, out, (remembered, corners))
+    is_round, row = _is_round(x, a) | _is_round(x, b), zeros(ROW)
+
+    def to_the_last_digits() -> None:
+        size = 2.0 * (x.shape_bound[a] + x.shape_bound[b])
+        sizes = size, settling(SETTLED) * size
+        refine(x, shapes, lambda: pose(place), corners, out, lambda n: vertex(tuple(n), row), sizes)
+        for k in range(3):
+            direction[k] = out[1 + k]
+
+    known = (status != FAR) & is_round & (x.shape_kind[a] != FIELD)
+    cond(known, to_the_last_digits, lambda: None)
+    return status, extreme
+
+
+def _is_round(x: Any, s: Any) -> Any:
+    kind = x.shape_kind[s]
+    return (kind == CYLINDER) | (kind == CONE) | (kind >= SMOOTH)
 
 
 def _extreme(x: Any, s: Any, last: Any, side: Any, d: Vector3) -> Any:
-    """The corner of a shape, -1 for none, and its point that are farthest along d; where climbing begins, and
+    """The feature of a shape, a corner's row or one of a round shape, and its point that are farthest along d; where climbing begins, and
     ends, is an entry of ``last``.
     """
 
@@ -716,7 +731,11 @@ def _extreme(x: Any, s: Any, last: Any, side: Any, d: Vector3) -> Any:
         last[side] = i
         return i, *vector(x.corners, i)
 
-    return cond(x.shape_kind[s] <= POLYTOPE, corner, lambda: (-1, *support(x, s, d)))
+    def other() -> Any:
+        p = support(x, s, d)
+        return feature(Vector3(*p)), *p
+
+    return cond(x.shape_kind[s] <= POLYTOPE, corner, other)
 
 
 def towards(x: Any, shapes: tuple[Any, Any], direction: Any) -> None:
