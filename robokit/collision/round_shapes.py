@@ -1,13 +1,14 @@
 """Normal and nearest points of two cores of which one is round, to the last digits.
 
-GJK and EPA stop where the distance or depth is known to 1e-14 or 1e-10 of the size, and know the normal to the
-root of this. What they do know is which features touch. Of a pair of these, a corner, a rim or a tip of each
-core, the difference of its points is
+GJK and EPA stop where the distance or depth is known to 1e-14 or 1e-10 of the size, and know the normal to
+the root of this. What they do know is which features touch. Of a pair of these, a corner, a rim or a tip of
+each core, the difference of its points is
 
     w(n) = a(n) - b(n)        where the point of a rim turns with n, and a corner stays
 
 and the normal n is found where n . w is the same for all pairs, and a sum of all w, with weights that are not
 negative, is parallel to n. Newton's method finds it. A pair with a negative weight does not touch, and goes.
+A round end is looked at before: its normal is the axis.
 
 Source: R. Schneider, Convex Bodies, 2014, sections 1.7 and 2.5 (derivatives of support functions).
 Cost: 0.1 us a turn, of which there are two to four.
@@ -19,18 +20,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from robokit.collision.fields import CONE, ELLIPSOID, POLYTOPE
+from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, POLYTOPE, ROW
 from robokit.collision.support import tangents, unit, vector
 from robokit.spatial import Matrix3, Vector3
 from robokit.spatial.control_flow import cond, for_range, rounding, smallest, while_loop, zeros
-from robokit.spatial.scalars import minimum, sqrt, where
+from robokit.spatial.scalars import added, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
 TURNS = 8
 """Of Newton's method at most: two pairs may go, and each other turn squares the error."""
 
 LAST = 1e-14
-"""Of the size of both shapes, and angle [rad]: what is less is rounding."""
+"""Of the coordinates, and as an angle [rad]: what is less is rounding."""
 
 LOWER, UPPER = -2, -3
 """Numbers of the features of round shapes: the rim or tip below and above their middle."""
@@ -49,8 +50,8 @@ def refine(
     place: Callable[[], tuple[Matrix3, Vector3]],
     known: Any,
     out: Any,
-    depth_along: Callable[[Vector3], Any],
-    sizes: tuple[Any, Any],
+    vertex: Callable[[Any, Any], Any],
+    apart: Any,
 ) -> None:
     """Bring the results of gjk.nearest_sets to the last digits.
 
@@ -60,33 +61,57 @@ def refine(
         place: rotation and origin of b in the axes of a.
         known: 6 whole numbers: features of a and b in turn, of the corners of the last simplex; -1 for none.
         out: 10 numbers: the results.
-        depth_along: how deep the cores overlap along a unit vector; negative: how far they are apart.
-        sizes: of both [m], and what the depth may be off [m].
+        vertex: as of gjk.nearest_sets.
+        apart: whether the cores are apart.
     """
-    pairs = _Pairs(x, shapes, place, zeros(3, 2, kind="integer"), zeros(1, kind="integer"), zeros(3, 7))
-    for_range(3, lambda k: pairs.enter(known[2 * k], known[2 * k + 1]))
+    row, points = zeros(ROW), [Vector3(*(out[first + c] for c in range(3))) for first in (4, 7)]
+    beyond = rounding(LAST) * added(sqrt(p.dot(p)) for p in points)
 
-    def turn(k: Any, _: Any, *numbers: Any) -> Any:
-        return k + 1, *_turn(pairs, Vector3(*numbers))
+    def take(n: Vector3, depth: Any, a: Vector3, b: Vector3) -> Any:
+        """1 if this is it: cores that are apart have no other, of those that overlap it is not deeper."""
 
-    n = Vector3(out[1], out[2], out[3])
-    _, goes, *numbers = while_loop(lambda k, goes, *_: (goes == GOES) & (k < TURNS), turn, 0, GOES, *n)
+        def write() -> Any:
+            for k, number in enumerate((-depth, *n, *a, *b)):
+                out[k] = number
+            return 1
 
-    def take() -> None:
+        return cond((depth <= beyond - out[0]) | (apart & (depth <= 0.0)), write, lambda: 0)
+
+    def on_end(s: Any, of_b: bool) -> Any:
+        """A round end of a shape, if the other one's point that is farthest along its normal lies on it."""
+        Q, r = place()
+        n = Vector3(out[1], out[2], out[3])
+        z = (-Q.transpose_apply(n) if of_b else n).z
+        up = Vector3(0.0, 0.0, where(z < 0.0, -1.0, 1.0))
+        n = -(Q @ up) if of_b else up
+        depth = vertex(tuple(n), row)
+        a, b = (Vector3(*(row[first + c] for c in range(3))) for first in (3, 6))
+        p, radius = Q.transpose_apply(a - r) if of_b else b, x.shape_size[s, 0]
+        is_end = (x.shape_kind[s] == CYLINDER) | ((x.shape_kind[s] == CONE) & (z < 0.0))
+        ends = (a, a - n * depth) if of_b else (b + n * depth, b)
+        inside = p.x * p.x + p.y * p.y <= radius * radius
+        return cond(is_end & inside, lambda: take(n, depth, *ends), lambda: 0)
+
+    def on_rims() -> None:
+        features, count = zeros(3, 2, kind="integer"), zeros(1, kind="integer")
+        pairs = _Pairs(x, shapes, place, features, count, zeros(3, 7))
+        for_range(3, lambda k: pairs.enter(known[2 * k], known[2 * k + 1]))
+
+        def turn(k: Any, _: Any, *numbers: Any) -> Any:
+            return k + 1, *_turn(pairs, Vector3(*numbers))
+
+        n = Vector3(out[1], out[2], out[3])
+        _, goes, *numbers = while_loop(lambda k, goes, *_: (goes == GOES) & (k < TURNS), turn, 0, GOES, *n)
         n = Vector3(*numbers)
         pairs.look(n)
         a, b = pairs.middle()
-        depth = depth_along(n)
-        # No other pair is farther along n, and this is the overlap that was found.
-        is_it = (depth <= n.dot(a - b) + rounding(LAST) * sizes[0]) & (depth <= sizes[1] - out[0])
+        depth = vertex(tuple(n), row)
+        farthest = depth <= n.dot(a - b) + beyond
+        cond((goes == FOUND) & farthest, lambda: take(n, depth, a, b), lambda: 0)
 
-        def write() -> None:
-            for k, number in enumerate((-depth, *n, *a, *b)):
-                out[k] = number
-
-        cond(is_it, write, lambda: None)
-
-    cond(goes == FOUND, take, lambda: None)
+    taken = on_end(shapes[0], False)
+    taken = cond(taken > 0, lambda: 1, lambda: on_end(shapes[1], True))
+    cond(taken > 0, lambda: None, on_rims)
 
 
 @dataclass(frozen=True)
