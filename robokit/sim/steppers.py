@@ -716,7 +716,7 @@ def default_step(robot: Robot, falls: bool) -> float:
     Returns:
         the step [s].
     """
-    rate = turning_rate(robot) if falls else 0.0
+    rate = robot.derived.get("turning rate", lambda: turning_rate(robot)) if falls else 0.0
     return max(_halved(LONGEST, rate), SHORTEST) if SPIN / LONGEST < rate < math.inf else LONGEST
 
 
