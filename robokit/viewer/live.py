@@ -17,14 +17,13 @@ import html
 import math
 import re
 import time
-import warnings
 import webbrowser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from robokit.errors import RobokitError, ShapeError, WrongType, library
+from robokit.errors import RobokitError, ShapeError, WrongType, library, warn
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
@@ -141,7 +140,7 @@ def _texture(node: Node) -> Any:
         uri = data_uri(node.picture)
     except Exception as problem:  # each reader fails in its own way on a bad file
         name = "inside a mesh" if isinstance(node.picture, bytes) else str(node.picture)
-        warnings.warn(f"picture {name!r} of link {node.link!r} is left out: {problem}", stacklevel=2)
+        warn(f"picture {name!r} of link {node.link!r} is left out: {problem}", UserWarning)
         return None
 
     class Picture(g.Image):  # type: ignore[misc]

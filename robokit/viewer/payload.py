@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -13,7 +12,7 @@ import numpy as np
 from robokit.arguments import check_values, not_a_robot, real_array
 from robokit.contact.measures import KINDS, Answer, Event, EventKind, length, newtons, side_of, three
 from robokit.dynamics.cost import GROWTH, AlgorithmCost, algorithm_cost, formulas
-from robokit.errors import RobokitError, ShapeError, WrongType
+from robokit.errors import RobokitError, ShapeError, WrongType, warn
 from robokit.meshes.surface import Picture
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.inertial_parameters import equivalent_box
@@ -638,7 +637,7 @@ def _picture_number(
             uri = data_uri(picture)
         except Exception as problem:  # each reader fails in its own way on a bad file
             name = "inside a mesh" if isinstance(picture, bytes) else str(picture)
-            warnings.warn(f"picture {name!r} of link {link!r} is left out: {problem}", stacklevel=2)
+            warn(f"picture {name!r} of link {link!r} is left out: {problem}", UserWarning)
         else:
             known[picture] = len(shown)
             shown.append(uri)

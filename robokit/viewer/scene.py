@@ -6,7 +6,6 @@ import base64
 import io
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -19,7 +18,7 @@ import numpy as np
 from robokit import disk_cache
 from robokit.dataclass_tools import frozen
 from robokit.dynamics import forward_kinematics
-from robokit.errors import ShapeError
+from robokit.errors import ShapeError, warn
 from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.surface import (
     Picture,
@@ -552,7 +551,7 @@ def _drawables(
     for name, line in lines.items():
         if (geometry.filename, name) not in seen:
             seen.add((geometry.filename, name))
-            warnings.warn(line, stacklevel=5)
+            warn(line, UserWarning)
     return list(parts)
 
 
