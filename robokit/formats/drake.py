@@ -94,7 +94,7 @@ def _load(path: str | os.PathLike[str], file: Path, second: Path, format: str) -
         path: what messages name.
     """
     notes = []
-    with _quiet():
+    with quiet_drake():
         try:
             plant, graph, loops = _read(file, True)
         except Exception as first:  # of any type: meshes that are not there, or that Drake cannot read
@@ -119,7 +119,8 @@ def _refusal_text(refusal: Exception, file: Path) -> str:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet_drake() -> Iterator[None]:
+    """Without Drake's warnings, on standard error."""
     log = logging.getLogger("drake")
     level = log.level
     log.setLevel(logging.ERROR)
