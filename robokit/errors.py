@@ -2,7 +2,8 @@
 
     RobokitError
     ├── LoadError          a description that cannot become a robot; .diagnostics holds all its problems
-    │   └── UrdfError      one that is a URDF
+    │   ├── UrdfError      one that is a URDF
+    │   └── OptionError    an option that is for files of another format
     ├── ModelError         a model built in code that contradicts itself
     ├── ShapeError         an array of the wrong shape or dtype, a number out of range (also a ValueError)
     ├── InvalidValue       an array with NaN or infinity, or a quaternion that is not of unit length (also a
@@ -155,6 +156,10 @@ class LoadError(RobokitError):
 
 class UrdfError(LoadError):
     """A URDF that cannot be loaded."""
+
+
+class OptionError(LoadError):
+    """An option of :func:`robokit.load` that the format of the file does not have."""
 
 
 class ModelError(RobokitError, ValueError):

@@ -22,6 +22,7 @@ from robokit import stages
 from robokit.errors import (
     InvalidValue,
     MissingDependency,
+    OptionError,
     RobokitError,
     ShapeError,
     UnknownName,
@@ -50,7 +51,7 @@ class WrongUsage(RobokitError):
     """Arguments that mean nothing, such as the name of a robot that does not exist: exit status 2."""
 
 
-NOT_ACCEPTED = (WrongUsage, UnknownName, WrongType, ShapeError, InvalidValue)
+NOT_ACCEPTED = (WrongUsage, OptionError, UnknownName, WrongType, ShapeError, InvalidValue)
 """Errors over an argument, of the command or of the function that it calls: exit status 2."""
 
 
@@ -143,8 +144,9 @@ def load(
 
     path = named_robot(name, fetch=True)
     options = reading(arguments)
-    several = len(getattr(arguments, "robots", ())) > 1
-    if several and not path.name.lower().endswith(".xacro"):  # the arguments are those of the others
+    if len(getattr(arguments, "robots", ())) < 2:
+        see_xacro([path], options.get("xacro_args") or {})
+    elif not path.name.lower().endswith(".xacro"):  # the arguments are those of the others
         options.pop("xacro_args", None)
     robot = rk.load(path, base=base, mimic=mimic, **options)
     found = [d for d in robot.diagnostics if d.severity != "note"]

@@ -20,6 +20,7 @@ from robokit.errors import (
     LoadError,
     MissingDependency,
     ModelError,
+    OptionError,
     RobokitError,
     UnknownName,
     WrongType,
@@ -234,7 +235,8 @@ def load(
             an SDF world. None loads all, in one world.
 
     Raises:
-        LoadError: the file cannot become a robot; ``UrdfError``, which is one, for a URDF.
+        LoadError: the file cannot become a robot; ``UrdfError``, which is one, for a URDF; ``OptionError``,
+            which is one, for ``root``, ``mesh_up_axis`` or ``loops`` of a file of another format.
         UnknownName: there is no such robot or root, or an unknown value of ``base``, ``mimic``,
             ``mesh_up_axis`` or ``loops``.
         MissingDependency: the program that reads the format is not installed; says the install line.
@@ -253,11 +255,11 @@ def load(
     kind = format_of(file) if file.is_file() else "URDF"
     if kind == "URDF":
         if root is not None:
-            raise LoadError(f"{file}: root= is for files with several robots; a URDF has one")
+            raise OptionError(f"{file}: root= is for files with several robots; a URDF has one")
         return load_urdf(file, base or "fixed", package_dirs, strict, mimic, xacro_args, mesh_up_axis, loops)
     for name, value, usual in (("mesh_up_axis", mesh_up_axis, "ignore"), ("loops", loops, "declared")):
         if value != usual:
-            raise LoadError(f"{file}: {name}={value!r} is for URDF files; this one is {kind}")
+            raise OptionError(f"{file}: {name}={value!r} is for URDF files; this one is {kind}")
     return _other(file, kind, base, package_dirs, strict, mimic, xacro_args, root)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -139,20 +140,44 @@ def simplified_surfaces(
     return result, tuple(sorted({part.missing for part in parts} - {""}))
 
 
-def as_arrays(surfaces: Sequence[Surface]) -> list[np.ndarray]:
-    """Surfaces without pictures as arrays, for the disk."""
-    given = [(s.vertices, s.faces, s.rgba, s.colours, s.uv) for s in surfaces]
-    return [np.asarray(() if part is None else part) for parts in given for part in parts]
+def as_arrays(surfaces: Sequence[Surface], folder: Path) -> list[np.ndarray]:
+    """Surfaces as arrays, for the disk.
 
-
-def of_arrays(arrays: Sequence[np.ndarray]) -> list[Surface]:
-    """The surfaces that :func:`as_arrays` gave the arrays of."""
+    Args:
+        surfaces: of a mesh file.
+        folder: of the file, relative to which pictures beside it are named.
+    """
     found = []
-    for k in range(0, len(arrays), 5):
-        vertices, faces, *looks = arrays[k : k + 5]
-        rgba, colours, uv = (part if part.size else None for part in looks)
-        found.append(Surface(vertices, faces, None if rgba is None else tuple(rgba.tolist()), colours, uv))
+    for s in surfaces:
+        inside = s.picture if isinstance(s.picture, bytes) else b""
+        beside = os.path.relpath(s.picture, folder.resolve()) if isinstance(s.picture, Path) else ""
+        looks = [np.asarray(() if part is None else part) for part in (s.rgba, s.colours, s.uv)]
+        found += [s.vertices, s.faces, *looks, np.frombuffer(inside, np.uint8), text_array(beside)]
     return found
+
+
+def of_arrays(arrays: Sequence[np.ndarray], folder: Path) -> list[Surface]:
+    """The surfaces that :func:`as_arrays` gave the arrays of, of a file in this folder."""
+    found = []
+    for k in range(0, len(arrays), 7):
+        vertices, faces, *looks, inside, beside = arrays[k : k + 7]
+        rgba, colours, uv = (part if part.size else None for part in looks)
+        picture: Picture | None = inside.tobytes() or None
+        if beside.size:
+            picture = Path(os.path.normpath(folder.resolve() / array_text(beside)))
+        colour = None if rgba is None else tuple(rgba.tolist())
+        found.append(Surface(vertices, faces, colour, colours, uv, picture))
+    return found
+
+
+def text_array(text: str) -> np.ndarray:
+    """Text as an array of bytes, for the disk; any text, names of files that are not UTF-8 too."""
+    return np.frombuffer(text.encode(errors="surrogatepass"), np.uint8)
+
+
+def array_text(array: np.ndarray) -> str:
+    """The text that :func:`text_array` gave the array of."""
+    return array.tobytes().decode(errors="surrogatepass")
 
 
 def simplify_surface(surface: Surface, budget: int) -> Surface:

@@ -7,12 +7,15 @@ many times, and from counts without data.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import html
 import io
 import os
 import re
 import warnings
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -162,6 +165,9 @@ COMPANIONS = frozenset(
 )
 """Endings of the files that a mesh file may name."""
 
+READ_WITH_IT = frozenset((".mtl", ".bin"))
+"""Endings of those whose content a mesh's reader reads."""
+
 POINTER = (b"version https://git-lfs", b"version https://hawser")
 """First bytes of a Git LFS pointer: the few lines that stand for a file until ``git lfs pull`` fetches it.
 
@@ -263,6 +269,7 @@ def companion(folder: Path, name: str) -> Path:
     Raises:
         FileNotFoundError: there is none, or it is no file that a mesh file may name.
     """
+    note_names([name])
     wanted = wanted_path(name)
     here = folder.resolve()
     above = [here, *here.parents]
@@ -276,6 +283,50 @@ def companion(folder: Path, name: str) -> Path:
         except (OSError, ValueError):  # no name that a file could have
             continue
     raise FileNotFoundError(f"{shortened(name)!r} is not beside the mesh")
+
+
+_NOTED: ContextVar[dict[str, None] | None] = ContextVar("names that are looked for", default=None)
+
+
+@contextlib.contextmanager
+def noting_names() -> Iterator[dict[str, None]]:
+    """The names of files that readers look for beside a mesh meanwhile, in that order."""
+    noted: dict[str, None] = {}
+    token = _NOTED.set(noted)
+    try:
+        yield noted
+    finally:
+        _NOTED.reset(token)
+
+
+def note_names(names: Iterable[str]) -> None:
+    """That files of these names are looked for, or were when what is now used was read."""
+    noted = _NOTED.get()
+    if noted is not None:
+        noted.update(dict.fromkeys(names))
+
+
+def names_others(path: Path) -> bool:
+    """Whether a mesh file may name others; an STL file has nothing but triangles."""
+    return path.suffix.lower() != ".stl"
+
+
+def state_beside(folder: Path, names: Iterable[str]) -> list[str]:
+    """All that a mesh depends on of files with these names: where each is, and the hash of what is read.
+
+    Args:
+        folder: of the mesh file.
+        names: as written there. A picture is not read with the mesh: where it is says all.
+    """
+    found = []
+    for name in names:
+        try:
+            path = companion(folder, name)
+            read = path.suffix.lower() in READ_WITH_IT
+            found += [os.path.relpath(path, folder.resolve()), _hash(path, file_state(path)) if read else ""]
+        except (OSError, ValueError):  # none, or one that its reader refuses
+            found += ["", ""]
+    return found
 
 
 def files_named(path: Path) -> dict[str, Path]:

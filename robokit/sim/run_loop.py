@@ -16,6 +16,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from uuid import uuid4
@@ -542,12 +543,16 @@ class Run:
             controller: (t, q, v) -> joint forces, asked before every step about its middle; or None.
             inputs: of actuators and pushes.
             alone: whether the arrays of its steps are its own for good.
+
+        ``lock`` is held while the state changes, and not while functions of the user run; ``beside`` are
+        joint forces that are added to the controller's.
         """
         self.program, self.dt, self.every, self.controller = program, dt, every, controller
         self.stepper = stepper(program, dt, alone)
         self.inputs = inputs
         self.middle = MiddleOfSteps(program.robot, dt)
         self.controlled = controller is not None or inputs.by_function
+        self.lock: AbstractContextManager[Any] = contextlib.nullcontext()
         self.begin(q, v)
         self.control_every, self.end = 1, NEVER
         self.interrupted = False
@@ -564,8 +569,11 @@ class Run:
         self.stepper.noting = self.every > 0
         self.given = [np.zeros(size) for _, size in program.given.inputs]
         self.tau = self.commanded = np.zeros(program.robot.nv)
+        self.beside: np.ndarray | None = None
+        self.ask_anew()
         self.records, self.watch = Records(), EnergyWatch(program, self.stepper.q.copy())
-        self.done = self.change = 0
+        self.done = 0
+        self.records.inputs.add(0, self.tau, self.given)
         self.behind = 0 - (self.stepper.taken or 0)
         self.path = [(uuid4().hex, 0)]
         self.last = self.stepper.impulse()
@@ -596,6 +604,7 @@ class Run:
         records = self.records
         if known is None:
             self.records, self.noted, self.dropped, self.path = Records(), [], False, []
+            self.records.inputs.add(done, self.tau, self.given)
             self.watch = EnergyWatch(self.program, self.watch.start)
         else:
             while self.noted and self.noted[-1].steps > done:
@@ -611,7 +620,12 @@ class Run:
         self.done = self.first = done
         self.behind = done - (self.stepper.taken or 0)
         self.last = self.stepper.impulse()
-        self.change, self.stop = 0, None
+        self.stop = None
+        self.ask_anew()
+
+    def ask_anew(self) -> None:
+        """Whatever was found for the next step: look again."""
+        self.change, self._asked_at = 0, -1
 
     def recount(self) -> None:
         """After an exception on the way, such as Ctrl-C: as many steps as the state has taken."""
@@ -624,6 +638,12 @@ class Run:
         """Joint forces and other inputs of the last step."""
         tau, given = self._before if self._asked_at == self.done else (self.tau, self.given)
         return [tau], [given]
+
+    @property
+    def due(self) -> bool:
+        """Whether inputs change with the next step, and :meth:`control` is to find them."""
+        asked = self.controller is not None and self.done % self.control_every == 0
+        return (asked and self._asked_at != self.done) or self.done >= self.change
 
     def last_step(self) -> Notes | None:
         """Notes of the last step that was taken; None of none."""
@@ -671,27 +691,42 @@ class Run:
     def until(self, end: int) -> None:
         """Steps up to that number of them, with the records on the way."""
         while self.done < end and self.stop is None:
-            mark, few = self.mark, min(end, self.next_stop) - self.done
-            if self.done + few == mark:  # the step that leads to a record is taken alone: it has its force
-                if few > 1:
-                    self.advance(few - 1)
-                    few = 1
-                self.last = self.stepper.impulse()
+            if self.due:
+                self._ask()
             if self.stop is None:
-                self.advance(few)
-            if self.stop is not None:
-                return
-            try:
-                self.control()
-            except Exception as failure:  # the user's code: whatever it is, keep what was computed
-                if not self.controlled:
-                    raise
-                reason = f"the controller failed at t = {self.now:.6g} s: {type(failure).__name__}: {failure}"
-                self.stop = Stop(self.now, reason, cause=failure)
-            if self.done == mark or self.stop is not None:
+                with self.lock:
+                    self._go_on(end)
+
+    def _ask(self) -> None:
+        """Find the inputs of the next step; where a function of the user fails, the run stops."""
+        try:
+            self.control()
+        except Exception as failure:  # whatever it is, keep what was computed
+            if not self.controlled:
+                raise
+            reason = f"the controller failed at t = {self.now:.6g} s: {type(failure).__name__}: {failure}"
+            self.stop = Stop(self.now, reason, cause=failure)
+            if self.records.steps[-1:] != [self.done]:
                 self.record()
-                if len(self.records.steps) >= self.watch.due:
-                    self._look()
+
+    def _go_on(self, end: int) -> None:
+        """Steps with the same inputs, to the next record at most."""
+        mark, few = self.mark, min(end, self.next_stop) - self.done
+        if self.done + few == mark:  # the step that leads to a record is taken alone: it has its force
+            if few > 1:
+                self.advance(few - 1)
+                few = 1
+            self.last = self.stepper.impulse()
+        if self.stop is None:
+            self.advance(few)
+        if self.stop is not None:
+            return
+        if not self.controlled and self.due:  # a function is asked when its step comes: there may be none
+            self.control()
+        if self.done == mark:
+            self.record()
+            if len(self.records.steps) >= self.watch.due:
+                self._look()
 
     @property
     def mark(self) -> float:
@@ -700,7 +735,9 @@ class Run:
 
     @property
     def next_stop(self) -> int:
-        """The step at which something is to be done."""
+        """The step before which something is to be done, or which leads to a record."""
+        if self.due:
+            return self.done
         asked = math.inf
         if self.controller is not None:
             asked = (self.done // self.control_every + 1) * self.control_every
@@ -737,19 +774,21 @@ class Run:
         rate of its own, about the state that there is, as a sampled one.
         """
         now = self.now, self.stepper.q, self.stepper.v
-        self._before, self._asked_at = (self.tau, self.given), self.done
-        changed = self.done >= self.change
+        before, changed = (self.tau, self.given), self.done >= self.change
         held = self.control_every == 1
         middle = self.middle(self.done, *now[1:]) if self.controlled and (held or changed) else now
-        if self.controller is not None and self.done % self.control_every == 0:
+        law = self.controller if self.done % self.control_every == 0 else None
+        if law is not None:
             t, q, v = middle if held else now
-            tau = self.controller(t, q.copy(), v.copy())
-            self.commanded = self.tau = numbers("controller's tau", tau, len(self.tau))
-            changed = True
-        if self.done >= self.change:
-            self.given, self.change = self.inputs.at(self.done, *middle[1:])
+            tau = law(t, q.copy(), v.copy())
+            self.commanded = numbers("controller's tau", tau, len(self.tau))
+            self.tau = self.commanded if self.beside is None else self.commanded + self.beside
         if changed:
-            self.give()
+            self.given, self.change = self.inputs.at(self.done, *middle[1:])
+        with self.lock:
+            self._before, self._asked_at = before, self.done
+            if law is not None or changed:
+                self.give()
 
     def give(self) -> None:
         """Hand the inputs to the steps to come."""

@@ -355,15 +355,22 @@ class SimulationState:
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def _alone(method: Method) -> Method:
-    """The method, which waits for what other threads do with the same simulation."""
+def _locked(name: str) -> Callable[[Method], Method]:
+    """Of a method: to be run with this lock, that is when other threads are done with what it is of."""
 
-    @functools.wraps(method)
-    def waits(self: Simulation, *arguments: Any, **options: Any) -> Any:
-        with self._lock:
-            return method(self, *arguments, **options)
+    def of(method: Method) -> Method:
+        @functools.wraps(method)
+        def waits(self: Simulation, *arguments: Any, **options: Any) -> Any:
+            with getattr(self, name):
+                return method(self, *arguments, **options)
 
-    return cast(Method, waits)
+        return cast(Method, waits)
+
+    return of
+
+
+_reads = _locked("_lock")
+_changes = _locked("_turn")
 
 
 class Simulation:
@@ -444,7 +451,8 @@ class Simulation:
                 the text names the argument, what was given and what is accepted.
         """
         check_controller(controller)
-        self._lock = threading.RLock()  # a controller may read the state
+        # who steps has both locks, but for functions of the user: meanwhile other threads may read the state
+        self._turn = self._lock = threading.RLock()
         number, real = _device(device, dtype, batch, threads, (q0, v0))
         batch, control_every, threads, record_every = _counts(
             batch, control_every, threads, record_every, controller is not None, number is not None
@@ -469,6 +477,8 @@ class Simulation:
         self._many: ManyStates | CardStates | None = None
         self._law, self._law_every = (controller, control_every) if batch else (None, 1)
         self._control: Any = None
+        if controller is not None or inputs.by_function:
+            self._lock = threading.RLock()
         self._place = "cpu" if number is None else f"cuda, {real}"
         self._about: tuple[Any, ...] | None = None
         self._broken = False
@@ -478,7 +488,7 @@ class Simulation:
         every = setup.every if self._recording else 0
         inputs.instead = lambda: self._wanted(None)
         self._run = Run(self._program, *self._start, setup.dt, every, controller, inputs, alone=True)
-        self._run.control_every = control_every
+        self._run.control_every, self._run.lock = control_every, self._lock
         self._begin()
 
     def _rows_of(
@@ -524,7 +534,7 @@ class Simulation:
         return self.dt * self.steps
 
     @property
-    @_alone
+    @_reads
     def middle(self) -> tuple[float, np.ndarray, np.ndarray]:
         """Predicted time, configuration and velocity in the middle of the next step: the arguments of a
         controller.
@@ -547,7 +557,7 @@ class Simulation:
         return self._rows("failed").failed.copy()
 
     @property
-    @_alone
+    @_reads
     def contacts(self) -> Contacts | None:
         """Contacts of the last step with the ground and with links that are fixed to the world.
 
@@ -564,7 +574,7 @@ class Simulation:
         return found.at(1)
 
     @property
-    @_alone
+    @_reads
     def sensors(self) -> StepSensors:
         """Sensor values of the last step: ``imu``, ``contact_wrench``, ``joint_force``."""
         notes, run, program = self._last_step("sensors"), self._run, self._program
@@ -579,7 +589,7 @@ class Simulation:
         inputs, steps = StepInputs([0], *run.last_inputs), np.array([done - 1])
         return StepSensors(Sensors(program, self.dt, notes, inputs, steps, [q, v], contacts))
 
-    @_alone
+    @_reads
     def trajectory(self) -> Trajectory:
         """The motion recorded since the start, for plots, events and the page (:meth:`Trajectory.to_html`).
 
@@ -589,7 +599,7 @@ class Simulation:
         if not self._recording:
             raise RobokitError("trajectory: nothing is recorded; give record_every, and no batch")
         run = self._run
-        if run.records.steps[-1] != run.done:  # the last state, for now
+        if run.records.steps[-1:] != [run.done]:  # the last state, for now
             run.record()
             found, extra = run.trajectory(), 1
         else:
@@ -636,35 +646,41 @@ class Simulation:
                 targets = control if targets is None else _twice("targets")
             else:
                 tau = control if tau is None else _twice("tau")
-        with self._lock:
+        with self._turn:
             if self._many is not None:
                 self._step_many(self._many, tau, targets, steps)
                 return
-            run = self._run
-            if tau is not None or targets is not None or self._forced:
-                self._give(tau, targets)
-            if steps != 1 or run.done + 1 >= self._until:
-                self._slowly(steps)
-                return
-            try:
-                if self._noted is not None:
-                    self._noted.fill(0)
-                self._call(1)
-                q, v = self._state
-                good = not (self._needed[0] or not math.isfinite(q.dot(q) + v.dot(v))) or self._mend()
-                run.done += good
-            except BaseException:  # Ctrl-C comes between any two instructions
-                self._interrupted()
-                raise
-            if not good:
-                run.fail()
-                self._fail()
+            with self._lock:
+                if tau is not None or targets is not None or self._forced:
+                    self._give(tau, targets)
+                if steps == 1 and self._run.done + 1 < self._until:
+                    self._quickly()
+                    return
+            self._slowly(steps)
+
+    def _quickly(self) -> None:
+        """A step for which nothing else is to be done."""
+        run = self._run
+        try:
+            if self._noted is not None:
+                self._noted.fill(0)
+            self._call(1)
+            q, v = self._state
+            good = not (self._needed[0] or not math.isfinite(q.dot(q) + v.dot(v))) or self._mend()
+            run.done += good
+        except BaseException:  # Ctrl-C comes between any two instructions
+            self._interrupted()
+            raise
+        if not good:
+            run.fail()
+            self._fail()
 
     def _step_many(self, many: ManyStates | CardStates, tau: Any, targets: Any, steps: int) -> None:
         """Steps of a batch; on a card a controller may have its say before some of them."""
         forces, wanted = self._forces(tau), self._wanted(targets)
         if self._law is None:
-            many.step(forces, wanted, steps)
+            with self._lock:
+                many.step(forces, wanted, steps)
             return
         end = many.done + steps
         while many.done < end:
@@ -675,7 +691,8 @@ class Simulation:
             own = self._control
             if own is not None and forces is not None:
                 own = own + (forces if on_card(forces) else beside(own, forces))
-            many.step(forces if own is None else own, wanted, few)
+            with self._lock:
+                many.step(forces if own is None else own, wanted, few)
 
     def _interrupted(self) -> None:
         """The next step begins with what is due before it."""
@@ -687,12 +704,12 @@ class Simulation:
         run = self._run
         run.stepper.noting = True
         run.stepper.take(0)
-        run.tau = np.zeros(self.robot.nv)
         run.control()
-        if self._recording:
-            run.record()
-        self._forced = self._broken = False
-        self._ready()
+        with self._lock:
+            if self._recording:
+                run.record()
+            self._forced = self._broken = False
+            self._ready()
 
     def _ready(self) -> None:
         """What a quick step needs at hand."""
@@ -722,26 +739,29 @@ class Simulation:
                     self._catch_up()
                 while run.done < end and run.stop is None:
                     if not self._recording:  # but for the last step, of :attr:`contacts` and :attr:`sensors`
-                        run.stepper.forget_notes()
+                        with self._lock:
+                            run.stepper.forget_notes()
                     run.until(end if self._recording else min(end, run.done + NOTED))
         except BaseException:
             self._interrupted()
             raise
-        if run.stop is not None and all(np.isfinite(x).all() for x in (run.stepper.q, run.stepper.v)):
-            run.recount()  # a stop for energy is before the state
-        self._ready()
-        if run.stop is not None:
-            self._fail()
+        with self._lock:
+            if run.stop is not None and all(np.isfinite(x).all() for x in (run.stepper.q, run.stepper.v)):
+                run.recount()  # a stop for energy is before the state
+            self._ready()
+            if run.stop is not None:
+                self._fail()
 
     def _catch_up(self) -> None:
         """What an interruption has left undone between two steps."""
         run = self._run
-        self._broken = False
-        run.control()
-        if self._recording:
-            run.records.cut()
-            if run.done % run.every == 0 and run.records.steps[-1] != run.done:
-                run.record()
+        with self._lock:
+            self._broken = False
+            run.ask_anew()
+            if self._recording:
+                run.records.cut()
+                if run.done % run.every == 0 and run.records.steps[-1] != run.done:
+                    run.record()
 
     def _mend(self) -> bool:
         """After a quick step that found no place: again. Whether its state is finite."""
@@ -768,7 +788,7 @@ class Simulation:
         run = self._run
         forces = self._forces(tau)
         wanted = self._wanted(targets) if targets is not None else None
-        own = run.commanded
+        own, run.beside = run.commanded, forces
         run.tau = own if forces is None else own + forces
         if wanted is not None:
             run.given = [wanted[0], *run.given[1:]]
@@ -850,7 +870,7 @@ class Simulation:
 
     # ---- there and back ----------------------------------------------------------------------------------
 
-    @_alone
+    @_changes
     def reset(self, q: Any = None, v: Any = None, *, rows: Any = None) -> None:
         """Return to the start, or to a given state. This clears the history and sets the time to 0.
 
@@ -870,8 +890,9 @@ class Simulation:
             if q is not None or v is not None:
                 q, v = states_at_start(self.robot, *self._or_start(q, v), False, names=names)
                 q, v, _ = closed_start(self.robot, *self._motions.start(q, v), self._motions.dofs)
-            self._targets = None
-            self._run.begin(*self._or_start(q, v))
+            with self._lock:
+                self._targets = None
+                self._run.begin(*self._or_start(q, v))
             self._begin()
             return
         B = self._many.rows
@@ -896,7 +917,7 @@ class Simulation:
         """A state; what of it is None is that of the start."""
         return self._start[0] if q is None else q, self._start[1] if v is None else v
 
-    @_alone
+    @_reads
     def state(self) -> SimulationState:
         """The state on which all later steps depend: :meth:`restore` continues from it, to the last bit."""
         targets = None if self._targets is None else np.array(on_host("targets", self._targets))
@@ -931,7 +952,7 @@ class Simulation:
             )  # fmt: skip
         return self._about
 
-    @_alone
+    @_changes
     def restore(self, state: SimulationState) -> None:
         """Continue from a state of this simulation, or of one of the same robot with the same arguments.
 
@@ -962,6 +983,11 @@ class Simulation:
                     f"state: expected one of a simulation with the same arguments, got one with other "
                     f"{name}{told}"
                 )
+        with self._lock:
+            self._go_back(state)
+
+    def _go_back(self, state: SimulationState) -> None:
+        """To a state of a simulation with these arguments."""
         self._targets = None if state.targets is None else state.targets.copy()
         if self._many is not None:
             self._many.restore(state.memory, state.steps)
@@ -971,7 +997,8 @@ class Simulation:
         run.tau = run.commanded = state.commanded
         run.go_back(state.q, state.v, state.steps, state.memory, state.entries, state.path)
         run.middle.history = state.history
-        run.control()
+        if not run.controlled:
+            run.control()
         if self._recording and not run.records.steps:
             run.record()
         self._forced = self._broken = False

@@ -7,7 +7,7 @@ import io
 import itertools
 import math
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from importlib.util import find_spec
@@ -21,8 +21,23 @@ from robokit.dataclass_tools import frozen
 from robokit.dynamics import forward_kinematics
 from robokit.errors import ShapeError
 from robokit.meshes.read_mesh import read_mesh
-from robokit.meshes.surface import Picture, Surface, as_arrays, of_arrays, simplified_surfaces
-from robokit.meshes.untrusted import content_key, open_picture
+from robokit.meshes.surface import (
+    Picture,
+    Surface,
+    array_text,
+    as_arrays,
+    of_arrays,
+    simplified_surfaces,
+    text_array,
+)
+from robokit.meshes.untrusted import (
+    content_key,
+    names_others,
+    note_names,
+    noting_names,
+    open_picture,
+    state_beside,
+)
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link
@@ -351,7 +366,7 @@ def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
     """
     with stage("reading and thinning meshes"):
         nodes = _nodes_of_links(robot, _shares(robot, max_triangles))
-    _surfaces.cache_clear()
+    _read.cache_clear()
     size = min(drawn_size(robot, nodes), LONGEST_AXIS_SIZE)
     for joint in robot.body_joints:
         nodes += joint_axis_nodes(joint, size)
@@ -392,17 +407,56 @@ def _triangles(path: Path) -> int:
         return [np.array(sum(len(surface.faces) for surface in _surfaces(path)))]
 
     try:
-        key = content_key(path, ".gltf")
-        (count,) = disk_cache.arrays("triangles of a mesh", key and ("triangles", *key), made)
+        (count,) = _kept("triangles of a mesh", path, (), made)
     except Exception:  # whoever draws it tells why
         return 0
     return int(count)
 
 
-@cache
+def _kept(
+    label: str, path: Path, key: Sequence[Any], make: Callable[[], Sequence[np.ndarray]]
+) -> list[np.ndarray]:
+    """Arrays that are made of a mesh file, kept by its content and what it uses of the files that it names.
+
+    Their names are known once it was read, and kept likewise: lists of materials name pictures.
+
+    Args:
+        label: for ``robokit cache``.
+        path: of the mesh file.
+        key: all else that they depend on, as for ``disk_cache.digest``.
+        make: reads the file by :func:`_surfaces`, and makes them.
+    """
+    made: list[Sequence[np.ndarray]] = []
+    found: list[np.ndarray] = []
+
+    def noted() -> list[np.ndarray]:
+        if not made:
+            with noting_names() as names:
+                made.append(make())
+            found.extend(map(text_array, names))
+        return found
+
+    content, beside = content_key(path) or (), list[str]()
+    for _ in range(2 if names_others(path) else 0):  # what it names, and what that names
+        names = disk_cache.arrays("names in a mesh", ("names", *content, *beside), noted)
+        if not names:
+            break
+        beside = state_beside(path.parent, map(array_text, names))
+    return disk_cache.arrays(label, (label, *content, *beside, *key), lambda: made[0] if made else make())
+
+
 def _surfaces(path: Path) -> list[Surface]:
     """The surfaces of a mesh file, read once for a scene."""
-    return list(read_mesh(path))
+    surfaces, names = _read(path)
+    note_names(names)
+    return surfaces
+
+
+@cache
+def _read(path: Path) -> tuple[list[Surface], list[str]]:
+    """Surfaces of a mesh file, and the names of files that were looked for beside it."""
+    with noting_names() as names:
+        return list(read_mesh(path)), list(names)
 
 
 def inertia_box(link: Link) -> tuple[Box, Placement] | None:
@@ -522,21 +576,17 @@ def _mesh_parts(
 ) -> tuple[list[tuple[Drawable, RGBA | None]], tuple[str, ...]]:
     """The parts of a mesh file with their colours, and names of pictures that were not found.
 
-    Kept, so that a file which many shapes show is one geometry of the page; without pictures on disk, too.
+    Kept, so that a file which many shapes show is one geometry of the page; on disk, too.
     """
-    read: list[tuple[list[Surface], tuple[str, ...]]] = []
 
     def made() -> list[np.ndarray]:
-        read.append(simplified_surfaces(_surfaces(path), scale, max_triangles))
-        surfaces, missing = read[0]
-        return [] if missing or any(s.picture for s in surfaces) else as_arrays(surfaces)
+        surfaces, missing = simplified_surfaces(_surfaces(path), scale, max_triangles)
+        return [text_array("\0".join(missing)), *as_arrays(surfaces, path.parent)]
 
-    key = content_key(path, ".gltf", ".obj")  # the colours of OBJ are beside it, and pictures may be
-    whole = key and ("drawn mesh", *key, *scale, max_triangles, find_spec("fast_simplification") is None)
-    arrays = disk_cache.arrays("drawn mesh", whole, made)
-    if not (read or arrays):
-        made()
-    surfaces, missing = read[0] if read else (of_arrays(arrays), ())
+    key = *scale, max_triangles, find_spec("fast_simplification") is None
+    names, *arrays = _kept("drawn mesh", path, key, made)
+    missing = tuple(filter(None, array_text(names).split("\0")))
+    surfaces = of_arrays(arrays, path.parent)
     return [(Triangles(s.vertices, s.faces, s.colours, s.uv, s.picture), s.rgba) for s in surfaces], missing
 
 

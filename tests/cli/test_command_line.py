@@ -260,11 +260,18 @@ def test_check_goes_on_after_a_name_that_is_not_there(capsys, tmp_path):
         (["sparsity", "arm", "-o", "x.foo"], "must end in .png, .svg, .pdf"),
         (["simulate", "double_pendulum", "--ground"], "below the ground"),
         (["fly"], "invalid choice"),
+        (["info", "arm", "--root", "base"], "root= is for files with several robots"),
+        (["cost", "arm.xml", "--loops", "close"], "loops='close' is for URDF files; this one is MJCF"),
+        (["view", "arm.xml", "--mesh-up-axis", "apply"], "mesh_up_axis='apply' is for URDF files"),
+        (["info", "arm", "mass:=2"], "mass:=... is an argument of a .xacro file"),
     ],
 )
-def test_bad_input_is_one_clear_error(capsys, argv, said):
+def test_bad_input_is_one_clear_error(capsys, tmp_path, monkeypatch, argv, said):
+    (tmp_path / "arm.xml").write_text("<mujoco/>")
+    monkeypatch.chdir(tmp_path)
     status, out, err = run(capsys, *argv)
-    assert status in (1, 2) and not out and said in err[-1]
+    failed = said == "there is no folder"  # the others are wrong usage
+    assert status == (1 if failed else 2) and not out and said in err[-1]
 
 
 def test_a_defect_of_ours_is_a_line_too(capsys, monkeypatch):

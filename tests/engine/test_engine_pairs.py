@@ -123,8 +123,9 @@ def made(text, seeds=SEEDS, shape=SHAPE, **more):
 def test_machine_code_gives_the_same(text, chunk, always, monkeypatch):
     monkeypatch.setattr(ir, "CHUNK", chunk)
     kernel, graph = made(text)
-    assert len(graph.wide) > (0.3 if text is not texts_of_limbs else 0.05) * len(graph.order)
-    assert any(graph.nodes[n][0] == CALL for n in graph.order) == (text is not robot)
+    called = text is not robot  # what is called is written once already, and stays as it is
+    assert any(graph.nodes[n][0] == CALL for n in graph.order) == called
+    assert not graph.wide if called else len(graph.wide) > 0.3 * len(graph.order)
     for x in STATES:
         np.testing.assert_allclose(kernel(x), expected(text, x), rtol=1e-12, atol=1e-14)
 

@@ -233,7 +233,7 @@ def test_a_controller_gets_time_and_copies():
 
     cart = m.slider()
     run = rk.simulate(cart, duration=0.01, controller=push, record_every=1)
-    assert seen == pytest.approx((np.arange(11) + 0.5) * 1e-3)
+    assert seen == pytest.approx((np.arange(10) + 0.5) * 1e-3)
     assert run.v[:, 0] == pytest.approx(2.0 * run.t, rel=1e-12)
     assert run.energy.work == pytest.approx(4.0 * run.q[:, 0], rel=1e-12)
     assert run.tau == pytest.approx(np.full((11, 1), 4.0))

@@ -630,3 +630,81 @@ def test_threads_that_step_one_simulation_wait_for_each_other(ground, batch):
         path[k + 1] = alone.q.copy()
     assert several.steps == alone.steps and np.array_equal(several.q, alone.q)
     assert all(np.array_equal(each.q, path[each.steps]) for each in seen)
+
+
+def test_while_a_function_of_the_user_runs_other_threads_may_read_the_simulation():
+    """A controller, and a target, that wait for a thread which looks at the state and its contacts."""
+    robot = humanoid()
+    q0, seen = rk.standing_configuration(robot), []
+
+    def looks():
+        sim = scope["sim"]
+        return sim.q, sim.v, sim.middle, sim.contacts, sim.sensors, sim.state(), len(sim.trajectory())
+
+    def asks(t, q, v):
+        if "sim" in scope:
+            seen.append(other.submit(looks).result(timeout=20))
+        return np.zeros(scope["n"])
+
+    actuators = rk.PD(kp=50.0, kd=2.0, target=asks)
+    with ThreadPoolExecutor(1) as other:
+        for options, n in (({"controller": asks}, robot.nv), ({"actuators": actuators}, robot.nv - 6)):
+            scope = {"n": n}
+            sim = rk.Simulation(robot, q0, dt=DT, ground=True, **options)
+            sim.step()
+            scope["sim"] = sim
+            sim.step(steps=2)
+            sim.step()
+            path = [each[0] for each in seen[-3:]]
+            assert np.array_equal(sim.trajectory().q[-1], sim.q)
+            del scope["sim"]
+            alone = rk.Simulation(robot, q0, dt=DT, ground=True, **options)
+            for k in range(4):
+                if k:
+                    assert np.array_equal(path[k - 1], alone.q)
+                alone.step()
+            assert np.array_equal(sim.q, alone.q)
+
+
+def test_functions_of_the_user_are_asked_for_the_steps_that_are_taken():
+    """A table with a row for each step serves as controller and as target; restored states ask for none."""
+    robot, n = m.double_pendulum(), 12
+    table, asked = np.random.default_rng(0).normal(size=(n, robot.nv)), []
+
+    def row(t, q, v):
+        asked.append(round(t / DT - 0.5, 6))
+        return table[int(t / DT)]
+
+    run = rk.simulate(robot, [0.3, 0.1], duration=n * DT, dt=DT, controller=row, record_every=1)
+    assert asked == list(range(n)) and np.array_equal(run.tau, table[[*range(n), -1]])
+    rk.simulate(robot, [0.3, 0.1], duration=n * DT, dt=DT, actuators=rk.Torque(target=row))
+    sim = rk.Simulation(robot, [0.3, 0.1], dt=DT, controller=row, record_every=1)
+    sim.step(steps=n - 1)
+    sim.step()
+    assert np.array_equal(sim.q, run.q[-1]) and np.array_equal(sim.trajectory().tau, run.tau)
+    state = sim.state()
+    with pytest.raises(rk.SimulationError, match=r"the controller failed at t = 0\.012 s: IndexError"):
+        sim.step()
+    assert sim.steps == n and len(sim.trajectory()) == n + 1
+    sim.restore(state)
+    other = rk.Simulation(robot, [0.3, 0.1], dt=DT, controller=row)
+    other.restore(state)
+    assert len(other.trajectory()) == 1
+    sampled = rk.Simulation(robot, dt=DT, controller=lambda t, q, v: table[round(t / DT)], control_every=3)
+    sampled.step(steps=n)
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_joint_forces_of_a_call_act_beside_the_controller_in_all_its_steps(every):
+    robot, law = m.double_pendulum(), lambda t, q, v: -2.0 * q - np.sin(9.0 * t)
+    once, often = (
+        rk.Simulation(robot, [0.3, 0.1], dt=DT, controller=law, control_every=every) for _ in range(2)
+    )
+    for steps in (10, 5):
+        once.step(tau=[1.0, 0.5], steps=steps)
+        for _ in range(steps):
+            often.step(tau=[1.0, 0.5])
+        once.step(steps=4)
+        for _ in range(4):
+            often.step()
+        assert np.array_equal(once.q, often.q) and np.array_equal(once.v, often.v)

@@ -6,9 +6,11 @@ from importlib import import_module
 
 import pytest
 import trimesh
+from PIL import Image
 from viewer_cases import pendulum
 
 from robokit import disk_cache
+from robokit.meshes.read_mesh import read_mesh
 from robokit.sim import page_step
 from robokit.viewer import payload, walk_data
 
@@ -50,14 +52,14 @@ def test_the_module_of_all_robots_is_made_once(cache, monkeypatch):
     assert page_step.page_module() == content
 
 
-@pytest.mark.parametrize("ending", ["stl", "ply", "obj"])
+@pytest.mark.parametrize("ending", ["stl", "ply", "obj", "gltf", "glb"])
 def test_a_mesh_is_read_once_for_its_drawing(cache, monkeypatch, tmp_path, ending):
     scene = import_module("robokit.viewer.scene")  # whose name in the viewer is a function's
     path = tmp_path / f"part.{ending}"
 
     def drawn():
         scene._mesh_parts.cache_clear()
-        scene._surfaces.cache_clear()
+        scene._read.cache_clear()
         assert scene._triangles(path) > 0
         ((mesh, rgba),), missing = scene._mesh_parts(path, (1.0, -1.0, 2.0), 200)
         return mesh.vertices.tobytes(), mesh.faces.tobytes(), rgba, missing
@@ -67,10 +69,58 @@ def test_a_mesh_is_read_once_for_its_drawing(cache, monkeypatch, tmp_path, endin
     assert drawn() == first
     with monkeypatch.context() as patch:
         patch.setattr(scene, "read_mesh", fails)
-        if ending == "obj":  # its colours are in a file beside it
-            with pytest.raises(AssertionError, match="made again"):
-                drawn()
-        else:
-            assert drawn() == first
+        assert drawn() == first
     trimesh.creation.icosphere(3, radius=0.2).export(path)
     assert drawn() != first
+
+
+def test_what_a_mesh_uses_of_the_files_that_it_names_counts_too(cache, monkeypatch, tmp_path):
+    """Its list of materials and where its pictures are: each change shows, and what was drawn is kept."""
+    scene = import_module("robokit.viewer.scene")
+    folder, path = tmp_path / "meshes", tmp_path / "meshes" / "part.obj"
+    folder.mkdir()
+    corners = "v 0 0 0\nv 1 0 0\nv 0 1 0\nvt 0 0\nvt 1 0\nvt 0 1\nusemtl m\nf 1/1 2/2 3/3\n"
+    path.write_text(f"mtllib part.mtl\n{corners}")
+
+    def drawn():
+        scene._mesh_parts.cache_clear()
+        scene._read.cache_clear()
+        ((mesh, rgba),), missing = scene._mesh_parts(path, (1.0, 1.0, 1.0), 200)
+        return mesh.picture, None if mesh.uv is None else mesh.uv.tolist(), rgba, missing
+
+    def image(name):
+        Image.new("RGB", (4, 4), (200, 30, 40)).save(folder / name)
+
+    def materials(*lines):
+        (folder / "part.mtl").write_text("\n".join(["newmtl m", *lines, ""]))
+
+    changes = [
+        lambda: None,
+        lambda: materials("Kd 1 0 0"),
+        lambda: materials("Kd 0 1 0"),
+        lambda: materials("Kd 0 1 0", "map_Kd one.png"),
+        lambda: image("one.png"),
+        lambda: materials("Kd 0 1 0", "map_Kd two.png"),
+        lambda: image("two.png"),
+        lambda: (folder / "two.png").unlink(),
+    ]
+    seen = []
+    for change in changes:
+        change()
+        seen.append(drawn())
+        with monkeypatch.context() as patch:
+            patch.setattr(scene, "read_mesh", fails)
+            assert drawn() == seen[-1]
+            patch.setattr(scene, "read_mesh", read_mesh)
+            patch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / f"empty{len(seen)}"))
+            assert drawn() == seen[-1]  # as where nothing was kept before
+    assert seen[1][2] != seen[2][2] and seen[3][3] == ("one.png",) and seen[5][3] == ("two.png",)
+    assert [x[0] for x in seen[3:]] == [None, folder / "one.png", None, folder / "two.png", None]
+    image("two.png")
+    first = drawn()
+    moved = tmp_path / "elsewhere"
+    folder.rename(moved)
+    path = moved / "part.obj"
+    with monkeypatch.context() as patch:
+        patch.setattr(scene, "read_mesh", fails)
+        assert drawn() == (moved / "two.png", *first[1:])

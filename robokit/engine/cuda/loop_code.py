@@ -348,18 +348,7 @@ class CardFunction(FunctionWriter):
         self.memory = "", "%top"
         if self.cards.takes_memory(self.pattern.function):
             parameters.append("i32 %top")
-        self._region(self.called.region)
-        results = self.called.region.results
-        value, t = "", self._returns(results, (False,) * len(results), 1)
-        for k, number in enumerate(results):
-            own = f"{self._type(self.graph.kinds[number], False)} {self._value(number, False)}"
-            value = self.out(f"insertvalue {t} {value or 'poison'}, {own}, {k}")
-        self.out.do(f"ret {t} {value}")
-        if self.cards.fails(self.pattern.function) and self.graph.checked:
-            self.out.do("fail:")
-            self.out.do(f"ret {t} {'zeroinitializer' if results else ''}")
-        text = "\n".join(["entry:", *self.stack, self.out.text()])
-        return f"define internal {t} @{name}({', '.join(parameters)}) #2 {{\n{text}\n}}\n"
+        return self._written(name, parameters, self.cards.fails(self.pattern.function) and self.graph.checked)
 
     # -- calls --------------------------------------------------------------------------------------
 

@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 
 ATTRIBUTES = "attributes #2 = { nounwind }\n!0 = !{}\n"
 
-OF_TWO = ("minnum", "maxnum", "copysign")
-"""Intrinsics that take two numbers."""
-
 THREAD = """entry:
   %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %cta = call i32 @llvm.nvvm.read.ptx.sreg.ctaid.x()
@@ -124,13 +121,11 @@ def _shared(texts: Sequence[str], writer: CardWriter) -> str:
     """What the functions of a module need of LLVM, and sines."""
     lines, real = [], writer.real
     for each in dict.fromkeys((FLOAT64, real)):
-        t, end = each.kind, each.suffix
-        lines += [f"declare {t} @llvm.{f}.{end}({', '.join([t] * (1 + (f in OF_TWO)))})" for f in INTRINSICS]
-        lines.append(f"declare {t} @llvm.fma.{end}({t}, {t}, {t})")
-        lines.append(f"declare i32 @llvm.fptosi.sat.i32.{end}({t})")
+        lines += [ir.declared(f, 1, each) for f in (*INTRINSICS, "fma")]
+        lines.append(f"declare i32 @llvm.fptosi.sat.i32.{each.suffix}({each.kind})\n")
     if any("@sincos_1(" in text for text in texts):
         lines.append(ir.sincos(1, real, "sincos_1", writer.contracts))
-    return READ + ANY + "\n".join(lines)
+    return "".join([READ, ANY, *lines])
 
 
 def _in_tile(name: str, base: str, row: str, size: int, bytes_: int, beside: int) -> str:

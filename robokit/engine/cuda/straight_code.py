@@ -29,11 +29,11 @@ from robokit.engine.cuda import assemble
 from robokit.engine.cuda.assemble import PART, REGISTERS, TRIPLE
 from robokit.engine.cuda.driver import TEAM, Card, Team
 from robokit.engine.emit import ir
-from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, constant, suffix
+from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, constant
 from robokit.engine.emit.straight_line import CallWriter, in_turn
 from robokit.engine.passes.order import contractions
 from robokit.engine.passes.schedule import CallPlan, call_plan
-from robokit.engine.trace.graph import Node, Program, TraceTooLarge
+from robokit.engine.trace.graph import Node, Program, TraceTooLarge, needed
 from robokit.engine.trace.ops import ADD, CALL, COS, GUARD, INPUT, INTRINSICS, RESULT, SIN, SUB
 from robokit.engine.trace.record import called, position
 
@@ -187,10 +187,9 @@ def module(
     With ``fused``, products in sines are fused with sums.
     """
     body = "\n".join(functions)
-    t, ending = real.kind, suffix(1, real)
     head = [f'target triple = "{TRIPLE}"\n']
     head += [
-        f"declare {t} @llvm.{f}.{ending}({', '.join([t] * (3 if f == 'fma' else 1))})\n"
+        ir.declared(f, 1, real)
         for f in (*INTRINSICS, "fma")
         if f"@llvm.{f}." in body or f == "fabs" or (f == "fma" and "@sincos(" in body)
     ]
@@ -344,13 +343,7 @@ def expanded(program: Program, marked: Collection[int]) -> tuple[Program, set[in
             if made != number:
                 at[number] = made
     results = [[at.get(r, r) if type(r) is int else r for r in row] for row in program.results]
-    needed = {r for row in results for r in row if type(r) is int}
-    kept = []
-    for number in reversed(order):
-        if number in needed:
-            kept.append(number)
-            needed.update(nodes[number][1:])
-    kept.reverse()
+    kept = needed(nodes, order, {r for row in results for r in row if type(r) is int})
     return replace(program, nodes=nodes, order=kept, results=results, blocks=[]), found
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from robokit.conventions import LARGEST_ANGLE
 from robokit.dataclass_tools import frozen
-from robokit.engine.trace.ops import INTRINSICS
+from robokit.engine.trace.ops import INTRINSICS, OPERATIONS
 from robokit.spatial import scalars
 from robokit.spatial.scalars import COS, COS_FLOAT32, FAR, SIN, SIN_FLOAT32, TWO_OVER_PI, Way
 
@@ -105,6 +105,25 @@ def words(lanes: int, real: Real) -> dict[str, str]:
     }
 
 
+def instructions(lanes: int, real: Real) -> list[str]:
+    """The instruction of each operation (trace/ops.py), on so many lanes, with `%s` for each operand."""
+    named = words(lanes, real)
+    return [operation.llvm.format(**named) for operation in OPERATIONS]
+
+
+def multiply_add(lanes: int, real: Real) -> str:
+    """A product and a sum with one rounding, with `%s` for each operand."""
+    t = vector(lanes, real.kind)
+    return f"call {t} @llvm.fma.{suffix(lanes, real)}({t} %s, {t} %s, {t} %s)"
+
+
+def declared(intrinsic: str, lanes: int, real: Real) -> str:
+    """The declaration of one of LLVM's own functions of numbers."""
+    t = vector(lanes, real.kind)
+    operands = ", ".join([t] * (3 if intrinsic == "fma" else 1))
+    return f"declare {t} @llvm.{intrinsic}.{suffix(lanes, real)}({operands})\n"
+
+
 def module(parts: Iterable[str], lanes: Iterable[int]) -> str:
     """Text of a module.
 
@@ -112,21 +131,12 @@ def module(parts: Iterable[str], lanes: Iterable[int]) -> str:
         parts: function definitions and tables.
         lanes: numbers of lanes that intrinsics are needed for.
     """
-    declared = "".join(
-        f"declare {vector(n, real.kind)} @llvm.{f}.{suffix(n, real)}({vector(n, real.kind)})\n"
-        for real in (FLOAT64, FLOAT32)
-        for n in sorted({1, *lanes})
-        for f in INTRINSICS
-    )
-    declared += "".join(
-        f"declare {vector(n, r.kind)} @llvm.fma.{suffix(n, r)}({', '.join([vector(n, r.kind)] * 3)})\n"
-        for r in (FLOAT64, FLOAT32)
-        for n in sorted({1, *lanes})
-    )
+    kinds = [(n, real) for real in (FLOAT64, FLOAT32) for n in sorted({1, *lanes})]
+    head = [declared(f, *kind) for kind in kinds for f in INTRINSICS] + [declared("fma", *k) for k in kinds]
     # 512-bit registers are used where the CPU has them, also on those whose tuning prefers 256.
     widths = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
     attributes = f"attributes #0 = {{ noinline nounwind {widths} }}\n"
-    return "\n".join([declared, *parts, attributes])
+    return "\n".join(["".join(head), *parts, attributes])
 
 
 class Lines:

@@ -663,9 +663,8 @@ class Function:
         for k, operand in enumerate(node[2:]):
             if (number, k) not in plan.placed:
                 lane, place = divmod(k, count)
-                forms = self.whole.forms(LANES) if parameters[place] in self.program.wide else self.own
                 to = self.slot(plan.slot[parameters[place]] + lane if frame is None else frame + place)
-                self.emit(forms.store, self.loaded(operand, forms.lanes), NONE, to)
+                self.emit(self.own.store, self.loaded(operand, self.own.lanes), NONE, to)
                 self.pinned = set()
         self.release(node[2:], position)
         if block in plan.direct:

@@ -156,6 +156,15 @@ class Tile:
         out.do(f"{self.block}:")
         return carried
 
+    def _slots(self, results: Sequence[int | float]) -> list[int]:
+        """Where an output's scalars are in the workspace."""
+        return [self.plan.slot[r] if type(r) is int else self.plan.constants[r] for r in results]
+
+    def _place(self, table: str, index: str) -> str:
+        """Address of a place in the workspace that a table of places has at an index."""
+        word = self.out(f"load i32, ptr {self.out.pointer(table, index, 'i32')}, align 4")
+        return self.out.pointer("%ws", self.out(f"zext i32 {word} to i64"), "i8")
+
     def _mark(self, mark: str, values: list[str]) -> str:
         """The mark plus 0 times each value: NaN in the lanes where a value is NaN or infinite."""
         out, t = self.out, self.t
@@ -610,10 +619,6 @@ class RowWriter(Tile):
         out.do(f"written{k}:")
         return out(f"phi {self.t} {', '.join(ways)}") if self.finite else mark
 
-    def _slots(self, results: Sequence[int | float]) -> list[int]:
-        """Where an output's scalars are in the workspace."""
-        return [self.plan.slot[r] if type(r) is int else self.plan.constants[r] for r in results]
-
 
 # -- Between two steps of a rollout ----------------------------------------------------------------------
 
@@ -652,11 +657,10 @@ class PassWriter(RowReader):
 
     def _moves(self) -> list[Move]:
         """Of all that is fed back."""
-        found, slot, plan = list[Move](), 0, self.plan
+        found, slot = list[Move](), 0
         for k, (_, size) in enumerate(self.program.inputs):
             if k in self.feedback:
-                row = self.program.results[self.feedback[k]]
-                sources = [plan.slot[r] if type(r) is int else plan.constants[r] for r in row]
+                sources = self._slots(self.program.results[self.feedback[k]])
                 found += zip(range(slot, slot + size), sources, strict=True)
             slot += size
         return found
@@ -670,10 +674,7 @@ class PassWriter(RowReader):
         out = self.out
         i, carried = self._loop("move", len(moves), self._constant(0.0))
         row = out.pointer("@moves", out(f"mul i64 {i}, 2"), "i32")
-        places = []
-        for k in range(2):
-            word = out(f"load i32, ptr {out.pointer(row, k, 'i32')}, align 4")
-            places.append(out.pointer("%ws", out(f"zext i32 {word} to i64"), "i8"))
+        places = [self._place(row, str(k)) for k in range(2)]
         value = out(f"load {self.t}, ptr {places[1]}, align {self.align}")
         out.do(f"store {self.t} {value}, ptr {places[0]}, align {self.align}")
         self._end_loop(carried)
@@ -758,13 +759,12 @@ class LinkedWriter(RowReader):
     def _put(self, k: int, row: Sequence[int | float], mask: str) -> None:
         """Write an output: a loop over the places of its numbers."""
         out, t = self.out, self.t
-        slots = [self.plan.slot[r] if type(r) is int else self.plan.constants[r] for r in row]
+        slots = self._slots(row)
         words = ", ".join(f"i32 {slot * self.align}" for slot in slots)
         self.tables.append(f"@linked{k} = internal constant [{len(slots)} x i32] [{words}]\n")
         to = out.argument(self.program.first_output + k)
         i, carried = self._loop(f"out{k}", len(slots), self._constant(0.0))
-        word = out(f"load i32, ptr {out.pointer(f'@linked{k}', i, 'i32')}, align 4")
-        value = self._load(0, out.pointer("%ws", out(f"zext i32 {word} to i64"), "i8"))
+        value = self._load(0, self._place(f"@linked{k}", i))
         where = out.pointer(to, out(f"mul i64 {i}, {self.w}"))
         before = out(f"load {t}, ptr {where}, align {self.align}")
         value = out(f"select {vector(self.w, 'i1')} {mask}, {t} {value}, {t} {before}")

@@ -22,7 +22,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from robokit.engine.emit.ir import FLOAT64, Real, constant, suffix, vector, words
+from robokit.engine.emit.ir import FLOAT64, Real, constant, instructions, multiply_add, vector
 from robokit.engine.emit.ir import number as literal
 from robokit.engine.emit.machine_code import Fixed, MachineCode
 from robokit.engine.passes.order import Path, contractions, last_reads
@@ -127,8 +127,8 @@ class ChunkWriter:
         self.truth = vector(lanes, "i1")
         self.align = real.bytes * lanes
         self.registers = REGISTERS[self.align]
-        self.instruction = self._instructions(lanes)
-        self.multiply_add = {n: self._multiply_add(n) for n in (lanes, LANES)}
+        self.instruction = instructions(lanes, real)
+        self.multiply_add = {n: multiply_add(n, real) for n in (lanes, LANES)}
         self.constants: dict[int, str] = {}
         self.targets: dict[int, list[tuple[int, int]]] = {}
         self.fixed: list[Fixed] = []
@@ -138,16 +138,6 @@ class ChunkWriter:
                     if type(r) is int:
                         self.targets.setdefault(r, []).append((k, position))
                 self.fixed += _runs(k, row)
-
-    def _instructions(self, lanes: int) -> list[str]:
-        """The instruction of each operation, on so many lanes."""
-        named = words(lanes, self.real)
-        return [operation.llvm.format(**named) for operation in OPERATIONS]
-
-    def _multiply_add(self, lanes: int) -> tuple[str, str]:
-        """A sign, but for what it is of, and a product and a sum with one rounding, on so many lanes."""
-        t = vector(lanes, self.real.kind)
-        return f"fneg {t}", f"call {t} @llvm.fma.{suffix(lanes, self.real)}({t} %s, {t} %s, {t} %s)"
 
     def functions(self) -> list[str]:
         """The chunks, and last the outputs that no chunk computes (constants, inputs passed on)."""
@@ -265,13 +255,12 @@ class ChunkWriter:
             a, b, c = (self._operand(number, n) for n in terms)
         else:
             a, b, c = (known.get(n) or value(n) for n in terms)
-        negated, multiply_add = self.multiply_add[self._lanes(number)]
         if op == SUB:
             minus = self.fresh()
-            add(f"{minus} = {negated} {c if first == product else a}")
+            add(f"{minus} = fneg {self._kind(number)} {c if first == product else a}")
             a, c = (a, minus) if first == product else (minus, c)
         name = self.fresh()
-        add(f"{name} = {multiply_add % (a, b, c)}")
+        add(f"{name} = {self.multiply_add[self._lanes(number)] % (a, b, c)}")
         return name
 
     def _operand(self, number: int, operand: int) -> str:
@@ -626,7 +615,7 @@ class PairWriter(CallWriter):
         super().__init__(program, plan, direct, real, fused=fused)
         self.wide = program.wide
         self.two = vector(LANES, real.kind)
-        self.of_two = self._instructions(LANES)
+        self.of_two = instructions(LANES, real)
         self.moved_truths: set[int] = set()
         for n in program.order if self.wide else ():
             node = program.nodes[n]
@@ -681,7 +670,7 @@ class PairWriter(CallWriter):
         elif op in (FIRST, SECOND):
             kind = self._kind(node[1])
             add(f"%v{n} = extractelement {kind} {self._value(node[1])}, i32 {int(op == SECOND)}")
-        elif n not in wide or op == RESULT:
+        elif n not in wide:
             super()._compute(n)
         elif op == PAIR:
             a, b, one = self._value(node[1]), self._value(node[2]), self.fresh()
@@ -695,14 +684,6 @@ class PairWriter(CallWriter):
                 self.pairs[angle] = f"%w{angle}x{self.labels}"
                 add(f"{self.pairs[angle]} = call {{{self.two}, {self.two}}} @sincos_{LANES}({argument})")
             add(f"%v{n} = {self.of_two[op] % self.pairs[angle]}")
-
-    def _arguments(self, call: int, parameter: int, place: int, count: int) -> None:
-        if parameter not in self.wide:
-            super()._arguments(call, parameter, place, count)
-        elif (call, place) not in self.plan.placed:
-            name, value = f"%x{call}x{place}x0", self._in_both(self.program.nodes[call][2 + place])
-            self._element(parameter, 0, name)
-            self.lines.append(f"store {self.two} {value}, ptr {name}, align {LANES * self.align}")
 
 
 class MachineWriter(PairWriter):

@@ -15,7 +15,18 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from robokit.engine.emit.ir import FLOAT32, FLOAT64, Lines, Real, constant, suffix, vector, words
+from robokit.engine.emit.ir import (
+    FLOAT32,
+    FLOAT64,
+    Lines,
+    Real,
+    constant,
+    instructions,
+    multiply_add,
+    suffix,
+    vector,
+    words,
+)  # fmt: skip
 from robokit.engine.loops.analysis import Pattern, Uniformity
 from robokit.engine.loops.record import (
     CALL,
@@ -201,8 +212,7 @@ class FunctionWriter:
         self.memory = "%block", "%top"
         self.templates = {}
         for width in {1, self.lanes}:
-            named = words(width, self.real)
-            rows = {operation.number: operation.llvm.format(**named) for operation in OPERATIONS}
+            named, rows = words(width, self.real), dict(enumerate(instructions(width, self.real)))
             rows |= {opcode: each.llvm.format(**named) for opcode, each in WHOLE_OPERATIONS.items()}
             self.templates[width] = rows
 
@@ -217,6 +227,10 @@ class FunctionWriter:
         fails = self.module.fails(self.pattern.function)
         if fails:
             parameters += ["ptr %context", "ptr %block", "ptr %top"]
+        return self._written(name, parameters, fails)
+
+    def _written(self, name: str, parameters: Sequence[str], fails: bool) -> str:
+        """The function with these parameters; whether a call of it may fail."""
         self._region(self.called.region)
         results = self.called.region.results
         value, t = "", self._returns(results, self.uniform.results, self.lanes)
@@ -588,8 +602,7 @@ class FunctionWriter:
             rest = out(f"fneg {t} {rest}")
         elif node[0] == SUB:
             a = out(f"fneg {t} {a}")
-        call = f"call {t} @llvm.fma.{suffix(lanes, self.real)}({t} {a}, {t} {b}, {t} {rest})"
-        self.names[number] = out(call)
+        self.names[number] = out(multiply_add(lanes, self.real) % (a, b, rest))
 
     def _pair(self, angle: int, value: str, wide: bool) -> str:
         if angle not in self.sines:

@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import chain, groupby, pairwise
 from typing import Any
 
-from robokit.engine.trace.graph import Node, Program
+from robokit.engine.trace.graph import Node, Program, needed
 from robokit.engine.trace.ops import (
     ADD,
     CALL,
@@ -171,14 +171,9 @@ def opened(program: Program) -> Program:
             same[number] = nodes[number][2]
     if not same:
         return program
-    needed = {r for row in program.results for r in row if type(r) is int}
-    needed |= {same.get(r, r) for block in program.blocks for r in block.results if type(r) is int}
-    order = []
-    for number in reversed(program.order):
-        if number in needed:
-            order.append(number)
-            needed.update(nodes[number][1:])
-    order.reverse()
+    wanted = {r for row in program.results for r in row if type(r) is int}
+    wanted |= {same.get(r, r) for block in program.blocks for r in block.results if type(r) is int}
+    order = needed(nodes, program.order, wanted)
     blocks = [
         replace(block, results=[same.get(r, r) if type(r) is int else r for r in block.results])
         for block in program.blocks

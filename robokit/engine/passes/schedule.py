@@ -263,7 +263,7 @@ def call_plan(
     for block in program.blocks:
         for parameter in block.parameters:
             if parameter not in apart.within:
-                plan.slot[parameter] = plan.reserve(LANES if parameter in program.wide else block.lanes)
+                plan.slot[parameter] = plan.reserve(block.lanes)
     same, passed = passed_on(program, alone, line, single)
     plan.placed = in_lanes(program, line, plan.slot, single) | passed | apart.placed
 

@@ -2,7 +2,8 @@
 
 Limbs come in pairs. What is recorded for the left one is recorded for the right one, too: the same operations
 with other constants and, since signs are kept outside, with sums for differences. :class:`_Search` finds
-them, :func:`units` orders them, :func:`packed` writes the program anew. It is for code of one state.
+them, :func:`units` orders them, :func:`packed` writes the program anew. It is for code of one state, and for
+programs without shared functions: what these compute is written once already.
 
 On an AMD EPYC with AVX-512 a step of a fall takes 0.64 of the time for our humanoid, 0.66 for G1, 0.73 for
 our quadruped and 0.83 for Talos, without self-collision; single calls of RNEA and ABA take 0.74 to 0.86. The
@@ -13,14 +14,13 @@ time.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from robokit.engine.passes.order import Path, paths
-from robokit.engine.trace.graph import Block, Node, Program
+from robokit.engine.trace.graph import Node, Program, needed
 from robokit.engine.trace.ops import (
     ADD,
-    CALL,
     CONST,
     COS,
     FIRST,
@@ -29,14 +29,11 @@ from robokit.engine.trace.ops import (
     MUL,
     OPERATIONS,
     PAIR,
-    PARAMETER,
-    RESULT,
     SECOND,
     SELECT,
     SIN,
     SUB,
 )
-from robokit.engine.trace.record import called, position
 
 # -- Isomorphic pairs ------------------------------------------------------------------------------------
 #
@@ -56,9 +53,6 @@ DEPTH = 8
 
 ROUNDS = 2
 """How often all is gone through: in the first round conditions of guards may come after what is inside."""
-
-_ALONE = frozenset((CALL, CONST))
-"""Opcodes that have no partners here."""
 
 _SIDES = frozenset(each.number for each in OPERATIONS if each.commutes) | {SUB}
 """Opcodes whose operands may change places, if need be with their signs."""
@@ -82,7 +76,7 @@ def isomorphic_pairs(
 class _Search:
     def __init__(self, program: Program, inside: dict[int, Path]) -> None:
         self.program, self.nodes = program, program.nodes
-        nodes, body = program.nodes, program.bodies()
+        nodes = program.nodes
         self.partner = [0] * len(nodes)
         self.readers: list[list[int]] = [[] for _ in nodes]
         self.kind = [0] * len(nodes)
@@ -95,28 +89,14 @@ class _Search:
         self.guards = list(numbers)
         self.conditions = {condition for path in numbers for condition in path}
         self.alike: dict[tuple[int, int], bool] = {}
-        own = len(OPERATIONS) + 2
         for n, node in enumerate(nodes):
-            if node[0] < CONST:
-                line = body.get(n, -1) if node[0] == PARAMETER else node[1] if node[0] == INPUT else -1
-                self.kind[n] = -1 - 2 * (line + 1) - (node[0] == INPUT)
+            if node[0] == INPUT:
+                self.kind[n] = -1 - node[1]
         for n in program.order:
             op = nodes[n][0]
-            if op not in _ALONE:
-                self.kind[n] = (ADD if op == SUB else op) + 1 + own * (1 + body.get(n, -1))
-            if op != CALL:
-                for x in nodes[n][1:]:
-                    self.readers[x].append(n)
-        self.results: dict[tuple[int, int], int] = {}
-        self.arguments: dict[int, list[tuple[int, ...]]] = {}
-        for n in program.order if program.blocks else ():
-            if nodes[n][0] == RESULT:
-                self.results[nodes[n][1], position(program, n)] = n
-            elif nodes[n][0] == CALL:
-                self.arguments.setdefault(called(program, n), []).append(nodes[n][2:])
-        self.places = [
-            {r: k for k, r in enumerate(block.results) if type(r) is int} for block in program.blocks
-        ]
+            self.kind[n] = (ADD if op == SUB else op) + 1
+            for x in nodes[n][1:]:
+                self.readers[x].append(n)
 
     def found(self, seeds: Iterable[tuple[int, int]]) -> list[int]:
         """As :func:`isomorphic_pairs`."""
@@ -129,39 +109,12 @@ class _Search:
         return self.partner
 
     def _round(self) -> None:
-        nodes, partner, kind, body = self.nodes, self.partner, self.kind, self.program.bodies()
-        begun: set[int] = set()
+        nodes, partner = self.nodes, self.partner
         for n in self.program.order:
-            if n in body and body[n] not in begun:
-                begun.add(body[n])
-                self._parameters(body[n])
-            if partner[n] or not kind[n]:
-                continue
-            if nodes[n][0] == RESULT:
-                self._result(n)
-                continue
-            for x in nodes[n][1:]:
-                if partner[x] and self._reader(n, x):
-                    break
-
-    def _parameters(self, block: int) -> None:
-        """Parameters are partners where the arguments are, in the first call that has some."""
-        parameters = self.program.blocks[block].parameters
-        for given in self.arguments.get(block, ()):
-            place = dict(zip(reversed(given), reversed(parameters), strict=True))
-            for x, p in zip(given, parameters, strict=True):
-                other = place.get(self.partner[x], 0) if self.partner[x] else 0
-                if other and other != p and not self.partner[p] and not self.partner[other]:
-                    self.partner[p], self.partner[other] = other, p
-
-    def _result(self, n: int) -> None:
-        block, call = called(self.program, self.nodes[n][1]), self.nodes[n][1]
-        value = self.program.blocks[block].results[position(self.program, n)]
-        if type(value) is int and self.partner[value]:
-            place = self.places[block].get(self.partner[value], -1)
-            other = self.results.get((call, place), 0)
-            if other and not self.partner[other]:
-                self.partner[n], self.partner[other] = other, n
+            if not partner[n]:
+                for x in nodes[n][1:]:
+                    if partner[x] and self._reader(n, x):
+                        break
 
     def _reader(self, n: int, x: int) -> bool:
         """Make a node that reads x the partner of a reader of x's partner, if one does the same."""
@@ -228,7 +181,7 @@ class _Search:
         if n in self.conditions:
             self.alike.clear()
         op = self.nodes[n][0]
-        if depth >= DEPTH or op < 0 or op == RESULT:
+        if depth >= DEPTH or op < 0:
             return
         for x, y in self._sides(self.nodes[n][1:], self.nodes[m][1:], op):
             if x != y and not (self.partner[x] or self.partner[y]) and self._open(x, y):
@@ -249,43 +202,12 @@ class _Search:
         op = self.nodes[x][0]
         if self._same(x, y) != 1 or not self._together(x, y):
             return False
-        return op < 0 or op == RESULT or self._fit(self.nodes[x][1:], self.nodes[y][1:], op) > 0
+        return op < 0 or self._fit(self.nodes[x][1:], self.nodes[y][1:], op) > 0
 
 
 # -- An order of evaluation ------------------------------------------------------------------------------
 #
 # The order of evaluation of a program in which some operations are done two at once.
-
-
-def _waiting(
-    program: Program, body: Mapping[int, int]
-) -> tuple[list[list[int]], list[int], list[int], list[list[int]]]:
-    """Of each node its readers, and how much is to come before it; of each body its nodes, and its calls."""
-    nodes, order = program.nodes, program.order
-    computed = bytearray(len(nodes))
-    for n in order:
-        computed[n] = 1
-    readers: list[list[int]] = [[] for _ in nodes]
-    wanting = [0] * len(nodes)  # what is still to come before each node
-    left = [0] * len(program.blocks)  # and of each body, before its calls
-    for n in order:
-        for x in nodes[n][1:]:
-            if computed[x]:
-                readers[x].append(n)
-                wanting[n] += 1
-        if n in body:
-            left[body[n]] += 1
-    calls: list[list[int]] = [[] for _ in left]
-    for n in order if left else ():
-        if nodes[n][0] == CALL:
-            block = called(program, n)
-            calls[block].append(n)
-            wanting[n] += left[block] > 0
-            for r in program.blocks[block].results:
-                if type(r) is int and computed[r] and r not in body:
-                    readers[r].append(n)
-                    wanting[n] += 1
-    return readers, wanting, left, calls
 
 
 def units(program: Program, pairs: dict[int, int]) -> Iterator[list[int]]:
@@ -295,11 +217,20 @@ def units(program: Program, pairs: dict[int, int]) -> Iterator[list[int]]:
         program: the graph.
         pairs: node -> its partner, in both directions. Partners that wait for each other are taken out.
     """
-    nodes, order, body = program.nodes, program.order, program.bodies()
+    nodes, order = program.nodes, program.order
     mate = [0] * len(nodes)
     for n, m in pairs.items():
         mate[n] = m
-    readers, wanting, left, calls = _waiting(program, body)
+    computed = bytearray(len(nodes))
+    for n in order:
+        computed[n] = 1
+    readers: list[list[int]] = [[] for _ in nodes]
+    wanting = [0] * len(nodes)  # what is still to come before each node
+    for n in order:
+        for x in nodes[n][1:]:
+            if computed[x]:
+                readers[x].append(n)
+                wanting[n] += 1
     heap = [n for n in order if not wanting[n] and n > mate[n] and not (mate[n] and wanting[mate[n]])]
     heapq.heapify(heap)
     done, count, rest = bytearray(len(nodes)), 0, iter(order)
@@ -319,13 +250,7 @@ def units(program: Program, pairs: dict[int, int]) -> Iterator[list[int]]:
         yield members
         for each in members:
             done[each] = 1
-            freed = readers[each]
-            block = body.get(each, -1)
-            if block >= 0:
-                left[block] -= 1
-                if not left[block]:
-                    freed = [*freed, *calls[block]]
-            for reader in freed:
+            for reader in readers[each]:
                 wanting[reader] -= 1
                 if not wanting[reader]:
                     m = mate[reader]
@@ -361,7 +286,7 @@ def packed(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
     """
     at = {node[1:]: n for n, node in enumerate(program.nodes) if node[0] == INPUT}
     given = [(at[k, a], at[k, b]) for k, a, b in seeds if (k, a) in at and (k, b) in at]
-    if not given or any(block.lanes > 1 for block in program.blocks):
+    if not given or program.blocks:
         return program
     partner = isomorphic_pairs(program, given, paths(program))
     own = set(program.order)
@@ -372,8 +297,6 @@ def packed(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
             pairs[n] = m
     if len(program.order) - len(pairs) // 2 > WORTH * len(program.order):
         return program
-    for block in program.blocks:
-        pairs |= {p: partner[p] for p in block.parameters if partner[p]}
     found = _Writer(program, pairs).written()
     return found if len(found.order) <= WORTH * len(program.order) else program
 
@@ -384,8 +307,6 @@ def _joined(program: Program, n: int, m: int) -> bool:
     op, other = nodes[n][0], nodes[m][0]
     if op in (SIN, COS) and INPUT in (nodes[nodes[n][1]][0], nodes[nodes[m][1]][0]):
         return False  # a loop computes those of all joints
-    if op == RESULT and nodes[n][1] != nodes[m][1]:
-        return False  # the next call of the function leaves others where the first one's were
     return op == other or (op in (ADD, SUB) and other in (ADD, SUB))
 
 
@@ -400,39 +321,23 @@ class _Writer:
         self.at: dict[int, int] = {}
         self.lane: dict[int, tuple[int, int]] = {}
         self.index: dict[Node, int] = {}
-        self.ends: dict[int, list[int | float]] = {}
 
     def written(self) -> Program:
         """The program with wide values."""
         program = self.program
         for n, node in enumerate(self.old):
-            if n and node[0] <= CONST and node[0] != PARAMETER:
+            if n and node[0] <= CONST:
                 self.at[n] = self._leaf(node)
-        parameters = [self._parameters(k, block) for k, block in enumerate(program.blocks)]
         for members in units(program, self.pairs):
-            n = members[0]
-            if self.old[n][0] == CALL:
-                self._call(n, parameters[called(program, n)])
-            elif self.old[n][0] == RESULT:
-                for each in members:
-                    self._result(each)
-            elif len(members) == 2:
+            if len(members) == 2:
                 self._both(*members)
             else:
-                node = self.old[n]
-                self.at[n] = self._put((node[0], *(self._alone(x) for x in node[1:])))
+                node = self.old[members[0]]
+                self.at[members[0]] = self._put((node[0], *(self._alone(x) for x in node[1:])))
         results = [[self._alone(r) if type(r) is int else r for r in row] for row in program.results]
-        blocks = [Block([self._found(p) for p in own], self._ends(k)) for k, own in enumerate(parameters)]
-        needed = {r for row in results for r in row if type(r) is int}
-        needed |= {r for block in blocks for r in block.results if type(r) is int}
-        for n in reversed(self.order):  # a product whose sign went into its factor is not read any more
-            if n in needed:
-                needed.update(self.nodes[n][1:])
-        self.order = [n for n in self.order if n in needed]
-        return replace(
-            program, nodes=self.nodes, order=self.order, results=results, marks=[], blocks=blocks,
-            wide=self.wide,
-        )  # fmt: skip
+        # A product whose sign went into its factor is not read any more.
+        self.order = needed(self.nodes, self.order, {r for row in results for r in row if type(r) is int})
+        return replace(program, nodes=self.nodes, order=self.order, results=results, marks=[], wide=self.wide)
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -462,14 +367,10 @@ class _Writer:
         self.at[n] = self._put((SECOND if lane else FIRST, whole))
         return self.at[n]
 
-    def _found(self, n: int) -> int:
-        """The node that holds a value, alone or in a lane."""
-        return self.lane[n][0] if n in self.lane else self.at[n]
-
-    def _lanes(self, x: int, y: int, whole: bool = False) -> int:
-        """The node of a number for each lane; one number where they are the same, unless asked for whole."""
+    def _lanes(self, x: int, y: int) -> int:
+        """The node of a number for each lane; one number where they are the same."""
         old = self.old
-        if x == y and not whole:
+        if x == y:
             return self._alone(x)
         if old[x][0] == CONST and old[y][0] == CONST:
             return self._constants(old[x][1], old[y][1])
@@ -550,57 +451,3 @@ class _Writer:
         if x == y or (self.old[x][0] == CONST and self.old[y][0] == CONST):
             return 1
         return int(x in self.lane and y in self.lane and self.lane[x][0] == self.lane[y][0])
-
-    # -- shared functions ------------------------------------------------------------------------
-
-    def _parameters(self, number: int, block: Block) -> list[int]:
-        """The parameters of a block, of two in the lanes of one the first."""
-        own: list[int] = []
-        for p in block.parameters:
-            m = self.pairs.get(p, 0)
-            if p in self.lane:
-                continue
-            made = self._leaf((PARAMETER, number, len(own)))
-            own.append(p)
-            if m:
-                self.wide.add(made)
-                self.lane[p], self.lane[m] = (made, 0), (made, 1)
-            else:
-                self.at[p] = made
-        return own
-
-    def _call(self, call: int, own: list[int]) -> None:
-        block = self.program.blocks[called(self.program, call)]
-        given = dict(zip(block.parameters, self.old[call][2:], strict=True))
-        operands = []
-        for p in own:
-            m = self.pairs.get(p, 0)
-            operands.append(self._lanes(given[p], given[m], whole=True) if m else self._alone(given[p]))
-        self.at[call] = self._put((CALL, self.at[self.old[call][1]], *operands))
-
-    def _ends(self, number: int) -> list[int | float]:
-        """The results of a block whose body is written, each wide one once."""
-        if number in self.ends:
-            return self.ends[number]
-        ends: dict[int | float | str, int | float] = {}
-        for k, r in enumerate(self.program.blocks[number].results):
-            if type(r) is not int:
-                ends[f"constant {k}"] = r
-            elif r in self.lane or r in self.at:
-                ends[self._found(r)] = self._found(r)
-            else:
-                ends[f"unread {k}"] = 0
-        self.ends[number] = list(ends.values())
-        return self.ends[number]
-
-    def _result(self, n: int) -> None:
-        call = self.old[n][1]
-        number = called(self.program, call)
-        r = self.program.blocks[number].results[position(self.program, n)]
-        ends = self._ends(number)
-        place = self._leaf((CONST, float(ends.index(self._found(int(r))))))
-        node = (RESULT, self.at[call], place)
-        if int(r) in self.lane:
-            self.lane[n] = self._once(node, wide=True), self.lane[int(r)][1]
-        else:
-            self.at[n] = self._once(node)

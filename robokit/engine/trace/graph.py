@@ -143,6 +143,16 @@ _OPERANDS = itemgetter(slice(1, None))
 """Of a node."""
 
 
+def needed(nodes: Sequence[Node], order: Sequence[int], wanted: set[int]) -> list[int]:
+    """The nodes of an order of evaluation that some need, themselves among them; these become more."""
+    found = []
+    for number in reversed(order):
+        if number in wanted:
+            found.append(number)
+            wanted.update(nodes[number][1:])
+    return found[::-1]
+
+
 @dataclass
 class Program:
     """A finished graph."""
