@@ -142,7 +142,12 @@ def load(
     """
     import robokit as rk
 
-    path = named_robot(name, fetch=True)
+    try:
+        path = rk.find_robot(name, fetch=True)
+    except MissingDependency:
+        raise
+    except RobokitError as error:  # there is none
+        raise WrongUsage(str(error)) from error
     options = reading(arguments)
     if len(getattr(arguments, "robots", ())) < 2:
         see_xacro([path], options.get("xacro_args") or {})
@@ -204,22 +209,6 @@ def reading(arguments: argparse.Namespace | None) -> dict[str, Any]:
         "loops": arguments.loops,
         "root": arguments.root,
     }
-
-
-def named_robot(name: str, fetch: bool = False) -> Path:
-    """The file of the robot of that name; fetch as for rk.find_robot.
-
-    Raises:
-        WrongUsage: there is none.
-    """
-    import robokit as rk
-
-    try:
-        return rk.find_robot(name, fetch)
-    except MissingDependency:
-        raise
-    except RobokitError as error:
-        raise WrongUsage(str(error)) from error
 
 
 def named_files(names: Sequence[str]) -> tuple[list[Path], list[str]]:
