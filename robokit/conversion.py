@@ -15,7 +15,7 @@ import numpy as np
 
 from robokit.arguments import one_of
 from robokit.dataclass_tools import frozen
-from robokit.errors import ModelError, RobokitError, WriteError
+from robokit.errors import ModelError, RobokitError, WriteError, warn
 from robokit.files import output_path, refuse_input, writing
 from robokit.formats.description import is_kept
 from robokit.model.geometry import RGBA, Capsule, Mesh, Shape
@@ -124,7 +124,7 @@ def convert(
             _write(written, file, target, visuals)
     said = tuple(dict.fromkeys([*(str(each.message) for each in told), *_beside(robot, target), *files.said]))
     for each in said:
-        warnings.warn(each, stacklevel=2)
+        warn(each, UserWarning)
     verdict = judged(robot, file) if judge else None
     return Conversion(robot, file, target, said, tuple(files.made), verdict)
 

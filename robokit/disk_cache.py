@@ -24,7 +24,6 @@ import re
 import stat
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -33,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.errors import warn
 from robokit.interpreter import at_fork
 
 _MAGIC = b"robokit1"
@@ -277,11 +277,11 @@ def _usable(where: Path, make: bool = False) -> Path | None:
             check_folder(where)
     except NotTrusted as error:
         if _warned.setdefault(where, error) is error:  # no other thread was faster
-            warnings.warn(
+            warn(
                 f"the cache folder {where} is not used, since code in it could be another user's: {error}. "
                 "Or set ROBOKIT_CACHE_DIR to a folder of your own. Until then everything is compiled anew "
                 "in each process",
-                stacklevel=3,
+                UserWarning,
             )
         return None
     return where

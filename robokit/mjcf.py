@@ -26,7 +26,6 @@ import functools
 import math
 import operator
 import os
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -35,7 +34,7 @@ import numpy as np
 
 from robokit.algorithms.loop_dynamics import closed_loops
 from robokit.conventions import LARGEST_ANGLE
-from robokit.errors import ModelError, listed
+from robokit.errors import ModelError, listed, warn
 from robokit.files import output_path, write_text
 from robokit.interop import MUJOCO_PARTS
 from robokit.model.constraints import loop_models
@@ -464,7 +463,7 @@ def to_mjcf(
         if not len(element):
             root.remove(element)
     for message in said + shapes.left_out():
-        warnings.warn(f"MJCF of robot {robot.name!r}: {message}", stacklevel=2)
+        warn(f"MJCF of robot {robot.name!r}: {message}", UserWarning)
     ET.indent(root)
     text = ET.tostring(root, encoding="unicode") + "\n"
     if file is not None:

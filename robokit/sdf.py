@@ -25,13 +25,12 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import numpy as np
 
-from robokit.errors import ModelError, listed
+from robokit.errors import ModelError, listed, warn
 from robokit.files import output_path, write_text
 from robokit.formats.sdf import NAME
 from robokit.interop import MUJOCO_PARTS
@@ -98,7 +97,7 @@ def to_sdf(
     writer = _Writer(robot, None if file is None else file.absolute().parent, meshes, visuals)
     root = writer.document()
     for message in writer.said:
-        warnings.warn(f"SDF of robot {robot.name!r}: {message}", stacklevel=2)
+        warn(f"SDF of robot {robot.name!r}: {message}", UserWarning)
     ET.register_namespace("drake", DRAKE)
     ET.register_namespace("robokit", NAME[1:].partition("}")[0])
     ET.indent(root)

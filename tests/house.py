@@ -77,6 +77,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("__init__",),
     ],
     "sim": [
+        ("kernel_rows",),
         ("ground", "actuators", "force_elements", "motion"),
         ("distances", "joint_forces"),
         ("integrators",),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -104,6 +105,8 @@ def inside(i, size):
 
 class Program:
     """A function of a size n and of ARRAYS."""
+
+    arrays = ARRAYS
 
     def __init__(self, seed, angles=False, largest=22):
         self.seed, self.angles, self.number = seed, angles, float
@@ -296,3 +299,22 @@ class Program:
         pools.reals.append(found[0])
         pools.wholes.append(found[1])
         pools.truths.append(found[2])
+
+
+class Several:
+    """Programs one after the other, each on its own part of the arrays, which the first index chooses."""
+
+    def __init__(self, programs):
+        self.programs = programs
+        self.arrays = [replace(a, shape=(len(programs), *a.shape)) for a in ARRAYS]
+
+    def __call__(self, n, *arrays):
+        for k, program in enumerate(self.programs):
+            program(n, *(a[k] for a in arrays))
+
+    def __setattr__(self, name, value):
+        if name == "number":  # what reals are
+            for program in self.programs:
+                program.number = value
+        else:
+            super().__setattr__(name, value)

@@ -47,6 +47,13 @@ def closed_at(robot: rk.Robot, kind: str, q, moved) -> rk.Robot:
     return b.build("floating")
 
 
+def moving_arms(kind: str) -> tuple[rk.Robot, np.ndarray, np.ndarray]:
+    """Two arms with their loop closed, and a state. Who simulates it without gravity shares its code."""
+    rng, robot = np.random.default_rng(3), two_arms(kind)
+    q = robot.random_configuration(rng)
+    return closed_at(robot, kind, q, JOINT_TABLE[kind].neutral), q, rng.standard_normal(robot.nv)
+
+
 def parallelogram(cranks: int = 3) -> rk.Robot:
     """A beam on equal cranks about y: each crank after the second repeats what the others hold."""
     b = ModelBuilder("parallelogram").link("ground")

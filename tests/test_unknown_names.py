@@ -101,6 +101,25 @@ def test_a_warning_names_the_line_of_the_caller(pendulum):
     assert caught and all(each.filename == __file__ for each in caught)
 
 
+def test_warnings_from_below_name_the_line_of_the_caller_too(pendulum, tmp_path):
+    """Of conversion, a method that is not exact, settings that do nothing, and meshes that are not there."""
+    file = tmp_path / "robot.urdf"
+    mesh = '<visual><geometry><mesh filename="none.stl"/></geometry></visual>'
+    file.write_text(f'<robot name="r"><link name="a">{mesh}</link></robot>')
+    pose, tau = [[0.1, 0.2]], [[0.0, 0.0]]
+    calls = [
+        lambda: rk.convert(pendulum, tmp_path / "robot.xml"),
+        lambda: rk.forward_dynamics(pendulum, pose, tau, tau, method="crba", dtype="float32"),
+        lambda: rk.Ground(sweeps=3),
+        lambda: rk.simulate(rk.load_urdf(file), duration=0.01).to_html(tmp_path / "page.html"),
+    ]
+    for call in calls:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call()
+        assert caught and all(each.filename == __file__ for each in caught), [str(x) for x in caught]
+
+
 def test_dir_is_what_is_public():
     assert dir(rk) == sorted(rk.__all__)
     assert len(set(rk.__all__)) == len(rk.__all__)

@@ -4,6 +4,7 @@ fields          the arrays by which the modules meet
 shapes          geometry as arrays; convex hulls with flat faces, and fewer corners
 support         support points, and the polygon that faces a direction
 gjk             distance, and depth of overlap
+round_shapes    normal and nearest points of round shapes, to the last digits
 narrow          contacts of a pair of shapes: the manifold of two polygons
 terrain         height fields, one triangle after the other
 detect          pairs that may touch within some steps, and contacts of all pairs, with planes of several rows

@@ -54,7 +54,8 @@ ROUNDING = 1e-14
 """Of the size of A - B: two supports that differ by less along a direction are the same."""
 
 SETTLED = 1e-10
-"""Of the size of A - B: what a distance or depth of round sets may be off. Polytopes' are exact."""
+"""Of the size of A - B: what a distance or depth of round sets may be off here; their normals are off by the
+root of it, until round_shapes.py has refined them. Polytopes' are exact."""
 
 BEYOND = 1e2 * ROUNDING, 0.5 * ROUNDING * RATIO
 """Of the size of A - B, in double and in single precision: a corner that is farther beyond a face than this
@@ -69,9 +70,9 @@ ROOM = 40
 """Faces that a new corner of EPA's polytope may bring."""
 
 
-def settling(settled: float) -> Any:
+def settling() -> Any:
     """What a distance or depth may be off, in the precision that there is."""
-    return in_precision(settled, max(settled * RATIO**0.5, ROUNDING * RATIO))
+    return in_precision(SETTLED, max(SETTLED * RATIO**0.5, ROUNDING * RATIO))
 
 
 def at(row: Any, k: int = 0) -> Vector3:
@@ -79,9 +80,7 @@ def at(row: Any, k: int = 0) -> Vector3:
     return Vector3(row[k], row[k + 1], row[k + 2])
 
 
-def nearest_sets(
-    x: Any, vertex: Vertex, far: Any, direction: Any, out: Any, memory: Any, settled: float = SETTLED
-) -> Any:
+def nearest_sets(x: Any, vertex: Vertex, far: Any, direction: Any, out: Any, memory: Any) -> Any:
     """Distance or depth of two sets, their normal and nearest points.
 
     Args:
@@ -92,7 +91,6 @@ def nearest_sets(
         out: 10 numbers: distance (negative: depth), normal from A to B, nearest points of A and of B.
         memory: ``remembered(k, row)`` writes corner k of 3 of the last simplex to a row, and returns 1, or 0
             if there is none; and an array of 6 numbers of points for those of this one.
-        settled: of the size of A - B: what a depth may be off. The square root of it is what the normal is.
 
     Returns:
         FAR, APART or INSIDE.
@@ -112,7 +110,7 @@ def nearest_sets(
 
         def others() -> Any:
             def overlap() -> None:
-                _inside(x, vertex, S, count, size, start, direction, out, note, settled)
+                _inside(x, vertex, S, count, size, start, direction, out, note)
 
             cond(status == INSIDE, overlap, lambda: _apart(S, weights, count, direction, out))
             return status
@@ -162,7 +160,7 @@ def _gjk(
             more, v = call(nearest, count + 1)
             now = sqrt(added(k * k for k in v))
             inside = (more == 4) | (now <= rounding(ROUNDING) * size)
-            stalls = where(length + h <= settling(SETTLED) * size, APART, INSIDE)
+            stalls = where(length + h <= settling() * size, APART, INSIDE)
             return where(inside, INSIDE, where(now < length, GOES, stalls)), more, v, now
 
         def at_end() -> Any:
@@ -305,7 +303,6 @@ def _inside(
     direction: Any,
     out: Any,
     note: Any,
-    settled: float,
 ) -> None:
     """Depth: the least support of all directions that are known."""
     last, row = at(direction), zeros(ROW)
@@ -325,7 +322,7 @@ def _inside(
         cond(-h > out[0] + rounding(ROUNDING) * size, better, lambda: None)
 
     flat, d = _completed(vertex, S, count, size, last, x.inner_points)
-    cond(flat == 1, lambda: call(take, tuple(d)), lambda: _epa(x, vertex, size, out, note, settled))
+    cond(flat == 1, lambda: call(take, tuple(d)), lambda: _epa(x, vertex, size, out, note))
     call(take, tuple(start))
     call(take, tuple(last))
     _put(direction, Vector3(out[1], out[2], out[3]))
@@ -377,7 +374,7 @@ def _least_axis(e: Vector3) -> Vector3:
     )
 
 
-def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any, settled: float) -> None:
+def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any) -> None:
     """Grow a polytope within A - B until its face that is nearest to the origin is one of A - B."""
     P, F, corners, gone = x.inner_points, x.inner_faces, x.inner_corners, x.inner_gone
 
@@ -402,7 +399,7 @@ def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any, settled: float)
         f = nearest(faces)
         n = at(F[f])
         h = vertex(tuple(n), P[points])
-        is_face = h - F[f, 3] <= settling(settled) * size
+        is_face = h - F[f, 3] <= settling() * size
         # A face that is none yet may bound the depth as well, but the points of its corners are elsewhere.
         cond((-h > out[0]) | is_face, lambda: _at_face(P, F, corners, f, h, size, out), lambda: None)
 

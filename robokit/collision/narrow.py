@@ -10,7 +10,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POLYTOPE, SMOOTH
-from robokit.collision.gjk import FAR, SETTLED, nearest_sets
+from robokit.collision.gjk import APART, FAR, nearest_sets
+from robokit.collision.round_shapes import feature, refine
 from robokit.collision.support import (
     COS,
     SHARE,
@@ -351,8 +352,8 @@ class Pairs(NamedTuple):
     """3 numbers that are read and written: where GJK begins, a unit vector from a to b in the axes of a, or
     zeros for none; afterwards the last one that was found."""
     corners: Any
-    """6 whole numbers that are read and written: rows of corners of a and b in turn, of the simplex that was
-    nearest, -1 for none. They save time."""
+    """6 whole numbers that are read and written: features of a and b in turn, of the simplex that was
+    nearest: rows of corners, numbers of round_shapes.py, -1 for none. They save time."""
     begin: Callable[[Any], Any]
     """Of a place in the list: fills both; 0 if the pair is to be passed over, else 1."""
     end: Callable[[Any, Any], None]
@@ -464,7 +465,7 @@ def _part_touches(
     def distance() -> Any:
         (R, p), (R_b, p_b) = shape_pose(x, a), shape_pose(x, b)
         of_b = R.T @ R_b, R.transpose_apply(p_b - p)
-        status = nearest_cores(x, (a, b), of_b, reach, direction, corners, found, last=last)[0]
+        status = nearest_cores(x, (a, b), of_b, reach, direction, corners, found, last=last)
         return where((status != FAR) & (found[1][0] < reach), 1, 0)
 
     def convex() -> Any:
@@ -643,9 +644,8 @@ def nearest_cores(
     direction: Any,
     corners: Any,
     found: tuple[Any, Any],
-    settled: float = SETTLED,
     last: Any = None,
-) -> tuple[Any, Callable[[Any, Any, Any], Any]]:
+) -> Any:
     """Distance or depth of two convex cores, their normal and nearest points, in the axes of the first.
 
     Args:
@@ -655,12 +655,10 @@ def nearest_cores(
         reach: larger distances are not looked for [m].
         direction, corners: as in :func:`narrow`, in these axes.
         found: that are written to: 12 numbers, rotation by rows and origin of b; 10 as of gjk.nearest_sets.
-        settled: as there.
         last: 2 whole numbers for the corners where climbing ended.
 
     Returns:
-        FAR, APART or INSIDE, and a function of a shape, its number 0 or 1 and a direction in its axes: its
-        corner, -1 for none, and the point of it that is farthest along the direction.
+        FAR, APART or INSIDE.
     """
     (a, b), (Q, r), (place, out) = shapes, of_b, found
     for i, number in enumerate([number for row in Q.rows for number in row] + list(r)):
@@ -702,13 +700,27 @@ def nearest_cores(
 
         return cond((i >= 0) & (j >= 0), enter, lambda: 0)
 
-    memory = remembered, corners
-    return nearest_sets(x, vertex, reach, direction, out, memory, settled), extreme
+    status = nearest_sets(x, vertex, reach, direction, out, (remembered, corners))
+    is_round = _is_round(x, a) | _is_round(x, b)
+
+    def to_the_last_digits() -> None:
+        refine(x, shapes, lambda: pose(place), corners, out, vertex, status == APART)
+        for k in range(3):
+            direction[k] = out[1 + k]
+
+    known = (status != FAR) & is_round & (x.shape_kind[a] != FIELD)
+    cond(known, to_the_last_digits, lambda: None)
+    return status
+
+
+def _is_round(x: Any, s: Any) -> Any:
+    kind = x.shape_kind[s]
+    return (kind == CYLINDER) | (kind == CONE) | (kind >= SMOOTH)
 
 
 def _extreme(x: Any, s: Any, last: Any, side: Any, d: Vector3) -> Any:
-    """The corner of a shape, -1 for none, and its point that are farthest along d; where climbing begins, and
-    ends, is an entry of ``last``.
+    """The feature of a shape, a corner's row or one of a round shape, and its point that are farthest
+    along d; where climbing begins, and ends, is an entry of ``last``.
     """
 
     def corner() -> Any:
@@ -716,7 +728,11 @@ def _extreme(x: Any, s: Any, last: Any, side: Any, d: Vector3) -> Any:
         last[side] = i
         return i, *vector(x.corners, i)
 
-    return cond(x.shape_kind[s] <= POLYTOPE, corner, lambda: (-1, *support(x, s, d)))
+    def other() -> Any:
+        p = support(x, s, d)
+        return feature(Vector3(*p)), *p
+
+    return cond(x.shape_kind[s] <= POLYTOPE, corner, other)
 
 
 def towards(x: Any, shapes: tuple[Any, Any], direction: Any) -> None:

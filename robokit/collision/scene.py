@@ -7,7 +7,6 @@ some nanoseconds.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import field
 from typing import Any
@@ -27,6 +26,7 @@ from robokit.collision.shapes import (
     shape_arrays,
 )
 from robokit.dataclass_tools import frozen
+from robokit.errors import warn
 from robokit.model.geometry import Box, Placement, Shape
 from robokit.model.inertial_parameters import box_edges
 from robokit.model.parts import Link
@@ -171,10 +171,10 @@ def _robot_shapes(robot: Robot, error: float | None) -> RobotShapes:
         first, error_ = unread[0]
         others = len({link.name for link, _ in unread}) - 1
         more = f" (and meshes of {others} more link{'s' * (others != 1)})" if others else ""
-        warnings.warn(
+        warn(
             f"link {first.name!r}: {error_}{more}; such a link touches with its other shapes or its "
             "inertia's box",
-            stacklevel=5,
+            UserWarning,
         )
     return RobotShapes(tuple(found), tuple(unread))
 

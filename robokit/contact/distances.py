@@ -19,10 +19,10 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from robokit.collision.fields import CYLINDER, FIELD, PAIRS, PLANE, POINT, SEGMENT, SHAPES
-from robokit.collision.gjk import FAR, INSIDE
+from robokit.collision.fields import FIELD, PAIRS, PLANE, POINT, SEGMENT, SHAPES
+from robokit.collision.gjk import FAR
 from robokit.collision.narrow import narrow, nearest_cores, place, shape_pose, towards
-from robokit.collision.support import support, unit, vector
+from robokit.collision.support import support, vector
 from robokit.collision.terrain import FARTHEST, NORMAL, cells_below, enter, height
 from robokit.contact.fields import MOTION, ROBOT
 from robokit.contact.kinematics import place_links
@@ -46,19 +46,6 @@ ROUNDING = 1e-9
 """Of a distance that is known to be enough: it is looked for a little farther."""
 
 NOWHERE = float("nan")
-
-SETTLED = 3e-12
-"""Of the size of two shapes: what their depth may be off. Normals are then off by 2e-6 at most, before those
-of round shapes are turned; below 1e-12 faces of the polytope that grows in an overlap are not told apart."""
-
-SECANT = 1e-6
-"""Angle between the two normals of a secant [rad]: far above rounding, far below what shapes are curved."""
-
-LARGEST_TURN = 1e-3
-"""Of a normal, at once [rad]: EPA is off by less, if its depth is right to 1e-6 of the size."""
-
-ROUNDS = 2
-"""Turns about each of two axes: each squares the error."""
 
 MEETS = 1e-6
 """Of the radii of capsules: segments that are nearer tell their normal to fewer than ten digits."""
@@ -216,21 +203,7 @@ def _of_cores(x: Any, a: Any, b: Any, far: Any) -> None:
     both, out = radii[0] + radii[1], zeros(10)
     for_range(6, lambda i: put(x.near_corners, i, -1))
     found = zeros(12), out
-    given = x.direction, x.near_corners, found, SETTLED
-    status, extreme = nearest_cores(x, (a, b), of_b, far + both, *given)
-
-    def difference(d: Vector3) -> Vector3:
-        """Of the points of a and b that are farthest along d and against it."""
-        Q, r = of_b
-        y_a, y_b = (call(extreme, s, k, tuple(e))[1:] for s, k, e in ((a, 0, d), (b, 1, -(Q.T @ d))))
-        return Vector3(*y_a) - (Q @ Vector3(*y_b) + r)
-
-    curved = (x.shape_kind[a] >= CYLINDER) | (x.shape_kind[b] >= CYLINDER)
-    deep = (status == INSIDE) & curved & (x.shape_kind[a] != FIELD)
-    up = Vector3(0.0, 0.0, 1.0)
-    axis = chosen(x.shape_kind[a] >= CYLINDER, up, of_b[0] @ up)
-    size = 2.0 * (x.shape_bound[a] + x.shape_bound[b])
-    cond(deep, lambda: _turn_normal(out, difference, axis, size), nothing)
+    status = nearest_cores(x, (a, b), of_b, far + both, x.direction, x.near_corners, found)
 
     def take() -> None:
         n, y_a, y_b = (Vector3(*(out[first + c] for c in range(3))) for first in (1, 4, 7))
@@ -238,46 +211,6 @@ def _of_cores(x: Any, a: Any, b: Any, far: Any) -> None:
         write(x.nearest, 0, (out[0] - both, *(R @ n), *points[0], *points[1]))
 
     cond(status == FAR, lambda: put(x.nearest, 0, float("inf")), take)
-
-
-def _turn_normal(out: Any, difference: Any, axis: Vector3, size: Any) -> None:
-    """Turn the normal of an overlap of round shapes to where its depth is least: the difference of the points
-    that are farthest along it is parallel to it there.
-
-    EPA knows it as well as its polytope is near their surfaces. Secants, across an axis of a shape and along
-    it. Along straight sides and between corners the difference jumps: by more than a round shape of its size
-    moves it, and there the normal stays.
-
-    Args:
-        out: 10 numbers, as of gjk.nearest_sets.
-        difference: of those points by the direction.
-        axis: of one of the shapes.
-        size: of both [m].
-    """
-    n_0, depth_0 = Vector3(out[1], out[2], out[3]), -out[0]
-
-    def rise(d: Any, t: Any) -> Any:
-        return Vector3(*t).dot(difference(unit(Vector3(*d))))
-
-    def turn(k: Any, *numbers: Any) -> Any:
-        n = Vector3(*numbers)
-        across = unit(axis.cross(n))
-        t = chosen(k % 2 == 0, across, n.cross(across))
-        now = call(rise, tuple(n), tuple(t))
-        slope = (call(rise, tuple(n + t * SECANT), tuple(t)) - now) * (1.0 / SECANT)
-        curved = (slope > 0.0) & (slope < size)
-        angle = where(curved, -now / where(curved, slope, 1.0), 0.0)
-        return tuple(unit(n + t * where(abs(angle) < LARGEST_TURN, angle, 0.0)))
-
-    n = Vector3(*for_range(2 * ROUNDS, turn, *n_0))
-    depth = n.dot(difference(n))
-
-    def take() -> None:
-        middle = (Vector3(*(out[4 + c] for c in range(3))) + Vector3(*(out[7 + c] for c in range(3)))) * 0.5
-        half = n * (0.5 * depth)
-        write(out, 0, (-depth, *n, *(middle + half), *(middle - half)))
-
-    cond(depth <= depth_0 * (1.0 + ROUNDING), take, nothing)
 
 
 def _of_balls(x: Any, a: Any, b: Any) -> Any:

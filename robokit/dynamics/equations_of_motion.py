@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -25,7 +24,7 @@ from robokit.dynamics.run import (
 )
 from robokit.dynamics.singular import check_inertia, refuse
 from robokit.dynamics.table import WITH_FORCES, WITH_WORLD_FORCES
-from robokit.errors import ShapeError, WrongType
+from robokit.errors import ShapeError, WrongType, warn
 from robokit.model.robot import Robot, check_robot
 
 if TYPE_CHECKING:
@@ -564,9 +563,9 @@ def forward_dynamics(
         return aba(robot, q, v, tau, f_ext, out=out, engine=engine, dtype=dtype, reproducible=reproducible)
     dtype = dtype_of(dtype, out, q, v, tau, f_ext)
     if dtype is not None and dtype_name(dtype) == "float32":
-        warnings.warn(
+        warn(
             'forward_dynamics: method "crba" in float32 loses some 1e-3 of the accelerations; "aba" does not',
-            stacklevel=2,
+            UserWarning,
         )
     if f_ext is None:
         return accelerations(robot, "forward_dynamics", out, engine, dtype, reproducible, q, v, tau)

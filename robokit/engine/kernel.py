@@ -87,7 +87,6 @@ class Kernel:
         self._lock = MAKING
         self.few: Callable[..., Any] = declined
         self._runner: BatchRunner | None = None
-        self._baseline_left = 0.0  # seconds that baseline code of batches may still run
         self._on_cards: dict[Card, OnCard | LoopedOnCard] = {}
         self._maker = Maker(signature, text, key)
         self._looped, self._loops = looped, cast(FlatKernel | None, None)
@@ -228,8 +227,6 @@ class Kernel:
         code = self._maker.code(self._many, baseline=baseline)
         if code is None:
             return RolloutRunner(signature.feedback, count, self.unchecked, SECONDS)
-        if not self._baseline_left:
-            self._baseline_left = code.baseline
         lanes, driver, left = code.target.lanes, code.address("passes"), code.baseline > 0.0
         more = driver, code.workspace, lanes, code, left
         return RolloutRunner(signature.feedback, count, self.unchecked, self._seconds(), *more)
@@ -414,16 +411,14 @@ class Kernel:
 
     def _of_one_state(self, code: Code) -> Callable[..., Any]:
         """The builtin function; for baseline code one that asks for better code when that is worth it."""
-        run, left = self._builtin(code), code.baseline
-        if not left:
+        run = self._builtin(code)
+        if not code.baseline:
             return run
 
         def baseline(*arguments: Any) -> Any:
-            nonlocal left
             started = time.perf_counter()
             result = run(*arguments)
-            left -= time.perf_counter() - started
-            if left < 0.0 and self.fast is baseline:
+            if code.ran(time.perf_counter() - started) and self.fast is baseline:
                 self.fast = run
                 self._maker.improve(ONE_STATE, self._improved)
             return result
@@ -498,7 +493,6 @@ class Kernel:
         lanes = code.target.lanes
         driver, seconds = code.address("batch"), self._seconds(lanes)
         runner = BatchRunner(driver, code.workspace, GROUP * lanes, seconds, code)
-        self._baseline_left = code.baseline
         if self._is_double and not code.baseline:
             self.few = self._builtin(code, "batch", runner.few)
         return runner
@@ -546,10 +540,9 @@ class Kernel:
 
     def _ran(self, seconds: float) -> None:
         """Count how long the code for many states has run; better code is asked for when that is worth it."""
-        if self._baseline_left > 0.0:
-            self._baseline_left -= seconds
-            if self._baseline_left <= 0.0:
-                self._maker.improve(self._many, self._improved)
+        code = self._maker.code(self._many, baseline=True)
+        if code is not None and code.ran(seconds):
+            self._maker.improve(self._many, self._improved)
 
     def _run_loops(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> int:
         """The same for a function with loops, whose arguments are checked before."""

@@ -107,13 +107,18 @@ class Code:
 
     def __init__(self, target: Target, code: bytes, symbol: str, meta: Mapping[str, Any]) -> None:
         self.target, self.workspace = target, int(meta["workspace"])
-        self.baseline = SECONDS_A_BYTE * len(code) if meta["baseline"] else 0.0
+        self._left = self.baseline = SECONDS_A_BYTE * len(code) if meta["baseline"] else 0.0
         self._loaded, self.symbol = target.load(code), symbol
         self.memory = aligned(self.workspace)
 
     def address(self, driver: str) -> int:
         """Address of the driver "single", "batch" or "passes"."""
         return self._loaded.address(f"{self.symbol}_{driver}")
+
+    def ran(self, seconds: float) -> bool:
+        """Count how long it has run, whoever runs it; True once, when better code is worth it."""
+        before, self._left = self._left, self._left - seconds
+        return before > 0.0 >= self._left
 
     @property
     def memory_address(self) -> int:
@@ -253,7 +258,7 @@ class Maker:
         Args:
             target: where it runs.
             baseline: whether baseline code will do, which is there sooner; whoever runs it asks for better
-                code (:meth:`improve`) when it has run for :attr:`Code.baseline` seconds.
+                code (:meth:`improve`) when :meth:`Code.ran` says so.
         """
         baseline = baseline and TIERED
 

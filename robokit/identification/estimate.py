@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +13,7 @@ from robokit.arguments import check_finite, one_of, real_array, real_number
 from robokit.dataclass_tools import cached_attribute, frozen
 from robokit.dynamics.equations_of_motion import regressor_entries, regressor_nonzeros
 from robokit.dynamics.run import FExt
-from robokit.errors import ShapeError, WrongType
+from robokit.errors import ShapeError, WrongType, warn
 from robokit.files import figure_path, replacing
 from robokit.identification.measurements import (
     CHUNK,
@@ -615,10 +614,10 @@ def identify(
     held = _held_bodies(robot, fixed)
     data = check_measurements(robot, q, v, a, tau, f_ext, weights)
     if robot.loop_joints and f_ext is None:
-        warnings.warn(
+        warn(
             f"identify: robot {robot.name!r} has loop joints, whose forces on their two links count as zero; "
             "give them as f_ext",
-            stacklevel=2,
+            UserWarning,
         )
     with one_blas_thread():
         parts = compress_equations(columns, data, progress)
@@ -633,12 +632,12 @@ def identify(
         values, covariance = _least_squares(R[:, base.independent], rest)
         possible = len(structural_combinations(columns, is_free))
     if not fit.converged:
-        warnings.warn(f"identify: Newton's method stopped after {fit.steps} steps", stacklevel=2)
+        warn(f"identify: Newton's method stopped after {fit.steps} steps", UserWarning)
     if len(base) < possible:
-        warnings.warn(
+        warn(
             f"identify: the motion excites {len(base)} of {possible} combinations of parameters; the others "
             "stay where the prior has them (see .base)",
-            stacklevel=2,
+            UserWarning,
         )
     errors = data.tau - predicted_forces(columns, fit.x, data)
     residual = np.sqrt(np.mean(errors**2, axis=0))
@@ -785,12 +784,12 @@ def warn_impossible(robot: Robot, data: Measurements, residual: np.ndarray, nois
     size = np.sqrt(np.mean(data.tau**2, axis=0))
     bad = np.flatnonzero((residual > UNEXPLAINED_SHARE * size) & (noise < 0.5 * residual))
     if bad.size:
-        warnings.warn(
+        warn(
             "identify: no bodies that can exist account for the force of joint "
             f"{dof_names(robot)[bad[0]]!r}{_constant(data.tau[:, bad[0]])}: more than half of it is left, "
             "which masses or moments below zero would explain; look at the sign of tau, at gravity, at units "
             "and order of q, v and a, and at the prior",
-            stacklevel=3,
+            UserWarning,
         )
 
 
@@ -818,11 +817,11 @@ def warn_unexplained(
         kept = ~off[:, k]
         rest, size = (np.sqrt(np.mean(x[kept, k] ** 2)) for x in (errors, data.tau))
         if left and not (off[:, k].any() and rest < UNEXPLAINED_SHARE * size):
-            warnings.warn(
+            warn(
                 "identify: no parameters account for the force of joint "
                 f"{name!r}{_constant(data.tau[:, k])}: more than half of it is left; look at sign, unit, "
                 "order and filters of q, v, a and tau",
-                stacklevel=3,
+                UserWarning,
             )
 
 
@@ -837,11 +836,11 @@ def warn_outliers(robot: Robot, off: np.ndarray) -> None:
     if found:
         rest = len(found) - MAX_JOINTS_NAMED
         more = f" (and more of {rest} other joints)" if rest > 0 else ""
-        warnings.warn(
+        warn(
             f"identify: outliers, {'; '.join(found[:MAX_JOINTS_NAMED])}{more}: more than {OUTLIER_FACTOR:g} "
             "times as far off as is usual; outliers count as much as all others: if they are no part of the "
             "motion, leave them out with weights=, 0 for each of them",
-            stacklevel=3,
+            UserWarning,
         )
 
 

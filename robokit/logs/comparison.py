@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from robokit.arguments import real_number
 from robokit.conventions import FLOATING_BASE
 from robokit.dataclass_tools import frozen, short_repr
 from robokit.dynamics import crba, link_jacobian, rnea
-from robokit.errors import ShapeError, SimulationError, WrongType
+from robokit.errors import ShapeError, SimulationError, WrongType, warn
 from robokit.files import output_path
 from robokit.identification import Identification, identify
 from robokit.identification.estimate import LEAST_NOISE, UNEXPLAINED_SHARE, shorten
@@ -409,10 +408,10 @@ def unexplained_torques(
     off, turned = found.rms(found.unexplained), found.rms(found.measured + model)
     joints = found.rms(found.measured) > 0.0
     if joints.any() and (turned < 0.5 * off)[joints].mean() > 0.5:
-        warnings.warn(
+        warn(
             "unexplained_torques: the efforts of most joints are near the model's forces with the opposite "
             "sign; look at what an effort means in this log",
-            stacklevel=2,
+            UserWarning,
         )
     return found
 
@@ -611,10 +610,10 @@ def identify_log(
     names = dof_names(robot)
     for k, size, left in zip(dofs, _rms(measured), _rms(after), strict=True):
         if left > UNEXPLAINED_SHARE * size:
-            warnings.warn(
+            warn(
                 f"identify_log: {left:.3g} of {size:.3g} of the force of joint {names[k]!r} is unexplained; "
                 "look at contacts, and at signs and units of its position and effort",
-                stacklevel=2,
+                UserWarning,
             )
     return LogIdentification(
         found=found,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,7 @@ from robokit.arguments import path_argument, real_number
 from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE
 from robokit.dataclass_tools import frozen
 from robokit.dynamics import centroidal_momentum, forward_kinematics, kinetic_energy, potential_energy
-from robokit.errors import ShapeError, UnknownName, WrongType, listed, nearest_names, quoted
+from robokit.errors import ShapeError, UnknownName, WrongType, listed, nearest_names, quoted, warn
 from robokit.files import open_regular, read_arrays
 from robokit.logs.bag_child import POSES, QUANTITIES
 from robokit.logs.recording import (
@@ -617,7 +616,7 @@ def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray, turns: bool) -> np.n
 
 
 def _warn(text: str) -> None:
-    warnings.warn(text, stacklevel=2)
+    warn(text, UserWarning)
 
 
 def _trajectory(recording: Recording, robot: Robot, options: _Options) -> Trajectory:

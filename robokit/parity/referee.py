@@ -359,6 +359,12 @@ def _skew(x: np.ndarray) -> np.ndarray:
     return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
 
 
+def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Cross products along the second axis, (n, 3) or (n, 3, k): NumPy's take 2.5 times as long."""
+    x, y, z, u, v, w = (each[:, k] for each in (a, b) for k in range(3))
+    return np.stack([y * w - z * v, z * u - x * w, x * v - y * u], axis=1)
+
+
 def _answers(m: Mechanism, states: States) -> tuple[Answers, Answers]:
     """H, C and gravity, and what their differences are measured by."""
     v, n = states.v, STATE_COUNT
@@ -371,18 +377,18 @@ def _answers(m: Mechanism, states: States) -> tuple[Answers, Answers]:
             continue
         c = R @ body.com + p
         Jw = J[:, :3]
-        Jc = J[:, 3:] + np.cross(Jw, c[:, :, None], axis=1)
+        Jc = J[:, 3:] + _cross(Jw, c[:, :, None])
         inertia = R @ body.inertia @ np.swapaxes(R, 1, 2)
         H += body.mass * np.swapaxes(Jc, 1, 2) @ Jc + np.swapaxes(Jw, 1, 2) @ inertia @ Jw
         w, alpha = V[:, :3], A[:, :3]
-        speed = V[:, 3:] + np.cross(w, c)
-        a = A[:, 3:] + np.cross(alpha, c) + np.cross(w, speed)
+        speed = V[:, 3:] + _cross(w, c)
+        a = A[:, 3:] + _cross(alpha, c) + _cross(w, speed)
         turning = lambda I, x: (I @ x[:, :, None])[:, :, 0]  # noqa: E731
-        couple = turning(inertia, alpha) + np.cross(w, turning(inertia, w))
+        couple = turning(inertia, alpha) + _cross(w, turning(inertia, w))
         C += body.mass * turning(np.swapaxes(Jc, 1, 2), a) + turning(np.swapaxes(Jw, 1, 2), couple)
         power += body.mass * (a * a).sum(axis=1)
         couples += np.linalg.norm(Jw, axis=1) * np.linalg.norm(couple, axis=1)[:, None]
-        Jg = J[:, 3:] + np.cross(Jw, (R @ centre + p)[:, :, None], axis=1)
+        Jg = J[:, 3:] + _cross(Jw, (R @ centre + p)[:, :, None])
         G -= heavy * np.einsum("nij,i->nj", Jg, m.gravity)
         weight += body.mass * float(m.gravity @ m.gravity)
     H += np.diag(m.armature)
@@ -406,15 +412,15 @@ def _motions(m: Mechanism, states: States) -> Iterator[tuple[np.ndarray, ...]]:
             R = R @ turn
             S = _twists(hinge)
             w = np.einsum("nij,kj->nik", R, S[:, :3])
-            linear = np.einsum("nij,kj->nik", R, S[:, 3:]) + np.cross(p[:, :, None], w, axis=1)
+            linear = np.einsum("nij,kj->nik", R, S[:, 3:]) + _cross(p[:, :, None], w)
             own = slice(hinge.first, hinge.first + len(S))
             J = J.copy()
             J[:, :, own] = np.concatenate([w, linear], axis=1)
             step = (J[:, :, own] @ states.v[:, own, None])[:, :, 0]
             V = V + step
             # The twists are fixed in the body, so that they change with its motion.
-            turning = np.cross(V[:, :3], step[:, :3])
-            sliding = np.cross(V[:, :3], step[:, 3:]) + np.cross(V[:, 3:], step[:, :3])
+            turning = _cross(V[:, :3], step[:, :3])
+            sliding = _cross(V[:, :3], step[:, 3:]) + _cross(V[:, 3:], step[:, :3])
             A = A + np.concatenate([turning, sliding], axis=1)
         done.append((R, p, J, V, A))
         yield done[-1]

@@ -15,6 +15,7 @@ events             what each step was given and left, what happens in a run, and
 sensors            IMU, contact wrench, joint force; accelerations and reactions of joints
 
 steppers           how runs take their steps; the default time step, energies of states
+kernel_rows        kernels with loops on arrays of one state, or of rows of states
 contact_rows       many rows through many of these steps, on several threads
 card_rows          rows of rollouts and of a Simulation on a card
 linear_steps       how the next state changes with this one, the joint forces and parameters

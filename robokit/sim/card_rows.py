@@ -24,13 +24,17 @@ from robokit.engine.cuda.loops import Loops
 from robokit.engine.loops.fields import KnownKernel
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import DeviceError
-from robokit.sim.contact_rows import LARGEST, OwnMeasures
+from robokit.sim.contact_rows import OwnMeasures
 from robokit.sim.run_inputs import RunInputs
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import (
+    LARGEST,
+    SUMMED,
     ContactState,
     ContactStepper,
     add_up,
+    begins_with,
+    blank,
     commands,
     differ,
     enlarged,
@@ -54,9 +58,6 @@ the robot from then on."""
 POLYGONS = 2048
 """Numbers that detection works with beside its memory: 29 for each corner of the largest face, of which hulls
 have 64 at most."""
-
-SUMMED = ("ledger", "outside_impulse", "motor_sums")
-"""Sums over all steps."""
 
 HELD_BYTES = 1 << 30
 """Of inputs that change with the steps, of one launch."""
@@ -170,8 +171,7 @@ class ContactOnCard:
         """Begin rows, all or those of these numbers, at states of the host, (n, ...): nothing was before."""
         for a in self.kernel.taken:
             if a.role == "inout" and a.name not in ("q", "v"):
-                empty = -1 if a.name.endswith("_pair") else 0
-                self.loops.write(a.name, np.full((1, *a.at(self.sizes)), empty), which=which)
+                self.loops.write(a.name, np.full((1, *a.at(self.sizes)), blank(a.name)), which=which)
         self.loops.write("q", q, which=which)
         self.loops.write("v", v, which=which)
         self.loops.write("status", np.zeros((1, 1)), which=which)
@@ -219,9 +219,7 @@ class ContactOnCard:
         for name, x in kept.items():
             if name in self.loops.places:
                 a = self.loops.places[name][0]
-                full = np.full((self.rows, *a.at(self.sizes)), -1 if name.endswith("_pair") else 0, x.dtype)
-                full[:, : x.shape[1]] = x
-                x = full
+                x = begins_with(x, (self.rows, *a.at(self.sizes)), name)
             if x.size:
                 self.loops.write(name, x, stream)
 
@@ -247,27 +245,26 @@ class CardRunner:
         dtype: of the numbers there.
     """
 
-    def __init__(
-        self, program: Program, simulation: Callable[[float], ContactState], card: Any, dtype: str
-    ) -> None:
-        """Prepare it; ``simulation`` gives the arrays of steps of a length.
+    def __init__(self, stepper: ContactStepper, card: Any) -> None:
+        """Prepare it for rows of the program of a stepper, with its arrays.
 
         Raises:
             DeviceError: the card takes no such steps.
         """
+        program = stepper.program
         where = f'device="cuda:{card.number}"'
         if program.accuracy is not None:
             raise DeviceError(f'{where}: its steps are not divided; leave out accuracy=, or use device="cpu"')
         if OwnMeasures(program):
             raise DeviceError(f'{where}: measures of your own are functions of the CPU; use device="cpu"')
-        self.program, self.simulation, self.card, self.dtype = program, simulation, card, dtype
+        self.program, self.simulation, self.card, self.dtype = program, stepper.state, card, program.dtype
+        self._stepper = stepper
         self.failed: dict[int, int] = {}
         self.given: Sequence[np.ndarray] = ()
         self._finite = np.zeros(0, bool)
 
     def _begin(self, arrays: Sequence[np.ndarray], rows: int) -> None:
-        state = self.simulation(float(arrays[5].flat[0]))
-        self.given = arrays
+        state, self.given = self.simulation, arrays
         changing = [x for x in (arrays[2], *arrays[6:]) if len(x) > 1]
         numbers = sum(state.arrays[name].size for name in GIVEN) * rows * np.dtype(self.dtype).itemsize
         held = max(1, min(max((len(x) for x in changing), default=1), HELD_BYTES // max(1, numbers)))
@@ -356,7 +353,7 @@ class CardRunner:
         """Ledgers are in double precision."""
         for name in SUMMED:
             total = self.sums.setdefault(name, np.zeros(x[name].shape))
-            add_up(total, x[name], LARGEST if name == "ledger" else ())
+            add_up(total, x[name], LARGEST.get(name, ()))
             x[name] = total.copy()
             if x[name].size:
                 self.rows.loops.write(name, np.zeros((1, *x[name].shape[1:])))
@@ -396,8 +393,7 @@ def card_runner(program: Program, dt: float, number: int) -> Any:
     """
     card = driver.card(number)
     if program.contact:
-        own = ContactStepper(program, dt)
-        return CardRunner(program, lambda _: own.state, card, program.dtype)
+        return CardRunner(ContactStepper(program, dt), card)
     kernel = program.kernel()
     try:
         return driver.RolloutOnCard(kernel, card)
@@ -579,8 +575,8 @@ class _Contact:
         which = memory[0], len(rows)
         for a in on.kernel.taken:
             if a.role == "inout" and 0 not in a.at(on.sizes):
-                blank = "ones" if a.name.endswith("_pair") else "zero"  # the bits of -1, a whole number
-                on.loops.take(a.name, (self.own.memory[blank], 0, 0), stream, which=which)
+                bits = "ones" if blank(a.name) else "zero"  # of -1, a whole number
+                on.loops.take(a.name, (self.own.memory[bits], 0, 0), stream, which=which)
         on.loops.take("status", (self.own.memory["zero"], 0, 0), stream, which=which)
         for name, pointer in zip("qv", memory[1:], strict=True):
             on.loops.take(name, (pointer, len(rows), 1), stream, which=which)

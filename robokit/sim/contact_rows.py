@@ -7,8 +7,6 @@ pays, rows of a thread go in the lanes of vectors (contact/step_in_lanes.py).
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,19 +14,21 @@ from typing import Any
 
 import numpy as np
 
-from robokit.contact import accounts
 from robokit.contact.step_in_lanes import ARRAYS as LANE_ARRAYS
 from robokit.contact.step_in_lanes import LANES, kind_of_lanes, lanes_kernel, may_go_in_lanes
 from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
-from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.kernel import LoopKernel
-from robokit.engine.memory import address
+from robokit.sim.kernel_rows import KernelRows
 from robokit.sim.step_kernel import Happened, Kept, Program, Tracker
 from robokit.sim.steppers import (
+    LARGEST,
     STEPS,
-    ContactState,
+    SUMMED,
+    ContactStepper,
     add_up,
+    begins_with,
+    blank,
     commands,
     differ,
     enlarged,
@@ -107,9 +107,6 @@ class OwnMeasures:
 
 Arrays = Mapping[str, np.ndarray]
 
-LANES_CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, ctypes.c_void_p)
-"""Of the driver "batch" (engine/loops/emit.py)."""
-
 INPUTS = {a.name for a in LANE_ARRAYS if a.role == "in"}
 
 
@@ -125,7 +122,7 @@ def kernel_in_lanes(shared: Arrays, rows: Arrays, reproducible: bool, dtype: str
     return lanes_kernel(kind_of_lanes({**shared, **inputs}), reproducible, LANES[dtype])
 
 
-class Lanes:
+class Lanes(KernelRows):
     """What takes steps of rows in lanes.
 
     Args:
@@ -134,64 +131,32 @@ class Lanes:
         rows: what each row has of its own, (rows, ...) each.
         sizes: of these arrays.
         dtype: of its numbers.
-
-    Raises:
-        NoMachineCode: there is none.
     """
 
     def __init__(
         self, kernel: LoopKernel, shared: Arrays, rows: Arrays, sizes: Mapping[str, int], dtype: str
     ) -> None:
-        self.kernel, self.rows = kernel, rows
-        self.kernel.well = True  # lanes are for many steps
-        numbers = {**shared, **{name: x[0] for name, x in rows.items() if name in INPUTS}}
-        own = [not a.shared and a.name in rows for a in self.kernel.taken]
-        self._held = [
-            rows[a.name] if one else numbers[a.name] for a, one in zip(self.kernel.taken, own, strict=True)
-        ]
-        self._places = np.array([address(x) for x in self._held], np.int64)
-        self._strides = np.array(
-            [x.strides[0] if one else 0 for x, one in zip(self._held, own, strict=True)], np.int64
-        )
-        self._number = {a.name: k for k, a in enumerate(self.kernel.taken)}
-        self._environment = self.kernel.environment(sizes, dtype, many=True)
-        self._call = LANES_CALL(self.kernel.driver("batch", dtype))
+        kernel.well = True  # lanes are for many steps
+        own = {a.name for a in kernel.taken if not a.shared and a.name in rows}
+        of_all = {
+            name: x if name in own else x[0] for name, x in rows.items() if name in own or name in INPUTS
+        }
+        super().__init__(kernel, sizes, {**shared, **of_all}, own, dtype, "batch")
 
-    def run(self, a: int, b: int, given: Arrays, steps: int, done: np.ndarray) -> None:
-        """Steps of rows a..b.
-
-        Args:
-            a, b: rows.
-            given: inputs, (steps or 1, rows or 1, ...) each.
-            done: gets how many each row took. Where these are fewer, its state is not finite, or ``needed``
-                says that they are to be taken again.
-        """
-        places, strides = self._places + a * self._strides, self._strides.copy()
-        jumps = np.zeros_like(strides)
-        for name, x in given.items():
-            k = self._number[name]
-            places[k] = address(x)
-            strides[k], jumps[k] = (x.strides[m] if x.shape[m] > 1 else 0 for m in (1, 0))
-        counts = self.rows["ledger"][a:b, STEPS]
-        before = counts.copy()
-        words = places, strides, self._environment
-        self._call(*map(address, words), 0, b - a, steps, address(jumps))
-        self.kernel.looked_at(self._environment)
-        done[:] = counts - before
-        finite = np.isfinite(self.rows["q"][a:b]).all(axis=1) & np.isfinite(self.rows["v"][a:b]).all(axis=1)
-        self.rows["needed"][a:b, 0] = finite & (done < steps)
+    def run(self, a: int, b: int, given: Arrays, steps: int, done: np.ndarray, memory: Any = None) -> None:
+        """As the base class. Where rows took fewer steps, their state is not finite, or ``needed`` is set."""
+        x, part = self.arrays, slice(a, b)
+        before = x["ledger"][part, STEPS].copy()
+        super().run(a, b, given, steps, done, memory)
+        done[:] = x["ledger"][part, STEPS] - before
+        finite = np.isfinite(x["q"][part]).all(axis=1) & np.isfinite(x["v"][part]).all(axis=1)
+        x["needed"][part, 0] = finite & (done < steps)
 
 
 # ---- rows on several threads ------------------------------------------------------------------------------
 
-LARGEST = [accounts.AT[name] for name in ("depth", "residual", "overlap", "most")]
-"""Entries of a ledger that are no sums."""
-
 SECONDS = 3e-5
 """Of a step, roughly, before any is taken."""
-
-CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2)
-"""Of the driver "rows" (engine/loops/emit.py)."""
 
 
 class ContactRunner:
@@ -202,9 +167,9 @@ class ContactRunner:
         in_lanes: whether there are rows enough to go together.
     """
 
-    def __init__(self, program: Program, simulation: Callable[[float], ContactState]) -> None:
-        """Prepare it; ``simulation`` gives the arrays of steps of a length."""
-        self.program, self.simulation = program, simulation
+    def __init__(self, stepper: ContactStepper) -> None:
+        """Prepare it for rows of the program of a stepper, with its arrays."""
+        self._stepper, self.program, self.simulation = stepper, stepper.program, stepper.state
         self.failed: dict[int, int] = {}
         self.in_lanes = False
         self._shares: list[_Share] = []
@@ -221,7 +186,7 @@ class ContactRunner:
         """See RolloutRunner.roll."""
         if not threads:
             threads = max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
-        simulation, parts = self._parts(arrays, rows, threads)
+        parts = self._parts(rows, threads)
         done, stop = [1] * len(parts), threading.Event()
 
         def go(number: int) -> None:
@@ -236,7 +201,7 @@ class ContactRunner:
 
         interrupted = False
         try:
-            self._shares = [_Share(self, simulation, arrays, part) for part in parts]  # may compile
+            self._shares = [_Share(self, arrays, part) for part in parts]  # may compile
             in_threads(go, range(len(parts)), stop)
         except KeyboardInterrupt:
             interrupted = True
@@ -246,19 +211,16 @@ class ContactRunner:
 
     def divide(self, arrays: Sequence[np.ndarray], rows: int, threads: int) -> None:
         """Divide rows among threads, before :meth:`advance`."""
-        simulation, parts = self._parts(arrays, rows, threads)
-        self._shares = [_Share(self, simulation, arrays, part) for part in parts]
+        self._shares = [_Share(self, arrays, part) for part in self._parts(rows, threads)]
 
-    def _parts(
-        self, arrays: Sequence[np.ndarray], rows: int, threads: int
-    ) -> tuple[ContactState, list[range]]:
-        """The arrays of a step, compiled, and the rows of each thread."""
-        simulation = self.simulation(float(arrays[5].flat[0]))
-        simulation.take(0)  # compiles it
+    def _parts(self, rows: int, threads: int) -> list[range]:
+        """The rows of each thread; the step is compiled."""
+        simulation = self.simulation
+        simulation.take(0)
         plain = simulation.refused is None and self.program.accuracy is None
         self.in_lanes = plain and rows >= LANES[simulation.dtype]
         size = max(1, -(-rows // (threads if simulation.refused is None else 1)))
-        return simulation, [range(k, min(k + size, rows)) for k in range(0, rows, size)]
+        return [range(k, min(k + size, rows)) for k in range(0, rows, size)]
 
     def advance(self, first: int, last: int) -> None:
         """Steps first..last of all rows, in place."""
@@ -307,9 +269,8 @@ class _Share:
         states: what steps read and write, and what else each row has of its own, (rows, ...) each.
     """
 
-    def __init__(
-        self, runner: ContactRunner, simulation: ContactState, arrays: Sequence[np.ndarray], rows: range
-    ) -> None:
+    def __init__(self, runner: ContactRunner, arrays: Sequence[np.ndarray], rows: range) -> None:
+        simulation = runner.simulation
         self.runner, self.rows, self.given, self.dtype = runner, rows, arrays, simulation.dtype
         self.program, self.kernel = runner.program, simulation.kernel
         self.own, self.seconds = OwnMeasures(self.program), SECONDS
@@ -318,8 +279,10 @@ class _Share:
             a.name: np.zeros_like(x) if a.role == "out" else x
             for a, x in ((a, simulation.arrays[a.name]) for a in self.kernel.taken)
         }
-        each = [a.name for a in self.kernel.taken if a.role == "inout"] + ["link_force"] * bool(self.own)
-        self.states = {name: np.repeat(self._empty(name)[None], n, axis=0) for name in each}
+        each = {name: self.shared[name] for name in (*self.own_state, *["link_force"] * bool(self.own))}
+        self.states: dict[str, np.ndarray] = {
+            name: np.full((n, *x.shape), blank(name), x.dtype) for name, x in each.items()
+        }
         part = slice(rows.start, rows.stop)
         self.states["q"][:], self.states["v"][:] = (x[0, part] for x in arrays[:2])
         self.states["measured"][:] = arrays[3][0, part, self.program.sums :]
@@ -327,12 +290,10 @@ class _Share:
             scene, dt = scene_of(self.program), float(simulation.arrays["dt"][0])
             numbers = row_numbers(self.program, dt, scene, np.arange(rows.start, rows.stop))
             self.states |= {n: x.astype(self.dtype) if x.dtype.kind == "f" else x for n, x in numbers.items()}
-        own = self.dtype == "float64"
-        self.sums = {name: x if own else x.astype(float) for name, x in self._summed()}
+        self.sums = {name: self.states[name].astype(float, copy=False) for name in SUMMED}
         self.done = np.zeros(n, np.int64)
         self.good = self._finite(slice(0, n))
         runner.failed |= {rows.start + int(k): 1 for k in np.flatnonzero(~self.good)}
-        self._call: Any = None
         self._in_lanes: LoopKernel | None = None
         if runner.in_lanes and not self.own:
             self._in_lanes = kernel_in_lanes(self.shared, self.states, self.kernel.reproducible, self.dtype)
@@ -346,7 +307,7 @@ class _Share:
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some of its rows to states: nothing was before."""
         for name in self.own_state:
-            self.states[name][rows] = -1 if name.endswith("_pair") else 0
+            self.states[name][rows] = blank(name)
         self.states["q"][rows], self.states["v"][rows], self.good[rows] = q, v, True
         for total in self.sums.values():
             total[rows] = 0.0
@@ -363,14 +324,8 @@ class _Share:
             self._make_room(more)
         self.good[rows] = good
         for name, old in states.items():
-            x = self.states[name][rows]
-            x[...] = -1 if name.endswith("_pair") else 0
-            x[:, : old.shape[1]] = old
-
-    def _empty(self, name: str) -> np.ndarray:
-        """An array of one state before its first step."""
-        x = np.zeros_like(self.shared[name])
-        return x - 1 if name.endswith("_pair") else x
+            x = self.states[name]
+            x[rows] = begins_with(old, (len(old), *x.shape[1:]), name)
 
     def _finite(self, part: slice) -> np.ndarray:
         q, v = (np.isfinite(self.states[name][part]).all(axis=1) for name in ("q", "v"))
@@ -379,23 +334,13 @@ class _Share:
     def _prepare(self) -> None:
         """Addresses of all arrays and of code, and memory to work with, as they are now."""
         self._versions = self._newest
-        held = [self.states.get(a.name, self.shared[a.name]) for a in self.kernel.taken]
-        self._places = np.array([address(x) for x in held], np.int64)
-        own = [a.name in self.states for a in self.kernel.taken]
-        self._strides = np.array([x.strides[0] if o else 0 for x, o in zip(held, own, strict=True)], np.int64)
-        self._number = {a.name: k for k, a in enumerate(self.kernel.taken)}
-        try:
-            if self.runner.simulation(float(self.shared["dt"][0])).refused is not None:
-                raise NoMachineCode("")
-            self._environment = self.kernel.environment(self.sizes, self.dtype)
-            self._call = CALL(self.kernel.driver("rows", self.dtype))
-        except NoMachineCode:
-            work = [a for a in self.kernel.arrays if a.role == "work"]
-            self._work = {a.name: a.zeros(self.sizes, self.dtype) for a in work}
+        arrays = {**self.shared, **self.states}
+        plain = self.runner.simulation.refused is not None
+        self._rows = KernelRows(self.kernel, self.sizes, arrays, self.states, self.dtype, wanted=not plain)
         self._lanes: Lanes | None = None
         if self._in_lanes is not None and self._in_lanes.at_hand("batch", self.dtype):
-            with contextlib.suppress(NoMachineCode):
-                self._lanes = Lanes(self._in_lanes, self.shared, self.states, self.sizes, self.dtype)
+            lanes = Lanes(self._in_lanes, self.shared, self.states, self.sizes, self.dtype)
+            self._lanes = lanes if lanes.compiled else None
 
     @property
     def _newest(self) -> list[int]:
@@ -425,7 +370,7 @@ class _Share:
                 self._take(a + start, a + end, step, steps)
             self._add_up(slice(a, b))
             self.seconds = (time.perf_counter() - started[0]) / ((b - a) * steps)
-            if self._call is not None:
+            if self._rows.compiled:
                 self._ran(time.thread_time() - started[1])
         part, x = slice(self.rows.start, self.rows.stop), self.states
         with np.errstate(over="ignore"):  # such rows fail
@@ -434,15 +379,10 @@ class _Share:
         self.given[3][0, part] = entries_of(self.program, x | self.sums)
         return True
 
-    def _summed(self) -> list[tuple[str, np.ndarray]]:
-        return [(name, self.states[name]) for name in ("ledger", "outside_impulse", "motor_sums")]
-
     def _add_up(self, part: slice) -> None:
         """Ledgers are in double precision."""
-        for name, since in self._summed():
-            total = self.sums[name]
-            if since.dtype != total.dtype:
-                add_up(total[part], since[part], LARGEST if name == "ledger" else ())
+        for name, total in self.sums.items() if self.dtype != "float64" else ():
+            add_up(total[part], self.states[name][part], LARGEST.get(name, ()))
 
     def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
         """Rows from, to, step and steps of blocks that are no longer than a wait for Ctrl-C may be."""
@@ -461,8 +401,8 @@ class _Share:
         """Steps of rows a..b, counted from the first of the share."""
         given, part = self._inputs(a, b, first, steps), slice(a, b)
         needed, done = self.states["needed"], self.done[part]
-        before = steps_taken(self.states)[part]
-        (self._run if self._call is not None else self._plain)(a, b, given, steps, done)
+        before = steps_taken(self.states)[part].copy()
+        (self._lanes if self._lanes and b - a > 1 else self._rows).run(a, b, given, steps, done)
         short = np.flatnonzero(needed[part, 0])
         bad = (done < steps) | ~self._finite(part)
         bad[short] = False
@@ -480,39 +420,6 @@ class _Share:
                 self._take(a + int(some[0]), a + int(some[-1]) + 1, first + so_far, steps - so_far)
         for start, end in _runs(~np.isin(np.arange(b - a), short)) if self.own else ():
             self._measure(a + start, a + end, first)
-
-    def _run(self, a: int, b: int, given: dict[str, np.ndarray], steps: int, done: np.ndarray) -> None:
-        """By machine code; ``done``: how often each row ran."""
-        if self._lanes and b - a > 1:
-            self._lanes.run(a, b, given, steps, done)
-            return
-        places, strides = self._places + a * self._strides, self._strides.copy()
-        jumps = np.zeros_like(strides)
-        for name, x in given.items():
-            k = self._number[name]
-            places[k], strides[k], jumps[k] = (
-                address(x),
-                *(x.strides[m] if x.shape[m] > 1 else 0 for m in (1, 0)),
-            )
-        words = places, strides, self._environment
-        self._call(*map(address, words), 0, b - a, steps, address(jumps), address(done))
-        self.kernel.looked_at(self._environment)
-
-    def _plain(self, a: int, b: int, given: dict[str, np.ndarray], steps: int, done: np.ndarray) -> None:
-        """By Python."""
-        state = [a.name for a in self.kernel.taken if a.role == "inout" and a.kind == "real"]
-        sizes = [self.sizes[n] for n in self.kernel.sizes]
-        for row in range(a, b):
-            for step in range(steps):
-                now = {
-                    name: x[min(step, len(x) - 1), min(row - a, x.shape[1] - 1)] for name, x in given.items()
-                }
-                now |= {name: x[row] for name, x in self.states.items() if name not in now}
-                held = [now.get(name, self.shared[name]) for name in (a.name for a in self.kernel.taken)]
-                self.kernel.on_memory(*sizes, *held, work=self._work)
-                done[row - a] = step + 1
-                if not all(np.isfinite(now[name]).all() for name in state):
-                    break
 
     def _inputs(self, a: int, b: int, first: int, steps: int) -> dict[str, np.ndarray]:
         """What rows a..b are given in these steps, (steps or 1, rows or 1, ...) each."""
@@ -541,10 +448,7 @@ class _Share:
         for a in self.kernel.taken:
             old = self.states.get(a.name)
             if old is not None and old.shape[1:] != a.at(self.sizes):
-                new = np.zeros((len(old), *a.at(self.sizes)), old.dtype)
-                new[...] = -1 if a.name.endswith("_pair") else 0
-                new[:, : old.shape[1]] = old
-                self.states[a.name] = new
+                self.states[a.name] = begins_with(old, (len(old), *a.at(self.sizes)), a.name)
         self._prepare()
 
     def _measure(self, a: int, b: int, step: int) -> None:

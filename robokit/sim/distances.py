@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import itertools
 import math
 import threading
@@ -31,12 +30,10 @@ from robokit.dataclass_tools import Recent, Spare, frozen
 from robokit.dynamics.build import quaternion_offsets
 from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
-from robokit.engine.loops.environment import NoMachineCode
-from robokit.engine.maker import engine
-from robokit.engine.memory import address
 from robokit.errors import ModelError, ShapeError, UnknownName, WrongType, shown, warn
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.ground import Ground, world_of
+from robokit.sim.kernel_rows import KernelRows, on_arrays
 from robokit.stages import stage
 
 # ==== pairs of bodies =============================================================================
@@ -265,9 +262,6 @@ KEPT = 16
 
 AT_ONCE = 1 << 22
 """Numbers of distances that collisions of many configurations are picked from at a time."""
-
-CALL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3, *[ctypes.c_int64] * 3, *[ctypes.c_void_p] * 2)
-"""Of the driver "rows" (engine/loops/emit.py)."""
 
 OUTPUTS = ("distance", "normal", "points", "gradient")
 
@@ -720,40 +714,23 @@ class Query:
         """Arrays of one configuration, and what measures it in them."""
         arrays = {a.name: self.given.get(a.name, a.zeros(self.sizes)) for a in self.kernel.taken}
         arrays["farthest"] = np.zeros(1)
-        own = list(arrays.values())
-        if engine() != "python":
-            try:
-                return arrays, self.kernel.single(self.sizes, own)
-            except NoMachineCode:
-                pass
-        sizes = [self.sizes[n] for n in self.kernel.sizes]
-        return arrays, lambda: self.kernel.on_memory(*sizes, *own)
+        return arrays, on_arrays(self.kernel, self.sizes, list(arrays.values()))
 
     def _rows(self, arrays: Mapping[str, np.ndarray], rows: int, threads: int | None) -> None:
-        own = [a.role == "out" or a.name == "q" for a in self.kernel.taken]
-        held = [arrays[a.name] for a in self.kernel.taken]
-        try:
-            if engine() == "python":
-                raise NoMachineCode("")
-            self._spare.give("rows", self.kernel.environment(self.sizes, "float64"))
-            call = CALL(self.kernel.driver("rows", "float64"))
-        except NoMachineCode:
-            sizes = [self.sizes[n] for n in self.kernel.sizes]
-            for row in range(rows):
-                each = (x[row] if o else x for x, o in zip(held, own, strict=True))
-                self.kernel.on_memory(*sizes, *each)
+        own = {a.name for a in self.kernel.taken if a.role == "out"} | {"q"}
+        every, done = KernelRows(self.kernel, self.sizes, arrays, own), np.zeros(rows, np.int64)
+        if not every.compiled:
+            every.run(0, rows, {}, 1, done)
             return
-        places = np.array([address(x) for x in held], np.int64)
-        strides = np.array([x.strides[0] if o else 0 for x, o in zip(held, own, strict=True)], np.int64)
-        jumps, done, stop = np.zeros_like(strides), np.zeros(rows, np.int64), threading.Event()
+        self._spare.give("rows", every.memory)
+        stop = threading.Event()
 
         def go(part: range) -> None:
             memory = self._spare.take("rows", lambda: self.kernel.environment(self.sizes, "float64"))
             at, size = part.start, max(1, int(BLOCK_SECONDS / max(self.seconds, 1e-7)))
             while at < part.stop and not stop.is_set():
                 end = min(at + size, part.stop)
-                call(*map(address, (places, strides, memory)), at, end, 1, address(jumps), address(done))
-                self.kernel.looked_at(memory)
+                every.run(at, end, {}, 1, done[at:end], memory)
                 at = end
             self._spare.give("rows", memory)
 

@@ -522,7 +522,7 @@ class Subjects:
             if d.effort or d.speed
         ]  # fmt: skip
         names_of_bodies = body_names(robot)
-        meeting = sorted({i for pair in program.touching_bodies for i in pair})
+        meeting = sorted({i for pair in program.between.bodies for i in pair})
         return Subjects(
             program.touching_links,
             tuple(joints),

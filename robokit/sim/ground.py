@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, fields, replace
 from typing import Any
@@ -15,7 +14,7 @@ from robokit.arguments import check_finite, path_argument, real_array, real_numb
 from robokit.collision.scene import World
 from robokit.conventions import GRAVITY
 from robokit.dataclass_tools import short_repr
-from robokit.errors import ModelError, ShapeError, SimulationWarning, WrongType, shown
+from robokit.errors import ModelError, ShapeError, WrongType, shown, warn
 from robokit.meshes.hull import box_of_corners, hull_corners, solid_hull
 from robokit.meshes.untrusted import open_picture
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Mesh, Placement, Shape, Sphere
@@ -411,7 +410,7 @@ class Ground:
     def __post_init__(self, slip: Any, sweeps: Any, max_points: Any, accuracy: Any) -> None:
         old = {"slip": slip, "sweeps": sweeps, "max_points": max_points, "accuracy": accuracy}
         for name in [name for name, value in old.items() if value is not None]:
-            warnings.warn(f"Ground({name}=...) does nothing: leave it out", SimulationWarning, stacklevel=3)
+            warn(f"Ground({name}=...) does nothing: leave it out")
         mu = self.friction
         mu = (
             {link: coefficients(x) for link, x in mu.items()} if isinstance(mu, Mapping) else coefficients(mu)

@@ -428,7 +428,7 @@ def _solved(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carrie
         T = [t if f is None else t + f * dt for t, f in zip(T, outside, strict=True)]
         b, rest = state.linearise(y, last=k == SWEEPS - 1)
         slopes, given = drive.linearise(y)
-        sweep = ImplicitSweep(tree, X, [None] * (tree.n + 1), _sum(b, slopes), dt)
+        sweep = ImplicitSweep(tree, X, _sum(b, slopes), dt)
         forces = _sum(_sum(rest, given), spin)
         y, _ = sweep.solve(T, forces) if loops is None else loops.solve(sweep, T, forces, v)
         w = mean(v, mean(before, y) if k else y)

@@ -7,7 +7,6 @@ its steps end as near to these as their tolerance is. What only moves freely end
 from __future__ import annotations
 
 import contextlib
-import functools
 import math
 from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
@@ -24,7 +23,6 @@ from robokit.contact.step_derivatives import derivatives_kernel, pullback_kernel
 from robokit.dataclass_tools import Recent, short_repr
 from robokit.dynamics.differentiate import near, velocity
 from robokit.engine import ENGINES, Kernel
-from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.passes.derivative import along
 from robokit.errors import ShapeError, UnknownName
@@ -33,6 +31,7 @@ from robokit.sim.actuators import PD, Actuator, actuators_of, with_rotors
 from robokit.sim.force_elements import springs_of
 from robokit.sim.ground import Ground
 from robokit.sim.integrators import kept_energy
+from robokit.sim.kernel_rows import on_arrays
 from robokit.sim.motion import floats, momentum_at_base
 from robokit.sim.run_inputs import DrivenJoints, RunInputs, Setup, set_up
 from robokit.sim.starts import BURIED, check_coordinates, check_starts, states
@@ -232,12 +231,8 @@ class LinearSteps:
         of_step = {**self.simulation.arrays, **self.simulation.work, **self._end}
         own = {a.name: a.zeros(sizes) for a in kernel.taken if a.name not in of_step}
         given = [(of_step | own)[a.name] for a in kernel.taken]
-        try:
-            if self.simulation.refused is not None or self.simulation.plain:
-                raise NoMachineCode("")
-            return kernel.single(sizes, given), own
-        except NoMachineCode:
-            return functools.partial(kernel.on_memory, *(sizes[n] for n in kernel.sizes), *given), own
+        compiled = self.simulation.refused is None and not self.simulation.plain
+        return on_arrays(kernel, sizes, given, compiled), own
 
 
 # ==== step derivatives ============================================================================

@@ -32,14 +32,14 @@ from robokit.contact.kinematics import (
 from robokit.contact.robot_data import robot_data
 from robokit.dataclass_tools import Spare, frozen
 from robokit.dynamics.singular import singular
-from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.maker import engine
 from robokit.model.constraints import loop_models
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
-from robokit.spatial import ArticulatedInertia, Force, Motion, Transform, Vector3
+from robokit.sim.kernel_rows import on_arrays
+from robokit.spatial import Force, Motion, Transform, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.rotation import quat_exp, quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar, is_zero
@@ -47,10 +47,9 @@ from robokit.spatial.scalars import Scalar, is_zero
 # ==== the solve of a time step ====================================================================
 # The solve of a time step: velocities y of a tree with linearised forces.
 #
-#     (H + J^T K J + dt b) y = J^T T + dt tau
+#     (H + dt b) y = J^T T + dt tau
 #
-# K_i is what the linearised contacts add to the inertia of body i, b what joint forces add to the diagonal.
-# They keep H's branch-induced sparsity, and one articulated-body sweep solves the system.
+# b is what linearised joint forces add to the diagonal. One articulated-body sweep solves the system.
 #
 # Source: articulated-body algorithm, RBDA table 7.1 and seeds 002.
 # Differs: no velocity products (they are in T); I^a S = 0 does not hold where a joint has a slope b.
@@ -68,35 +67,23 @@ def body_velocities(tree: Tree, X: Sequence[Transform | None], qd: ByJoint) -> l
 
 
 class ImplicitSweep:
-    """The matrix H + J^T K J + dt b, factorised: inward through the tree once, then a solve a right side."""
+    """The matrix H + dt b, factorised: inward through the tree once, then a solve a right side."""
 
-    def __init__(
-        self,
-        tree: Tree,
-        X: Sequence[Transform | None],
-        K: Sequence[ArticulatedInertia | None],
-        b: ByJoint,
-        dt: Scalar,
-    ) -> None:
+    def __init__(self, tree: Tree, X: Sequence[Transform | None], b: ByJoint, dt: Scalar) -> None:
         N = tree.n + 1
         self.tree, self.X, self.dt = tree, X, dt
         self.IA: list[Any] = [None] * N
         self.U: list[Any] = [None] * N
         self.D: list[Any] = [None] * N
         self.H: list[list[Scalar]] | None = None
-        (self._factor if tree.coupling is None else self._dense)(K, b)
+        (self._factor if tree.coupling is None else self._dense)(b)
 
-    def _own(self, K: Sequence[ArticulatedInertia | None], i: int) -> ArticulatedInertia:
-        """I_i + K_i."""
-        I, Ki = self.tree.I[i].articulated(), K[i]
-        return I if Ki is None else I + Ki
-
-    def _factor(self, K: Sequence[ArticulatedInertia | None], b: ByJoint) -> None:
+    def _factor(self, b: ByJoint) -> None:
         tree, IA = self.tree, self.IA
         for i in tree.inward():
             p, S, X = tree.parent[i], tree.joint[i].S, self.X[i]  # type: ignore[union-attr]
             if IA[i] is None:
-                IA[i] = self._own(K, i)
+                IA[i] = tree.I[i].articulated()
             U = self.U[i] = S.of(IA[i])
             rows = [S.T @ column for column in U]
             rotors = add_rotors(tree, i, rows)
@@ -107,12 +94,12 @@ class ImplicitSweep:
                 Ia = without_joint(IA[i], U, D)
                 if all(is_zero(bk) for bk in b[i]) and not rotors:
                     Ia = Ia.without(S.axes)
-                above = self._own(K, p) if IA[p] is None else IA[p]
+                above = tree.I[p].articulated() if IA[p] is None else IA[p]
                 IA[p] = above + X.T @ Ia @ X  # type: ignore[union-attr]
 
-    def _dense(self, K: Sequence[ArticulatedInertia | None], b: ByJoint) -> None:
-        """For coupled joints: the composite matrix of the inertias I + K."""
-        H = composite(self.tree, self.X, [None, *(self._own(K, i) for i in self.tree.outward())])
+    def _dense(self, b: ByJoint) -> None:
+        """For coupled joints: the composite matrix."""
+        H = composite(self.tree, self.X, [None, *(self.tree.I[i].articulated() for i in self.tree.outward())])
         for i in self.tree.outward():
             at = self.tree.v_slice[i].start
             for k, bk in enumerate(b[i]):
@@ -400,7 +387,7 @@ def _many(robot: Robot) -> bool:
 def _factor(robot: Robot) -> ImplicitSweep:
     tree = robot.tree
     X = tree.transforms(robot.split_q(robot.neutral().tolist()))
-    return ImplicitSweep(tree, X, [None] * (tree.n + 1), _nothing(robot), 1.0)
+    return ImplicitSweep(tree, X, _nothing(robot), 1.0)
 
 
 def _nothing(robot: Robot) -> list[list[Any]]:
@@ -596,13 +583,7 @@ class _Call:
             a.name: np.ascontiguousarray(data[a.name]) if a.name in data else a.zeros(sizes)
             for a in kernel.taken
         }
-        taken = list(self.arrays.values())
-        try:
-            if engine() == "python":
-                raise NoMachineCode("")
-            self.run: Callable[[], Any] = kernel.single(sizes, taken)
-        except NoMachineCode:
-            self.run = functools.partial(kernel.on_memory, *(sizes[n] for n in kernel.sizes), *taken)
+        self.run = on_arrays(kernel, sizes, list(self.arrays.values()))
 
 
 def _each(robot: Robot, text: Callable[[Any], None], *states: np.ndarray) -> Iterator[dict[str, np.ndarray]]:

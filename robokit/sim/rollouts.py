@@ -130,7 +130,7 @@ class Batch:
     def refused(self) -> str | None:
         """Why there is no machine code, or None."""
         program = self.program
-        return self.runner.simulation(self.dt).refused if program.contact else program.kernel().refused
+        return self.runner.simulation.refused if program.contact else program.kernel().refused
 
     def go(self, threads: int | None, progress: bool) -> bool:
         """Take the steps; whether Ctrl-C came."""
@@ -232,8 +232,7 @@ def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
     if number is None:
         if not program.contact:
             return program.kernel().rollout_runner()
-        own = ContactStepper(program, dt)
-        return ContactRunner(program, lambda _: own.state)
+        return ContactRunner(ContactStepper(program, dt))
     from robokit.sim.card_rows import card_runner  # a processor's run need not import it
 
     return card_runner(program, dt, number)
@@ -542,11 +541,9 @@ def rollout(
             held over its step. In three dimensions, a length of 1 stands for "all": (T, 1, nv), (1, B, nv).
             If B = T, two-dimensional arrays are refused as ambiguous. None for none. The array is kept, not
             copied, if it has the dtype and shares no memory with ``out``.
-        integrator: as in :func:`robokit.simulate`.
-        gravity: as in :func:`robokit.simulate`.
+        integrator, gravity, joint_damping, self_collision: as in :func:`robokit.simulate`.
         record_every: steps between recorded states; by default those of about 5 ms. The last state is
             always recorded: ``record_every=steps`` records the start and the last state only.
-        joint_damping: as in :func:`robokit.simulate`.
         progress: show a progress bar.
         steps: number of steps, instead of a duration.
         threads: number of threads; None for the number that is worthwhile.
@@ -558,7 +555,6 @@ def rollout(
             card, otherwise "float64". Free motion takes about 0.55 of the time in single precision: a
             humanoid is then off by 1e-5 after 1000 steps. The base's position is rounded to 6e-8 of its
             distance from the world's origin.
-        self_collision: as in :func:`robokit.simulate`.
         accuracy: as in :func:`robokit.simulate`; each row has parts of its own.
         measures: measures of every step of each row, whatever is recorded: names of ``rk.measures``, your own
             ``rk.Measure``, or True for all of robokit's. Measures need a step that is compiled for them.

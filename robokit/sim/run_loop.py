@@ -651,7 +651,7 @@ class Run:
         if found is not None:
             share = found.pop("share", np.ones(1))
             return Notes(self.done - 1 + np.cumsum(share) - share, share, found)
-        if not self.noted or self.noted[-1].steps != self.done:
+        if not self.noted or not len(self.noted[-1]) or self.noted[-1].steps != self.done:
             return None
         return self.noted[-1].before(self.done, self.done - 1)
 

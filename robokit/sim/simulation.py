@@ -490,6 +490,7 @@ class Simulation:
         self._run = Run(self._program, *self._start, setup.dt, every, controller, inputs, alone=True)
         self._run.control_every, self._run.lock = control_every, self._lock
         self._begin()
+        self._ask_first()
 
     def _rows_of(
         self, batch: int, threads: int | None, number: int | None, given: Sequence[Any]
@@ -704,11 +705,14 @@ class Simulation:
         run = self._run
         run.stepper.noting = True
         run.stepper.take(0)
-        run.control()
+        if self._recording:
+            run.record()
+        self._forced = self._broken = False
+
+    def _ask_first(self) -> None:
+        """Find the inputs of the first step."""
+        self._run.control()
         with self._lock:
-            if self._recording:
-                run.record()
-            self._forced = self._broken = False
             self._ready()
 
     def _ready(self) -> None:
@@ -893,7 +897,8 @@ class Simulation:
             with self._lock:
                 self._targets = None
                 self._run.begin(*self._or_start(q, v))
-            self._begin()
+                self._begin()
+            self._ask_first()
             return
         B = self._many.rows
         q, v, rows = on_host("q", q), on_host("v", v), on_host("rows", rows)

@@ -597,7 +597,7 @@ def check_coordinates(what: str, robot: Robot, q: np.ndarray) -> None:
         return min((most for _, most in bounds), default=math.inf), bounds
 
     least, bounds = robot.derived.get("bounds of angles", found)
-    if not np.count_nonzero(np.abs(q) > least):
+    if np.vdot(q, q) < least * least or not np.count_nonzero(np.abs(q) > least):
         return
     finite = np.where(np.isfinite(q), q, 0.0)  # rows that are not finite are marked as such later
     check_values((what,), (finite,), (), [(0, k, most) for k, most in bounds])

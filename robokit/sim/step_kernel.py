@@ -215,11 +215,6 @@ class Program:
         return self.method.contact
 
     @property
-    def touching_bodies(self) -> Sequence[tuple[int, int]]:
-        """Pairs of bodies that may touch each other."""
-        return self.between.bodies
-
-    @property
     def touching_links(self) -> tuple[str, ...]:
         """Links that can touch the ground, in the order of the measures."""
         if self.ground is None:
@@ -365,11 +360,6 @@ class Program:
             )
             kernels.setdefault(name, built)
         return kernels[name]
-
-    def kept(self, what: str, make: Callable[[], Any]) -> Any:
-        """What follows from the step but for its numbers, made once for a robot."""
-        _, kernels, name, _ = self._place(what)
-        return kernels[name] if name in kernels else kernels.setdefault(name, make())
 
     def _place(self, what: str) -> tuple[Program, dict[Any, Any], str, bytes]:
         """Whose text a kernel is, where it is kept, by which name, and what it depends on."""

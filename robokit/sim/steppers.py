@@ -245,7 +245,7 @@ def scene_of(program: Program) -> Scene:
 
 
 def _scene(program: Program) -> Scene:
-    ground, error, bodies = program.ground, _error(program), tuple(program.touching_bodies)
+    ground, error, bodies = program.ground, _error(program), tuple(program.between.bodies)
     world = None if ground is None else world_of(ground)
     if ground is not None and not ground.only_plane:
         return scene(program.robot, world, bodies, error)
@@ -438,9 +438,9 @@ class ContactState:
         done = 0
         self.ready()
         while done < steps:
-            before = steps_taken(self.arrays)
+            before = float(steps_taken(self.arrays))
             self.ready()(steps - done)
-            taken = steps_taken(self.arrays) - before
+            taken = float(steps_taken(self.arrays)) - before
             if not math.isfinite(taken):
                 return done
             done += int(taken)
@@ -486,10 +486,7 @@ class ContactState:
         for a in self.kernel.taken:
             old = self.arrays[a.name]
             if old.shape != a.at(larger):
-                new = made[a.name] = a.zeros(larger, self.dtype)
-                if a.name.endswith("_pair"):
-                    new[...] = -1
-                new[: len(old)] = old
+                made[a.name] = begins_with(old, a.at(larger), a.name)
         self._call = None  # the rest in one go: Ctrl-C may come at any time
         self.sizes |= sizes
         self.arrays |= made
@@ -576,8 +573,8 @@ def handed_on(x: Mapping[str, np.ndarray]) -> list[str]:
 
 
 def steps_taken(x: Mapping[str, np.ndarray]) -> Any:
-    """How many steps an array of states has taken, or one state; NaN may be among them."""
-    return np.array(x["part"][..., 2] if "control" in x else x["ledger"][..., STEPS])
+    """How many steps states have taken, (...), a view; NaN may be among them."""
+    return x["part"][..., 2] if "control" in x else x["ledger"][..., STEPS]
 
 
 def enlarged(sizes: Mapping[str, int], needed: Sequence[int] | np.ndarray) -> dict[str, int]:
@@ -589,6 +586,18 @@ def enlarged(sizes: Mapping[str, int], needed: Sequence[int] | np.ndarray) -> di
     """
     needs = zip(ADDED, (int(n) for n in needed[1:]), strict=True)
     return {name: need + need // 2 for name, need in needs if need > sizes[name]}
+
+
+def blank(name: str) -> int:
+    """What an array of the step holds before the first one: lists of pairs end with -1."""
+    return -1 if name.endswith("_pair") else 0
+
+
+def begins_with(old: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
+    """An array of that name and shape that begins with another one; the rest is blank."""
+    new = np.full(shape, blank(name), old.dtype)
+    new[tuple(map(slice, old.shape))] = old
+    return new
 
 
 def _count(pairs: np.ndarray) -> int:
@@ -707,7 +716,7 @@ def default_step(robot: Robot, falls: bool) -> float:
     Returns:
         the step [s].
     """
-    rate = turning_rate(robot) if falls else 0.0
+    rate = robot.derived.get("turning rate", lambda: turning_rate(robot)) if falls else 0.0
     return max(_halved(LONGEST, rate), SHORTEST) if SPIN / LONGEST < rate < math.inf else LONGEST
 
 
@@ -864,6 +873,13 @@ def not_finite(*arrays: np.ndarray) -> np.ndarray:
     if suspect.any():  # large numbers may have a sum that is not finite
         suspect[suspect] = [not all(np.isfinite(x[k]).all() for x in arrays) for k in np.flatnonzero(suspect)]
     return suspect
+
+
+SUMMED = ("ledger", "outside_impulse", "motor_sums")
+"""Arrays of the step with contact that are sums over all steps."""
+
+LARGEST = {"ledger": [accounts.AT[name] for name in ("depth", "residual", "overlap", "most")]}
+"""Entries of these that are no sums."""
 
 
 def add_up(total: np.ndarray, since: np.ndarray, largest: Sequence[int] = ()) -> None:

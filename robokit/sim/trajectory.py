@@ -18,7 +18,7 @@ from robokit.dataclass_tools import cached_attribute, frozen
 from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
 from robokit.dynamics.choices import ORIGIN
 from robokit.dynamics.constrained import FRAMES, JointReactions
-from robokit.errors import MissingDependency, ModelError, RobokitError, ShapeError
+from robokit.errors import MissingDependency, ModelError, RobokitError, ShapeError, warn
 from robokit.files import output_path, read_arrays, replacing
 from robokit.model.geometry import Mesh, Shape
 from robokit.model.robot import Robot, with_shapes
@@ -125,10 +125,10 @@ def restored(
         robot = fitted(_with_files_in(robot, package_dirs), given, numbers, exactly=True)
     except (RobokitError, LookupError, TypeError, ValueError) as error:
         reason = " ".join(str(error).split())[:300]
-        warnings.warn(
+        warn(
             f"the text in the file does not make the robot of this trajectory ({reason}): .robot is None; "
             "give it with Trajectory.load(path, robot=...)",
-            stacklevel=3,
+            UserWarning,
         )
         return None
     return robot

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -15,7 +14,7 @@ import numpy as np
 
 from robokit.arguments import path_argument, whole_number
 from robokit.dynamics.choices import card_number
-from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName, one_line
+from robokit.errors import RobokitError, ShapeError, SimulationError, UnknownName, one_line, warn
 from robokit.files import shell_word
 from robokit.model.robot import Robot
 from robokit.sim.distances import CollisionPairs
@@ -336,10 +335,10 @@ class Sweep:
             again = int(state_hash(found.q[-1], found.v[-1]))
             found.summary["same_bits"] = again == recorded.get(HASH)
             if not found.summary["same_bits"]:
-                warnings.warn(
+                warn(
                     f"row {row} does not repeat to the bit: the sweep was computed by robokit "
                     f"{self.recipe.versions.get('robokit')} of another source, or its files were changed",
-                    stacklevel=2,
+                    UserWarning,
                 )
         return found
 

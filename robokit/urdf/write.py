@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 import os
 import re
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from robokit.errors import ModelError
+from robokit.errors import ModelError, warn
 from robokit.files import output_path, write_text
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
 from robokit.model.parts import Joint, Link, LoopJoint
@@ -100,7 +99,7 @@ def dump(robot: Robot, path: str | os.PathLike[str] | None = None, own_types: bo
         raise ModelError(f"robot {robot.name!r} cannot be written as URDF:{''.join(reasons)}")
     if losses.dropped:
         shown = "; ".join(losses.dropped[:_SHOWN]) + ("; ..." if len(losses.dropped) > _SHOWN else "")
-        warnings.warn(f"the URDF of robot {robot.name!r} leaves out {shown}", stacklevel=2)
+        warn(f"the URDF of robot {robot.name!r} leaves out {shown}", UserWarning)
     if file is not None:
         write_text(file, text, newline="\n")
     return text

@@ -6,7 +6,6 @@ import html
 import importlib.util
 import json
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import is_dataclass, replace
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from robokit.dynamics import center_of_mass
-from robokit.errors import Diagnostic, MissingDependency, ShapeError, WrongType
+from robokit.errors import Diagnostic, MissingDependency, ShapeError, WrongType, warn
 from robokit.files import output_path, write_text
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.robot import Robot
@@ -245,9 +244,7 @@ def _live_pose(robot: Robot, q: np.ndarray | None, max_triangles: int | None, wa
     drives, springs = (own.actuators, own.springs) if own is not None else ((), ())
     bent = [each.name or "" for each in springs if each.force is not None]
     if bent:
-        warnings.warn(
-            f"the live page has no springs whose force is a function: {', '.join(bent)}", stacklevel=3
-        )
+        warn(f"the live page has no springs whose force is a function: {', '.join(bent)}", UserWarning)
     springs = tuple(each for each in springs if each.force is None)
     run = simulate(robot, q, duration=SHORT, ground=ground, actuators=drives, springs=springs)
     return replace(payload, live=live_data(run, joined(WORKER)), ties=ties(robot, run.springs))

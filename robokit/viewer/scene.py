@@ -6,7 +6,6 @@ import base64
 import io
 import itertools
 import math
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
@@ -19,7 +18,7 @@ import numpy as np
 from robokit import disk_cache
 from robokit.dataclass_tools import frozen
 from robokit.dynamics import forward_kinematics
-from robokit.errors import ShapeError
+from robokit.errors import ShapeError, warn
 from robokit.meshes.read_mesh import read_mesh
 from robokit.meshes.surface import (
     Picture,
@@ -143,7 +142,7 @@ def picture_of(node: Node) -> str | None:
         return None if node.picture is None else data_uri(node.picture)
     except Exception as problem:  # each reader fails in its own way on a bad file
         name = "inside a mesh" if isinstance(node.picture, bytes) else str(node.picture)
-        warnings.warn(f"picture {name!r} of link {node.link!r} is left out: {problem}", stacklevel=2)
+        warn(f"picture {name!r} of link {node.link!r} is left out: {problem}", UserWarning)
         return None
 
 
@@ -566,7 +565,7 @@ def _drawables(
     for name, line in lines.items():
         if (geometry.filename, name) not in seen:
             seen.add((geometry.filename, name))
-            warnings.warn(line, stacklevel=5)
+            warn(line, UserWarning)
     return list(parts)
 
 

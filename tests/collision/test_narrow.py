@@ -140,6 +140,20 @@ def test_no_direction_separates_curved_shapes_more(seed: int) -> None:
     assert min(seen) > 3
 
 
+def test_normals_of_curved_shapes_hardly_change_where_the_shapes_hardly_move() -> None:
+    rng, seen = np.random.default_rng(3), [0, 0]
+    curved = [k for k, s in enumerate(ANY) if "size" in s]
+    for k in range(150):
+        i, j = (int(rng.choice(of)) for of in (curved, range(len(ANY)))[:: rng.choice((-1, 1))])
+        P, Q = random_poses(1000 + k, 1.6)
+        gap, n = deepest(contacts(ANY[i], ANY[j], P, Q))
+        moved = Q[0], Q[1] + 1e-11 * rng.choice((-1.0, 1.0), 3)
+        change = deepest(contacts(ANY[i], ANY[j], P, moved))[1] - n
+        assert np.abs(change).max() < 1e-8, (i, j, k)
+        seen[int(gap < 0)] += 1
+    assert min(seen) > 30
+
+
 def test_sphere_and_cylinder() -> None:
     s, c = sphere(0.2), cylinder(0.5, 1.0)
     for place, gap, n in [

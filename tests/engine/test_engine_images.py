@@ -237,6 +237,21 @@ def test_code_that_runs_for_long_is_compiled_well_meanwhile(tmp_path, monkeypatc
     assert not again._maker._codes["single"].baseline  # the disk has both; the better one counts
 
 
+def test_what_rollouts_have_run_counts_for_batches(tmp_path, monkeypatch):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+    asked = []
+    monkeypatch.setattr(maker.Maker, "improve", lambda *given: asked.append(given))
+    step = lambda x: [[0.5 * x[0] + 0.25 * x[1], x[1]]]  # noqa: E731
+    made = Kernel.build("step", [("x", 2)], [("y", (2,))], step, feedback={"y": "x"})
+    runner = made.rollout_runner(baseline=True)
+    made.newer(runner, 0.75 * runner.keep.baseline)
+    made.batch(np.ones((9, 2)))  # the same code
+    assert not asked
+    for seconds in (0.25 * runner.keep.baseline, 1.0):
+        made.newer(runner, seconds)
+        assert len(asked) == 1
+
+
 def test_code_can_be_asked_for_while_a_thread_is_about_to_compile_it(tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(disk_cache, "LOCK_PATIENCE", 100.0)

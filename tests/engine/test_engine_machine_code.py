@@ -152,9 +152,10 @@ def test_limbs_in_pairs_and_columns_in_lanes_have_the_bits_of_llvm(name, target)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", KERNELS)
-@pytest.mark.parametrize(("joints", "base"), [(3, "fixed"), (12, "floating")])
-def test_every_algorithm_has_the_bits_of_llvm(name, joints, base):
-    robot = ladder.random_tree(joints, base, n=joints)
+@pytest.mark.parametrize(("seed", "joints", "base"), [(3, 3, "fixed"), (34, 8, "floating")])
+def test_every_algorithm_has_the_bits_of_llvm(name, seed, joints, base):
+    """On a short tree, and on one that forks and has all kinds of joints: long code that calls functions."""
+    robot = ladder.random_tree(seed, base, n=joints)
     for kernel, arguments in kernels(robot, [name]):
         for target in ("single", "float64"):
             same_bits(kernel, TARGETS[target], arguments)

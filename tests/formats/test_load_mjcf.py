@@ -661,19 +661,25 @@ COMMANDS = {
 }
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory):
+    """Where all commands write: the child that has imported MuJoCo belongs to a folder."""
+    return tmp_path_factory.mktemp("written")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_takes_an_mjcf(command, zoo, tmp_path, monkeypatch, capsys):
+def test_every_command_takes_an_mjcf(command, zoo, written, monkeypatch, capsys):
     from robokit.cli import main
 
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir(written)
     name, *options = COMMANDS[command]
     status = main([name, str(zoo["quadruped"]), *options])
     out = capsys.readouterr()
     assert status == 0, out
     assert "quadruped" in out.out and "Traceback" not in out.err
     for file in (text for text in options if text.endswith((".html", ".xml", ".png"))):
-        assert (tmp_path / file).stat().st_size > 1000
+        assert (written / file).stat().st_size > 1000
 
 
 def test_a_files_own_scene_on_the_command_line(zoo, tmp_path, capsys):

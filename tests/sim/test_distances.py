@@ -182,7 +182,7 @@ def test_python_finds_the_same_as_machine_code(monkeypatch):
     robot = rk.load_urdf(rk.find_robot("arm"))
     q = robot.random_configuration(np.random.default_rng(0))
     compiled = rk.distance(robot, q, pairs="all", ground=WORLD, gradient=True)
-    monkeypatch.setattr("robokit.sim.distances.engine", lambda: "python")
+    monkeypatch.setattr("robokit.sim.kernel_rows.engine", lambda: "python")
     again = rk.load_urdf(rk.find_robot("arm"))  # nothing is prepared for it
     plain = rk.distance(again, q, pairs="all", ground=WORLD, gradient=True)
     np.testing.assert_allclose(plain.distance, compiled.distance, atol=1e-12)

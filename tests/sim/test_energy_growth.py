@@ -10,6 +10,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import ModelBuilder, Placement, Shape, Sphere
+from robokit.sim import steppers
 from robokit.sim.run_loop import first_excess
 from robokit.sim.steppers import LONGEST, SPIN, default_step, turning_rate
 
@@ -213,6 +214,19 @@ def test_a_small_cross_link_of_a_hip_asks_for_no_shorter_step():
     builder.joint("roll", "revolute", "pelvis", "cross", axis=(1, 0, 0), lower=-1.0, upper=1.0)
     builder.joint("pitch", "revolute", "cross", "leg", axis=(0, 1, 0), lower=-1.0, upper=1.0)
     assert default_step(builder.build("floating"), True) == LONGEST
+
+
+def test_the_default_step_of_a_robot_is_found_once(monkeypatch):
+    """Each gravity has its own; falls and free motion of a robot do not mix."""
+    robot, asked = m.pendulum(), []
+    monkeypatch.setattr(
+        steppers, "turning_rate", lambda each: asked.append(each) or -each.tree.gravity[2] * SPIN / LONGEST
+    )
+    steps = [default_step(robot, True) for _ in range(3)]
+    assert len(asked) == 1 and steps == steps[:1] * 3 and steps[0] < LONGEST
+    assert default_step(robot, False) == LONGEST
+    other = robot.with_gravity((0.0, 0.0, -0.5))
+    assert default_step(other, True) == LONGEST and asked == [robot, other]
 
 
 def test_the_turning_rate_scales_like_a_fall():

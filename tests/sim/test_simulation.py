@@ -98,6 +98,8 @@ def test_contacts_and_sensors_are_those_of_the_last_step():
     link = next(x.name for x in robot.links if "foot" in x.name)
     q0, joint = rk.standing_configuration(robot), robot.joint_names[-1]
     run = rk.simulate(robot, q0, duration=0.02, dt=DT, ground=True, record_every=1)
+    sim = rk.Simulation(robot, q0, dt=DT, ground=True)
+    assert len(sim.trajectory()) == 1 and sim.contacts.links == ()
     sim = rk.Simulation(robot, q0, dt=DT, ground=True, record_every=0)
     assert sim.contacts.links == ()
     for k in range(1, 21):
@@ -708,3 +710,37 @@ def test_joint_forces_of_a_call_act_beside_the_controller_in_all_its_steps(every
         for _ in range(4):
             often.step()
         assert np.array_equal(once.q, often.q) and np.array_equal(once.v, often.v)
+
+
+def test_while_a_simulation_is_reset_or_restored_other_threads_may_read_it():
+    robot = humanoid()
+    q0, over = rk.standing_configuration(robot), threading.Event()
+
+    def law(t, q, v):
+        time.sleep(1e-3)  # others have their turn
+        return leaning(t, q, v)
+
+    sim = rk.Simulation(robot, q0, dt=DT, ground=True, controller=law)
+
+    def looks():
+        count = 0
+        while not over.is_set():
+            state, found = sim.state(), sim.trajectory()
+            assert np.isfinite(state.q).all() and 0.0 <= found.t[0] <= found.t[-1]
+            assert sim.contacts is not None
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(2) as pool:
+        others = [pool.submit(looks) for _ in range(2)]
+        for _ in range(10):
+            sim.step(steps=3)
+            state = sim.state()
+            sim.reset()
+            sim.restore(state)
+            sim.step()
+        over.set()
+        assert all(each.result() > 0 for each in others)
+    sim.reset()
+    sim.step()
+    assert sim.steps == 1
