@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -121,7 +121,7 @@ def convert(
         files = _Files(file, target, meshes)
         written = files.robot(robot)
         with files.removed_on_error():
-            WRITERS[target](written, file, visuals)
+            _write(written, file, target, visuals)
     said = tuple(dict.fromkeys([*(str(each.message) for each in told), *_beside(robot, target), *files.said]))
     for each in said:
         warn(each, UserWarning)
@@ -204,31 +204,18 @@ def _beside(robot: Robot, target: str) -> Iterator[str]:
             yield f"{name}: left out, as MJCF has none: velocity limits ({fast})"
 
 
-def _write_urdf(robot: Robot, file: Path, visuals: bool) -> None:
+def _write(robot: Robot, file: Path, target: str, visuals: bool) -> None:
+    from robokit.mjcf import to_mjcf
+    from robokit.sdf import to_sdf
     from robokit.urdf.write import dump
 
-    if not visuals:
-        robot = replace(robot, links=tuple(replace(link, visuals=()) for link in robot.links))
-    dump(robot, file)
-
-
-def _write_mjcf(robot: Robot, file: Path, visuals: bool) -> None:
-    from robokit.mjcf import to_mjcf
-
-    to_mjcf(robot, file, visuals=visuals, links=True)
-
-
-def _write_sdf(robot: Robot, file: Path, visuals: bool) -> None:
-    from robokit.sdf import to_sdf
-
-    to_sdf(robot, file, visuals=visuals)
-
-
-WRITERS: dict[str, Callable[[Robot, Path, bool], None]] = {
-    "urdf": _write_urdf,
-    "mjcf": _write_mjcf,
-    "sdf": _write_sdf,
-}
+    if target == "mjcf":
+        to_mjcf(robot, file, visuals=visuals, links=True)
+    elif target == "sdf":
+        to_sdf(robot, file, visuals=visuals)
+    else:
+        bare = tuple(replace(link, visuals=()) for link in robot.links)
+        dump(robot if visuals else replace(robot, links=bare), file)
 
 
 # ---- Mesh and texture files ----------------------------------------------------------------------
@@ -319,15 +306,10 @@ class _Files:
             except (OSError, ValueError):
                 beside = {}
         for name, source in {"": path, **beside}.items():
-            target = new if not name else self._companion(new.parent / name)
-            if target is not None:
+            target = Path(os.path.normpath(new.parent / name)) if name else new
+            if target.is_relative_to(self.folder):  # a file may name others outside of it
                 self._make(target, source.read_bytes())
         return new
-
-    def _companion(self, target: Path) -> Path | None:
-        """Where a file goes that a copied one names; None where that would be outside the folder."""
-        inside = os.path.normpath(target)
-        return Path(inside) if Path(inside).is_relative_to(self.folder) else None
 
     def _new(self, stem: str, suffix: str) -> Path:
         free, k = stem, 1

@@ -434,10 +434,8 @@ def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) ->
         InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
     """
     targets = _mapping("targets", targets, f"link names to targets; a target is {FORMS}")
-    points, link_weights = (
-        _mapping("at", at, "link names to points"),
-        _mapping("weights", weights, "link names to weights"),
-    )
+    points = _mapping("at", at, "link names to points")
+    link_weights = _mapping("weights", weights, "link names to weights")
     for link in targets:
         robot.link(link)
     known = [*targets, *[CENTER_OF_MASS] * (com is not None)]

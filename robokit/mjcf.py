@@ -22,7 +22,9 @@ model would move differently.
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -160,7 +162,8 @@ def add_joint(
         inside: pose of the body's frame in the joint's, with the joints behind it at zero; None where they
             are the same.
     """
-    if joint.kind == "floating" and parent == 0 and _is_here(place):
+    here = not place.position.any() and np.array_equal(place.rotation, np.eye(3))
+    if joint.kind == "floating" and parent == 0 and here:
         # The coordinates of a free joint are the body's pose in the world, wherever the body is placed.
         ET.SubElement(body, "freejoint", name=joint.name)
         return
@@ -200,17 +203,11 @@ def add_joint(
                 "range of one position, and the joint is written without"
             )
         elif joint.lower > -LARGEST_ANGLE or joint.upper < LARGEST_ANGLE:  # files write 1e16 for none
-            element.set(
-                "range",
-                numbers((max(joint.lower, -UNLIMITED_POSITION), min(joint.upper, UNLIMITED_POSITION))),
-            )
+            bounds = max(joint.lower, -UNLIMITED_POSITION), min(joint.upper, UNLIMITED_POSITION)
+            element.set("range", numbers(bounds))
         # Effort 0 is what exporters write for "unknown".
         if 0.0 < joint.effort < math.inf:
             element.set("actuatorfrcrange", numbers((-joint.effort, joint.effort)))
-
-
-def _is_here(place: Placement) -> bool:
-    return not place.position.any() and np.array_equal(place.rotation, np.eye(3))
 
 
 # ---- Visual and collision shapes as geoms; mesh files as assets, one for each pair of file and scale
@@ -253,12 +250,10 @@ class Shapes:
 
     def left_out(self) -> list[str]:
         """One line for each reason why shapes were left out."""
-        lines = []
-        for (what, why), names in self._left.items():
-            lines.append(
-                f"{len(names)} {what}{'s' if len(names) > 1 else ''} left out, {why}: {listed(names, 5)}"
-            )
-        return lines
+        return [
+            f"{len(names)} {what}{'s' if len(names) > 1 else ''} left out, {why}: {listed(names, 5)}"
+            for (what, why), names in self._left.items()
+        ]
 
     def _geometry(self, what: str, name: str, shape: Shape) -> dict[str, str] | None:
         geometry = shape.geometry
@@ -291,14 +286,10 @@ class Shapes:
             return None
         key = str(path), tuple(mesh.scale)
         if key not in self._asset:
-            free = path.stem
-            while free in self._taken:
-                free += "_"
-            self._taken.add(free)
-            self._asset[key] = free
+            name = self._asset[key] = free_name(path.stem, self._taken)
             # "shell": thin and open meshes have no volume that MuJoCo could compute an inertia from.
             file = self._file(mesh.filename, path)
-            options = {"name": free, "file": file, "scale": numbers(mesh.scale), "inertia": "shell"}
+            options = {"name": name, "file": file, "scale": numbers(mesh.scale), "inertia": "shell"}
             ET.SubElement(self.assets, "mesh", options)
         return {"type": "mesh", "mesh": self._asset[key]}
 
@@ -488,10 +479,15 @@ Step = tuple[Joint, Placement]
 """A joint, and the place of its frame in the frame before it."""
 
 
+def _children_in_order(robot: Robot) -> dict[str, list[Joint]]:
+    """The joints on each link, in the order in which they are to be written."""
+    order = {joint.name: k for k, joint in enumerate(joints_in_order(robot))}
+    return {x: sorted(those, key=lambda j: order[j.name]) for x, those in children(robot).items()}
+
+
 def _between_joints(robot: Robot) -> set[str]:
     """Links without mass and shapes that carry nothing but the next joint: MuJoCo has several on one body."""
-    order = {joint.name: k for k, joint in enumerate(joints_in_order(robot))}
-    below = {x: sorted(those, key=lambda j: order[j.name]) for x, those in children(robot).items()}
+    below = _children_in_order(robot)
     ends = {end for loop in robot.loop_joints for end in (loop.predecessor, loop.successor)}
     moved = {joint.child_link for joint in robot.body_joints if joint.kind != "floating"}
     return {
@@ -520,10 +516,7 @@ def _add_joints(
 
 
 def _whole_place(steps: Sequence[Step]) -> Placement:
-    place = steps[0][1]
-    for _, after in steps[1:]:
-        place = place @ after
-    return place
+    return functools.reduce(operator.matmul, (place for _, place in steps))
 
 
 def _merged_bodies(world: ET.Element, robot: Robot, names: Names, said: list[str]) -> Where:
@@ -552,8 +545,7 @@ def _merged_bodies(world: ET.Element, robot: Robot, names: Names, said: list[str
 
 def _bodies_of_links(world: ET.Element, robot: Robot, names: Names, said: list[str]) -> Where | None:
     """A body for each link; None, and nothing done, where MuJoCo refuses the inertia of a fixed one alone."""
-    order = {joint.name: k for k, joint in enumerate(joints_in_order(robot))}
-    below = {x: sorted(those, key=lambda j: order[j.name]) for x, those in children(robot).items()}
+    below = _children_in_order(robot)
     into = {joint.child_link: joint for joint in robot.body_joints}
     fixed = {joint.child_link: joint for joint in robot.fixed_joints}
     weighed = [x for x in robot.links if x.mass or np.any(x.inertia)]

@@ -194,18 +194,13 @@ class _Writer:
                 self._joint(model, joint)
         if robot.base == "fixed" and self.world is None:
             root_link = self._link(self.root_link)
-            connection = self._connect(
-                model, free_name(f"world_to_{root_link}", self._taken), "fixed", "world", root_link
-            )
-            connection.set(NAME, "")
+            name = free_name(f"world_to_{root_link}", self._taken)
+            self._connect(model, name, "fixed", "world", root_link).set(NAME, "")
         for loop in robot.loop_joints:
             self._loop(model, loop)
-        self._tell()
-        return root
-
-    def _tell(self) -> None:
         for what, names in self._left.items():
             self.said.append(f"{what}: {listed(map(repr, names), 5)}")
+        return root
 
     def _say(self, what: str, name: str) -> None:
         self._left.setdefault(what, []).append(name)
@@ -303,11 +298,8 @@ class _Writer:
         return joint
 
     def _joint(self, model: ET.Element, joint: Joint) -> None:
-        parent, child, own = (
-            self._link(joint.parent_link),
-            self._link(joint.child_link),
-            self.names["joint", joint.name],
-        )
+        parent, child = self._link(joint.parent_link), self._link(joint.child_link)
+        own = self.names["joint", joint.name]
         if joint.kind in ("planar", "cylindrical"):
             self._several(model, joint, parent, child, own)
             return
@@ -356,15 +348,12 @@ class _Writer:
         if axis is not None:
             _text(element, "xyz", numbers(axis))
         if joint.mimic is not None and ranged:
-            mimic = ET.SubElement(element, "mimic", joint=self.names["joint", joint.mimic.joint])
-            _text(mimic, "multiplier", repr(float(joint.mimic.multiplier)))
-            _text(mimic, "offset", repr(float(joint.mimic.offset)))
-            _text(mimic, "reference", "0")
-            law = {
-                "multiplier": repr(float(joint.mimic.multiplier)),
-                "offset": repr(float(joint.mimic.offset)),
-            }
-            ET.SubElement(made, f"{{{DRAKE}}}mimic", {"joint": mimic.get("joint", ""), **law})
+            leader = self.names["joint", joint.mimic.joint]
+            law = {name: repr(float(getattr(joint.mimic, name))) for name in ("multiplier", "offset")}
+            mimic = ET.SubElement(element, "mimic", joint=leader)
+            for name, text in {**law, "reference": "0"}.items():
+                _text(mimic, name, text)
+            ET.SubElement(made, f"{{{DRAKE}}}mimic", {"joint": leader, **law})
         said: dict[str, float] = {}
         if ranged and axis is not None:
             limits = {name: getattr(joint, name) for name in ("lower", "upper", "effort", "velocity")}

@@ -11,7 +11,6 @@ import shutil
 import sys
 import textwrap
 import threading
-import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -34,6 +33,7 @@ from robokit.cli.common import (
     reading,
     say,
     see_xacro,
+    shows_progress,
     tell,
     tell_up_axes,
     writable,
@@ -77,7 +77,7 @@ def log(arguments: argparse.Namespace) -> int:
     if not arguments.no_simulation:
         ground = {None: None, "on": True, "off": False}[arguments.ground]
         try:
-            run = simulate_log(read, ground, progress=_shows_progress())
+            run = simulate_log(read, ground, progress=shows_progress())
         except RobokitError as error:  # the log may start where no simulation can
             say(f"no simulation beside the log: {error}")
         else:
@@ -109,7 +109,7 @@ def identify(arguments: argparse.Namespace) -> int:
     fit = identify_log(
         read, friction=arguments.friction, armature=arguments.armature, validation=validation,
         cutoff=arguments.cutoff, prior_deviation=arguments.prior_deviation, fixed=arguments.fixed,
-        progress=_shows_progress(),
+        progress=shows_progress(),
     )  # fmt: skip
     tell(f"  low-pass      {fit.cutoff:.3g} Hz, {count_text(fit.states, 'state')} fitted")
     tell(f"  excitation    {_wrapped(fit.excitation())}")
@@ -132,10 +132,6 @@ def _wrapped(text: str) -> str:
     return ("\n" + 16 * " ").join(textwrap.wrap(text, 64))
 
 
-def _shows_progress() -> bool:
-    return sys.stderr is not None and sys.stderr.isatty()
-
-
 def _read(arguments: argparse.Namespace, path: str, robot: Any = None) -> Any:
     """The log at that path as a trajectory of the robot that the arguments name, or that it describes."""
     from robokit.logs import read_log
@@ -150,7 +146,7 @@ def _read(arguments: argparse.Namespace, path: str, robot: Any = None) -> Any:
             path, robot, topic=arguments.topic or None, base=arguments.base, base_topic=arguments.base_topic,
             start=arguments.start, end=arguments.end, rate=arguments.rate, time_unit=arguments.time_unit,
             degrees=arguments.degrees, rename=dict(arguments.rename), missing=dict(arguments.missing),
-            progress=_shows_progress(),
+            progress=shows_progress(),
         )  # fmt: skip
     except RobokitError as error:
         # The function's words for its arguments are options here.
@@ -289,11 +285,8 @@ def view(arguments: argparse.Namespace) -> int:
             if states is not None:
                 tell(show_joint_states(viewer, robot, states, say))
                 return 0
-            try:
-                while True:
-                    time.sleep(0.5)
-            except KeyboardInterrupt:
-                return 0
+            viewer.wait()
+            return 0
     from robokit.viewer import write_pose_page
 
     page = writable(arguments.output or f"{file_stem(robot)}.html", ".html")
@@ -566,7 +559,8 @@ def describe(robot: Robot) -> Iterator[str]:
         yield title
     else:
         yield from _sentence(robot.name, "")
-        yield f"  {_tail(robot.source, WIDTH - 2)}"
+        path = robot.source if len(robot.source) <= WIDTH - 2 else "..." + robot.source[5 - WIDTH :]
+        yield f"  {path}"  # its end tells it from others
     sizes = f"{count_text(robot.nbodies, 'moving body')}, {count_text(len(robot.links), 'link')}"
     yield f"  {robot.base} base, {sizes}, nq {robot.nq}, nv {robot.nv}"
     fixed = sum(link.mass for link in robot.links if link.body == 0)
@@ -574,18 +568,17 @@ def describe(robot: Robot) -> Iterator[str]:
     yield f"  mass {robot.total_mass + fixed:.4g} kg{parts}"
     yield ""
     yield "Tree: body i has parent lambda(i), children mu(i) and subtree nu(i)"
-    rows = []
-    for i in range(tree.n + 1):
-        rows.append(
-            (
-                str(i),
-                "-" if i == 0 else str(tree.parent[i]),
-                _shorten(", ".join(map(str, tree.children[i])) or "-", 12),
-                _span(tree.subtree[i]),
-                f"{tree.I[i].m:.4g}" if i or robot.base == "fixed" else "-",
-                _shorten(robot.body_name(i), 32),
-            )
+    rows = [
+        (
+            str(i),
+            "-" if i == 0 else str(tree.parent[i]),
+            _shorten(", ".join(map(str, tree.children[i])) or "-", 12),
+            _span(tree.subtree[i]),
+            f"{tree.I[i].m:.4g}" if i or robot.base == "fixed" else "-",
+            _shorten(robot.body_name(i), 32),
         )
+        for i in range(tree.n + 1)
+    ]
     yield from _table(("i", "lambda", "mu", "nu", "kg", "body"), rows, "rrllrl")
     yield ""
     yield "Joints (radians, metres; - means no limit)"
@@ -613,12 +606,12 @@ def _joint_notes(robot: Robot) -> Iterator[str]:
     for loop in robot.loop_joints:
         yield from _sentence(
             f"loop joint {loop.number}: {loop.name}, {loop.kind}, p = {tree.predecessor[loop.number]} "
-            + (f"({loop.predecessor}), s = {tree.successor[loop.number]} ({loop.successor})")
+            f"({loop.predecessor}), s = {tree.successor[loop.number]} ({loop.successor})"
         )
-    mimics = [j for j in robot.body_joints if j.mimic is not None]
-    for joint in mimics:
-        assert joint.mimic is not None
+    for joint in robot.body_joints:
         m = joint.mimic
+        if m is None:
+            continue
         law = f"{m.multiplier:g} * q + {m.offset:g}"
         own = "coupled" if joint in robot.mimic_joints else "a coordinate of its own"
         yield from _sentence(f"{joint.name} mimics {m.joint}: {law} ({own})")
@@ -689,11 +682,6 @@ def _sentence(text: str, indent: str = "  ") -> list[str]:
     return textwrap.wrap(text, WIDTH, initial_indent=indent, subsequent_indent="    ", break_on_hyphens=False)
 
 
-def _tail(path: str, width: int) -> str:
-    """A path, shortened at its start: the end tells it from others."""
-    return path if len(path) <= width else "..." + path[3 - width :]
-
-
 def _span(nu: range) -> str:
     return str(nu.start) if len(nu) == 1 else f"{nu.start}..{nu.stop - 1}"
 
@@ -718,16 +706,8 @@ DIFFERENT, ERROR = 1, 2
 """Exit status."""
 
 DESCRIPTION_ENDINGS = (
-    ".urdf",
-    ".xacro",
-    ".xml",
-    ".mjcf",
-    ".sdf",
-    ".world",
-    ".usd",
-    ".usda",
-    ".usdc",
-    ".usdz",
+    *(".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world"),
+    *(".usd", ".usda", ".usdc", ".usdz"),
 )
 """Endings of descriptions."""
 

@@ -142,7 +142,12 @@ def load(
     """
     import robokit as rk
 
-    path = named_robot(name, fetch=True)
+    try:
+        path = rk.find_robot(name, fetch=True)
+    except MissingDependency:
+        raise
+    except RobokitError as error:  # there is none
+        raise WrongUsage(str(error)) from error
     options = reading(arguments)
     if len(getattr(arguments, "robots", ())) < 2:
         see_xacro([path], options.get("xacro_args") or {})
@@ -177,12 +182,9 @@ def tell_up_axes(robot: Any, arguments: argparse.Namespace) -> None:
 
 def xacro_arguments(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """What is left of a command line, and its arguments of the form NAME:=VALUE, as xacro takes them."""
-    given = {name: value for name, mark, value in (each.partition(":=") for each in argv) if _is(name, mark)}
-    return [each for each in argv if not _is(*each.partition(":=")[:2])], given
-
-
-def _is(name: str, mark: str) -> bool:
-    return bool(mark) and bool(re.fullmatch(r"[A-Za-z_][\w.-]*", name))
+    found = {each: re.fullmatch(r"([A-Za-z_][\w.-]*):=(.*)", each, re.DOTALL) for each in argv}
+    given = {match[1]: match[2] for match in found.values() if match}
+    return [each for each in argv if not found[each]], given
 
 
 def see_xacro(files: Sequence[Any], given: dict[str, str]) -> None:
@@ -209,22 +211,6 @@ def reading(arguments: argparse.Namespace | None) -> dict[str, Any]:
     }
 
 
-def named_robot(name: str, fetch: bool = False) -> Path:
-    """The file of the robot of that name; fetch as for rk.find_robot.
-
-    Raises:
-        WrongUsage: there is none.
-    """
-    import robokit as rk
-
-    try:
-        return rk.find_robot(name, fetch)
-    except MissingDependency:
-        raise
-    except RobokitError as error:
-        raise WrongUsage(str(error)) from error
-
-
 def named_files(names: Sequence[str]) -> tuple[list[Path], list[str]]:
     """The files that arguments refer to, and a message for each argument that refers to none.
 
@@ -247,6 +233,11 @@ def named_files(names: Sequence[str]) -> tuple[list[Path], list[str]]:
                 problems.append(str(error))
     files, more = urdf_files(all_names, find_robot)
     return files, problems + more
+
+
+def shows_progress() -> bool:
+    """Whether somebody may be looking at a progress bar."""
+    return sys.stderr is not None and sys.stderr.isatty()
 
 
 def open_page(page: Path, no_open: bool) -> None:

@@ -27,6 +27,7 @@ from robokit.cli.common import (
     open_page,
     print_json,
     say,
+    shows_progress,
     tell,
     tell_up_axes,
     writable,
@@ -221,7 +222,7 @@ def _simulate_and_show(
         "self_collision": arguments.self_collision,
         "actuators": actuators or None,
         "springs": springs or None,
-        "progress": sys.stderr is not None and sys.stderr.isatty(),
+        "progress": shows_progress(),
     }
     second = Second(q0, options, arguments.compare) if arguments.compare else None
     broke = ""
@@ -346,7 +347,6 @@ def write_films(arguments: argparse.Namespace, page: Path, files: list[Path]) ->
     """Write the films and pictures of a page, with a progress bar on a terminal; say what was written."""
     from robokit.viewer.film import SIZE, write_film, write_picture
 
-    progress = sys.stderr is not None and sys.stderr.isatty()
     for file in files:
         kind = file.suffix.lower()
         size = arguments.size or ((640, 360) if kind == ".gif" else SIZE)
@@ -355,7 +355,7 @@ def write_films(arguments: argparse.Namespace, page: Path, files: list[Path]) ->
             write_picture(page, file, at=arguments.at, **options)
         else:
             fps = arguments.fps or (20.0 if kind == ".gif" else 30.0)
-            write_film(page, file, fps=fps, progress=progress, **options)
+            write_film(page, file, fps=fps, progress=shows_progress(), **options)
         label = "picture" if kind == ".png" else "film"
         tell(f"  {label:<13} {file} ({file.stat().st_size / 1e6:.2f} MB)")
 
@@ -503,7 +503,11 @@ def sweep(arguments: argparse.Namespace) -> int:
         )
     shown = sys.stderr is not None
     try:
-        found = _resumed(arguments, shown) if arguments.resume else _new(arguments, shown)
+        if arguments.resume:
+            how = {name: getattr(arguments, name) for name in ("scheduler", "workers", "device")}
+            found = _opened(arguments.resume).resume(progress=shown, **how)
+        else:
+            found = _new(arguments, shown)
     except KeyboardInterrupt as stopped:
         say(str(stopped) or "interrupted")
         return INTERRUPTED
@@ -528,12 +532,6 @@ def _opened(folder: str) -> Any:
         if os.path.isdir(folder):
             raise
         raise WrongUsage(str(error)) from error
-
-
-def _resumed(arguments: argparse.Namespace, shown: bool) -> Any:
-    return _opened(arguments.resume).resume(
-        scheduler=arguments.scheduler, workers=arguments.workers, progress=shown, device=arguments.device
-    )
 
 
 def _new(arguments: argparse.Namespace, shown: bool) -> Any:

@@ -118,21 +118,16 @@ class _Build:
         if held and self.base == "fixed":  # the end of the loop is then the world
             alone = False
         self.root = robots[0] if alone else WORLD
-        self.bodies = (
-            [*self._below(self.root)]
-            if alone
-            else [WORLD, *(name for tree in robots for name in self._below(tree))]
-        )
+        names = [name for tree in robots for name in self._below(tree)]
+        self.bodies = names if alone else [WORLD, *names]
         self.free = self.into[robots[0]] if alone and floats else None
 
     def _to_world(self, loop: DescribedLoop, still: set[str]) -> DescribedLoop:
         """A loop that holds something to furniture, as one that holds it to the world."""
-        if loop.predecessor in still:
-            frame = self._pose(loop.predecessor) @ loop.predecessor_frame
-            loop = replace(loop, predecessor=WORLD, predecessor_frame=frame)
-        if loop.successor in still:
-            frame = self._pose(loop.successor) @ loop.successor_frame
-            loop = replace(loop, successor=WORLD, successor_frame=frame)
+        for end in ("predecessor", "successor"):
+            if (name := getattr(loop, end)) in still:
+                frame = self._pose(name) @ getattr(loop, f"{end}_frame")
+                loop = replace(loop, **{end: WORLD, f"{end}_frame": frame})
         return loop
 
     def _is_world(self, name: str) -> bool:
@@ -182,8 +177,7 @@ class _Build:
             "rk.gravity_forces gives the joint forces that hold the robot",
         )
         if self.free is not None:
-            free = self.free
-            self.builder.base_armature = free.armature or 0.0
+            self.builder.base_armature = self.free.armature or 0.0
         self.builder.scene = self._scene(placed)
         gravity = None if self.side.gravity is None else self.side.gravity.tolist()
         return self.builder.build(self.base, self.side.said, gravity)
@@ -202,10 +196,7 @@ class _Build:
         name = joint.name or free_name(
             f"{joint.child}_{'free' if kind == 'floating' else 'fixed'}", self.joints, "_joint"
         )
-        if kind == "revolute" and not (
-            math.isfinite(joint.lower if joint.lower is not None else -math.inf)
-            or math.isfinite(joint.upper if joint.upper is not None else math.inf)
-        ):
+        if kind == "revolute" and _limit(joint.lower) is None and _limit(joint.upper) is None:
             kind = "continuous"
         if kind not in JOINT_TABLE:
             raise LoadError(
@@ -456,9 +447,7 @@ class _Build:
         everywhere = set(friction.values())
         arguments: dict[str, Any] = {"plane": plane is not None}
         if everywhere or base is not None:
-            arguments["friction"] = (
-                friction if len(everywhere) > 1 else next(iter(everywhere), base if base is not None else 0.8)
-            )
+            arguments["friction"] = friction if len(everywhere) > 1 else next(iter(everywhere), base)
         if plane is not None:
             normal = plane.pose.rotation[:, 2]
             arguments["height"] = float(normal @ plane.pose.position / normal[2])
@@ -572,8 +561,7 @@ def _geometry(shape: DescribedShape) -> Geometry | None:
     if shape.points is not None and shape.faces is not None:
         kept = file_of_mesh(shape.name or shape.file, shape.points, shape.faces)
         return Mesh(str(kept), (1.0, 1.0, 1.0), kept)
-    else:
-        path = shape.path or (Path(shape.file) if Path(shape.file).is_file() else None)
+    path = shape.path or (Path(shape.file) if Path(shape.file).is_file() else None)
     return Mesh(shape.file or str(path), (size[0], size[1], size[2]), path)
 
 

@@ -94,7 +94,7 @@ def _load(path: str | os.PathLike[str], file: Path, second: Path, format: str) -
         path: what messages name.
     """
     notes = []
-    with _quiet():
+    with quiet_drake():
         try:
             plant, graph, loops = _read(file, True)
         except Exception as first:  # of any type: meshes that are not there, or that Drake cannot read
@@ -119,7 +119,8 @@ def _refusal_text(refusal: Exception, file: Path) -> str:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
+def quiet_drake() -> Iterator[None]:
+    """Without Drake's warnings, on standard error."""
     log = logging.getLogger("drake")
     level = log.level
     log.setLevel(logging.ERROR)
@@ -252,8 +253,7 @@ def _joint(joint: Any, name: str, ends: list[str], context: Any, actuators: list
     elif kind == "prismatic":
         axis = X.rotation().matrix() @ joint.translation_axis()
     out = DescribedJoint(name, kind, ends[0], ends[1], axis, np.array(X.translation()))
-    out.lower = out.upper = None
-    out.laws = None
+    out.lower = out.upper = out.laws = None
     if kind in ("revolute", "prismatic"):
         out.lower, out.upper = float(joint.position_lower_limit()), float(joint.position_upper_limit())
         out.velocity = float(joint.velocity_upper_limit())
@@ -309,8 +309,7 @@ def _passive(side: Description, files: SdfFiles) -> None:
             continue
         joint.drives = None  # Drake's own: a limit of effort in SDF is no actuator
         joint.friction = number(axis, "dynamics/friction", 0.0)
-        stiffness = number(axis, "dynamics/spring_stiffness", 0.0)
-        joint.stiffness = stiffness
+        joint.stiffness = number(axis, "dynamics/spring_stiffness", 0.0)
         effort = number(axis, "limit/effort", -1.0)
         joint.effort = math.inf if effort < 0.0 else effort
         joint.laws = tuple(
@@ -328,18 +327,14 @@ def _passive(side: Description, files: SdfFiles) -> None:
             body.gravity = 0.0
         inertial = link.find("inertial")
         if body is not None and inertial is not None and inertial.get("auto", "0") in ("0", "false"):
-            _inertia_as_written(body, inertial)
+            # Drake puts a ball of water in the place of an inertia that no body can have.
+            said = inertial_of(inertial)._replace(origin=origin_of(inertial.find("pose")))
+            body.mass, body.com, body.inertia = said.mass, np.array(said.origin.xyz), said.matrix()
     side.gravity = None  # only a world has a gravity
     for _, gravity in files.elements("gravity"):
         numbers = (gravity.text or "").split()
         if gravity.getparent().tag == "world" and len(numbers) == 3:
             side.gravity = np.array([float(x) for x in numbers])
-
-
-def _inertia_as_written(body: DescribedBody, inertial: Any) -> None:
-    """What the file says: Drake puts a ball of water in the place of an inertia that no body can have."""
-    said = inertial_of(inertial)._replace(origin=origin_of(inertial.find("pose")))
-    body.mass, body.com, body.inertia = said.mass, np.array(said.origin.xyz), said.matrix()
 
 
 # ---- An SDF and the models that it includes, without what Drake refuses and a comparison does not need

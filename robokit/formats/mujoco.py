@@ -213,6 +213,11 @@ def name_of(model: Any, kind: str, k: int) -> str:
     return str(getattr(model, kind)(k).name) or f"{kind}_{k}"
 
 
+def names_of(model: Any, kind: str, count: int) -> list[str]:
+    """The names of all elements of a kind."""
+    return [name_of(model, kind, k) for k in range(count)]
+
+
 def _body(model: Any, data: Any, b: int) -> DescribedBody:
     name = name_of(model, "body", b)
     axes = placement_of(model.body_iquat[b], model.body_ipos[b])
@@ -231,7 +236,7 @@ def _body(model: Any, data: Any, b: int) -> DescribedBody:
 def _joints(model: Any, data: Any, b: int) -> list[DescribedJoint]:
     """The joints that carry a body, the outermost last: MuJoCo may have several on one body."""
     name, parent = name_of(model, "body", b), name_of(model, "body", int(model.body_parentid[b]))
-    those = range(int(model.body_jntadr[b]), int(model.body_jntadr[b] + model.body_jntnum[b]))
+    those = _joints_of(model, b)
     if not len(those):
         return [DescribedJoint("", "fixed", parent, name)]
     taken = {name_of(model, "body", k) for k in range(model.nbody)} if len(those) > 1 else set()
@@ -241,9 +246,13 @@ def _joints(model: Any, data: Any, b: int) -> list[DescribedJoint]:
     return [_joint(model, data, j, ends[k], ends[k + 1]) for k, j in enumerate(those)]
 
 
+def _joints_of(model: Any, b: int) -> range:
+    return range(int(model.body_jntadr[b]), int(model.body_jntadr[b] + model.body_jntnum[b]))
+
+
 def _whole(model: Any, data: Any, b: int) -> tuple[DescribedJoint, list[str]] | None:
     """The one kind of joint that the joints of a body form, and their names; None if it has no name."""
-    those = range(int(model.body_jntadr[b]), int(model.body_jntadr[b] + model.body_jntnum[b]))
+    those = _joints_of(model, b)
     kind = SEVERAL.get(tuple(KINDS[int(model.jnt_type[j])] for j in those))
     if kind is None:
         return None
@@ -292,9 +301,8 @@ def described_shape(model: Any, k: int) -> DescribedShape | None:
         m = int(model.geom_dataid[k])
         # MuJoCo moves a mesh to its centre and principal axes; mesh_pos and mesh_quat undo that.
         pose = pose @ placement_of(model.mesh_quat[m], model.mesh_pos[m]).inverse()
-        at = int(model.mesh_pathadr[m])
-        file = bytes(model.paths[at:]).split(b"\0", 1)[0].decode(errors="replace") if at >= 0 else ""
-        return DescribedShape(kind, tuple(map(float, model.mesh_scale[m])), pose, file or model.mesh(m).name)
+        file = _path(model, int(model.mesh_pathadr[m])) or model.mesh(m).name
+        return DescribedShape(kind, tuple(map(float, model.mesh_scale[m])), pose, file)
     sizes = {
         "box": tuple(2.0 * x for x in size),
         "sphere": size[:1],
@@ -369,11 +377,16 @@ def sum_of_joints(model: Any, t: int) -> dict[str, float] | None:
     """The factors of the joints of a fixed tendon; None for one that runs through space."""
     import mujoco
 
-    wraps = range(int(model.tendon_adr[t]), int(model.tendon_adr[t] + model.tendon_num[t]))
+    wraps = _wraps(model, t)
     if any(int(model.wrap_type[w]) != mujoco.mjtWrap.mjWRAP_JOINT for w in wraps):
         return None
     names = [(int(model.wrap_objid[w]), float(model.wrap_prm[w])) for w in wraps]
     return {name_of(model, "joint", j): factor for j, factor in names}
+
+
+def _wraps(model: Any, t: int) -> range:
+    """What a tendon runs over."""
+    return range(int(model.tendon_adr[t]), int(model.tendon_adr[t] + model.tendon_num[t]))
 
 
 def _active(model: Any, kind: int) -> Iterator[int]:
@@ -386,12 +399,9 @@ def loops_of(model: Any) -> list[DescribedLoop]:
 
     found = []
     for k in _active(model, mujoco.mjtEq.mjEQ_WELD):
-        first, second = _frames(
-            model, k, model.eq_data[k, 3:6], model.eq_data[k, 6:10], model.eq_data[k, 0:3]
-        )
-        found.append(
-            DescribedLoop(_equality_name(model, k), "fixed", first[0], second[0], first[1], second[1])
-        )
+        data = model.eq_data[k]
+        (a, at), (b, there) = _frames(model, k, data[3:6], data[6:10], data[0:3])
+        found.append(DescribedLoop(_equality_name(model, k), "fixed", a, b, at, there))
     points: dict[tuple[str, str], list[tuple[str, np.ndarray, np.ndarray]]] = {}
     for k in _active(model, mujoco.mjtEq.mjEQ_CONNECT):
         (a, at), (b, there) = _frames(model, k, model.eq_data[k, 0:3], None, model.eq_data[k, 3:6])
@@ -422,7 +432,7 @@ def ends_of(model: Any, t: int) -> list[tuple[str, Placement]]:
     """The bodies and sites in them of a tendon between two sites; [] for any other."""
     import mujoco
 
-    wraps = range(int(model.tendon_adr[t]), int(model.tendon_adr[t] + model.tendon_num[t]))
+    wraps = _wraps(model, t)
     if [int(model.wrap_type[w]) for w in wraps] != [mujoco.mjtWrap.mjWRAP_SITE] * 2:
         return []
     sites = [int(model.wrap_objid[w]) for w in wraps]
@@ -451,11 +461,8 @@ def _frames(
         bodies = [int(model.site_bodyid[s]) for s in ids]
         frames = [placement_of(model.site_quat[s], model.site_pos[s]) for s in ids]
     else:
-        bodies = list(ids)
-        frames = [
-            placement_of((1.0, 0, 0, 0) if turn is None else turn, point),
-            placement_of((1.0, 0, 0, 0), other),
-        ]
+        bodies, none = list(ids), (1.0, 0.0, 0.0, 0.0)
+        frames = [placement_of(none if turn is None else turn, point), placement_of(none, other)]
     names = [name_of(model, "body", b) for b in bodies]
     return (names[0], frames[0]), (names[1], frames[1])
 
@@ -531,19 +538,24 @@ def actuator_range(model: Any, k: int) -> Range:
         and not model.actuator_biasprm[k, 1:3].any()
     )
     fixed = int(model.actuator_gaintype[k]) == mujoco.mjtGain.mjGAIN_FIXED
-    # The control of an integrator is the rate of what acts, and a muscle has a gain of its own.
-    dynamic = int(model.actuator_dyntype[k]) not in (
-        mujoco.mjtDyn.mjDYN_NONE,
-        mujoco.mjtDyn.mjDYN_FILTER,
-        mujoco.mjtDyn.mjDYN_FILTEREXACT,
-    )
-    if plain and fixed and not dynamic and model.actuator_ctrllimited[k]:
+    if plain and fixed and _follows_control(model, k) and model.actuator_ctrllimited[k]:
         gain = float(model.actuator_gainprm[k, 0])
         lower, upper = sorted(gain * float(c) + constant for c in model.actuator_ctrlrange[k])
     if model.actuator_forcelimited[k]:
         lower = max(lower, float(model.actuator_forcerange[k, 0]))
         upper = min(upper, float(model.actuator_forcerange[k, 1]))
     return lower, upper
+
+
+def _follows_control(model: Any, k: int) -> bool:
+    """Whether the control of an actuator acts, be it filtered.
+
+    That of an integrator is the rate of what acts, and a muscle has a gain of its own.
+    """
+    from mujoco import mjtDyn
+
+    filters = mjtDyn.mjDYN_NONE, mjtDyn.mjDYN_FILTER, mjtDyn.mjDYN_FILTEREXACT
+    return int(model.actuator_dyntype[k]) in filters
 
 
 # ==== mujoco scene ================================================================================
@@ -642,7 +654,7 @@ def _shapes(side: Description, model: Any, spec: Any, says: Says) -> None:
             spheroids.append(name_of(model, "geom", k))
         shape = _shape(model, k, moved)
         body = side.bodies[name_of(model, "body", b)]
-        if model.geom_contype[k] or model.geom_conaffinity[k] or _in_a_pair(model, k):
+        if _touches(model, k):
             body.collisions = (*body.collisions, shape)
         if int(model.geom_group[k]) < SEEN_GROUPS:
             body.visuals = (*body.visuals, shape)
@@ -654,16 +666,12 @@ def _shapes(side: Description, model: Any, spec: Any, says: Says) -> None:
     says("ignored", "hidden geoms", hidden, "neither colliding nor in a visible group")
     textures = [str(model.tex(t).name) or f"texture_{t}" for t in range(model.ntex) if _is_plain(model, t)]
     says("ignored", "textures", textures, "only image files of 2d textures are shown")
-    skins = [str(model.skin(k).name) or f"skin_{k}" for k in range(model.nskin)]
-    says("ignored", "skins", skins, "not shown")
+    says("ignored", "skins", names_of(model, "skin", model.nskin), "not shown")
 
 
 def _touches(model: Any, k: int) -> bool:
-    return bool(model.geom_contype[k] or model.geom_conaffinity[k] or _in_a_pair(model, k))
-
-
-def _in_a_pair(model: Any, k: int) -> bool:
-    return bool(model.npair) and bool((model.pair_geom1 == k).any() or (model.pair_geom2 == k).any())
+    paired = (model.pair_geom1 == k).any() or (model.pair_geom2 == k).any()
+    return bool(model.geom_contype[k] or model.geom_conaffinity[k] or paired)
 
 
 def _meshes_apart(spec: Any) -> set[str]:
@@ -774,17 +782,8 @@ def _grounds(scene: DescribedScene, model: Any, data: Any, spec: Any, says: Says
         if kind == 0:
             spin, roll = (float(x) for x in model.geom_friction[k, 1:3])
             dim = int(model.geom_condim[k])
-            scene.grounds.append(
-                DescribedGround(
-                    "plane",
-                    pose,
-                    friction,
-                    None,
-                    torsional=spin * (dim >= 4),
-                    rolling=roll * (dim >= 6),
-                    name=name,
-                )
-            )
+            more = {"torsional": spin * (dim >= 4), "rolling": roll * (dim >= 6)}
+            scene.grounds.append(DescribedGround("plane", pose, friction, name=name, **more))
         elif kind == 1:
             if not np.allclose(pose.rotation, np.eye(3), atol=1e-9):
                 uneven.append(name)
@@ -803,8 +802,8 @@ def _grounds(scene: DescribedScene, model: Any, data: Any, spec: Any, says: Says
     for k in range(model.ngeom):
         if int(model.geom_bodyid[k]) not in still and _touches(model, k):
             dim, own = int(model.geom_condim[k]), model.geom_friction[k, 1:3]
-            more = dim >= 4 and own[0] > held[0], dim >= 6 and own[1] > held[1]
-            turning += [name_of(model, "geom", k)] if any(more) else []
+            if (dim >= 4 and own[0] > held[0]) or (dim >= 6 and own[1] > held[1]):
+                turning.append(name_of(model, "geom", k))
     text = "the ground's torsional and rolling friction holds for all links"
     says("rewritten", "geoms with condim 4 or 6", turning, text)
     says("left-out", "surfaces of the world", uneven, "a ground has planes, level height fields and solids")
@@ -867,7 +866,7 @@ def _actuators(scene: DescribedScene, model: Any, says: Says) -> None:
     others: dict[str, list[str]] = {}
     scaled, delayed, clipped, pulling = [], [], [], []
     for k in range(model.nu):
-        name = str(model.actuator(k).name) or f"actuator_{k}"
+        name = name_of(model, "actuator", k)
         why = _not_taken(model, k)
         if why:
             others.setdefault(why, []).append(name)
@@ -950,11 +949,10 @@ def _not_taken(model: Any, k: int) -> str:
     elif KINDS[int(model.jnt_type[int(model.actuator_trnid[k, 0])])] not in ("revolute", "prismatic"):
         return "acting on a joint of several coordinates"
     biases = mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtBias.mjBIAS_AFFINE
-    bits = mujoco.mjtDyn
     if (
         int(model.actuator_gaintype[k]) != mujoco.mjtGain.mjGAIN_FIXED
         or int(model.actuator_biastype[k]) not in biases
-        or int(model.actuator_dyntype[k]) not in (bits.mjDYN_NONE, bits.mjDYN_FILTER, bits.mjDYN_FILTEREXACT)
+        or not _follows_control(model, k)
     ):
         return "with a force that is not linear in control, position and velocity"
     return "of negative stiffness or damping" if min(_bias(model, k)[1:]) < 0.0 else ""
@@ -981,7 +979,7 @@ def _springs(side: Description, scene: DescribedScene, model: Any, says: Says) -
             joint.springs += (own,)
     others: dict[str, list[str]] = {}
     for t in range(model.ntendon):
-        name = str(model.tendon(t).name) or f"tendon_{t}"
+        name = name_of(model, "tendon", t)
         stiff, damp = (_coefficients(model, f"tendon_{what}", t) for what in ("stiffness", "damping"))
         least, most = (float(x) for x in model.tendon_lengthspring[t])
         spring = DescribedSpring(name, stiff, damp, least, most)
@@ -1021,7 +1019,7 @@ def _configurations(scene: DescribedScene, model: Any, says: Says) -> None:
     scene.configurations["initial"] = _configuration(model, model.qpos0)
     moving = []
     for k in range(model.nkey):
-        name = str(model.key(k).name) or f"key_{k}"
+        name = name_of(model, "key", k)
         scene.configurations[name] = _configuration(model, model.key_qpos[k])
         if model.key_qvel[k].any() or model.key_act[k].any() or model.key_ctrl[k].any():
             moving.append(name)
@@ -1045,34 +1043,25 @@ def _configuration(model: Any, qpos: Any) -> dict[str, tuple[float, ...]]:
 
 
 def _say_of_joints(model: Any, side: Description, says: Says) -> None:
-    names = [name_of(model, "joint", j) for j in range(model.njnt)]
+    names = names_of(model, "joint", model.njnt)
     kinds = [KINDS[int(model.jnt_type[j])] for j in range(model.njnt)]
     several = [name_of(model, "body", b) for b in range(1, model.nbody) if int(model.body_jntnum[b]) > 1]
-    says(
-        "rewritten",
-        "bodies with several joints",
-        several,
-        "the joints follow each other, with links NAME_link without mass between them",
-    )
+    text = "the joints follow each other, with links NAME_link without mass between them"
+    says("rewritten", "bodies with several joints", several, text)
     balls = [n for j, n in enumerate(names) if kinds[j] == "spherical" and model.jnt_limited[j]]
     says("left-out", "limits of ball joints", balls, "a ball joint has none here")
-    springs = [
-        n
-        for j, n in enumerate(names)
-        if kinds[j] in ("spherical", "floating") and first_number(model.jnt_stiffness[j])
-    ]
+    several_dofs = [(j, n) for j, n in enumerate(names) if kinds[j] in ("spherical", "floating")]
+    springs = [n for j, n in several_dofs if first_number(model.jnt_stiffness[j])]
     says("left-out", "springs of ball or free joints", springs, "only joints of one coordinate have springs")
+    dof = model.jnt_dofadr
     free = [
         n
-        for j, n in enumerate(names)
+        for j, n in several_dofs
         if kinds[j] == "floating"
-        and (
-            first_number(model.dof_damping[model.jnt_dofadr[j]])
-            or model.dof_frictionloss[model.jnt_dofadr[j]]
-        )
+        and (first_number(model.dof_damping[dof[j]]) or model.dof_frictionloss[dof[j]])
     ]
     says("left-out", "damping or friction of free joints", free, "free joints have none here")
-    curved = [n for j, n in enumerate(names) if kinds[j] in ("spherical", "floating") and _bent(model, j)]
+    curved = [n for j, n in several_dofs if any(_coefficients(model, "dof_damping", int(dof[j]))[1:])]
     says("left-out", "ball or free joints with nonlinear dampers", curved, "only the linear part is taken")
     mocap = [name_of(model, "body", b) for b in range(1, model.nbody) if int(model.body_mocapid[b]) >= 0]
     says("rewritten", "mocap bodies", mocap, "at rest")
@@ -1084,46 +1073,31 @@ def _say_of_joints(model: Any, side: Description, says: Says) -> None:
         and not math.isclose(-j.effort_lower, j.effort)
         and math.isfinite(j.effort - j.effort_lower)
     ]
-    says(
-        "rewritten", "ranges of effort", uneven, "the larger of the two ends is the limit in both directions"
-    )
-
-
-def _bent(model: Any, j: int) -> bool:
-    return any(_coefficients(model, "dof_damping", int(model.jnt_dofadr[j]))[1:])
+    text = "the larger of the two ends is the limit in both directions"
+    says("rewritten", "ranges of effort", uneven, text)
 
 
 def _say_of_constraints(model: Any, says: Says) -> None:
     import mujoco
 
-    names = [str(model.equality(k).name) or f"equality_{k}" for k in range(model.neq)]
-    says(
-        "ignored",
-        "inactive constraints",
-        [n for k, n in enumerate(names) if not model.eq_active0[k]],
-        "left out",
-    )
-    kinds = (
-        mujoco.mjtEq.mjEQ_CONNECT,
-        mujoco.mjtEq.mjEQ_WELD,
-        mujoco.mjtEq.mjEQ_JOINT,
-        mujoco.mjtEq.mjEQ_TENDON,
-    )
+    names, types = names_of(model, "equality", model.neq), mujoco.mjtEq
+    inactive = [n for k, n in enumerate(names) if not model.eq_active0[k]]
+    says("ignored", "inactive constraints", inactive, "left out")
+    kinds = types.mjEQ_CONNECT, types.mjEQ_WELD, types.mjEQ_JOINT, types.mjEQ_TENDON
     other = [n for k, n in enumerate(names) if int(model.eq_type[k]) not in kinds and model.eq_active0[k]]
     says("left-out", "constraints of other types", other, "connect, weld, joint and tendon are read")
     held = {t for t, _ in rods(model)}
     loose = []
     for k, n in enumerate(names):
-        if int(model.eq_type[k]) == mujoco.mjtEq.mjEQ_TENDON and model.eq_active0[k]:
+        if int(model.eq_type[k]) == types.mjEQ_TENDON and model.eq_active0[k]:
             both = [int(t) for t in (model.eq_obj1id[k], model.eq_obj2id[k]) if t >= 0]
             if both[0] not in held and any(sum_of_joints(model, t) is None for t in both):
                 loose.append(n)
     text = "a rod is a tendon between two sites of a constant length"
     says("left-out", "constraints of tendons through space", loose, text)
-    tendons = [str(model.tendon(t).name) or f"tendon_{t}" for t in range(model.ntendon)]
     acting = [
         n
-        for t, n in enumerate(tendons)
+        for t, n in enumerate(names_of(model, "tendon", model.ntendon))
         if model.tendon_limited[t]
         or model.tendon_frictionloss[t]
         or np.ravel(getattr(model, "tendon_armature", np.zeros(model.ntendon)))[t]
@@ -1136,18 +1110,12 @@ def _say_of_constraints(model: Any, says: Says) -> None:
 def _say_of_the_rest(model: Any, says: Says) -> None:
     import mujoco
 
-    def named(kind: str, count: int) -> list[str]:
-        return [str(getattr(model, kind)(k).name) or f"{kind}_{k}" for k in range(count)]
-
-    says("ignored", "sensors", named("sensor", model.nsensor), "a trajectory has its own measurements")
-    says("ignored", "cameras", named("cam", model.ncam), "the page has its own camera")
-    says("ignored", "lights", named("light", model.nlight), "the page has its own lights")
-    says(
-        "left-out",
-        "flexes",
-        [f"flex_{k}" for k in range(int(getattr(model, "nflex", 0)))],
-        "bodies are rigid",
-    )
+    sensors = names_of(model, "sensor", model.nsensor)
+    says("ignored", "sensors", sensors, "a trajectory has its own measurements")
+    says("ignored", "cameras", names_of(model, "cam", model.ncam), "the page has its own camera")
+    says("ignored", "lights", names_of(model, "light", model.nlight), "the page has its own lights")
+    flexes = [f"flex_{k}" for k in range(int(getattr(model, "nflex", 0)))]
+    says("left-out", "flexes", flexes, "bodies are rigid")
     plugins = [f"plugin_{k}" for k in range(int(getattr(model, "nplugin", 0)))]
     says("left-out", "plugins", plugins, "programs for MuJoCo")
     option = model.opt

@@ -171,8 +171,8 @@ class SdfFiles:
         for folder in folders:
             found = Path(folder, rest.lstrip("/") if mark and scheme != "file" else rest)
             # A model's own folder may be the one that is named.
-            own = Path(folder) if Path(folder).name == rest.strip("/") else None
-            for place in (found, *([own] if own is not None else [])):
+            own = [Path(folder)] if Path(folder).name == rest.strip("/") else []
+            for place in (found, *own):
                 if place.is_file():
                     return place
                 named = _named_in(place) if place.is_dir() else None
@@ -233,11 +233,7 @@ def _without_comments(text: bytes) -> bytes:
     Nor does that parser mind a comment before the XML declaration.
     """
     plain = re.sub(rb"<!--.*?-->", _blank_lines, text, flags=re.DOTALL)
-    return (
-        plain
-        if plain.startswith(b"<?xml")
-        else re.sub(rb"^\s*<\?xml.*?\?>", _blank_lines, plain, flags=re.DOTALL)
-    )
+    return re.sub(rb"^\s+<\?xml.*?\?>", _blank_lines, plain, flags=re.DOTALL)
 
 
 def _blank_lines(found: re.Match[bytes]) -> bytes:
@@ -481,6 +477,7 @@ class _Model:
         include: Any = None,
     ) -> None:
         self.element, self.name, self.prefix, self.outer = element, name, prefix, outer
+        self.depth: int = 0 if outer is None else outer.depth + 1
         self.file, self.version = file, version_of(element.getroottree().getroot())
         self.finder = files.finder(file)
         self._include = include
@@ -509,10 +506,7 @@ class _Model:
             self._add(child, files)
 
     def _add(self, child: Any, files: SdfFiles) -> None:
-        depth, outer = 0, self.outer
-        while outer is not None:
-            depth, outer = depth + 1, outer.outer
-        if depth > MOST_NESTED:
+        if self.depth > MOST_NESTED:
             raise RobokitError(f"{files.path}: models are nested more than {MOST_NESTED} deep")
         if child.tag == "world":
             self.worlds.append(_Model(child, child.get("name", ""), "", self, files, self.file))
@@ -806,8 +800,9 @@ class _Reader:
         else:
             said = inertial_of(inertial)
             frame = pose_in_link(inertial) if inertial is not None else Placement()
-            body.mass, body.com = said.mass, frame.position
-            body.inertia = replace_rotation(said, frame.rotation)
+            body.mass, body.com, body.inertia = said.mass, frame.position, said.matrix()
+            if not np.array_equal(frame.rotation, np.eye(3)):
+                body.inertia = frame.rotation @ body.inertia @ frame.rotation.T
         if (link.findtext("gravity") or "1").strip().lower() in ("0", "false"):
             body.gravity = 0.0
         return body
@@ -916,7 +911,7 @@ class _Reader:
         tree += free_joints(bodies, tree)
         outwards = joints_outwards(tree)
         for before, after in zip(tree, outwards, strict=True):
-            if before is not after and before.kind in ("spherical",):
+            if before is not after and before.kind == "spherical":
                 self._say(
                     "rewritten",
                     "ball joints",
@@ -1049,22 +1044,17 @@ class _Reader:
         return replace(loop, kind="universal", predecessor_frame=at)
 
     def _say_lost(self, joint: DescribedJoint) -> None:
-        lost = [
-            what
-            for what, is_there in (
-                ("limits", math.isfinite(joint.lower or math.inf) or math.isfinite(joint.upper or math.inf)),
-                ("effort", math.isfinite(joint.effort or math.inf)),
-                ("damping", bool(joint.damping)),
-                ("spring", bool(joint.stiffness)),
-                ("friction", bool(joint.friction)),
-                ("mimic", bool(joint.laws)),
-            )
-            if is_there
-        ]
+        there = {
+            "limits": math.isfinite(joint.lower or math.inf) or math.isfinite(joint.upper or math.inf),
+            "effort": math.isfinite(joint.effort or math.inf),
+            "damping": joint.damping,
+            "spring": joint.stiffness,
+            "friction": joint.friction,
+            "mimic": joint.laws,
+        }
+        lost = ", ".join(what for what, is_there in there.items() if is_there)
         if lost:
-            self._say(
-                "left-out", f"{', '.join(lost)} of joints that close loops", joint.name, "these have none"
-            )
+            self._say("left-out", f"{lost} of joints that close loops", joint.name, "these have none")
 
     def _loop(self, joint: DescribedJoint, bodies: dict[str, DescribedBody]) -> DescribedLoop:
         self._say("rewritten", "joints", joint.name, "they close loops, and are loop joints of the robot")
@@ -1161,13 +1151,6 @@ def free_joints(bodies: dict[str, DescribedBody], tree: list[DescribedJoint]) ->
 
 
 # ---- Numbers, poses, shapes and looks of elements ------------------------------------------------
-
-
-def replace_rotation(said: InertialDescription, R: np.ndarray) -> np.ndarray:
-    """The inertia of an <inertial> in the axes of its link, (3, 3), by the rotation of its frame."""
-    xx, xy, xz, yy, yz, zz = said.inertia
-    own = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return own if np.array_equal(R, np.eye(3)) else R @ own @ R.T
 
 
 def inertial_of(inertial: Any) -> InertialDescription:

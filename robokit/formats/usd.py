@@ -118,17 +118,13 @@ class _Stage:
                 self._add_body(prim)
         if not self.names:
             raise RobokitError(f"{self.path}: no prim with PhysicsRigidBodyAPI: there is no robot in it")
-        edges = []
+        tree: list[Edge] = []
+        closing: list[Edge] = []
         for prim in self.prims:
-            if prim.IsA(UsdPhysics.Joint):
-                edge = self._edge(UsdPhysics.Joint(prim))
-                edges += [] if edge is None else [edge]
-        apart = [
-            bool(_get(edge[0].GetExcludeFromArticulationAttr(), False)) or self._rod(edge[0].GetPrim()) > 0.0
-            for edge in edges
-        ]
-        closing = [edge for edge, out in zip(edges, apart, strict=True) if out]
-        tree = [edge for edge, out in zip(edges, apart, strict=True) if not out]
+            edge = self._edge(UsdPhysics.Joint(prim)) if prim.IsA(UsdPhysics.Joint) else None
+            if edge is not None:
+                apart = _get(edge[0].GetExcludeFromArticulationAttr(), False) or self._rod(prim) > 0.0
+                (closing if apart else tree).append(edge)
         held = {end for edge in tree for end in edge[1:3] if WORLD in edge[1:3]}
         joints, more = self._tree(tree)
         for joint in joints:
@@ -377,16 +373,11 @@ class _Stage:
                     self.say("ignored", f"{each.GetTypeName()}s", each.GetName(), "it is not supported")
                 continue
             shape = self._shape(each, origin)
-            image = UsdGeom.Imageable(each)
-            shown = image.ComputeVisibility() != "invisible" and image.ComputePurpose() in (
-                "default",
-                "render",
-            )
+            image, purposes = UsdGeom.Imageable(each), ("default", "render")
+            shown = image.ComputeVisibility() != "invisible" and image.ComputePurpose() in purposes
             if shape is None:
-                acts = collides
-                self.say(
-                    "left-out" if acts else "ignored", f"{each.GetTypeName()}s", each.GetName(), NO_SHAPE
-                )
+                code = "left-out" if collides else "ignored"
+                self.say(code, f"{each.GetTypeName()}s", each.GetName(), NO_SHAPE)
                 continue
             if collides:
                 touching.append((each, shape))
@@ -539,10 +530,10 @@ def _body(prim: Any, metres: float, kilograms: float, up: Placement) -> Describe
     axes = _get(mass.GetPrincipalAxesAttr(), None)
     R = np.eye(3) if axes is None else quaternion(axes)
     body.inertia = R @ np.diag(moments * kilograms * metres**2) @ R.T
-    shapes, density = collision_shapes(prim, metres)
-    body.collisions = tuple(DescribedShape(*shape) for shape in shapes)
-    if body.mass == 0.0 and density is not None:
-        body.mass = density * kilograms / metres**3
+    shapes, mass_of_shapes = collision_shapes(prim, metres)
+    body.collisions = tuple(shapes)
+    if body.mass == 0.0 and mass_of_shapes is not None:
+        body.mass = mass_of_shapes * kilograms / metres**3
     body.gravity = 0.0 if _get(prim.GetAttribute("physxRigidBody:disableGravity"), False) else 1.0
     return body
 
@@ -602,16 +593,14 @@ def _laws(prim: Any, unit: float) -> list[Law]:
     laws = []
     leader = prim.GetRelationship("newton:mimicJoint")
     if leader and leader.GetTargets():
-        k, o = _first_attribute(prim, "newton:mimicCoef1"), _first_attribute(prim, "newton:mimicCoef0")
-        laws.append(Law(leader.GetTargets()[0].name, 1.0 if k is None else k, (o or 0.0) * unit))
-    for which in ("rotX", "rotY", "rotZ", "transX", "transY", "transZ"):
+        k, o = (_get(prim.GetAttribute(f"newton:mimicCoef{n}"), 1.0 * n) for n in (1, 0))
+        laws.append(Law(leader.GetTargets()[0].name, float(k), float(o) * unit))
+    for which in (*FREEDOMS[3:], *FREEDOMS[:3]):
         leader = prim.GetRelationship(f"physxMimicJoint:{which}:referenceJoint")
         if leader and leader.GetTargets():
-            gearing = _first_attribute(prim, f"physxMimicJoint:{which}:gearing")
-            offset = _first_attribute(prim, f"physxMimicJoint:{which}:offset") or 0.0
-            laws.append(
-                Law(leader.GetTargets()[0].name, -(1.0 if gearing is None else gearing), -offset * unit)
-            )
+            gearing = _get(prim.GetAttribute(f"physxMimicJoint:{which}:gearing"), 1.0)
+            offset = _get(prim.GetAttribute(f"physxMimicJoint:{which}:offset"), 0.0)
+            laws.append(Law(leader.GetTargets()[0].name, -float(gearing), -float(offset) * unit))
     return laws
 
 
@@ -627,8 +616,6 @@ def _gravity(scene: Any, metres: float, up: Placement) -> np.ndarray:
 
 # ---- Poses and collision shapes of prims of a USD stage ------------------------------------------
 
-Shape = tuple[str, tuple[float, ...], Placement, str]
-"""Kind, size, pose in the body and name of the prim, as a DescribedShape has them."""
 
 TURNS = {
     "X": np.array([[0.0, 0, 1], [0, 1, 0], [-1, 0, 0]]),
@@ -662,28 +649,27 @@ def rigid_pose(prim: Any, metres: float) -> tuple[Placement, np.ndarray]:
     return Placement((axes / scale[:, None]).T, matrix[3, :3] * metres), scale
 
 
-def collision_shapes(body: Any, metres: float) -> tuple[list[Shape], float | None]:
+def collision_shapes(body: Any, metres: float) -> tuple[list[DescribedShape], float | None]:
     """The colliders below a body, and the mass in stage units that a density gives them, None without one."""
     from pxr import Usd, UsdPhysics
 
     origin, _ = rigid_pose(body, metres)
-    found: list[Shape] = []
+    found: list[DescribedShape] = []
     for prim in Usd.PrimRange(body, Usd.TraverseInstanceProxies()):
         if prim != body and prim.HasAPI(UsdPhysics.RigidBodyAPI):
             continue
         if not prim.HasAPI(UsdPhysics.CollisionAPI):
             continue
-        enabled = UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get()
-        if enabled is False:
+        if UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get() is False:
             continue
         pose, scale = rigid_pose(prim, metres)
         shape = _shape(prim, scale * metres)
         if shape is not None:
             kind, size, turn = shape
             own = origin.inverse() @ pose @ Placement(turn)
-            found.append((kind, size, own, prim.GetName()))
+            found.append(DescribedShape(kind, size, own, prim.GetName()))
     density = UsdPhysics.MassAPI(body).GetDensityAttr().Get()
-    volume = sum(_volume(kind, size) for kind, size, _, _ in found)
+    volume = sum(solid[0] for solid in map(solid_of, found) if solid is not None)
     return found, float(density) * volume if density and volume else None
 
 
@@ -709,17 +695,6 @@ def _shape(prim: Any, scale: np.ndarray) -> tuple[str, tuple[float, ...], np.nda
     if kind == "Mesh":
         return "mesh", (1.0, 1.0, 1.0), np.eye(3)
     return None
-
-
-def _volume(kind: str, size: tuple[float, ...]) -> float:
-    if kind == "box":
-        return float(np.prod(size))
-    if kind == "sphere":
-        return float(4.0 / 3.0 * np.pi * size[0] ** 3)
-    if kind in ("cylinder", "capsule"):
-        caps = 4.0 / 3.0 * np.pi * size[0] ** 3 if kind == "capsule" else 0.0
-        return float(np.pi * size[0] ** 2 * size[1] + caps)
-    return 0.0
 
 
 def _mesh(prim: Any, origin: Placement, metres: float) -> tuple[np.ndarray, np.ndarray] | None:

@@ -391,24 +391,20 @@ def unexplained_torques(
             "log: no efforts, so there is nothing to compare with the model; they are the third field of "
             "JointState, or columns named JOINT_effort"
         )
-    names, dofs = list[str](), list[int]()
+    names, dofs = dof_names(robot), list[int]()
     for joint in robot.joints:
-        several = joint.v_slice.stop - joint.v_slice.start > 1
-        for k in range(joint.v_slice.start, joint.v_slice.stop):
-            if joint.name in efforts or joint.name == FLOATING_BASE:
-                number = k - joint.v_slice.start
-                if joint.name == FLOATING_BASE:
-                    names.append(f"{BASE} {('moment', 'force')[number // 3]} {'xyz'[number % 3]}")
-                else:
-                    names.append(f"{joint.name}[{number}]" if several else joint.name)
-                dofs.append(k)
+        own = range(joint.v_slice.start, joint.v_slice.stop)
+        if joint.name == FLOATING_BASE:
+            names[joint.v_slice] = [f"{BASE} {what} {x}" for what in ("moment", "force") for x in "xyz"]
+        if joint.name in efforts or joint.name == FLOATING_BASE:
+            dofs += own
     places = np.array(dofs, dtype=int)
     model, measured = model_forces(robot, motion.q, motion.v, motion.a)[:, places], motion.tau[:, places]
     wrenches: dict[str, np.ndarray] = {}
     if contacts:
         wrenches, of_contacts = _contact_wrenches(robot, motion.q, places, model - measured, contacts)
         model = model - of_contacts
-    found = TorqueComparison(motion, tuple(names), places, model, measured, wrenches)
+    found = TorqueComparison(motion, tuple(names[k] for k in dofs), places, model, measured, wrenches)
     off, turned = found.rms(found.unexplained), found.rms(found.measured + model)
     joints = found.rms(found.measured) > 0.0
     if joints.any() and (turned < 0.5 * off)[joints].mean() > 0.5:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -89,9 +90,7 @@ def base_motion(
     else:
         chain = _chain([p for p in poses if p.kind == "tf"], links)
         if not chain:
-            if not any(
-                x.names and any(n.startswith(FLOATING_BASE) for n in x.names) for x in recording.blocks
-            ):
+            if not any(name.startswith(FLOATING_BASE) for x in recording.blocks for name in x.names):
                 recording.notes.append("the log does not say how the base moves: it stays where it is")
             return None
         R, p = _composed(chain, t)
@@ -131,11 +130,7 @@ def _together(parts: Sequence[Poses]) -> Poses:
     good = np.isfinite(pose).all(axis=1) & (np.linalg.norm(pose[:, 3:], axis=1) > 0.5)
     _, order = np.unique(t[good], return_index=True)
     kept = np.flatnonzero(good)[order]
-    first = parts[0]
-    return Poses(
-        first.topic, first.kind, first.parent, first.child, t[kept], pose[kept],
-        None if twist is None else twist[kept],
-    )  # fmt: skip
+    return replace(parts[0], t=t[kept], pose=pose[kept], twist=None if twist is None else twist[kept])
 
 
 def _chain(edges: Sequence[Poses], links: set[str]) -> list[Poses]:
@@ -358,7 +353,8 @@ def read_log(
         recording = read_bag(path, topics, progress)
         robot = robot or _described(recording, base)
     else:
-        robot = _needed(robot, path)
+        if robot is None:
+            raise ShapeError(f"robot: {path} does not describe its robot; give one: read_log(path, robot)")
         if path.suffix.lower() == ".npz" and (own := _own_file(path, robot)) is not None:
             return own
         if topics:
@@ -404,12 +400,6 @@ class _Options:
     missing: Mapping[str, float]
 
 
-def _needed(robot: Robot | None, path: Path) -> Robot:
-    if robot is None:
-        raise ShapeError(f"robot: {path} does not describe its robot; give one: read_log(path, robot)")
-    return robot
-
-
 def _described(recording: Recording, base: str | None) -> Robot:
     """The robot of /robot_description.
 
@@ -453,9 +443,7 @@ def parts_of(joint: Joint, of_v: bool) -> list[str]:
 def coordinates_of(robot: Robot) -> Coordinates:
     """The names that the columns of a table may have."""
     q, v = ([n for joint in robot.joints for n in parts_of(joint, k)] for k in (False, True))
-    single = tuple(
-        n for joint in robot.joints if len(parts_of(joint, True)) == 1 for n in parts_of(joint, True)
-    )
+    single = tuple(n for joint in robot.joints for n in parts_of(joint, True) if n == joint.name)
     return Coordinates((*q, *(j.name for j in robot.mimic_joints)), tuple(v), single)
 
 
@@ -501,7 +489,7 @@ def _in_order(t: np.ndarray) -> tuple[np.ndarray, list[str]]:
     notes: list[str] = []
     kept = np.arange(len(t))
     steps = np.diff(t)
-    if (steps >= 0).all() and (steps > 0).all():
+    if (steps > 0).all():
         return kept, notes
     forward = steps[steps > 0]
     usual = float(np.median(forward if len(forward) else -steps))  # all in reverse: the last row comes first
@@ -634,7 +622,8 @@ def _warn(text: str) -> None:
 def _trajectory(recording: Recording, robot: Robot, options: _Options) -> Trajectory:
     """The recording as states of the robot."""
     source = recording.source
-    blocks = [_renamed(block, options.rename) for block in recording.blocks]
+    new = options.rename.get
+    blocks = [replace(x, names=tuple(new(name, name) for name in x.names)) for x in recording.blocks]
     recording = Recording(source, blocks, recording.poses, None, recording.topics, recording.notes)
     known = {*coordinates_of(robot).q, *coordinates_of(robot).v}
     series = _with_followed(robot, _selected(recording, known), recording.notes)
@@ -649,11 +638,8 @@ def _trajectory(recording: Recording, robot: Robot, options: _Options) -> Trajec
     if base is not None:
         q[:, :7], v[:, :6] = base.q, base.v
     notes = recording.notes + table.notes + ([] if base is None else base.notes) + gaps(t)
-    for note in [
-        *notes,
-        *check_states(robot, table.measured, q, options.degrees),
-        *check_rates(robot, t, table.velocities, q, v),
-    ]:
+    notes += check_states(robot, table.measured, q, options.degrees)
+    for note in [*notes, *check_rates(robot, t, table.velocities, q, v)]:
         _warn(f"{source}: {note}")
     summary = {
         "robot": robot.name, "source": source, "dt": float(np.median(np.diff(t))) * 1e-9,
@@ -680,11 +666,6 @@ def logged_trajectory(
     work = np.concatenate([[0.0], np.cumsum(0.5 * (power[1:] + power[:-1]) * np.diff(t))])
     energy = Energy(kinetic, potential, np.zeros(T), work)
     return Trajectory(t, q, v, energy, momentum, np.zeros((T, 3)), robot, tau, summary=summary)
-
-
-def _renamed(block: Block, rename: Mapping[str, str]) -> Block:
-    names = tuple(rename.get(name, name) for name in block.names)
-    return Block(block.topic, names, block.number, block.t, block.values)
 
 
 def _check_names(robot: Robot, options: _Options) -> None:
@@ -779,21 +760,17 @@ class _Table:
             return np.full(len(self.t), np.nan)
         series, k = self._where[name]
         values = series.values[m, :, k]
-        joint = self._joint(name)
-        kind = joint.kind if joint is not None else ""
+        joints = (*self.robot.joints, *self.robot.mimic_joints)
+        kind = next((joint.kind for joint in joints if joint.name == name), "")
         if self.options.degrees and kind in ("revolute", "continuous") and m < 2:
             values = values / DEGREES
         if kind in ("revolute", "continuous") and m == 0:
             values = np.where(np.abs(values) <= LARGEST_ANGLE, values, np.nan)
         bad = int(np.count_nonzero(~np.isfinite(values)))
         if 0 < bad < len(values):
-            self._broken[
-                f"samples of {name!r} ({QUANTITIES[m]}) that are no usable numbers: interpolated"
-            ] = bad
+            what = f"samples of {name!r} ({QUANTITIES[m]})"
+            self._broken[f"{what} that are no usable numbers: interpolated"] = bad
         return _at(self.t, series.t, values, kind == "continuous" and m == 0)
-
-    def _joint(self, name: str) -> Joint | None:
-        return next((j for j in (*self.robot.joints, *self.robot.mimic_joints) if j.name == name), None)
 
     def states(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q (T, nq), v (T, nv) and tau (T, nv)."""
@@ -804,9 +781,7 @@ class _Table:
         differences, unwrapped = list[str](), list[str]()
         for joint in robot.joints:
             name = joint.name
-            for place, part in zip(
-                range(joint.q_slice.start, joint.q_slice.stop), parts_of(joint, False), strict=True
-            ):
+            for place, part in enumerate(parts_of(joint, False), joint.q_slice.start):
                 if name in measured:
                     q[:, place] = self._column(part, 0)
                 elif name in self.options.missing:
@@ -817,9 +792,7 @@ class _Table:
                 if not np.allclose(smooth, q[:, joint.q_slice.start]):
                     unwrapped.append(name)
                     q[:, joint.q_slice.start] = smooth
-            for place, part in zip(
-                range(joint.v_slice.start, joint.v_slice.stop), parts_of(joint, True), strict=True
-            ):
+            for place, part in enumerate(parts_of(joint, True), joint.v_slice.start):
                 if name in velocities:
                     v[:, place] = self._column(part, 1)
                 if name in efforts:
@@ -842,7 +815,6 @@ class _Table:
         q[:, place] /= size
 
     def _differences(self, joint: Joint, q: np.ndarray) -> np.ndarray:
-
         t = (self.t - self.t[0]) * 1e-9
         if joint.kind in ("floating", "spherical"):
             return rates_of(joint.kind, t, q[:, joint.q_slice])

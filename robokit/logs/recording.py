@@ -87,6 +87,8 @@ WORDS = {
 }
 """What a quantity is called in headers, in lower case."""
 
+QUANTITY_OF = {word: quantity for quantity, words in WORDS.items() for word in words}
+
 FILLERS = {"est", "estimated", "measured", "meas", "actual", "act", "state", "states", "joint", "joints", "j"}
 """Words of a header that change nothing; "tau_J" is that of Franka's robots."""
 
@@ -208,16 +210,15 @@ def _said(before: list[str], after: list[str]) -> tuple[str, float] | None:
         return None
     factor, quantity = 1.0, None
     for word in after:
-        found = next((k for k, known in WORDS.items() if word in known), None)
-        if found is not None and quantity is None:
-            quantity = found
+        if word in QUANTITY_OF and quantity is None:
+            quantity = QUANTITY_OF[word]
         elif word in UNITS:
             factor = UNITS[word] if factor == 1.0 else factor
         elif word not in FILLERS:
             return None
-    if quantity is None and before:
-        quantity = next((k for word in before[::-1] for k, known in WORDS.items() if word in known), None)
-    return quantity or "position", factor
+    if quantity is None:
+        quantity = next((QUANTITY_OF[word] for word in before[::-1] if word in QUANTITY_OF), "position")
+    return quantity, factor
 
 
 def numbered_column(header: str) -> tuple[str, int] | None:
@@ -230,7 +231,7 @@ def numbered_column(header: str) -> tuple[str, int] | None:
         return None
     while len(words) > 1 and words[-1] in FILLERS:
         words.pop()
-    quantity = next((k for k, known in WORDS.items() if words[-1] in known), None)
+    quantity = QUANTITY_OF.get(words[-1])
     return None if quantity is None else (quantity, int(found[2]))
 
 
@@ -267,15 +268,9 @@ class _Table:
         cells = [cell.strip() for cell in next(csv.reader([first.lstrip("#% ")], delimiter=delimiter or " "))]
         cells = [cell for cell in cells if cell or delimiter]
         if all(_is_number(cell) for cell in cells):
-            rows = _rows(
-                self.recording,
-                text,
-                delimiter,
-                list(range(len(cells))),
-                [f"column {k}" for k in range(len(cells))],
-                start,
-            )
-            self.array(rows)
+            headers = [f"column {k}" for k in range(len(cells))]
+            places = list(range(len(cells)))
+            self.array(_rows(self.recording, text, delimiter, places, headers, start))
             return
         body = text.index("\n", start) + 1 if "\n" in text[start:] else len(text)
         columns, times = self._columns(cells, self._names_in_rows(cells, text[body:], delimiter))
@@ -394,7 +389,8 @@ class _Table:
 
     def arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Take in arrays by name: times (T,), names, and q, v, tau (T, n) or a column a joint."""
-        names = next((tuple(map(str, a.ravel())) for key, a in arrays.items() if _names_key(key, a)), None)
+        texts = {key.lower(): a for key, a in arrays.items() if a.dtype.kind in "US" and a.ndim == 1}
+        names = next((tuple(map(str, a)) for key, a in texts.items() if key in NAMES), None)
         timed = [(key, a) for key, a in arrays.items() if set(words_of(key)) & TIME and a.ndim == 1]
         columns, rest, T = list[tuple[str, str, np.ndarray]](), list[str](), None
         for key, array in arrays.items():
@@ -520,7 +516,7 @@ def _time_columns(cells: list[str]) -> list[tuple[int, str | None]]:
     best = []
     for k, own in enumerate(words):
         rest = [word for word in own if word not in NANOSECONDS]
-        if rest and rest[-1] in TIME and not any(w in known for w in own[:-1] for known in WORDS.values()):
+        if rest and rest[-1] in TIME and not any(w in QUANTITY_OF for w in own[:-1]):
             unit = _unit(own) or ("ns" if cells[k].startswith("%") and own == ["time"] else None)
             best.append((0 if "stamp" in own and "header" in own else 1, k, unit))
         elif own and own[-1] in SECONDS and len(own) == 1:
@@ -540,16 +536,13 @@ def _first_line(text: str) -> tuple[int, str]:
             comments.append((start, line.rstrip("\r\n")))
         elif bare:
             mark = _delimiter(bare)
+            numbers = all(_is_number(x) for x in re.split(r"[,;\s]+", bare.strip(",; \t")) if x)
             for place, comment in comments[::-1]:
-                if _numbers_only(bare) and len(comment.lstrip("# ").split(mark)) == len(bare.split(mark)):
+                if numbers and len(comment.lstrip("# ").split(mark)) == len(bare.split(mark)):
                     return place, comment
             return start, line.rstrip("\r\n")
         start += len(line)
     return 0, ""
-
-
-def _numbers_only(line: str) -> bool:
-    return all(_is_number(cell) for cell in re.split(r"[,;\s]+", line.strip(",; \t")) if cell)
 
 
 def _delimiter(line: str) -> str | None:
@@ -621,16 +614,11 @@ def _cell(recording: Recording, cell: str, delimiter: str | None, header: str, l
         ) from None
 
 
-def _names_key(key: str, array: np.ndarray) -> bool:
-    return key.lower() in NAMES and array.dtype.kind in "US" and array.ndim == 1
-
-
 def _quantity(key: str) -> str | None:
     words = [word for word in words_of(key) if word not in FILLERS]
     if OTHERS.intersection(words):
         return None
-    whole = "_".join(words)
-    return next((k for k, known in WORDS.items() if whole in known or (words and words[-1] in known)), None)
+    return QUANTITY_OF.get(words[-1]) if words else None
 
 
 # ==== ROS 1 and ROS 2 bags and MCAP files, read without ROS by the packages rosbags and mcap ======

@@ -140,8 +140,11 @@ class _Document:
     def place(self, node: Any) -> _Place:
         """What a node element says."""
         if node not in self._places:
-            instances = node.findall("instance_geometry")
-            shown = [(self._target(instance), self._materials(instance)) for instance in instances]
+            shown = []
+            for instance in node.findall("instance_geometry"):
+                bound = instance.iter("instance_material")
+                materials = {each.get("symbol"): self._target(each, "target") for each in bound}
+                shown.append((self._target(instance), materials))
             named = map(self._target, node.findall("instance_node"))
             below = [target for target in named if target is not None] + node.findall("node")
             self._places[node] = _Place(_transform(node), shown, below)
@@ -162,12 +165,8 @@ class _Document:
             self._looks[material] = self._looks[effect]
         return self._looks[material]
 
-    def _materials(self, instance: Any) -> dict[str | None, Any]:
-        bound = instance.iter("instance_material")
-        return {each.get("symbol"): _target(self._by_id, each.get("target")) for each in bound}
-
-    def _target(self, instance: Any) -> Any:
-        return _target(self._by_id, instance.get("url"))
+    def _target(self, instance: Any, attribute: str = "url") -> Any:
+        return _target(self._by_id, instance.get(attribute))
 
 
 def _surface(triangles: Triangles, looks: _Looks) -> Surface:

@@ -80,7 +80,8 @@ class Bodies:
             by_group.setdefault(self.pairing.a.group[cluster[0][0]], []).append(cluster)
         for group in by_group.values():
             wrong = [cluster for cluster in group if not self._same(cluster)]
-            if len(wrong) > 1 and self._same_sum(group):
+            whole = [name for links, _ in group for name in links], [name for _, b in group for name in b]
+            if len(wrong) > 1 and self._same(whole):
                 names = ", ".join(repr(name) for links, _ in wrong for name in links)
                 self.notes.append(
                     f"mass is distributed differently over {names}, which are fixed to each other"
@@ -120,16 +121,13 @@ class Bodies:
         """Where a link of A would be in B's world."""
         return self.maps[link].inverse() @ self.a[link].pose
 
-    def _of(self, link: str) -> Rigid:
-        return _rigid(self.a[link]).at(self._place(link))
+    def _of(self, *links: str) -> Rigid:
+        """Links of A as one body in B's world."""
+        return sum((_rigid(self.a[link]).at(self._place(link)) for link in links), NO_MASS)
 
     def _sum(self, cluster: Cluster) -> tuple[Rigid, Rigid]:
-        ours, theirs = NO_MASS, NO_MASS
-        for link in cluster[0]:
-            ours = ours + self._of(link)
-        for body in cluster[1]:
-            theirs = theirs + _rigid(self.b[body]).at(self.b[body].pose)
-        return ours, theirs
+        bodies = (self.b[name] for name in cluster[1])
+        return self._of(*cluster[0]), sum((_rigid(body).at(body.pose) for body in bodies), NO_MASS)
 
     def _same(self, cluster: Cluster) -> bool:
         ours, theirs = self._sum(cluster)
@@ -139,10 +137,6 @@ class Bodies:
         reach = max((float(abs(self.a[link].com).max()) for link in cluster[0]), default=0.0)
         slack = Slack(self.tolerance, length=self.tolerance * max(reach, size), inertia=0.0)
         return slack.same(ours.at(here), theirs.at(here))
-
-    def _same_sum(self, group: list[Cluster]) -> bool:
-        whole = [name for links, _ in group for name in links], [name for _, b in group for name in b]
-        return self._same(whole)
 
     def _finding(self, links: list[str], bodies: list[str]) -> tuple[Finding, list[Found]]:
         """The finding of a cluster, and every cause that explains it."""
@@ -205,10 +199,7 @@ class Bodies:
         missing = [each for each, part in zip(behind, share, strict=True) if part > 0.5]
         if not missing:
             return []
-        left = NO_MASS
-        for link in links:
-            if link not in dict(missing):
-                left = left + self._of(link)
+        left = self._of(*(link for link in links if link not in dict(missing)))
         slack = self._slack(total, len(links))
         fits = (
             slack.rougher(rounding).same(left, theirs)
@@ -225,26 +216,17 @@ class Bodies:
         return told
 
     def _slack(self, total: Rigid, links: int) -> Slack:
-        if links == 1:
-            size = max(total.size, 1e-6)
-            return Slack(
-                self.tolerance, 0.0, SUM_ROUNDING * size, SUM_ROUNDING * abs(total.mass) * size**2 * 1e-2
-            )
         size = max(total.size, 1e-6)
-        return Slack(
-            self.tolerance,
-            SUM_ROUNDING * total.mass,
-            SUM_ROUNDING * size,
-            SUM_ROUNDING * total.mass * size**2,
-        )
+        length = SUM_ROUNDING * size
+        if links == 1:
+            return Slack(self.tolerance, 0.0, length, SUM_ROUNDING * abs(total.mass) * size**2 * 1e-2)
+        mass = SUM_ROUNDING * total.mass
+        return Slack(self.tolerance, mass, length, mass * size**2)
 
     def _explained(self, link: str, links: list[str], total: Rigid, theirs: Rigid) -> list[Found]:
         """The causes if this link alone is to be the reason."""
         body, place = self.a[link], self._place(link)
-        rest = NO_MASS
-        for other in links:
-            if other != link:
-                rest = rest + self._of(other)
+        rest = self._of(*(other for other in links if other != link))
         a, b = _rigid(body), (theirs - rest).at(place.inverse())
         slack = self._slack(total, len(links))
         joint = self.pairing.a.into.get(link)
@@ -270,10 +252,7 @@ class Bodies:
 
     def _added(self, link: str, parent: str, links: list[str], theirs: Rigid, total: Rigid) -> str:
         """How B adds the link to its parent, if it does so wrongly; "" if that is not the difference."""
-        rest = NO_MASS
-        for other in links:
-            if other not in (link, parent):
-                rest = rest + self._of(other)
+        rest = self._of(*(other for other in links if other not in (link, parent)))
         frame = self._place(parent)
         pose = frame.inverse() @ self._place(link)
         slack = self._slack(total, len(links))
@@ -303,10 +282,11 @@ class Bodies:
         for cause, by_link in made.items():
             if len(by_link) < 2:
                 continue
-            sum_ = NO_MASS
-            for link in links:
-                body = by_link[link][0].body.at(self._place(link)) if link in by_link else self._of(link)
-                sum_ = sum_ + body
+            parts = (
+                by_link[link][0].body.at(self._place(link)) if link in by_link else self._of(link)
+                for link in links
+            )
+            sum_ = sum(parts, NO_MASS)
             slack = self._slack(sum_, len(links))
             if slack.rougher(CAUSE_THRESHOLD * ROUNDINGS[1]).same(total, theirs):
                 return None  # rounding alone would do
@@ -383,7 +363,7 @@ def merge_candidates(
         parent_in_child: pose of the parent link in the link's frame.
     """
     assert joint.written is not None
-    own, origin = Rigid(body.mass, body.com, body.inertia), joint.written.origin
+    own, origin = _rigid(body), joint.written.origin
     P = origin.placement()
     line = f" of line {origin.line}" if origin.line else ""
     fixed = f"fixed joint {joint.name!r}"
@@ -589,14 +569,12 @@ class Shapes:
         """Whether two mesh files of different names, both there, have different bounding boxes."""
         if _stem(a) == _stem(b):
             return False
-        ours, theirs = self._bounds(self.find(a.file)), self._bounds(self._file_of_b(b.file))
+        beside = Path(self.b.file).parent / b.file
+        ours = self._bounds(self.find(a.file))
+        theirs = self._bounds(beside if beside.is_file() else self.find(b.file))
         if ours is None or theirs is None:
             return False
         return float(np.abs(ours - theirs).max()) > OTHER_MESH_THRESHOLD * float(np.ptp(ours, axis=0).max())
-
-    def _file_of_b(self, name: str) -> Path | None:
-        beside = Path(self.b.file).parent / name
-        return beside if beside.is_file() else self.find(name)
 
     def _bounds(self, path: Path | None) -> np.ndarray | None:
         """Corners of a mesh's bounding box, (2, 3) [m]; None if it cannot be read."""
@@ -642,10 +620,7 @@ def turned_box(x: Placed, y: Placed) -> Placed:
         return y
     turn = x[2].rotation.T @ pose.rotation
     near = np.rint(turn)
-    if (
-        not np.array_equal(near @ near.T, np.eye(3))
-        or float(np.abs(turn - near).max()) > QUARTER_TURN_TOLERANCE
-    ):
+    if not np.array_equal(near @ near.T, np.eye(3)) or np.abs(turn - near).max() > QUARTER_TURN_TOLERANCE:
         return y
     size = tuple(map(float, np.abs(near) @ np.array(shape.size)))
     straight = replace(shape, size=size)
@@ -695,10 +670,9 @@ def _symmetric(a: DescribedShape, here: Placement, there: Placement) -> tuple[Pl
     if a.kind in ("cylinder", "capsule"):
         z, w = here.rotation[:, 2], there.rotation[:, 2]
         same = 1.0 if float(z @ w) >= 0.0 else -1.0
-        R = np.eye(3)
         S = np.eye(3)
         S[:, 2] += same * w - z
-        return Placement(R, here.position), Placement(S, there.position)
+        return Placement(np.eye(3), here.position), Placement(S, there.position)
     if a.kind == "box":
         turn = here.rotation.T @ there.rotation
         if float(np.abs(np.abs(turn) - np.eye(3)).max()) < 1e-4:  # half turns about its axes
@@ -790,11 +764,11 @@ def _one_joint(
     if a.kind != b.kind:
         yield "joint-type", f"{b.kind} in B, {a.kind} in A"
         return
-    flipped = False
+    flipped, negated = False, _limits_are_negated(a, b, tolerance)
     if a.kind in ("revolute", "prismatic", "planar"):
         for found in _axis(a, R @ b.axis, pairing, tolerance, also):
             flipped = found[0] == "axis-flipped"
-            if flipped and _limits_are_negated(a, b, tolerance) and not _limits_are_symmetric(a, tolerance):
+            if flipped and negated and abs((a.lower or 0.0) + (a.upper or 0.0)) > tolerance:
                 found = (found[0], found[1] + "; its limits are negated too: q of B is -q of A")
             yield found
     if a.written is not None and b.written is not None and a.written.has_axis:
@@ -804,7 +778,7 @@ def _one_joint(
                 f"B's axis has length {number(theirs)} (its line {b.written.axis_line}), A's {number(ours)}"
             )
             yield "axis-length", f"{text}: not every reader normalises"
-    if not (flipped and _limits_are_negated(a, b, tolerance)):
+    if not (flipped and negated):
         yield from limit_causes(a, b, pairing.b.side.format, tolerance)
     yield from value_causes(a, b, tolerance)
     if b.stiffness and not a.stiffness:
@@ -844,10 +818,6 @@ def _limits_are_negated(a: DescribedJoint, b: DescribedJoint, tolerance: float) 
         return False
     pairs = (-a.lower, b.upper), (-a.upper, b.lower)
     return all(x == y or abs(x - y) <= tolerance * max(1.0, abs(x)) for x, y in pairs)
-
-
-def _limits_are_symmetric(a: DescribedJoint, tolerance: float) -> bool:
-    return a.lower is not None and a.upper is not None and abs(a.lower + a.upper) <= tolerance
 
 
 def _axis(
@@ -898,9 +868,7 @@ def _axes(a: DescribedJoint, pairing: Pairing) -> Iterator[tuple[str, str, np.nd
         turned = np.asarray(link.inertial.origin.rotation())
         yield "axis-frame", "turned by the link's inertial rotation", child @ turned @ own
         yield "axis-frame", "turned back by the link's inertial rotation", child @ turned.T @ own
-    nearest = np.zeros(3)
-    k = int(np.abs(own).argmax())
-    nearest[k] = math.copysign(1.0, own[k])
+    nearest = np.where(np.arange(3) == np.abs(own).argmax(), np.copysign(1.0, own), 0.0)
     yield "axis-snapped", "moved to the nearest of x, y and z", child @ nearest
     for order in ((1, 2, 0), (2, 0, 1), (1, 0, 2), (0, 2, 1), (2, 1, 0)):
         letters = "".join("xyz"[i] for i in order)
@@ -1026,35 +994,34 @@ def value_causes(a: DescribedJoint, b: DescribedJoint, tolerance: float) -> Iter
     turns = a.kind == "revolute"
     (least, effort), velocity = _efforts(a), _limit(a.velocity)
     (their_least, their_effort), their_velocity = _efforts(b), _limit(b.velocity)
-    if (
-        None not in (effort, velocity, their_effort, their_velocity)
-        and not near(effort, velocity, tolerance)  # type: ignore[arg-type]
-        and near(effort, their_velocity, tolerance)  # type: ignore[arg-type]
-        and near(velocity, their_effort, tolerance)  # type: ignore[arg-type]
-    ):
+    if _exchanged((effort, velocity), (their_effort, their_velocity), tolerance):
         yield "effort-velocity-swapped", "B's limits of effort and velocity are exchanged"
     else:
         yield from _effort((least, effort), (their_least, their_effort), tolerance)
         yield from _value("velocity", velocity, their_velocity, math.inf, turns, tolerance)
-    pairs = (a.damping, b.damping), (a.friction, b.friction)
-    if (
-        None not in (*pairs[0], *pairs[1])
-        and not near(a.damping, a.friction, tolerance)  # type: ignore[arg-type]
-        and near(a.damping, b.friction, tolerance)  # type: ignore[arg-type]
-        and near(a.friction, b.damping, tolerance)  # type: ignore[arg-type]
-    ):
+
+    if _exchanged((a.damping, a.friction), (b.damping, b.friction), tolerance):
         yield "damping-friction-swapped", "B's damping and friction are exchanged"
     else:
-        yield from _value("damping", *pairs[0], 0.0, turns, tolerance)
-        yield from _value("friction", *pairs[1], 0.0, False, tolerance)
+        yield from _value("damping", a.damping, b.damping, 0.0, turns, tolerance)
+        yield from _value("friction", a.friction, b.friction, 0.0, False, tolerance)
     yield from _value("armature", a.armature, b.armature, 0.0, False, tolerance)
 
 
-Efforts = tuple[float | None, float | None]
-"""Least and largest effort, None where not known."""
+Numbers = tuple[float | None, float | None]
+"""Two numbers of a joint, None where not known."""
 
 
-def _efforts(joint: DescribedJoint) -> Efforts:
+def _exchanged(a: Numbers, b: Numbers, tolerance: float) -> bool:
+    """Whether two unlike numbers of A are B's in the other order."""
+    (x, y), (p, q) = a, b
+    if x is None or y is None or p is None or q is None:
+        return False
+    return not near(x, y, tolerance) and near(x, q, tolerance) and near(y, p, tolerance)
+
+
+def _efforts(joint: DescribedJoint) -> Numbers:
+    """Least and largest effort."""
     least, most = joint.effort_lower, joint.effort
     if least is not None and (least or most):
         return least, most  # of a range only one end may be zero
@@ -1062,7 +1029,7 @@ def _efforts(joint: DescribedJoint) -> Efforts:
     return None if most is None else -most, most
 
 
-def _effort(a: Efforts, b: Efforts, tolerance: float) -> Iterator[Found]:
+def _effort(a: Numbers, b: Numbers, tolerance: float) -> Iterator[Found]:
     """The causes of different ranges of effort: of both ends alike, or of either."""
     if None in (*a, *b):
         return
@@ -1269,26 +1236,24 @@ def _law_numbers(law: Law, k: float, o: float, tolerance: float) -> Iterator[Fou
         return
     said = f"{number(k)} for {number(m)}"
     if not near(k, m, tolerance):
-        if near(k, -m, tolerance):
-            yield "mimic-multiplier", f"B's multiplier is A's negated: {said}"
-        elif m and near(k, 1.0 / m, tolerance):
-            yield "mimic-inverted", f"B's multiplier is the inverse of A's: {said}"
-        elif near(k, m * m, tolerance):
-            yield "mimic-twice", f"B applies the multiplier twice: {said}"
-        elif near(k, 1.0, tolerance):
-            yield "mimic-multiplier", f"B leaves the multiplier out: {said}"
-        else:
-            yield "mimic-multiplier", f"B's multiplier differs: {said}"
+        causes = (
+            (-m, "mimic-multiplier", "B's multiplier is A's negated"),
+            (1.0 / m if m else math.nan, "mimic-inverted", "B's multiplier is the inverse of A's"),
+            (m * m, "mimic-twice", "B applies the multiplier twice"),
+            (1.0, "mimic-multiplier", "B leaves the multiplier out"),
+            (k, "mimic-multiplier", "B's multiplier differs"),
+        )
+        yield next((cause, f"{text}: {said}") for x, cause, text in causes if near(k, x, tolerance))
     if not near(o, off, tolerance) and abs(o - off) > 1e-12:
         said = f"{number(o)} for {number(off)}"
+        how = "B's offset differs"
         if o == 0.0:
-            yield "mimic-offset", f"B leaves the offset out: {said}"
+            how = "B leaves the offset out"
         elif near(o, -off, tolerance):
-            yield "mimic-offset", f"B's offset is A's negated: {said}"
-        elif any(near(o, off * u, tolerance) for u in (180.0 / math.pi, math.pi / 180.0)):
-            yield "mimic-offset", f"B's offset is A's with degrees for radians: {said}"
-        else:
-            yield "mimic-offset", f"B's offset differs: {said}"
+            how = "B's offset is A's negated"
+        elif any(near(o, off * u, tolerance) for u in (DEGREES, 1.0 / DEGREES)):
+            how = "B's offset is A's with degrees for radians"
+        yield "mimic-offset", f"{how}: {said}"
 
 
 def _law_of_leader(law: Law, joints: dict[str, DescribedJoint]) -> Law:

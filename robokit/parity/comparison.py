@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
-import logging
 import os
 import textwrap
+import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,6 +34,7 @@ from robokit.dynamics import (
 from robokit.dynamics.singular import singular_joint
 from robokit.errors import MissingDependency, RobokitError, UrdfError
 from robokit.formats import other_programs
+from robokit.formats.drake import quiet_drake
 from robokit.formats.load import format_of, load
 from robokit.formats.other_programs import count_and_names, installed_version, one_line, peer_faults
 from robokit.formats.urdf import robot_text
@@ -43,6 +44,7 @@ from robokit.model.builder import ModelBuilder
 from robokit.model.edit import armature_by_dof
 from robokit.model.parts import Joint, Link, free_name
 from robokit.model.robot import Robot, is_base
+from robokit.parity.inertials import steiner
 from robokit.stages import stage
 from robokit.urdf import dump
 from robokit.urdf.xacro import is_xacro
@@ -94,6 +96,13 @@ THEIR_WORLD = "world"
 """Name of the fixed frame of MuJoCo and of Drake."""
 
 
+def _parsed(text: bytes, **options: Any) -> Any:
+    """The outermost element; nothing else is opened."""
+    from lxml import etree
+
+    return etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True, **options))
+
+
 def without_other_links(text: bytes, links: Collection[str]) -> bytes:
     """A URDF without the links that a robot does not have, and the joints that hang on them.
 
@@ -105,7 +114,7 @@ def without_other_links(text: bytes, links: Collection[str]) -> bytes:
     """
     from lxml import etree
 
-    root = etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))
+    root = _parsed(text)
     left_out = {link.get("name") for link in root.iterfind("link")} - set(links)
     if not left_out:
         return text
@@ -129,9 +138,7 @@ def plain_text(text: bytes, world: str = THEIR_WORLD) -> str:
     """
     from lxml import etree
 
-    root = etree.fromstring(
-        text, etree.XMLParser(remove_comments=True, resolve_entities=False, no_network=True)
-    )
+    root = _parsed(text, remove_comments=True)
     for element in list(root.iter(*OMITTED_ELEMENTS)):
         element.getparent().remove(element)
     for element in list(root):
@@ -154,9 +161,11 @@ def plain_text(text: bytes, world: str = THEIR_WORLD) -> str:
 def open_pinocchio(text: bytes, robot: Robot, changes: list[str]) -> Answering:
     """Load a URDF into Pinocchio; mimic joints are coordinates of their own."""
     import pinocchio as pin
+    from lxml import etree
 
     root = (pin.JointModelFreeFlyer(),) if robot.base == "floating" else ()
-    model = pin.buildModelFromXML(_without_encoding(text), *root)
+    # As a string without a declaration of another encoding.
+    model = pin.buildModelFromXML(etree.tostring(_parsed(text), encoding="unicode"), *root)
     to = PinocchioAdapter(robot, model)
     model.armature = to.armature()
     data = model.createData()
@@ -185,14 +194,6 @@ def open_pinocchio(text: bytes, robot: Robot, changes: list[str]) -> Answering:
     return answers
 
 
-def _without_encoding(text: bytes) -> str:
-    """The XML as Pinocchio reads it: a string without a declaration of another encoding."""
-    from lxml import etree
-
-    root = etree.fromstring(text, etree.XMLParser(resolve_entities=False, no_network=True))
-    return str(etree.tostring(root, encoding="unicode"))
-
-
 # ---- MuJoCo's answers for a URDF; if MuJoCo cannot load it, for the MJCF that robokit writes of it
 
 
@@ -204,7 +205,9 @@ def open_mujoco(text: bytes, robot: Robot, changes: list[str]) -> Answering:
         model = _mujoco_urdf(text, robot)
     except Exception as refusal:  # of any type; robokit's MJCF may still load
         try:
-            model = mujoco.MjModel.from_xml_string(_quiet_mjcf(robot))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # what cannot be written is not compared either
+                model = mujoco.MjModel.from_xml_string(to_mjcf(robot, meshes=False, visuals=False))
         except Exception as second:
             both = one_line(refusal), one_line(second)
             raise ValueError(both[0] if both[0] == both[1] else "; as robokit's MJCF: ".join(both)) from None
@@ -295,14 +298,6 @@ def _mujoco_urdf(text: bytes, robot: Robot) -> Any:
     return spec.compile()
 
 
-def _quiet_mjcf(robot: Robot) -> str:
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what cannot be written is not compared either
-        return to_mjcf(robot, meshes=False, visuals=False)
-
-
 # ---- Drake's answers for a URDF, with the inertias of the file -----------------------------------
 
 
@@ -362,15 +357,9 @@ def _drake_plant(text: bytes, robot: Robot) -> tuple[Any, list[Any]]:
     from pydrake.multibody.plant import MultibodyPlant
 
     names, plant = names_there(robot), MultibodyPlant(0.0)
-    log = logging.getLogger("drake")
-    level = log.level
-    log.setLevel(logging.ERROR)  # robot.diagnostics has its warnings about inertias
-    try:
-        (instance,) = Parser(plant).AddModelsFromString(
-            plain_text(text, names.get(THEIR_WORLD, THEIR_WORLD)), "urdf"
-        )
-    finally:
-        log.setLevel(level)
+    plain = plain_text(text, names.get(THEIR_WORLD, THEIR_WORLD))
+    with quiet_drake():  # robot.diagnostics has its warnings about inertias
+        (instance,) = Parser(plant).AddModelsFromString(plain, "urdf")
     if robot.base == "fixed":
         root = plant.GetBodyByName(names[root_link(robot)], instance)
         plant.WeldFrames(plant.world_frame(), root.body_frame())
@@ -395,7 +384,7 @@ def _inertias_as_written(robot: Robot, bodies: list[Any], context: Any, changes:
     for k, (body, link) in enumerate(zip(bodies, robot.links, strict=True)):
         theirs = body.CalcSpatialInertiaInBodyFrame(context)
         its = theirs.CalcRotationalInertia().CopyToFullMatrix3()
-        I = _about_origin(link, inertias[k])
+        I = inertias[k] + steiner(link.mass, link.com)
         if abs(theirs.get_mass() - link.mass) <= 1e-9 * link.mass and _near(its, I):
             continue
         if link.mass > 0.0:
@@ -426,11 +415,6 @@ def _inertias_as_written(robot: Robot, bodies: list[Any], context: Any, changes:
         )
 
 
-def _about_origin(link: Link, inertia: np.ndarray) -> np.ndarray:
-    c = link.com
-    return np.asarray(inertia + link.mass * (c @ c * np.eye(3) - np.outer(c, c)))
-
-
 def _near(a: np.ndarray, b: np.ndarray) -> bool:
     return bool(np.abs(a - b).max() <= 1e-9 * np.abs(b).max())
 
@@ -439,7 +423,7 @@ def _set(body: Any, context: Any, link: Link, inertia: np.ndarray) -> None:
     """Set a link's mass and inertia without Drake's validity check."""
     from pydrake.multibody.tree import RotationalInertia, SpatialInertia, UnitInertia
 
-    m, I = float(link.mass), _about_origin(link, inertia)
+    m, I = float(link.mass), inertia + steiner(link.mass, link.com)
     if m == 0.0:
         body.SetSpatialInertiaInBodyFrame(context, SpatialInertia.Zero())
         return
@@ -612,11 +596,9 @@ def compare(
         True
     """
     found: list[Comparison] = []
-    full = (
-        robot
-        if robot.coupling is None
-        else ModelBuilder.from_robot(robot).build(robot.base, (), tuple(robot.gravity))
-    )
+    full = robot
+    if robot.coupling is not None:
+        full = ModelBuilder.from_robot(robot).build(robot.base, (), tuple(robot.gravity))
     singular = singular_joint(robot)
     # The engines are given a URDF, and of another format what robokit makes of it.
     own = format_of(Path(path)) == "URDF"

@@ -166,7 +166,7 @@ def candidates(own: InertialDescription) -> Iterator[Candidate]:
         yield made("inertial-rotation-one-sided", one, c, (half + half.T) / 2)
         yield made("inertial-rotation-one-sided", one, c, np.tril(half) + np.tril(half, -1).T)
         yield made("inertial-rotation-one-sided", one, c, np.triu(half) + np.triu(half, 1).T)
-        for text, S in _other_rotations(own.origin.rpy):
+        for text, S in other_rotations(own.origin.rpy):
             yield made("inertial-rotation-convention", f"{where} {text}", c, S @ raw @ S.T)
         yield made("inertial-origin-turned", f"the centre of mass turned by {where}", R @ c, I)
         yield made("inertial-origin-turned", f"the centre of mass turned back by {where}", R.T @ c, I)
@@ -211,20 +211,16 @@ def _quarter_turns() -> list[np.ndarray]:
 _QUARTER_TURNS = _quarter_turns()
 
 
-def _other_rotations(rpy: tuple[float, ...]) -> Iterator[tuple[str, np.ndarray]]:
+def other_rotations(rpy: tuple[float, ...]) -> Iterator[tuple[str, np.ndarray]]:
+    """What roll, pitch and yaw become where a reader takes them for something else."""
     degrees, radians = math.pi / 180.0, 180.0 / math.pi
     yield "read as degrees", rotation(tuple(x * degrees for x in rpy))
     yield "in degrees, read as radians", rotation(tuple(x * radians for x in rpy))
     yield "read in the order x, y, z of moving axes", rotation(rpy, "xyz")
     yield "read as yaw, pitch, roll", rotation(rpy[::-1])
-    yield from negated_angles(rpy)
-
-
-def negated_angles(rpy: tuple[float, ...]) -> Iterator[tuple[str, np.ndarray]]:
-    """Rotations with some of the angles negated, as between left- and right-handed axes."""
     for signs in itertools.product((1.0, -1.0), repeat=3):
         names = [n for n, s, x in zip(("roll", "pitch", "yaw"), signs, rpy, strict=True) if s < 0.0 and x]
-        if len(names) == signs.count(-1.0) and names:
+        if len(names) == signs.count(-1.0) and names:  # as between left- and right-handed axes
             yield f"with {' and '.join(names)} negated", rotation(tuple(np.array(signs) * rpy))
 
 
@@ -296,10 +292,9 @@ def _replacement_candidates(m: float, c: np.ndarray, I: np.ndarray) -> Iterator[
         (1.0, none, "1 kg without inertia"),
         (m, one, "1 kg m^2 about each axis"),
     ):
+        text = f"B has a default in its place: {said}"
         for com in (c, zero):
-            yield Candidate(
-                "inertial-default", f"B has a default in its place: {said}", Rigid(mass, com, moment)
-            )
+            yield Candidate("inertial-default", text, Rigid(mass, com, moment))
 
 
 # ---- The cause of a difference between the <inertial> of a link and the inertia that B has for it
@@ -449,13 +444,8 @@ def scale_causes(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
         if slack.inertia_same(Rigid(b.mass, b.com, k * a.inertia), b):
             found.append(("mass-scaled", f"B's mass and inertia are A's times {factor(k)}"))
         elif slack.inertia_same(a, b):
-            found.append(
-                (
-                    "mass-scaled",
-                    f"B's mass is A's times {factor(k)}: {number(b.mass)} for {number(a.mass)} kg; "
-                    "the inertia is A's",
-                )
-            )
+            masses = f"{number(b.mass)} for {number(a.mass)} kg"
+            found.append(("mass-scaled", f"B's mass is A's times {factor(k)}: {masses}; the inertia is A's"))
         elif min(abs(k - 1.0), abs(h - 1.0)) > ROUNDING_TOLERANCE and slack.inertia_same(
             Rigid(b.mass, b.com, h * a.inertia), b
         ):

@@ -23,9 +23,8 @@ from robokit.parity.inertials import (
     ROUNDING_TOLERANCE,
     Rigid,
     Slack,
-    negated_angles,
     number,
-    rotation,
+    other_rotations,
 )
 from robokit.parity.verdict import Finding
 from robokit.urdf.description import JointDescription
@@ -432,10 +431,8 @@ class Aligner:
 
     def _fits(self, name: str, option: Placement) -> float:
         """Which part of what a link carries is where A has it: inertia, shapes, joints."""
-        hits = total = 0.0
-        for hit in self._content(name, option):
-            hits, total = hits + hit, total + 1.0
-        return hits / total if total else 0.0
+        hits = list(self._content(name, option))
+        return sum(hits) / len(hits) if hits else 0.0
 
     def _content(self, name: str, option: Placement) -> Iterator[bool]:
         home = self.pairing.home.get(name)
@@ -460,14 +457,11 @@ class Aligner:
     def _matter_fits(self, home: str, option: Placement) -> Iterator[bool]:
         """Whether mass and shapes of a body of B are where those of its links are in A."""
         there = self.b.bodies[home]
-        ours = NO_MASS
-        for link in self._heads[home]:
-            own = self.a.bodies[link]
-            ours = ours + Rigid(own.mass, own.com, own.inertia).at(own.pose)
+        own = (self.a.bodies[link] for link in self._heads[home])
+        ours = sum((Rigid(x.mass, x.com, x.inertia).at(x.pose) for x in own), NO_MASS)
         if ours.mass > 0.0 and not there.static:
-            theirs = NO_MASS
-            for each in (there, *(self.b.bodies[name] for name in self.pairing.beside.get(home, ()))):
-                theirs = theirs + Rigid(each.mass, each.com, each.inertia).at(option @ each.pose)
+            its = (there, *(self.b.bodies[name] for name in self.pairing.beside.get(home, ())))
+            theirs = sum((Rigid(x.mass, x.com, x.inertia).at(option @ x.pose) for x in its), NO_MASS)
             size = Rigid(ours.mass, np.zeros(3), ours.inertia).size + self._reach(home)
             yield bool(np.abs(ours.com - theirs.com).max() <= 10 * self.tolerance * max(size, 1e-3))
             yield Slack(10 * self.tolerance).inertia_same(ours, theirs)
@@ -510,19 +504,10 @@ def origin_causes(joint: JointDescription) -> Iterator[Wrong]:
         yield "origin-rotation-lost", f"{it} left out", Placement(one, p)
         yield "origin-rotation-twice", f"{it} applied twice", Placement(R @ R, p)
         yield "origin-rotation-inverted", f"{it} applied backwards", Placement(R.T, p)
-        degrees = math.pi / 180.0
         if joint.origin.quat_xyzw is None:
-            for text, S in (
-                ("read as degrees", rotation(tuple(x * degrees for x in rpy))),
-                ("in degrees, read as radians", rotation(tuple(x / degrees for x in rpy))),
-            ):
-                yield "origin-degrees", f"{it} {text}", Placement(S, p)
-            for text, S in (
-                ("read in the order x, y, z of moving axes", rotation(rpy, "xyz")),
-                ("read as yaw, pitch, roll", rotation(rpy[::-1])),
-                *negated_angles(rpy),
-            ):
-                yield "origin-rotation-convention", f"{it} {text}", Placement(S, p)
+            for text, S in other_rotations(rpy):
+                cause = "origin-degrees" if "degrees" in text else "origin-rotation-convention"
+                yield cause, f"{it} {text}", Placement(S, p)
         yield (
             "origin-position-turned",
             f"its position turned by its rotation (line {line})",

@@ -20,6 +20,7 @@ from robokit.formats.description import (
     DescribedJoint,
     DescribedLoop,
     Description,
+    frame_along,
     parents_first,
     turned_round,
     with_composite_joints,
@@ -216,11 +217,10 @@ def _mechanisms(
     lay = alignment.maps[link]
     ours: dict[str, Hinge] = {}
     theirs: dict[str, Hinge] = {}
-    names: list[str] = []
     ranges: dict[int, tuple[float, float]] = {}
     pose = a.side.bodies[link].pose
     root = None if fixed else Hinge("floating", 0, pose.rotation.T, pose.position)
-    names += [] if root is None else ["the base"] * 6
+    names = [] if root is None else ["the base"] * 6
     for joint in a.side.movable:
         other = pairing.joints.get(joint.name)
         if other is None or other.kind != joint.kind or joint.kind not in WIDTHS:
@@ -249,13 +249,7 @@ def _mechanisms(
 
 def _axes(axis: np.ndarray) -> np.ndarray:
     """Three directions of which the first is the axis, as rows; the world's where there is none."""
-    length = float(np.linalg.norm(axis))
-    if length == 0.0:
-        return np.eye(3)
-    z = axis / length
-    x = np.cross(z, np.eye(3)[int(np.abs(z).argmin())])
-    x = x / np.linalg.norm(x)
-    return np.array([z, x, np.cross(z, x)])
+    return frame_along(np.zeros(3), axis).rotation.T[[2, 0, 1]] if axis.any() else np.eye(3)
 
 
 def _gravities(pairing: Pairing, lay: Placement) -> tuple[np.ndarray, np.ndarray]:
@@ -562,12 +556,10 @@ def with_the_same_root(a: Description, b: Description) -> tuple[Description, Fin
 
 
 def _to_the_root(tree: Tree, name: str) -> list[DescribedJoint]:
-    path = []
-    while name in tree.into and not (
-        tree.into[name].kind == "floating" and tree.side.is_base(tree.into[name])
-    ):
-        path.append(tree.into[name])
-        name = path[-1].parent
+    path, joint = [], tree.into.get(name)
+    while joint is not None and not (joint.kind == "floating" and tree.side.is_base(joint)):
+        path.append(joint)
+        joint = tree.into.get(joint.parent)
     return path
 
 
@@ -634,9 +626,8 @@ class Loops:
 
     def _ends_of_b(self, loop: DescribedLoop) -> Ends:
         group = self.pairing.b.group
-        return nearest_paired_group(self.pairing, group[loop.predecessor]), nearest_paired_group(
-            self.pairing, group[loop.successor]
-        )
+        first, second = (group[name] for name in (loop.predecessor, loop.successor))
+        return nearest_paired_group(self.pairing, first), nearest_paired_group(self.pairing, second)
 
     def _holds(self, loop: DescribedLoop) -> bool:
         """Whether a loop of B connects two bodies that can move against each other."""

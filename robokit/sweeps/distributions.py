@@ -78,17 +78,13 @@ def _product(a: np.uint64, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return a1 * b1 + (middle >> HALF) + (total >> HALF), a * b
 
 
-def stream_of(name: str) -> int:
-    """The number of the stream of a parameter: 64 bits of the SHA-256 of its name."""
-    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
-
-
 def random_words(seed: int, name: str, rows: np.ndarray, count: int = 1) -> np.ndarray:
     """Random words of 64 bits, (rows, count)."""
     blocks = np.arange(-(-count // 4), dtype=np.uint64)
     row = np.repeat(np.asarray(rows, dtype=np.uint64), len(blocks))
     block = np.tile(blocks, len(rows))
-    stream = np.full(len(row), stream_of(name), dtype=np.uint64)
+    own = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")  # of the parameter
+    stream = np.full(len(row), own, dtype=np.uint64)
     found = philox([row, block, stream, np.zeros_like(row)], (seed, 0))
     return np.stack(found, axis=-1).reshape(len(rows), 4 * len(blocks))[:, :count]
 
@@ -298,7 +294,11 @@ class Uniform(Distribution):
     kind: ClassVar[str] = "uniform"
 
     def __post_init__(self) -> None:
-        _set_range(self, type(self).__name__)
+        name = type(self).__name__
+        for end in ("low", "high"):
+            object.__setattr__(self, end, real_number(f"{name}({end}=...)", getattr(self, end)))
+        if self.low > self.high:
+            raise ShapeError(f"{name}: expected low <= high, got {self.low:g} and {self.high:g}")
 
     def at(self, u: np.ndarray) -> np.ndarray:
         """The values at uniformly distributed numbers between 0 and 1, (B,)."""
@@ -493,13 +493,6 @@ def distribution_from_json(record: Mapping[str, Any]) -> Distribution:
 
 
 layout(Distribution, Distribution.record, distribution_from_json)
-
-
-def _set_range(dist: Any, name: str) -> None:
-    for end in ("low", "high"):
-        object.__setattr__(dist, end, real_number(f"{name}({end}=...)", getattr(dist, end)))
-    if dist.low > dist.high:
-        raise ShapeError(f"{name}: expected low <= high, got {dist.low:g} and {dist.high:g}")
 
 
 # ---- as text, for the command line -------------------------------------------------------------

@@ -445,7 +445,13 @@ def open_chunk(
         content = regular_bytes(file.path)
         is_whole = is_sealed(content, file.path.name)
         if not is_whole and layout >= SEALED:
-            raise DamagedChunk(_without_seal(content))
+            ends = content[:4] == content[-4:] == b"PAR1"
+            cut = (
+                "has other bytes than were written, or another name"
+                if ends
+                else "is cut off, or no Parquet file"
+            )
+            raise DamagedChunk(cut if content else "is empty")
         recipe, rows, table = read_parquet(content, columns if is_whole else None)
         if not is_whole:
             _check_values(file, table, hash_of(recipe))
@@ -458,13 +464,6 @@ def open_chunk(
             f"cannot be decoded: {one_line(str(error) or type(error).__name__, 100)}"
         ) from error
     return Chunk(file, rows, recipe, table)
-
-
-def _without_seal(content: bytes) -> str:
-    if not content:
-        return "is empty"
-    whole = content[:4] == content[-4:] == b"PAR1"
-    return "has other bytes than were written, or another name" if whole else "is cut off, or no Parquet file"
 
 
 def _check_values(file: ChunkFile, table: Any, recipe_hash: str) -> None:

@@ -524,11 +524,6 @@ INERTIA_PARAMETERS = ("mass", "com_x", "com_y", "com_z")
 """Parameters, or beginnings of them, that change inertias."""
 
 
-def inertia_parameters(names: Any) -> list[str]:
-    """Those of the names that change inertias."""
-    return [name for name in names if name.partition(":")[0] in INERTIA_PARAMETERS]
-
-
 def link_share(robot: Robot, link: str) -> np.ndarray:
     """The inertial parameters that a link adds to those of its body, (10,), as one product and sum each.
 
@@ -551,7 +546,7 @@ def row_inertias(robot: Robot, values: Values, shares: Mapping[str, np.ndarray],
         shares: by link, what :func:`link_share` gives.
         B: number of rows.
     """
-    names = inertia_parameters(values)
+    names = [name for name in values if name.partition(":")[0] in INERTIA_PARAMETERS]
     if not names and "damping" not in values:
         return None
     P = np.tile(robot.inertial_parameters, (B, 1, 1))

@@ -219,8 +219,7 @@ def measure_from_json(content: Any) -> str | StoredMeasure:
     if not isinstance(content, Mapping):
         raise TypeError(f"measure {shown(content)}")
     about = {name: content[name] for name in MEASURE_FIELDS}
-    for name in MEASURE_FIELDS:
-        x = about[name]
+    for name, x in about.items():
         if name == "threshold":
             good = x is None or real_number("threshold", x) is not None
         else:

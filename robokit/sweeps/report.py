@@ -7,7 +7,7 @@ import functools
 import html
 import math
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,13 +34,7 @@ from robokit.sweeps.table import FAILURE, HASH, RowTable
 from robokit.viewer.live_data import live_data_of
 from robokit.viewer.motion_data import deflated
 from robokit.viewer.page import WORKER as LIVE_WORKER
-from robokit.viewer.page import (
-    filled,
-    joined,
-    json_for_html,
-    own_scripts,
-    page_of,
-)
+from robokit.viewer.page import filled, joined, json_for_html, own_scripts, page_of
 from robokit.viewer.payload import motionless_payload
 from robokit.viewer.payload_keys import ColumnData, InputData, PartData, ReasonData, ReportData, RerunData
 
@@ -143,10 +137,8 @@ def rerun_data(rows: RobotRows) -> tuple[RerunData, int]:
     except RobokitError as error:
         return replace(none, problem=f"{str(error).partition('; write')[0]}; {INSTEAD}"), 0
     pose = q if np.isfinite(q).all() else rows.robot.neutral()
-    payload = replace(
-        motionless_payload(rows.robot, program.ground and program.ground.row(0), pose),
-        live=live,
-    )
+    ground = program.ground and program.ground.row(0)
+    payload = replace(motionless_payload(rows.robot, ground, pose), live=live)
     factors = factors_of(rows.parameters)
     chosen = thin_rows(len(rows.places), rows.special, fitting(rows, factors))
     n, own = len(chosen), [factor[chosen] for factor in factors]
@@ -154,16 +146,14 @@ def rerun_data(rows: RobotRows) -> tuple[RerunData, int]:
     for at in range(0, n, BLOCK):
         for name, values in rows.start(chosen[at : at + BLOCK]).inputs(rows.dt).items():
             packed[name].add(values)
-    made = RerunData(
-        robot=rows.name,
+    made = replace(
+        none,
         payload=deflate_text(json_for_html(payload).encode("utf-8")),
-        steps=rows.steps,
         places=deflate_text(np.asarray(rows.places[chosen], "<u4").tobytes()),
         factors=[in_planes(factor) for factor in own],
         inputs=[one.packed() for one in packed.values()],
         hashes=None if rows.hashes is None else in_planes(rows.hashes[chosen].astype(np.uint64)),
         inertial=program.open,
-        problem="",
     )
     return made, n
 
@@ -404,7 +394,7 @@ REPORT_STYLES = tuple(
     f"styles/{name}.css" for name in ("theme", "header", "view", "panels", "shortcuts", "narrow", "report")
 )
 
-FIRST = {"peak_load": 0, "peak_force": 1, "greatest_speed": 2, "dissipated": 3, "penetration": 4}
+FIRST = ("peak_load", "peak_force", "greatest_speed", "dissipated", "penetration")
 """Measures that readers ask for first."""
 
 
@@ -459,7 +449,7 @@ def report_data(sweep: Any, rows: int | None, replay: bool) -> ReportData:
     ]
     columns = [column for column in columns if column.labels is None or column.labels]
     columns.sort(key=lambda column: column.role != "parameter")
-    sorted_by, across, up, tinted = first_choices(columns, FIRST)
+    sorted_by, across, up, tinted = first_choices(columns)
     reruns = [rerun_data(each) for each in _robot_rows(recipe, table, held)] if replay else []
     return ReportData(
         title="Sweep" if sweep.folder is None else one_line(Path(sweep.folder).resolve().name),
@@ -476,9 +466,11 @@ def report_data(sweep: Any, rows: int | None, replay: bool) -> ReportData:
         across=across,
         up=up,
         tinted=tinted,
-        reasons=[ReasonData(why, count) for why, count in _most_frequent_first(failures)],
-        page=deflate_text(row_page().encode("utf-8")),
-        command=_row_command(sweep.folder),
+        reasons=[ReasonData(why, count) for why, count in Counter(sorted(failures)).most_common()],
+        page=deflate_text(page_of("A fall of the sweep", "{{ data }}", True).encode("utf-8")),
+        command='sweep.replay(ROW).to_html("row.html")'
+        if sweep.folder is None
+        else f"robokit replay {shell_word(sweep.folder)} ROW",
         reruns=[data for data, _ in reruns],
     )
 
@@ -536,13 +528,6 @@ def _time_text(seconds: float) -> str:
     return f"{seconds:,.3g} s"
 
 
-def _row_command(folder: Path | None) -> str:
-    """What makes the page of a row outside of the report; ROW stands for its number."""
-    if folder is None:
-        return 'sweep.replay(ROW).to_html("row.html")'
-    return f"robokit replay {shell_word(folder)} ROW"
-
-
 def _openings(folder: str) -> list[tuple[str, str]]:
     """Name of each program that opens the table, and the line that does it."""
     files = f"{folder}/chunks/*.parquet"
@@ -595,17 +580,6 @@ def _sample(held: PageRows, runnable: int | None) -> str:
     again = f"{runnable or 0:,} of them run again in the page".replace(",", " ")
     more = ": those that failed or are most extreme first, the others at equal distances" if runnable else ""
     return " ".join(part for part in (held.sentence, f"{again}{more}." if few else "") if part)
-
-
-def row_page() -> str:
-    """The page of a fall with the mark for its data, as the report fills it for each row."""
-    return page_of("A fall of the sweep", "{{ data }}", True)
-
-
-def _most_frequent_first(texts: Sequence[str]) -> list[tuple[str, int]]:
-    different, counts = np.unique(np.array(texts, dtype=str), return_counts=True)
-    order = np.argsort(-counts, kind="stable")
-    return [(str(different[k]), int(counts[k])) for k in order]
 
 
 # ---- the recipe in words -----------------------------------------------------------------------
@@ -804,18 +778,11 @@ def _labels(name: str, title: str, values: np.ndarray, about: ColumnInfo, held: 
     )  # fmt: skip
 
 
-def first_choices(columns: list[ColumnData], measures: Mapping[str, int]) -> tuple[int, int, int, int]:
-    """Columns that the report shows first: sorted by, across, up, colour.
-
-    Args:
-        columns: of the report.
-        measures: what a reader most likely asks for, by name: the smaller the number, the sooner.
-    """
+def first_choices(columns: list[ColumnData]) -> tuple[int, int, int, int]:
+    """Columns that the report shows first: sorted by, across, up, colour."""
     spread = [k for k, c in enumerate(columns) if c.labels is None and c.high > c.low]
-    own = sorted(
-        (k for k in spread if columns[k].role == "measure"),
-        key=lambda k: measures.get(columns[k].name, math.inf),
-    )
+    own = [k for k in spread if columns[k].role == "measure"]
+    own.sort(key=lambda k: FIRST.index(columns[k].name) if columns[k].name in FIRST else len(FIRST))
     inputs = [k for k in spread if columns[k].role == "parameter"]
     ranked = own or inputs
     up = ranked[0] if ranked else 0

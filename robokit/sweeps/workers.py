@@ -215,7 +215,7 @@ class ChunkQueue:
         flight: dict[Any, tuple[int, int]] = {}
         room, checked = 1, -CHECK_SECONDS
         try:
-            send_recipe(client, self._name, self._recipe)
+            client.set_metadata(self._name, zlib.compress(self._recipe.encode(), 1))
             while self._any_waits() or self._suspects or flight:
                 if time.monotonic() - checked > CHECK_SECONDS:
                     threads = sum(client.nthreads().values())
@@ -315,11 +315,6 @@ def _error_words(error: BaseException) -> str:
 # most of what a scheduler has to carry. As a result that the chunks depend on, it would draw them to the one
 # worker that has it: Dask sends a task where its data lies, and moves the others on by and by (with 128
 # workers the last one began after half a minute or more).
-
-
-def send_recipe(client: Any, name: str, text: str) -> None:
-    """Give the text of a recipe to the scheduler, under the name by which the workers ask for it."""
-    client.set_metadata(name, zlib.compress(text.encode(), 1))
 
 
 def forget_recipe(client: Any, name: str) -> None:

@@ -91,13 +91,8 @@ def check_inertias(robot: RobotDescription, report: Report) -> None:
         if largest == 0:  # beside a negative mass
             continue
         if inertial.mass == 0:
-            report.once(
-                "inertia-without-mass",
-                "",
-                where,
-                inertial.line,
-                "has a rotational inertia, but its mass is zero",
-            )
+            message = "has a rotational inertia, but its mass is zero"
+            report.once("inertia-without-mass", "", where, inertial.line, message)
         if not ordinary:
             regular.append((link, inertial))
     if not regular:

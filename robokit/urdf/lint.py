@@ -427,7 +427,11 @@ def _file_lines(one: CheckedFile, paint: Paint) -> Iterator[str]:
         for code, found in groups.items():
             yield from _group(code, found, paint)
     if one.description and one.diagnostics:
-        yield from _wrap(_size_line(one.description), "  ", "  ")
+        robot = one.description
+        moving, links = sum(joint.moves for joint in robot.joints), len(robot.links)
+        sizes = f"{links} link{'s' * (links != 1)}, {moving} moving joint{'s' * (moving != 1)}"
+        name = one_line(robot.name, LONGEST_NAME) or "no name"
+        yield from _wrap(f"{name}: {sizes}, {total_mass(robot):.4g} kg", "  ", "  ")
 
 
 def _group(code: str, found: Sequence[Diagnostic], paint: Paint) -> Iterator[str]:
@@ -459,34 +463,19 @@ def _group(code: str, found: Sequence[Diagnostic], paint: Paint) -> Iterator[str
 
 def _wrap(text: str, first: str, rest: str) -> Iterator[str]:
     """Text in lines of at most 80 columns; words are never broken."""
-    yield from textwrap.wrap(
-        text,
-        WIDTH,
-        initial_indent=first,
-        subsequent_indent=rest,
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    whole = {"break_long_words": False, "break_on_hyphens": False}
+    yield from textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, **whole)
 
 
 def _counts(counts: Mapping[Severity, int], paint: Paint) -> str:
     return ", ".join(paint(s, f"{n} {s}{'s' * (n != 1)}") for s, n in counts.items() if n)
 
 
-def _size_line(robot: RobotDescription) -> str:
-    moving = sum(joint.moves for joint in robot.joints)
-    links = len(robot.links)
-    sizes = f"{links} link{'s' * (links != 1)}, {moving} moving joint{'s' * (moving != 1)}"
-    return f"{one_line(robot.name, LONGEST_NAME) or 'no name'}: {sizes}, {total_mass(robot):.4g} kg"
-
-
 def _inertia_lines(robot: RobotDescription) -> Iterator[str]:
     rows = [("kg", "principal moments [kg m^2]", "equivalent box [m]", "link")]
     for link, inertial, box in link_boxes(robot):
-        moments = " ".join(f"{m:.3g}" for m in box.moments)
-        rows.append(
-            (f"{inertial.mass:.4g}", moments, " x ".join(f"{x:.2g}" for x in box.size), one_line(link))
-        )
+        moments, edges = " ".join(f"{m:.3g}" for m in box.moments), " x ".join(f"{x:.2g}" for x in box.size)
+        rows.append((f"{inertial.mass:.4g}", moments, edges, one_line(link)))
     widths = [max(len(row[k]) for row in rows) for k in range(3)]
     for row in rows:
         cells = [row[0].rjust(widths[0]), row[1].ljust(widths[1]), row[2].ljust(widths[2])]

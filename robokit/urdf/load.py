@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -62,9 +62,7 @@ if TYPE_CHECKING:
 _ROBOT = frozenset(("link", "joint", "material", "loop_joint", "transmission"))
 _LINK = frozenset(("inertial", "visual", "collision"))
 _INERTIAL = frozenset(("origin", "mass", "inertia"))
-_JOINT = frozenset(
-    ("origin", "parent", "child", "axis", "limit", "dynamics", "safety_controller", "calibration", "mimic")
-)
+
 _PRODUCTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _MOMENTS = ("ixx", "iyy", "izz")
 
@@ -135,13 +133,11 @@ def _described_robot(root: etree._Element, reader: Reader) -> RobotDescription |
     if not links and not report.has("xacro-unexpanded"):
         tags = {reader.tag(child) for child in root}
         if report.has("xacro-leftover"):
-            report.add(
-                "xacro-unexpanded", "robot", line, "has xacro tags and no <link>: this is a macro file"
-            )
+            message = "has xacro tags and no <link>: this is a macro file"
+            report.add("xacro-unexpanded", "robot", line, message)
         elif tags & {"group", "disable_collisions", "group_state", "end_effector"}:
-            report.add(
-                "no-links", "robot", line, "is an SRDF (groups of a robot), not a URDF", "give its URDF"
-            )
+            message = "is an SRDF (groups of a robot), not a URDF"
+            report.add("no-links", "robot", line, message, "give its URDF")
         else:
             report.add("no-links", "robot", line, "has no <link>")
     joints = with_rotors(joints, rotors, reader)
@@ -238,13 +234,7 @@ def _described_joint(element: etree._Element, reader: Reader, types: Sequence[st
         else:
             reader.required_numbers(tag, "xyz", 3, where)
     origin = reader.origin(parts["origin"], where) if "origin" in parts else Origin()
-    more = (
-        _limit(parts.get("limit"), reader, where),
-        _dynamics(parts.get("dynamics"), reader, where),
-        _safety(parts.get("safety_controller"), reader, where),
-        _calibration(parts.get("calibration"), reader, where),
-        _mimic(parts.get("mimic"), reader, where),
-    )
+    more = [read(parts[tag], reader, where) if tag in parts else None for tag, read in _JOINT_PARTS.items()]
     lines = line, parent_line, child_line, axis_line
     return JointDescription(name, kind or "", parent, child, origin, axis, *more, *lines)
 
@@ -262,9 +252,7 @@ def _end(
     return link or None, line
 
 
-def _limit(element: etree._Element | None, reader: Reader, where: str) -> LimitDescription | None:
-    if element is None:
-        return None
+def _limit(element: etree._Element, reader: Reader, where: str) -> LimitDescription:
     names, others = ("lower", "upper", "effort", "velocity"), ("acceleration", "deceleration", "jerk")
     later = [name for name in others if element.get(name) is not None]
     if later and reader.before((1, 2)):
@@ -275,17 +263,13 @@ def _limit(element: etree._Element | None, reader: Reader, where: str) -> LimitD
     return LimitDescription(lower, upper, effort, velocity, reader.line(element))
 
 
-def _dynamics(element: etree._Element | None, reader: Reader, where: str) -> DynamicsDescription | None:
-    if element is None:
-        return None
+def _dynamics(element: etree._Element, reader: Reader, where: str) -> DynamicsDescription:
     names = ("damping", "friction", "armature")
     damping, friction, armature = reader.several(element, names, where, 0.0, 0.0)
     return DynamicsDescription(damping or 0.0, friction or 0.0, reader.line(element), armature or 0.0)
 
 
-def _safety(element: etree._Element | None, reader: Reader, where: str) -> Safety | None:
-    if element is None:
-        return None
+def _safety(element: etree._Element, reader: Reader, where: str) -> Safety:
     names = ("soft_lower_limit", "soft_upper_limit", "k_position", "k_velocity")
     if element.get("k_velocity") is None:
         message = "<safety_controller> has no k_velocity; 0 is taken"
@@ -293,16 +277,13 @@ def _safety(element: etree._Element | None, reader: Reader, where: str) -> Safet
     return Safety(*(number or 0.0 for number in reader.several(element, names, where, 0.0, 0.0)))
 
 
-def _calibration(element: etree._Element | None, reader: Reader, where: str) -> Calibration | None:
-    if element is None:
-        return None
+def _calibration(element: etree._Element, reader: Reader, where: str) -> Calibration:
     names = ("rising", "falling", "reference_position")
     return Calibration(*reader.several(element, names, where, None, None))
 
 
-def _mimic(element: etree._Element | None, reader: Reader, where: str) -> MimicDescription | None:
-    if element is None:
-        return None
+def _mimic(element: etree._Element, reader: Reader, where: str) -> MimicDescription | None:
+    """A ``<mimic>``; None where it names no joint, which refuses the file."""
     reader.attributes(element, where, ("joint", "multiplier", "offset"))
     line = reader.line(element)
     joint = reader.text(element, "joint", where)
@@ -312,6 +293,18 @@ def _mimic(element: etree._Element | None, reader: Reader, where: str) -> MimicD
     multiplier = reader.number(element, "multiplier", where, 1.0, 1.0)
     offset = reader.number(element, "offset", where, 0.0, 0.0)
     return MimicDescription(joint, 1.0 if multiplier is None else multiplier, offset or 0.0, line)
+
+
+_JOINT_PARTS: dict[str, Callable[[etree._Element, Reader, str], Any]] = {
+    "limit": _limit,
+    "dynamics": _dynamics,
+    "safety_controller": _safety,
+    "calibration": _calibration,
+    "mimic": _mimic,
+}
+"""Elements of a joint in the order of the fields of its description."""
+
+_JOINT = frozenset(("origin", "parent", "child", "axis", *_JOINT_PARTS))
 
 
 # ---- visuals, collisions and materials -----------------------------------------------------------
@@ -337,9 +330,8 @@ def read_shape(element: etree._Element, reader: Reader, where: str) -> ShapeDesc
         elif tag == "material":
             material = read_material(child, reader, where)
     if not told:
-        reader.report.add(
-            "geometry-missing", where, reader.line(element), "has no <geometry>; it is left out"
-        )
+        message = "has no <geometry>; it is left out"
+        reader.report.add("geometry-missing", where, reader.line(element), message)
     if geometry is None:
         return None
     return ShapeDescription(geometry, origin, element.get("name"), material, reader.line(element))

@@ -92,9 +92,8 @@ def read_file(path: str | os.PathLike[str], report: Report) -> bytes | None:
     except (FileNotFoundError, NotADirectoryError):
         report.add("file-missing", "file", 0, "there is no such file", _missing_hint(path))
     except (OSError, ValueError) as problem:  # ValueError: a NUL character in the path
-        report.add(
-            "file-unreadable", "file", 0, f"cannot be read: {getattr(problem, 'strerror', None) or problem}"
-        )
+        why = getattr(problem, "strerror", None) or problem
+        report.add("file-unreadable", "file", 0, f"cannot be read: {why}")
     return None
 
 
@@ -116,9 +115,8 @@ def decode(data: bytes, report: Report) -> str | None:
         return None
     for magic, name in _ARCHIVES:
         if data.startswith(magic):
-            report.add(
-                "file-compressed", "file", 0, f"is a {name} archive, not XML", f"unpack it first ({name})"
-            )
+            what, hint = f"is a {name} archive, not XML", f"unpack it first ({name})"
+            report.add("file-compressed", "file", 0, what, hint)
             return None
     encoding = _encoding(data)
     if encoding == "utf-8" and b"\0" in data[:4096]:
@@ -133,16 +131,14 @@ def decode(data: bytes, report: Report) -> str | None:
         report.add("file-encoding", "file", 1, f"declares the encoding {encoding!r}, which is not known here")
     except UnicodeDecodeError as problem:
         line = data.count(b"\n", 0, problem.start) + 1
-        if _looks_binary(data) and not encoding.startswith(("utf-16", "utf-32")):
+        head = data[:4096]
+        binary = sum(1 for b in head if b < 9 or 13 < b < 32) > len(head) // 50
+        if binary and not encoding.startswith(("utf-16", "utf-32")):
             report.add("file-binary", "file", 0, "is not text")
         else:
-            report.add(
-                "file-encoding",
-                "file",
-                line,
-                f"byte {problem.start} (0x{data[problem.start]:02x}) is not valid {encoding}",
-                'save it as UTF-8, or declare its encoding: <?xml version="1.0" encoding="iso-8859-1"?>',
-            )
+            what = f"byte {problem.start} (0x{data[problem.start]:02x}) is not valid {encoding}"
+            hint = 'save it as UTF-8, or declare its encoding: <?xml version="1.0" encoding="iso-8859-1"?>'
+            report.add("file-encoding", "file", line, what, hint)
     return None
 
 
@@ -161,12 +157,6 @@ def _encoding(data: bytes) -> str:
     name = declared[1].decode("ascii").lower()
     # A declaration that could be read as ASCII cannot be in a wide encoding, whatever it claims.
     return "utf-8" if name.startswith(("utf-16", "utf16", "utf-32", "utf32")) else name
-
-
-def _looks_binary(data: bytes) -> bool:
-    head = data[:4096]
-    odd = sum(1 for b in head if b < 9 or 13 < b < 32)
-    return odd > len(head) // 50
 
 
 def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._Element, int]] | None:

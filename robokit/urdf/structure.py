@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -190,27 +190,18 @@ def with_loops(robot: RobotDescription) -> RobotDescription:
     out = {id(joint) for joint in second}
     joints = tuple(joint for joint in robot.joints if id(joint) not in out)
     robot = robot._replace(joints=joints, loops=(*robot.loops, *map(_from_joint, second)))
-    return robot._replace(loops=(*robot.loops, *_from_pairs(robot)))
+    taken = {each.name for each in (*robot.joints, *robot.loops)}
+    pairs = [
+        LoopDescription(free_name(f"closing_{x.name}", taken), "spherical", x.first, x.second, line=x.line)
+        for x in frame_pairs(robot)
+    ]
+    return robot._replace(loops=(*robot.loops, *pairs))
 
 
 def _from_joint(joint: JointDescription) -> LoopDescription:
     """A joint of the tree as one that closes a loop: its frame is the child's."""
-    return LoopDescription(
-        joint.name,
-        joint.type,
-        joint.parent,
-        joint.child,
-        predecessor_origin=joint.origin,
-        axis=joint.axis,
-        line=joint.line,
-    )
-
-
-def _from_pairs(robot: RobotDescription) -> Iterator[LoopDescription]:
-    taken = {joint.name for joint in robot.joints} | {loop.name for loop in robot.loops}
-    for pair in frame_pairs(robot):
-        name = free_name(f"closing_{pair.name}", taken)
-        yield LoopDescription(name, "spherical", pair.first, pair.second, line=pair.line)
+    more = {"predecessor_origin": joint.origin, "axis": joint.axis, "line": joint.line}
+    return LoopDescription(joint.name, joint.type, joint.parent, joint.child, **more)
 
 
 # ---- shapes turned to z up -----------------------------------------------------------------------
@@ -540,9 +531,7 @@ def _walk(
         here = len(order)
         order.append(name)
         parent.append(above)
-        below = children[name]
-        if below:
-            stack += [(child, here) for child in reversed(below)]
+        stack += [(child, here) for child in reversed(children[name])]
     end = list(range(1, len(order) + 1))
     for here in range(len(order) - 1, 0, -1):
         above = parent[here]

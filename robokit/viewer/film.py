@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from robokit.arguments import one_of
 from robokit.errors import MissingDependency, RobokitError, ShapeError, UnknownName, WrongType, library
 from robokit.files import output_path, replacing
 from robokit.model.robot import Robot
@@ -121,13 +122,9 @@ def _launched(playwright: Any) -> Any:
         options["args"].append("--no-sandbox")  # Chromium's sandbox refuses to run as root
     named = os.environ.get("ROBOKIT_CHROMIUM")
     system = next((found for found in map(shutil.which, NAMES) if found), None)
-    programs = (
-        [named]
-        if named
-        else [path for path in (None, system) if path or Path(playwright.chromium.executable_path).exists()]
-    )
+    own = [None] if Path(playwright.chromium.executable_path).exists() else []
     problem: Exception | None = None
-    for program in programs:
+    for program in [named] if named else own + [system] * bool(system):
         try:
             return playwright.chromium.launch(executable_path=program, **options)
         except Error as error:
@@ -174,9 +171,7 @@ def angles_of(look: Any) -> tuple[float, float]:
     Raises:
         UnknownName: there is no such view.
     """
-    if not isinstance(look, str) or look not in LOOKS:
-        raise UnknownName("view", look, LOOKS)
-    return LOOKS[look]
+    return LOOKS[one_of("view", look, LOOKS)]
 
 
 def direction(look: Any) -> np.ndarray:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.errors import RobokitError, ShapeError, WrongType, library, warn
+from robokit.errors import RobokitError, ShapeError, WrongType, library
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
@@ -37,9 +37,9 @@ from robokit.viewer.scene import (
     Triangles,
     body_poses,
     bounds,
-    data_uri,
     frame_indices,
     ground_nodes,
+    picture_of,
     rotate,
     scene,
 )
@@ -134,13 +134,8 @@ def _texture(node: Node) -> Any:
     """The picture of a node as one of meshcat's textures, or None."""
     import meshcat.geometry as g
 
-    if node.picture is None:
-        return None
-    try:
-        uri = data_uri(node.picture)
-    except Exception as problem:  # each reader fails in its own way on a bad file
-        name = "inside a mesh" if isinstance(node.picture, bytes) else str(node.picture)
-        warn(f"picture {name!r} of link {node.link!r} is left out: {problem}", UserWarning)
+    uri = picture_of(node)
+    if uri is None:
         return None
 
     class Picture(g.Image):  # type: ignore[misc]
@@ -161,25 +156,17 @@ def capsule_triangles(capsule: Capsule, around: int = 24, rings: int = 8) -> Tri
     Returns:
         The triangles, wound outward.
     """
-    up = np.linspace(-np.pi / 2, np.pi / 2, 2 * rings)
-    up = np.insert(up, rings, 0.0)
-    up = np.insert(up, rings, 0.0)
+    up = np.insert(np.linspace(-np.pi / 2, np.pi / 2, 2 * rings), rings, [0.0, 0.0])
     shift = np.where(np.arange(len(up)) <= rings, -0.5, 0.5) * capsule.length
     turn = np.linspace(0.0, 2.0 * np.pi, around, endpoint=False)
     circle = np.stack([np.cos(turn), np.sin(turn), np.zeros(around)], axis=1)
-    z = capsule.radius * np.sin(up) + shift
-    rings_xyz = capsule.radius * np.cos(up)[:, None, None] * circle + z[:, None, None] * np.array(
-        [0.0, 0.0, 1.0]
-    )
+    points = capsule.radius * np.cos(up)[:, None, None] * circle
+    points[..., 2] = (capsule.radius * np.sin(up) + shift)[:, None]
     first = np.arange((len(up) - 1) * around)
     beside = first - first % around + (first + 1) % around
-    faces = np.concatenate(
-        [
-            np.stack([first, beside, beside + around], axis=1),
-            np.stack([first, beside + around, first + around], axis=1),
-        ]
-    )
-    return Triangles(rings_xyz.reshape(-1, 3), faces)
+    lower, upper = (first, beside, beside + around), (first, beside + around, first + around)
+    faces = np.concatenate([np.stack(corners, axis=1) for corners in (lower, upper)])
+    return Triangles(points.reshape(-1, 3), faces)
 
 
 # ==== the live view ===============================================================================
@@ -296,16 +283,15 @@ class Viewer:
             self._stage.show_ground(ground)
         animation = Animation()
         for body in range(1, poses.shape[1]):
+            tracks = {
+                name: AnimationTrack(name, kind, times, poses[:, body, part].tolist())
+                for name, kind, part in (
+                    ("position", "vector3", slice(3)),
+                    ("quaternion", "quaternion", slice(3, 7)),
+                )
+            }
             # meshcat divides key times by fps: with fps = speed they are the trajectory's seconds.
-            animation.clips[root[self._names[body]].path] = AnimationClip(
-                {
-                    "position": AnimationTrack("position", "vector3", times, poses[:, body, :3].tolist()),
-                    "quaternion": AnimationTrack(
-                        "quaternion", "quaternion", times, poses[:, body, 3:].tolist()
-                    ),
-                },
-                fps=speed,
-            )
+            animation.clips[root[self._names[body]].path] = AnimationClip(tracks, fps=speed)
         self._start().set_animation(animation, play=True, repetitions=repetitions)
 
     def look(self, view: str) -> None:

@@ -109,7 +109,10 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
     last = {"neighbours": 1, "climbs": 2}
     given = [a.name for a in ARRAYS if a.name in x and a.name != "face_normal"]
     given.sort(key=lambda name: last.get(name, 0))
-    told = {name: _bytes(x[name]).T[: _width(x[name])] for name in given}
+    told = {
+        name: x[name].reshape(-1).view(np.uint8).reshape(-1, x[name].itemsize).T[: _width(x[name])]
+        for name in given
+    }
     tables = [list(table) for table in told.values()]
     content = b"".join(row.tobytes() for rows in zip_longest(*tables) for row in rows if row is not None)
     stepper = StepperData(
@@ -124,11 +127,6 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
         numbers=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),
     )
     return _none() | {"stepper": stepper, "grips": _ends(page.grips), "ledger": list(accounts.ENTRIES)}
-
-
-def _bytes(x: np.ndarray) -> np.ndarray:
-    """The bytes of numbers, (n, bytes of a number)."""
-    return x.reshape(-1).view(np.uint8).reshape(-1, x.itemsize)
 
 
 def _width(x: np.ndarray) -> int:
@@ -232,7 +230,12 @@ def motors_of(trajectory: Trajectory, program: Program) -> MotorsData | None:
     for drive, own in zip(drives, numbers, strict=True):
         kinds.append("force" if not drive.servo else "position" if own["kp"] > 0.0 else "velocity")
     # Without a constant law what is given stands for a target at rest.
-    own_gains = np.array([_gain(kind, own) for kind, own in zip(kinds, numbers, strict=True)])
+    own_gains = np.array(
+        [
+            1.0 if kind == "force" else own["kp"] if kind == "position" else own["b"] + own["lag"]
+            for kind, own in zip(kinds, numbers, strict=True)
+        ]
+    )
     none = np.zeros(len(drives))
     ahead, gain, limit, rest = inputs.law or (none, own_gains, none + np.inf, none)
     gain = np.where(gain > 0.0, gain, own_gains)
@@ -270,13 +273,6 @@ def _places_of_gains(program: Program) -> list[int]:
     names = [name for drive in program.given.drives for name in drive.parameters]
     first = 1 + (len(program.joints.gains) if program.open else 0)
     return [first + k for k, name in enumerate(names) if name in ("kp", "b", "lag")]
-
-
-def _gain(kind: str, own: dict[str, float]) -> float:
-    """The joint force per unit of the target."""
-    if kind == "force":
-        return 1.0
-    return own["kp"] if kind == "position" else own["b"] + own["lag"]
 
 
 def _range(

@@ -119,12 +119,8 @@ def sparsity_figure(robot: Robot) -> Figure:
     _draw_pattern(panels[0], "mass matrix H", pattern.astype(int))
     _draw_pattern(panels[1], "L of H = LᵀDL: no fill-in", lower.astype(int))
     fill = int(filled.sum() - lower.sum())
-    title = (
-        f"L of H = LLᵀ: {fill:,} entries fill in".replace(",", " ")
-        if fill
-        else "L of H = LLᵀ: no fill-in here"
-    )
-    _draw_pattern(panels[2], title, lower.astype(int) + 2 * (filled & ~lower))
+    entries = f"{fill:,} entries fill in".replace(",", " ") if fill else "no fill-in here"
+    _draw_pattern(panels[2], f"L of H = LLᵀ: {entries}", lower.astype(int) + 2 * (filled & ~lower))
     for k, axes in enumerate(panels):
         _mark_joints(axes, joints, len(parents), named=k == 0)
     for k, line in enumerate(count_lines(parents)):

@@ -241,11 +241,8 @@ def _plot(trajectory: Trajectory, name: str, curve: Curve) -> CurveData:
     known = np.where(gaps, np.nan, y)
     edges = np.flatnonzero(np.any(gaps[1:] != gaps[:-1], axis=1))
     keep = kept(list(known.T), np.concatenate([edges, edges + 1]))
-    series = [
-        SeriesData(label, packed(column[keep]))
-        for label, column in zip(_labels(what, name, curve, y.shape[1]), known.T, strict=True)
-    ]
-    return CurveData(KEY + name, name, curve.unit, packed(t[keep] - trajectory.t[0]), series)
+    lines = dict(zip(_labels(what, name, curve, y.shape[1]), known[keep].T, strict=True))
+    return curve_data(KEY + name, name, curve.unit, t[keep] - trajectory.t[0], lines)
 
 
 def _times(what: str, trajectory: Trajectory, given: Any) -> np.ndarray:
@@ -403,6 +400,14 @@ def every_step(trajectory: Trajectory) -> bool:
     return robot is not None and steps * robot.nbodies <= MOST_WORK
 
 
+def curve_data(
+    key: str, title: str, unit: str, t: np.ndarray, lines: Mapping[str, np.ndarray], hold: float = 0.0
+) -> CurveData:
+    """A plot of some lines over time."""
+    series = [SeriesData(name, packed(y)) for name, y in lines.items()]
+    return CurveData(key, title, unit, packed(t), series, hold)
+
+
 def force_curve(forces: ForceHistory) -> CurveData:
     """The plot of the whole robot's contact force."""
     x, y, z = forces.total.T
@@ -411,8 +416,8 @@ def force_curve(forces: ForceHistory) -> CurveData:
     title = "Contact force"
     if forces.left_out:
         title += ", only of the steps that were recorded"
-    series = [SeriesData(name, packed(v[keep])) for name, v in lines.items()]
-    return CurveData("force", title, "N", packed(forces.t[keep]), series, forces.hold)
+    shown = {name: y[keep] for name, y in lines.items()}
+    return curve_data("force", title, "N", forces.t[keep], shown, forces.hold)
 
 
 def link_forces(forces: ForceHistory) -> list[LinkForceData]:
@@ -714,9 +719,9 @@ def curves(trajectory: Trajectory, forces: ForceHistory, states: StepStates | No
     def plot(
         key: str, title: str, unit: str, lines: dict[str, np.ndarray], every: StepStates | None = None
     ) -> CurveData:
-        keep = kept(list(lines.values())) if every is None else every.shown(list(lines.values()))
-        series = [SeriesData(name, packed(y[keep])) for name, y in lines.items()]
-        return CurveData(key, title, unit, packed((t if every is None else every.t)[keep]), series)
+        keep = (kept if every is None else every.shown)(list(lines.values()))
+        times = (t if every is None else every.t)[keep]
+        return curve_data(key, title, unit, times, {name: y[keep] for name, y in lines.items()})
 
     h = trajectory.momentum if states is None else states.momenta()
     plots = [plot("energy", "Energy", "J", energy_lines(trajectory, states), states)]

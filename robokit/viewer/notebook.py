@@ -271,11 +271,8 @@ class _Camera:
         at = (row[found[0], found[1], 0] * self.wide + column[found[0], 0, found[2]]).astype(np.int64)
         order = np.argsort(closeness, kind="stable")  # sorted, so that the foremost triangle is written last
         order = order[closeness[order] > near[at[order]]]
-        near[at[order]], which[at[order]], share[at[order]] = (
-            closeness[order],
-            some[found[0][order]],
-            shares[order],
-        )
+        at = at[order]
+        near[at], which[at], share[at] = closeness[order], some[found[0][order]], shares[order]
 
 
 def _in_body(node: Node) -> Corners:

@@ -22,7 +22,7 @@ from robokit.sim import Ground, simulate
 from robokit.sim.trajectory import Trajectory
 from robokit.stages import stage
 from robokit.viewer.live_data import live_data
-from robokit.viewer.motion_data import Curve, ForceHistory, Values, kept, packed, summary, ties
+from robokit.viewer.motion_data import Curve, ForceHistory, Values, curve_data, kept, summary, ties
 from robokit.viewer.payload import (
     check_follow,
     motionless_payload,
@@ -41,7 +41,6 @@ from robokit.viewer.payload_keys import (
     GhostData,
     InertiaData,
     Payload,
-    SeriesData,
 )
 from robokit.viewer.scene import INERTIA_COLOUR
 
@@ -344,12 +343,8 @@ def meshcat_page() -> Path:
         MissingDependency: neither has them.
     """
     spec = importlib.util.find_spec("meshcat")
-    packages = (
-        [Path(folder) / "viewer" / "dist" for folder in (spec.submodule_search_locations or [])]
-        if spec
-        else []
-    )
-    for page in (*packages, COPY):
+    folders = (spec and spec.submodule_search_locations) or ()
+    for page in (*(Path(folder) / "viewer" / "dist" for folder in folders), COPY):
         if (page / "main.min.js").is_file():
             return page
     raise MissingDependency("robokit's pages need the files of meshcat's viewer: pip install 'robokit[live]'")
@@ -617,31 +612,21 @@ def _curves(
     """Curves of both and of their difference, at the states of the first that the second has reached, too."""
     times = [run.t - run.t[0] for run in (first, second)]
     t = times[0][times[0] <= times[1][-1] + 1e-9]
-    coms = [_at(t, own, _com(run)) for own, run in zip(times, (first, second), strict=True)]
-
-    def both(values: list[np.ndarray]) -> list[np.ndarray]:
-        return [_at(t, own, y[:, None])[:, 0] for own, y in zip(times, values, strict=True)]
-
-    distance = np.linalg.norm(coms[1] - coms[0], axis=1)
-    energy = both([run.energy.mechanical for run in (first, second)])
-    rows: list[tuple[str, str, str, list[np.ndarray], str, np.ndarray]] = [
-        (
-            "com",
-            "Height of the centre of mass",
-            "m",
-            [com[:, 2] for com in coms],
-            "Distance between the two",
-            distance,
-        ),
+    both = list(zip(times, (first, second), strict=True))
+    coms = [_at(t, own, _com(run)) for own, run in both]
+    heights, distance = [com[:, 2] for com in coms], np.linalg.norm(coms[1] - coms[0], axis=1)
+    energy = [np.interp(t, own, run.energy.mechanical) for own, run in both]
+    rows = (
+        ("com", "Height of the centre of mass", "m", heights, "Distance between the two", distance),
         ("energy", "Kinetic and potential energy", "J", energy, "Difference", energy[1] - energy[0]),
-    ]
+    )
     pairs, differences = [], []
     for key, title, unit, values, apart, difference in rows:
         keep = kept([*values, difference])
-        pairs.append(
-            _curve(key, title, unit, t[keep], dict(zip(labels, (y[keep] for y in values), strict=True)))
-        )
-        differences.append(_curve(key, apart, unit, t[keep], {f"{apart.lower()} [{unit}]": difference[keep]}))
+        lines = dict(zip(labels, (y[keep] for y in values), strict=True))
+        pairs.append(curve_data(key, title, unit, t[keep], lines))
+        lines = {f"{apart.lower()} [{unit}]": difference[keep]}
+        differences.append(curve_data(key, apart, unit, t[keep], lines))
     sizes = [_force_sizes(run) for run in (first, second)]
     if any(np.any(size) for _, size in sizes):
         # At the steps of both, so that no peak of either is lost.
@@ -649,9 +634,9 @@ def _curves(
         one, other = (np.interp(t, own, size) for own, size in sizes)
         keep = kept([one, other, other - one])
         lines = dict(zip(labels, (one[keep], other[keep]), strict=True))
-        pairs.append(_curve("force", "Contact force, size", "N", t[keep], lines))
+        pairs.append(curve_data("force", "Contact force, size", "N", t[keep], lines))
         between = {"difference [N]": (other - one)[keep]}
-        differences.append(_curve("force", "Difference", "N", t[keep], between))
+        differences.append(curve_data("force", "Difference", "N", t[keep], between))
     return pairs, differences
 
 
@@ -659,10 +644,6 @@ def _force_sizes(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     """Times [s] and sizes [N] of the contact force, of every step where that is known."""
     forces = ForceHistory(run, np.array([0]))
     return forces.t, np.linalg.norm(forces.total, axis=1)
-
-
-def _curve(key: str, title: str, unit: str, t: np.ndarray, lines: dict[str, np.ndarray]) -> CurveData:
-    return CurveData(key, title, unit, packed(t), [SeriesData(name, packed(y)) for name, y in lines.items()])
 
 
 def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray) -> np.ndarray:

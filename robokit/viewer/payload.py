@@ -12,7 +12,7 @@ import numpy as np
 from robokit.arguments import check_values, not_a_robot, real_array
 from robokit.contact.measures import KINDS, Answer, Event, EventKind, length, newtons, side_of, three
 from robokit.dynamics.cost import GROWTH, AlgorithmCost, algorithm_cost, formulas
-from robokit.errors import RobokitError, ShapeError, WrongType, warn
+from robokit.errors import RobokitError, ShapeError, WrongType
 from robokit.meshes.surface import Picture
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.inertial_parameters import equivalent_box
@@ -71,10 +71,10 @@ from robokit.viewer.scene import (
     Triangles,
     body_poses,
     bounds,
-    data_uri,
     drawn_size,
     frame_indices,
     ground_nodes,
+    picture_of,
     pose_numbers,
     relative_pose,
     sane_frames,
@@ -604,13 +604,17 @@ def draw(nodes: Sequence[Node]) -> Drawing:
     """The nodes of a scene for the page; a picture that cannot be read is left out with a warning."""
     drawing = Drawing()
     shapes: dict[Drawable | int, int] = {}
-    pictures: dict[Picture, int | None] = {}
+    pictures: dict[Picture | None, int | None] = {}
     for node in nodes:
         # Triangles are arrays, which have no hash; each is one object, shared by its nodes.
         key = id(node.geometry) if isinstance(node.geometry, Triangles) else node.geometry
         if key not in shapes:
             shapes[key] = len(drawing.geometries)
             drawing.geometries.append(shape_data(node.geometry))
+        if node.picture not in pictures:
+            uri = picture_of(node)
+            pictures[node.picture] = None if uri is None else len(drawing.pictures)
+            drawing.pictures += [] if uri is None else [uri]
         drawing.nodes.append(
             NodeData(
                 geometry=shapes[key],
@@ -619,29 +623,10 @@ def draw(nodes: Sequence[Node]) -> Drawing:
                 rgba=[round(float(c), 4) for c in node.rgba],
                 role=node.role,
                 link=node.link,
-                picture=None
-                if node.picture is None
-                else _picture_number(node.picture, node.link, drawing.pictures, pictures),
+                picture=pictures[node.picture],
             )
         )
     return drawing
-
-
-def _picture_number(
-    picture: Picture, link: str, shown: list[str], known: dict[Picture, int | None]
-) -> int | None:
-    """Place of a picture in the list of those shown; None where it cannot be read."""
-    if picture not in known:
-        known[picture] = None
-        try:
-            uri = data_uri(picture)
-        except Exception as problem:  # each reader fails in its own way on a bad file
-            name = "inside a mesh" if isinstance(picture, bytes) else str(picture)
-            warn(f"picture {name!r} of link {link!r} is left out: {problem}", UserWarning)
-        else:
-            known[picture] = len(shown)
-            shown.append(uri)
-    return known[picture]
 
 
 def shape_data(geometry: Drawable) -> ShapeData:

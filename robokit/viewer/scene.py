@@ -132,6 +132,20 @@ def data_uri(picture: str | Path | bytes) -> str:
     return f"data:image/{kind};base64,{base64.b64encode(content.getvalue()).decode('ascii')}"
 
 
+def picture_of(node: Node) -> str | None:
+    """The picture of a node, as :func:`data_uri` gives it; None without one.
+
+    Warns:
+        UserWarning: it cannot be read.
+    """
+    try:
+        return None if node.picture is None else data_uri(node.picture)
+    except Exception as problem:  # each reader fails in its own way on a bad file
+        name = "inside a mesh" if isinstance(node.picture, bytes) else str(node.picture)
+        warn(f"picture {name!r} of link {node.link!r} is left out: {problem}", UserWarning)
+        return None
+
+
 # ==== poses =======================================================================================
 # Motion as numbers to draw: poses of bodies, frames at display rate, the box round a whole motion.
 #

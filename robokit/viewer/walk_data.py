@@ -167,7 +167,8 @@ class Recorder:
         if len(self.steps) >= self.most:
             raise _Enough
         if frame.f_code is self.main:
-            self._stage = _stage_of(self.stages, statement.first)
+            around = (k for k, (first, last) in enumerate(self.stages) if first <= statement.first <= last)
+            self._stage = next(around, NOWHERE)
         call.statement = statement
         step = Step(statement, self._stage, self._indices(frame, statement))
         step.seen = self._values(frame, call, statement.reads)
@@ -260,10 +261,6 @@ class Recorder:
 def _entry(matrix: str) -> Place:
     """An entry of a matrix, as a place."""
     return Place(f"{matrix}[i][j]", matrix, compile(matrix, "<place>", "eval"), 2, True)
-
-
-def _stage_of(stages: Sequence[tuple[int, int]], line: int) -> int:
-    return next((k for k, (first, last) in enumerate(stages) if first <= line <= last), NOWHERE)
 
 
 # ---- the statements of a function ----------------------------------------------------------------
@@ -492,17 +489,11 @@ def recorded(value: Any, whole: bool = False) -> Value | None:
         value: anything that a variable holds.
         whole: whether large vectors and matrices are wanted too.
     """
-    found = _recorded(value)
+    rule = _RULES.get(type(value))
+    found = None if rule is None else rule(value)
     if found is None or not found[1] or (len(found[1]) > LARGEST and not whole):
         return None
     return found
-
-
-def _recorded(value: Any) -> Value | None:
-    if isinstance(value, list):
-        return _list(value)
-    rule = _RULES.get(type(value))
-    return None if rule is None else rule(value)
 
 
 def _list(entries: list[Any]) -> Value | None:
@@ -537,6 +528,7 @@ _RULES: dict[type, Callable[[Any], Value | None]] = {
     RigidInertia: lambda I: ("rigid", (I.m, *I.h, *I.Ibar)),
     ArticulatedInertia: lambda I: ("articulated", tuple(I)),
     MotionSubspace: lambda S: ("motions", tuple(chain(*S.columns))),
+    list: _list,
     tuple: _factored,
 }
 
@@ -581,14 +573,6 @@ def kept(label: str, robot: Robot, key: tuple[Any, ...], kind: Any, make: Callab
 
 
 @frozen
-class Pass:
-    """A loop over all bodies: what it is for, and whether it goes from the root to the tips."""
-
-    title: str
-    outward: bool
-
-
-@frozen
 class Letter:
     """A name of the text: its symbol (``I^A`` has a superscript), what it stands for, its unit."""
 
@@ -605,7 +589,7 @@ class Walked:
     title: str  # its long name
     gives: str  # what goes in and what comes out
     recipe: Recipe  # what is recorded of it
-    passes: tuple[Pass, ...]  # one for each loop of the main function
+    passes: tuple[SweepData, ...]  # one for each loop of the main function
     letters: dict[str, Letter]  # by name in the text
     begin: Callable[..., Any]  # what is called
 
@@ -626,18 +610,14 @@ SHARED = {
 }
 
 
-def _recipe(main: Callable[..., Any], *others: Callable[..., Any], **options: Any) -> Recipe:
-    return Recipe((main, *others), **options)
-
-
 RNEA = Walked(
     "rnea",
     "Recursive Newton-Euler algorithm",
     "τ from q, q̇, q̈",
-    _recipe(rnea.rnea, indices=("i", "p")),
+    Recipe((rnea.rnea,), ("i", "p")),
     (
-        Pass("velocities, accelerations and each body's own force", outward=True),
-        Pass("forces summed up, projected on the joints", outward=False),
+        SweepData("velocities, accelerations and each body's own force", outward=True),
+        SweepData("forces summed up, projected on the joints", outward=False),
     ),
     SHARED
     | {
@@ -652,15 +632,8 @@ CRBA = Walked(
     "crba",
     "Composite-rigid-body algorithm",
     "H from q",
-    _recipe(
-        crba.composite,
-        crba.crba,
-        composites.composite_inertias,
-        indices=("i", "j", "p"),
-        matrix="H",
-        blocks="_put",
-    ),
-    (Pass("inertias summed up; a force carried to the root fills H", outward=False),),
+    Recipe((crba.composite, crba.crba, composites.composite_inertias), ("i", "j", "p"), "H", "_put"),
+    (SweepData("inertias summed up; a force carried to the root fills H", outward=False),),
     SHARED
     | {
         "Ic": Letter("I^c", "composite inertia: the body with all bodies beyond it, joints locked", INERTIA),
@@ -677,8 +650,11 @@ LTDL = Walked(
     "ltdl",
     "Sparse factorisation H = LᵀDL",
     "L and D from H",
-    _recipe(ltdl.ltdl, indices=("k", "i", "j"), matrix="L"),
-    (Pass("rows eliminated along the branches", outward=False), Pass("unit diagonal of L", outward=True)),
+    Recipe((ltdl.ltdl,), ("k", "i", "j"), "L"),
+    (
+        SweepData("rows eliminated along the branches", outward=False),
+        SweepData("unit diagonal of L", outward=True),
+    ),
     {
         "L": Letter("L", "entry: of H, then of what elimination leaves, in the end of L"),
         "H": Letter("H", "mass matrix", "kg m² | kg m | kg"),
@@ -693,11 +669,11 @@ ABA = Walked(
     "aba",
     "Articulated-body algorithm",
     "q̈ from q, q̇, τ",
-    _recipe(aba, indices=("i", "p")),
+    Recipe((aba,), ("i", "p")),
     (
-        Pass("velocities and each body's own inertia and bias force", outward=True),
-        Pass("articulated inertias and bias forces", outward=False),
-        Pass("accelerations", outward=True),
+        SweepData("velocities and each body's own inertia and bias force", outward=True),
+        SweepData("articulated inertias and bias forces", outward=False),
+        SweepData("accelerations", outward=True),
     ),
     SHARED
     | {
@@ -964,15 +940,12 @@ def walk_data(
     return None if found is None else replace(found, touched=touched)
 
 
+@stage("recording the algorithms")
+@without_collector()
 def _walk(robot: Robot, pushed: bool, most_bytes: int) -> WalkData | None:
     """The walk without the touched bodies."""
     if robot.nbodies == 0:
         return None
-    with stage("recording the algorithms"), without_collector():
-        return _within(robot, pushed, most_bytes)
-
-
-def _within(robot: Robot, pushed: bool, most_bytes: int) -> WalkData | None:
     without: list[Walked] = []
     state = traced_state(robot, pushed)
     found = walks(robot, state)
@@ -1170,7 +1143,7 @@ def algorithm_data(walked: Walked, walk: Walk, table: ValueTable, program: WalkP
         title=walked.title,
         gives=walked.gives,
         listings=listings,
-        sweeps=[SweepData(each.title, each.outward) for each in walked.passes],
+        sweeps=list(walked.passes),
         indices=list(walked.recipe.indices),
         by_dof=walked is LTDL,
         matrix=walked.recipe.matrix,
