@@ -234,7 +234,9 @@ def _described_joint(element: etree._Element, reader: Reader, types: Sequence[st
         else:
             reader.required_numbers(tag, "xyz", 3, where)
     origin = reader.origin(parts["origin"], where) if "origin" in parts else Origin()
-    more = [read(parts[tag], reader, where) if tag in parts else None for tag, read in _JOINT_PARTS.items()]
+    more: Any = [
+        read(parts[tag], reader, where) if tag in parts else None for tag, read in _JOINT_PARTS.items()
+    ]
     lines = line, parent_line, child_line, axis_line
     return JointDescription(name, kind or "", parent, child, origin, axis, *more, *lines)
 
