@@ -825,7 +825,7 @@ class Solver:
         for k, most in bounds:
             self.largest[k] = most
         self.bounds = {limits: self._bounds(robot, limits) for limits in (True, False)}
-        self._box = {limits: self._of_q(x) for limits, x in self.bounds.items()}
+        self._box = {limits: self._of_q(robot, limits) for limits in (True, False)}
         fingerprint = robot.fingerprint if com else robot.fingerprint_without_inertias
         sizes = self.problem.sizes()
         self.kernel = Kernel.build(
@@ -853,10 +853,12 @@ class Solver:
                 bounds[[i, n + i]] = np.clip(robot.position_range(joint), -NO_LIMIT, NO_LIMIT)
         return bounds
 
-    def _of_q(self, bounds: np.ndarray) -> np.ndarray:
+    def _of_q(self, robot: Robot, limits: bool) -> np.ndarray:
         """Bounds of all of q, (2, nq); the largest numbers where there is no limit."""
-        box = np.repeat(np.finfo(float).max * np.array([[-1.0], [1.0]]), len(self.largest), axis=1)
-        box[:, self.scalar_places] = bounds.reshape(2, -1)[:, self.scalar_dofs]
+        box = np.repeat(np.finfo(float).max * np.array([[-1.0], [1.0]]), robot.nq, axis=1)
+        for joint in robot.joints if limits else ():
+            if joint.q_slice.stop == joint.q_slice.start + 1:
+                box[:, joint.q_slice.start] = robot.position_range(joint)
         return box
 
     def runner(self) -> RolloutRunner:
@@ -878,7 +880,7 @@ class Solver:
         return q
 
     def within(self, q: np.ndarray, limits: bool) -> np.ndarray:
-        """A copy of q with the joints that matter brought to their limits."""
+        """A copy of q with the joints brought to their limits, those that move no target too."""
         low, high = self._box[limits]
         return np.minimum(np.maximum(q, low), high)
 
