@@ -782,7 +782,7 @@ def _grounds(scene: DescribedScene, model: Any, data: Any, spec: Any, says: Says
         if kind == 0:
             spin, roll = (float(x) for x in model.geom_friction[k, 1:3])
             dim = int(model.geom_condim[k])
-            more = {"torsional": spin * (dim >= 4), "rolling": roll * (dim >= 6)}
+            more: dict[str, Any] = {"torsional": spin * (dim >= 4), "rolling": roll * (dim >= 6)}
             scene.grounds.append(DescribedGround("plane", pose, friction, name=name, **more))
         elif kind == 1:
             if not np.allclose(pose.rotation, np.eye(3), atol=1e-9):

@@ -463,7 +463,7 @@ def _group(code: str, found: Sequence[Diagnostic], paint: Paint) -> Iterator[str
 
 def _wrap(text: str, first: str, rest: str) -> Iterator[str]:
     """Text in lines of at most 80 columns; words are never broken."""
-    whole = {"break_long_words": False, "break_on_hyphens": False}
+    whole: Any = {"break_long_words": False, "break_on_hyphens": False}
     yield from textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=rest, **whole)
 
 

@@ -234,8 +234,11 @@ def _described_joint(element: etree._Element, reader: Reader, types: Sequence[st
         else:
             reader.required_numbers(tag, "xyz", 3, where)
     origin = reader.origin(parts["origin"], where) if "origin" in parts else Origin()
-    more = [read(parts[tag], reader, where) if tag in parts else None for tag, read in _JOINT_PARTS.items()]
+    limit, dynamics, safety, calibration, mimic = (
+        read(parts[tag], reader, where) if tag in parts else None for tag, read in _JOINT_PARTS.items()
+    )
     lines = line, parent_line, child_line, axis_line
+    more = limit, dynamics, safety, calibration, mimic
     return JointDescription(name, kind or "", parent, child, origin, axis, *more, *lines)
 
 

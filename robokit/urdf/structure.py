@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -190,7 +190,7 @@ def with_loops(robot: RobotDescription) -> RobotDescription:
     out = {id(joint) for joint in second}
     joints = tuple(joint for joint in robot.joints if id(joint) not in out)
     robot = robot._replace(joints=joints, loops=(*robot.loops, *map(_from_joint, second)))
-    taken = {each.name for each in (*robot.joints, *robot.loops)}
+    taken = {joint.name for joint in robot.joints} | {loop.name for loop in robot.loops}
     pairs = [
         LoopDescription(free_name(f"closing_{x.name}", taken), "spherical", x.first, x.second, line=x.line)
         for x in frame_pairs(robot)
@@ -200,7 +200,7 @@ def with_loops(robot: RobotDescription) -> RobotDescription:
 
 def _from_joint(joint: JointDescription) -> LoopDescription:
     """A joint of the tree as one that closes a loop: its frame is the child's."""
-    more = {"predecessor_origin": joint.origin, "axis": joint.axis, "line": joint.line}
+    more: dict[str, Any] = {"predecessor_origin": joint.origin, "axis": joint.axis, "line": joint.line}
     return LoopDescription(joint.name, joint.type, joint.parent, joint.child, **more)
 
 

@@ -122,7 +122,7 @@ def _launched(playwright: Any) -> Any:
         options["args"].append("--no-sandbox")  # Chromium's sandbox refuses to run as root
     named = os.environ.get("ROBOKIT_CHROMIUM")
     system = next((found for found in map(shutil.which, NAMES) if found), None)
-    own = [None] if Path(playwright.chromium.executable_path).exists() else []
+    own: list[str | None] = [None] if Path(playwright.chromium.executable_path).exists() else []
     problem: Exception | None = None
     for program in [named] if named else own + [system] * bool(system):
         try:
