@@ -824,8 +824,8 @@ class Solver:
         self.largest = np.full(robot.nq, np.finfo(float).max)
         for k, most in bounds:
             self.largest[k] = most
-        self.bounds = {limits: self._bounds(robot, limits) for limits in (True, False)}
-        self._box = {limits: self._of_q(x) for limits, x in self.bounds.items()}
+        self._box = {limits: self._of_q(robot, limits) for limits in (True, False)}
+        self.bounds = {limits: self._of_dofs(box) for limits, box in self._box.items()}
         fingerprint = robot.fingerprint if com else robot.fingerprint_without_inertias
         sizes = self.problem.sizes()
         self.kernel = Kernel.build(
@@ -843,21 +843,19 @@ class Solver:
         self.state = np.zeros(dict(sizes)["state"])
         self.state[:2] = ALPHA, 2.0
 
-    def _bounds(self, robot: Robot, limits: bool) -> np.ndarray:
-        """Lower, then upper bounds of the problem's dofs."""
-        n = len(self.problem.dofs)
-        bounds = np.repeat([-NO_LIMIT, NO_LIMIT], n)
-        for joint in robot.joints if limits else ():
-            if joint.v_slice.start in self.problem.coordinates:
-                i = self.problem.dofs.index(joint.v_slice.start)
-                bounds[[i, n + i]] = np.clip(robot.position_range(joint), -NO_LIMIT, NO_LIMIT)
-        return bounds
-
-    def _of_q(self, bounds: np.ndarray) -> np.ndarray:
+    def _of_q(self, robot: Robot, limits: bool) -> np.ndarray:
         """Bounds of all of q, (2, nq); the largest numbers where there is no limit."""
-        box = np.repeat(np.finfo(float).max * np.array([[-1.0], [1.0]]), len(self.largest), axis=1)
-        box[:, self.scalar_places] = bounds.reshape(2, -1)[:, self.scalar_dofs]
+        box = np.repeat(np.finfo(float).max * np.array([[-1.0], [1.0]]), robot.nq, axis=1)
+        for joint in robot.joints if limits else ():
+            if joint.q_slice.stop == joint.q_slice.start + 1:
+                box[:, joint.q_slice.start] = robot.position_range(joint)
         return box
+
+    def _of_dofs(self, box: np.ndarray) -> np.ndarray:
+        """Lower, then upper bounds of the problem's dofs."""
+        bounds = np.repeat([[-NO_LIMIT], [NO_LIMIT]], len(self.problem.dofs), axis=1)
+        bounds[:, self.scalar_dofs] = np.clip(box[:, self.scalar_places], -NO_LIMIT, NO_LIMIT)
+        return bounds.ravel()
 
     def runner(self) -> RolloutRunner:
         """The kernel's runner for many rows."""
@@ -878,7 +876,7 @@ class Solver:
         return q
 
     def within(self, q: np.ndarray, limits: bool) -> np.ndarray:
-        """A copy of q with the joints that matter brought to their limits."""
+        """A copy of q with the joints brought to their limits, those that move no target too."""
         low, high = self._box[limits]
         return np.minimum(np.maximum(q, low), high)
 

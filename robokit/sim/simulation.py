@@ -432,7 +432,9 @@ class Simulation:
             control_every: steps from one call of the controller to the next. From 2 on it is a sampled one:
                 it sees the state as it is when it is called, and its forces are held until the next call.
             batch: B rows that move independently of each other; None for one robot.
-            integrator, gravity, joint_damping, self_collision, accuracy: as in :func:`robokit.simulate`.
+            integrator, gravity, joint_damping, self_collision: as in :func:`robokit.simulate`.
+            accuracy: the same; without a dt the longest step is always the usual default, as each step may
+                have inputs of its own.
             record_every: steps between the states that :meth:`trajectory` has; None for those of about 5 ms,
                 0 for none. A batch records nothing.
             threads: of a batch; None for as many as pay.

@@ -106,7 +106,7 @@ def test_ctrl_c_before_the_first_step_writes_nothing(capsys, tmp_path, monkeypat
 
 
 def test_ctrl_c_anywhere_else_ends_with_130(capsys, monkeypatch):
-    monkeypatch.setattr("robokit.find_robot", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    monkeypatch.setattr("robokit.find_robot", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
     status, out, err = run(capsys, "info", "arm")
     assert status == 130 and not out and err == "robokit: interrupted\n"
 

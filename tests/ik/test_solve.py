@@ -25,6 +25,14 @@ def test_limits_are_kept_by_every_answer(seven_arm):
     assert free.error.mean() < found.error.mean()
 
 
+def test_limits_of_joints_that_move_no_target(seven_arm):
+    target = {"l3": (0.2, 0.1, 0.6)}
+    found = rk.inverse_kinematics(seven_arm, target, np.full((2, 7), 5.0))
+    assert inside(seven_arm, found.q)
+    free = rk.inverse_kinematics(seven_arm, target, np.full((2, 7), 5.0), limits=False)
+    assert (free.q[:, 3:] == 5.0).all()
+
+
 def test_limits_of_joints_that_follow():
     b = rk.ModelBuilder("hand").link("l0")
     for k in range(3):
