@@ -30,7 +30,8 @@ POINTS, FACES = 128, 256
 """Corners and faces of the polytope that grows in an overlap (gjk.py), at most."""
 
 ROW = 11
-"""Numbers of a corner of it: points w = a - b, a, b, and the numbers of a and b, -1 for none."""
+"""Numbers of a corner of it: points w = a - b, a, b, and the features of a and b, rows of
+corners or numbers of round_shapes.py."""
 
 SHAPES = (
     whole("shape_body", "n_shapes"),  # body of each shape, 0 for the world
@@ -98,7 +99,7 @@ POSES = (
 MEMORY = (
     whole("near_pair", "n_near", role="inout"),  # pairs that might touch in the last step, ascending; -1
     real("near_direction", "n_near", 3, role="inout"),  # their last normal, in axes of a: GJK begins there
-    whole("near_corners", "n_near", 6, role="inout"),  # of a and b in turn: of the last simplex, -1 for none
+    whole("near_corners", "n_near", 6, role="inout"),  # features of a and b in turn, of the last simplex
 )
 """What detection hands to the next step. The first n entries count, the others are -1."""
 

@@ -730,7 +730,7 @@ def _extreme(x: Any, s: Any, last: Any, side: Any, d: Vector3) -> Any:
 
     def other() -> Any:
         p = support(x, s, d)
-        return feature(Vector3(*p)), *p
+        return feature(x, s, Vector3(*p)), *p
 
     return cond(x.shape_kind[s] <= POLYTOPE, corner, other)
 

@@ -8,7 +8,7 @@ each core, the difference of its points is
 
 and the normal n is found where n . w is the same for all pairs, and a sum of all w, with weights that are not
 negative, is parallel to n. Newton's method finds it. A pair with a negative weight does not touch, and goes.
-A round end is looked at before: its normal is the axis.
+A round end is tried first: its normal is the axis.
 
 Source: R. Schneider, Convex Bodies, 2014, sections 1.7 and 2.5 (derivatives of support functions).
 Cost: 0.1 us a turn, of which there are two to four.
@@ -39,9 +39,9 @@ LOWER, UPPER = -2, -3
 STOPS, GOES, FOUND = range(3)
 
 
-def feature(p: Vector3) -> Any:
-    """Number of the feature of a round shape on which a point of it lies."""
-    return where(p.z < 0.0, LOWER, UPPER)
+def feature(x: Any, s: Any, p: Vector3) -> Any:
+    """Number of the feature of round shape s on which a point of it lies; an ellipsoid is one feature."""
+    return where((p.z < 0.0) & (x.shape_kind[s] != ELLIPSOID), LOWER, UPPER)
 
 
 def refine(

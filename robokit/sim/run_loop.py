@@ -620,7 +620,7 @@ class Run:
         self.done = self.first = done
         self.behind = done - (self.stepper.taken or 0)
         self.last = self.stepper.impulse()
-        self.stop = None
+        self.beside, self.stop = None, None
         self.ask_anew()
 
     def ask_anew(self) -> None:
@@ -705,9 +705,10 @@ class Run:
             if not self.controlled:
                 raise
             reason = f"the controller failed at t = {self.now:.6g} s: {type(failure).__name__}: {failure}"
-            self.stop = Stop(self.now, reason, cause=failure)
-            if self.records.steps[-1:] != [self.done]:
-                self.record()
+            with self.lock:
+                self.stop = Stop(self.now, reason, cause=failure)
+                if self.records.steps[-1:] != [self.done]:
+                    self.record()
 
     def _go_on(self, end: int) -> None:
         """Steps with the same inputs, to the next record at most."""
@@ -774,19 +775,20 @@ class Run:
         rate of its own, about the state that there is, as a sampled one.
         """
         now = self.now, self.stepper.q, self.stepper.v
-        before, changed = (self.tau, self.given), self.done >= self.change
+        before, commanded, changed = (self.tau, self.given), self.commanded, self.done >= self.change
+        (tau, given), change = before, self.change
         held = self.control_every == 1
         middle = self.middle(self.done, *now[1:]) if self.controlled and (held or changed) else now
         law = self.controller if self.done % self.control_every == 0 else None
         if law is not None:
             t, q, v = middle if held else now
-            tau = law(t, q.copy(), v.copy())
-            self.commanded = numbers("controller's tau", tau, len(self.tau))
-            self.tau = self.commanded if self.beside is None else self.commanded + self.beside
+            commanded = numbers("controller's tau", law(t, q.copy(), v.copy()), len(tau))
+            tau = commanded if self.beside is None else commanded + self.beside
         if changed:
-            self.given, self.change = self.inputs.at(self.done, *middle[1:])
+            given, change = self.inputs.at(self.done, *middle[1:])
         with self.lock:
             self._before, self._asked_at = before, self.done
+            self.tau, self.commanded, self.given, self.change = tau, commanded, given, change
             if law is not None or changed:
                 self.give()
 

@@ -356,7 +356,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 def _locked(name: str) -> Callable[[Method], Method]:
-    """Of a method: to be run with this lock, that is when other threads are done with what it is of."""
+    """A decorator of methods that hold this lock, and so wait until other threads release it."""
 
     def of(method: Method) -> Method:
         @functools.wraps(method)
@@ -710,6 +710,7 @@ class Simulation:
         if self._recording:
             run.record()
         self._forced = self._broken = False
+        self._until = 0
 
     def _ask_first(self) -> None:
         """Find the inputs of the first step."""

@@ -154,6 +154,18 @@ def test_normals_of_curved_shapes_hardly_change_where_the_shapes_hardly_move() -
     assert min(seen) > 30
 
 
+@pytest.mark.parametrize("i", range(len(ANY)))
+def test_an_ellipsoid_has_exact_normals_at_its_equator(i: int) -> None:
+    """Its supports there are on both sides of z = 0."""
+    egg, other, rng = ellipsoid(0.5, 0.3, 0.4), ANY[i], np.random.default_rng(i)
+    for k, gap in enumerate((-0.04, 0.1) * 8):
+        angle, R = rng.uniform(0.0, 2.0 * np.pi), turned(100 * i + k)
+        n = np.array([np.cos(angle), np.sin(angle), 0.0])
+        p = support(egg, n) - R @ support(other, -R.T @ n) + n * (other.get("radius", 0.0) + gap)
+        found, normal = deepest(contacts(egg, other, HERE, (R, p)))
+        assert abs(found - gap) < 1e-12 and np.abs(normal - n).max() < 1e-12, (k, gap)
+
+
 def test_sphere_and_cylinder() -> None:
     s, c = sphere(0.2), cylinder(0.5, 1.0)
     for place, gap, n in [

@@ -712,6 +712,68 @@ def test_joint_forces_of_a_call_act_beside_the_controller_in_all_its_steps(every
         assert np.array_equal(once.q, often.q) and np.array_equal(once.v, often.v)
 
 
+@pytest.mark.parametrize("every", [1, 3])
+def test_joint_forces_of_a_call_end_where_a_state_is_restored(every):
+    robot, law = m.double_pendulum(), lambda t, q, v: -2.0 * q - np.sin(9.0 * t)
+    sim, other = (
+        rk.Simulation(robot, [0.3, 0.1], dt=DT, controller=law, control_every=every) for _ in range(2)
+    )
+    for one in (sim, other):
+        one.step(steps=3)
+    state = sim.state()
+    sim.step(tau=[1.0, 0.5])
+    sim.restore(state)
+    for one in (sim, other):
+        one.step(steps=5)
+    assert np.array_equal(sim.q, other.q) and np.array_equal(sim.v, other.v)
+
+
+def test_a_controller_that_fails_in_a_reset_fails_again_in_the_first_step():
+    fails = False
+
+    def law(t, q, v):
+        if fails:
+            raise ValueError("no force")
+        return np.zeros(2)
+
+    sim = rk.Simulation(m.double_pendulum(), [0.3, 0.1], dt=DT, controller=law, control_every=50)
+    sim.step(steps=10)
+    fails = True
+    with pytest.raises(ValueError, match="no force"):
+        sim.reset()
+    with pytest.raises(rk.SimulationError, match="no force"):
+        sim.step()
+    assert sim.steps == 0
+    fails = False
+    sim.step()
+    assert sim.steps == 1
+
+
+def test_what_is_read_while_the_next_inputs_are_found_is_of_the_last_step():
+    """A target that waits for a thread which reads a sensor, where the controller was asked already."""
+    robot, seen = m.double_pendulum(), []
+
+    def looks():
+        return scope["sim"].sensors.joint_force(robot.joint_names[0]).actuator
+
+    def target(t, q, v):
+        if "sim" in scope:
+            seen.append(other.submit(looks).result(timeout=20))
+        return np.zeros(robot.nv)
+
+    with ThreadPoolExecutor(1) as other:
+        scope = {}
+        actuators = rk.PD(kp=5.0, kd=0.1, target=target)
+        law = {"controller": lambda t, q, v: np.full(2, 1e3 * t)}
+        sim = rk.Simulation(robot, [0.3, 0.1], dt=DT, actuators=actuators, **law)
+        sim.step()
+        scope["sim"] = sim
+        for _ in range(3):
+            wanted = looks()
+            sim.step()
+            assert np.array_equal(seen[-1], wanted)
+
+
 def test_while_a_simulation_is_reset_or_restored_other_threads_may_read_it():
     robot = humanoid()
     q0, over = rk.standing_configuration(robot), threading.Event()
