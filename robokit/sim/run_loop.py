@@ -636,7 +636,10 @@ class Run:
     @property
     def last_inputs(self) -> tuple[list[np.ndarray], list[Any]]:
         """Joint forces and other inputs of the last step."""
-        tau, given = self._before if self._asked_at == self.done else (self.tau, self.given)
+        if self.every:  # a state that was restored has those of its last step there alone
+            tau, given, _ = self.records.inputs.at(self.done - 1)
+        else:
+            tau, given = self._before if self._asked_at == self.done else (self.tau, self.given)
         return [tau], [given]
 
     @property

@@ -728,6 +728,27 @@ def test_joint_forces_of_a_call_end_where_a_state_is_restored(every):
     assert np.array_equal(sim.q, other.q) and np.array_equal(sim.v, other.v)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"controller": lambda t, q, v: np.full(2, 1e3 * t)},
+        {"controller": lambda t, q, v: np.full(2, 1e3 * t), "control_every": 3},
+        {"actuators": rk.PD(kp=5.0, kd=0.1, target=lambda t, q, v: np.full(2, 10.0 * t))},
+    ],
+)
+def test_sensors_of_a_restored_state_are_those_of_its_last_step(options):
+    robot = m.double_pendulum()
+    sim = rk.Simulation(robot, [0.3, 0.1], dt=DT, record_every=4, **options)
+    for k in range(7):
+        sim.step(tau=[1.0 * k, 0.5])
+    before, state = sim.sensors.joint_force(robot.joint_names[0]), sim.state()
+    sim.step(steps=3)
+    sim.restore(state)
+    after = sim.sensors.joint_force(robot.joint_names[0])
+    assert np.array_equal(after.actuator, before.actuator) and np.array_equal(after.total, before.total)
+
+
 def test_a_controller_that_fails_in_a_reset_fails_again_in_the_first_step():
     fails = False
 
