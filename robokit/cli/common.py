@@ -182,9 +182,9 @@ def tell_up_axes(robot: Any, arguments: argparse.Namespace) -> None:
 
 def xacro_arguments(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     """What is left of a command line, and its arguments of the form NAME:=VALUE, as xacro takes them."""
-    found = {each: re.fullmatch(r"([A-Za-z_][\w.-]*):=(.*)", each, re.DOTALL) for each in argv}
-    given = {match[1]: match[2] for match in found.values() if match}
-    return [each for each in argv if not found[each]], given
+    found = [(each, re.fullmatch(r"([A-Za-z_][\w.-]*):=(.*)", each, re.DOTALL)) for each in argv]
+    given = {match[1]: match[2] for _, match in found if match}
+    return [each for each, match in found if not match], given
 
 
 def see_xacro(files: Sequence[Any], given: dict[str, str]) -> None:

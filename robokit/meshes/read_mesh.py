@@ -354,7 +354,7 @@ class GltfData:
         elif uri.startswith("data:"):
             content = decoded_uri(uri)
         else:
-            path = companion(self._folder, uri)
+            path = companion(self._folder, uri, read=True)
             if path not in self._files:
                 self._files[path] = read_file(path)
                 self._budget.read(len(self._files[path]))
@@ -507,7 +507,7 @@ class _Materials(Mapping[str, bytes]):
         self.folder, self.budget = folder, budget
 
     def __getitem__(self, name: str) -> bytes:
-        path = companion(self.folder, name)
+        path = companion(self.folder, name, read=True)
         if path.suffix.lower() != ".mtl":
             raise FileNotFoundError(f"{path.name!r} is not a list of materials")
         content = read_file(path)

@@ -149,10 +149,10 @@ def as_arrays(surfaces: Sequence[Surface], folder: Path) -> list[np.ndarray]:
     """
     found = []
     for s in surfaces:
-        inside = s.picture if isinstance(s.picture, bytes) else b""
+        inside = [np.frombuffer(s.picture, np.uint8)] if isinstance(s.picture, bytes) else []
         beside = os.path.relpath(s.picture, folder.resolve()) if isinstance(s.picture, Path) else ""
         looks = [np.asarray(() if part is None else part) for part in (s.rgba, s.colours, s.uv)]
-        found += [s.vertices, s.faces, *looks, np.frombuffer(inside, np.uint8), text_array(beside)]
+        found += [s.vertices, s.faces, *looks, np.array(inside, np.uint8), text_array(beside)]
     return found
 
 
@@ -162,7 +162,7 @@ def of_arrays(arrays: Sequence[np.ndarray], folder: Path) -> list[Surface]:
     for k in range(0, len(arrays), 7):
         vertices, faces, *looks, inside, beside = arrays[k : k + 7]
         rgba, colours, uv = (part if part.size else None for part in looks)
-        picture: Picture | None = inside.tobytes() or None
+        picture: Picture | None = inside.tobytes() if len(inside) else None
         if beside.size:
             picture = Path(os.path.normpath(folder.resolve() / array_text(beside)))
         colour = None if rgba is None else tuple(rgba.tolist())

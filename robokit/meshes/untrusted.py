@@ -165,9 +165,6 @@ COMPANIONS = frozenset(
 )
 """Endings of the files that a mesh file may name."""
 
-READ_WITH_IT = frozenset((".mtl", ".bin"))
-"""Endings of those whose content a mesh's reader reads."""
-
 POINTER = (b"version https://git-lfs", b"version https://hawser")
 """First bytes of a Git LFS pointer: the few lines that stand for a file until ``git lfs pull`` fetches it.
 
@@ -256,7 +253,7 @@ def wanted_path(name: str) -> str:
     return unquote(name).removeprefix("file://").replace("\\", "/")
 
 
-def companion(folder: Path, name: str) -> Path:
+def companion(folder: Path, name: str, read: bool = False) -> Path:
     """The file that a mesh file names.
 
     It lies in the mesh's folder or below one of the two folders above, after links are followed; the root
@@ -265,11 +262,12 @@ def companion(folder: Path, name: str) -> Path:
     Args:
         folder: of the mesh file.
         name: as written there: relative, perhaps with %20 for a space or with backslashes.
+        read: whether its content is read with the mesh; that of a picture is not.
 
     Raises:
         FileNotFoundError: there is none, or it is no file that a mesh file may name.
     """
-    note_names([name])
+    note_names([f"{_READ if read else _SEEN}{name}"])
     wanted = wanted_path(name)
     here = folder.resolve()
     above = [here, *here.parents]
@@ -286,6 +284,8 @@ def companion(folder: Path, name: str) -> Path:
 
 
 _NOTED: ContextVar[dict[str, None] | None] = ContextVar("names that are looked for", default=None)
+_READ, _SEEN = "+", "-"
+"""Before a name that is noted: whether the file is read with the mesh."""
 
 
 @contextlib.contextmanager
@@ -316,14 +316,14 @@ def state_beside(folder: Path, names: Iterable[str]) -> list[str]:
 
     Args:
         folder: of the mesh file.
-        names: as written there. A picture is not read with the mesh: where it is says all.
+        names: as :func:`noting_names` has them.
     """
     found = []
     for name in names:
         try:
-            path = companion(folder, name)
-            read = path.suffix.lower() in READ_WITH_IT
-            found += [os.path.relpath(path, folder.resolve()), _hash(path, file_state(path)) if read else ""]
+            path = companion(folder, name[1:])
+            content = _hash(path, file_state(path)) if name[0] == _READ else ""
+            found += [os.path.relpath(path, folder.resolve()), content]
         except (OSError, ValueError):  # none, or one that its reader refuses
             found += ["", ""]
     return found

@@ -8,7 +8,7 @@ import pytest
 
 import robokit as rk
 from robokit.cli import main
-from robokit.cli.common import count_text
+from robokit.cli.common import count_text, xacro_arguments
 
 COMMANDS = (
     "fall",
@@ -272,6 +272,11 @@ def test_bad_input_is_one_clear_error(capsys, tmp_path, monkeypatch, argv, said)
     status, out, err = run(capsys, *argv)
     failed = said == "there is no folder"  # the others are wrong usage
     assert status == (1 if failed else 2) and not out and said in err[-1]
+
+
+def test_of_the_values_of_an_argument_of_xacro_the_last_counts():
+    left = ["info", "a.xacro", "mass:=1", "mass:=2", "2x:=3", "mass:=1", "size:=a:=b"]
+    assert xacro_arguments(left) == (["info", "a.xacro", "2x:=3"], {"mass": "1", "size": "a:=b"})
 
 
 def test_a_defect_of_ours_is_a_line_too(capsys, monkeypatch):

@@ -218,6 +218,25 @@ def test_sdf_may_write_a_joint_from_child_to_parent(judge, tmp_path):
     assert causes(judge(a, model("arm", "base", 1), "sdf", base="fixed")) == [("axis-flipped", "turn")]
 
 
+@pytest.mark.parametrize(
+    ("limits", "negated"),
+    [(None, None), ((-1.0, 1.0), (-1.0, 1.0)), ((-1.0, 2.0), (-2.0, 1.0))],
+    ids=["no limits", "the same to both sides", "other to either side"],
+)
+def test_a_flipped_axis_says_so_of_limits_that_differ(judge, limits, negated):
+    def model(axis, pair):
+        kind = "continuous" if pair is None else "revolute"
+        turn = joint("turn", "base", "arm", axis=axis, kind=kind)
+        if pair is not None:
+            turn = turn.replace('lower="-1" upper="2"', f'lower="{pair[0]}" upper="{pair[1]}"')
+        return robot(link("base"), link("arm"), turn)
+
+    found = judge(model("0 1 0", limits), model("0 -1 0", negated), base="fixed")
+    assert causes(found) == [("axis-flipped", "turn")]
+    text = "\n".join(verdict_lines(found, None))
+    assert ("its limits are negated too" in text) == (limits != negated)
+
+
 def loop(kind="revolute", at="0.3 0 0", end="rocker", axis="0 1 0"):
     return (
         f'<loop_joint name="close" type="{kind}"><predecessor link="rod"><origin xyz="{at}"/></predecessor>'

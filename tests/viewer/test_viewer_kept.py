@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+import numpy as np
 import pytest
 import trimesh
 from PIL import Image
@@ -11,6 +12,7 @@ from viewer_cases import pendulum
 
 from robokit import disk_cache
 from robokit.meshes.read_mesh import read_mesh
+from robokit.meshes.surface import Surface, as_arrays, of_arrays
 from robokit.sim import page_step
 from robokit.viewer import payload, walk_data
 
@@ -124,3 +126,30 @@ def test_what_a_mesh_uses_of_the_files_that_it_names_counts_too(cache, monkeypat
     with monkeypatch.context() as patch:
         patch.setattr(scene, "read_mesh", fails)
         assert drawn() == (moved / "two.png", *first[1:])
+
+
+def test_a_buffer_of_gltf_counts_whatever_its_ending(cache, tmp_path):
+    scene = import_module("robokit.viewer.scene")
+    path, beside = tmp_path / "part.gltf", tmp_path / "numbers.png"
+    seen = []
+    for size in (1.0, 2.0):
+        box = trimesh.creation.box([size] * 3)
+        files = trimesh.exchange.gltf.export_gltf(box.scene(), merge_buffers=True)
+        (buffer,) = files.keys() - {"model.gltf"}
+        if not seen:
+            path.write_bytes(files["model.gltf"].replace(buffer.encode(), beside.name.encode()))
+        beside.write_bytes(files[buffer])
+        scene._mesh_parts.cache_clear()
+        scene._read.cache_clear()
+        ((mesh, _),), _ = scene._mesh_parts(path, (1.0, 1.0, 1.0), 200)
+        seen.append(mesh.vertices.max())
+    assert seen == [0.5, 1.0]
+
+
+@pytest.mark.parametrize("picture", [None, b"", b"bytes"])
+def test_a_picture_inside_a_mesh_comes_back_from_the_disk(tmp_path, picture):
+    """An empty one too: whoever draws it warns that it is none."""
+    box = trimesh.creation.box()
+    given = Surface(np.asarray(box.vertices), np.asarray(box.faces), picture=picture)
+    (found,) = of_arrays(as_arrays([given], tmp_path), tmp_path)
+    assert found.picture == picture
