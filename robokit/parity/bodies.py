@@ -768,7 +768,7 @@ def _one_joint(
     if a.kind in ("revolute", "prismatic", "planar"):
         for found in _axis(a, R @ b.axis, pairing, tolerance, also):
             flipped = found[0] == "axis-flipped"
-            middle = (a.lower or 0.0) + (a.upper or 0.0)  # NaN, which is not larger, of a joint without limits
+            middle = (a.lower or 0.0) + (a.upper or 0.0)  # NaN, never larger, without limits
             if flipped and negated and abs(middle) > tolerance:
                 found = (found[0], found[1] + "; its limits are negated too: q of B is -q of A")
             yield found
