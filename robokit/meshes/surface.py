@@ -147,25 +147,37 @@ def as_arrays(surfaces: Sequence[Surface], folder: Path) -> list[np.ndarray]:
         surfaces: of a mesh file.
         folder: of the file, relative to which pictures beside it are named.
     """
-    found = []
+    here = folder.resolve()
+    pictures = list(dict.fromkeys(s.picture for s in surfaces if s.picture is not None))  # many may share one
+    number = {picture: k for k, picture in enumerate(pictures)}
+    found = [np.array([isinstance(each, Path) for each in pictures], bool)]
+    for each in pictures:
+        found.append(
+            text_array(os.path.relpath(each, here))
+            if isinstance(each, Path)
+            else np.frombuffer(each, np.uint8)
+        )
     for s in surfaces:
-        inside = [np.frombuffer(s.picture, np.uint8)] if isinstance(s.picture, bytes) else []
-        beside = os.path.relpath(s.picture, folder.resolve()) if isinstance(s.picture, Path) else ""
         looks = [np.asarray(() if part is None else part) for part in (s.rgba, s.colours, s.uv)]
-        found += [s.vertices, s.faces, *looks, np.array(inside, np.uint8), text_array(beside)]
+        own = -1 if s.picture is None else number[s.picture]
+        found += [s.vertices, s.faces, *looks, np.array(own)]
     return found
 
 
 def of_arrays(arrays: Sequence[np.ndarray], folder: Path) -> list[Surface]:
     """The surfaces that :func:`as_arrays` gave the arrays of, of a file in this folder."""
+    beside, *parts = arrays
+    here = folder.resolve()
+    pictures: list[Picture] = [
+        Path(os.path.normpath(here / array_text(each))) if outside else each.tobytes()
+        for outside, each in zip(beside, parts, strict=False)
+    ]
     found = []
-    for k in range(0, len(arrays), 7):
-        vertices, faces, *looks, inside, beside = arrays[k : k + 7]
+    for k in range(len(pictures), len(parts), 6):
+        vertices, faces, *looks, own = parts[k : k + 6]
         rgba, colours, uv = (part if part.size else None for part in looks)
-        picture: Picture | None = inside.tobytes() if len(inside) else None
-        if beside.size:
-            picture = Path(os.path.normpath(folder.resolve() / array_text(beside)))
         colour = None if rgba is None else tuple(rgba.tolist())
+        picture = None if own < 0 else pictures[int(own)]
         found.append(Surface(vertices, faces, colour, colours, uv, picture))
     return found
 

@@ -153,3 +153,18 @@ def test_a_picture_inside_a_mesh_comes_back_from_the_disk(tmp_path, picture):
     given = Surface(np.asarray(box.vertices), np.asarray(box.faces), picture=picture)
     (found,) = of_arrays(as_arrays([given], tmp_path), tmp_path)
     assert found.picture == picture
+
+
+def test_surfaces_that_share_a_picture_share_it_on_the_disk(tmp_path):
+    """A file may have thousands of them, and a picture many megabytes."""
+    box = trimesh.creation.box()
+    pictures = [b"x" * 100_000, tmp_path / "one.png", None, b"y"]
+    given = [
+        Surface(np.asarray(box.vertices), np.asarray(box.faces), picture=picture) for picture in pictures * 50
+    ]
+    kept = as_arrays(given, tmp_path)
+    assert sum(each.nbytes for each in kept) < 400_000
+    found = of_arrays(kept, tmp_path)
+    assert [each.picture for each in found] == pictures * 50
+    assert all(np.array_equal(each.vertices, box.vertices) for each in found)
+    assert all(found[k].picture is found[k % 4].picture for k in range(len(found)))
