@@ -734,7 +734,7 @@ def test_a_root_on_the_command_line(zoo, capsys):
 
     assert main(["info", str(zoo["several"]), "--root", "box"]) == 0
     assert "floating base, 1 moving body" in capsys.readouterr().out
-    assert main(["info", "arm", "--root", "box"]) == 1
+    assert main(["info", "arm", "--root", "box"]) == 2
     assert "root=" in capsys.readouterr().err
 
 
