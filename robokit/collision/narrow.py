@@ -14,6 +14,7 @@ from robokit.collision.gjk import APART, FAR, nearest_sets
 from robokit.collision.round_shapes import feature, refine
 from robokit.collision.support import (
     COS,
+    RIM,
     SHARE,
     SIN,
     TILT,
@@ -22,7 +23,8 @@ from robokit.collision.support import (
     facing,
     farthest,
     missed,
-    outermost,
+    round_corner,
+    round_face,
     support,
     tangents,
     unit,
@@ -821,7 +823,7 @@ def towards(x: Any, shapes: tuple[Any, Any], direction: Any) -> None:
 
 
 def _on_plane(x: Any, s: Any, plane: Any, side: Any, reach: Any, corners: Any, put: Any) -> None:
-    """Every point of a shape that may touch a plane: corners, points of rims, the tip of a cone.
+    """Every point of a shape that may touch a plane: corners, those of the polygon of a round face or side.
 
     Args:
         x: with SHAPES and POSES.
@@ -859,22 +861,13 @@ def _on_plane(x: Any, s: Any, plane: Any, side: Any, reach: Any, corners: Any, p
         for_range(where(some, x.shape_corners[s, 1], 0), of_corner)
 
     def of_round() -> None:
-        radius, half, u = x.shape_size[s, 0], x.shape_size[s, 1], outermost(down)
-        is_cone = kind == CONE
-        up = (down.z > 0.0) & ~is_cone
-        z = where(up, half, -half)
+        face = round_face(x, s, down)
 
-        def of_rim(k: Any) -> None:
-            c, d = where(k == 0, 1.0, where(k == 2, -1.0, 0.0)), where(k == 1, 1.0, where(k == 3, -1.0, 0.0))
-            other = k == 4  # the lowest point of the other end, or the tip
-            c = where(other & ~is_cone, 1.0, c) * radius
-            height = where(other, -z, z)
-            touch(
-                where(up ^ other, k % 4, 4 + k % 4),
-                Vector3(c * u.x - radius * d * u.y, c * u.y + radius * d * u.x, height),
-            )
+        def of_face(k: Any) -> None:
+            *point, i = round_corner(x, s, face, down, k)
+            cond(k < face.count, lambda: touch(i, Vector3(*point)), lambda: None)
 
-        for_range(5, of_rim)
+        for_range(RIM, of_face)
 
     def smooth() -> None:
         cond(kind >= SMOOTH, lambda: touch(0, Vector3(*support(x, s, down))), of_round)
