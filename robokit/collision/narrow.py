@@ -13,10 +13,6 @@ from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POLYTOPE, SMO
 from robokit.collision.gjk import APART, FAR, nearest_sets
 from robokit.collision.round_shapes import feature, refine
 from robokit.collision.support import (
-    COS,
-    SHARE,
-    SIN,
-    TILT,
     Facing,
     corner,
     facing,
@@ -24,7 +20,6 @@ from robokit.collision.support import (
     missed,
     outermost,
     support,
-    tangents,
     unit,
     vector,
 )
@@ -52,9 +47,6 @@ from robokit.spatial.scalars import added, clamp, maximum, minimum, sqrt, where
 # Source: for clipping, I. Sutherland, G. Hodgman, Reentrant polygon clipping, Communications of the ACM 17
 # (1974).
 
-
-POINTS = 8
-"""Contacts of a pair of shapes at most, besides their nearest points."""
 
 LEVEL = 1e-6
 """A's polygon is the reference unless B's is aligned with n better by this, so that flush faces do not take
@@ -171,25 +163,23 @@ def _polygons(
     flat = reference[1] > 2
     p, along = vector(face, 0), vector(face, 1) - vector(face, 0)
     across = unit(along.cross(up))
-    gaps = zeros(most)
 
-    def measure(k: Any, least: Any, most: Any, near: Any) -> Any:
-        w = vector(V, begin + k) - p
+    def put_corner(k: Any, least: Any) -> Any:
+        q = vector(V, begin + k)
+        w = q - p
         gap = w.dot(N) / N.dot(up)
         beside = across.dot(w)
         # Of two segments it is their distance, for what is a little beside.
         gap = maximum(where(flat, gap, gap + sqrt(gap * gap + beside * beside) - abs(gap)), distance)
-        gaps[k] = gap
-        return minimum(gap, least), maximum(gap, most), near + where(gap < far, 1, 0)
 
-    least, highest, near = for_range(count, measure, float("inf"), -float("inf"), 0)
+        def give() -> None:
+            feature = _feature(labels, begin + k, (corners, incident[1]), (face_corners, reference[1]), first)
+            add(feature, q - up * (0.5 * gap), gap, n)
 
-    def give(k: Any) -> None:
-        feature = _feature(labels, begin + k, (corners, incident[1]), (face_corners, reference[1]), first)
-        q = vector(V, begin + k)
-        add(feature, q - up * (0.5 * gaps[k]), gaps[k], n)
+        cond(gap < far, give, lambda: None)
+        return minimum(gap, least)
 
-    _chosen(V, begin, gaps, count, near, far, n, (highest - least, size), give)
+    least = for_range(count, put_corner, float("inf"))
     return least, size
 
 
@@ -283,43 +273,6 @@ def _feature(labels: Any, k: Any, incident: tuple[Any, Any], reference: tuple[An
 def _edge(corners: Any, k: Any, count: Any) -> Any:
     i, j = corners[k], corners[where(k + 1 < count, k + 1, 0)]
     return (where(i < j, i, j) * 509 + where(i < j, j, i)) % EDGES
-
-
-def _chosen(
-    V: Any, begin: Any, gaps: Any, count: Any, near: Any, far: Any, n: Vector3, extent: Any, give: Any
-) -> None:
-    """Give the corners whose gap is below far; of many those farthest out in 8 directions, and the deepest.
-
-    If the faces are as good as parallel, by the extent of their gaps over their size, it is none of its own:
-    see :func:`_missed`.
-    """
-    left_out = where(extent[0] < TILT * extent[1], SHARE * extent[0], 0.0)
-    taken = zeros(count, kind="integer")
-    t1, t2 = tangents(n)
-
-    def farthest(m: Any, least: Any) -> Any:
-        """Of direction m of 8; the ninth is the deepest."""
-        c, s = 0.0, 0.0
-        for i in range(8):
-            c, s = where(m == i, COS[i], c), where(m == i, SIN[i], s)
-        d, weight = t1 * c + t2 * s, where(m == 8, 1.0, 0.0)
-
-        def better(k: Any, most: Any, at: Any) -> Any:
-            h = where(gaps[k] < far, vector(V, begin + k).dot(d) - weight * gaps[k], -float("inf"))
-            return where(h > most, h, most), where(h > most, k, at)
-
-        at = for_range(count, better, -float("inf"), 0)[1]
-        wanted = (m < 8) | (gaps[at] < least - left_out)
-        taken[at] = where(wanted, 1, taken[at])
-        return minimum(least, gaps[at])
-
-    for_range(where(near > POINTS, 9, 0), farthest, float("inf"))
-
-    def each(k: Any) -> None:
-        wanted = (gaps[k] < far) & ((near <= POINTS) | (taken[k] == 1))
-        cond(wanted, lambda: give(k), lambda: None)
-
-    for_range(count, each)
 
 
 # ==== contacts of a pair ==========================================================================
