@@ -158,7 +158,10 @@ def _polygons(
     call(put, *incident, V, corners)
     up = n * where(first, 1.0, -1.0)
     N = Vector3(*(where(first, s, t) for s, t in zip(*normals, strict=True)))
-    begin, count = _clipped(face, reference[1], up, V, labels, incident[1], most)
+    # A body that reaches less far over the end of a triangle than it is deep leaves the next one sideways.
+    of_field = ~first & (x.shape_kind[shapes[0]] == FIELD)
+    at_end = where(of_field, 2.0 * maximum(-distance, 0.0), -float("inf"))
+    begin, count = _clipped(face, reference[1], up, V, labels, incident[1], most, at_end)
     size = sqrt(added(k * k for k in vector(face, 1) - vector(face, 0)))
     flat = reference[1] > 2
     p, along = vector(face, 0), vector(face, 1) - vector(face, 0)
@@ -189,13 +192,14 @@ def _moved(place: Any, p: Any) -> Vector3:
 
 
 def _clipped(
-    face: Any, sides: Any, up: Vector3, V: Any, labels: Any, count: Any, most: Any
+    face: Any, sides: Any, up: Vector3, V: Any, labels: Any, count: Any, most: Any, at_end: Any
 ) -> tuple[Any, Any]:
     """Cut the polygon in V by planes through the sides of a face, parallel to ``up``.
 
     The rows of V and of the labels are two polygons, of which one is written while the other is read. Labels
     are what a corner is, and which line leads on from it: -1 - s for side s, or edge k of the polygon. A
-    corner is one of the polygon, 0, or where the line before it (1 + line + sides) meets a side.
+    corner is one of the polygon, 0, or where the line before it (1 + line + sides) meets a side. So does one
+    that is inside by less than ``at_end``: where the ground goes on, corners of its triangles do not count.
 
     Returns:
         row where it begins, and how many corners it has.
@@ -213,6 +217,7 @@ def _clipped(
         across = e - up * up.dot(e)
         normal = Vector3(*(where(sides == 2, a, b) for a, b in zip(-across, e.cross(up), strict=True)))
         margin = in_precision(*BESIDE) * e.dot(e)
+        end = -2.0 * margin - at_end * sqrt(e.dot(e))
         there = most - here
 
         def beyond(k: Any) -> Any:
@@ -224,7 +229,7 @@ def _clipped(
             labels[there + m, 0], labels[there + m, 1] = what, line
             return m + 1
 
-        def corner(k: Any, m: Any, d: Any) -> Any:
+        def corner(k: Any, m: Any, d: Any, before: Any) -> Any:
             after = where(k + 1 < n, k + 1, 0)
             next_d = beyond(after)
             i, line = here + k, labels[here + k, 1]
@@ -236,10 +241,15 @@ def _clipped(
                 what = (line + sides) * sides + s
                 return call(emit, m, tuple(p + (q - p) * share), what, where(d <= 0.0, -1 - s, line))
 
-            m = cond(d <= 0.0, lambda: call(emit, m, tuple(vector(V, i)), labels[i, 0], line), lambda: m)
-            return cond(crosses, lambda: crossing(m), lambda: m), next_d
+            def own(m: Any) -> Any:
+                ends = (labels[i, 0] < 0) & (d > end) & (next_d <= 0.0) & (before <= 0.0)
+                what = where(ends, (line + sides) * sides + s, labels[i, 0])
+                return call(emit, m, tuple(vector(V, i)), what, line)
 
-        return there, for_range(n, corner, 0, beyond(0))[0]
+            m = cond(d <= 0.0, lambda: own(m), lambda: m)
+            return cond(crosses, lambda: crossing(m), lambda: m), next_d, d
+
+        return there, for_range(n, corner, 0, beyond(0), beyond(where(n > 0, n - 1, 0)))[0]
 
     return for_range(sides, side, 0, count)
 
