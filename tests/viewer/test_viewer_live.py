@@ -168,7 +168,7 @@ def test_a_notebook_cell_holds_the_page(viewer):
 )
 def test_nothing_outlives_the_script(ending, stop):
     root = Path(__file__).parents[2]
-    script = SCRIPT.format(paths=[str(root), str(Path(__file__).parent)], ending=ending)
+    script = SCRIPT.format(paths=[str(root), str(root / "tests"), str(Path(__file__).parent)], ending=ending)
     process = subprocess.Popen(
         [sys.executable, "-c", script],
         stdout=subprocess.PIPE,
