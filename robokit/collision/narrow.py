@@ -142,17 +142,8 @@ def _polygons(
         zeros(2 * most, 2, kind="integer"),
     )
 
-    def put(
-        s: Any, count: Any, what: Any, other: Any, dx: Any, dy: Any, dz: Any, of_b: Any, *out: Any
-    ) -> None:
-        def one(k: Any) -> None:
-            *p, i = corner(x, s, Facing(count, what, other, (dx, dy, dz)), Vector3(dx, dy, dz), k)
-            p = cond(of_b == 1, lambda: tuple(_moved(place, p)), lambda: tuple(p))
-            for m, number in enumerate(p):
-                out[0][k, m] = number
-            out[1][k] = i
-
-        for_range(count, one)
+    def put(*given: Any) -> None:
+        _put_corners(x, place, given[:8], *given[8:])
 
     call(put, *reference, face, face_corners)
     call(put, *incident, V, corners)
@@ -182,8 +173,21 @@ def _polygons(
         cond(gap < far, give, lambda: None)
         return minimum(gap, least)
 
-    least = for_range(count, put_corner, float("inf"))
-    return least, size
+    return for_range(count, put_corner, float("inf")), size
+
+
+def _put_corners(x: Any, place: Any, polygon: tuple[Any, ...], points: Any, numbers: Any) -> None:
+    """Write the corners of a polygon, in the axes of A, and their numbers."""
+    s, count, what, other, dx, dy, dz, of_b = polygon
+
+    def one(k: Any) -> None:
+        *p, i = corner(x, s, Facing(count, what, other, (dx, dy, dz)), Vector3(dx, dy, dz), k)
+        p = cond(of_b == 1, lambda: tuple(_moved(place, p)), lambda: tuple(p))
+        for m, number in enumerate(p):
+            points[k, m] = number
+        numbers[k] = i
+
+    for_range(count, one)
 
 
 def _moved(place: Any, p: Any) -> Vector3:
