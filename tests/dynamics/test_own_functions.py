@@ -669,6 +669,21 @@ def test_functions_of_a_program_go_to_its_workers(tmp_path, method):
     assert found == "[(True, 9.0), (False, 6.0), (False, array([6., 0.]))]", ran.stderr
 
 
+@pytest.mark.parametrize("engine", ["llvm", "python"])
+def test_numbers_may_be_arrays_of_one_number(engine):
+    texts = {
+        "no axes": lambda tree, q: np.array(sqrt(q[1][0])),
+        "in a list": lambda tree, q: [np.array(sqrt(q[1][0]))],
+        "in a dict": lambda tree, q: {"y": np.array(sqrt(q[1][0]))},
+        "one axis": lambda tree, q: np.array([sqrt(q[1][0])]),
+    }
+    for kind, text in texts.items():
+        for shape, one, rows in (((), 2.0, [2.0, 3.0]), ((1,), [2.0], [[2.0], [3.0]])):
+            f = rk.function(text, outputs={"y": shape}, name="f")
+            assert np.array_equal(f(chain(2), [4.0, 0.0], engine=engine), one), kind
+            assert np.array_equal(f(chain(2), [[4.0, 0.0], [9.0, 0.0]], engine=engine), rows), kind
+
+
 def test_common_mistakes_in_a_text_are_explained():
     robot = chain(2)
     state = ([0.1, 0.2], [0.0, 0.0])
