@@ -47,8 +47,8 @@ def frozen(cls: type[T] | None = None, /, *, eq: bool = True) -> type[T] | Calla
     command. Here they look at it when it is first used, one method is compiled then, and the others are the
     same for all. The ``__init__`` of dataclasses calls ``object.__setattr__`` once for each field; this one
     stores the fields in the object's ``__dict__``. What is allowed, ``fields``, ``replace``, hash and repr
-    are as dataclasses have them, and so is equality, also of fields that are arrays; ``InitVar`` and the arguments ``init`` and ``hash`` of ``field``
-    are not known.
+    are as dataclasses have them, and so is equality, also of fields that are arrays; ``InitVar`` and the
+    arguments ``init`` and ``hash`` of ``field`` are not known.
 
     Args:
         cls: the class.
@@ -151,14 +151,14 @@ def _compared(cls: type) -> list[str]:
 
 
 def _hash(self: Any) -> int:
-    return hash(tuple([getattr(self, name) for name in _compared(self.__class__)]))
+    return hash(tuple([getattr(self, name) for name in _compared(type(self))]))
 
 
-def equal(self: Any, other: object) -> bool:
+def equal(self: Any, other: Any) -> bool:
     """Whether two objects of one dataclass have equal fields, which may be arrays: ``__eq__ = equal``."""
     if other.__class__ is not self.__class__:
         return NotImplemented
-    names = _compared(self.__class__)
+    names = _compared(type(self))
     return all(_same(getattr(self, name), getattr(other, name)) for name in names)
 
 

@@ -449,7 +449,7 @@ def _of_text(text: Callable[..., Any], watched: bool, *arguments: Any) -> Functi
     if isinstance(there, Function) and there.row.text is text:
         return there
     inputs, outputs, name = arguments
-    text = text.__wrapped__ if watched else text
+    text = vars(text)["__wrapped__"] if watched else text
     made: Function = function(text, inputs=inputs, outputs=outputs, name=name)
     return made
 
