@@ -151,14 +151,14 @@ def _compared(cls: type) -> list[str]:
 
 
 def _hash(self: Any) -> int:
-    return hash(tuple([getattr(self, name) for name in _compared(type(self))]))
+    return hash(tuple([getattr(self, name) for name in _compared(self.__class__)]))
 
 
 def equal(self: Any, other: Any) -> bool:
     """Whether two objects of one dataclass have equal fields, which may be arrays: ``__eq__ = equal``."""
     if other.__class__ is not self.__class__:
         return NotImplemented
-    names = _compared(type(self))
+    names = _compared(self.__class__)
     return all(_same(getattr(self, name), getattr(other, name)) for name in names)
 
 
