@@ -120,9 +120,8 @@ class _Barrier:
 def consistent_fit(R: np.ndarray, z: np.ndarray, prior: Prior) -> Fit:
     """The most probable consistent parameters.
 
-    Args:
-        R, z: the weighted equations R x = z, (k, p) and (k,), in units of their standard deviations.
-        prior: the bodies that it starts from, and how far they are trusted.
+    ``R`` and ``z`` are the weighted equations R x = z, (k, p) and (k,), in units of their standard
+    deviations; ``prior`` the bodies that it starts from, and how far they are trusted.
     """
     x0 = np.concatenate([prior.bodies.ravel(), prior.scales])
     G = _rates(prior, len(x0))
@@ -201,11 +200,7 @@ def parameters_of(P: np.ndarray) -> np.ndarray:
 def second_moments(parameters: np.ndarray) -> np.ndarray:
     """What consistency asks to be positive: m and the principal moments of x x^T dm about the centre of mass.
 
-    Args:
-        parameters: (..., 10).
-
-    Returns:
-        (..., 4): m [kg], then three moments [kg m^2] in ascending order.
+    Of parameters (..., 10), (..., 4): m [kg], then the moments [kg m^2] in ascending order.
     """
     P = pseudo_inertia(parameters)
     m, h = P[..., 3, 3], P[..., :3, 3]

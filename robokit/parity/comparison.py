@@ -107,10 +107,6 @@ def without_other_links(text: bytes, links: Collection[str]) -> bytes:
     """A URDF without the links that a robot does not have, and the joints that hang on them.
 
     A root and a floating joint that are the floating base themselves are not in robokit's robot.
-
-    Args:
-        text: the XML.
-        links: the robot's.
     """
     from lxml import etree
 
@@ -464,15 +460,8 @@ ENGINES = {
 def open_engine(name: str, text: bytes, robot: Robot, changes: list[str]) -> Answering:
     """A file that an engine has opened, in a child with bounded time and memory.
 
-    Args:
-        name: of the engine.
-        text: the XML.
-        robot: as robokit read it.
-        changes: gets what the engine changed or refused.
-
-    Raises:
-        MissingDependency: the engine cannot be imported.
-        RobokitError: it cannot load the file.
+    ``changes`` gets what the engine changed or refused. Raises MissingDependency if the engine cannot be
+    imported, RobokitError if it cannot load the file.
     """
     engine = ENGINES[name]
     if not engine.program:
