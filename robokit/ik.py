@@ -28,9 +28,7 @@ from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, sqrt, where
 
-# ==== a step of Levenberg and Marquardt ===========================================================
-# A step of Levenberg and Marquardt towards the targets: what the kernels of this folder compute.
-#
+# ==== A step of Levenberg and Marquardt towards the targets: what the kernels of this folder compute ====
 #     minimise  E = 1/2 |W e(q)|^2 + 1/2 |w (q - rest)|^2   within the joints' limits
 #
 #     (A^T A + D) d = -(A^T r + w^2 (q - rest)),   r = W e,  A = W J,  D = w^2 + alpha |r|^2

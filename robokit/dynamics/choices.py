@@ -142,9 +142,7 @@ def check_gradient(name: str, x: Any) -> None:
         )
 
 
-# ==== links, joints and contacts ==================================================================
-# What an algorithm is about beside the robot: the link of a Jacobian, the contacts that hold.
-#
+# ==== what an algorithm is about beside the robot: the link of a Jacobian, the contacts that hold =
 # Each value of a choice has machine code of its own. What a user gives is read once, the same for the public
 # functions, for functions as objects and for code in other languages; from there on it is part of a key.
 

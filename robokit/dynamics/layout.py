@@ -339,8 +339,7 @@ SETS_OF_COLUMNS = Kind(
 """Four matrices (6, nv), derivatives of a momentum and of its rate."""
 
 
-# ==== functions of the user's own =================================================================
-# Texts of the user's own: what they return as flat outputs, and their errors with their line.
+# ==== texts of the user's own: what they return as flat outputs, and their errors with their line =
 
 
 Shape = tuple[int | str, ...]

@@ -35,9 +35,7 @@ from robokit.model.edit import replace_armature
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 
-# ==== the physically consistent fit ===============================================================
-# The physically consistent fit: the most probable bodies that can exist, with their covariance.
-#
+# ==== the physically consistent fit: the most probable bodies that can exist, with their covariance ====
 #     minimise  1/2 |R x - z|^2 + 1/(4 s^2) sum_i (tr S_i - log det(1 + S_i)) + sum_j (y_j - log(1 + y_j))
 #
 # Body i has the pseudo-inertia L0 (1 + S_i) L0^T, so that S_i = 0 is the prior body, and tr S - log det(1 +

@@ -386,9 +386,7 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no number")
 
 
-# ==== stl obj ply =================================================================================
-# STL, OBJ and PLY files: read by trimesh, once their counts have been compared with what is there.
-#
+# ==== STL, OBJ and PLY files: read by trimesh, once their counts have been compared with what is there ====
 # Binary STL files, which most robots have, are read without it: importing trimesh takes longer than reading.
 #
 # trimesh opens the pictures that a file names with whatever Pillow has for them. It gets none to open here:

@@ -81,8 +81,7 @@ def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return ordered[first], order[first], number
 
 
-# ==== simplify ====================================================================================
-# Mesh simplification for display: fewer triangles, scaled, mirrored where the scale is negative.
+# ==== mesh simplification for display: fewer triangles, scaled, mirrored where the scale is negative ====
 
 SAME_PIECE = 0.05
 """Two estimates of a corner's place in a picture mean the same piece of it if they are no farther apart."""

@@ -22,9 +22,7 @@ from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.spatial import RigidInertia, Transform, Vector3
 from robokit.spatial.scalars import Scalar, is_zero, iterations
 
-# ==== sparsity of the mass matrix =================================================================
-# Structure of the mass matrix and of its factors, from the tree alone.
-#
+# ==== structure of the mass matrix and of its factors, from the tree alone ========================
 # Everything here is a pure function of ``dof_parent``: for each of the n degrees of freedom the index of the
 # one before it on the way to the base, -1 where there is none. Joints of several degrees of freedom are
 # chains.

@@ -49,9 +49,7 @@ from robokit.stages import stage
 from robokit.urdf import dump
 from robokit.urdf.xacro import is_xacro
 
-# ==== engines =====================================================================================
-# What Pinocchio, MuJoCo and Drake answer for a URDF and a state.
-#
+# ==== what Pinocchio, MuJoCo and Drake answer for a URDF and a state ==============================
 # The opener of an engine is called with the XML, the robot as robokit read it, and a list, to which it adds
 # what it had to change for the engine. It returns a function that answers for a state, in robokit's order. It
 # raises whatever the engine raises over the file.

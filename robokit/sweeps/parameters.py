@@ -34,9 +34,7 @@ from robokit.sweeps.distributions import (
     uniforms,
 )
 
-# ==== parameters ==================================================================================
-# The parameters of rows: names, units, meanings and ranges, and their values in each row.
-#
+# ==== the parameters of rows: names, units, meanings and ranges, and their values in each row =====
 # A name with a colon refers to one link or joint: ``mass:torso``, ``joint:left_knee``. Angles are in radians.
 
 MAX_GRAVITIES = 8
@@ -340,9 +338,7 @@ def grid_size(parameters: Mapping[str, Distribution]) -> int:
     return total
 
 
-# ==== row inputs ==================================================================================
-# From the parameters of rows to their starts, masses, ground, pushes and actuators.
-#
+# ==== from the parameters of rows to their starts, masses, ground, pushes and actuators ===========
 # All of these are inputs of the step, with one value per row: no parameter of a row compiles anything. Every
 # number is computed by + - * / and square roots, and by robokit's own sines and cosines
 # (robokit.spatial.scalars), so that a row starts with the same bits on every machine and in every chunk.

@@ -212,9 +212,7 @@ def measure_from_json(content: Any) -> str | StoredMeasure:
     return StoredMeasure(about, source, base64.b64decode(code, validate=True))
 
 
-# ==== recipe ======================================================================================
-# The recipe of a sweep: all that its rows follow from.
-#
+# ==== the recipe of a sweep: all that its rows follow from ========================================
 # Row k is a function of the recipe and of k: its parameters, its start, its motion, its measures. None of it
 # depends on the chunk that it is computed in, on the machine, or on other rows.
 

@@ -139,9 +139,7 @@ def outside_loop(work: Callable[[], T]) -> T:
         return pool.submit(work).result()
 
 
-# ==== from where a camera looks ===================================================================
-# Where a camera stands: the names of views from around the robot.
-#
+# ==== where a camera stands: the names of views from around the robot =============================
 # x is forward, y to the left and z up, as in the robot's base at its neutral configuration.
 
 LOOKS = {

@@ -75,9 +75,7 @@ def deflated_whole(values: ArrayLike) -> str:
     return deflated(codes.view("u1").reshape(-1, 4).T, "u1")
 
 
-# ==== fewer points, every peak kept ===============================================================
-# Curves for a screen: fewer points, and every peak kept.
-#
+# ==== curves for a screen: fewer points, and every peak kept ======================================
 # A curve is cut into buckets of equal length, and each keeps its smallest and its largest sample. However
 # long the run, its largest value is shown as it was.
 
@@ -328,8 +326,7 @@ def _described(t: np.ndarray) -> str:
     return f"{t[k + 1]:g} after {t[k]:g}"
 
 
-# ==== contact forces ==============================================================================
-# Contact forces over time, of the whole robot and by link, with the peaks that single steps had.
+# ==== contact forces over time, of the whole robot and by link, with the peaks that single steps had ====
 
 MOST_WORK = 4_000_000
 """Bodies times steps up to which a page looks at every step: some ten seconds."""

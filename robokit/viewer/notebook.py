@@ -48,9 +48,7 @@ if TYPE_CHECKING:
 
     from PIL.Image import Image
 
-# ==== a picture without a browser =================================================================
-# A picture of a robot or a motion without a browser: triangles with a depth buffer, in NumPy.
-#
+# ==== A picture of a robot or a motion without a browser: triangles with a depth buffer, in NumPy =
 # From where the page looks at first, in its colours. Of a motion the start and the middle are shown faint,
 # the end solid.
 

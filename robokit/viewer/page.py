@@ -44,9 +44,7 @@ from robokit.viewer.payload_keys import (
 )
 from robokit.viewer.scene import INERTIA_COLOUR
 
-# ==== pages of motions and robots =================================================================
-# The page: one HTML file that needs nothing else, from a trajectory or a robot.
-#
+# ==== the page: one HTML file that needs nothing else, from a trajectory or a robot ===============
 # The 3D view is meshcat's own JavaScript viewer, read from the installed meshcat package; the curves are
 # uPlot, kept in ``assets/vendor``. Every name of the robot reaches the page as escaped text, never as markup
 # or code.
@@ -470,9 +468,7 @@ def sparsity_html(robots: Sequence[Robot]) -> str:
     return filled("side_by_side.html", parts)
 
 
-# ==== two runs in one page ========================================================================
-# Two runs of one robot in one page: the second goes along as a ghost.
-#
+# ==== two runs of one robot in one page: the second goes along as a ghost =========================
 # robokit.viewer.compare(a, b, "compare.html", labels=("dt = 1 ms", "dt = 0.5 ms"))
 
 

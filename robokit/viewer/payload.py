@@ -82,8 +82,7 @@ from robokit.viewer.scene import (
 )
 from robokit.viewer.walk_data import kept, walk_data, walk_of_motion
 
-# ==== events and findings of a run ================================================================
-# The events of a run as a page shows them: the important ones, and tables by link and by joint.
+# ==== the events of a run as a page shows them: the important ones, and tables by link and by joint ====
 
 MOST_EVENTS = 500
 """Events of a page: as many as a reader scrolls through."""

@@ -143,9 +143,7 @@ def picture_of(node: Node) -> str | None:
         return None
 
 
-# ==== poses =======================================================================================
-# Motion as numbers to draw: poses of bodies, frames at display rate, the box round a whole motion.
-#
+# ==== motion as numbers to draw: poses of bodies, frames at display rate, the box round a whole motion ====
 # A pose is seven numbers: position x y z [m], then quaternion x y z w (the order of the page's 3D library).
 
 MAX_FPS = 60.0
@@ -289,9 +287,7 @@ def rotate(quat_xyzw: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return vectors + real * twice + np.cross(imaginary, twice)
 
 
-# ==== nodes of a robot ============================================================================
-# What there is to draw: a robot as a list of nodes, each a shape at a placement on a body.
-#
+# ==== what there is to draw: a robot as a list of nodes, each a shape at a placement on a body ====
 # Only bodies move, so the shapes of a link that is welded to a body are placed on that body. A robot is shown
 # by its visuals. One without visuals is shown by its collision shapes, and one without those by its inertia
 # boxes and joint axes, so that a scene is never empty.

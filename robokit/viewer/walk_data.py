@@ -44,9 +44,7 @@ from robokit.viewer.payload_keys import (
     Whole,
 )
 
-# ==== the lines of an algorithm with their values =================================================
-# Runs functions under a line tracer and keeps what each line read and wrote.
-#
+# ==== runs functions under a line tracer and keeps what each line read and wrote ==================
 # The functions stay as they are. The interpreter tells of each line (``sys.settrace``); which values that
 # line is about is read from the text itself (:func:`statements`).
 
@@ -872,8 +870,7 @@ CAPTIONS = {
 """Sentences by line; where two algorithms have the same line, one sentence serves both."""
 
 
-# ==== the page's data =============================================================================
-# Inside the algorithms as the page's data: recorded once for all states, packed, within a size.
+# ==== inside the algorithms as the page's data: recorded once for all states, packed, within a size ====
 
 MOST_BYTES = 300_000
 """Largest size of the walk in a page [bytes]."""
