@@ -11,6 +11,7 @@ import urllib.request
 
 import numpy as np
 import pytest
+import waiting
 from PIL import Image
 from viewer_cases import EVIL, made_up_motion, pendulum
 
@@ -39,7 +40,9 @@ def _address(cell):
 def _get(address, **headers):
     """Status and text of a page."""
     try:
-        with urllib.request.urlopen(urllib.request.Request(address, headers=headers), timeout=60) as answer:
+        with urllib.request.urlopen(
+            urllib.request.Request(address, headers=headers), timeout=waiting.PATIENCE
+        ) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as problem:
         return problem.code, problem.read().decode()
