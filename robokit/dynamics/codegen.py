@@ -98,11 +98,7 @@ def codegen(
 
 
 def check_folder(folder: Path) -> None:
-    """See that files can be written to a folder, or that it can be made, before any work.
-
-    Raises:
-        WriteError: they cannot.
-    """
+    """Raise WriteError, before any work, unless files can be written to a folder, or it can be made."""
     wrong = obstacle(folder / "x") if os.path.isdir(folder) else obstacle(folder)
     if wrong is None and os.path.exists(folder) and not os.path.isdir(folder):
         wrong = errno.ENOTDIR, "it is a file; give the name of a folder"
@@ -111,11 +107,7 @@ def check_folder(folder: Path) -> None:
 
 
 def write_code(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write texts by their names to a folder, all of them or none.
-
-    Raises:
-        WriteError: the folder cannot be made, or takes no such files.
-    """
+    """Write texts by their names to a folder, all of them or none; then WriteError says why."""
     made = not folder.exists()
     try:
         folder.mkdir(exist_ok=True)
@@ -150,15 +142,9 @@ def code_files(
 
 
 def function_key(robot: Robot, function: str, choices: Mapping[str, Any]) -> Key:
-    """The key of a function's kernel.
+    """The key of the kernel of a row of the table; choices that have a default may be left out.
 
-    Args:
-        function: name of a row of the table.
-        choices: by name; those that have a default may be left out.
-
-    Raises:
-        UnknownName: no such function, or a value that a choice does not take.
-        ShapeError: a choice is missing, or the function has none of that name.
+    Raises UnknownName for no such function or value, ShapeError where a choice is missing or one too many.
     """
     called = getattr(function, "__name__", "")
     hint = f"(give its name, {called!r})" if called in KERNELS else ""
@@ -180,14 +166,8 @@ def function_key(robot: Robot, function: str, choices: Mapping[str, Any]) -> Key
 
 
 def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
-    """A kernel of the table as it is to be written in C.
-
-    Args:
-        key: of the kernel.
-        real: kind of the numbers.
-
-    Raises:
-        TraceTooLarge: the text is too long.
+    """A kernel of the table to be written in C with a kind of real numbers; TraceTooLarge if it is too
+    long.
     """
     row, made, about = row_of(key), kernel(robot, key), list(key[1:]) if isinstance(key, tuple) else []
     if robot.parameters is not None:  # an argument, as a user knows them
@@ -235,13 +215,10 @@ def _called(made: Kernel | Bound) -> Callable[..., list[list[float]]]:
 def _example(
     states: Iterable[list[np.ndarray]], run: Callable[..., list[list[float]]], dtype: str
 ) -> tuple[list[list[float]], list[list[float]]]:
-    """Inputs for the checking program, and the outputs there.
+    """Inputs for the checking program, and the outputs there; FunctionError where the function runs at none.
 
     They are the first at which every output is finite and has an entry other than 0: zeros would compare
     nothing. Where there are none such, they are the first at which the most outputs are so.
-
-    Raises:
-        FunctionError: the function runs at no state: numbers are no indices of its arrays, for example.
     """
     best, found = -1, None
     problem: FunctionError | None = None
@@ -488,9 +465,7 @@ int main(void)
 def _test(function: CFunction, declared: str = "") -> str:
     """The program that checks the function on one state.
 
-    Args:
-        function: that it checks.
-        declared: the header of one with loops, which may take a workspace and return a status.
+    ``declared`` is the header of one with loops, which may take a workspace and return a status.
     """
     t, name = function.kind, function.name
     stored = [_stored(function, f"{a.name}_given", a) for a in function.inputs]

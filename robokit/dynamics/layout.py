@@ -339,8 +339,7 @@ SETS_OF_COLUMNS = Kind(
 """Four matrices (6, nv), derivatives of a momentum and of its rate."""
 
 
-# ==== functions of the user's own =================================================================
-# Texts of the user's own: what they return as flat outputs, and their errors with their line.
+# ==== texts of the user's own: what they return as flat outputs, and their errors with their line =
 
 
 Shape = tuple[int | str, ...]
@@ -390,17 +389,9 @@ def sized(shape: Shape, robot: Robot) -> tuple[int, ...]:
 
 
 def shape_of(argument: str, given: Any, spaces: Sequence[str]) -> Shape | str:
-    """A shape or the name of a space, checked.
+    """A shape or the name of one of ``spaces``, checked; ``argument``: what it is of, for messages.
 
-    Args:
-        argument: what it is of, for messages.
-        given: by the user.
-        spaces: names that are accepted.
-
-    Raises:
-        UnknownName: another name.
-        WrongType: neither a name nor a tuple of sizes.
-        ShapeError: a negative size.
+    Raises UnknownName for another name, WrongType for neither, ShapeError for a negative size.
     """
     if isinstance(given, str):
         if given not in spaces:
@@ -423,23 +414,12 @@ class ByJoint(list[Any]):
     """Coordinates of each joint, ``q[i]`` or ``q["left_knee"]``; entry 0 belongs to the reference."""
 
     def __init__(self, rows: Sequence[Any], what: str, robot: Robot) -> None:
-        """Coordinates from the rows of an array, for a robot.
-
-        Args:
-            rows: of the joints, from 1 on, after that of the reference.
-            what: name of the input, for messages.
-            robot: whose joints they are.
-        """
+        """Coordinates from the rows of an array, of joint 1 on; ``what`` names the input in messages."""
         super().__init__(Numbers(row, f"{what}[{i}]") for i, row in enumerate(rows))
         self._what, self._robot = what, robot
 
     def __getitem__(self, place: Any) -> Any:
-        """Coordinates of the joint of a number or name.
-
-        Raises:
-            UnknownName: no joint of that name.
-            IndexError: no joint of that number.
-        """
+        """Coordinates of the joint of a number or name; IndexError or UnknownName if there is none."""
         if isinstance(place, str):
             names = {joint.name: joint.body for joint in self._robot.body_joints}
             place = names[one_of(f"joint of {self._what}", place, names)]
@@ -471,11 +451,7 @@ class Numbers(list[Any]):
         self._array = getattr(values, "array", None)
 
     def __getitem__(self, place: Any) -> Any:
-        """One of them, or a part.
-
-        Raises:
-            IndexError: there are not so many.
-        """
+        """One of them, or a part; IndexError if there are not so many."""
         if not isinstance(place, int | slice | np.integer):
             if isinstance(place, float):
                 raise TypeError(f"{self._what}[{place}]: an index is a whole number: whole(x) makes one")
@@ -512,12 +488,7 @@ def given_by_text(values: Any, what: str) -> Any:
 
 
 def input_of(name: str, shape: Shape | str) -> Input:
-    """The input of a shape or space: by joint in a space, a number for (), else a flat list.
-
-    Args:
-        name: of the input, for messages.
-        shape: of it.
-    """
+    """The input of a shape or space: by joint in a space, a number for (), else a flat list."""
     if isinstance(shape, str):
         space = INPUTS[shape]
         if shape == "f_ext":
@@ -529,13 +500,7 @@ def input_of(name: str, shape: Shape | str) -> Input:
 
 
 def kind_of(name: str, text: Callable[..., Any], outputs: Mapping[str, Shape | str]) -> Kind:
-    """The kind of result of a text that returns these outputs.
-
-    Args:
-        name: of the function, for messages.
-        text: the user's.
-        outputs: name -> shape or space of each.
-    """
+    """The kind of result of a user's text that returns these outputs: name -> shape or space of each."""
     shapes = {each: SPACES[given][0] if isinstance(given, str) else given for each, given in outputs.items()}
 
     def wrong(message: str) -> FunctionError:
@@ -610,12 +575,7 @@ def _sizes(x: Any) -> list[int]:
 
 
 def watched(name: str, text: Callable[..., Any]) -> Callable[..., Any]:
-    """A text whose errors say which line of it they come from.
-
-    Args:
-        name: of the function, for messages.
-        text: the user's.
-    """
+    """A user's text whose errors say which line of it they come from."""
 
     @functools.wraps(text)
     def run(tree: Any, *arguments: Any, **named: Any) -> Any:

@@ -31,9 +31,8 @@ def solid_hull(points: np.ndarray) -> Any:
 def hull_corners(mesh: Mesh) -> np.ndarray:
     """Corners of a mesh's convex hull, (n, 3) in the shape's frame [m], its scale applied.
 
-    Raises:
-        FileNotFoundError: the mesh names a file that was not found.
-        ValueError, OSError: a file that cannot be read, and whatever else its reader raises.
+    Raises FileNotFoundError for a file that was not found, ValueError, OSError and whatever else its reader
+    raises for one that cannot be read.
     """
     path = _file(mesh)
     return scaled(_corners(path, mesh.filename, file_state(path)), mesh.scale)
@@ -42,8 +41,7 @@ def hull_corners(mesh: Mesh) -> np.ndarray:
 def hull_key(mesh: Mesh) -> tuple[str, ...] | None:
     """What a mesh's hull depends on besides its scale, in a few words; None where that cannot be told.
 
-    Raises:
-        FileNotFoundError, ValueError, OSError: as :func:`hull_corners`.
+    Errors as of :func:`hull_corners`.
     """
     return content_key(_file(mesh), ".gltf")
 
@@ -209,14 +207,10 @@ BOX_TOLERANCE = 1e-9
 
 
 def box_of_corners(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """The box with these eight corners.
+    """The box with these eight corners (8, 3) in any order [m]; None where they are not those of a box.
 
-    Args:
-        points: (8, 3) in any order [m].
-
-    Returns:
-        its edges (3,) [m], the rotation (3, 3) that turns its axes into those of the points, nearest to none,
-        and its middle (3,) [m]; None where the points are not the corners of a box.
+    Returns its edges (3,) [m], the rotation (3, 3) that turns its axes into those of the points, nearest to
+    none, and its middle (3,) [m].
     """
     if len(points) != 8:
         return None
