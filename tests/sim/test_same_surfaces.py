@@ -27,7 +27,7 @@ def body(name: str) -> rk.Robot:
 @pytest.mark.parametrize("turn", [(1.0, 0.0, 0.0, 0.0), (0.9, 0.3, 0.1, 0.3)], ids=["upright", "turned"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_slab_is_a_plane(name: str, turn: tuple[float, ...]) -> None:
-    """Discs moved by 0.1 m apart where a plane had other points of a rim than a slab."""
+    """A plane had other points of a rim than a slab: discs moved 0.3 to 4 m apart."""
     q, v = [*np.divide(turn, np.linalg.norm(turn)), 0.0, 0.0, 0.3], [0.5, -0.3, 1.0, 0.4, 0.2, 0.0]
     plane, slab = (
         rk.simulate(body(name), q, v, duration=0.8, dt=1e-3, ground=ground).q
