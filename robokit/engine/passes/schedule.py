@@ -37,8 +37,11 @@ class Angles:
 
 
 @dataclass
-class Schedule:
-    """Where and when everything happens."""
+class Plan:
+    """What runs, in which order, and where in memory values are.
+
+    Its chunks are those of the program's own line, then those of each body.
+    """
 
     lanes: int  # numbers per value: states that go together
     chunks: list[list[int]]  # node numbers of each chunk, in order
@@ -51,6 +54,23 @@ class Schedule:
     slots: int  # slots in all
     # conditions of the guards around each node, the outermost first; nothing where there are none
     inside: dict[int, Path] = field(default_factory=dict)
+    # what runs: the number of a chunk, a call, or a range of the steps that share code (similarity.py)
+    sequence: list[int | Called | range] = field(default_factory=list)
+    # the chunk of each body that is called from within chunks, by block
+    direct: dict[int, int] = field(default_factory=dict)
+    block_of: dict[int, int] = field(default_factory=dict)  # the block of each chunk of a body
+    # values of neighbouring lanes that are neighbouring outputs and nothing else, by the first of them, the
+    # only one that is in a chunk
+    copies: dict[int, Copy] = field(default_factory=dict)
+    # arguments that are computed into the place of the parameter, by call and number
+    placed: set[tuple[int, int]] = field(default_factory=set)
+    frames: Frames = field(default_factory=lambda: Frames(set()))  # calls that have places of their own
+
+    def reserve(self, lanes: int) -> int:
+        """A new place for so many values of :attr:`lanes`, where a vector of them may begin."""
+        start = -(-self.slots // lanes) * lanes
+        self.slots = start + lanes
+        return start
 
 
 @dataclass
@@ -195,28 +215,6 @@ class Called:
     call: int  # its node
 
 
-@dataclass
-class CallPlan(Schedule):
-    """A schedule whose chunks are those of the program's own line, then those of each body."""
-
-    sequence: list[int | Called] = field(default_factory=list)  # what runs: the number of a chunk, or a call
-    # the chunk of each body that is called from within chunks, by block
-    direct: dict[int, int] = field(default_factory=dict)
-    block_of: dict[int, int] = field(default_factory=dict)  # the block of each chunk of a body
-    # values of neighbouring lanes that are neighbouring outputs and nothing else, by the first of them, the
-    # only one that is in a chunk
-    copies: dict[int, Copy] = field(default_factory=dict)
-    # arguments that are computed into the place of the parameter, by call and number
-    placed: set[tuple[int, int]] = field(default_factory=set)
-    frames: Frames = field(default_factory=lambda: Frames(set()))  # calls that have places of their own
-
-    def reserve(self, lanes: int) -> int:
-        """A new place for so many values of :attr:`lanes`, where a vector of them may begin."""
-        start = -(-self.slots // lanes) * lanes
-        self.slots = start + lanes
-        return start
-
-
 def call_plan(
     program: Program,
     lanes: int,
@@ -224,7 +222,7 @@ def call_plan(
     size: int,
     shortest_run: int,
     ends: Collection[int] | None = None,
-) -> CallPlan:
+) -> Plan:
     """Plan a program.
 
     Args:
@@ -252,7 +250,7 @@ def call_plan(
         inside |= within
     with_frames = blocks_with_frames(program, line) if bundled else set[int]()
     results = Counter(r for row in program.results for r in row if type(r) is int)
-    plan = CallPlan(
+    plan = Plan(
         lanes, [], dict(places.slot), set(), places.angles, places.constants, places.inputs(program),
         places.slots, inside, copies=copies,
     )  # fmt: skip
@@ -284,7 +282,7 @@ def call_plan(
 
 def _cut(
     program: Program,
-    plan: CallPlan,
+    plan: Plan,
     orders: list[list[int]],
     size: int,
     stores: Mapping[int, int],
@@ -341,7 +339,7 @@ def _pieces(program: Program, order: list[int], large: set[int]) -> list[list[in
 
 def _remember(
     program: Program,
-    plan: CallPlan,
+    plan: Plan,
     chunks: range,
     kept: set[int],
     forever: set[int],

@@ -17,7 +17,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from robokit.engine.passes.schedule import Places, Schedule, cut, fixed_places
+from robokit.engine.passes.schedule import Places, Plan, cut, fixed_places
 from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import (
     ADD,
@@ -196,7 +196,7 @@ def _named(
 # others, at roots, leaves and forks, stay a straight line.
 #
 # Values that a piece makes for the same readers lie side by side and are called a *bundle*; a row names
-# where its bundles begin. emit/batch_module.py writes the functions and the table.
+# where its bundles begin. emit/straight_line.py writes the functions and the table.
 
 WORTH = 18_000
 """Nodes from which on shared code is looked for: a shorter line is faster as it is (7 % at this length)."""
@@ -234,12 +234,10 @@ class LoopBody:
 
 
 @dataclass
-class Rerolled(Schedule):
-    """A schedule with shared pieces."""
+class Rerolled(Plan):
+    """A plan with shared pieces."""
 
     bodies: list[LoopBody] = field(default_factory=list)  # the functions
-    # the order of the code: the number of a chunk, or a range of steps
-    sequence: list[int | range] = field(default_factory=list)
     # for each step its kind, its row (a slot for each bundle) and its values
     steps: list[tuple[int, list[int], list[float]]] = field(default_factory=list)
 
