@@ -383,7 +383,7 @@ def shared(program: Program, workers: int, fused: Collection[int], window: int) 
 def _units(program: Program, fused: Collection[int]) -> dict[int, list[int]]:
     """Operations that stay together, by the last of each: what one of them alone reads goes with it."""
     nodes = program.nodes
-    uses = Counter(r for row in program.results for r in row if type(r) is int)
+    uses = Counter(program.returned())
     for n in program.order:
         uses.update(nodes[n][1:])
     units: dict[int, list[int]] = {}
