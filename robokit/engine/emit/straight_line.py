@@ -109,9 +109,6 @@ class Branch:
 class ChunkWriter:
     """Writes the chunks of a plan, and what calls those of bodies."""
 
-    element = "getelementptr"
-    """The instruction for the address of an element."""
-
     sincos = "sincos"
     """The function for an angle's sine and cosine."""
 
@@ -394,7 +391,7 @@ class ChunkWriter:
         place = self.fresh()
         if self.direct and node[0] == INPUT:
             self.pointers.add(node[1])
-            add(f"{place} = {self.element} double, ptr %p{node[1]}, i64 {node[2]}")
+            add(f"{place} = getelementptr double, ptr %p{node[1]}, i64 {node[2]}")
             name = self.fresh()
             add(f"{name} = load double, ptr {place}, align 8")
         else:
@@ -437,7 +434,7 @@ class ChunkWriter:
         pointer = self.program.first_output + k
         self.pointers.add(pointer)
         name = self.fresh()
-        self.lines.append(f"{name} = {self.element} double, ptr %p{pointer}, i64 {position}")
+        self.lines.append(f"{name} = getelementptr double, ptr %p{pointer}, i64 {position}")
         return name
 
     def _compute(self, number: int) -> None:
@@ -520,7 +517,7 @@ class ChunkWriter:
         self._element(result, lane_of(self.program, first), f"%y{first}")
         self.lines += [
             f"%v{first} = load {t}, ptr %y{first}, align {self.align}",
-            f"%o{first} = {self.element} double, ptr %p{pointer}, i64 {copy.position}",
+            f"%o{first} = getelementptr double, ptr %p{pointer}, i64 {copy.position}",
             f"store {t} %v{first}, ptr %o{first}, align 8",
         ]
 
