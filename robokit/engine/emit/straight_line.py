@@ -698,7 +698,7 @@ class StepWriter(ChunkWriter):
 
     plan: Rerolled
     loop_body: LoopBody | None = None
-    """The shared function that is being written."""
+    """The shared function that is being written, if one is."""
 
     def steps(self) -> list[str]:
         """The functions of all bodies, the tables, and @steps."""
@@ -721,6 +721,7 @@ class StepWriter(ChunkWriter):
     def _step(self, index: int, kind: LoopBody) -> str:
         self.loop_body = kind
         self._line(kind.nodes)
+        self.loop_body = None
         entry = ["entry:"]
         for c in range(kind.bundles):
             entry.append(f"%ra{c} = getelementptr i32, ptr %row, i64 {c}")
