@@ -28,9 +28,7 @@ from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, sqrt, where
 
-# ==== a step of Levenberg and Marquardt ===========================================================
-# A step of Levenberg and Marquardt towards the targets: what the kernels of this folder compute.
-#
+# ==== A step of Levenberg and Marquardt towards the targets: what the kernels of this folder compute ====
 #     minimise  E = 1/2 |W e(q)|^2 + 1/2 |w (q - rest)|^2   within the joints' limits
 #
 #     (A^T A + D) d = -(A^T r + w^2 (q - rest)),   r = W e,  A = W J,  D = w^2 + alpha |r|^2
@@ -419,20 +417,7 @@ class TargetArrays:
 
 
 def read_targets(robot: Robot, targets: Any, at: Any, weights: Any, com: Any) -> TargetArrays:
-    """Check targets and make arrays of them.
-
-    Args:
-        targets: {link: target}.
-        at: {link: point}, or None.
-        weights: {link: weights}, or None.
-        com: target of the centre of mass, or None.
-
-    Raises:
-        UnknownName: no such link, or a point or weight for one without a target.
-        WrongType: no mapping.
-        ShapeError: a target, point or weight of a wrong shape or content, or no target at all.
-        InvalidValue: NaN, infinity, or a quaternion that is not of unit length.
-    """
+    """Check targets and make arrays of them; arguments and errors as of :func:`inverse_kinematics`."""
     targets = _mapping("targets", targets, f"link names to targets; a target is {FORMS}")
     points = _mapping("at", at, "link names to points")
     link_weights = _mapping("weights", weights, "link names to weights")
@@ -684,12 +669,9 @@ class Search:
         return q, state
 
     def run_many(self, q: np.ndarray, goals: np.ndarray, group: int = 1) -> tuple[np.ndarray, np.ndarray]:
-        """q and state of each row.
+        """q and state of each row, of its start and goals.
 
-        Args:
-            q: start of each row.
-            goals: of each row.
-            group: so many rows in turn are starts of one problem, which is done when one has arrived.
+        ``group`` rows in turn are starts of one problem, which is done when one has arrived.
         """
         if self.rest is None:
             return self._loop_many(self.solver, q, goals, self.settings, (), group)
@@ -864,11 +846,7 @@ class Solver:
         return self._runner
 
     def configuration(self, name: str, values: Any) -> np.ndarray:
-        """An argument (nq,) or (B, nq), checked.
-
-        Raises:
-            ShapeError: it is no configuration.
-        """
+        """An argument (nq,) or (B, nq), checked; ShapeError if it is no configuration."""
         q = check.argument(name, values, self.problem.robot.nq)
         if self.quaternions or not (np.abs(q) <= self.largest).all():
             bounds = [(0, k, most) for k, most in enumerate(self.largest.tolist())]
@@ -907,10 +885,8 @@ class Solver:
 def solver(robot: Robot, links: Links, com: bool, rest: bool) -> Solver:
     """The robot's solver for targets of these links, made at the first call.
 
-    Args:
-        links: (name, whether its orientation has a target too) of each.
-        com: whether the centre of mass has a target.
-        rest: whether there is a rest configuration.
+    ``links`` are names, each with whether its orientation has a target too; ``com`` and ``rest`` whether
+    there is a target of the centre of mass, and a rest configuration.
     """
     place: Any = ("inverse_kinematics", links, com, rest)
     found = robot.kernels.get(place)
@@ -1030,12 +1006,9 @@ def inverse_kinematics(
 
 
 def default_start(robot: Robot, limits: bool) -> np.ndarray:
-    """The neutral configuration, with joints whose limits exclude zero in the middle of their range, (nq,).
+    """The neutral configuration, (nq,), with joints whose limits exclude zero in the middle of their range.
 
-    Where such a range ends on one side only, at that end.
-
-    Args:
-        limits: whether position limits count.
+    Where such a range ends on one side only, at that end. ``limits``: whether limits count.
     """
     q = robot.neutral()
     for joint in robot.joints if limits else ():

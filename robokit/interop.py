@@ -74,15 +74,10 @@ def not_at_the_root(joint: Joint, program: str) -> NoReturn:
 
 
 def check_sizes(joint: Joint, nq: int, nv: int, expected_nq: int) -> None:
-    """Refuse a joint that is of another kind in the other program.
+    """Refuse, by ModelError, a joint that is of another kind in the other program.
 
-    Args:
-        joint: the robot's joint.
-        nq, nv: numbers of its coordinates and velocities in the other program.
-        expected_nq: the number of coordinates that such a joint has there.
-
-    Raises:
-        ModelError: the numbers differ.
+    ``nq`` and ``nv`` are the numbers of its coordinates and velocities there, ``expected_nq`` what such a
+    joint has.
     """
     ours = expected_nq, joint.v_slice.stop - joint.v_slice.start
     if (nq, nv) != ours:

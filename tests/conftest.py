@@ -19,6 +19,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 import ladder
 import pytest
+import waiting
 from hypothesis import HealthCheck, settings
 
 sys.dont_write_bytecode = False
@@ -143,7 +144,8 @@ def chromium():
     assert Path(path).exists(), f"no browser at {path}; set ROBOKIT_CHROMIUM"
     with sync_playwright() as pw:
         browser = pw.chromium.launch(executable_path=path, args=CHROMIUM_FLAGS)
-        browser.new_context(reduced_motion="reduce")  # pages do not play by themselves
+        first = browser.new_context(reduced_motion="reduce")  # pages do not play by themselves
+        first.set_default_timeout(1e3 * waiting.PATIENCE)
         yield browser
         browser.close()
 

@@ -6,6 +6,7 @@ import os
 import sys
 
 import pytest
+import waiting
 
 from robokit.child_process import Child, OutOfBounds
 
@@ -47,7 +48,7 @@ def answer(question):
 def child(tmp_path):
     file = tmp_path / "answers.py"
     file.write_text(ANSWERS.replace("MADE", repr(str(tmp_path / "made"))))
-    with Child(str(file), seconds=1.0, memory=1 << 30) as child:
+    with Child(str(file), seconds=waiting.PATIENCE, memory=1 << 30) as child:
         yield child
 
 
@@ -69,8 +70,10 @@ LIMITED = sys.platform.startswith("linux")
     ],
 )
 def test_every_end_is_an_error_and_the_next_question_is_answered(child, question, words, tmp_path):
+    child.seconds = 1.0 if "after 1 s" in words else waiting.PATIENCE
     with pytest.raises(OutOfBounds, match=words):
         child.ask(question)
+    child.seconds = waiting.PATIENCE
     assert child.ask(5)[0] == 5
     assert not (tmp_path / "made").exists()
 

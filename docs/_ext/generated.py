@@ -10,16 +10,19 @@ image of _static if it is there; `.. changelog::` CHANGELOG.md.
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import json
 import os
 import re
 import shlex
-import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, ClassVar
+from unittest import mock
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -257,24 +260,27 @@ class Command(Generated):
 
 
 def run(words: list[str]) -> str:
-    """Output of `robokit words...`; its examples stand in the folder it runs in."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "88", "NO_COLOR": "1"}
-    with tempfile.TemporaryDirectory() as folder:
+    """Output of `robokit words...`, in this process; its examples stand in the folder it runs in."""
+    from robokit.cli import main
+
+    said = io.StringIO()
+    with contextlib.ExitStack() as there:
+        folder = Path(there.enter_context(tempfile.TemporaryDirectory()))
         for path in (ROOT / "docs" / "_ext").glob("*/*.urdf"):
-            (Path(folder) / path.name).write_bytes(path.read_bytes())
-        done = subprocess.run(
-            [sys.executable, "-m", "robokit", *words],
-            cwd=folder,
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-    if done.returncode not in (0, 1) or "Traceback" in done.stdout:
-        logger.warning("robokit %s ended with %s:\n%s", shlex.join(words), done.returncode, done.stdout)
-    return PLACE.sub("", done.stdout)
+            (folder / path.name).write_bytes(path.read_bytes())
+        there.enter_context(contextlib.chdir(folder))
+        there.enter_context(mock.patch.dict(os.environ, COLUMNS="88", NO_COLOR="1"))
+        there.enter_context(warnings.catch_warnings())  # the command shows them in its own way
+        there.enter_context(contextlib.redirect_stdout(said))
+        there.enter_context(contextlib.redirect_stderr(said))
+        try:
+            status = main(words)
+        except SystemExit as ended:  # after --help
+            status = ended.code
+    output = said.getvalue()
+    if status not in (0, 1) or "internal error" in output:
+        logger.warning("robokit %s ended with %s:\n%s", shlex.join(words), status, output)
+    return PLACE.sub("", output)
 
 
 class CostTable(Generated):

@@ -40,16 +40,10 @@ In place of a link there may be a tuple of them.
 def kernel(
     robot: Robot, key: Key, dtype: str = "float64", reproducible: bool | None = None
 ) -> Kernel | Bound:
-    """The robot's kernel of that name, built at the first call.
+    """The robot's kernel of a key, built at the first call; ``reproducible`` as in :meth:`Kernel.build`.
 
-    Args:
-        key: of the kernel.
-        dtype: of its numbers.
-        reproducible: as in :meth:`Kernel.build`.
-
-    Raises:
-        SingularInertia: there is no answer for this robot whatever its configuration.
-        UnknownName: no such link or axes among the choices.
+    Raises SingularInertia if there is no answer for this robot whatever its configuration, UnknownName for a
+    link or axes that are not there.
     """
     place: Any = key if dtype == "float64" else (key, dtype)
     if reproducible is not None:
@@ -87,16 +81,14 @@ def row_of(key: Key) -> Algorithm:
 
 
 def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) -> Flat:
-    """A row for a robot on flat arrays: its text, inputs and outputs.
+    """A row, of the table or a user's, for a robot on flat arrays: its text, inputs and outputs.
 
     Args:
-        row: of the table, or a user's.
-        robot: the robot; with parameters, without inertias.
         key: of the kernel, for the choices of an algorithm about a link.
-        parameters: whether the inertial parameters of all bodies are one more input, the last.
+        parameters: whether the inertial parameters of all bodies are one more input, the last; then the robot
+            has none.
 
-    Raises:
-        ModelError: the row is about floating bases, and the robot's is fixed.
+    Raises ModelError if the row is about floating bases, and the robot's is fixed.
     """
     if row.floating and robot.base != "floating":
         raise ModelError(
@@ -147,14 +139,7 @@ def _recorded_once(row: Algorithm, robot: Robot, made: Flat) -> RecordedOnce:
 
 
 def recorded_key(row: Algorithm, robot: Robot, parameters: bool = False) -> bytes:
-    """What a user's text is on a robot, b"" for one of robokit's own.
-
-    Args:
-        row, robot, parameters: as in :func:`flat`.
-
-    Raises:
-        TraceTooLarge: the text is longer than the budget.
-    """
+    """What a user's text is on a robot, b"" for one of robokit's own; TraceTooLarge beyond the budget."""
     text = _written(row, robot, "", parameters).text
     return text.digest if isinstance(text, RecordedOnce) else b""
 
@@ -169,12 +154,7 @@ def flat_text(row: Algorithm, robot: Robot, key: Key = "") -> Callable[..., list
 
 
 def _text(row: Algorithm, robot: Robot, key: Key, tree: Tree | None = None) -> Callable[..., list[Scalars]]:
-    """The flat function of the row itself, without the derivatives.
-
-    Args:
-        row, robot, key: as in :func:`flat`.
-        tree: in place of the one that :func:`tree_for` gives the text.
-    """
+    """The flat function of the row itself, without the derivatives; ``tree`` replaces the text's."""
     names = row.inputs.split()
     choices = chosen(row, robot, key)
     coupled = robot.coupling is not None
@@ -301,11 +281,7 @@ def _build(
 
 
 def code_on_card(robot: Robot, own: Any, card: Any, rows: int | None = None) -> Any:
-    """The code of a kernel on a card, ready for so many states.
-
-    Raises:
-        DeviceError: it cannot be made or loaded.
-    """
+    """The code of a kernel on a card, ready for so many states; DeviceError if it cannot be made."""
     try:
         code = own.on_card(card)
         code.ready(rows)

@@ -43,17 +43,9 @@ class Device(NamedTuple):
 
 
 def on_device(device: Any, engine: str | None) -> Any:
-    """A device that is asked for by name.
+    """The :class:`Device` that is asked for by name: "cpu", "cuda", "cuda:1", or a ``torch.device``.
 
-    Args:
-        device: "cpu", "cuda", "cuda:1", or an object whose str is one of these (a ``torch.device``).
-        engine: that is asked for too.
-
-    Returns:
-        a :class:`Device`.
-
-    Raises:
-        DeviceError: there is no such device, or it does not go with the engine.
+    Raises DeviceError if there is no such device, or it does not go with the engine that is asked for too.
     """
     from robokit.engine.cuda.arrays import number_of  # `import robokit` stays light
 
@@ -79,14 +71,9 @@ def on_card(*given: Any) -> bool:
 
 
 def card_asked_for(device: Any, given: Sequence[Any]) -> bool:
-    """Whether a call goes to a card.
+    """Whether a call with this device or engine goes to a card.
 
-    Args:
-        device: of the call, or its engine.
-        given: its arguments.
-
-    Raises:
-        DeviceError: the processor is asked for, and arrays are on a card.
+    Raises DeviceError if the processor is asked for, and arrays are on a card.
     """
     there = on_card(*given)
     if device.__class__ is not Device:
@@ -114,13 +101,8 @@ def beside(x: Any, constant: Any) -> Any:
 def card_number(device: Any, *given: Any) -> int | None:
     """The number of the card that something is to run on; None for the processor.
 
-    Args:
-        device: that is asked for by name; None for where the arrays are, "cuda" for the card on which they
-            are, or the first where they are on none.
-        given: arrays, and what is no array.
-
-    Raises:
-        DeviceError: there is no such device.
+    ``device`` None is where the arrays among ``given`` are, "cuda" the card on which they are, or the first
+    where they are on none. Raises DeviceError if there is no such device.
     """
     there = on_card(*given)
     if device is None and not there:
@@ -134,12 +116,7 @@ def card_number(device: Any, *given: Any) -> int | None:
 
 
 def dtype_there(dtype: Any, *given: Any) -> Any:
-    """A dtype that is asked for; else "float32" where all arrays on a card are of it, else None.
-
-    Args:
-        dtype: as the public functions take it.
-        given: arrays, and what is no array.
-    """
+    """A dtype that is asked for; else "float32" where all arrays on a card are of it, else None."""
     if dtype is not None:
         return dtype
     there = {str(x.dtype).removeprefix("torch.") for x in given if on_card(x)}
@@ -147,11 +124,7 @@ def dtype_there(dtype: Any, *given: Any) -> Any:
 
 
 def on_host(name: str, x: Any) -> Any:
-    """An array on a card as one of NumPy's; anything else as it is.
-
-    Raises:
-        ShapeError: a tensor whose gradient would end here.
-    """
+    """An array on a card as one of NumPy's; anything else as it is; errors of :func:`check_gradient`."""
     if not on_card(x):
         return x
     check_gradient(name, x)
@@ -161,11 +134,7 @@ def on_host(name: str, x: Any) -> Any:
 
 
 def check_gradient(name: str, x: Any) -> None:
-    """Refuse a tensor that PyTorch follows, for what is not recorded.
-
-    Raises:
-        ShapeError: it is one.
-    """
+    """Refuse, by ShapeError, a tensor that PyTorch follows, for what is not recorded."""
     if getattr(x, "requires_grad", False) and sys.modules["torch"].is_grad_enabled():
         raise ShapeError(
             f"{name}: expected an array without a gradient, since rollouts and simulations are not "
@@ -173,9 +142,7 @@ def check_gradient(name: str, x: Any) -> None:
         )
 
 
-# ==== links, joints and contacts ==================================================================
-# What an algorithm is about beside the robot: the link of a Jacobian, the contacts that hold.
-#
+# ==== what an algorithm is about beside the robot: the link of a Jacobian, the contacts that hold =
 # Each value of a choice has machine code of its own. What a user gives is read once, the same for the public
 # functions, for functions as objects and for code in other languages; from there on it is part of a key.
 
@@ -191,12 +158,7 @@ ORIGIN = (0.0, 0.0, 0.0)
 
 
 def link_names(robot: Robot, link: Any) -> str | tuple[str, ...]:
-    """The name of a link, or the names of several.
-
-    Raises:
-        ShapeError: an empty list.
-        UnknownName: no such link, or no name.
-    """
+    """The name of a link, or of several; ShapeError for an empty list, UnknownName for no such link."""
     if not isinstance(link, (list, tuple)):
         return robot.link(link).name
     if not link:
@@ -205,12 +167,7 @@ def link_names(robot: Robot, link: Any) -> str | tuple[str, ...]:
 
 
 def count(about: str, key: Any) -> int | None:
-    """How many links a kernel is about; None where it is not about a list of them.
-
-    Args:
-        about: names of its choices, as its row has them.
-        key: of the kernel.
-    """
+    """How many links a kernel of this key is about; None where its choices are not about a list of them."""
     several = about.startswith("link") and isinstance(key, tuple) and type(key[1]) is tuple
     return len(key[1]) if several else None
 
@@ -248,13 +205,7 @@ def _origins(several: int) -> np.ndarray:
 
 
 def link_by_link(text: Callable[[Any, Any], Scalars], at: Scalars, frames: Sequence[Any]) -> list[Any]:
-    """The results of a function for each link, in one flat list.
-
-    Args:
-        text: of one point and one frame.
-        at: the points, flat.
-        frames: as the text takes them.
-    """
+    """The results of a function of a point and a frame for each link; they and the points are flat lists."""
     each = (text(at[3 * k : 3 * k + 3], frame) for k, frame in enumerate(frames))
     return list(chain.from_iterable(each))
 
@@ -315,9 +266,7 @@ def flag(_: Robot, classical: Any) -> bool:
 def joint_names(robot: Robot, prescribed: Any) -> tuple[str, ...]:
     """Names of joints whose accelerations are given, in the robot's order.
 
-    Raises:
-        WrongType: no list.
-        UnknownName: no such joint, or one without coordinates.
+    Raises WrongType for no list, UnknownName if there is no such joint, or it has no coordinates.
     """
     if isinstance(prescribed, str) or not isinstance(prescribed, Sequence):
         raise WrongType("prescribed", prescribed, "a list of joint names")
@@ -328,29 +277,15 @@ def joint_names(robot: Robot, prescribed: Any) -> tuple[str, ...]:
 
 
 def frames(robot: Robot, given: Any) -> tuple[Contact, ...]:
-    """Links, or points of them, that are felt from outside.
+    """Links, or points of them, that are felt from outside: of names, contacts or (link, at, kind).
 
-    Args:
-        given: names of links (their pose), contacts or (link, at, kind).
-
-    Raises:
-        WrongType: no list, or something else in it.
-        ShapeError: an empty list.
-        UnknownName: no such link or kind.
+    Raises WrongType for anything else, ShapeError for an empty list, UnknownName for no such link or kind.
     """
     return _once(robot, "frames", given, _frames)
 
 
 def constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
-    """The contacts and loop joints that are held.
-
-    Args:
-        given: contacts, (link, at, kind) or names of loop joints; None for all loop joints.
-
-    Raises:
-        WrongType, ShapeError: as in :func:`frames`.
-        UnknownName: no such link, kind or loop joint.
-    """
+    """The contacts and loop joints that are held; None for all loop joints; errors as of :func:`frames`."""
     if given is None:
         given = tuple(model.name for model in loop_models(robot))
     return _once(robot, "constraints", given, _constraints)

@@ -72,11 +72,7 @@ class Derivation:
     of: tuple[str, ...]  # names of the inputs with respect to which
 
     def __call__(self, robot: Robot, name: str, flat: Flat) -> Flat:
-        """The derived function of a function.
-
-        Raises:
-            ShapeError: the gradient of what is no number.
-        """
+        """The derived function of a function; ShapeError for the gradient of what is no number."""
         return WAYS[self.how](robot, name, flat, [_place(flat, each) for each in self.of])
 
 

@@ -901,8 +901,7 @@ def _ending(f_ext: Any) -> str:
     return WITH_WORLD_FORCES if isinstance(f_ext, Mapping) else WITH_FORCES
 
 
-# ==== regressors ==================================================================================
-# Regressors: forces, energies and momentum as linear in the inertial parameters of the bodies.
+# ==== regressors: forces, energies and momentum as linear in the inertial parameters of the bodies ====
 
 
 def regressor(

@@ -339,8 +339,7 @@ SETS_OF_COLUMNS = Kind(
 """Four matrices (6, nv), derivatives of a momentum and of its rate."""
 
 
-# ==== functions of the user's own =================================================================
-# Texts of the user's own: what they return as flat outputs, and their errors with their line.
+# ==== texts of the user's own: what they return as flat outputs, and their errors with their line =
 
 
 Shape = tuple[int | str, ...]
@@ -390,17 +389,9 @@ def sized(shape: Shape, robot: Robot) -> tuple[int, ...]:
 
 
 def shape_of(argument: str, given: Any, spaces: Sequence[str]) -> Shape | str:
-    """A shape or the name of a space, checked.
+    """A shape or the name of one of ``spaces``, checked; ``argument``: what it is of, for messages.
 
-    Args:
-        argument: what it is of, for messages.
-        given: by the user.
-        spaces: names that are accepted.
-
-    Raises:
-        UnknownName: another name.
-        WrongType: neither a name nor a tuple of sizes.
-        ShapeError: a negative size.
+    Raises UnknownName for another name, WrongType for neither, ShapeError for a negative size.
     """
     if isinstance(given, str):
         if given not in spaces:
@@ -423,23 +414,12 @@ class ByJoint(list[Any]):
     """Coordinates of each joint, ``q[i]`` or ``q["left_knee"]``; entry 0 belongs to the reference."""
 
     def __init__(self, rows: Sequence[Any], what: str, robot: Robot) -> None:
-        """Coordinates from the rows of an array, for a robot.
-
-        Args:
-            rows: of the joints, from 1 on, after that of the reference.
-            what: name of the input, for messages.
-            robot: whose joints they are.
-        """
+        """Coordinates from the rows of an array, of joint 1 on; ``what`` names the input in messages."""
         super().__init__(Numbers(row, f"{what}[{i}]") for i, row in enumerate(rows))
         self._what, self._robot = what, robot
 
     def __getitem__(self, place: Any) -> Any:
-        """Coordinates of the joint of a number or name.
-
-        Raises:
-            UnknownName: no joint of that name.
-            IndexError: no joint of that number.
-        """
+        """Coordinates of the joint of a number or name; IndexError or UnknownName if there is none."""
         if isinstance(place, str):
             names = {joint.name: joint.body for joint in self._robot.body_joints}
             place = names[one_of(f"joint of {self._what}", place, names)]
@@ -471,11 +451,7 @@ class Numbers(list[Any]):
         self._array = getattr(values, "array", None)
 
     def __getitem__(self, place: Any) -> Any:
-        """One of them, or a part.
-
-        Raises:
-            IndexError: there are not so many.
-        """
+        """One of them, or a part; IndexError if there are not so many."""
         if not isinstance(place, int | slice | np.integer):
             if isinstance(place, float):
                 raise TypeError(f"{self._what}[{place}]: an index is a whole number: whole(x) makes one")
@@ -512,12 +488,7 @@ def given_by_text(values: Any, what: str) -> Any:
 
 
 def input_of(name: str, shape: Shape | str) -> Input:
-    """The input of a shape or space: by joint in a space, a number for (), else a flat list.
-
-    Args:
-        name: of the input, for messages.
-        shape: of it.
-    """
+    """The input of a shape or space: by joint in a space, a number for (), else a flat list."""
     if isinstance(shape, str):
         space = INPUTS[shape]
         if shape == "f_ext":
@@ -529,13 +500,7 @@ def input_of(name: str, shape: Shape | str) -> Input:
 
 
 def kind_of(name: str, text: Callable[..., Any], outputs: Mapping[str, Shape | str]) -> Kind:
-    """The kind of result of a text that returns these outputs.
-
-    Args:
-        name: of the function, for messages.
-        text: the user's.
-        outputs: name -> shape or space of each.
-    """
+    """The kind of result of a user's text that returns these outputs: name -> shape or space of each."""
     shapes = {each: SPACES[given][0] if isinstance(given, str) else given for each, given in outputs.items()}
 
     def wrong(message: str) -> FunctionError:
@@ -547,9 +512,7 @@ def kind_of(name: str, text: Callable[..., Any], outputs: Mapping[str, Shape | s
         for output, part in zip(outputs, _parts(list(outputs), returned, wrong), strict=True):
             space, shape = outputs[output], sized(shapes[output], robot)
             try:
-                row = leaves(
-                    SPACES[space][1](robot, part) if isinstance(space, str) else part, math.prod(shape)
-                )
+                row = leaves(SPACES[space][1](robot, part) if isinstance(space, str) else part, rows=False)
             except (TypeError, IndexError, ValueError) as error:
                 raise wrong(f"output {output!r}: expected {space!r} by joint, got {shown(part)}") from error
             if len(row) != (count := math.prod(shape)):
@@ -583,15 +546,21 @@ def _parts(names: list[str], returned: Any, wrong: Callable[[str], FunctionError
     return list(returned)
 
 
-def leaves(x: Any, count: int = -1) -> list[Any]:
+def leaves(x: Any, rows: bool = True) -> list[Any]:
     """The scalars of nested sequences, vectors and matrices, in order.
 
     Args:
-        x: a scalar or a sequence. A row of NumPy's is one scalar of a batch,
-        count: unless there are so many only where it is not.
+        x: a scalar or a sequence.
+        rows: whether an array (B,) of numbers is one scalar, of a batch.
     """
-    found = _leaves(x, False)
-    return found if len(found) == count or count < 0 else _leaves(x, True)
+    if isinstance(x, np.ndarray):
+        if x.ndim == 0:
+            return [x[()]]
+        if rows and x.ndim == 1 and x.dtype != object:
+            return [x]
+    elif isinstance(x, str) or not (hasattr(x, "__iter__") or hasattr(x, "rows")):
+        return [x]
+    return [leaf for each in getattr(x, "rows", x) for leaf in leaves(each, rows)]
 
 
 def _sizes(x: Any) -> list[int]:
@@ -605,25 +574,8 @@ def _sizes(x: Any) -> list[int]:
     return [len(x)] * (len(x) > 1) + alike
 
 
-def _leaves(x: Any, opened: bool) -> list[Any]:
-    if isinstance(x, np.ndarray):
-        if x.ndim == 0 or (x.ndim == 1 and x.dtype != object and not opened):
-            return [x]
-    elif isinstance(x, str) or not (hasattr(x, "__iter__") or hasattr(x, "rows")):
-        return [x]
-    found = []
-    for each in getattr(x, "rows", x):
-        found += _leaves(each, opened)
-    return found
-
-
 def watched(name: str, text: Callable[..., Any]) -> Callable[..., Any]:
-    """A text whose errors say which line of it they come from.
-
-    Args:
-        name: of the function, for messages.
-        text: the user's.
-    """
+    """A user's text whose errors say which line of it they come from."""
 
     @functools.wraps(text)
     def run(tree: Any, *arguments: Any, **named: Any) -> Any:

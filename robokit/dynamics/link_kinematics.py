@@ -15,8 +15,7 @@ from robokit.errors import ShapeError, UnknownName, WrongType
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot, check_robot
 
-# ==== poses and motion of links ===================================================================
-# Where the links are and how they move: poses, Jacobians, velocities and accelerations.
+# ==== where the links are and how they move: poses, Jacobians, velocities and accelerations =======
 
 
 __all__ = [
@@ -459,7 +458,6 @@ def link_acceleration(
 
 
 # ==== centre of mass, energies and centroidal momentum ============================================
-# Centre of mass, energies and centroidal momentum.
 
 
 def center_of_mass(

@@ -51,9 +51,8 @@ the processor."""
 def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., Any] | None:
     """The function that replaces a kernel of too many operations; None if there are few enough.
 
-    Args:
-        name: of the kernel. What is returned takes its arguments, and ``out``.
-        dtype: of the result; the computation is in double precision all the same.
+    It takes the kernel's arguments, and ``out``; ``dtype`` is that of the result, computed in double
+    precision.
     """
     if not isinstance(name, str) or name not in WAYS or _cost(robot, WAYS[name][0]) <= MOST:
         return None

@@ -35,10 +35,7 @@ def card_call(
 ) -> Callable[..., Any]:
     """A kernel as a function of JAX's arrays with any leading axes, for the card on which these are.
 
-    Args:
-        jax: the module.
-        robot, key, reproducible: of the kernel.
-        inputs, outputs: (name, shape) of each.
+    ``inputs`` and ``outputs``: (name, shape) of each.
     """
     numpy = jax.numpy
     targets: dict[str, str] = {}
@@ -132,9 +129,8 @@ def run_jax(
 ) -> Any:
     """Run a kernel on JAX's arrays on a card; arguments as in :func:`robokit.dynamics.on_card.run_on_card`.
 
-    Raises:
-        DeviceError: an array that is not on the card.
-        ShapeError: a wrong shape, or an array to write to, which JAX does not have.
+    Raises DeviceError for an array that is not on the card, ShapeError for a wrong shape, or an array to
+    write to, which JAX does not have.
     """
     import jax
 
@@ -182,24 +178,12 @@ def run_on_card(
     reproducible: bool | None,
     arguments: Sequence[Any],
 ) -> Any:
-    """Run a kernel on a card.
+    """Run a kernel on a card; arguments and result as of the public functions, in the library of the arrays.
 
-    Args:
-        robot, key: as in :func:`robokit.dynamics.build.kernel`.
-        out: as of the public functions.
-        number: of the card that is asked for; None for that of the arrays.
-        dtype: that is asked for; None for that of the arrays.
-        reproducible: whether the result has the bits of the processor's.
-        arguments: the kernel's inputs.
-
-    Returns:
-        what the public functions return, as arrays of the library whose arrays are given; for NumPy's arrays
-        NumPy's.
-
-    Raises:
-        DeviceError: arrays of several libraries, on several cards, on another one than is asked for, or not
-            on a card as the others are; no card; no code for it.
-        ShapeError: a wrong shape or dtype.
+    ``number`` and ``dtype`` are of the card and numbers that are asked for; None for those of the arrays.
+    Raises DeviceError for arrays of several libraries, on several cards, on another one than is asked for, or
+    not on a card as the others are, and where there is no card or no code for it; ShapeError for a wrong
+    shape or dtype.
     """
     torch = sys.modules.get("torch")
     if torch is not None and torch.compiler.is_dynamo_compiling():  # its program calls this, and goes on
@@ -308,12 +292,10 @@ def _real(arguments: Sequence[Any]) -> str:
 def launch(
     signature: Signature, where: Common, code: Callable[..., None], given: Sequence[Any], out: Any = None
 ) -> Any:
-    """Run a kernel on arrays on a card, on the caller's stream.
+    """Run a kernel's code on arrays on a card, on the caller's stream.
 
     Args:
-        signature: of the kernel.
         where: what the arrays have in common.
-        code: the kernel on the card.
         given: inputs, (n,) or (B, n); lists and numbers are constants.
         out: array, or sequence of arrays, to write to.
     """
@@ -363,11 +345,7 @@ def launch(
 
 
 def _there(name: str, x: Any, where: Common) -> Any:
-    """An argument as an array on the card; constants are copied once.
-
-    Raises:
-        DeviceError: an array that is not there.
-    """
+    """An argument as an array on the card; constants are copied once; DeviceError for an array elsewhere."""
     if arrays.library_of(x) is not None:
         return x
     if isinstance(x, _Fixed):
@@ -408,13 +386,10 @@ def _check_apart(where: Common, targets: Sequence[tuple[str, Any]]) -> None:
 def _fitting(
     target: tuple[str, Any], shape: tuple[int, ...], lead: int, where: Common, read: Sequence[tuple[int, int]]
 ) -> tuple[int, int, int] | None:
-    """How a kernel writes to a caller's array; None where it cannot do so directly.
+    """How a kernel writes to a caller's array; None where it cannot directly; ShapeError for a wrong one.
 
     It cannot where the array may have memory in common with one that the kernel reads: ``read``, where these
     begin and end.
-
-    Raises:
-        ShapeError: it is no such array.
     """
     name, x = target
     if arrays.library_of(x) is not where.library or where.library.number(x) != where.number:

@@ -33,13 +33,9 @@ from robokit.model.robot import Robot, check_robot
 
 @cache
 def result_class(function: str, names: tuple[str, ...]) -> Any:
-    """The named tuple of a function's outputs.
+    """The named tuple of a function's outputs; what Python takes for no name becomes ``_0``, ``_1``, ...
 
     No module has it by name, so that each result says how it is made again: it can be pickled and copied.
-
-    Args:
-        function: name of the function.
-        names: of its outputs; what Python takes for no name becomes ``_0``, ``_1``, ...
     """
 
     def again(result: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -72,13 +68,7 @@ class HostFunction:
     """
 
     def __init__(self, robot: Robot, key: Key, inputs: Shapes, outputs: Shapes | None = None) -> None:
-        """A function of the kernel with this key.
-
-        Args:
-            key: of a kernel whose inputs are plain.
-            inputs: (name, shape) of each.
-            outputs: the same; None for those of the kernel.
-        """
+        """A function of a kernel whose inputs are plain, with (name, shape) of each input and output."""
         self.robot, self.key, self.inputs = robot, key, inputs
         self.outputs = outputs or tuple(kernel(robot, key).signature.outputs)
 
@@ -86,12 +76,7 @@ class HostFunction:
         return f"<{row_of(self.key).name}({', '.join(name for name, _ in self.inputs)}) of {self.robot.name}>"
 
     def __call__(self, *given: Any) -> tuple[np.ndarray, ...]:
-        """The outputs, one array each.
-
-        Raises:
-            ShapeError: a wrong shape.
-            InvalidValue: NaN or infinity.
-        """
+        """The outputs, one array each; ShapeError for a wrong shape, InvalidValue for NaN or infinity."""
         arrays, leads = [], []
         for (name, shape), x in zip(self.inputs, given, strict=True):
             array = np.asarray(x, dtype=float)
@@ -169,11 +154,7 @@ class HostFunction:
         )
 
     def bound(self, name: str, given: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
-        """The inputs in order, given in order or by name.
-
-        Raises:
-            TypeError: too many or too few, or no input of such a name.
-        """
+        """The inputs in order, given in order or by name; TypeError for too many, too few or others."""
         names = [each for each, _ in self.inputs]
         values = dict(zip(names, given, strict=False))
         if len(given) > len(names) or set(named) & set(values) or set(names) != {*values, *named}:
@@ -196,12 +177,7 @@ def derived(key: Key, how: str) -> Key:
 def host_function(robot: Robot, key: Key, shapes: Mapping[str, tuple[int, ...]]) -> HostFunction:
     """A function of plain coordinates; always the same for the same robot and key.
 
-    Args:
-        key: of the function's kernel.
-        shapes: of inputs that are no arrays (n,).
-
-    Raises:
-        RobokitError: the robot has samples of inertias.
+    ``shapes`` are those of inputs that are no arrays (n,). Raises RobokitError for a robot with samples.
     """
     check_robot(robot)
     check_one_sample(robot)
@@ -245,14 +221,9 @@ def casadi_function(
     shapes: Sequence[tuple[int, ...]],
     constants: Sequence[float] = (),
 ) -> Any:
-    """A ``casadi.Function`` of the operations of a program.
+    """A ``casadi.Function`` of the operations of a program that was recorded of a flat function.
 
-    Args:
-        name: of the function.
-        flat: what the program was recorded of.
-        program: the recorded graph.
-        shapes: of the inputs.
-        constants: what the program takes as one more input, if there are any.
+    ``constants``: what the program takes as one more input, if there are any.
     """
     ca = library("casadi", "casadi")
     arguments, flat_arguments = [], []
@@ -287,13 +258,7 @@ def _rows(symbol: Any) -> list[Any]:
 
 
 def jax_function(name: str, host: HostFunction, mode: str) -> Callable[..., Any]:
-    """A function of JAX arrays.
-
-    Args:
-        name: of the function.
-        host: what it calls.
-        mode: "reverse" or "forward": which derivative it has.
-    """
+    """A function of JAX arrays that calls ``host``, with the derivative of a mode, "reverse" or "forward"."""
     jax = library("jax", "jax")
     one_of("mode", mode, MODES)
     reverse = mode == "reverse"
@@ -393,12 +358,7 @@ def _jax_forward(jax: Any, host: HostFunction) -> Callable[..., tuple[Any, ...]]
 
 
 def torch_function(name: str, host: HostFunction) -> Callable[..., Any]:
-    """A function of PyTorch tensors.
-
-    Args:
-        name: of the function.
-        host: what it calls.
-    """
+    """A function of PyTorch tensors that calls ``host``."""
     torch = library("torch", "torch")
     answer = results(name, [n for n, _ in host.outputs])
 
@@ -455,12 +415,7 @@ def torch_function(name: str, host: HostFunction) -> Callable[..., Any]:
 
 
 def _tensors(torch: Any, host: HostFunction, bound: Sequence[Any]) -> list[Any]:
-    """The inputs as tensors: of float64, or on a card all of one dtype.
-
-    Raises:
-        ShapeError: of another dtype.
-        DeviceError: not all on one card.
-    """
+    """The inputs as tensors: of float64, else ShapeError; or of one dtype on one card, else DeviceError."""
     like = next((x for x in bound if on_card(x)), None)
     if like is None:
         tensors = [torch.as_tensor(x) for x in bound]

@@ -100,14 +100,7 @@ def dtype_of(dtype: Any, out: Any, *given: Any) -> Any:
     """The dtype of a computation: the one asked for, else NumPy's result type of the arrays of floats.
 
     Arrays to write to may raise it, not lower it: an array of float32 for a result of float64 is refused.
-
-    Args:
-        dtype: as the public functions take it.
-        out: arrays to write to, or None.
-        given: arguments as they were given, for example q, v, a and f_ext.
-
-    Returns:
-        ``dtype`` where it is given, "float32", or None: float64.
+    ``given`` are arguments such as q, v, a and f_ext. None stands for float64.
     """
     if dtype is not None:
         return dtype
@@ -120,12 +113,7 @@ def dtype_of(dtype: Any, out: Any, *given: Any) -> Any:
 
 
 def dtype_name(given: Any) -> str:
-    """Name of a dtype, of anything that NumPy takes for one or of PyTorch's: "float64" or "float32"; of None
-    "float64".
-
-    Raises:
-        UnknownName: neither float64 nor float32.
-    """
+    """The name "float64" or "float32" of a dtype of NumPy or PyTorch, or of None; UnknownName for others."""
     if given is None:
         return "float64"
     try:

@@ -37,10 +37,9 @@ BLOCK = 2048
 
 
 def singular_joint(robot: Robot, q: np.ndarray | None = None) -> Joint | None:
-    """The outermost joint without a pivot, or None; of a robot with samples, in any of them.
+    """The outermost joint without a pivot at q (nq,), or None; of a robot with samples, in any of them.
 
-    Args:
-        q: configuration to look at, (nq,); a random one by default, which finds what is singular always.
+    At a random configuration, the default, it finds what is singular always.
     """
     if q is None:
         q = robot.random_configuration(0)

@@ -35,9 +35,7 @@ from robokit.model.edit import replace_armature
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 
-# ==== the physically consistent fit ===============================================================
-# The physically consistent fit: the most probable bodies that can exist, with their covariance.
-#
+# ==== the physically consistent fit: the most probable bodies that can exist, with their covariance ====
 #     minimise  1/2 |R x - z|^2 + 1/(4 s^2) sum_i (tr S_i - log det(1 + S_i)) + sum_j (y_j - log(1 + y_j))
 #
 # Body i has the pseudo-inertia L0 (1 + S_i) L0^T, so that S_i = 0 is the prior body, and tr S - log det(1 +
@@ -120,9 +118,8 @@ class _Barrier:
 def consistent_fit(R: np.ndarray, z: np.ndarray, prior: Prior) -> Fit:
     """The most probable consistent parameters.
 
-    Args:
-        R, z: the weighted equations R x = z, (k, p) and (k,), in units of their standard deviations.
-        prior: the bodies that it starts from, and how far they are trusted.
+    ``R`` and ``z`` are the weighted equations R x = z, (k, p) and (k,), in units of their standard
+    deviations; ``prior`` the bodies that it starts from, and how far they are trusted.
     """
     x0 = np.concatenate([prior.bodies.ravel(), prior.scales])
     G = _rates(prior, len(x0))
@@ -201,11 +198,7 @@ def parameters_of(P: np.ndarray) -> np.ndarray:
 def second_moments(parameters: np.ndarray) -> np.ndarray:
     """What consistency asks to be positive: m and the principal moments of x x^T dm about the centre of mass.
 
-    Args:
-        parameters: (..., 10).
-
-    Returns:
-        (..., 4): m [kg], then three moments [kg m^2] in ascending order.
+    Of parameters (..., 10), (..., 4): m [kg], then the moments [kg m^2] in ascending order.
     """
     P = pseudo_inertia(parameters)
     m, h = P[..., 3, 3], P[..., :3, 3]

@@ -65,12 +65,7 @@ class CompressedEquations:
 def check_measurements(
     robot: Robot, q: Any, v: Any, a: Any, tau: Any = None, f_ext: FExt = None, weights: Any = None
 ) -> Measurements:
-    """Checked measurements.
-
-    Raises:
-        ShapeError: a wrong shape, or different numbers of states; names the argument.
-        InvalidValue: NaN or infinity.
-    """
+    """Checked measurements; ShapeError, or InvalidValue for NaN and infinity, names the argument."""
     expected = {"q": (q, robot.nq), "v": (v, robot.nv), "a": (a, robot.nv)}
     if tau is not None:
         expected["tau"] = (tau, robot.nv)

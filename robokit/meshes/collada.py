@@ -78,18 +78,10 @@ class _Place:
 
 
 def read_collada(path: Path, content: bytes, budget: Budget) -> Iterator[Surface]:
-    """The surfaces of a file.
+    """The surfaces of a COLLADA file: one for each list of triangles and place of the scene.
 
-    Args:
-        path: of the file, for the pictures beside it.
-        content: of the file.
-        budget: counts what is made of it.
-
-    Yields:
-        One for each list of triangles and place of the scene.
-
-    Raises:
-        ValueError: text that is no COLLADA, or counts that do not fit it.
+    ``budget`` counts what is made of the content; pictures are looked for beside the path. Raises ValueError
+    for text that is no COLLADA, or counts that do not fit it.
     """
     root = parse_collada(content)
     by_id: dict[str, Any] = {str(element.get("id")): element for element in root.iter() if element.get("id")}
@@ -248,12 +240,7 @@ class Triangles:
 
 
 class Geometries:
-    """The geometries of a file.
-
-    Args:
-        by_id: id -> element of the file.
-        budget: counts the primitives and their triangles.
-    """
+    """The geometries of a file, of its elements by id; the budget counts primitives and triangles."""
 
     def __init__(self, by_id: dict[str, Any], budget: Budget) -> None:
         self._by_id, self._budget = by_id, budget
@@ -264,8 +251,7 @@ class Geometries:
     def triangles(self, geometry: Any) -> list[Triangles]:
         """The primitives of a geometry element that have triangles, counted each time.
 
-        Raises:
-            ValueError: a count, an offset or the number of a vertex does not fit the lists.
+        Raises ValueError where a count, an offset or the number of a vertex does not fit the lists.
         """
         if geometry in self._known:
             for triangles in self._known[geometry]:
@@ -299,11 +285,7 @@ class Geometries:
                     yield Triangles(vertices[used], faces, uv, primitive.get("material"))
 
     def _vertices(self, vertices: Any) -> np.ndarray:
-        """The positions of a vertices element, (n, 3).
-
-        Raises:
-            ValueError: it has none.
-        """
+        """The positions of a vertices element, (n, 3); ValueError if it has none."""
         if vertices not in self._positions:
             inputs = vertices.findall("input") if vertices is not None else []
             source = next((self._source(i) for i in inputs if i.get("semantic") == "POSITION"), None)
@@ -337,11 +319,7 @@ class Geometries:
 
 
 def _offset(given: Any) -> int:
-    """The place of an input among the numbers of a corner.
-
-    Raises:
-        ValueError: it is no such place.
-    """
+    """The place of an input among the numbers of a corner; ValueError for what is none."""
     offset = int(given.get("offset", "0"))
     if not 0 <= offset < MOST_INPUTS:
         raise ValueError(f"an input has the offset {offset}; accepted are 0 to {MOST_INPUTS - 1}")
@@ -351,12 +329,7 @@ def _offset(given: Any) -> int:
 def _fans(sizes: np.ndarray, count: int) -> np.ndarray:
     """Polygons of consecutive corners cut into triangles about their first: numbers of corners, flat.
 
-    Args:
-        sizes: corners of each polygon.
-        count: corners that there are.
-
-    Raises:
-        ValueError: the polygons have more corners than there are.
+    Raises ValueError if polygons of these sizes have more than ``count`` corners.
     """
     if len(sizes) and (sizes.min() < 0 or sizes.max() > count or sizes.sum() > count):
         raise ValueError(f"polygons ask for {sum(map(int, sizes)):,} corners, and there are {count:,}")
@@ -381,9 +354,7 @@ _OTHER_ENCODINGS = re.compile(r"iso-8859-\d+|windows-125\d|cp125\d|gbk|gb2312|gb
 def parse_collada(content: bytes) -> Any:
     """The root element of a file, with tags freed of their namespace.
 
-    Raises:
-        ValueError: no COLLADA, a DOCTYPE, or too many elements.
-        lxml.etree.XMLSyntaxError: no XML.
+    Raises ValueError for no COLLADA, a DOCTYPE or too many elements, lxml.etree.XMLSyntaxError for no XML.
     """
     from lxml import etree
 
@@ -423,15 +394,7 @@ def _utf8(content: bytes) -> bytes:
 
 
 def read_numbers(element: Any, kind: type = float) -> np.ndarray:
-    """The numbers in an element's text, flat.
-
-    Args:
-        element: with the text, or None for no numbers.
-        kind: float or int.
-
-    Raises:
-        ValueError: something that is no number of that kind.
-    """
+    """The numbers in an element's text, flat, none of None; ValueError for what is not of the kind."""
     text = (element.text or "") if element is not None else ""
     parts: list[np.ndarray] = []
     start = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from itertools import product
@@ -30,9 +31,8 @@ def solid_hull(points: np.ndarray) -> Any:
 def hull_corners(mesh: Mesh) -> np.ndarray:
     """Corners of a mesh's convex hull, (n, 3) in the shape's frame [m], its scale applied.
 
-    Raises:
-        FileNotFoundError: the mesh names a file that was not found.
-        ValueError, OSError: a file that cannot be read, and whatever else its reader raises.
+    Raises FileNotFoundError for a file that was not found, ValueError, OSError and whatever else its reader
+    raises for one that cannot be read.
     """
     path = _file(mesh)
     return scaled(_corners(path, mesh.filename, file_state(path)), mesh.scale)
@@ -41,8 +41,7 @@ def hull_corners(mesh: Mesh) -> np.ndarray:
 def hull_key(mesh: Mesh) -> tuple[str, ...] | None:
     """What a mesh's hull depends on besides its scale, in a few words; None where that cannot be told.
 
-    Raises:
-        FileNotFoundError, ValueError, OSError: as :func:`hull_corners`.
+    Errors as of :func:`hull_corners`.
     """
     return content_key(_file(mesh), ".gltf")
 
@@ -71,14 +70,19 @@ def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
 
 
 def _hull(points: np.ndarray) -> np.ndarray:
-    """Corners of the hull of points; those in one plane get noise that makes them a solid."""
+    """Corners of the hull of points; of points in one plane those of their polygon, on one line its ends."""
     from scipy.spatial import ConvexHull, QhullError
 
-    try:
-        found = ConvexHull(points, qhull_options="QbB Pp Qt")  # scaled to a cube: its size does not matter
-    except QhullError:
-        found = ConvexHull(points, qhull_options="QJ")
-    return points[np.sort(found.vertices)]
+    inside = points  # in as many dimensions as the points have
+    for dimension in (3, 2, 1):
+        if dimension < 3:
+            off = points - points.mean(axis=0)
+            inside = off @ np.linalg.svd(off, full_matrices=False)[2][:dimension].T
+        if dimension > 1 and len(points) > dimension:
+            # Scaled to a cube: its size does not matter.
+            with contextlib.suppress(QhullError):
+                return points[np.sort(ConvexHull(inside, qhull_options="QbB Pp Qt").vertices)]
+    return points[np.unique([inside[:, 0].argmin(), inside[:, 0].argmax()])]
 
 
 # ---- circles among the corners -------------------------------------------------------------------
@@ -203,14 +207,10 @@ BOX_TOLERANCE = 1e-9
 
 
 def box_of_corners(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
-    """The box with these eight corners.
+    """The box with these eight corners (8, 3) in any order [m]; None where they are not those of a box.
 
-    Args:
-        points: (8, 3) in any order [m].
-
-    Returns:
-        its edges (3,) [m], the rotation (3, 3) that turns its axes into those of the points, nearest to none,
-        and its middle (3,) [m]; None where the points are not the corners of a box.
+    Returns its edges (3,) [m], the rotation (3, 3) that turns its axes into those of the points, nearest to
+    none, and its middle (3,) [m].
     """
     if len(points) != 8:
         return None

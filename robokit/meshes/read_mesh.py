@@ -49,18 +49,10 @@ _HARMLESS = ("KHR_materials_", "KHR_texture_", "KHR_mesh_quantization", "KHR_lig
 
 
 def read_gltf(path: Path, content: bytes, budget: Budget) -> Iterator[Surface]:
-    """The surfaces of a file.
+    """The surfaces of a glTF file: one for each primitive and place of the scene.
 
-    Args:
-        path: of the file, for what lies beside it.
-        content: of the file.
-        budget: counts what is made of it.
-
-    Yields:
-        One for each primitive and place of the scene.
-
-    Raises:
-        ValueError: text that is no glTF 2.0, or numbers that are not in the file.
+    ``budget`` counts what is made of the content; buffers and pictures may lie beside the path. Raises
+    ValueError for text that is no glTF 2.0, or numbers that are not in the file.
     """
     data = GltfData(content, path.parent, budget)
     required = [str(name)[:60] for name in data.tree.get("extensionsRequired", [])]
@@ -208,18 +200,10 @@ _COLUMNS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
 
 
 class GltfData:
-    """A glTF file with its buffers.
+    """A glTF file, GLTF or GLB, with its buffers, some of them in files of its folder.
 
-    Args:
-        content: of the file, GLTF or GLB.
-        folder: of the file, for the buffers that it names.
-        budget: counts what is made of it.
-
-    Attributes:
-        tree: the JSON text as Python objects.
-
-    Raises:
-        ValueError: no glTF 2.0, or a buffer that is not there.
+    ``tree`` is the JSON text as Python objects. Raises ValueError for no glTF 2.0, or a buffer that is not
+    there.
     """
 
     def __init__(self, content: bytes, folder: Path, budget: Budget) -> None:
@@ -249,20 +233,12 @@ class GltfData:
         return self._lists[name]
 
     def item(self, name: str, index: Any) -> dict[str, Any]:
-        """One object of a kind.
-
-        Raises:
-            ValueError: there is none of that number.
-        """
+        """One object of a kind; ValueError if there is none of that number."""
         items = self.items(name)
         return items[whole(index, f"an index of {name}", len(items) - 1)]
 
     def view(self, index: Any) -> memoryview:
-        """The bytes of a buffer view, without a copy.
-
-        Raises:
-            ValueError: it does not lie within its buffer.
-        """
+        """The bytes of a buffer view, without a copy; ValueError if it does not lie within its buffer."""
         view = self.item("bufferViews", index)
         buffer = self._buffers[whole(view.get("buffer"), "buffer", len(self._buffers) - 1)]
         start = whole(view.get("byteOffset", 0), "byteOffset", len(buffer))
@@ -275,16 +251,10 @@ class GltfData:
         return whole(given.get("count"), "count", 3 * self._budget.most_triangles)
 
     def array(self, index: Any, rows: np.ndarray | None = None) -> np.ndarray:
-        """The numbers of an accessor, (count, columns), or some of its rows.
+        """The numbers of an accessor, (count, columns), as a view of the buffer; or some of its rows.
 
-        Of chosen rows, integers that stand for fractions are made floating-point numbers.
-
-        Args:
-            index: of the accessor.
-            rows: numbers of the rows; without them all, as a view of the buffer.
-
-        Raises:
-            ValueError: it does not lie within its buffer view, or has fewer rows.
+        Of chosen rows, integers that stand for fractions are made floating-point numbers. Raises ValueError
+        if it does not lie within its buffer view, or has fewer rows.
         """
         given, count = self.item("accessors", index), self.count(index)
         kind, columns = _DTYPES.get(given.get("componentType", 0)), _COLUMNS.get(given.get("type", ""))
@@ -364,11 +334,7 @@ class GltfData:
 
 
 def decoded_uri(uri: str) -> bytes:
-    """The content of a data: URI in base64.
-
-    Raises:
-        ValueError: it is none.
-    """
+    """The content of a data: URI in base64; ValueError if it is none."""
     head, _, data = uri.partition(",")
     try:
         if head.endswith(";base64"):
@@ -379,11 +345,7 @@ def decoded_uri(uri: str) -> bytes:
 
 
 def whole(value: Any, what: str, most: int) -> int:
-    """A whole number in a glTF file, checked.
-
-    Raises:
-        ValueError: it is none from 0 to most.
-    """
+    """A whole number in a glTF file, checked; ValueError if it is none from 0 to ``most``."""
     if type(value) is not int or not 0 <= value <= most:
         shown = value if isinstance(value, int) and abs(value) < 1e18 else str(value)[:40]
         raise ValueError(f"{what} is {shown}; there is room for a whole number from 0 to {max(most, 0):,}")
@@ -424,9 +386,7 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is no number")
 
 
-# ==== stl obj ply =================================================================================
-# STL, OBJ and PLY files: read by trimesh, once their counts have been compared with what is there.
-#
+# ==== STL, OBJ and PLY files: read by trimesh, once their counts have been compared with what is there ====
 # Binary STL files, which most robots have, are read without it: importing trimesh takes longer than reading.
 #
 # trimesh opens the pictures that a file names with whatever Pillow has for them. It gets none to open here:
@@ -455,15 +415,10 @@ _PLY_SIZES = {
 
 
 def read_with_trimesh(path: Path, content: bytes, budget: Budget) -> Iterator[Surface]:
-    """The surfaces of an STL, OBJ or PLY file.
+    """The surfaces of an STL, OBJ or PLY file, by the ending of its path; what it names lies beside it.
 
-    Args:
-        path: of the file; its ending says what it is, and its folder holds what it names.
-        content: of the file.
-        budget: counts what is made of it.
-
-    Raises:
-        ValueError: counts that do not fit the file; and whatever trimesh raises.
+    ``budget`` counts what is made of the content. Raises ValueError for counts that do not fit the file, and
+    whatever trimesh raises.
     """
     kind = path.suffix.lower().lstrip(".")
     name = None
@@ -543,8 +498,7 @@ def _binary_stl(content: bytes, budget: Budget) -> Surface:
 def _checked_stl(content: bytes) -> tuple[bytes, bool]:
     """An STL file, its solids joined to one, and whether it is a binary one of just its triangles.
 
-    Raises:
-        ValueError: it has fewer triangles than it says.
+    Raises ValueError if it has fewer triangles than it says.
     """
     count, room = int.from_bytes(content[80:84], "little"), max(0, (len(content) - 84) // 50)
     if content[:512].lstrip()[:5].lower() != b"solid":
@@ -563,11 +517,7 @@ def _checked_stl(content: bytes) -> tuple[bytes, bool]:
 
 
 def _checked_obj(content: bytes) -> bytes:
-    """An OBJ file, its continued lines joined.
-
-    Raises:
-        ValueError: it would cost far more than its size.
-    """
+    """An OBJ file, its continued lines joined; ValueError if it would cost far more than its size."""
     text = _utf8(content).replace(b"\r\n", b"\n").replace(b"\\\n", b"")
     materials = len(set(re.findall(rb"usemtl[ \t]+([^\r\n]*)", text)))
     if materials > MOST_MATERIALS:
@@ -590,8 +540,7 @@ def _utf8(content: bytes) -> bytes:
 def _checked_ply(content: bytes) -> tuple[bytes, str | None]:
     """A PLY file whose head does not name a picture, and the name.
 
-    Raises:
-        ValueError: no head of a PLY, or more elements than there is room for.
+    Raises ValueError for no head of a PLY, or more elements than there is room for.
     """
     lines: list[str] = []
     end = 0
@@ -651,18 +600,11 @@ READERS = {
 
 
 def read_mesh(path: Path) -> Iterator[Surface]:
-    """The surfaces of a file.
+    """The surfaces of a file with triangles: STL, OBJ, PLY, GLB, GLTF or COLLADA (.dae), by its ending.
 
-    Args:
-        path: the file: STL, OBJ, PLY, GLB, GLTF or COLLADA (.dae), by its ending.
-
-    Yields:
-        Those with triangles, with finite vertices, and faces that name vertices.
-
-    Raises:
-        ValueError: another format, a file that is not what its ending says, or one beyond the limits of
-            :mod:`robokit.meshes.untrusted`.
-        OSError: a file that cannot be opened.
+    Their vertices are finite, and their faces name vertices. Raises ValueError for another format, a file
+    that is not what its ending says, or one beyond the limits of :mod:`robokit.meshes.untrusted`; OSError for
+    one that cannot be opened.
     """
     reader = READERS.get(path.suffix.lower())
     if reader is None:

@@ -34,11 +34,7 @@ class Surface:
     missing: str = ""  # name of the picture that should cover it and was not found, or ""
 
     def transform(self, matrix: np.ndarray) -> Surface:
-        """The same surface elsewhere; where the matrix mirrors, the winding is turned round.
-
-        Args:
-            matrix: (4, 4) of the map.
-        """
+        """The same surface elsewhere, by a matrix (4, 4); where that mirrors, the winding is turned round."""
         faces, uv = self.faces, self.uv
         with np.errstate(all="ignore"):  # what is not finite is refused afterwards
             vertices = self.vertices @ matrix[:3, :3].T + matrix[:3, 3]
@@ -49,11 +45,7 @@ class Surface:
 
 
 def compose(outer: np.ndarray, inner: np.ndarray) -> np.ndarray:
-    """The product of two transforms of a scene, (4, 4) each.
-
-    Raises:
-        ValueError: it is not finite.
-    """
+    """The product of two transforms of a scene, (4, 4) each; ValueError if it is not finite."""
     with np.errstate(all="ignore"):
         total = outer @ inner
     if not np.isfinite(total).all():
@@ -62,17 +54,10 @@ def compose(outer: np.ndarray, inner: np.ndarray) -> np.ndarray:
 
 
 def used_vertices(faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """The vertices that faces use: lists of triangles often share the vertices of a whole file.
+    """The numbers (k,) of vertices that faces (m, 3) use, and the faces by their places among these.
 
-    Args:
-        faces: (m, 3) numbers of vertices.
-        count: of the vertices that there are.
-
-    Returns:
-        Numbers of the vertices in use (k,), and the faces by their places among them (m, 3).
-
-    Raises:
-        ValueError: a face names a vertex that there is not.
+    Lists of triangles often share the vertices of a whole file, ``count`` of them. Raises ValueError for a
+    face that names another.
     """
     if len(faces) and not 0 <= faces.min() <= faces.max() < count:
         wrong = faces.max() if faces.max() >= count else faces.min()
@@ -84,11 +69,8 @@ def used_vertices(faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray
 def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What ``np.unique(rows, axis=0)`` finds, sorted column by column, which takes a fraction of its time.
 
-    Args:
-        rows: (n, k).
-
-    Returns:
-        The rows in order, each once (m, k); where each comes first (m,); the number of each given row (n,).
+    Of rows (n, k) those that differ, in order (m, k); where each comes first (m,); the number of each given
+    row (n,).
     """
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]
@@ -99,8 +81,7 @@ def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return ordered[first], order[first], number
 
 
-# ==== simplify ====================================================================================
-# Mesh simplification for display: fewer triangles, scaled, mirrored where the scale is negative.
+# ==== mesh simplification for display: fewer triangles, scaled, mirrored where the scale is negative ====
 
 SAME_PIECE = 0.05
 """Two estimates of a corner's place in a picture mean the same piece of it if they are no farther apart."""
@@ -109,18 +90,10 @@ SAME_PIECE = 0.05
 def simplified_surfaces(
     surfaces: Sequence[Surface], scale: tuple[float, float, float], max_triangles: int
 ) -> tuple[list[Surface], tuple[str, ...]]:
-    """The surfaces of a mesh file as they are displayed.
+    """The surfaces of a mesh file as they are displayed, at least one; and the names of pictures not found.
 
-    Args:
-        surfaces: what was read of the file.
-        scale: factors along x, y, z; an odd number of negative ones turns the winding round.
-        max_triangles: the whole file is simplified to about this many.
-
-    Returns:
-        Surfaces, at least one; and the names of pictures that were not found.
-
-    Raises:
-        ValueError: a file without triangles.
+    An odd number of negative factors along x, y, z turns the winding round. The whole file is simplified to
+    about ``max_triangles``. Raises ValueError for a file without triangles.
     """
     parts = [part for part in surfaces if len(part.faces)]
     total = sum(len(part.faces) for part in parts)
@@ -141,12 +114,7 @@ def simplified_surfaces(
 
 
 def as_arrays(surfaces: Sequence[Surface], folder: Path) -> list[np.ndarray]:
-    """Surfaces as arrays, for the disk.
-
-    Args:
-        surfaces: of a mesh file.
-        folder: of the file, relative to which pictures beside it are named.
-    """
+    """Surfaces as arrays, for the disk; pictures beside the mesh file are named relative to its folder."""
     here = folder.resolve()
     pictures = list(dict.fromkeys(s.picture for s in surfaces if s.picture is not None))  # many may share one
     number = {picture: k for k, picture in enumerate(pictures)}
@@ -193,12 +161,7 @@ def array_text(array: np.ndarray) -> str:
 
 
 def simplify_surface(surface: Surface, budget: int) -> Surface:
-    """The same surface with about `budget` triangles; its looks are those of the nearest part of the old one.
-
-    Args:
-        surface: with more triangles.
-        budget: wanted number of triangles.
-    """
+    """The same surface with about `budget` triangles; each looks as the nearest part of the old one."""
     vertices, faces = simplify_triangles(surface.vertices, surface.faces, budget)
     colours, uv = None, None
     if len(faces) and (surface.colours is not None or surface.uv is not None):
@@ -212,15 +175,11 @@ def simplify_surface(surface: Surface, budget: int) -> Surface:
 
 
 def _transfer_uv(before: np.ndarray, uv: np.ndarray, corners: np.ndarray) -> np.ndarray:
-    """Picture coordinates of new faces from those of the faces before.
+    """Picture coordinates of new faces (m, 3, 3) from the corners and picture coordinates of those before.
 
-    A picture is often cut into pieces that lie apart. A new face must not stretch over two of them, so all
-    of its corners get a first estimate from the one old face nearest to its middle. The old face nearest to
-    a corner gives a finer estimate of it, which counts where both agree on the piece.
-
-    Args:
-        before, uv: (n, 3, 3) corners and (n, 3, 2) picture coordinates of the old faces.
-        corners: (m, 3, 3) of the new ones.
+    A picture is often cut into pieces that lie apart. A new face must not stretch over two of them, so all of
+    its corners get a first estimate from the one old face nearest to its middle. The old face nearest to a
+    corner gives a finer estimate of it, which counts where both agree on the piece.
     """
     from scipy.spatial import KDTree
 
@@ -234,13 +193,7 @@ def _transfer_uv(before: np.ndarray, uv: np.ndarray, corners: np.ndarray) -> np.
 
 
 def _extrapolate_uv(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """Picture coordinates of points, each from those of one triangle, extended a little beyond its edges.
-
-    Args:
-        triangles: (m, 3, 3) corners.
-        uv: (m, 3, 2) their picture coordinates.
-        points: (m, 3), one for each.
-    """
+    """Picture coordinates of points (m, 3), each from those of one triangle, a little beyond its edges."""
     origin, first, second = (
         triangles[:, 0],
         triangles[:, 1] - triangles[:, 0],
@@ -254,17 +207,9 @@ def _extrapolate_uv(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -
 
 
 def simplify_triangles(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
-    """About `budget` triangles of the same surface.
+    """Vertices and faces of the same surface with about `budget` triangles.
 
     Quadric edge collapse where the fast_simplification package is installed, vertex clustering otherwise.
-
-    Args:
-        vertices: (n, 3).
-        faces: (m, 3).
-        budget: wanted number of triangles.
-
-    Returns:
-        Vertices and faces.
     """
     try:
         import fast_simplification
@@ -280,16 +225,7 @@ def simplify_triangles(vertices: np.ndarray, faces: np.ndarray, budget: int) -> 
 
 
 def cluster_vertices(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
-    """Merge vertices that share a cell of a grid, with the finest grid that keeps to the budget.
-
-    Args:
-        vertices: (n, 3).
-        faces: (m, 3).
-        budget: wanted number of triangles.
-
-    Returns:
-        Vertices and faces.
-    """
+    """Merge vertices that share a cell of a grid, with the finest grid that keeps to the budget of faces."""
     low = vertices.min(axis=0)
     extent = max(float(np.ptp(vertices, axis=0).max()), 1e-12)
     best: tuple[np.ndarray, np.ndarray] | None = None

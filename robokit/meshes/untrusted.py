@@ -46,31 +46,19 @@ MOST_TAGS = 4_000_000
 
 
 class Budget:
-    """What is left of the triangles, pieces and places that a file may have.
-
-    Args:
-        size: bytes of the file.
-    """
+    """What is left of the triangles, pieces and places that a file of this size may have."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._triangles = self._pieces = self._places = self._copied = 0
 
     def read(self, size: int) -> None:
-        """Count the bytes of another file that the mesh file names.
-
-        Raises:
-            ValueError: together they are too large.
-        """
+        """Count the bytes of another file that the mesh file names; ValueError where they are too many."""
         self._size += size
         check_size(self._size, "the file and those it names have")
 
     def copied(self, size: int) -> None:
-        """Count the bytes of a picture that is stored in the file.
-
-        Raises:
-            ValueError: together they are more than the file has.
-        """
+        """Count the bytes of a picture that is stored in the file; ValueError beyond those of the file."""
         self._copied += size
         if self._copied > self._size:
             raise ValueError(f"its pictures have more bytes than the file, which has {self._size:,}")
@@ -81,11 +69,7 @@ class Budget:
         return min(MOST_TRIANGLES, FREE_TRIANGLES + self._size // BYTES_A_TRIANGLE)
 
     def triangles(self, count: int) -> None:
-        """Count triangles that will be made.
-
-        Raises:
-            ValueError: they are too many.
-        """
+        """Count triangles that will be made; ValueError where they are too many."""
         self._triangles += count
         if self._triangles > self.most_triangles:
             raise ValueError(
@@ -95,21 +79,13 @@ class Budget:
             )
 
     def piece(self, triangles: int) -> None:
-        """Count a piece that will be made, with its triangles.
-
-        Raises:
-            ValueError: they are too many.
-        """
+        """Count a piece that will be made, with its triangles; ValueError where they are too many."""
         self._pieces += 1
         self._check(self._pieces, "pieces", MOST_PIECES)
         self.triangles(triangles)
 
     def place(self) -> None:
-        """Count a node or an instance of a scene.
-
-        Raises:
-            ValueError: they are too many.
-        """
+        """Count a node or an instance of a scene; ValueError where they are too many."""
         self._places += 1
         self._check(self._places, "nodes and instances", MOST_PLACES)
 
@@ -145,11 +121,7 @@ def check_coordinates(vertices: np.ndarray) -> None:
 
 
 def scaled(vertices: np.ndarray, scale: tuple[float, float, float]) -> np.ndarray:
-    """Vertices times a description's scale, (n, 3) [m].
-
-    Raises:
-        ValueError: they are too far away.
-    """
+    """Vertices times a description's scale, (n, 3) [m]; ValueError if they are too far away."""
     with np.errstate(all="ignore"):
         found = np.asarray(vertices, dtype=float) * np.asarray(scale, dtype=float)
     check_coordinates(found)
@@ -185,14 +157,10 @@ _LONGEST_NAME = 1000
 
 
 def read_file(path: Path) -> bytes:
-    """The content of a regular file.
+    """The content of a regular file; links are followed.
 
-    Args:
-        path: of the file; links are followed.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is a folder, pipe, socket or device, too large, or a Git LFS pointer.
+    Raises OSError if it cannot be read, ValueError for a folder, pipe, socket or device, a Git LFS pointer,
+    or a file that is too large.
     """
     try:
         file = open_regular(path)
@@ -208,11 +176,7 @@ def read_file(path: Path) -> bytes:
 
 
 def file_state(path: Path) -> tuple[int, int]:
-    """When a file was changed [ns], and its length [bytes]: where both are the same, so is its content.
-
-    Raises:
-        OSError: there is none.
-    """
+    """When a file was changed [ns], and its length [bytes]: where both are the same, so is its content."""
     state = os.stat(path)
     return state.st_mtime_ns, state.st_size
 
@@ -220,15 +184,8 @@ def file_state(path: Path) -> tuple[int, int]:
 def content_key(path: Path, *beside: str) -> tuple[str, str] | None:
     """The ending and the hash of a file, on which all depends that is read of it.
 
-    Args:
-        path: of the file.
-        beside: endings of formats that have some of it in files beside it.
-
-    Returns:
-        None where it has one of those endings.
-
-    Raises:
-        OSError, ValueError: as :func:`read_file`.
+    None where it has one of the endings ``beside``, of formats that have some of it in files beside it.
+    Errors as of :func:`read_file`.
     """
     ending = path.suffix.lower()
     return None if ending in beside else (ending, _hash(path, file_state(path)))
@@ -256,16 +213,10 @@ def wanted_path(name: str) -> str:
 def companion(folder: Path, name: str, read: bool = False) -> Path:
     """The file that a mesh file names.
 
-    It lies in the mesh's folder or below one of the two folders above, after links are followed; the root
-    of the file system is none of these two.
-
-    Args:
-        folder: of the mesh file.
-        name: as written there: relative, perhaps with %20 for a space or with backslashes.
-        read: whether its content is read with the mesh; that of a picture is not.
-
-    Raises:
-        FileNotFoundError: there is none, or it is no file that a mesh file may name.
+    It lies in the mesh's folder or below one of the two folders above, after links are followed; the root of
+    the file system is none of these two. The name may have %20 for a space, or backslashes. ``read``: whether
+    the content is read with the mesh; that of a picture is not. Raises FileNotFoundError if there is none, or
+    it is no file that a mesh file may name.
     """
     note_names([f"{_READ if read else _SEEN}{name}"])
     wanted = wanted_path(name)
@@ -312,12 +263,7 @@ def names_others(path: Path) -> bool:
 
 
 def state_beside(folder: Path, names: Iterable[str]) -> list[str]:
-    """All that a mesh depends on of files with these names: where each is, and the hash of what is read.
-
-    Args:
-        folder: of the mesh file.
-        names: as :func:`noting_names` has them.
-    """
+    """All that a mesh depends on of files with these names: where each is, and the hash of what is read."""
     found = []
     for name in names:
         try:
@@ -333,10 +279,7 @@ def files_named(path: Path) -> dict[str, Path]:
     """The files that a mesh file may name, and their own lists of materials, by their names there.
 
     The text is looked through for names of files that are there, without reading the mesh: there may be more
-    of them than the mesh uses.
-
-    Raises:
-        OSError, ValueError: the file cannot be read.
+    of them than the mesh uses. Raises OSError or ValueError if the file cannot be read.
     """
     found: dict[str, Path] = {}
     waiting = [path]
@@ -358,12 +301,7 @@ def files_named(path: Path) -> dict[str, Path]:
 
 
 def picture_beside(folder: Path, name: str | None) -> tuple[Path | None, str]:
-    """The picture of that name, and the name where it is not found.
-
-    Args:
-        folder: of the mesh file.
-        name: as written there, or None where it names none.
-    """
+    """The picture of a name in a mesh file of this folder, and the name where it is not found."""
     try:
         return (companion(folder, name) if name else None), ""
     except FileNotFoundError:
@@ -400,14 +338,10 @@ ACCEPTED = "PNG, JPEG, BMP, TGA, GIF, WebP and TIFF"
 
 
 def open_picture(picture: Path | bytes) -> Image:
-    """A picture, with its size checked and its pixels not yet decoded.
+    """A picture, by its path or content, with its size checked and its pixels not yet decoded.
 
-    Args:
-        picture: path of the file, or its content.
-
-    Raises:
-        ValueError: a format that is not accepted, a damaged head, or too many pixels.
-        OSError: a file that cannot be read.
+    Raises ValueError for a format that is not accepted, a damaged head or too many pixels, OSError for a file
+    that cannot be read.
     """
     from PIL import Image
 
@@ -433,14 +367,9 @@ def open_picture(picture: Path | bytes) -> Image:
 
 
 def picture_format(content: bytes, suffix: str = "") -> str:
-    """Pillow's name of the format that the content has.
+    """Pillow's name of the format that the content has; ValueError for none of the accepted ones.
 
-    Args:
-        content: of the file.
-        suffix: of its name; a TGA file may have nothing else that tells it.
-
-    Raises:
-        ValueError: none of the accepted ones.
+    The suffix of the name counts for a TGA file, which may have nothing else that tells it.
     """
     for start, kind in _FIRST_BYTES.items():
         if content.startswith(start):

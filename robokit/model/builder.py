@@ -397,13 +397,10 @@ def new_joint(
     mimic: Mimic | None = None,
     *others: Any,
 ) -> Joint:
-    """A joint that has no number and no coordinates yet.
+    """A joint that has no number and no coordinates yet; its values are checked, and an axis of None is x.
 
-    Args:
-        name, kind, parent, child, placement, axis, pitch, damping, friction, mimic: of the joint, checked;
-            an axis of None is x.
-        bounds: limits of position, effort and velocity: lower, upper, effort, velocity.
-        others: safety, calibration and armature, where it has any.
+    ``bounds`` are lower, upper, effort and velocity; ``others`` safety, calibration and armature, if it has
+    any.
     """
     axis = np.array([1.0, 0.0, 0.0]) if axis is None else axis
     ends = parent, child, placement

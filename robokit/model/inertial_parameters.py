@@ -66,18 +66,10 @@ class Bodies:
 
 
 def with_changes(bodies: Bodies, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]:
-    """Parameters of all bodies and the links that go with them.
+    """Parameters of all bodies, (N + 1, 10) or (B, N + 1, 10), read-only, and all links that go with them.
 
-    Args:
-        bodies: as they are now.
-        change: what :meth:`Robot.with_inertias` takes.
-
-    Returns:
-        parameters (N + 1, 10) or (B, N + 1, 10), read-only, and all links.
-
-    Raises:
-        ModelError: wrong shapes, or a mass or an inertia that no body has; names the link.
-        UnknownName: no such link.
+    ``change`` is what :meth:`Robot.with_inertias` takes. Raises ModelError, which names the link, for wrong
+    shapes or a mass or an inertia that no body has; UnknownName if there is no such link.
     """
     if isinstance(change, Mapping):
         parameters, links = _by_link(bodies, change)
@@ -309,16 +301,10 @@ def equivalent_box(mass: float, inertia: np.ndarray) -> EquivalentBox | None:
 
 
 def box_edges(mass: Any, moments: np.ndarray) -> np.ndarray:
-    """Edges a, b, c of the box of even density: I1 = m (b² + c²) / 12, and so on round.
+    """Edges a, b, c [m] of the box of even density: I1 = m (b² + c²) / 12, and so on round; 0 without one.
 
-    Scalar by scalar, so that a body of many has the bits that it has alone.
-
-    Args:
-        mass: [kg], a number or (...), positive.
-        moments: principal moments of inertia, (..., 3) [kg m^2].
-
-    Returns:
-        (..., 3) [m]; 0 where no body has such moments.
+    Of a positive mass [kg], a number or (...), and principal moments (..., 3) [kg m^2]. Scalar by scalar, so
+    that a body of many has the bits that it has alone.
     """
     x, y, z = np.moveaxis(moments, -1, 0)
     squares = 6.0 / np.asarray(mass)[..., None] * np.stack([y + z - x, z + x - y, x + y - z], axis=-1)

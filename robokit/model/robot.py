@@ -633,11 +633,7 @@ def check_robot(given: Any, argument: str = "robot") -> None:
 
 
 def finite_values(what: str, value: Any, n: int) -> np.ndarray:
-    """An argument of n finite numbers, (n,).
-
-    Raises:
-        ShapeError: another number of them, or none at all.
-    """
+    """An argument of n finite numbers, (n,); ShapeError for another number of them, or none at all."""
     array = np.atleast_1d(real_array(what, value, f"({n},)"))
     if array.shape != (n,):
         raise ShapeError(f"{what}: expected {n} number{'s' * (n != 1)}, got shape {array.shape}")
@@ -678,11 +674,8 @@ def joint_order(robot: Robot, hung: Mapping[str, str]) -> list[str]:
     """Names of joints in an order for which a builder gives the robot's own numbers.
 
     Joints of one parent are sorted by the bodies beyond them, and those of bodies come in the order of their
-    numbers. Fixed joints keep their order where that does not contradict it.
-
-    Args:
-        robot: whose bodies give the order.
-        hung: joint name -> the link that it hangs on now.
+    numbers. Fixed joints keep their order where that does not contradict it. ``hung``: joint name -> the link
+    that it hangs on now.
     """
     below = children(robot)
     order = outward(robot, below)

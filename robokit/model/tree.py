@@ -22,9 +22,7 @@ from robokit.model.joints import JOINT_TABLE, NO_JOINT, JointModel
 from robokit.spatial import RigidInertia, Transform, Vector3
 from robokit.spatial.scalars import Scalar, is_zero, iterations
 
-# ==== sparsity of the mass matrix =================================================================
-# Structure of the mass matrix and of its factors, from the tree alone.
-#
+# ==== structure of the mass matrix and of its factors, from the tree alone ========================
 # Everything here is a pure function of ``dof_parent``: for each of the n degrees of freedom the index of the
 # one before it on the way to the base, -1 where there is none. Joints of several degrees of freedom are
 # chains.
@@ -33,17 +31,7 @@ from robokit.spatial.scalars import Scalar, is_zero, iterations
 
 
 def check_parents(dof_parent: Sequence[int]) -> np.ndarray:
-    """The parent array as integers.
-
-    Args:
-        dof_parent: parent of each degree of freedom, -1 for none, (n,).
-
-    Returns:
-        The same numbers, (n,) int.
-
-    Raises:
-        ModelError: a parent that is not in [-1, i).
-    """
+    """The parent of each degree of freedom as (n,) int; ModelError for one that is not in [-1, i)."""
     parents = np.asarray(dof_parent, dtype=int).reshape(-1)
     wrong = np.flatnonzero((parents < -1) | (parents >= np.arange(len(parents))))
     if len(wrong):
@@ -53,14 +41,7 @@ def check_parents(dof_parent: Sequence[int]) -> np.ndarray:
 
 
 def dof_depths(dof_parent: Sequence[int]) -> np.ndarray:
-    """Number of degrees of freedom from the base to each one, itself included.
-
-    Args:
-        dof_parent: parent of each degree of freedom, -1 for none, (n,).
-
-    Returns:
-        d with d[i] = 1 + d[parent of i], (n,) int.
-    """
+    """Number of degrees of freedom from the base to each one, itself included: d[i] = 1 + d[parent of i]."""
     parents = check_parents(dof_parent)
     depth = np.zeros(len(parents), dtype=int)
     for i, parent in enumerate(parents):
@@ -69,15 +50,9 @@ def dof_depths(dof_parent: Sequence[int]) -> np.ndarray:
 
 
 def inertia_pattern(dof_parent: Sequence[int]) -> np.ndarray:
-    """Where the mass matrix H can differ from zero.
+    """Where the mass matrix H can differ from zero, boolean (n, n), by the dofs' parents (-1 for none).
 
     H[i, j] is zero by structure exactly when neither degree of freedom carries the other.
-
-    Args:
-        dof_parent: parent of each degree of freedom, -1 for none, (n,).
-
-    Returns:
-        Symmetric boolean (n, n).
     """
     parents = check_parents(dof_parent)
     n = len(parents)
@@ -90,16 +65,10 @@ def inertia_pattern(dof_parent: Sequence[int]) -> np.ndarray:
 
 
 def cholesky_fill(pattern: np.ndarray) -> np.ndarray:
-    """Pattern of the factor L of plain Cholesky, H = L Lᵀ, in the order given.
+    """Pattern of the factor L of plain Cholesky, H = L Lᵀ, in the order given, by the pattern of H, (n, n).
 
     Elimination goes from the first row down, so a base that everything hangs on is eliminated first and
     couples all branches: entries that H lacks fill in. L of H = Lᵀ D L has no such fill-in.
-
-    Args:
-        pattern: symmetric boolean pattern of H, (n, n).
-
-    Returns:
-        Lower triangular boolean (n, n), a superset of H's lower triangle.
     """
     factor = np.tril(np.asarray(pattern, dtype=bool))
     n = len(factor)
@@ -113,14 +82,9 @@ def cholesky_fill(pattern: np.ndarray) -> np.ndarray:
 
 
 def factorisation_counts(factor: np.ndarray) -> dict[str, int]:
-    """Operations of a Cholesky factorisation and of the solve with it, from the pattern of L.
+    """Multiply-adds of a Cholesky factorisation ("factorise") and of the two triangular solves ("solve").
 
-    Args:
-        factor: lower triangular boolean pattern of L, (n, n).
-
-    Returns:
-        Multiply-adds of the factorisation ("factorise") and of the two triangular solves ("solve",
-        divisions not counted).
+    By the lower triangular boolean pattern of L, (n, n); divisions are not counted.
     """
     below = np.asarray(factor, dtype=bool).sum(axis=0).astype(int) - 1
     return {"factorise": int((below * (below + 1) // 2).sum()), "solve": int(2 * below.sum())}
@@ -173,11 +137,7 @@ def _ratio(dense: int, sparse: int) -> float:
 
 
 def depth_first(parent: Sequence[int]) -> list[int]:
-    """A regular numbering: the old numbers in depth-first order, children in their given order.
-
-    Args:
-        parent: parent of each node, -1 for roots; any order.
-    """
+    """A regular numbering by parents (-1 for roots): old numbers depth first, children in their order."""
     children: list[list[int]] = [[] for _ in parent]
     stack: list[int] = []
     for i, p in enumerate(parent):

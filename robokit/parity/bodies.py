@@ -355,13 +355,7 @@ def _values(body: Rigid) -> dict[str, object]:
 def merge_candidates(
     body: DescribedBody, joint: DescribedJoint, parent_in_child: Placement
 ) -> Iterator[Candidate]:
-    """The link at a wrong pose.
-
-    Args:
-        body: the link.
-        joint: the fixed joint.
-        parent_in_child: pose of the parent link in the link's frame.
-    """
+    """The link at a wrong pose; ``parent_in_child`` is the pose of the parent link in the link's frame."""
     assert joint.written is not None
     own, origin = _rigid(body), joint.written.origin
     P = origin.placement()
@@ -382,12 +376,8 @@ def merge_candidates(
 
 
 def sum_candidates(a: Rigid, own: Rigid, pose: Placement) -> Iterator[tuple[str, Rigid]]:
-    """The link added wrongly: what is said of it, and the sum.
-
-    Args:
-        a: the parent, in its own axes.
-        own: the link, in its own axes.
-        pose: of the link in its parent's axes.
+    """The link ``own`` added wrongly to its parent ``a``, in whose axes its pose is: words for it, and the
+    sum.
     """
     b = own.at(pose)
     right = a + b
@@ -689,13 +679,9 @@ AXIS_TOLERANCE = 1e-4
 def joint_findings(
     pairing: Pairing, alignment: Alignment, tolerance: float, size: float
 ) -> Iterator[Finding]:
-    """One finding for each property of a joint that differs.
+    """One finding for each property of a joint that differs; misplacements are told by the alignment.
 
-    Args:
-        pairing, alignment: what belongs together, and where it is; joints whose misplacement is told there
-            are not told again.
-        tolerance: largest relative difference that counts as equal.
-        size: of the robot [m].
+    ``tolerance`` is the largest relative difference that counts as equal, ``size`` that of the robot [m].
     """
     maps = alignment.maps
     placed = {finding.name for finding in alignment.findings}
@@ -1123,13 +1109,7 @@ Equation = tuple[dict[str, float], float]
 
 
 class Couplings:
-    """The linear equations between the joints of a side.
-
-    Args:
-        side: the description.
-        names: name of its joint -> name in A.
-        tolerance: largest relative difference that counts as equal.
-    """
+    """The linear equations between the joints of a side; ``names`` gives A's name for the side's own."""
 
     def __init__(self, side: Description, names: dict[str, str], tolerance: float) -> None:
         self.names, self.tolerance, self.relations = names, tolerance, side.relations

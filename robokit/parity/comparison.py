@@ -49,9 +49,7 @@ from robokit.stages import stage
 from robokit.urdf import dump
 from robokit.urdf.xacro import is_xacro
 
-# ==== engines =====================================================================================
-# What Pinocchio, MuJoCo and Drake answer for a URDF and a state.
-#
+# ==== what Pinocchio, MuJoCo and Drake answer for a URDF and a state ==============================
 # The opener of an engine is called with the XML, the robot as robokit read it, and a list, to which it adds
 # what it had to change for the engine. It returns a function that answers for a state, in robokit's order. It
 # raises whatever the engine raises over the file.
@@ -107,10 +105,6 @@ def without_other_links(text: bytes, links: Collection[str]) -> bytes:
     """A URDF without the links that a robot does not have, and the joints that hang on them.
 
     A root and a floating joint that are the floating base themselves are not in robokit's robot.
-
-    Args:
-        text: the XML.
-        links: the robot's.
     """
     from lxml import etree
 
@@ -464,15 +458,8 @@ ENGINES = {
 def open_engine(name: str, text: bytes, robot: Robot, changes: list[str]) -> Answering:
     """A file that an engine has opened, in a child with bounded time and memory.
 
-    Args:
-        name: of the engine.
-        text: the XML.
-        robot: as robokit read it.
-        changes: gets what the engine changed or refused.
-
-    Raises:
-        MissingDependency: the engine cannot be imported.
-        RobokitError: it cannot load the file.
+    ``changes`` gets what the engine changed or refused. Raises MissingDependency if the engine cannot be
+    imported, RobokitError if it cannot load the file.
     """
     engine = ENGINES[name]
     if not engine.program:

@@ -366,7 +366,6 @@ def causes_of(
     Args:
         own: the inertial as A writes it, None if A has none.
         a, b: A's and B's body in the link's frame.
-        slack: what counts as equal.
         shapes: candidates made of the link's shapes; called only if nothing else fits.
         more: candidates that come before the others, such as those of merged links.
     """
@@ -572,13 +571,7 @@ Finder = Callable[[str], Path | None]
 
 
 def shape_candidates(body: DescribedBody, a: Rigid, find: Finder) -> Iterator[Candidate]:
-    """What the link's shapes would weigh, and A's mass spread over them.
-
-    Args:
-        body: the link, with its shapes.
-        a: its own mass and inertia.
-        find: where a mesh file is.
-    """
+    """What the link's shapes would weigh, and A's mass and inertia ``a`` spread over them."""
     for what, shapes in (("collision", body.collisions), ("visual", body.visuals)):
         unit = _solid(shapes, find)
         if unit is None or unit.mass <= 0.0:

@@ -533,12 +533,10 @@ def origin_causes(joint: JointDescription) -> Iterator[Wrong]:
 def placement_text(
     joint: DescribedJoint, right: Placement, theirs: Placement, tolerance: float, size: float
 ) -> tuple[str, str, tuple[str, ...]] | None:
-    """Cause, verdict and other causes of a joint that B places otherwise; None if it does not.
+    """Cause, verdict and other causes of a joint of A that B places otherwise; None if it does not.
 
-    Args:
-        joint: of A.
-        right, theirs: pose of the child's frame in the parent's, in A and in B.
-        tolerance, size: of angles [rad]; of distances as a part of the size of the robot [m].
+    ``right`` and ``theirs`` are the poses of the child's frame in the parent's, in A and in B. The tolerance
+    is of angles [rad], and of distances as a part of the robot's size [m].
     """
     reach = max(tolerance * size, 10 * tolerance * float(np.abs(theirs.position).max()))
     if near(right, theirs, 3 * tolerance, 3 * reach):

@@ -573,14 +573,7 @@ Ends = tuple[int | None, int | None]
 
 
 class Loops:
-    """The comparison of all loops of two sides.
-
-    Args:
-        pairing: what belongs together.
-        maps: link of A -> map from B's world to A's.
-        tolerance: largest relative difference that counts as equal.
-        size: of the robot [m].
-    """
+    """The comparison of all loops of two sides; ``maps``: link of A -> map from B's world to A's."""
 
     def __init__(self, pairing: Pairing, maps: dict[str, Placement], tolerance: float, size: float) -> None:
         self.pairing, self.maps, self.tolerance, self.size = pairing, maps, tolerance, size
@@ -711,12 +704,8 @@ def whole_findings(
 ) -> Iterator[Finding]:
     """Findings of the robot as a whole.
 
-    Args:
-        pairing: the two sides.
-        maps: link of A -> map from B's world to A's.
-        base: what A's base is to be, if the caller says so.
-        tolerance: largest relative difference that counts as equal.
-        notes: gets what is not compared.
+    ``maps``: link of A -> map from B's world to A's; ``base``: what A's is to be, if the caller says so;
+    ``notes`` gets what is not compared.
     """
     a, b = pairing.a.side, pairing.b.side
     found = [*_base(a, b, base, notes), *_gravity(a, b, tolerance, notes), *_order(pairing, notes)]

@@ -293,10 +293,7 @@ MOST_SHOWN = 8
 def verdict_lines(verdict: Verdict, width: int | None = None, most: int | None = MOST_SHOWN) -> list[str]:
     """The verdict in lines: the two files, one line for each finding, notes, and a summary.
 
-    Args:
-        verdict: of :func:`robokit.parity.referee`.
-        width: columns to wrap lines at; None for a line each, however long.
-        most: findings of one cause that are shown; None for all.
+    ``width`` wraps lines, None does not; ``most`` findings of one cause are shown, None for all.
     """
     a, b = verdict.a, verdict.b
     lines = [f"A  {a} ({verdict.a_format})", f"B  {b} ({verdict.b_format})"]

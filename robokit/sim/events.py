@@ -333,10 +333,11 @@ def contacts_of(
     order = sorted(most, key=lambda pair: (place[pair[0]], place.get(pair[1], -1)))
     columns = [pair for pair in order for _ in range(most[pair])]
     links, against = (tuple(pair[k] for pair in columns) for k in range(2))
+    first = {pair: columns.index(pair) for pair in most}
     points, forces = _origins(program, links, q), np.zeros((len(q), len(columns), 3))
     normals = np.zeros_like(forces)
     for t, touching in enumerate(found):
-        free = {pair: columns.index(pair) for pair in most}
+        free = dict(first)
         for pair, numbers in zip(pairs[t], touching[:, 2:].tolist(), strict=True):
             k = free[pair]
             points[t, k], forces[t, k], normals[t, k] = numbers[:3], numbers[3:6], numbers[6:]

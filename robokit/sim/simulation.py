@@ -333,7 +333,7 @@ class SimulationState:
             a batch its arrays.
         entries: energy and impulse accounting so far; None for a batch.
         targets: the targets given last; None if the actuators follow their own.
-        commanded: the controller's joint forces, (nv,); None for a batch.
+        commanded: the controller's joint forces, (nv,) or (B, nv); None for a batch without a controller.
         about: the arguments of the simulation; a simulation with other arguments refuses the state.
         path: the run of the simulation to which the state belongs.
         history: velocities of the last steps, from which the middle of the next step is predicted.
@@ -932,7 +932,8 @@ class Simulation:
         if self._many is not None:
             many = self._many
             q, v = np.array(on_host("q", many.q)), np.array(on_host("v", many.v))
-            now = q, v, many.done, many.state(), None, targets, None
+            held = None if self._control is None else np.array(on_host("controller", self._control))
+            now = q, v, many.done, many.state(), None, targets, held
             return SimulationState(self.time, *now, self._arguments())
         run = self._run
         memory, entries = run.stepper.memory().copy(), run.stepper.entries().copy()
@@ -998,7 +999,10 @@ class Simulation:
         """To a state of a simulation with these arguments."""
         self._targets = None if state.targets is None else state.targets.copy()
         if self._many is not None:
-            self._many.restore(state.memory, state.steps)
+            many, held = self._many, state.commanded
+            there = held is not None and getattr(many, "library", None) is not None
+            self._control = beside(many.q, held) if there else held
+            many.restore(state.memory, state.steps)
             return
         run = self._run
         assert state.commanded is not None

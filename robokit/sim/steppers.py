@@ -595,7 +595,9 @@ def blank(name: str) -> int:
 
 def begins_with(old: np.ndarray, shape: tuple[int, ...], name: str) -> np.ndarray:
     """An array of that name and shape that begins with another one; the rest is blank."""
-    new = np.full(shape, blank(name), old.dtype)
+    new = np.zeros(shape, old.dtype)  # pages that nothing is written to take no time
+    if blank(name):
+        new.fill(blank(name))
     new[tuple(map(slice, old.shape))] = old
     return new
 

@@ -171,11 +171,7 @@ def sweep(
 
 
 def device_name(device: Any) -> str | None:
-    """The device as text for the workers; None for the processor.
-
-    Raises:
-        DeviceError: there is no such device here.
-    """
+    """The device as text for the workers, None for the processor; DeviceError if there is no such device."""
     number = card_number(device)
     return None if number is None else str(device)
 
@@ -464,9 +460,7 @@ def open_sweep(folder: str | os.PathLike[str]) -> Sweep:
 def save_trajectories(sweep: Sweep) -> None:
     """Write the motions that the recipe asks for to the sweep's folder, as far as they are not there.
 
-    Raises:
-        RobokitError: the folder takes no files.
-        KeyboardInterrupt: Ctrl-C; its text says how to go on.
+    Raises RobokitError where the folder takes no files; the text of a KeyboardInterrupt says how to go on.
     """
     if sweep.folder is None:
         return

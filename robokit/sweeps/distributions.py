@@ -51,11 +51,8 @@ LARGEST_SEED = 2**64 - 1
 
 
 def philox(counter: Sequence[np.ndarray], key: tuple[int, int]) -> list[np.ndarray]:
-    """Four random words of 64 bits for each counter.
-
-    Args:
-        counter: its four words, arrays of uint64 of one shape.
-        key: two words.
+    """Four random words of 64 bits for each counter, which is four arrays of uint64; two words are the
+    key.
     """
     c = [np.asarray(word, dtype=np.uint64) for word in counter]
     k = [np.uint64(word) for word in key]
@@ -457,11 +454,7 @@ class Grid(Distribution):
 
 
 def distribution(what: str, value: Any) -> Distribution:
-    """What was given for a parameter, as a distribution.
-
-    Raises:
-        WrongType: it is none.
-    """
+    """What was given for a parameter, as a distribution; WrongType if it is none."""
     if isinstance(value, Distribution):
         return value
     if isinstance(value, str):
@@ -473,11 +466,7 @@ def distribution(what: str, value: Any) -> Distribution:
 
 
 def distribution_from_json(record: Mapping[str, Any]) -> Distribution:
-    """The distribution of a record.
-
-    Raises:
-        LookupError, TypeError, ValueError: it is none.
-    """
+    """The distribution of a record; raises LookupError, TypeError or ValueError for anything else."""
     fields_ = dict(record)
     kind = fields_.pop("kind")
     if kind == "grid":
@@ -503,14 +492,9 @@ SPELLINGS = (
 
 
 def read_distribution(text: str, scale: float = 1.0) -> Distribution:
-    """The distribution of a text.
+    """The distribution of a text as this module's docstring has them; ShapeError for anything else.
 
-    Args:
-        text: as in this module's docstring.
-        scale: by which its numbers are multiplied: radians of a degree, where they are degrees.
-
-    Raises:
-        ShapeError: it is none; says how they are written.
+    ``scale`` multiplies its numbers: radians of a degree, where they are degrees.
     """
     kind, _, rest = text.partition(":")
     known: dict[str, tuple[Callable[..., Distribution], Sequence[int]]] = {

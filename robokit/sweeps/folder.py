@@ -42,11 +42,9 @@ _BINARY = getattr(os, "O_BINARY", 0)
 
 
 def regular_bytes(path: Path) -> bytes:
-    """The content of a regular file; a folder may come from anywhere, and a pipe in it would never end.
+    """The content of a regular file: a folder may come from anywhere, and a pipe in it would never end.
 
-    Raises:
-        OSError: it cannot be read, or is not a regular file.
-        MemoryError: it is larger than the memory.
+    Raises OSError if it cannot be read or is none, MemoryError if it is larger than the memory.
     """
     try:
         with open_regular(path) as file:
@@ -56,11 +54,7 @@ def regular_bytes(path: Path) -> bytes:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file that is there whole, and on the disk, or not at all.
-
-    Raises:
-        OSError: it cannot be written; nothing is left of it.
-    """
+    """Write a file that is there whole, and on the disk, or not at all; then OSError says why."""
     beside = path.with_name(f".{path.stem}.{os.urandom(6).hex()}.tmp")
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
@@ -130,11 +124,7 @@ class SweepFile:
         return hashlib.sha256(f"{self.layout} {self.chunk} {self.count} {self.recipe}".encode()).hexdigest()
 
     def write(self, folder: Path) -> None:
-        """Write it to a folder, whole or not at all.
-
-        Raises:
-            OSError: it cannot be written.
-        """
+        """Write it to a folder, whole or not at all; then OSError says why."""
         head = {"format": self.layout, "chunk": self.chunk, "count": self.count, "sha256": self.hash}
         lines = [f" {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
         recipe = [f"  {json.dumps(k)}: {json.dumps(v)}" for k, v in json.loads(self.recipe).items()]
@@ -150,9 +140,7 @@ def canonical_json(text: str) -> str:
 def read_sweep_file(folder: Path) -> SweepFile:
     """What a sweep's folder says of itself.
 
-    Raises:
-        RobokitError: it is no folder of a sweep, or one of another version of robokit, or what it says
-            contradicts itself.
+    Raises RobokitError if it is no folder of a sweep, is one of another version, or contradicts itself.
     """
     path = folder / SWEEP_FILE
     try:
@@ -226,11 +214,7 @@ def _another_format(path: Path, number: Any) -> RobokitError:
 
 
 def create_folder(folder: Path, sweep_file: SweepFile) -> None:
-    """Make the folder of a new sweep.
-
-    Raises:
-        RobokitError: it holds a sweep already, or something else, or it cannot be written.
-    """
+    """Make the folder of a new sweep; RobokitError if it holds anything already, or cannot be written."""
     try:
         if folder.exists() and not folder.is_dir():
             raise RobokitError(f"out: {folder} is a file; give a folder")
@@ -281,8 +265,7 @@ def difference(text: str, other: str) -> str:
 def hold_folder(folder: Path) -> Iterator[None]:
     """Hold a folder, so that no two commands write to it at once; the system lets go of it at any end.
 
-    Raises:
-        RobokitError: another command holds it.
+    Raises RobokitError where another command holds it.
     """
     try:
         import fcntl
@@ -348,21 +331,14 @@ class Chunk:
 
 
 def chunk_name(first: int, count: int, content: str) -> str:
-    """Name of a chunk's file; names sort as the rows do.
-
-    Args:
-        first: number of the chunk's first row.
-        count: rows of the sweep.
-        content: hash of the chunk's content.
-    """
+    """Name of the file of a chunk that begins with row ``first`` of ``count``; names sort as the rows do."""
     return f"{first:0{len(str(max(count - 1, 0)))}d}-{content}.parquet"
 
 
 def chunk_files(folder: Path) -> list[ChunkFile]:
     """The chunks of a sweep's folder by their names, ascending; their content is not looked at.
 
-    Raises:
-        RobokitError: the folder cannot be read.
+    Raises RobokitError if the folder cannot be read.
     """
     found = []
     try:
@@ -379,30 +355,17 @@ def chunk_files(folder: Path) -> list[ChunkFile]:
 
 
 def remove_temporary(folder: Path) -> None:
-    """Remove what killed processes left, in a sweep's folder and among its chunks.
-
-    Raises:
-        OSError: the folder cannot be read, or a file cannot be removed.
-    """
+    """Remove what killed processes left, in a sweep's folder and among its chunks; OSError if that fails."""
     for path in [*folder.iterdir(), *(folder / CHUNKS).iterdir()]:
         if _TEMPORARY.fullmatch(path.name) and (path.is_symlink() or not path.is_dir()):
             path.unlink(missing_ok=True)
 
 
 def set_aside(file: ChunkFile, folder: Path, keep: bool = False) -> str:
-    """Make room for a chunk that is to be computed again.
+    """Make room for a chunk that is to be computed again; OSError if that fails.
 
-    Args:
-        file: that is in its place.
-        folder: of the sweep.
-        keep: move it beside ``chunks/`` in place of removing it; a folder is moved in any case, for what is
-            in it is none of the sweep's.
-
-    Returns:
-        where it was moved to, in words; "" otherwise.
-
-    Raises:
-        OSError: it cannot be removed.
+    With ``keep`` the file is moved beside ``chunks/`` in place of being removed. A folder is moved in any
+    case, for what is in it is none of the sweep's. Returns where it was moved to, in words; "" otherwise.
     """
     if not keep and (file.path.is_symlink() or not file.path.is_dir()):
         file.path.unlink(missing_ok=True)
@@ -437,9 +400,7 @@ def open_chunk(
         columns: names of those that are wanted, None for all; those that there are not are left out.
         hash_of: the hash of a recipe by its text.
 
-    Raises:
-        DamagedChunk: it is not as it was written.
-        MissingDependency: pyarrow is not installed.
+    Raises DamagedChunk if it is not as it was written, MissingDependency without pyarrow.
     """
     try:
         content = regular_bytes(file.path)
@@ -475,16 +436,7 @@ def _check_values(file: ChunkFile, table: Any, recipe_hash: str) -> None:
 
 
 def check_belongs(chunk: Chunk, folder: Path, sweep_file: SweepFile) -> None:
-    """Refuse a chunk that is sound and contradicts sweep.json.
-
-    Args:
-        chunk: of the folder.
-        folder: of the sweep.
-        sweep_file: what its sweep.json says.
-
-    Raises:
-        RobokitError: it does.
-    """
+    """Raise RobokitError for a chunk that is sound and contradicts sweep.json."""
     wanted = sweep_file.rows_from(chunk.file.first)
     if chunk.recipe != sweep_file.recipe:
         what = f"the chunk's recipe {difference(chunk.recipe, sweep_file.recipe)}"
@@ -506,17 +458,9 @@ def read_chunks(
     only: list[ChunkFile] | None = None,
     sweep_file: SweepFile | None = None,
 ) -> Iterator[RowTable]:
-    """The chunks' rows, one table a chunk, ascending.
+    """The chunks' rows, one table a chunk, ascending: of all chunks and columns, or of those that are named.
 
-    Args:
-        folder: of the sweep.
-        columns: names of those to read; None for all.
-        only: the chunks to read; None for all.
-        sweep_file: what its sweep.json says, where that was read already.
-
-    Raises:
-        RobokitError: a chunk is damaged, there is more than one of the same rows, or one contradicts
-            sweep.json.
+    Raises RobokitError where a chunk is damaged, is there twice, or contradicts sweep.json.
     """
     sweep_file = sweep_file or read_sweep_file(folder)
     before, names = -1, None
@@ -567,17 +511,10 @@ class ComputedChunk:
 def compute_chunk(
     text: str, reader: Callable[[str], Any], first: int, last: int, place: Place
 ) -> ComputedChunk:
-    """Compute the rows of a chunk and write them, or hand them back.
+    """Compute the rows first..last-1 of a chunk and write them, or hand them back.
 
-    Args:
-        text: the recipe (JSON).
-        reader: makes the recipe of it.
-        first: number of the first row.
-        last: number of the row after the last.
-        place: where the chunk belongs.
-
-    Raises:
-        RobokitError: this process has another robokit than the command.
+    ``reader`` makes the recipe of its text. Raises RobokitError if this process has another robokit than the
+    command.
     """
     _check_source(place)
     recipe = _cached_recipe(reader, text)
@@ -647,16 +584,9 @@ def _check_source(place: Place) -> None:
 
 
 def check_same_bits(recipe: Any, folder: Path, text: str, file: ChunkFile) -> None:
-    """Refuse to go on with a sweep whose rows come out otherwise here.
+    """Refuse, by RobokitError, to go on with a sweep whose rows come out otherwise here.
 
-    Args:
-        recipe: of the sweep.
-        folder: of the sweep.
-        text: the recipe as the folder has it.
-        file: a chunk that is there.
-
-    Raises:
-        RobokitError: one of its rows has other bits here.
+    ``text`` is the recipe as the folder has it, ``file`` a chunk of which one row is computed again.
     """
     begun = json.loads(text).get("versions")
     if begun is None or (begun == versions() and begun.get("source")):

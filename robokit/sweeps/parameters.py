@@ -34,9 +34,7 @@ from robokit.sweeps.distributions import (
     uniforms,
 )
 
-# ==== parameters ==================================================================================
-# The parameters of rows: names, units, meanings and ranges, and their values in each row.
-#
+# ==== the parameters of rows: names, units, meanings and ranges, and their values in each row =====
 # A name with a colon refers to one link or joint: ``mass:torso``, ``joint:left_knee``. Angles are in radians.
 
 MAX_GRAVITIES = 8
@@ -174,9 +172,7 @@ sweep_parameters = ParameterTable()
 def parameter(name: str) -> Parameter:
     """The row of a parameter by its full name.
 
-    Raises:
-        UnknownName: there is none.
-        ShapeError: the name of a link or joint is missing, or should not be there.
+    Raises UnknownName if there is none, ShapeError if the name of a link or joint is missing or too much.
     """
     head, colon, rest = name.partition(":")
     row = BY_NAME.get(head)
@@ -194,15 +190,9 @@ def check_parameters(
 ) -> dict[str, Distribution]:
     """The parameters of a sweep, each as a distribution, in the order in which they are given.
 
-    Args:
-        values: by name.
-        robots: of the sweep, by name.
-        starts: number of configurations to start from.
-        ground: whether there is one.
-
-    Raises:
-        UnknownName: no such parameter, link, joint or robot.
-        ShapeError, WrongType: values that make no sense.
+    ``starts`` is the number of configurations to start from, ``ground`` whether there is one. Raises
+    UnknownName for a parameter, link, joint or robot that is not there, ShapeError or WrongType for values
+    that make no sense.
     """
     found = {name: _check_parameter(name, value, robots, ground) for name, value in values.items()}
     if "start" in found:
@@ -244,12 +234,7 @@ def _check_parameter(name: Any, value: Any, robots: Mapping[str, Robot], ground:
 
 
 def check_kind(name: str, dist: Distribution) -> None:
-    """Refuse words for a parameter of numbers, and numbers for one of words.
-
-    Raises:
-        UnknownName: no such parameter.
-        ShapeError: values of another kind.
-    """
+    """Refuse words for a parameter of numbers, and numbers for one of words, by ShapeError."""
     row = parameter(name)
     if row.words:
         values = _listed(name, dist, "words")
@@ -316,13 +301,7 @@ def out_of_range(name: str, values: np.ndarray) -> np.ndarray:
 def draw_parameters(
     parameters: Mapping[str, Distribution], seed: int, first: int, last: int
 ) -> dict[str, np.ndarray]:
-    """The parameters of rows first..last, (B,) each.
-
-    Args:
-        parameters: of the sweep.
-        seed: of the sweep.
-        first, last: the first row, and the one after the last.
-    """
+    """The parameters of rows first..last-1, (B,) each."""
     rows = np.arange(first, last, dtype=np.uint64)
     even = [name for name, x in parameters.items() if isinstance(x, Sobol)]
     points = sobol_points(seed, even, first, last) if even else np.zeros((len(rows), 0))
@@ -359,9 +338,7 @@ def grid_size(parameters: Mapping[str, Distribution]) -> int:
     return total
 
 
-# ==== row inputs ==================================================================================
-# From the parameters of rows to their starts, masses, ground, pushes and actuators.
-#
+# ==== from the parameters of rows to their starts, masses, ground, pushes and actuators ===========
 # All of these are inputs of the step, with one value per row: no parameter of a row compiles anything. Every
 # number is computed by + - * / and square roots, and by robokit's own sines and cosines
 # (robokit.spatial.scalars), so that a row starts with the same bits on every machine and in every chunk.
@@ -527,8 +504,7 @@ INERTIA_PARAMETERS = ("mass", "com_x", "com_y", "com_z")
 def link_share(robot: Robot, link: str) -> np.ndarray:
     """The inertial parameters that a link adds to those of its body, (10,), as one product and sum each.
 
-    Raises:
-        ModelError: it has no mass of its own.
+    Raises ModelError if it has no mass of its own.
     """
     found = robot.link(link)
     if not float(found.mass) > 0.0:
@@ -538,13 +514,9 @@ def link_share(robot: Robot, link: str) -> np.ndarray:
 
 
 def row_inertias(robot: Robot, values: Values, shares: Mapping[str, np.ndarray], B: int) -> np.ndarray | None:
-    """The inertial parameters of rows, (B, N + 1, 10); None where no parameter needs them as an input.
+    """The inertial parameters of B rows, (B, N + 1, 10); None where no parameter needs them as an input.
 
-    Args:
-        robot: the robot, without samples.
-        values: of the parameters, (B,) each.
-        shares: by link, what :func:`link_share` gives.
-        B: number of rows.
+    ``values`` are the parameters, (B,) each; ``shares`` what :func:`link_share` gives, by link.
     """
     names = [name for name in values if name.partition(":")[0] in INERTIA_PARAMETERS]
     if not names and "damping" not in values:
@@ -616,13 +588,10 @@ def _by_link(what: str, otherwise: Callable[[str], Any], robot: Robot, values: V
 
 
 def with_damping(robot: Robot, values: Values, default: float | None, sink: float | None = None) -> Robot:
-    """A robot with samples whose joints are damped by a factor of each row's own.
+    """A robot with samples, one a row, whose joints are damped by a factor of each row's own.
 
-    Args:
-        robot: with one sample of inertias a row.
-        values: of the parameters, (B,) each.
-        default, sink: damping of joints that have none, and the given ``sink`` of the ground, as in
-            :func:`robokit.sim.joint_forces.joint_law`.
+    ``default`` and ``sink`` are the damping of joints that have none and the ground's ``sink``, as in
+    :func:`robokit.sim.joint_forces.joint_law`.
     """
     if "damping" not in values:
         return robot
@@ -664,8 +633,7 @@ def row_pushes(robot: Robot, values: Values, parameters: Mapping[str, Distributi
 def replace_invalid(values: Values) -> tuple[dict[str, np.ndarray], dict[int, str]]:
     """The parameters with those replaced that make no sense, such as a normal distribution's tail may give.
 
-    Returns:
-        the parameters, and why rows cannot be run, by their place.
+    Also why rows cannot be run, by their place.
     """
     found: dict[int, str] = {}
     sound = dict(values)
@@ -695,9 +663,7 @@ def actuator_parameters(names: Any) -> list[str]:
 def check_drives(robot: Robot, actuators: Sequence[Actuator], names: Sequence[str]) -> None:
     """Refuse parameters that change nothing of these actuators.
 
-    Raises:
-        ShapeError: there are no actuators, none has what the parameter changes, or its target changes with
-            time.
+    Raises ShapeError: there are none, none has what the parameter changes, or its target changes with time.
     """
     for name in actuator_parameters(names):
         head, _, joint = name.partition(":")
@@ -732,18 +698,10 @@ def change_with_time(actuators: Sequence[Actuator]) -> bool:
 def row_actuators(
     robot: Robot, actuators: Sequence[Actuator], values: Values, q: np.ndarray, rows: np.ndarray, seed: int
 ) -> list[Actuator]:
-    """The actuators of rows.
+    """The sweep's actuators with the values of rows; their rotors are left out, which the robot has by now.
 
-    Args:
-        robot: the robot, without samples.
-        actuators: of the sweep.
-        values: of the parameters, (B,) each.
-        q: configurations at the start, (B, nq).
-        rows: their numbers, (B,).
-        seed: of the sweep.
-
-    Returns:
-        as many actuators; their rotors are left out, which the robot has by now.
+    ``values`` are the parameters, (B,) each, ``q`` the configurations at the start, (B, nq), ``rows`` their
+    numbers, (B,).
     """
     own = actuator_parameters(values)
     found = []

@@ -91,15 +91,7 @@ class StoredMeasure:
 
     @classmethod
     def of(cls, measure: Measure, robots: Iterable[Robot]) -> StoredMeasure:
-        """The record of a measure.
-
-        Args:
-            measure: the measure.
-            robots: of the sweep.
-
-        Raises:
-            ModelError: the function cannot be sent to other processes.
-        """
+        """The record of a measure for these robots; ModelError if its function cannot be pickled."""
         try:
             code = _pickled(measure.function)
         except MissingDependency:  # nor is it needed, as long as all rows are computed here and none is kept
@@ -118,11 +110,7 @@ class StoredMeasure:
 
     @cached_property
     def measure(self) -> Measure:
-        """The measure; this runs stored code.
-
-        Raises:
-            ModelError: it does not run here, for example under another version of Python.
-        """
+        """The measure; this runs stored code, and raises ModelError where that does not run here."""
         try:
             return Measure(pickle.loads(self.code), **self.about)
         except Exception as error:  # the stored code may raise anything
@@ -137,11 +125,7 @@ class StoredMeasure:
         return {**self.about, "source": self.source, **code}
 
     def record(self) -> dict[str, Any]:
-        """All of it, for JSON.
-
-        Raises:
-            MissingDependency: cloudpickle, which comes with Dask, is not installed.
-        """
+        """All of it, for JSON; MissingDependency without cloudpickle, which comes with Dask."""
         if not self.code:
             raise MissingDependency(NO_CLOUDPICKLE)
         return {**self.about, "source": self.source, "code": base64.b64encode(self.code).decode("ascii")}
@@ -159,8 +143,8 @@ def _pickled(function: Function) -> bytes:
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc, name-defined]
         def reducer_override(self, obj: Any) -> Any:
-            if isinstance(obj, Function) and obj.__module__ in names and not obj._made_by:
-                return object.__reduce_ex__(obj, pickle.DEFAULT_PROTOCOL)
+            if isinstance(obj, Function) and obj.__module__ in names:
+                return obj.made_by[0], obj.made_by[1:]
             return super().reducer_override(obj)
 
     before = cloudpickle.list_registry_pickle_by_value()
@@ -207,11 +191,7 @@ def measure_to_json(measure: str | StoredMeasure) -> Any:
 
 
 def measure_from_json(content: Any) -> str | StoredMeasure:
-    """What :func:`measure_to_json` gave.
-
-    Raises:
-        LookupError, TypeError, ValueError: it is none.
-    """
+    """What :func:`measure_to_json` gave; raises LookupError, TypeError or ValueError for anything else."""
     if isinstance(content, str):
         if content not in measures:
             raise UnknownName("measure", content, measures, "(print(rk.measures) lists them)")
@@ -232,9 +212,7 @@ def measure_from_json(content: Any) -> str | StoredMeasure:
     return StoredMeasure(about, source, base64.b64decode(code, validate=True))
 
 
-# ==== recipe ======================================================================================
-# The recipe of a sweep: all that its rows follow from.
-#
+# ==== the recipe of a sweep: all that its rows follow from ========================================
 # Row k is a function of the recipe and of k: its parameters, its start, its motion, its measures. None of it
 # depends on the chunk that it is computed in, on the machine, or on other rows.
 
@@ -508,15 +486,7 @@ def _read_options(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_steps(duration: float, dt: float) -> None:
-    """Refuse a row without a time step, or with more than anybody could wait for.
-
-    Args:
-        duration: of a row [s].
-        dt: time step [s].
-
-    Raises:
-        ShapeError: it is one.
-    """
+    """Refuse, by ShapeError, a row without a time step, or with more than anybody could wait for."""
     steps = duration / dt
     if round(min(steps, MAX_STEPS + 1.0)) < 1 or steps > MAX_STEPS:
         raise ShapeError(f"duration: {duration:g} s are {steps:.3g} steps of {dt:g} s; take 1 to 1e8")
@@ -562,13 +532,7 @@ class Runs:
 
 
 def prepare_rows(recipe: Recipe, name: str, rows: np.ndarray, values: Values) -> Runs:
-    """The runs of rows of one robot.
-
-    Args:
-        recipe: of the sweep.
-        rows: their numbers, (B,).
-        values: their parameters, (B,) each.
-    """
+    """The runs of rows of one robot: by their numbers and their parameters, (B,) each."""
     record = recipe.robots[name]
     robot = with_rotors(record.robot, record.actuators)
     values, broken = replace_invalid(values)
@@ -607,11 +571,7 @@ def prepare_rows(recipe: Recipe, name: str, rows: np.ndarray, values: Values) ->
 
 
 def run_rows(recipe: Recipe, name: str, runs: Runs, **options: Any) -> Rollout:
-    """The runs of one robot.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C, at which a rollout returns what its rows have reached until then.
-    """
+    """The runs of one robot; KeyboardInterrupt at Ctrl-C, where a rollout returns what it has."""
     options |= {"threads": 1} if options.get("device") is None else {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the columns of a row have what its warnings say
@@ -650,17 +610,11 @@ OFFSET, PRIME = 0xCBF29CE484222325, 0x100000001B3
 
 
 def state_hash(q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """Hash of states: equal bits give equal numbers, other bits almost surely others.
+    """Hash of states, (nq,) and (nv,) or (B, nq) and (B, nv), as uint64, () or (B,).
 
-    FNV-1a over the float64 numbers of q, then v, each taken as one 64-bit word. High bits are folded down
-    after each word, for a product alone never carries them there. The report's page computes the same.
-
-    Args:
-        q: configurations, (nq,) or (B, nq).
-        v: velocities, (nv,) or (B, nv).
-
-    Returns:
-        uint64, () or (B,).
+    Equal bits give equal numbers, other bits almost surely others. It is FNV-1a over the float64 numbers of
+    q, then v, each taken as one 64-bit word. High bits are folded down after each word, for a product alone
+    never carries them there. The report's page computes the same.
     """
     words = np.concatenate([np.asarray(q, "<f8"), np.asarray(v, "<f8")], axis=-1).view("<u8")
     h = np.full(words.shape[:-1], OFFSET, np.uint64)
@@ -753,12 +707,7 @@ def make_recipe(
 
 
 def named_robots(robots: Any) -> dict[str, Robot]:
-    """The robots of a sweep by name.
-
-    Raises:
-        WrongType: no robots.
-        ShapeError: two have one name.
-    """
+    """The robots of a sweep by name; WrongType where there are none, ShapeError where two have one name."""
     if isinstance(robots, Robot):
         return {robots.name: robots}
     if isinstance(robots, Mapping):

@@ -312,16 +312,10 @@ class PageRows:
 def page_rows(
     count: int, measures: Mapping[str, np.ndarray], failed: np.ndarray, most: int = MAX_ROWS
 ) -> PageRows:
-    """The rows that a page holds.
+    """The rows that a page holds of ``count``: ``most`` at equal distances, and those that stand out.
 
-    The sample is the same for the same sweep: rows at equal distances, one row being as random as another.
-
-    Args:
-        count: rows of the sweep.
-        measures: numbers by name, (count,) each; NaN for none.
-        failed: which rows failed, (count,).
-        most: rows of the page; what stands out may add to them.
-
+    The sample is the same for the same sweep, one row being as random as another. ``measures`` are numbers by
+    name, NaN for none, and ``failed`` says which rows failed, (count,) each.
     """
     failures = np.flatnonzero(failed)
     kept = [failures[:MAX_FAILURES]]
@@ -350,16 +344,7 @@ def page_rows(
 
 
 def thin_rows(rows: int, special: np.ndarray, most: int) -> np.ndarray:
-    """At most so many of the rows: those that stand out first, then others at equal distances.
-
-    Args:
-        rows: how many there are.
-        special: which stand out, (rows,).
-        most: how many are wanted.
-
-    Returns:
-        Their places, ascending.
-    """
+    """Places of at most so many rows, ascending: those that stand out, then others at equal distances."""
     if rows <= most:
         return np.arange(rows)
     first = np.flatnonzero(special)[:most]
@@ -399,26 +384,11 @@ FIRST = ("peak_load", "peak_force", "greatest_speed", "dissipated", "penetration
 
 
 def write_report(sweep: Any, path: str | Path, rows: int | None = None, replay: bool = True) -> Path:
-    """Write the report of a sweep as one HTML file.
+    """Write the report of a sweep as one HTML file; arguments and result as of :meth:`Sweep.report`.
 
     It shows the distributions of all parameters and measures, a scatter of any two, the rows by any measure
-    and the failures with their reasons. A click on a row runs it again in the page, to the same bits.
-
-    Args:
-        sweep: the sweep.
-        path: path of the page; ".html" is appended if it has no suffix.
-        rows: how many rows the page holds; of more, it holds so many at equal distances, all that failed, and
-            those with the largest and smallest values of each measure. The distributions count all rows.
-            None for 100,000, or fewer where there are many columns.
-        replay: whether rows run again in the page. Compiling their step for it takes some seconds the first
-            time, for each robot.
-
-    Returns:
-        The path of the file.
-
-    Raises:
-        RobokitError: no row is computed yet.
-        WriteError: the file cannot be written.
+    and the failures with their reasons. A click on a row runs it again in the page, to the same bits. Raises
+    RobokitError if no row is computed yet, WriteError if the file cannot be written.
     """
     path = output_path("path", path, ".html")
     data = report_data(sweep, rows, replay)
@@ -707,13 +677,9 @@ def display_unit(values: np.ndarray, unit: str) -> tuple[np.ndarray, str]:
 
 
 def column_data(name: str, values: np.ndarray, about: ColumnInfo, held: np.ndarray) -> ColumnData:
-    """A column of the report.
+    """A column of the report: values of all rows, numbers with NaN or an object array of texts with None.
 
-    Args:
-        name: of the column.
-        values: of all rows: numbers with NaN, or an object array of texts with None.
-        about: role, unit, and what it is.
-        held: places of the rows that the page holds.
+    ``about`` is its role, unit, and what it is; ``held`` the places of the rows that the page holds.
     """
     title = name.replace("_", " ").replace(":", ": ").replace("/", ": ")
     if values.dtype.kind not in "fiub":
@@ -739,12 +705,7 @@ def column_data(name: str, values: np.ndarray, about: ColumnInfo, held: np.ndarr
 
 
 def bins_of(known: np.ndarray, low: float, high: float) -> int:
-    """So many bins that each holds as many of the values that occur: times come in steps of the run.
-
-    Args:
-        known: the values.
-        low, high: the least and the largest of them, which differ.
-    """
+    """So many bins that each holds as many of the values that occur: times come in steps of the run."""
     ticks = np.unique(known[:MAX_VALUES_SEEN].astype(np.float32))
     if not BINS // 2 <= len(ticks) <= min(MAX_TICKS, len(known) // 4):
         return BINS

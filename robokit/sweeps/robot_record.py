@@ -80,7 +80,7 @@ class RobotRecord:
         apart: CollisionPairs | bool | None = None,
         actuators: Sequence[Actuator] = (),
     ) -> RobotRecord:
-        """The record of a robot.
+        """The record of a robot; ModelError where a URDF cannot say it.
 
         Args:
             q, v: the states to start from, (S, nq) and (S, nv).
@@ -88,9 +88,6 @@ class RobotRecord:
             links: those with a mass of their own among the parameters.
             apart: whether its bodies are kept apart from each other, as self_collision in rk.simulate.
             actuators: what drives its joints, checked.
-
-        Raises:
-            ModelError: a URDF cannot say it.
         """
         about, numbers = record(robot)
         if about["urdf"] is None:
@@ -131,8 +128,7 @@ class RobotRecord:
     def robot(self) -> Robot:
         """The robot, to the bit; meshes are not looked for.
 
-        Raises:
-            ModelError: this version of robokit makes another robot of the text.
+        Raises ModelError if this version of robokit makes another robot of the text.
         """
         about, numbers = self.about, self.numbers
         try:
@@ -176,11 +172,7 @@ class RobotRecord:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> RobotRecord:
-        """What :meth:`to_json` gave.
-
-        Raises:
-            LookupError, TypeError, ValueError: it is none.
-        """
+        """What :meth:`to_json` gave; raises LookupError, TypeError or ValueError for anything else."""
         about = {name: content[name] for name in WORDS}
         _check_words(about)
         numbers = {name: array_from_json(content["numbers"][name]) for name in NUMBERS}
@@ -357,11 +349,7 @@ NO_LIMIT = "inf"
 
 
 def actuator_to_json(actuator: Actuator) -> dict[str, Any]:
-    """An actuator, to the bit: gains, limits, targets and keyframes.
-
-    Raises:
-        ShapeError: one of its values is a function.
-    """
+    """An actuator, to the bit: gains, limits, targets and keyframes; ShapeError for a function."""
     kind = type(actuator).__name__
     names = [field.name for field in fields(actuator)]
     return {"kind": kind} | {x: _value_to_json(f"{kind}({x}=...)", getattr(actuator, x)) for x in names}
@@ -461,11 +449,8 @@ def _remove(folder: str, process: int) -> None:
 def with_mesh_copies(robot: Robot, source: Path, meshes: Mapping[str, str], looks: Looks) -> Robot:
     """The robot with copies of its files in its shapes: of those that are as they were.
 
-    Args:
-        robot: without files.
-        source: the file that its description was read from.
-        meshes: SHA-256 by the mesh's name.
-        looks: of the other files.
+    ``source`` is the file that the description was read from, ``meshes`` the SHA-256 by a mesh's name,
+    ``looks`` those of the other files.
     """
     find, copies = Resolver(source.absolute().parent), dict[str, Path | None]()
 

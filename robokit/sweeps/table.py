@@ -128,14 +128,7 @@ def concatenate(tables: Sequence[RowTable]) -> RowTable:
 
 
 def arrow(why: str = _FOLDER) -> Any:
-    """The module pyarrow.
-
-    Args:
-        why: what needs it.
-
-    Raises:
-        MissingDependency: it is not installed.
-    """
+    """The module pyarrow; MissingDependency, which says what needs it, where it is not installed."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -148,13 +141,9 @@ def arrow(why: str = _FOLDER) -> Any:
 
 
 def content_hash(table: RowTable, recipe_hash: str) -> str:
-    """Hash of a chunk's values and of the recipe that they come from.
+    """Hash of a chunk's values and of the hash of the recipe that they come from.
 
     It is that of column names, types, which values are missing, and the bytes of the others.
-
-    Args:
-        table: the rows.
-        recipe_hash: that of the recipe.
     """
     parts = [recipe_hash.encode()]
     for name, values in table.columns.items():
@@ -170,12 +159,7 @@ def content_hash(table: RowTable, recipe_hash: str) -> str:
 
 
 def add_seal(content: bytes, name: str) -> bytes:
-    """The bytes of a Parquet file with a seal among them.
-
-    Args:
-        content: the file's bytes.
-        name: that the file will have.
-    """
+    """The bytes of a Parquet file with a seal among them, for the name that the file will have."""
     at = _footer(content)
     return content[:at] + _sha256(name.encode(), content[:at], content[at:]) + content[at:]
 
@@ -204,15 +188,7 @@ def _sha256(*parts: bytes) -> bytes:
 
 
 def parquet_bytes(table: RowTable, recipe: str) -> bytes:
-    """A chunk's file.
-
-    Args:
-        table: the rows.
-        recipe: the recipe's text (JSON), for the file's metadata.
-
-    Raises:
-        MissingDependency: pyarrow is not installed.
-    """
+    """A chunk's file, with the recipe's text (JSON) in its metadata; MissingDependency without pyarrow."""
     pa = arrow()
     rows, sink = table.to_arrow(), pa.BufferOutputStream()
     units = json.dumps({name: {"unit": table.units.get(name, "")} for name in table.columns})
@@ -232,13 +208,8 @@ def parquet_bytes(table: RowTable, recipe: str) -> bytes:
 def read_parquet(content: bytes, columns: Sequence[str] | None = None) -> tuple[str, int, RowTable]:
     """The recipe's text in a chunk's file, the number of its rows, and these.
 
-    Args:
-        content: the file's bytes; those that are no such file lead to whatever pyarrow raises.
-        columns: names of those that are wanted, None for all; those that it does not have are left out.
-
-    Raises:
-        ValueError: it does not have the columns of a sweep.
-        MissingDependency: pyarrow is not installed.
+    Of the columns those that are named and there, or all. Raises ValueError without the columns of a sweep,
+    MissingDependency without pyarrow, and what pyarrow raises for bytes that are no such file.
     """
     pa = arrow()
     file = pa.parquet.ParquetFile(pa.BufferReader(content), page_checksum_verification=True)

@@ -173,11 +173,7 @@ class ChunkQueue:
         return bool(self._waiting)
 
     def compute_here(self) -> None:
-        """Compute the chunks in this process, without Dask.
-
-        Raises:
-            ChunksFailed: too many could not be computed.
-        """
+        """Compute the chunks in this process, without Dask; ChunksFailed if too many fail."""
         while self._any_waits():
             chunk = self._waiting.popleft()
             try:
@@ -191,9 +187,7 @@ class ChunkQueue:
     def compute_on(self, cluster: Cluster) -> None:
         """Have the chunks computed by a cluster.
 
-        Raises:
-            ChunksFailed: too many could not be computed.
-            ClusterEnded: the cluster has come to an end.
+        Raises ChunksFailed if too many could not be computed, ClusterEnded if the cluster has come to an end.
         """
         with quiet_dask():
             while not self._feed(cluster):
@@ -204,8 +198,7 @@ class ChunkQueue:
     def _feed(self, cluster: Cluster) -> bool:
         """Give Dask as many chunks as its workers need, take their results, look after the cluster.
 
-        Returns:
-            whether all is done; False if the scheduler was lost.
+        Returns whether all is done; False if the scheduler was lost.
         """
         client = cluster.client
         ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
@@ -330,11 +323,7 @@ def forget_recipe(client: Any, name: str) -> None:
 
 @lru_cache(maxsize=2)
 def receive_recipe(name: str) -> str:
-    """The text of a recipe that was sent, in a task on a worker.
-
-    Raises:
-        RobokitError: the scheduler does not have it (any more).
-    """
+    """The text of a recipe that was sent, in a task on a worker; RobokitError if it is not there any more."""
     from distributed import get_worker
     from distributed.utils import sync
 
@@ -394,16 +383,10 @@ class LocalProcesses:
             raise
 
     def check(self, workers: int) -> str:
-        """Start the processes again if all were ended; called now and then.
+        """Start the processes again if all were ended; called now and then, with how many are ready.
 
-        Args:
-            workers: threads of workers that are ready.
-
-        Returns:
-            what it waits for, in words; "" as long as it can work.
-
-        Raises:
-            ClusterEnded: the processes are ended again and again, or never ready.
+        Returns what it waits for, in words; "" as long as it can work. Raises ClusterEnded where the
+        processes are ended again and again, or never ready.
         """
         assert self._process is not None
         now = time.monotonic()
@@ -464,11 +447,8 @@ class LocalProcesses:
 class RunningScheduler:
     """A Dask cluster that somebody else started; methods and attributes as in :class:`LocalProcesses`.
 
-    Args:
-        address: such as "tcp://10.0.0.7:8786", or the file of ``dask scheduler --scheduler-file``.
-
-    Raises:
-        RobokitError: no scheduler answers there.
+    ``address`` is such as "tcp://10.0.0.7:8786", or the file of ``dask scheduler --scheduler-file``. Raises
+    RobokitError if no scheduler answers there.
     """
 
     def __init__(self, address: str) -> None:
@@ -567,11 +547,7 @@ def _watch() -> None:
 
 
 def distributed() -> Any:
-    """The module distributed.
-
-    Raises:
-        MissingDependency: it is not installed.
-    """
+    """The module distributed; MissingDependency where it is not installed."""
     try:
         import distributed as module
     except ImportError as error:
@@ -637,14 +613,9 @@ CARD = 32
 
 
 def default_chunk(count: int, steps: int, device: str | None = None) -> int:
-    """Rows of a chunk: some seconds of work, and not more than 10,000 chunks.
+    """Rows of a chunk of a sweep of ``count`` rows: some seconds of work, and not more than 10,000 chunks.
 
     It follows from the sweep, not from the machine: the folder's files are the same everywhere.
-
-    Args:
-        count: rows of the sweep.
-        steps: time steps of a row.
-        device: that computes them; None for a processor.
     """
     rows = (1 if device is None else CARD) << max(4, (2_000_000 // max(steps, 1)).bit_length() - 1)
     while rows * 10_000 < count:
@@ -663,25 +634,13 @@ def run_sweep(
     progress: bool = False,
     device: str | None = None,
 ) -> RunSummary:
-    """Compute the missing rows of a sweep.
+    """Compute the missing rows of a sweep; arguments and errors as those of :func:`robokit.sweep`.
 
     Args:
-        recipe: of its rows (:class:`robokit.sweeps.recipe.Recipe`): with ``count``, ``hash``,
-            ``to_json()``, ``from_json(text)`` and ``compute_rows(first, last)``.
+        recipe: of its rows (:class:`robokit.sweeps.recipe.Recipe`).
         folder: new, or with ``resume`` that of the same sweep.
         chunk: rows of a chunk; that of the folder is kept with ``resume``.
-        scheduler: address of a Dask scheduler, or the file that it wrote; None for processes of this machine.
-        workers: number of these processes; None for one per processor, 0 to compute in this process, as a
-            single chunk is by default.
-        resume: whether to continue the sweep in the folder.
-        progress: whether to show rows, rows per second, failures and the remaining time.
-        device: that computes, as in :func:`robokit.rollout`; with "cuda" there is a process for each card.
-
-    Raises:
-        RobokitError: the folder holds another sweep or cannot be written, the cluster has ended, or chunks
-            could not be computed. What was computed until then is kept.
-        MissingDependency: pyarrow is not installed; or Dask, and workers are asked for.
-        KeyboardInterrupt: Ctrl-C; its text says how to go on.
+        workers: None computes a single chunk in this process.
     """
     arrow()  # before anything is computed
     where = Path(folder)
@@ -698,14 +657,7 @@ def run_sweep(
 
 
 class _Run:
-    """One run of a sweep.
-
-    Args:
-        recipe: of the sweep.
-        folder: of the sweep, as the user gave it.
-        sweep_file: what its sweep.json says.
-        device: that computes.
-    """
+    """One run of a sweep in its folder, as the user gave it."""
 
     def __init__(self, recipe: Any, folder: Path, sweep_file: SweepFile, device: str | None = None) -> None:
         self.recipe, self.folder, self.sweep_file = recipe, folder, sweep_file
@@ -752,8 +704,7 @@ class _Run:
     def _look_through(self) -> tuple[int, int, int]:
         """How many chunks are missing, the rows and failures that are there; nothing is changed.
 
-        Raises:
-            RobokitError: sweep.json contradicts all sound chunks, or a chunk of its own recipe.
+        Raises RobokitError if sweep.json contradicts all sound chunks, or a chunk of its own recipe.
         """
         chunks: list[Chunk] = []
         for file in chunk_files(self.folder):
@@ -783,8 +734,7 @@ class _Run:
     def _make_room(self) -> list[str]:
         """Remove what is damaged or was left by killed processes, and move chunks of other sweeps beside.
 
-        Returns:
-            what was damaged or of another sweep, as lines of text.
+        Returns what was damaged or of another sweep, as lines of text.
         """
         lines = []
         try:
@@ -855,11 +805,7 @@ class _Run:
 
 
 def cards(device: str) -> int:
-    """How many cards a device is: all of the machine for "cuda", else one.
-
-    Raises:
-        DeviceError: there is no such card.
-    """
+    """How many cards a device is: all of the machine for "cuda", else one; DeviceError if there is none."""
     from robokit.engine.cuda import arrays, driver
 
     arrays.number_of(device)

@@ -60,11 +60,7 @@ PATIENCE = 120.0
 
 
 def check_browser() -> None:
-    """See that Playwright and a Chromium are there, before any work.
-
-    Raises:
-        MissingDependency: one of them is not; the message says how to get it.
-    """
+    """Raise MissingDependency, which says how to get them, unless Playwright and a Chromium are there."""
     try:
         import playwright  # noqa: F401
     except ImportError as error:
@@ -78,15 +74,9 @@ def check_browser() -> None:
 
 @contextlib.contextmanager
 def opened_page(path: Path, size: tuple[int, int]) -> Iterator[Any]:
-    """A page of robokit's, open and drawn, as a Playwright page.
+    """A page of robokit's, open and drawn, as a Playwright page, in a window of width and height [px].
 
-    Args:
-        path: of the page.
-        size: width and height of the window [px].
-
-    Raises:
-        MissingDependency: Playwright or Chromium is not there.
-        RobokitError: the page does not come up.
+    Raises MissingDependency without Playwright or Chromium, RobokitError if the page does not come up.
     """
     check_browser()
     from playwright.sync_api import sync_playwright
@@ -149,9 +139,7 @@ def outside_loop(work: Callable[[], T]) -> T:
         return pool.submit(work).result()
 
 
-# ==== from where a camera looks ===================================================================
-# Where a camera stands: the names of views from around the robot.
-#
+# ==== where a camera stands: the names of views from around the robot =============================
 # x is forward, y to the left and z up, as in the robot's base at its neutral configuration.
 
 LOOKS = {
@@ -166,20 +154,12 @@ LOOKS = {
 
 
 def angles_of(look: Any) -> tuple[float, float]:
-    """Azimuth and elevation [rad] of a named view.
-
-    Raises:
-        UnknownName: there is no such view.
-    """
+    """Azimuth and elevation [rad] of a named view; UnknownName if there is none."""
     return LOOKS[one_of("view", look, LOOKS)]
 
 
 def direction(look: Any) -> np.ndarray:
-    """Unit vector from the robot to the camera, world axes, (3,).
-
-    Raises:
-        UnknownName: there is no such view.
-    """
+    """Unit vector from the robot to the camera, world axes, (3,); UnknownName if there is no such view."""
     azimuth, elevation = angles_of(look)
     flat = math.cos(elevation)
     return np.array([flat * math.cos(azimuth), flat * math.sin(azimuth), math.sin(elevation)])
@@ -328,11 +308,7 @@ def write_picture(
 
 
 def check_film(path: Path, size: tuple[int, int] = SIZE, fps: float = 30.0, speed: float = 1.0) -> None:
-    """See that a film can be made, before any work.
-
-    Raises:
-        MissingDependency, ShapeError: as :func:`write_film`.
-    """
+    """See that a film can be made, before any work; errors as of :func:`write_film`."""
     if path.suffix.lower() not in FORMATS:
         raise ShapeError(f"path: expected a name that ends in {' or '.join(FORMATS)}, got {str(path)!r}")
     size_of(size)
@@ -345,11 +321,7 @@ def check_film(path: Path, size: tuple[int, int] = SIZE, fps: float = 30.0, spee
 
 
 def size_of(size: tuple[int, int]) -> tuple[int, int]:
-    """Width and height, if they make a picture.
-
-    Raises:
-        ShapeError: they are not two whole numbers of 16 to 4096.
-    """
+    """Width and height, if they make a picture; ShapeError unless both are whole numbers of 16 to 4096."""
     try:
         width, height = (int(side) for side in size)
     except (TypeError, ValueError):
@@ -401,9 +373,8 @@ def drawn_page(
 def _follow(page: Any, follow: bool | str) -> None:
     """Let the camera of an open page follow a link, or the centre of mass.
 
-    Raises:
-        WrongType: with a page that does not move, or with something else than a link.
-        UnknownName: there is no such link.
+    Raises WrongType for anything else and for a page that does not move, UnknownName if there is no such
+    link.
     """
     if not isinstance(follow, bool | str):
         raise WrongType("follow", follow, "the name of a link, True, False or None")

@@ -146,15 +146,9 @@ def _texture(node: Node) -> Any:
 
 
 def capsule_triangles(capsule: Capsule, around: int = 24, rings: int = 8) -> Triangles:
-    """A capsule as one closed surface, a tube along z with a half sphere on each end.
+    """A capsule as one closed surface, wound outward: a tube along z with a half sphere on each end.
 
-    Args:
-        capsule: the shape.
-        around: corners of a ring.
-        rings: rings of each half sphere.
-
-    Returns:
-        The triangles, wound outward.
+    Its rings, so many on each half sphere, have ``around`` corners.
     """
     up = np.insert(np.linspace(-np.pi / 2, np.pi / 2, 2 * rings), rings, [0.0, 0.0])
     shift = np.where(np.arange(len(up)) <= rings, -0.5, 0.5) * capsule.length
@@ -367,20 +361,12 @@ class Viewer:
         return f'<iframe src="{address}" style="width:100%;height:{int(height)}px;border:0"></iframe>'
 
     def _check_open(self) -> None:
-        """See that the viewer is not closed.
-
-        Raises:
-            RobokitError: it is.
-        """
+        """Raise RobokitError if the viewer was closed."""
         if self._closed:
             raise RobokitError(f"the viewer of {self.robot.name!r} was closed; make a new one: Viewer(robot)")
 
     def _start(self) -> Any:
-        """The Visualizer with the robot in it, made at the first use.
-
-        Raises:
-            RobokitError: the viewer was closed.
-        """
+        """The Visualizer with the robot in it, made at the first use; RobokitError after :meth:`close`."""
         self._check_open()
         if self._meshcat is None:
             page = meshcat_page()
@@ -439,14 +425,10 @@ class LiveStage:
         self._grid = np.eye(4)
 
     def frame(self, box: np.ndarray, ground: float | None) -> None:
-        """Bring a box into view and the grid to the ground.
+        """Bring a box, (2, 3) [m], into view and the grid to the ground's height [m], None without a plane.
 
         meshcat's camera always turns about the origin of the page's scene. So the scene is moved instead of
         the camera.
-
-        Args:
-            box: lowest and highest corner, (2, 3) [m].
-            ground: its height [m], or None where there is no plane.
         """
         shift = np.eye(4)
         shift[:3, 3] = -box.mean(axis=0)
@@ -461,11 +443,7 @@ class LiveStage:
         self.look(self.view)
 
     def look(self, view: str) -> None:
-        """Put the camera on one side of the robot.
-
-        Args:
-            view: one of :data:`robokit.viewer.film.LOOKS`.
-        """
+        """Put the camera on one side of the robot: one of :data:`robokit.viewer.film.LOOKS`."""
         self.view = view
         x, y, z = FAR * self._reach * direction(view)
         # In the camera's axes y is up.

@@ -37,16 +37,7 @@ DAMPING = 0.3
 
 
 def live_data(trajectory: Trajectory, worker: str) -> LiveData:
-    """What a page needs to go on with a run.
-
-    Args:
-        trajectory: the run.
-        worker: the text of the page's Worker.
-
-    Raises:
-        RobokitError: the trajectory was loaded from a file, its step cannot become WebAssembly, or something
-            acts that no page knows.
-    """
+    """What a page, with this text of its Worker, needs to go on with a run; errors of :func:`check_live`."""
     program = _program(trajectory)
     # Its steps are not divided to an accuracy.
     dt = trajectory.summary["dt"] if program.accuracy is None else default_step(program.robot, True)
@@ -64,19 +55,14 @@ def live_data_of(
     parameters: np.ndarray | None = None,
     pushes: bool = False,
 ) -> LiveData:
-    """What a page needs to take the step of a program.
+    """What a page needs to take the step of a program; RobokitError if it cannot become WebAssembly.
 
     Args:
-        program: the step.
-        dt: its time step [s].
+        program, dt: the step, and its time step [s].
         q, v: the start, (nq,) and (nv,).
         worker: the text of the page's Worker.
-        reproducible: as in :func:`robokit.sim.page_step.page_step`.
+        reproducible, pushes: as in :func:`robokit.sim.page_step.page_step`.
         parameters: of the step, (P,), where those of the program are of several rows.
-        pushes: as in :func:`robokit.sim.page_step.page_step`.
-
-    Raises:
-        RobokitError: the step cannot become WebAssembly.
     """
     robot = program.robot
     masses = [float(m) for m in robot.inertial_parameters[..., 1:, 0].reshape(-1, robot.nbodies)[0]]
@@ -164,9 +150,8 @@ def _passive(steps: PageStep, dt: float, parameters: np.ndarray | None) -> dict[
 def check_live(trajectory: Trajectory) -> None:
     """See that the page can take the steps of a run.
 
-    Raises:
-        RobokitError: the trajectory was loaded from a file, its step cannot become WebAssembly, or something
-            acts that no page knows.
+    Raises RobokitError: the trajectory was loaded from a file, its step cannot become WebAssembly, or
+    something acts that no page knows.
     """
     program = _program(trajectory)
     if not program.contact:
@@ -189,11 +174,7 @@ def _program(trajectory: Trajectory) -> Program:
 
 @functools.lru_cache(maxsize=4)
 def module_data(kernel: Kernel) -> ModuleData:
-    """A kernel as the page gets it.
-
-    Raises:
-        RobokitError: it cannot become WebAssembly.
-    """
+    """A kernel as the page gets it; RobokitError if it cannot become WebAssembly."""
     from robokit.engine.backend.llvm import CompilerMissing
     from robokit.engine.loops.wasm import WASM, unpacked
     from robokit.engine.trace.graph import TraceTooLarge
@@ -217,12 +198,7 @@ UNITS = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "force": ("N m"
 
 
 def motors_of(trajectory: Trajectory, program: Program) -> MotorsData | None:
-    """The driven joints of a run; None where there are none.
-
-    Args:
-        trajectory: the run.
-        program: its step.
-    """
+    """The driven joints of a run by its step's program; None where there are none."""
     drives, inputs = program.given.drives, trajectory.inputs
     if not drives or inputs is None or not inputs.start:
         return None

@@ -129,14 +129,7 @@ def sparsity_figure(robot: Robot) -> Figure:
 
 
 def count_lines(dof_parent: Sequence[int]) -> list[str]:
-    """The figures under the picture: zeros, factorisation, solve.
-
-    Args:
-        dof_parent: parent of each degree of freedom, -1 for none, (n,).
-
-    Returns:
-        Three lines of text.
-    """
+    """The three lines under the picture, of each dof's parent (-1 for none): zeros, factorisation, solve."""
     c = ltdl_counts(dof_parent)
     cholesky = factorisation_counts(cholesky_fill(inertia_pattern(dof_parent)))
 
@@ -215,15 +208,10 @@ def _short(name: str) -> str:
 
 
 def rectangles(cells: np.ndarray) -> np.ndarray:
-    """Rectangles that together cover exactly the cells that are True.
+    """Rectangles that together cover exactly the cells (n, n) that are True, (k, 4).
 
-    Neighbours in a row are joined, then equal pieces of rows that follow each other.
-
-    Args:
-        cells: boolean, (n, n).
-
-    Returns:
-        Corners x0, y0, x1, y1 with x along the columns and y along the rows, (k, 4).
+    Neighbours in a row are joined, then equal pieces of rows that follow each other. Each is its corners x0,
+    y0, x1, y1 with x along the columns and y along the rows.
     """
     done: list[tuple[int, int, int, int]] = []
     growing: dict[tuple[int, int], int] = {}  # (first column, end) -> first row
@@ -282,14 +270,10 @@ def _draw_tree(axes: Axes, robot: Robot) -> None:
 
 
 def tree_layout(parent: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Places for a drawing of the tree.
+    """Places for a drawing of the tree of parents lambda(i), -1 for body 0: x and depth, (n + 1,) each.
 
-    Args:
-        parent: lambda(i), -1 for body 0, (n + 1,).
-
-    Returns:
-        x: leaves at 0, 1, 2, ... in numbering order, others over the middle of their children; depth: 0 at
-        body 0. Both (n + 1,).
+    Leaves are at x = 0, 1, 2, ... in numbering order, others over the middle of their children; body 0 at
+    depth 0.
     """
     n = len(parent)
     children: list[list[int]] = [[] for _ in range(n)]

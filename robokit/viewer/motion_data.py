@@ -59,32 +59,23 @@ def packed_bits(pattern: np.ndarray) -> str:
 
 
 def deflated(values: ArrayLike, dtype: str) -> str:
-    """Numbers as deflated text, for tables that the page unpacks only when they are asked for.
-
-    Args:
-        values: the numbers.
-        dtype: "<f8" or "u1".
-    """
+    """Numbers of a dtype, "<f8" or "u1", as deflated text, which the page unpacks when it is asked for."""
     with np.errstate(over="ignore"):
         array = np.asarray(values).astype(dtype)
     return base64.b64encode(zlib.compress(array.tobytes(), 9)).decode("ascii")
 
 
 def deflated_whole(values: ArrayLike) -> str:
-    """Whole numbers as deflated text, the shortest where most are near 0 or repeat.
+    """Whole numbers n within 32 bits as deflated text, the shortest where most are near 0 or repeat.
 
-    Args:
-        values: n, between -2^31 and 2^31; stored as 2 n, or -2 n - 1 below 0, all lowest bytes first, then
-            all second ones and so on.
+    They are stored as 2 n, or -2 n - 1 below 0, all lowest bytes first, then all second ones and so on.
     """
     n = np.asarray(values, dtype=np.int64).reshape(-1)
     codes = np.where(n < 0, -2 * n - 1, 2 * n).astype("<u4")
     return deflated(codes.view("u1").reshape(-1, 4).T, "u1")
 
 
-# ==== fewer points, every peak kept ===============================================================
-# Curves for a screen: fewer points, and every peak kept.
-#
+# ==== curves for a screen: fewer points, and every peak kept ======================================
 # A curve is cut into buckets of equal length, and each keeps its smallest and its largest sample. However
 # long the run, its largest value is shown as it was.
 
@@ -213,14 +204,7 @@ class Curve:
 
 
 def own_curves(trajectory: Trajectory, curves: Mapping[str, Curve | Values] | None) -> list[CurveData]:
-    """The plots of a page's own curves.
-
-    Args:
-        curves: by name: a Curve, or its values.
-
-    Raises:
-        WrongType, ShapeError: what is no curve; says which one it is.
-    """
+    """The plots of a page's own curves, each a Curve or its values; WrongType or ShapeError names it."""
     if curves is None:
         return []
     if not isinstance(curves, Mapping):
@@ -246,11 +230,7 @@ def _plot(trajectory: Trajectory, name: str, curve: Curve) -> CurveData:
 
 
 def _times(what: str, trajectory: Trajectory, given: Any) -> np.ndarray:
-    """Times of a curve, (T,) [s].
-
-    Raises:
-        ShapeError: they do not increase, or all lie outside of the run.
-    """
+    """Times of a curve, (T,) [s]; ShapeError where they do not increase, or all lie outside of the run."""
     if given is None:
         return np.asarray(trajectory.t, float)
     t = real_array(f"{what}: t", given, "(T,)")
@@ -267,8 +247,7 @@ def _times(what: str, trajectory: Trajectory, given: Any) -> np.ndarray:
 def _values(what: str, trajectory: Trajectory, curve: Curve, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The numbers of a curve, (T, k), and where it has none, (T, k).
 
-    Raises:
-        ShapeError: they do not fit the times, or are not finite where nothing is masked.
+    Raises ShapeError where they do not fit the times, or are not finite where nothing is masked.
     """
     T = len(t)
     given: Any = curve.values
@@ -325,11 +304,7 @@ def _asked(what: str, trajectory: Trajectory, function: Callable[..., Any]) -> A
 
 
 def _labels(what: str, name: str, curve: Curve, count: int) -> list[str]:
-    """Names of a curve's lines.
-
-    Raises:
-        WrongType, ShapeError: not one text for each, or one twice.
-    """
+    """Names of a curve's lines; WrongType or ShapeError unless there is one text for each, and none twice."""
     given = curve.labels
     if not isinstance(given, list | tuple) or not all(isinstance(label, str) for label in given):
         raise WrongType(f"{what}: labels", given, 'a sequence of strings, such as ("x", "y")')
@@ -351,8 +326,7 @@ def _described(t: np.ndarray) -> str:
     return f"{t[k + 1]:g} after {t[k]:g}"
 
 
-# ==== contact forces ==============================================================================
-# Contact forces over time, of the whole robot and by link, with the peaks that single steps had.
+# ==== contact forces over time, of the whole robot and by link, with the peaks that single steps had ====
 
 MOST_WORK = 4_000_000
 """Bodies times steps up to which a page looks at every step: some ten seconds."""
@@ -372,11 +346,7 @@ class ForceHistory:
     """
 
     def __init__(self, trajectory: Trajectory, chosen: np.ndarray) -> None:
-        """The forces of every step, as far as they are known.
-
-        Args:
-            chosen: indices of the records that become frames, (T,).
-        """
+        """The forces of every step, as far as they are known; the chosen records become frames."""
         t = trajectory.t - trajectory.t[0]
         steps = trajectory.step_forces if every_step(trajectory) else None
         self.hold = float(trajectory.summary.get("dt", 0.0))
@@ -460,11 +430,7 @@ class StepStates:
         return np.repeat(state_facts(self.robot, self.q[first], self.v[first])[:, 2:], counts, axis=0)
 
     def shown(self, lines: Sequence[np.ndarray]) -> np.ndarray:
-        """Indices that a plot of several lines keeps: records, and the peaks between them.
-
-        Args:
-            lines: (S + 1,) each.
-        """
+        """Indices that a plot of lines, (S + 1,) each, keeps: records, and the peaks between them."""
         keep = self.records[kept([y[self.records] for y in lines])]
         peaks = peaks_between(self.t, np.stack(lines, axis=1), self.t[keep])
         return increasing(np.concatenate([keep, *(np.searchsorted(self.t, times) for times, _ in peaks)]))
@@ -501,17 +467,11 @@ MOST = {"first contact": 10, "peak load": 1, "peak force": 12, "impact": 12}
 
 
 def with_key_frames(trajectory: Trajectory, chosen: np.ndarray) -> tuple[Trajectory, np.ndarray]:
-    """The trajectory with the states after its hardest steps among the records.
+    """The trajectory with the states after its hardest steps among the records, and which become frames.
 
-    Energies and what needs them stay those of the records as they were: only what frames show is there.
-
-    Args:
-        trajectory: with its robot.
-        chosen: indices of the records that become frames, (T,).
-
-    Returns:
-        It, and the indices of the frames, (T + new,), those of the new records among them. Its joint forces
-        at a new record are those of the record after it.
+    ``chosen`` are those of the records that do, (T,); the new records are added. Energies and what needs them
+    stay those of the records as they were: only what frames show is there. Joint forces at a new record are
+    those of the record after it.
     """
     steps = key_steps(trajectory)
     if not steps:
@@ -575,12 +535,7 @@ LOSSES = {
 
 
 def still_frame(robot: Robot, q: np.ndarray, poses: np.ndarray) -> FramesData:
-    """The single frame of a pose.
-
-    Args:
-        q: configuration, (1, nq).
-        poses: of its bodies, (1, nbodies + 1, 7).
-    """
+    """The single frame of a pose: its configuration (1, nq), and its bodies' poses (1, nbodies + 1, 7)."""
     return FramesData(1, 1, packed(np.zeros(1)), packed(poses[:, 1:]), packed(q), packed(_com(robot, q)))
 
 
@@ -592,13 +547,9 @@ def motion_frames(
     sane: int,
     states: StepStates | None = None,
 ) -> FramesData:
-    """The frames of a motion.
+    """The frames of a motion: those of its samples that are chosen, (T,), with poses (T, nbodies + 1, 7).
 
-    Args:
-        chosen: indices of the samples that become frames, (T,).
-        poses: of the bodies at these samples, (T, nbodies + 1, 7).
-        sane: frames at the start that can be trusted.
-        states: of every step, if they are known.
+    ``sane`` frames at the start can be trusted; ``states`` are those of every step, if they are known.
     """
 
     def frames(values: np.ndarray | None) -> str | None:
@@ -708,12 +659,7 @@ def peaks(trajectory: Trajectory, chosen: np.ndarray, states: StepStates | None)
 
 
 def curves(trajectory: Trajectory, forces: ForceHistory, states: StepStates | None = None) -> list[CurveData]:
-    """The plots, thinned to a screen's width so that every peak stays.
-
-    Args:
-        forces: of the ground.
-        states: of every step, if they are known.
-    """
+    """The plots, thinned to a screen's width so that every peak stays; of every step where it is known."""
     t = trajectory.t - trajectory.t[0]
 
     def plot(

@@ -48,9 +48,7 @@ if TYPE_CHECKING:
 
     from PIL.Image import Image
 
-# ==== a picture without a browser =================================================================
-# A picture of a robot or a motion without a browser: triangles with a depth buffer, in NumPy.
-#
+# ==== A picture of a robot or a motion without a browser: triangles with a depth buffer, in NumPy =
 # From where the page looks at first, in its colours. Of a motion the start and the middle are shown faint,
 # the end solid.
 
@@ -97,9 +95,7 @@ Corners = tuple[np.ndarray, np.ndarray, np.ndarray]
 def still_png(source: Robot | Trajectory) -> bytes:
     """A picture of a robot in its neutral configuration, or of a motion, as the content of a PNG file.
 
-    Raises:
-        RobokitError: the trajectory was loaded without its robot.
-        ShapeError: the robot has samples of masses.
+    Raises RobokitError for a trajectory without its robot, ShapeError for a robot with samples of masses.
     """
     content = io.BytesIO()
     still(source).save(content, "PNG", optimize=True)
@@ -148,12 +144,7 @@ def _shown(source: Robot | Trajectory) -> tuple[Robot, np.ndarray, float | None,
 
 
 class _Camera:
-    """Looks at points, which fill the picture.
-
-    Args:
-        points: (n, 3), or none.
-        size: width and height [px].
-    """
+    """Looks at points, (n, 3) or none, which fill a picture of width and height [px]."""
 
     def __init__(self, points: np.ndarray, size: tuple[int, int]) -> None:
         self.wide, self.high = size
@@ -471,11 +462,7 @@ class CellPages:
         self._adding = threading.Lock()
 
     def add(self, make: Callable[[], str]) -> str:
-        """The address of a page that ``make`` writes when it is asked for.
-
-        Raises:
-            OSError: no port can be opened.
-        """
+        """The address of a page that ``make`` writes when it is asked for; OSError without a free port."""
         with self._adding:
             if self._server is None or self._process != os.getpid():  # a fork has no thread that answers
                 from http.server import ThreadingHTTPServer

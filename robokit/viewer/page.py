@@ -44,9 +44,7 @@ from robokit.viewer.payload_keys import (
 )
 from robokit.viewer.scene import INERTIA_COLOUR
 
-# ==== pages of motions and robots =================================================================
-# The page: one HTML file that needs nothing else, from a trajectory or a robot.
-#
+# ==== the page: one HTML file that needs nothing else, from a trajectory or a robot ===============
 # The 3D view is meshcat's own JavaScript viewer, read from the installed meshcat package; the curves are
 # uPlot, kept in ``assets/vendor``. Every name of the robot reaches the page as escaped text, never as markup
 # or code.
@@ -229,8 +227,7 @@ def page_html(
 def _live_pose(robot: Robot, q: np.ndarray | None, max_triangles: int | None, walk: bool) -> Payload:
     """The page of a pose from which physics goes on: in the robot's own scene, or on the page's plane.
 
-    Raises:
-        ShapeError: it starts in the ground.
+    Raises ShapeError where it starts in the ground.
     """
     own = robot.scene
     if q is None and own is not None and INITIAL in own.configurations:
@@ -271,12 +268,7 @@ def page_of(title: str, data: str, physics: bool) -> str:
 
 
 def filled(template: str, parts: Mapping[str, str]) -> str:
-    """A template with its parts put in.
-
-    Args:
-        template: name of a file in ``assets``, in which {{ key }} marks the places.
-        parts: what takes their place; put in as it is.
-    """
+    """A file of ``assets`` with these parts, as they are, in the places that {{ key }} marks."""
     text = (ASSETS / template).read_text(encoding="utf-8")
     # One pass over the template: what is put in is never searched again.
     pieces = text.split("{{")
@@ -300,12 +292,8 @@ def joined(names: Sequence[str]) -> str:
 def json_for_html(value: Any) -> str:
     """JSON that may stand inside a script element: no character can end the element or start a comment.
 
-    Args:
-        value: anything that ``json.dumps`` takes, and dataclasses, which become objects with their fields
-            as keys; NaN and infinity are errors.
-
-    Returns:
-        The text, still valid JSON.
+    ``value`` is anything that ``json.dumps`` takes, and dataclasses, which become objects with their fields
+    as keys; NaN and infinity are errors. The text is still valid JSON.
     """
     text = json.dumps(value, separators=(",", ":"), allow_nan=False, ensure_ascii=True, default=_fields)
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
@@ -337,10 +325,8 @@ COPY = Path(__file__).parent / "assets" / "vendor" / "meshcat"
 def meshcat_page() -> Path:
     """The folder with meshcat's ``index.html`` and ``main.min.js``, found without importing meshcat.
 
-    The installed package comes first: its server and its page belong together.
-
-    Raises:
-        MissingDependency: neither has them.
+    The installed package comes first: its server and its page belong together. Raises MissingDependency
+    without either.
     """
     spec = importlib.util.find_spec("meshcat")
     folders = (spec and spec.submodule_search_locations) or ()
@@ -468,14 +454,7 @@ def write_sparsity_page(robots: Sequence[Robot], path: str | Path) -> Path:
 
 
 def sparsity_html(robots: Sequence[Robot]) -> str:
-    """The text of the page, as :func:`write_sparsity_page` writes it.
-
-    Args:
-        robots: the Robots.
-
-    Raises:
-        WrongType: robots is not a list of Robots.
-    """
+    """The text of the page, as :func:`write_sparsity_page` writes it."""
     if isinstance(robots, (str, Robot)) or not isinstance(robots, Sequence) or not robots:
         raise WrongType("robots", robots, "a list of one Robot or more, as [robot]")
     payloads = [structure_payload(robot) for robot in robots]
@@ -489,9 +468,7 @@ def sparsity_html(robots: Sequence[Robot]) -> str:
     return filled("side_by_side.html", parts)
 
 
-# ==== two runs in one page ========================================================================
-# Two runs of one robot in one page: the second goes along as a ghost.
-#
+# ==== two runs of one robot in one page: the second goes along as a ghost =========================
 # robokit.viewer.compare(a, b, "compare.html", labels=("dt = 1 ms", "dt = 0.5 ms"))
 
 
@@ -563,25 +540,14 @@ def compare(
 def ghost_data(
     first: Trajectory, second: Trajectory, labels: tuple[str, str], frames: FramesData
 ) -> GhostData:
-    """What a page needs of a second run.
-
-    Args:
-        first: the run that the page is about.
-        second: the run beside it, of the same robot.
-        labels: names of both.
-        frames: of the second run.
-    """
+    """What a page about the first run needs of the second, of the same robot, whose frames are given."""
     moving = FramesData(frames.count, frames.sane, frames.t, frames.poses, frames.q, frames.com)
     pairs, differences = _curves(first, second, labels)
     return GhostData(labels, moving, pairs, differences, _figures(first, second), summary(second))
 
 
 def check_same_robot(first: Trajectory, second: Trajectory) -> None:
-    """See that two runs have the same bodies and coordinates.
-
-    Raises:
-        ShapeError: they have not, or a run lacks its robot.
-    """
+    """Raise ShapeError unless two runs have robots with the same bodies and coordinates."""
     robots = (first.robot, second.robot)
     for name, robot in zip("ab", robots, strict=True):
         if robot is None:

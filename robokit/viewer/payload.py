@@ -82,8 +82,7 @@ from robokit.viewer.scene import (
 )
 from robokit.viewer.walk_data import kept, walk_data, walk_of_motion
 
-# ==== events and findings of a run ================================================================
-# The events of a run as a page shows them: the important ones, and tables by link and by joint.
+# ==== the events of a run as a page shows them: the important ones, and tables by link and by joint ====
 
 MOST_EVENTS = 500
 """Events of a page: as many as a reader scrolls through."""
@@ -93,13 +92,10 @@ UNKNOWN = EventKind("", "Contacts", len(KINDS), "")
 
 
 def events(trajectory: Trajectory) -> EventsData | None:
-    """The events of a run, its answers and tables.
+    """The events of a run, its answers and tables; None of a trajectory whose file has no events.
 
-    None of a trajectory whose file has no events. The first limit of each joint and side is always there,
-    and the events that the answers are about. Of very long runs it is the recorded states that count.
-
-    Args:
-        trajectory: with its robot.
+    The first limit of each joint and side is always there, and the events that the answers are about. Of very
+    long runs it is the recorded states that count.
     """
     robot = trajectory.robot
     assert robot is not None
@@ -243,12 +239,7 @@ def _reached(events: Sequence[Event], kept: Sequence[Event]) -> list[ReachedData
 
 
 def answer_rows(answers: Sequence[Answer], kept: Sequence[Event]) -> list[AnswerData]:
-    """The answers, with the places of their events among those of the page.
-
-    Args:
-        answers: of the run.
-        kept: the page's events; those of the answers are among them.
-    """
+    """The answers, with the places of their events among ``kept``, those of the page, which include them."""
     places = {id(event): k for k, event in enumerate(kept)}
     return [
         AnswerData(x.label, x.value, x.note, None if x.event is None else places[id(x.event)], False)
@@ -350,21 +341,10 @@ def trajectory_payload(
     own: Mapping[str, Curve | Values] | None = None,
     follow: bool | str | None = None,
 ) -> Payload:
-    """Everything that the page of a motion shows.
+    """Everything that the page of a motion shows; ``own`` are the caller's curves by name.
 
-    Args:
-        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
-            draw smoothly among all meshes.
-        max_fps: frames per second at most; the page interpolates between them.
-        walk: whether the page walks through the algorithms.
-        own: curves of the caller's own by name.
-        follow: a link that the camera follows, True for the centre of mass, False for neither.
-
-    Raises:
-        RobokitError: the trajectory was loaded without its robot.
-        ShapeError: its robot has samples of masses, or a curve of the caller's own does not fit.
-        WrongType: a curve that is none.
-        UnknownName: there is no such link.
+    Arguments and errors as of :func:`robokit.viewer.write_page`; RobokitError for a trajectory without its
+    robot.
     """
     if trajectory.robot is None:
         raise RobokitError("the page needs the robot: Trajectory.load(path, robot=...)")
@@ -395,18 +375,7 @@ def trajectory_payload(
 def pose_payload(
     robot: Robot, q: np.ndarray | None = None, max_triangles: int | None = None, walk: bool = True
 ) -> Payload:
-    """Everything that the page of a single pose shows.
-
-    Args:
-        q: configuration, (nq,); the neutral one by default.
-        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
-            draw smoothly among all meshes.
-        walk: whether the page walks through the algorithms.
-
-    Raises:
-        WrongType: not a robot.
-        ShapeError: q is not one configuration, or the robot has samples of masses.
-    """
+    """Everything that the page of a pose shows; arguments, errors: :func:`robokit.viewer.write_page`."""
     robot = one_robot(robot)
     q = one_configuration(robot, robot.neutral() if q is None else q)[None]
     poses = body_poses(robot, q)
@@ -421,17 +390,9 @@ def pose_payload(
 def motionless_payload(
     robot: Robot, ground: Ground | None, q: np.ndarray, max_triangles: int | None = None
 ) -> Payload:
-    """The page of a motion that is still to come: the robot, what it falls on, and one frame.
+    """The page of a motion to come: the robot, what it falls on (or None), and one frame of q, (nq,).
 
-    Args:
-        ground: what it falls on, or None.
-        q: configuration of the frame, (nq,).
-        max_triangles: a mesh is simplified to about this many triangles; None shares a number that browsers
-            draw smoothly among all meshes.
-
-    Raises:
-        WrongType: not a robot.
-        ShapeError: q is not one configuration, or the robot has samples of masses.
+    Arguments and errors as of :func:`pose_payload`.
     """
     robot = one_robot(robot)
     q = one_configuration(robot, q)[None]
@@ -440,12 +401,7 @@ def motionless_payload(
 
 
 def structure_payload(robot: Robot) -> Payload:
-    """What a page without a scene shows of a robot: names, tree, patterns and counts.
-
-    Raises:
-        WrongType: not a robot.
-        ShapeError: the robot has samples of masses.
-    """
+    """What a page without a scene shows of a robot: names, tree, patterns and counts."""
     robot = one_robot(robot)
     q = robot.neutral()[None]
     poses = body_poses(robot, q)
@@ -455,10 +411,8 @@ def structure_payload(robot: Robot) -> Payload:
 def check_follow(robot: Robot, follow: bool | str | None) -> None:
     """See that a camera can follow it.
 
-    Raises:
-        WrongType: neither a name nor a bool.
-        UnknownName: there is no such link.
-        RobokitError: the centre of mass of a robot without mass.
+    Raises WrongType for neither a name nor a bool, UnknownName if there is no such link, and RobokitError for
+    the centre of mass of a robot without mass.
     """
     if isinstance(follow, str):
         robot.link(follow)
@@ -469,12 +423,7 @@ def check_follow(robot: Robot, follow: bool | str | None) -> None:
 
 
 def one_robot(robot: Robot) -> Robot:
-    """The robot itself, if it is a single one.
-
-    Raises:
-        WrongType: not a robot.
-        ShapeError: a robot with samples, whose masses are arrays.
-    """
+    """The robot itself; WrongType if it is none, ShapeError for one with samples, whose masses are arrays."""
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
     if robot.samples is not None:
@@ -486,11 +435,7 @@ def one_robot(robot: Robot) -> Robot:
 
 
 def one_configuration(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """A single configuration as an array of floats, (nq,).
-
-    Raises:
-        ShapeError: any other shape, or not finite real numbers.
-    """
+    """A single configuration as an array of floats, (nq,); ShapeError for anything else."""
     array = real_array("q", q, (robot.nq,))
     if array.shape != (robot.nq,):
         raise ShapeError(f"q: expected one configuration, shape ({robot.nq},), got {array.shape}")

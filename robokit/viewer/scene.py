@@ -110,13 +110,10 @@ LARGEST = 512
 
 
 def data_uri(picture: str | Path | bytes) -> str:
-    """A picture as text that a browser opens: JPEG, or PNG where it is transparent somewhere.
+    """A picture, by its path or content, as text that a browser opens: JPEG, or PNG where it is transparent.
 
-    Args:
-        picture: the path of a file, or its content.
-
-    Raises:
-        ValueError: a format that is not opened, or too many pixels; OSError: a file that is no picture.
+    Raises ValueError for a format that is not opened or too many pixels, OSError for a file that is no
+    picture.
     """
     image = open_picture(Path(picture) if isinstance(picture, str) else picture)
     clear = "A" in image.getbands() or "transparency" in image.info
@@ -146,9 +143,7 @@ def picture_of(node: Node) -> str | None:
         return None
 
 
-# ==== poses =======================================================================================
-# Motion as numbers to draw: poses of bodies, frames at display rate, the box round a whole motion.
-#
+# ==== motion as numbers to draw: poses of bodies, frames at display rate, the box round a whole motion ====
 # A pose is seven numbers: position x y z [m], then quaternion x y z w (the order of the page's 3D library).
 
 MAX_FPS = 60.0
@@ -156,14 +151,7 @@ MAX_FRAMES = 1200
 
 
 def body_poses(robot: Robot, q: np.ndarray) -> np.ndarray:
-    """World poses of all bodies.
-
-    Args:
-        q: configurations, (T, nq).
-
-    Returns:
-        Poses of bodies 0 to nbodies, (T, nbodies + 1, 7) [m, unit quaternion xyzw].
-    """
+    """World poses of bodies 0..N at configurations (T, nq): (T, N + 1, 7) [m, unit quaternion xyzw]."""
     q = np.ascontiguousarray(np.atleast_2d(np.asarray(q, dtype=float)))
     poses = forward_kinematics(robot, q)
     rotation = np.asarray(poses.rotation).reshape(len(q), -1, 3, 3)
@@ -198,13 +186,8 @@ def relative_pose(parent: np.ndarray, child: np.ndarray) -> list[float]:
 
 
 def quaternions_xyzw(rotation: np.ndarray) -> np.ndarray:
-    """Unit quaternions of rotation matrices, without jumps of sign along the first axis.
-
-    Args:
-        rotation: (T, ..., 3, 3).
-
-    Returns:
-        (T, ..., 4), scalar last.
+    """Unit quaternions (T, ..., 4) of rotations (T, ..., 3, 3), without jumps of sign along the first
+    axis.
     """
     w, *xyz = rotation_to_quat_wxyz(np.moveaxis(np.asarray(rotation, dtype=float), (-2, -1), (0, 1)))
     quat = np.stack([*xyz, w], axis=-1)
@@ -216,17 +199,9 @@ def quaternions_xyzw(rotation: np.ndarray) -> np.ndarray:
 
 
 def frame_indices(t: np.ndarray, max_fps: float = MAX_FPS) -> np.ndarray:
-    """Which samples of a trajectory become frames.
+    """Which samples at increasing times (T,) [s] become frames, the first and the last among them.
 
-    Args:
-        t: sample times, increasing, (T,) [s].
-        max_fps: largest number of frames per second.
-
-    Returns:
-        Increasing indices, the first and the last sample among them.
-
-    Raises:
-        ShapeError: max_fps is not a positive number.
+    Raises ShapeError if ``max_fps``, the largest number of frames a second, is not positive.
     """
     if not max_fps > 0:
         raise ShapeError(f"max_fps: expected a positive number of frames per second, got {max_fps!r}")
@@ -312,9 +287,7 @@ def rotate(quat_xyzw: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     return vectors + real * twice + np.cross(imaginary, twice)
 
 
-# ==== nodes of a robot ============================================================================
-# What there is to draw: a robot as a list of nodes, each a shape at a placement on a body.
-#
+# ==== what there is to draw: a robot as a list of nodes, each a shape at a placement on a body ====
 # Only bodies move, so the shapes of a link that is welded to a body are placed on that body. A robot is shown
 # by its visuals. One without visuals is shown by its collision shapes, and one without those by its inertia
 # boxes and joint axes, so that a scene is never empty.
@@ -417,13 +390,8 @@ def _kept(
 ) -> list[np.ndarray]:
     """Arrays that are made of a mesh file, kept by its content and what it uses of the files that it names.
 
-    Their names are known once it was read, and kept likewise: lists of materials name pictures.
-
-    Args:
-        label: for ``robokit cache``.
-        path: of the mesh file.
-        key: all else that they depend on, as for ``disk_cache.digest``.
-        make: reads the file by :func:`_surfaces`, and makes them.
+    Their names are known once it was read, and kept likewise: lists of materials name pictures. ``key`` is
+    all else that they depend on, as for ``disk_cache.digest``; ``make`` reads the file by :func:`_surfaces`.
     """
     made: list[Sequence[np.ndarray]] = []
     found: list[np.ndarray] = []

@@ -83,14 +83,7 @@ class SceneServer:
             self._loop.call_soon_threadsafe(self._put, message, packed)
 
     def wait_for_browser(self, timeout: float | None = None) -> bool:
-        """Wait until a browser has received the scene.
-
-        Args:
-            timeout: how long at most [s].
-
-        Returns:
-            Whether one has.
-        """
+        """Wait until a browser has received the scene, for at most so long [s]; whether one has."""
         return self._connected.wait(timeout)
 
     @property
@@ -288,11 +281,8 @@ class SceneCommands:
         return len(self._packed)
 
     def put(self, message: dict[str, Any], packed: bytes) -> None:
-        """Take a command.
-
-        Args:
-            message: of meshcat: "type", "path" and, for a property, its name.
-            packed: the same as the browser receives it.
+        """Take a command of meshcat: its message, with "type", "path" and perhaps a property, and its
+        bytes.
         """
         kind, path = message["type"], _path(message["path"])
         if kind == "delete":

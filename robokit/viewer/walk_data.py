@@ -44,9 +44,7 @@ from robokit.viewer.payload_keys import (
     Whole,
 )
 
-# ==== the lines of an algorithm with their values =================================================
-# Runs functions under a line tracer and keeps what each line read and wrote.
-#
+# ==== runs functions under a line tracer and keeps what each line read and wrote ==================
 # The functions stay as they are. The interpreter tells of each line (``sys.settrace``); which values that
 # line is about is read from the text itself (:func:`statements`).
 
@@ -485,9 +483,7 @@ Value = tuple[str, tuple[Any, ...]]
 def recorded(value: Any, whole: bool = False) -> Value | None:
     """Kind and numbers of a value; None for what is no value of the mathematics (indices, trees, ranges).
 
-    Args:
-        value: anything that a variable holds.
-        whole: whether large vectors and matrices are wanted too.
+    Large vectors and matrices are none either, unless ``whole`` is asked for.
     """
     rule = _RULES.get(type(value))
     found = None if rule is None else rule(value)
@@ -541,8 +537,7 @@ def kept(label: str, robot: Robot, key: tuple[Any, ...], kind: Any, make: Callab
 
     Args:
         label: for ``robokit cache``.
-        robot: a single robot, on whose dynamics it depends.
-        key: what else it depends on, of exact reprs.
+        robot, key: on what it depends: the dynamics of a single robot, and exact reprs.
         kind: its type: of the payload's classes, lists, tuples, text, numbers and None.
         make: makes it.
     """
@@ -736,11 +731,7 @@ class Walk:
 
 
 def traced_state(robot: Robot, pushed: bool) -> State:
-    """A state of traced scalars, of one graph.
-
-    Args:
-        pushed: whether there are forces on the bodies.
-    """
+    """A state of traced scalars, of one graph; with forces on the bodies where it is pushed."""
     graph = Graph(MOST_NODES)
     sizes = (3, robot.nq, robot.nv, robot.nv, 6 * (robot.nbodies + 1) if pushed else 0)
     rows = [
@@ -751,16 +742,12 @@ def traced_state(robot: Robot, pushed: bool) -> State:
 
 
 def walks(robot: Robot, state: State, without: Sequence[Walked] = ()) -> dict[str, Walk]:
-    """RNEA, CRBA, LTDL and ABA recorded at a state, by key.
+    """RNEA, CRBA, LTDL and ABA recorded at a state of floats or of scalars of one graph, by key.
 
     ABA finds the accelerations, which the RNEA then takes; LTDL takes the H of CRBA. A robot with coupled
     joints has RNEA and CRBA alone, of its full tree: the coupling comes afterwards. So has one whose mass
     matrix is singular. Without ABA, or where it does not come to its end, the accelerations are 0; without
     all of H there is no LTDL.
-
-    Args:
-        state: floats, or scalars of one graph.
-        without: what is left out.
     """
     tree = replace(robot.tree, gravity=tuple(state.gravity))  # type: ignore[arg-type]
     q, v, tau = robot.split_q(state.q), robot.split_v(state.v), robot.split_tau(state.tau)
@@ -883,19 +870,14 @@ CAPTIONS = {
 """Sentences by line; where two algorithms have the same line, one sentence serves both."""
 
 
-# ==== the page's data =============================================================================
-# Inside the algorithms as the page's data: recorded once for all states, packed, within a size.
+# ==== inside the algorithms as the page's data: recorded once for all states, packed, within a size ====
 
 MOST_BYTES = 300_000
 """Largest size of the walk in a page [bytes]."""
 
 
 def walk_of_motion(trajectory: Trajectory, robot: Robot, chosen: np.ndarray) -> WalkData | None:
-    """The walk of a motion's page.
-
-    Args:
-        chosen: indices of its samples that the page shows, (T,).
-    """
+    """The walk of a motion's page, which shows these samples, (T,)."""
     pushed = trajectory.ground is not None or trajectory.contacts is not None
     return walk_data(robot, pushed, touched_bodies(trajectory, robot, chosen))
 
@@ -914,16 +896,10 @@ def touched_bodies(trajectory: Trajectory, robot: Robot, chosen: np.ndarray) -> 
 def walk_data(
     robot: Robot, pushed: bool = False, touched: Whole | None = None, most_bytes: int = MOST_BYTES
 ) -> WalkData | None:
-    """The walk of a page.
+    """The walk of a page of a single robot; None where there is nothing to walk through, or no room.
 
-    Args:
-        robot: a single Robot.
-        pushed: whether there may be forces on its bodies.
-        touched: the body of each point of contact, or None.
-        most_bytes: room; where it is too little, the longest algorithms are left out.
-
-    Returns:
-        None where there is nothing to walk through, or no room.
+    ``pushed``: whether there may be forces on its bodies; ``touched``: the body of each point of contact.
+    Where ``most_bytes`` are too few, the longest algorithms are left out.
     """
     room = most_bytes - (len(touched) if touched else 0)
 
@@ -1054,11 +1030,7 @@ class WalkProgram:
         return 2 * self.slot[np.abs(given)] + (given < 0)
 
     def data(self, state: State) -> ProgramData:
-        """The page's data.
-
-        Args:
-            state: of the traced scalars that the graph began with.
-        """
+        """The page's data; ``state`` has the traced scalars that the graph began with."""
         nodes = self.graph.nodes
         place = {scalar.ref: k for k, scalar in enumerate(state.flat())}
         codes = [nodes[number][0] for number in self.order]
@@ -1109,14 +1081,7 @@ class ValueTable:
 
 
 def algorithm_data(walked: Walked, walk: Walk, table: ValueTable, program: WalkProgram) -> AlgorithmData:
-    """The page's data of one algorithm.
-
-    Args:
-        walked: the algorithm.
-        walk: as it was recorded.
-        table: its values.
-        program: finds them.
-    """
+    """The page's data of an algorithm as it was recorded, with its values and the program that finds them."""
     files = list(dict.fromkeys(inspect.getsourcefile(f) or "" for f in walked.recipe.functions))
     letters: dict[tuple[str, bool], int] = {}
     places: list[Place] = []

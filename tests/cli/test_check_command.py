@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import waiting
 
 from robokit.cli import main
 from robokit.urdf import CODES
@@ -302,7 +303,9 @@ def test_the_hook_runs(folder):
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     for files, status in ((chosen, 1), (chosen[:1], 0)):
         command = [sys.executable, "-m", program, *rest, *files]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
+        done = subprocess.run(
+            command, capture_output=True, text=True, env=environment, timeout=waiting.PATIENCE
+        )
         assert done.returncode == status and done.stderr == ""
 
 

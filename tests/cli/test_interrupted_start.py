@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import waiting
 
 ROOT = Path(__file__).parents[2]
 ENTRY = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["scripts"]["robokit"].split(":")
@@ -32,7 +33,7 @@ sys.exit(command())
 
 def run(*arguments):
     return subprocess.run(
-        [sys.executable, "-c", STARTED, *arguments], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", STARTED, *arguments], capture_output=True, text=True, timeout=waiting.PATIENCE
     )
 
 

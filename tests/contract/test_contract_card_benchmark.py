@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import waiting
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = json.loads((ROOT / "benchmarks" / "gpu.json").read_text(encoding="utf-8"))
@@ -19,7 +20,7 @@ def test_without_a_card_one_sentence_says_so():
     hidden = {"PATH": "/usr/bin:/bin", "CUDA_VISIBLE_DEVICES": "", "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         [sys.executable, str(ROOT / "benchmarks" / "gpu.py")],
-        env=hidden, capture_output=True, text=True, timeout=60, check=False,
+        env=hidden, capture_output=True, text=True, timeout=waiting.PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 1 and not done.stdout
     (line,) = done.stderr.strip().splitlines()

@@ -19,13 +19,14 @@ LONG |= {"heaps", "continuity", "collide", "anymal", "order", "energy", "balance
 """Cases that take too long for a test, minutes some of them."""
 
 
-@pytest.fixture
-def fidelity(monkeypatch):
+@pytest.fixture(scope="module")
+def fidelity():
     before = set(sys.modules)
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    module = importlib.import_module("fidelity")
-    module.load_cases()
-    yield module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(ROOT / "benchmarks"))
+        module = importlib.import_module("fidelity")
+        module.load_cases()
+        yield module
     for name in set(sys.modules) - before:
         if name.startswith("fidelity") or name in ("measure", "models", "mujoco_model"):
             sys.modules.pop(name)

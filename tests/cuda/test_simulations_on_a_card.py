@@ -105,6 +105,20 @@ def test_a_simulation_of_numpys_arrays_shows_its_memory(card, pendulum, q, tau):
         there.restore(own)
 
 
+def test_what_a_controller_holds_belongs_to_the_state(card, pendulum, q):
+    def law(t, q, v):
+        return -2.0 * np.asarray(q) - 0.1 * np.asarray(v)
+
+    sim = rk.Simulation(pendulum, q, batch=B, device="cuda", controller=law, control_every=4)
+    sim.step(steps=6)
+    state = sim.state()
+    sim.step(steps=5)
+    after = np.array(sim.q)
+    sim.restore(state)
+    sim.step(steps=5)
+    assert np.array_equal(sim.q, after)
+
+
 def test_what_a_card_does_not_do_is_said(card, pendulum, q, monkeypatch, tmp_path):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(straight_code, "MOST", 3)

@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+import waiting
 from c_compiler import run_check
 
 import robokit as rk
@@ -545,7 +546,7 @@ def test_no_call_waits_for_that_of_another_thread(monkeypatch):
     def slow(kernel, call):
         if threading.current_thread() is first:
             begun.set()
-            end.wait(60.0)
+            end.wait(waiting.PATIENCE)
         done(kernel, call)
 
     def called(a):
@@ -554,7 +555,7 @@ def test_no_call_waits_for_that_of_another_thread(monkeypatch):
     monkeypatch.setattr(FlatKernel, "_done", slow)
     first, second = (threading.Thread(target=called, args=(a,), daemon=True) for a in (9.0, 2.0))
     first.start()
-    assert begun.wait(60.0)
+    assert begun.wait(waiting.PATIENCE)
     second.start()
     second.join(30.0)
     assert found == [two]

@@ -13,6 +13,7 @@ from pathlib import Path
 import llvmlite
 import numpy as np
 import pytest
+import waiting
 
 from robokit import disk_cache
 from robokit.engine.backend import llvm
@@ -165,7 +166,7 @@ def test_processes_that_race_all_get_it_right(folder, tmp_path):
     runs = [
         subprocess.Popen([sys.executable, script], env=env, stdout=-1, stderr=-1, text=True) for _ in range(3)
     ]
-    answers, compiled = zip(*(run.communicate(timeout=60) for run in runs), strict=True)
+    answers, compiled = zip(*(run.communicate(timeout=waiting.PATIENCE) for run in runs), strict=True)
     assert all(run.returncode == 0 for run in runs)
     assert len(set(answers)) == 1
     assert len(files(folder)) == 3  # single, batch, and the call from Python
@@ -278,8 +279,9 @@ def python(script: str, folder: Path, **options) -> str:
     """Output of a script in a process of its own."""
     root = str(Path(disk_cache.__file__).resolve().parents[1])
     env = {**os.environ, "PYTHONPATH": root, "ROBOKIT_CACHE_DIR": str(folder)}
+    command = [sys.executable, "-c", script]
     done = subprocess.run(
-        [sys.executable, "-c", script], env=env, capture_output=True, text=True, timeout=60, **options
+        command, env=env, capture_output=True, text=True, timeout=waiting.PATIENCE, **options
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -1,14 +1,18 @@
 """Ctrl-C ends loops of machine code that would go on for ever, and the kernel can be called again."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+import waiting
 
 ENDLESS = """
-import os, signal, sys, threading, time
+import os, signal, sys
 import numpy as np
 import robokit as rk
+import waiting
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel
 from robokit.spatial.control_flow import for_range, while_loop
 
@@ -44,7 +48,7 @@ before = run(ends)  # compiles
 told = []
 if sys.argv[2] == "handler":
     signal.signal(signal.SIGINT, lambda *_: told.append(1))
-threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+waiting.after(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
 try:
     run(0.0)
     print("went on")
@@ -82,7 +86,9 @@ print(str(kernel(x=x, i=0 * i, n=1)) == str(before))
 
 
 def test_an_error_in_one_row_ends_the_loops_of_other_threads_and_is_no_ctrl_c():
-    done = subprocess.run([sys.executable, "-c", FAILS], capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", FAILS], capture_output=True, text=True, timeout=waiting.PATIENCE
+    )
     assert done.stdout.split("\n")[:2] == ["index []", "True"], done.stderr
 
 
@@ -100,6 +106,10 @@ def test_an_error_in_one_row_ends_the_loops_of_other_threads_and_is_no_ctrl_c():
 )
 def test_ctrl_c_ends_loops_without_end(kind, handler):
     done = subprocess.run(
-        [sys.executable, "-c", ENDLESS, kind, handler], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", ENDLESS, kind, handler],
+        env={**os.environ, "PYTHONPATH": str(Path(waiting.__file__).parent)},
+        capture_output=True,
+        text=True,
+        timeout=waiting.PATIENCE,
     )
     assert done.stdout.split("\n")[:2] == [f"interrupted {int(bool(handler))}", "again"], done.stderr

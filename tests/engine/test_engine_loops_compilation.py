@@ -3,10 +3,10 @@
 import logging
 import os
 import threading
-import time
 
 import numpy as np
 import pytest
+import waiting
 from engine_cases import steps
 
 from robokit.engine import maker
@@ -57,19 +57,11 @@ def polynomials(n, x, y, out):
     for_range(n, element)
 
 
-def wait(there):
-    """Until it is there, for a minute at most."""
-    until = time.monotonic() + 60.0
-    while not there() and time.monotonic() < until:
-        time.sleep(0.01)
-    assert there()
-
-
 def run_for_long(kernel, lanes=1, part="linked"):
     """As if its code had run for longer than any compilation takes; waits for the better code."""
     version = kernel.version
     kernel.ran(1.0, lanes, "float64", part)
-    wait(lambda: kernel.version > version)
+    waiting.until(lambda: kernel.version > version)
 
 
 def test_code_that_is_there_soon_is_compiled_well_when_it_has_run_for_long():
@@ -97,7 +89,7 @@ def test_where_no_better_code_can_be_had_the_first_one_stays(monkeypatch, caplog
     monkeypatch.setattr(llvm, "Loaded", denied)
     with caplog.at_level(logging.INFO):
         kernel.ran(1.0, 1, "float64")  # more than any compilation of it takes
-        wait(lambda: "no memory for it" in caplog.text)
+        waiting.until(lambda: "no memory for it" in caplog.text)
     np.testing.assert_array_equal(kernel(**given)["out"], first)
     assert kernel.code(1, FLOAT64) is soon and kernel.refused is None
 
@@ -152,24 +144,24 @@ def test_nobody_waits_for_better_code(monkeypatch):
     def code_of(name, *rest):
         if name == "awaited":
             begun.set()
-            assert go_on.wait(60.0)
+            assert go_on.wait(waiting.PATIENCE)
         return own(name, *rest)
 
     monkeypatch.setattr(loop_kernel, "code_of", code_of)
     kernel.ran(1.0, 1, "float64")
     try:
-        assert begun.wait(60.0)
+        assert begun.wait(waiting.PATIENCE)
         for each in (kernel, LoopKernel("meanwhile", polynomials, ["n"], arrays)):
             np.testing.assert_array_equal(each(**given)["out"], first)
         child = os.fork()
         if not child:
             os._exit(int((kernel(**given)["out"] != first).any()))
         ended = [(0, 0)]
-        wait(lambda: ended[-1][0] or ended.append(os.waitpid(child, os.WNOHANG)))
+        waiting.until(lambda: ended[-1][0] or ended.append(os.waitpid(child, os.WNOHANG)))
         assert ended[-1] == (child, 0) and not kernel.version
     finally:
         go_on.set()
-    wait(lambda: kernel.version == 1)
+    waiting.until(lambda: kernel.version == 1)
     np.testing.assert_array_equal(kernel(**given)["out"], first)
 
 

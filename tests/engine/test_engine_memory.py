@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+import waiting
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ladder import ROBOTS
@@ -219,8 +220,8 @@ def test_a_forked_child_starts_with_nothing_and_keeps_what_it_got():
     results = context.Queue()
     child = context.Process(target=_in_a_child, args=(results,))
     child.start()
-    free, intact, pid = results.get(timeout=60)
-    child.join(60)
+    free, intact, pid = results.get(timeout=waiting.PATIENCE)
+    child.join(waiting.PATIENCE)
     assert free == 0 and intact and pid != os.getpid() and child.exitcode == 0
     assert (HELD == 1.0).all()
     HELD = np.zeros(0)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import waiting
 
 from robokit.spatial.control_flow import for_range
 
@@ -84,7 +85,7 @@ def test_without_images_and_entry_everything_works(tmp_path):
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=waiting.PATIENCE,
         )
         assert done.returncode == 0, done.stderr
     found = [np.load(tmp_path / f"{process}.npz") for process in ("first", "again")]

@@ -78,15 +78,21 @@ def test_other_threads_of_python_run_during_a_batch(monkeypatch):
         while not done.wait(1e-3):
             ticks.append(time.perf_counter())
 
+    def amid():
+        """Turns that the thread had in the middle of a batch."""
+        started = time.perf_counter()
+        run(q, v, out=out, threads=1)
+        ended = time.perf_counter()
+        tenth = (ended - started) / 10
+        return sum(started + tenth < t < ended - tenth for t in ticks)
+
     thread = threading.Thread(target=tick)
     thread.start()
-    started = time.perf_counter()
-    run(q, v, out=out, threads=1)
-    ended = time.perf_counter()
-    done.set()
-    thread.join()
-    tenth = (ended - started) / 10
-    assert sum(started + tenth < t < ended - tenth for t in ticks) >= 3
+    try:
+        assert any(amid() >= 3 for _ in range(20)), "a busy machine may leave out some, a lock leaves out all"
+    finally:
+        done.set()
+        thread.join()
 
 
 def test_no_thread_is_woken_for_few_states(monkeypatch):

@@ -10,6 +10,7 @@ from pathlib import Path
 import every_answer
 import numpy as np
 import pytest
+import waiting
 
 import robokit
 
@@ -29,7 +30,7 @@ def plain(tmp_path_factory):
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=waiting.PATIENCE,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
     assert not (folder / "cache").exists()

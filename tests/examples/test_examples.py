@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import waiting
 
 pytestmark = pytest.mark.slow
 
@@ -53,7 +54,7 @@ def test_example_runs_and_its_check_holds(path, tmp_path):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=waiting.PATIENCE,
         check=False,
     )
     assert done.returncode == 0, done.stderr

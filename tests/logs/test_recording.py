@@ -9,6 +9,7 @@ import warnings
 import log_files
 import numpy as np
 import pytest
+import waiting
 from log_files import joint_messages, pose_messages
 
 import robokit as rk
@@ -352,10 +353,7 @@ def test_a_file_is_followed_as_it_grows(stream, tmp_path):
                 more.write(text)
                 more.flush()
                 time.sleep(0.05)
-        for _ in range(200):
-            if stream.states == 3:
-                break
-            time.sleep(0.02)
+        waiting.until(lambda: stream.states == 3)
         ended.set()
         reader.join()
     assert seen == [1, 2, 3] and stream.said == []

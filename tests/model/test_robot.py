@@ -18,6 +18,7 @@ from dataclasses import replace
 import ladder
 import numpy as np
 import pytest
+import waiting
 from ladder import State, relative
 from numpy.testing import assert_allclose
 
@@ -400,17 +401,16 @@ def fresh(robot):
     return replace(robot, tree=replace(robot.tree))
 
 
-def ends_well(pid: int, seconds: float = 20.0) -> bool:
-    """Whether a child ends with status 0 in time; it is killed where it does not."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        done, status = os.waitpid(pid, os.WNOHANG)
-        if done:
-            return status == 0
-        time.sleep(0.005)
-    os.kill(pid, signal.SIGKILL)
-    os.waitpid(pid, 0)
-    return False
+def ends_well(pid: int) -> bool:
+    """Whether a child ends with status 0; it is killed where it does not end."""
+    ended = [(0, 0)]
+    try:
+        waiting.until(lambda: ended[-1][0] or ended.append(os.waitpid(pid, os.WNOHANG)), "the child's end")
+    except AssertionError:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        raise
+    return ended[-1][1] == 0
 
 
 @posix
@@ -421,14 +421,14 @@ def test_a_child_forked_while_a_thread_computes_an_attribute_computes_its_own(mo
     def slow(dof_parent):
         if threading.current_thread() is not threading.main_thread():
             computing.set()
-            go_on.wait(60.0)
+            go_on.wait(waiting.PATIENCE)
         return compute(dof_parent)
 
     monkeypatch.setattr(robot_module, "inertia_pattern", slow)
     first = fresh(robot)
     thread = threading.Thread(target=lambda: first.inertia_pattern)
     thread.start()
-    assert computing.wait(60.0)
+    assert computing.wait(waiting.PATIENCE)
     try:
         pid = os.fork()
         if pid == 0:  # the thread does not exist here: what it held would never be released
@@ -484,7 +484,7 @@ def test_no_child_is_forked_while_another_thread_imports_a_module(tmp_path, monk
 
 
 def test_a_fork_does_not_wait_for_ever_for_an_import(tmp_path, monkeypatch):
-    (tmp_path / "imported_never.py").write_text("import robokit; robokit.go_on.wait(60.0)")
+    (tmp_path / "imported_never.py").write_text("import robokit; robokit.go_on.wait()")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(rk, "go_on", threading.Event(), raising=False)
     thread = threading.Thread(target=importlib.import_module, args=("imported_never",))
@@ -505,7 +505,7 @@ def test_all_threads_get_what_was_stored_first():
         @cached_attribute
         def value(self) -> object:
             """Documented."""
-            barrier.wait(60.0)  # all four compute
+            barrier.wait(waiting.PATIENCE)  # all four compute
             made.append(object())
             return made[-1]
 
@@ -513,7 +513,7 @@ def test_all_threads_get_what_was_stored_first():
 
     def ask() -> None:
         found.append(owner.value)
-        found.append(store.get("value", lambda: (barrier.wait(60.0), object())[1]))
+        found.append(store.get("value", lambda: (barrier.wait(waiting.PATIENCE), object())[1]))
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:

@@ -7,6 +7,8 @@ import json
 import shutil
 import signal
 
+import waiting
+
 from robokit.sweeps.folder import SweepFile
 
 
@@ -15,17 +17,17 @@ def contents(folder):
 
 
 @contextlib.contextmanager
-def within(seconds):
-    """What takes longer ends in an error, where the system has alarms."""
+def not_for_ever():
+    """What hangs ends in an error, where the system has alarms."""
     if not hasattr(signal, "SIGALRM"):
         yield
         return
 
     def late(*_):
-        raise AssertionError(f"not within {seconds} s")
+        raise AssertionError(f"not within {waiting.PATIENCE:g} s")
 
     before = signal.signal(signal.SIGALRM, late)
-    signal.alarm(seconds)
+    signal.alarm(int(waiting.PATIENCE))
     try:
         yield
     finally:

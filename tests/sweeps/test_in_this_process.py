@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import waiting
 from fake_recipe import FakeRecipe
 from sweep_files import contents
 
@@ -105,7 +106,12 @@ def test_what_is_needed_in_memory_and_in_a_folder(tmp_path):
     """Interrupted and resumed without Dask, a folder has the bytes of one that was not disturbed."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=300
+        [sys.executable, "-c", WITHOUT],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=waiting.PATIENCE,
     )
     assert done.returncode == 0, done.stderr
     undisturbed = contents(tmp_path / "whole")

@@ -7,10 +7,10 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+import waiting
 from fake_recipe import FakeRecipe
 from fake_sweep import ROOT, started
 from sweep_files import contents
@@ -33,16 +33,6 @@ def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("sweep") / "undisturbed"
     run_sweep(FakeRecipe(**RECIPE), folder, chunk=10, workers=0)
     return contents(folder)
-
-
-def wait_for(condition, seconds=60.0):
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.02)
-    raise AssertionError(f"not within {seconds} s")
 
 
 def chunks(folder):
@@ -77,7 +67,7 @@ def answers(port):
 
 
 def ended(command, code):
-    text = command.communicate(timeout=120)[1]
+    text = command.communicate(timeout=waiting.PATIENCE)[1]
     assert command.returncode == code, text
     return text
 
@@ -85,28 +75,28 @@ def ended(command, code):
 def test_a_worker_is_killed_then_the_command_interrupted_then_killed(tmp_path, undisturbed):
     folder = tmp_path / "sweep"
     command = started(folder, RECIPE, workers=1)
-    wait_for(lambda: chunks(folder) >= 1)
+    waiting.until(lambda: chunks(folder) >= 1)
     (worker,) = (
         pid for pid in below(command.pid) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
     )
     os.kill(worker, signal.SIGKILL)
     kept = chunks(folder)
-    wait_for(lambda: chunks(folder) >= kept + 2)  # by another worker in its place
+    waiting.until(lambda: chunks(folder) >= kept + 2)  # by another worker in its place
     family = below(command.pid)
     assert len(family) >= 2
     command.send_signal(signal.SIGINT)
     said = ended(command, 130)
-    wait_for(lambda: not alive(family), 30.0)  # init may take a moment to reap them
+    waiting.until(lambda: not alive(family))  # init may take a moment to reap them
     assert f"of 95 rows are kept; go on with: robokit sweep --resume {folder}" in said
     assert "Traceback" not in said
 
     kept = chunks(folder)
     command = started(folder, RECIPE, workers=2, resume=True)
-    wait_for(lambda: chunks(folder) > kept)
+    waiting.until(lambda: chunks(folder) > kept)
     family = below(command.pid)
     command.kill()
     ended(command, -signal.SIGKILL)
-    wait_for(lambda: not alive(family), 30.0)
+    waiting.until(lambda: not alive(family))
 
     run_sweep(FakeRecipe(**RECIPE), folder, chunk=10, workers=0, resume=True)
     assert contents(folder) == undisturbed
@@ -139,7 +129,7 @@ def test_processes_take_no_code_of_the_current_folder_and_listen_on_this_machine
         (here / f"{name}.py").write_text(trap)
     monkeypatch.chdir(here)
     command = started(tmp_path / "sweep", RECIPE | {"pause": 0.05}, workers=2)
-    wait_for(lambda: chunks(tmp_path / "sweep") >= 2)
+    waiting.until(lambda: chunks(tmp_path / "sweep") >= 2)
     family = below(command.pid) | {command.pid}
     assert len(family) >= 4
     for pid in family - {command.pid}:
@@ -170,7 +160,7 @@ def test_a_scheduler_that_is_there_and_is_killed(tmp_path, undisturbed):
     scheduler = dask("scheduler", "--host", "127.0.0.1", "--port", port)
     workers = [dask("worker", address, "--nthreads", "1", "--no-nanny") for _ in range(2)]
     try:
-        wait_for(lambda: answers(port))
+        waiting.until(lambda: answers(port))
         run_sweep(FakeRecipe(**RECIPE), tmp_path / "whole", chunk=10, scheduler=address)
         assert contents(tmp_path / "whole") == undisturbed
         robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -184,7 +174,7 @@ def test_a_scheduler_that_is_there_and_is_killed(tmp_path, undisturbed):
             left = client.run_on_scheduler(lambda dask_scheduler: dict(dask_scheduler.task_metadata))
         assert [name for name, given in left.items() if given] == [] and len(left) == 2
         command = started(tmp_path / "sweep", RECIPE, scheduler=address, again=3.0)
-        wait_for(lambda: chunks(tmp_path / "sweep") >= 2)
+        waiting.until(lambda: chunks(tmp_path / "sweep") >= 2)
         scheduler.kill()
         said = ended(command, 1)
         assert "the scheduler has gone;" in said

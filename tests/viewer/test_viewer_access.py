@@ -6,7 +6,7 @@ import itertools
 import re
 
 import pytest
-from test_viewer_browser import Watch, until
+from test_viewer_browser import Watch, drawn, until
 
 from robokit.viewer import write_page
 from robokit.viewer.page import ASSETS
@@ -54,7 +54,7 @@ def test_axe_finds_nothing_serious(page, theme):
     page.evaluate("robokit.selection.select(5)")
     for key in page.evaluate("[...robokit.panels.known.keys()]"):
         page.evaluate(f"robokit.openTab('{key}')")
-        page.wait_for_timeout(50)
+        drawn(page)
         found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
         serious = [
             (problem["id"], node["target"])

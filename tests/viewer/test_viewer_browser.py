@@ -5,10 +5,9 @@ Screenshots go to the test's folder.
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
+import waiting
 from viewer_cases import EVIL, made_up_motion, pendulum, zoo
 
 from robokit.viewer import Viewer, write_page
@@ -62,24 +61,28 @@ LAYOUT = """() => {
 
 LIT = "() => [...robokit.stage.lit]"
 
-# Everything is drawn, with fewer pixels and coarser shadows: a processor draws, and few tests look at it.
+# Fewer pixels, and shadows only for who looks at the picture, coarse ones: a processor draws them.
 SMALL_PICTURE = """(() => Object.defineProperty(window, 'robokit', { configurable: true, set(page) {
   Object.defineProperty(window, 'robokit', { value: page, writable: true, configurable: true });
   if (!page.stage) return;
   const { stage } = page;
   stage.sharp = SHARP;
+  stage.viewer.renderer.shadowMap.enabled = SHADOWS;
   stage.key.shadow.mapSize.set(256, 256);
   stage.viewer.renderer.setPixelRatio(stage.sharp);
   stage.viewer.set_3d_pane_size();
 } }))()"""
 
 
-def until(page, condition, seconds=20):
+def until(page, condition):
     """Wait for a condition; the page's own policy forbids Playwright's way, which evaluates text in it."""
-    end = time.monotonic() + seconds
-    while not page.evaluate(condition):
-        assert time.monotonic() < end, condition
-        page.wait_for_timeout(30)
+    waiting.until(lambda: page.evaluate(condition) or page.wait_for_timeout(30), condition, pause=0.0)
+
+
+def drawn(page):
+    """Wait until the page has been drawn with what was done before, and its transitions are over."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    until(page, "document.getAnimations().every((one) => !(one instanceof CSSTransition))")
 
 
 class Watch:
@@ -91,7 +94,8 @@ class Watch:
     def __init__(self, browser, size=(1280, 800), picture=False):
         self.page = browser.contexts[0].new_page()
         self.page.set_viewport_size({"width": size[0], "height": size[1]})
-        self.page.add_init_script(SMALL_PICTURE.replace("SHARP", "0.5" if picture else "0.2"))
+        sharp, shadows = ("0.5", "true") if picture else ("0.2", "false")
+        self.page.add_init_script(SMALL_PICTURE.replace("SHARP", sharp).replace("SHADOWS", shadows))
         self.errors, self.requests = [], []
         self.page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
         self.page.on("pageerror", lambda e: self.errors.append(str(e)))
@@ -297,10 +301,11 @@ def test_overlays_change_the_picture_and_go_away_again(picture, fall_page):
     for k in range(buttons.count()):
         before = page.locator("#canvas").screenshot()
         buttons.nth(k).click()
-        page.wait_for_timeout(120)
-        changed = page.locator("#canvas").screenshot()
-        assert changed != before, buttons.nth(k).inner_text()
+        waiting.until(
+            lambda before=before: page.locator("#canvas").screenshot() != before, buttons.nth(k).inner_text()
+        )
         buttons.nth(k).click()
+        drawn(page)
 
 
 def test_sliders_pose_the_robot_and_the_motion_takes_over_again(page):
@@ -388,25 +393,31 @@ def test_numbers_of_a_run_that_exploded_fit_on_the_page(watch, humanoid, tmp_pat
 
 def test_both_themes(page):
     page.get_by_role("button", name="Light or dark").click()
-    page.wait_for_timeout(150)
-    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 21, 28)"
+    until(page, "getComputedStyle(document.body).backgroundColor === 'rgb(18, 21, 28)'")
 
 
-def test_the_live_view_draws_the_robot(chromium, shapes, tmp_path):
+def at_rest(page):
+    """The picture, once it no longer changes."""
+    seen = [page.screenshot(), page.wait_for_timeout(600)]
+    waiting.until(lambda: seen[-1] == page.screenshot() or seen.append(page.screenshot()), pause=0.3)
+    return seen[-1]
+
+
+def test_the_live_view_draws_the_robot(chromium, shapes):
     with Viewer(pendulum(shapes=shapes)) as viewer:
         viewer.show(open_browser=False)
         page = chromium.new_page(viewport={"width": 800, "height": 600})
+        page.set_default_timeout(1e3 * waiting.PATIENCE)
         errors = []
         page.on("pageerror", lambda e: errors.append(str(e)))
         page.goto(viewer.url)
-        page.wait_for_timeout(600)
-        still = page.screenshot(path=tmp_path / "live.png")
+        still = at_rest(page)
         viewer.display(np.array([0.8, -0.5]))
-        page.wait_for_timeout(300)
-        assert page.screenshot() != still
+        waiting.until(lambda: page.screenshot() != still)
+        posed = at_rest(page)
         viewer.play(made_up_motion(viewer.robot, duration=8.0))
-        page.wait_for_timeout(400)
-        one, _ = page.screenshot(), page.wait_for_timeout(300)
-        assert page.screenshot() != one
+        waiting.until(lambda: page.screenshot() != posed)
+        one = page.screenshot()
+        waiting.until(lambda: page.screenshot() != one)
         assert errors == []
         page.close()

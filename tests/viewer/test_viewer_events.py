@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_viewer_browser import LAYOUT, Watch, time_of
+from test_viewer_browser import LAYOUT, Watch, drawn, time_of
 from test_viewer_layout import REACH, SIZES, WELL
 from viewer_cases import EVIL, pendulum
 
@@ -277,7 +277,7 @@ def test_the_summary_and_the_lane_fit_at_every_size(page):
         page.set_viewport_size({"width": size[0], "height": size[1]})
         for key in ("events", "links", "limits", "assumed", "books"):
             page.evaluate(f"robokit.summary.select('{key}')")
-            page.wait_for_timeout(40)
+            drawn(page)
             assert page.evaluate(REACH) == WELL, (size, key)
             assert page.evaluate(LAYOUT)["cut"] == [] or size[0] < 1280
         lane, whole = (page.locator(name).bounding_box() for name in ("#lane", "#timeline"))

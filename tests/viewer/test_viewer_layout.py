@@ -7,7 +7,7 @@ test's folder.
 from __future__ import annotations
 
 import pytest
-from test_viewer_browser import LAYOUT, PIXELS, Watch
+from test_viewer_browser import LAYOUT, PIXELS, Watch, drawn
 from viewer_cases import made_up_motion
 
 from robokit.viewer import write_page
@@ -59,7 +59,7 @@ def test_every_control_can_be_reached_and_none_covers_another(page, size):
     page.set_viewport_size({"width": size[0], "height": size[1]})
     for key in page.evaluate("[...robokit.panels.known.keys()]"):
         page.evaluate(f"robokit.openTab('{key}')")
-        page.wait_for_timeout(60)
+        drawn(page)
         assert page.evaluate(REACH) == WELL, key
         if size[0] >= 1280:
             assert page.evaluate(LAYOUT)["cut"] == [], key
@@ -96,7 +96,7 @@ def test_small_views_keep_their_switches_in_a_sheet(page, size):
 def test_the_robot_is_large_at_every_size(page, size):
     page.set_viewport_size({"width": size[0], "height": size[1]})
     page.evaluate("robokit.timeline.seek(0)")
-    page.wait_for_timeout(60)
+    drawn(page)
     seen = page.evaluate(PIXELS)
     assert seen["bottom"] - seen["top"] > 0.4 * seen["height"]
     assert seen["left"] > 0 and seen["right"] < seen["width"] - 1 and seen["top"] > 0

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from dataclasses import replace
@@ -17,9 +16,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import umsgpack
+import waiting
 from meshcat.geometry import Mesh
 from PIL import Image
-from viewer_cases import made_up_motion, pendulum
+from viewer_cases import made_up_motion, pendulum, scene_taken
 
 from robokit.errors import RobokitError, ShapeError, UnknownName
 from robokit.viewer import Viewer
@@ -38,7 +38,7 @@ print(viewer.url, flush=True)
 
 def alive(url):
     try:
-        with urllib.request.urlopen(url, timeout=2) as answer:
+        with urllib.request.urlopen(url, timeout=waiting.PATIENCE) as answer:
             return answer.status == 200
     except (urllib.error.URLError, OSError):
         return False
@@ -65,7 +65,7 @@ def test_it_ends_at_close_and_stays_closed(viewer):
     assert alive(address)
     viewer.close()
     viewer.close()
-    assert not alive(address)
+    waiting.until(lambda: not alive(address))
     q = viewer.robot.neutral()
     motion = made_up_motion(viewer.robot, duration=0.1)
     for call in (
@@ -84,8 +84,7 @@ def test_it_ends_at_close_and_stays_closed(viewer):
 
 
 def sent(viewer, kind):
-    time.sleep(0.2)
-    return [c for c in map(umsgpack.unpackb, viewer.meshcat.window.scene.packed()) if c["type"] == kind]
+    return [c for c in map(umsgpack.unpackb, scene_taken(viewer).packed()) if c["type"] == kind]
 
 
 def test_it_looks_from_named_sides(viewer):
@@ -133,21 +132,14 @@ def test_colours_and_pictures_of_meshes_are_sent():
 
 def test_display_moves_the_bodies(viewer):
     viewer.display(np.array([np.pi / 2, 0.0]))
-    time.sleep(0.1)
-    (transform,) = [
-        command
-        for command in map(umsgpack.unpackb, viewer.meshcat.window.scene.packed())
-        if command["type"] == "set_transform" and command["path"].endswith("robot/2_lower")
-    ]
+    (transform,) = [c for c in sent(viewer, "set_transform") if c["path"].endswith("robot/2_lower")]
     matrix = np.array(transform["matrix"]).reshape(4, 4).T
     assert np.allclose(matrix[:3, 3], [-0.5, 0, 0], atol=1e-9)
 
 
 def test_play_sends_one_animation(viewer):
     viewer.play(made_up_motion(viewer.robot, duration=0.5), speed=0.5)
-    time.sleep(0.2)
-    sent = map(umsgpack.unpackb, viewer.meshcat.window.scene.packed())
-    (animation,) = [command for command in sent if command["type"] == "set_animation"]
+    (animation,) = sent(viewer, "set_animation")
     clips = animation["animations"]
     assert len(clips) == 2 and clips[0]["clip"]["fps"] == 0.5
     assert clips[0]["clip"]["tracks"][0]["keys"][-1]["time"] == pytest.approx(0.5)
@@ -170,13 +162,13 @@ def test_a_notebook_cell_holds_the_page(viewer):
         ("", None),
         ("raise ValueError('on purpose')", None),
         ("viewer.wait()", signal.SIGINT),
-        ("time.sleep(60)", signal.SIGKILL),
+        ("time.sleep(1000)", signal.SIGKILL),
     ],
     ids=["end", "exception", "ctrl-c", "kill"],
 )
 def test_nothing_outlives_the_script(ending, stop):
     root = Path(__file__).parents[2]
-    script = SCRIPT.format(paths=[str(root), str(Path(__file__).parent)], ending=ending)
+    script = SCRIPT.format(paths=[str(root), str(root / "tests"), str(Path(__file__).parent)], ending=ending)
     process = subprocess.Popen(
         [sys.executable, "-c", script],
         stdout=subprocess.PIPE,
@@ -189,5 +181,5 @@ def test_nothing_outlives_the_script(ending, stop):
     if stop is not None:
         assert alive(address)
         process.send_signal(stop)
-    process.wait(timeout=15)
+    process.wait(timeout=waiting.PATIENCE)
     assert not alive(address)

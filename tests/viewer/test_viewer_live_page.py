@@ -124,12 +124,10 @@ def test_the_books_close_through_a_fall_and_are_written_out(live):
     assert imbalance(now) < 1e-3
     live.keyboard.press("Space")
     until(live, "!robokit.run.running")
-    live.wait_for_timeout(100)
-    live.evaluate("robokit.run.panel.draw(true)")
-    off = live.locator("#live-balance").inner_text()
+    off, now = live.evaluate(f"""() => {{ robokit.run.panel.draw(true);
+      return [document.querySelector('#live-balance').innerText, ({STATE})()]; }}""")
     number = off.replace(" J", "").replace("−", "-").replace("·10", "e")
     number = re.sub("[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]", lambda m: "-0123456789"["⁻⁰¹²³⁴⁵⁶⁷⁸⁹".index(m[0])], number)
-    now = state(live)
     assert float(number) == pytest.approx(now["energy"][4] - now["start"], rel=0.1, abs=1e-12)
 
 
@@ -203,12 +201,9 @@ def test_a_pose_goes_on_by_physics(chromium, toy, tmp_path):
     start = page.evaluate(place)
     page.click("#live")
     until(page, "robokit.run.motion.duration > 0.2 && robokit.run.latest.contacts.length > 0")
-    page.wait_for_timeout(200)
-    assert page.evaluate("robokit.stage.framing.following && robokit.overlays.built.contacts.visible")
-    assert (
-        page.evaluate("robokit.run.motion.force.some((x) => x > 1)")
-        and not page.locator("#live").is_visible()
-    )
+    until(page, "robokit.stage.framing.following && robokit.overlays.built.contacts.visible")
+    until(page, "robokit.run.motion.force.some((x) => x > 1)")
+    assert not page.locator("#live").is_visible()
     page.click("#live-back")
     assert page.evaluate(place) == start and page.locator("#live").is_visible()
     watch.judge()

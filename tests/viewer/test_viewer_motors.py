@@ -144,8 +144,7 @@ def test_sliders_move_the_joints_and_reset_brings_them_back(chromium, run, tmp_p
     lift = "robokit.run.motion.q.at(-3)"
     slider.fill("-0.6")
     until(page, f"{lift} < -0.4")
-    page.wait_for_timeout(300)
-    assert page.locator(".live-motors output").first.inner_text().startswith("−0.60 rad")
+    until(page, "document.querySelector('.live-motors output').innerText.startsWith('−0.60 rad')")
     page.get_by_role("button", name="Reset").click()
     until(page, f"{lift} > 0.1")
     assert float(slider.input_value()) == pytest.approx(0.3, abs=1e-6)

@@ -45,8 +45,7 @@ def humanoid_page(humanoid, tmp_path_factory):
 
 def test_it_plays_once_and_rests_at_its_end_ready_to_play_again(watch, path):
     page = watch.open(path)
-    until(page, "robokit.timeline.playing")
-    until(page, "!robokit.timeline.playing")
+    until(page, "!robokit.timeline.playing && robokit.timeline.time > 0")
     page.wait_for_timeout(600)
     # The address is as it was opened.
     assert page.evaluate(STATE) == [False, pytest.approx(DURATION, abs=1e-6), ""]

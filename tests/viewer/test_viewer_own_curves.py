@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from test_viewer_browser import Watch
+from test_viewer_browser import Watch, drawn
 from test_viewer_curves import numbers
 from viewer_cases import EVIL, made_up_motion, pendulum
 
@@ -134,7 +134,7 @@ def test_the_page_opens_on_them_and_shows_what_was_given(chromium, swing, tmp_pa
         "third",
     ]
     page.evaluate("robokit.timeline.seek(0.5)")
-    page.wait_for_timeout(200)
+    drawn(page)
     shown = page.evaluate(LEGEND, 0)
     assert value(shown["forward"]) == pytest.approx(np.sin(0.5), abs=1e-3)
     assert value(shown[EVIL]) == pytest.approx(np.cos(0.5), abs=1e-3)

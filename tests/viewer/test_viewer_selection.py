@@ -6,7 +6,7 @@ import dataclasses
 
 import numpy as np
 import pytest
-from test_viewer_browser import LAYOUT, LIT, Watch, until
+from test_viewer_browser import LAYOUT, LIT, Watch, drawn, until
 from viewer_cases import made_up_motion, zoo
 
 import robokit as rk
@@ -236,7 +236,7 @@ def test_the_structure_tab_in_small_and_large_windows(page):
     for size in ((1024, 600), (1920, 1080)):
         page.set_viewport_size({"width": size[0], "height": size[1]})
         click(page, "chest")
-        page.wait_for_timeout(150)
+        drawn(page)
         found = page.evaluate(LAYOUT)
         assert found["cut"] == [] and not found["scrolls"]
     page.set_viewport_size({"width": 1280, "height": 800})

@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import socket
 import struct
-import time
 import tracemalloc
 
 import numpy as np
 import pytest
 import umsgpack
-from viewer_cases import made_up_motion, pendulum
+import waiting
+from viewer_cases import made_up_motion, pendulum, scene_taken
 
 from robokit.viewer import Viewer
 
@@ -32,7 +32,7 @@ def ask(viewer, path="/static/", receive_buffer=None, **headers):
     connection = socket.socket()
     if receive_buffer:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-    connection.settimeout(10.0)
+    connection.settimeout(waiting.PATIENCE)
     connection.connect(("127.0.0.1", port_of(viewer)))
     headers = {"Host": f"127.0.0.1:{port_of(viewer)}", **headers}
     version = "1.1" if headers["Host"] is not None else "1.0"
@@ -151,9 +151,8 @@ def test_a_browser_that_goes_away_takes_nothing_from_the_others(viewer, capfd):
         for j in range(10):
             viewer.meshcat["mark"].set_transform(at(k + j / 16))
         messages(stays, moves(k + 9 / 16))
-    time.sleep(0.1)
+    waiting.until(lambda: len(viewer.meshcat.window._browsers) == 1)
     assert capfd.readouterr().err == ""
-    assert len(viewer.meshcat.window._browsers) == 1
 
 
 def test_a_browser_that_never_reads_holds_no_more_than_the_scene(viewer):
@@ -185,7 +184,7 @@ def test_a_server_with_a_stalled_browser_still_ends(viewer):
     viewer.meshcat["heavy"].set_object(heavy)
     server = viewer.meshcat.window
     viewer.close()
-    assert server.closed
+    waiting.until(lambda: server.closed)
     stalled.close()
 
 
@@ -205,6 +204,5 @@ def test_the_scene_does_not_grow_with_time(viewer):
     for _ in range(3):
         viewer.play(motion)
         viewer.display(viewer.robot.neutral())
-        time.sleep(0.1)
-        sizes.append(len(viewer.meshcat.window.scene))
+        sizes.append(len(scene_taken(viewer)))
     assert sizes[0] == sizes[1] == sizes[2]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
+
 import numpy as np
+import waiting
 
 from robokit.model import ModelBuilder, Placement
 from robokit.sim import Ground, Trajectory
@@ -47,6 +50,14 @@ def made_up_motion(robot, duration=2.0, rate=120.0):
     # As Trajectory.load does: the contacts are given, not computed.
     vars(found)["contacts"] = Contacts(points, forces, ("a", "b", "c"))
     return found
+
+
+def scene_taken(viewer):
+    """The live view's scene, once the server has taken all that was sent before."""
+    taken = threading.Event()
+    viewer.meshcat.window._loop.call_soon_threadsafe(taken.set)
+    assert taken.wait(waiting.PATIENCE)
+    return viewer.meshcat.window.scene
 
 
 def pendulum(name="pendulum", links=("upper", "lower"), shapes=()):
