@@ -170,10 +170,11 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, gap: Any, n: Any) -
             across = out * (1.0 / size)
             along = up.cross(across)
 
-            def corner() -> Any:
-                return cond(level(along), lambda: where(level(-along), 1, 0), lambda: 0)
+            def one(k: Any, goes: Any) -> Any:
+                way = chosen(at_corner > 0, along * where(k == 0, 1.0, -1.0), across)
+                return cond(goes > 0, lambda: where(level(way), 1, 0), lambda: 0)
 
-            return cond(at_corner > 0, corner, lambda: where(level(across), 1, 0))
+            return for_range(1 + at_corner, one, 1)
 
         return cond(is_here, look, lambda: found)
 
@@ -557,8 +558,11 @@ def _look(x: Any, near: _Near, count: Any, last: _Last) -> None:
 
         cond(touches > 0, lambda: _remember(x, k, direction, corners), note)
 
-    def add(k: Any, feature: Any, point: Any, gap: Any, n: Any) -> None:
+    def add_one(k: Any, feature: Any, point: Any, gap: Any, n: Any) -> None:
         add_contact(x, k, feature, Vector3(*point), gap, Vector3(*n))
+
+    def add(*contact: Any) -> None:
+        call(add_one, *contact)
 
     def pair(i: Any) -> tuple[Any, Any]:
         return 1 * near.pair[i], near.reach[i, 0]
