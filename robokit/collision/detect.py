@@ -72,6 +72,8 @@ from robokit.spatial.vectors import chosen
 #     leaves a as well.
 #
 # The last keeps the foot of a wall on a floor, where the wall goes on above it, and the bottom of a valley.
+# An edge or corner of a touches nothing where its face goes on in one plane over others, and what lies across
+# flush faces has their normal.
 
 
 FLUSH = 1e-6, 1e-5
