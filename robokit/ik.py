@@ -735,16 +735,8 @@ class Search:
     ) -> np.ndarray:
         """Try random starts for the rows that have not reached their targets; write what is better.
 
-        Args:
-            q: of all rows, (B, nq).
-            state: of all rows.
-            start: (B, nq) or (1, nq).
-            goals: (B, G) or (1, G).
-            starts: to try, the first one included.
-            rng: random generator.
-
-        Returns:
-            the starts that were tried, (B,).
+        ``q``, ``state``, ``start`` and ``goals`` are of all rows, or of one for all; ``starts`` are tried,
+        the first included. Returns how many were, (B,).
         """
         tried = np.ones(len(q), int)
         left = np.flatnonzero(state[:, 2] != REACHED)

@@ -551,9 +551,7 @@ def _parts(names: list[str], returned: Any, wrong: Callable[[str], FunctionError
 def leaves(x: Any, count: int = -1) -> list[Any]:
     """The scalars of nested sequences, vectors and matrices, in order.
 
-    Args:
-        x: a scalar or a sequence. A row of NumPy's is one scalar of a batch,
-        count: unless there are so many only where it is not.
+    A row of NumPy's is one scalar of a batch, unless there are ``count`` scalars only where it is not.
     """
     found = _leaves(x, False)
     return found if len(found) == count or count < 0 else _leaves(x, True)

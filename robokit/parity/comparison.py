@@ -122,13 +122,9 @@ def without_other_links(text: bytes, links: Collection[str]) -> bytes:
 
 
 def plain_text(text: bytes, world: str = THEIR_WORLD) -> str:
-    """A URDF without shapes, limits, friction, mimic joints and extensions.
+    """A URDF without shapes, limits, friction, mimic joints and extensions; a link "world" gets a new name.
 
     MuJoCo cannot load a file without reading its meshes, and refuses revolute joints without limits.
-
-    Args:
-        text: the XML.
-        world: new name of a link that is called "world".
     """
     from lxml import etree
 

@@ -343,8 +343,7 @@ def trajectory_payload(
 ) -> Payload:
     """Everything that the page of a motion shows; ``own`` are the caller's curves by name.
 
-    Arguments and errors as of :func:`robokit.viewer.write_page`; RobokitError for a trajectory without its
-    robot.
+    Arguments and errors as of :func:`robokit.viewer.write_page`; RobokitError for a motion without its robot.
     """
     if trajectory.robot is None:
         raise RobokitError("the page needs the robot: Trajectory.load(path, robot=...)")
@@ -409,10 +408,9 @@ def structure_payload(robot: Robot) -> Payload:
 
 
 def check_follow(robot: Robot, follow: bool | str | None) -> None:
-    """See that a camera can follow it.
+    """Raise WrongType for what no camera can follow, UnknownName for a link that is not there.
 
-    Raises WrongType for neither a name nor a bool, UnknownName if there is no such link, and RobokitError for
-    the centre of mass of a robot without mass.
+    And RobokitError for the centre of mass of a robot without mass.
     """
     if isinstance(follow, str):
         robot.link(follow)
