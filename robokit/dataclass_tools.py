@@ -46,9 +46,9 @@ def frozen(cls: type[T] | None = None, /, *, eq: bool = True) -> type[T] | Calla
     dataclasses look at a class and compile six methods for it, which took a tenth of the time of a short
     command. Here they look at it when it is first used, one method is compiled then, and the others are the
     same for all. The ``__init__`` of dataclasses calls ``object.__setattr__`` once for each field; this one
-    stores the fields in the object's ``__dict__``. What is allowed, ``fields``, ``replace``, equality, hash
-    and repr are as dataclasses have them; ``InitVar`` and the arguments ``init`` and ``hash`` of ``field``
-    are not known.
+    stores the fields in the object's ``__dict__``. What is allowed, ``fields``, ``replace``, hash and repr
+    are as dataclasses have them, and so is equality, also of fields that are arrays; ``InitVar`` and the
+    arguments ``init`` and ``hash`` of ``field`` are not known.
 
     Args:
         cls: the class.
@@ -63,7 +63,9 @@ def _frozen(cls: type[T], eq: bool) -> type[T]:
     under = any(hasattr(each, "__dataclass_fields__") for each in cls.__mro__[1:])
     own = dict(vars(cls))
     methods: dict[str, Any] = {"__repr__": _repr, "__setattr__": _assign, "__delattr__": _delete}
-    methods |= {"__init__": _Later(cls, "__init__", _set_init)} | (_comparison(cls) if eq else {})
+    methods |= {"__init__": _Later(cls, "__init__", _set_init)} | (
+        {"__eq__": equal, "__hash__": _hash} if eq else {}
+    )
     # What changes attributes of the class: those of a frozen dataclass, defaults, the sentence about it.
     if under or not cls.__doc__ or any(isinstance(each, Field) for each in own.values()):
         _look_at(cls, under)
@@ -143,16 +145,34 @@ def _init_of(cls: type) -> Callable[..., None]:
     return made
 
 
-def _comparison(cls: type) -> dict[str, Callable[..., Any]]:
-    names = cache(lambda: [each.name for each in fields(cls) if each.compare])
+@cache
+def _compared(cls: type) -> list[str]:
+    return [each.name for each in fields(cls) if each.compare]
 
-    def compared(self: Any) -> tuple[Any, ...]:
-        return tuple([getattr(self, name) for name in names()])
 
-    def equal(self: Any, other: Any) -> bool:
-        return compared(self) == compared(other) if other.__class__ is self.__class__ else NotImplemented
+def _hash(self: Any) -> int:
+    return hash(tuple([getattr(self, name) for name in _compared(self.__class__)]))
 
-    return {"__eq__": equal, "__hash__": lambda self: hash(compared(self))}
+
+def equal(self: Any, other: Any) -> bool:
+    """Whether two objects of one dataclass have equal fields, which may be arrays: ``__eq__ = equal``."""
+    if other.__class__ is not self.__class__:
+        return NotImplemented
+    names = _compared(self.__class__)
+    return all(_same(getattr(self, name), getattr(other, name)) for name in names)
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Equality as Python's, by which an object equals itself; of arrays that of shapes and all entries."""
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return type(a) is type(b) and np.array_equal(a, b)
+    if isinstance(a, tuple | list) and type(a) is type(b):
+        return len(a) == len(b) and all(map(_same, a, b))
+    if isinstance(a, dict) and type(a) is type(b):
+        return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
+    return bool(a == b)
 
 
 @recursive_repr()

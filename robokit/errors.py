@@ -139,7 +139,21 @@ class Diagnostic:
 
 
 class RobokitError(Exception):
-    """Base class of all errors below; catch it to catch them all."""
+    """Base class of all errors below; catch it to catch them all.
+
+    Errors can be pickled and copied, with their attributes and notes: workers of a pool raise them, too.
+    """
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exception's way calls the class with the message, which is not what each __init__ takes.
+        return _made_again, (type(self), self.args), self.__dict__
+
+
+def _made_again(kind: type[RobokitError], arguments: tuple[Any, ...]) -> RobokitError:
+    """An error of a message, made as the class of Python's that it is; its attributes come as its state."""
+    error = kind.__new__(kind)
+    super(RobokitError, error).__init__(*arguments)
+    return error
 
 
 class LoadError(RobokitError):
@@ -284,6 +298,10 @@ class WriteError(RobokitError, OSError):
 
     def __str__(self) -> str:
         return self.message  # OSError would print the error number
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        numbers = {"filename": self.filename, "errno": self.errno, "strerror": self.strerror}
+        return _made_again, (type(self), self.args), self.__dict__ | numbers  # not in OSError's __dict__
 
 
 class MissingDependency(RobokitError, ImportError):

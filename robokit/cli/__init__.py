@@ -41,6 +41,7 @@ from collections.abc import Sequence
 
 from robokit.cli.common import (
     INTERRUPTED,
+    NO_SUCH_PLACE,
     NOT_ACCEPTED,
     WRONG_USAGE,
     Compiling,
@@ -53,7 +54,7 @@ from robokit.cli.common import (
     xacro_arguments,
 )
 from robokit.cli.parser import make_parser
-from robokit.errors import RobokitError
+from robokit.errors import RobokitError, WriteError
 from robokit.stages import stage
 
 
@@ -94,7 +95,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return status
     except RobokitError as error:
         fail(str(error))
-        return WRONG_USAGE if isinstance(error, NOT_ACCEPTED) else 1
+        no_place = isinstance(error, WriteError) and error.errno in NO_SUCH_PLACE
+        return WRONG_USAGE if no_place or isinstance(error, NOT_ACCEPTED) else 1
     except BrokenPipeError:
         drop_output()
         return 1  # the reader (head, less) has gone: there is nobody to tell

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import hashlib
 import io
 import json
@@ -26,6 +27,7 @@ from robokit.errors import (
     RobokitError,
     ShapeError,
     UnknownName,
+    WriteError,
     WrongType,
     one_line,
 )
@@ -53,6 +55,9 @@ class WrongUsage(RobokitError):
 
 NOT_ACCEPTED = (WrongUsage, OptionError, UnknownName, WrongType, ShapeError, InvalidValue)
 """Errors over an argument, of the command or of the function that it calls: exit status 2."""
+
+NO_SUCH_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR)
+"""The system's numbers of an output that is a folder, or in a folder that is not there: exit status 2."""
 
 
 def fail(message: str) -> int:
@@ -285,7 +290,7 @@ def writable(name: str, *suffixes: str) -> Path:
 
     Raises:
         WrongUsage: it is no name of a file, or of one of another format.
-        RobokitError: the file cannot be written.
+        WriteError: the file cannot be written.
     """
     path = Path(name)
     if not name or os.path.isdir(name):
@@ -296,7 +301,7 @@ def writable(name: str, *suffixes: str) -> Path:
         raise WrongUsage(f"cannot write {path}: the name must end in {', '.join(suffixes)}")
     wrong = obstacle(path)
     if wrong is not None:
-        raise RobokitError(f"cannot write {path}: {wrong[1]}")
+        raise WriteError(f"cannot write {path}: {wrong[1]}", path, wrong[0])
     return path
 
 

@@ -521,15 +521,15 @@ def _opened(folder: str) -> Any:
     """The sweep in a folder that an argument names.
 
     Raises:
-        WrongUsage: there is no such folder.
-        RobokitError: what is in it is no sweep.
+        WrongUsage: there is no such folder, or no sweep in it.
+        RobokitError: its sweep cannot be read.
     """
     import robokit as rk
 
     try:
         return rk.open_sweep(folder)
     except RobokitError as error:
-        if os.path.isdir(folder):
+        if os.path.exists(os.path.join(folder, "sweep.json")):
             raise
         raise WrongUsage(str(error)) from error
 

@@ -227,13 +227,18 @@ def _away(points: np.ndarray, hull: Any) -> np.ndarray:
 
 
 def _with_faces(hull: Any, error: float) -> Polytope:
-    """Triangles of scipy's hull in one plane as one face; corners inside of a face go."""
+    """Triangles of scipy's hull in one plane as one face; corners inside of a face go.
+
+    A hull that is flat but for rounding has two faces.
+    """
     points, size = hull.points, float(np.ptp(hull.points, axis=0).max())
     triangles = _oriented(hull)
     a, b, c = (points[triangles[:, k]] for k in range(3))
     areas = np.linalg.norm(np.cross(b - a, c - a), axis=1)
     normals, offsets = hull.equations[:, :3], hull.equations[:, 3]
     close = np.abs(points @ normals.T + offsets) <= FLAT * size  # (points, planes)
+    if close[:, areas.argmax()].all():
+        return _flat(points)
     near, rows = hull.neighbors.tolist(), triangles.tolist()
     group = [-1] * len(rows)
     faces: list[tuple[int, ...]] = []

@@ -6,9 +6,8 @@ import errno
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +45,9 @@ CONFIGURATIONS = {
     "floating": "unit quaternion w x y z, position [m]",
 }
 """What stands in q for each kind of joint; an angle for all others."""
+
+STATES = 4
+"""Random states that are tried for the checking program."""
 
 NEVER_NEGATIVE = ("damping", "proximal")
 """Inputs that the public functions refuse below 0."""
@@ -171,67 +173,91 @@ def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
     if robot.parameters is not None:  # an argument, as a user knows them
         made = kernel_of_own_inertias(robot, key)
     takes, shape = flat(row, robot, key).inputs, made.signature
-    state = example_state(robot, row, takes)
-    numbers = [np.asarray(x, real.dtype).astype(float).ravel().tolist() for x in state]
-    if len(shape.inputs) > len(takes):
-        one = np.reshape(np.asarray(robot.parameters), (-1, COUNT * (robot.nbodies + 1)))[0]
-        numbers.append(one.astype(real.dtype).astype(float).tolist())
-    inputs: list[Argument] = []
-    for k, ((name, size), values) in enumerate(zip(shape.inputs, numbers, strict=True)):
-        own = identifier(name, [x.name for x in inputs])
-        if k < len(takes):
-            meaning = row.input(name).meaning if name in row.inputs.split() else ""
-            details = list(_entries(robot, "q" if takes[k].manifold else name))
-            inputs.append(Argument(own, (size,), meaning, details, values))
-        else:
-            inputs.append(Argument(own, (size,), INERTIAL, (), values))
-    outputs: list[Argument] = []
-    meaning = row.result.meaning if not row.derived else ""
-    names = [each.name for each in inputs]
-    for symbol, _ in shape.outputs:
+    names: list[str] = []
+    for symbol, _ in (*shape.inputs, *shape.outputs):
         names.append(identifier(symbol, names))
     said = [" ".join(x) if count(row.about, key) and x is about[0] else str(x) for x in about]
     name = identifier("_".join([robot.name, row.name, *said]))
     loops = made.with_loops(name, names)
     program = None if loops else fused(made.program())
-    if program is not None:
-        results = program.evaluate(*numbers)
-    else:
-        numbers, results = _run_somewhere(made, numbers)
-        inputs = [replace(each, values=x) for each, x in zip(inputs, numbers, strict=True)]
-    for (symbol, size), values in zip(shape.outputs, results, strict=True):
-        own = identifier(symbol, [x.name for x in (*inputs, *outputs)])
+    own: list[np.ndarray] = []
+    if len(shape.inputs) > len(takes):
+        own = [np.reshape(np.asarray(robot.parameters), (-1, COUNT * (robot.nbodies + 1)))[0]]
+    states = ([*state, *own] for state in _states(robot, row, takes))
+    numbers, results = _example(states, program.evaluate if program else _called(made), real.dtype)
+    inputs: list[Argument] = []
+    for k, ((symbol, size), values) in enumerate(zip(shape.inputs, numbers, strict=True)):
+        if k < len(takes):
+            meaning = row.input(symbol).meaning if symbol in row.inputs.split() else ""
+            details = list(_entries(robot, "q" if takes[k].manifold else symbol))
+            inputs.append(Argument(names[k], (size,), meaning, details, values))
+        else:
+            inputs.append(Argument(names[k], (size,), INERTIAL, (), values))
+    outputs: list[Argument] = []
+    meaning = row.result.meaning if not row.derived else ""
+    for each, (_, size), values in zip(names[len(inputs) :], shape.outputs, results, strict=True):
         links = [f"{k}  {link}" for k, link in enumerate(robot.link_names if row.result is POSES else ())]
-        outputs.append(Argument(own, size, meaning, links, values))
+        outputs.append(Argument(each, size, meaning, links, values))
         meaning = ""
     return CFunction(name, list(_about(robot, row, said)), inputs, outputs, program, real, loops)
 
 
-def _run_somewhere(
-    made: Kernel | Bound, numbers: list[list[float]]
+def _called(made: Kernel | Bound) -> Callable[..., list[list[float]]]:
+    """A kernel on lists, as ``Program.evaluate`` is."""
+
+    def run(*numbers: list[float]) -> list[list[float]]:
+        found = made(*(np.array(x, made.signature.dtype) for x in numbers))
+        return [np.ravel(x).tolist() for x in (found if len(made.signature.outputs) > 1 else (found,))]
+
+    return run
+
+
+def _example(
+    states: Iterable[list[np.ndarray]], run: Callable[..., list[list[float]]], dtype: str
 ) -> tuple[list[list[float]], list[list[float]]]:
-    """A state at which a function with loops runs to its end, and its outputs there; FunctionError without.
+    """Inputs for the checking program, and the outputs there; FunctionError where the function runs at none.
 
-    At a random one a number may be no index of the function's; 1 and 0 are those of most.
+    They are the first at which every output is finite and has an entry other than 0: zeros would compare
+    nothing. Where there are none such, they are the first at which the most outputs are so.
     """
-    single = [k for k, x in enumerate(numbers) if len(x) == 1]
-    for value in (None, 1.0, 0.0):
-        if value is not None:
-            numbers = [[value] if k in single else x for k, x in enumerate(numbers)]
+    best, found = -1, None
+    problem: FunctionError | None = None
+    for state in states:
+        numbers = [np.asarray(x, dtype).astype(float).ravel().tolist() for x in state]
         try:
-            found = made(*(np.array(x, made.signature.dtype) for x in numbers))
-        except FunctionError:
-            if value == 0.0:
-                raise
-        else:
-            outputs = found if len(made.signature.outputs) > 1 else (found,)
-            return numbers, [np.ravel(x).tolist() for x in outputs]
-    raise AssertionError
+            results = run(*numbers)
+        except FunctionError as error:
+            problem = problem or error
+            continue
+        good = [any(x) and all(map(math.isfinite, x)) for x in results if len(x)]
+        if sum(good) > best:
+            best, found = sum(good), (numbers, results)
+        if all(good):
+            break
+    if found is None:
+        assert problem is not None
+        raise problem
+    return found
 
 
-def example_state(robot: Robot, row: Algorithm, takes: Sequence[Taken]) -> list[np.ndarray]:
-    """Inputs of a row at a random state; matrices are those of a robot."""
-    rng = np.random.default_rng(0)
+def _states(robot: Robot, row: Algorithm, takes: Sequence[Taken]) -> Iterator[list[np.ndarray]]:
+    """Random states of a row; of a user's also with no number negative, and with whole single numbers.
+
+    A single number may be an index or a count, and 1 and 0 are those of most functions.
+    """
+    for seed in range(STATES):
+        state = example_state(robot, row, takes, seed)
+        yield state
+        free = [not each.manifold for each in takes]
+        for signed in (state, [np.abs(x) if a else x for x, a in zip(state, free, strict=True)]):
+            for value in (None, seed + 1.0, 0.0) if row.users else ():
+                single = [a and value is not None and x.size == 1 for x, a in zip(signed, free, strict=True)]
+                yield [np.array([value]) if a else x for x, a in zip(signed, single, strict=True)]
+
+
+def example_state(robot: Robot, row: Algorithm, takes: Sequence[Taken], seed: int = 0) -> list[np.ndarray]:
+    """Inputs of a row at a random state, of sizes that grow with the seed; matrices are those of a robot."""
+    rng = np.random.default_rng(seed)
     one = robot if robot.samples is None else robot.sample(0)
     known: dict[str, Any] = {}
 
@@ -243,7 +269,9 @@ def example_state(robot: Robot, row: Algorithm, takes: Sequence[Taken]) -> list[
         (known["H"],) = result("crba", one.random_configuration(rng))
         known["L"], known["D"] = result("ltdl", known["H"])
     for each in takes:
-        given = one.random_configuration(rng) if each.manifold else rng.standard_normal(each.size)
+        given = (
+            one.random_configuration(rng) if each.manifold else (seed + 1.0) * rng.standard_normal(each.size)
+        )
         known.setdefault(each.name, np.abs(given) if each.name in NEVER_NEGATIVE else given)
     return [known[each.name] for each in takes]
 

@@ -6,7 +6,6 @@ the same way: layout, kernels, checks.
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import math
 import sys
@@ -65,19 +64,20 @@ class Function:
         inputs: names of its inputs, in order.
         choices: names of what must be given by keyword: the link of a Jacobian.
         row: the row that it is.
+        made_by: a function and its arguments that make it again, as pickle takes them.
     """
 
     def __init__(
-        self, row: Algorithm, shapes: Mapping[str, Shape | str] | None = None, made_by: tuple[Any, ...] = ()
+        self, row: Algorithm, made_by: tuple[Any, ...], shapes: Mapping[str, Shape | str] | None = None
     ) -> None:
         """A function of a row; :func:`function` is the usual way.
 
         Args:
             row: of the table, or a user's.
+            made_by: a function and its arguments that make this object again; a user's text is the first.
             shapes: of the inputs that are no arrays (n,) of one state.
-            made_by: a function and its arguments that make this object again; () where its name does.
         """
-        self._made_by = made_by
+        self.made_by = made_by
         self.row, self.name, self.__name__ = row, row.name, row.name
         self.__qualname__: str = row.name
         self.inputs: tuple[str, ...] = tuple(row.inputs.split())
@@ -101,16 +101,16 @@ class Function:
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """Pickled as functions are: by the name that it has in its module.
 
-        One without such a name, or of the program itself, goes with its text: cloudpickle can take that
-        along, as it does for workers of a sweep.
+        One without such a name goes with its text, and so does one of the program itself. pickle finds that
+        text by its name, in processes that have the program (multiprocessing's); cloudpickle takes it along.
         """
-        if self._made_by:
-            return self._made_by[0], self._made_by[1:]
-        if self.__module__ != "__main__":
-            with contextlib.suppress(AttributeError, KeyError):
-                if attrgetter(self.__qualname__)(sys.modules[self.__module__]) is self:
-                    return self.__qualname__
-        return super().__reduce_ex__(protocol)
+        made, *arguments = self.made_by
+        if _named(self.__module__, self.__qualname__) is self:
+            if self.__module__ != "__main__":
+                return self.__qualname__
+            if int(protocol) >= 4:  # earlier ones have no names with dots
+                arguments[:2] = self.row.text, True
+        return made, tuple(arguments)
 
     def __call__(
         self,
@@ -293,7 +293,7 @@ class Function:
                 growth="",
                 derived=(*self.row.derived, derivation),
             )
-            self._derived[derivation] = Function(row, self._shapes, (_derivative, self, how, *of))
+            self._derived[derivation] = Function(row, (_derivative, self, how, *of), self._shapes)
         return self._derived[derivation]
 
     # -- for those who take it elsewhere ---------------------------------------------------------
@@ -438,6 +438,30 @@ class Function:
         return sized(space, robot) if isinstance(space, tuple) else (size,)
 
 
+TEXT_OF = ".row.text"
+"""What leads from the name of a Function to its text, in a pickle."""
+
+
+def _of_text(text: Callable[..., Any], watched: bool, *arguments: Any) -> Function:
+    """The function of a text, which was found by its name or came along; the one that is there, if any."""
+    name = text.__qualname__.removesuffix(TEXT_OF) if watched else ""
+    there = _named(text.__module__, name)
+    if isinstance(there, Function) and there.row.text is text:
+        return there
+    inputs, outputs, name = arguments
+    text = vars(text)["__wrapped__"] if watched else text
+    made: Function = function(text, inputs=inputs, outputs=outputs, name=name)
+    return made
+
+
+def _named(module: str, name: str) -> Any:
+    """What has this name in a module; None where nothing has."""
+    try:
+        return attrgetter(name)(sys.modules[module])
+    except (AttributeError, KeyError):
+        return None
+
+
 def _derivative(function: Function, how: str, *of: str) -> Function:
     made: Function = getattr(function, how)(*of)
     return made
@@ -562,9 +586,11 @@ def function(
         users=True,
         name=named,
     )
-    made = Function(row, into)
+    again = dict(given) if given is inputs else tuple(given)
+    made = Function(row, (_of_text, text, False, again, dict(outputs), name), into)
     made.__doc__, made.__module__ = text.__doc__, text.__module__
     made.__qualname__ = getattr(text, "__qualname__", named)
+    row.text.__qualname__ = made.__qualname__ + TEXT_OF
     return made
 
 
@@ -596,7 +622,7 @@ class _Functions(Mapping[str, Function]):
             row = KERNELS.get(name)
             if row is None or row.of_dofs:
                 raise UnknownName("function", name, list(self))
-            made = Function(row, made_by=(_of_table, name))
+            made = Function(row, (_of_table, name))
             public = vars(sys.modules[__package__]).get(name, row.text)  # what help() shows
             made.__doc__ = public.__doc__
             self._made[name] = made

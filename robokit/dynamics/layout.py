@@ -512,9 +512,7 @@ def kind_of(name: str, text: Callable[..., Any], outputs: Mapping[str, Shape | s
         for output, part in zip(outputs, _parts(list(outputs), returned, wrong), strict=True):
             space, shape = outputs[output], sized(shapes[output], robot)
             try:
-                row = leaves(
-                    SPACES[space][1](robot, part) if isinstance(space, str) else part, math.prod(shape)
-                )
+                row = leaves(SPACES[space][1](robot, part) if isinstance(space, str) else part, rows=False)
             except (TypeError, IndexError, ValueError) as error:
                 raise wrong(f"output {output!r}: expected {space!r} by joint, got {shown(part)}") from error
             if len(row) != (count := math.prod(shape)):
@@ -548,13 +546,19 @@ def _parts(names: list[str], returned: Any, wrong: Callable[[str], FunctionError
     return list(returned)
 
 
-def leaves(x: Any, count: int = -1) -> list[Any]:
+def leaves(x: Any, rows: bool = True) -> list[Any]:
     """The scalars of nested sequences, vectors and matrices, in order.
 
-    A row of NumPy's is one scalar of a batch, unless there are ``count`` scalars only where it is not.
+    ``rows``: whether an array (B,) of numbers is one scalar, of a batch.
     """
-    found = _leaves(x, False)
-    return found if len(found) == count or count < 0 else _leaves(x, True)
+    if isinstance(x, np.ndarray):
+        if x.ndim == 0:
+            return [x[()]]
+        if rows and x.ndim == 1 and x.dtype != object:
+            return [x]
+    elif isinstance(x, str) or not (hasattr(x, "__iter__") or hasattr(x, "rows")):
+        return [x]
+    return [leaf for each in getattr(x, "rows", x) for leaf in leaves(each, rows)]
 
 
 def _sizes(x: Any) -> list[int]:
@@ -566,18 +570,6 @@ def _sizes(x: Any) -> list[int]:
     inner = [_sizes(each) for each in x]
     alike = inner[0] if inner and all(each == inner[0] for each in inner) else []
     return [len(x)] * (len(x) > 1) + alike
-
-
-def _leaves(x: Any, opened: bool) -> list[Any]:
-    if isinstance(x, np.ndarray):
-        if x.ndim == 0 or (x.ndim == 1 and x.dtype != object and not opened):
-            return [x]
-    elif isinstance(x, str) or not (hasattr(x, "__iter__") or hasattr(x, "rows")):
-        return [x]
-    found = []
-    for each in getattr(x, "rows", x):
-        found += _leaves(each, opened)
-    return found
 
 
 def watched(name: str, text: Callable[..., Any]) -> Callable[..., Any]:

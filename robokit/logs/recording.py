@@ -93,7 +93,8 @@ FILLERS = {"est", "estimated", "measured", "meas", "actual", "act", "state", "st
 """Words of a header that change nothing; "tau_J" is that of Franka's robots."""
 
 OTHERS = {"cmd", "command", "commanded", "target", "desired", "des", "ref", "reference", "goal", "error"}
-"""Words of a header that say it is no measurement."""
+OTHERS |= {"spring", "springs", "prescribed", "contact", "external"}
+"""Words before a name that say it is no measurement of the joint's motion or actuator."""
 
 UNITS = {"rad": 1.0, "m": 1.0, "s": 1.0, "rads": 1.0, "nm": 1.0, "n": 1.0, "deg": math.pi / 180}
 UNITS |= {"degree": UNITS["deg"], "degrees": UNITS["deg"], "degs": UNITS["deg"], "mm": 1e-3}
@@ -110,8 +111,8 @@ CLOCKS = [[word] for word in sorted(TIME)]
 SECONDS, REST = {"sec", "secs", "seconds"}, {"nsec", "nsecs", "nanosec", "nanosecs", "nanoseconds"}
 NAMES = {"names", "name", "joint_names", "joints", "joint"}
 
-OWN = ("energy/", "momentum/", "contact_force/", "actuator_force/")
-"""Beginnings of columns that ``Trajectory.to_csv`` writes and that follow from the others."""
+OWN = ("energy/", "momentum/", "contact_force/", "actuator_force/", "spring/", "prescribed_force/")
+"""Beginnings of columns that ``Trajectory.to_csv`` writes beside the states and joint forces."""
 
 SEPARATORS = r"[\s_./:\-\[\](){}|]+"
 
@@ -317,10 +318,14 @@ class _Table:
                 f"joints: {listed(map(quoted, self.coordinates.joints))}"
             )
         taken = {c.place for c in columns} | {k for k, _ in times}
+        expected = OWN if "energy/kinetic" in cells and "momentum/kx" in cells else ()
         rest = [
             cell
             for place, cell in enumerate(cells)
-            if place not in taken and cell and not cell.startswith(OWN) and words_of(cell)[-1:] not in CLOCKS
+            if place not in taken
+            and cell
+            and not cell.startswith(expected)
+            and words_of(cell)[-1:] not in CLOCKS
         ]
         if rest:
             self.recording.notes.append(f"columns that are not read: {listed(map(quoted, rest))}")

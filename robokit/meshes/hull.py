@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 from itertools import product
@@ -69,14 +70,19 @@ def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
 
 
 def _hull(points: np.ndarray) -> np.ndarray:
-    """Corners of the hull of points; those in one plane get noise that makes them a solid."""
+    """Corners of the hull of points; of points in one plane those of their polygon, on one line its ends."""
     from scipy.spatial import ConvexHull, QhullError
 
-    try:
-        found = ConvexHull(points, qhull_options="QbB Pp Qt")  # scaled to a cube: its size does not matter
-    except QhullError:
-        found = ConvexHull(points, qhull_options="QJ")
-    return points[np.sort(found.vertices)]
+    inside = points  # in as many dimensions as the points have
+    for dimension in (3, 2, 1):
+        if dimension < 3:
+            off = points - points.mean(axis=0)
+            inside = off @ np.linalg.svd(off, full_matrices=False)[2][:dimension].T
+        if dimension > 1 and len(points) > dimension:
+            # Scaled to a cube: its size does not matter.
+            with contextlib.suppress(QhullError):
+                return points[np.sort(ConvexHull(inside, qhull_options="QbB Pp Qt").vertices)]
+    return points[np.unique([inside[:, 0].argmin(), inside[:, 0].argmax()])]
 
 
 # ---- circles among the corners -------------------------------------------------------------------

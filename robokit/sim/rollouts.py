@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from robokit.arguments import check_finite, output, real_array, whole_number
-from robokit.dataclass_tools import cached_attribute
+from robokit.dataclass_tools import cached_attribute, equal
 from robokit.dynamics import kinetic_energy, potential_energy
 from robokit.dynamics.choices import card_number, dtype_there, on_host
 from robokit.dynamics.run import dtype_name
@@ -364,13 +364,15 @@ class Rollout:
     robot: Robot
     tau: np.ndarray | None = None
     ground: Ground | None = None
-    summary: dict[str, Any] = field(default_factory=dict)
-    program: Program | None = field(default=None, repr=False)
+    summary: dict[str, Any] = field(default_factory=dict, compare=False)  # has times of computing
+    program: Program | None = field(default=None, repr=False, compare=False)
     marks: Sequence[int] = field(default=(), repr=False)
     given: Sequence[np.ndarray] = field(default=(), repr=False)
-    ledgers: RowLedgers | None = field(default=None, repr=False)
+    ledgers: RowLedgers | None = field(default=None, repr=False, compare=False)
     measures: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     device: str = "cpu"
+
+    __eq__ = equal
 
     def __repr__(self) -> str:
         T, B, _ = self.q.shape

@@ -14,7 +14,7 @@ import numpy as np
 
 from robokit import hooks
 from robokit.arguments import not_a_robot, one_of, path_argument
-from robokit.dataclass_tools import cached_attribute, frozen
+from robokit.dataclass_tools import cached_attribute, equal, frozen
 from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
 from robokit.dynamics.choices import ORIGIN
 from robokit.dynamics.constrained import FRAMES, JointReactions
@@ -322,14 +322,16 @@ class Trajectory:
     robot: Robot | None
     tau: np.ndarray | None = None
     ground: Ground | None = None
-    summary: dict[str, Any] = field(default_factory=dict)
-    program: Program | None = field(default=None, repr=False)
+    summary: dict[str, Any] = field(default_factory=dict, compare=False)  # has times of computing
+    program: Program | None = field(default=None, repr=False, compare=False)
     actuator_force: np.ndarray | None = None
     contact_impulse: np.ndarray | None = None
     marks: Sequence[int] = field(default=(), repr=False)
-    inputs: StepInputs | None = field(default=None, repr=False)
-    notes: Notes | None = field(default=None, repr=False)
+    inputs: StepInputs | None = field(default=None, repr=False, compare=False)
+    notes: Notes | None = field(default=None, repr=False, compare=False)
     losses: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
+
+    __eq__ = equal
 
     def __repr__(self) -> str:
         name = self.robot.name if self.robot is not None else self.summary.get("robot", "?")

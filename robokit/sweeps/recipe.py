@@ -143,8 +143,8 @@ def _pickled(function: Function) -> bytes:
 
     class Pickler(cloudpickle.Pickler):  # type: ignore[misc, name-defined]
         def reducer_override(self, obj: Any) -> Any:
-            if isinstance(obj, Function) and obj.__module__ in names and not obj._made_by:
-                return object.__reduce_ex__(obj, pickle.DEFAULT_PROTOCOL)
+            if isinstance(obj, Function) and obj.__module__ in names:
+                return obj.made_by[0], obj.made_by[1:]
             return super().reducer_override(obj)
 
     before = cloudpickle.list_registry_pickle_by_value()

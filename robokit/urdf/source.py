@@ -411,13 +411,18 @@ class Reader:
         return found
 
     def first(self, element: etree._Element, where: str, known: frozenset[str]) -> etree._Element | None:
-        """The first known child; those before it are noted, those behind it count for nothing."""
+        """The first known child; others are noted, and a further known one is a warning."""
+        found: etree._Element | None = None
         for child in element:
             tag = self._names.get(child.tag) or self.tag(child)
-            if tag in known:
-                return child
-            self._note_ignored(tag, child, element, where)
-        return None
+            if tag not in known:
+                self._note_ignored(tag, child, element, where)
+            elif found is None:
+                found = child
+            else:
+                message = f"<{self.tag(element)}> holds <{tag}> beside <{self.tag(found)}>; the first counts"
+                self.report.add("element-repeated", where, self.line(child), message)
+        return found
 
     def warn_repeated(self, tag: str, element: etree._Element, where: str) -> None:
         """Warns of a second element of a kind that may come once."""

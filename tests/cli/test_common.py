@@ -113,7 +113,7 @@ def test_a_link_to_a_file_of_another_ending_is_written_through(here, capsys, arg
 @pytest.mark.parametrize(
     ("target", "words", "expected"),
     [
-        ("none/x", "there is no folder", 1),
+        ("none/x", "there is no folder", 2),
         ("x.html", "links form a cycle", 1),
         (".", "name of a file", 2),
         ("n" * 300, "name too long", 1),

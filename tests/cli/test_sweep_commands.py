@@ -117,6 +117,7 @@ def test_a_row_is_shown_again(folder, tmp_path, capsys):
         (["sweep", "humanoid", "--kd", "5", "--set", "kp:left_knee=2", "--count", "2"], "give --kp, too"),
         (["sweep", "humanoid", "--kp", "0:100", "--count", "2"], "kp: expected values above 0"),
         (["replay", "no_such_folder", "1"], "no_such_folder"),
+        (["replay", ".", "1"], "no sweep.json"),
     ],
 )
 def test_a_command_that_makes_no_sense_is_one_line(arguments, words, capsys, tmp_path, monkeypatch):

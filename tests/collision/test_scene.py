@@ -74,6 +74,10 @@ def test_many_sided_prism_keeps_its_flat_ends() -> None:
 def test_flat_points_have_two_faces() -> None:
     hull = polytope(np.array([[0.0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1], [0.5, 0.5, 1]]))
     assert len(hull.corners) == 4 and np.allclose(abs(hull.normals), [[0, 0, 1]] * 2)
+    tilted = np.float32([[0, 0, 0], [0.2, 0, 0.1], [0, 0.2, 0.05], [0.2, 0.2, 0.15]]).astype(float)
+    assert 0.0 < ConvexHull(tilted).volume < 1e-9  # a solid by the rounding of its file
+    hull = polytope(tilted)
+    assert [len(p) for p in hull.polygons] == [4, 4] and np.allclose(hull.normals.sum(axis=0), 0.0)
     with pytest.raises(ValueError, match="one line"):
         polytope(np.outer(np.arange(4.0), [1, 2, 3]))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import multiprocessing
+import pickle
 import re
 
 import ladder
@@ -12,6 +15,8 @@ from for_each import for_each
 from ladder import State
 
 import robokit as rk
+from robokit.cli.common import WrongUsage
+from robokit.errors import OptionError
 
 CALLS = {name: table_calls.inputs(table_calls.PUBLIC[name]) for name in table_calls.of_states()}
 ARGUMENTS = [(name, argument) for name, arguments in CALLS.items() for argument in arguments]
@@ -161,3 +166,61 @@ def test_every_error_is_a_robokit_error():
     assert len(kinds) >= 8 and all(issubclass(x, rk.RobokitError) for x in kinds)
     drawn = errors.__doc__
     assert all(x.__name__ in drawn for x in kinds)
+
+
+SINGLE = rk.Diagnostic("error", "mass-negative", "link 'a'", "a.urdf", 3, "a mass of -1 kg")
+RAISED = [
+    rk.RobokitError("m"),
+    rk.LoadError("m", [SINGLE]),
+    rk.UrdfError("m", [SINGLE]),
+    OptionError("m"),
+    rk.ModelError("m"),
+    rk.ShapeError("m"),
+    rk.InvalidValue("m", "q", (0, 3)),
+    rk.WrongType("robot", 3, "a robot", "load one"),
+    rk.UnknownName("joint", "knee", ["left_knee", "hip"], "(of a leg)"),
+    rk.FunctionError("m", "f.py", 7),
+    rk.SingularInertia("m", "wrist"),
+    rk.DeviceError("m"),
+    rk.WriteError("m", "a/b.urdf", 13),
+    rk.SimulationError("m", {"t": 1.0}),
+    rk.MissingDependency("m"),
+    WrongUsage("m"),
+]
+STATE = (
+    "diagnostics",
+    "argument",
+    "place",
+    "message",
+    "file",
+    "line",
+    "joint",
+    "filename",
+    "errno",
+    "strerror",
+)
+
+
+def _raise(error):
+    raise error
+
+
+def test_errors_survive_pickle_and_copies_with_attributes_and_notes():
+    public = {
+        each for each in vars(rk).values() if isinstance(each, type) and issubclass(each, rk.RobokitError)
+    }
+    assert public <= {type(each) for each in RAISED}
+    for error in RAISED:
+        error.add_note("row 3")
+        for again in (pickle.loads(pickle.dumps(error)), copy.copy(error), copy.deepcopy(error)):
+            assert type(again) is type(error) and str(again) == str(error) and again.args == error.args
+            assert vars(again) == vars(error) and again.__notes__ == ["row 3"]
+            for name in STATE:
+                assert getattr(again, name, None) == getattr(error, name, None)
+
+
+def test_a_pool_raises_the_error_of_its_worker():
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        for error in RAISED:
+            with pytest.raises(type(error), match=re.escape(str(error))):
+                pool.apply_async(_raise, (error,)).get(60)

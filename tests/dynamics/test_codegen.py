@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 
 import ladder
@@ -17,6 +18,8 @@ from robokit.dynamics.codegen import code_files, example_state
 from robokit.dynamics.table import KERNELS
 from robokit.engine.loops.c_source import identifier
 from robokit.model import couple
+from robokit.spatial.control_flow import for_range
+from robokit.spatial.scalars import maximum, sqrt
 
 
 def example_choices(robot, name):
@@ -175,6 +178,24 @@ def test_functions_of_ones_own_and_derivatives(tmp_path):
         assert all(relative(a, b) < 1e-14 for a, b in zip(got, expected, strict=True))
         text = header.read_text()
         assert "How far the joints are" in text and "Input goal[3]: configuration\n *     0  joint" in text
+
+
+def test_the_check_runs_where_outputs_are_finite_and_not_zero(tmp_path):
+    """Those of the first random state are 0 or NaN: no iteration, a negative root, a part that is cut off."""
+    robot = ladder.chain(2)
+
+    @rk.function(
+        inputs={"q": "q", "n": (), "x": (2,)}, outputs={"sum": (), "root": (), "part": (), "none": ()}
+    )
+    def odd(tree, q, n, x):
+        total = for_range(n, lambda k, s: s + q[1][0] * k, 0.0)
+        return [total, sqrt(x[0]) * sqrt(x[1]), maximum(x[0] - 1.0, 0.0), 0.0 * x[0]]
+
+    _, source, check = rk.codegen(robot, odd, tmp_path)
+    stored = dict(re.findall(r"static const double (\w+)_stored\[1\] = {\s*([^}]*)}", check.read_text()))
+    assert all(abs(float(stored[name].strip("\n ()"))) > 0.0 for name in ("sum", "root", "part"))
+    assert float(stored["none"]) == 0.0
+    assert run_check(tmp_path, [source, check]).returncode == 0
 
 
 def test_choices_of_several_names(tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import pickle
+import subprocess
 import sys
 import types
 from pydoc import render_doc
@@ -627,10 +628,60 @@ def test_a_function_of_a_program_goes_to_other_processes_with_its_text():
         "@rk.function(inputs=('v',), outputs={'y': ()})\ndef fast(tree, v):\n return v[1][0] * v[1][0]\n",
         space,
     )
+    slope = space["fast"].gradient("v")  # which the function keeps
     again = pickle.loads(cloudpickle.dumps(space["fast"]))
     assert again is not space["fast"] and again(chain(1), [3.0], engine="python") == 9.0
+    assert pickle.loads(cloudpickle.dumps(slope))(chain(1), [3.0]) == 6.0
     with pytest.raises(pickle.PicklingError):
         pickle.dumps(space["fast"])
+
+
+PROGRAM = """
+import multiprocessing
+import robokit as rk
+
+@rk.function(inputs=("v",), outputs={"y": ()})
+def fast(tree, v):
+    return v[1][0] * v[1][0]
+
+def plain(tree, v):
+    return 2.0 * v[1][0]
+
+twice = rk.function(plain, inputs={"v": "v"}, outputs={"y": ()})
+
+def work(pair):
+    f, text = pair
+    return f is fast, f(text, [3.0, 0.0], engine="python")
+
+if __name__ == "__main__":
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    with multiprocessing.get_context("METHOD").Pool(1) as pool:
+        print(pool.map(work, [(fast, robot), (twice, robot), (fast.gradient("v"), robot)]))
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_functions_of_a_program_go_to_its_workers(tmp_path, method):
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.replace("METHOD", method))
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
+    found = ran.stdout.strip()
+    assert found == "[(True, 9.0), (False, 6.0), (False, array([6., 0.]))]", ran.stderr
+
+
+@pytest.mark.parametrize("engine", ["llvm", "python"])
+def test_numbers_may_be_arrays_of_one_number(engine):
+    texts = {
+        "no axes": lambda tree, q: np.array(sqrt(q[1][0])),
+        "in a list": lambda tree, q: [np.array(sqrt(q[1][0]))],
+        "in a dict": lambda tree, q: {"y": np.array(sqrt(q[1][0]))},
+        "one axis": lambda tree, q: np.array([sqrt(q[1][0])]),
+    }
+    for kind, text in texts.items():
+        for shape, one, rows in (((), 2.0, [2.0, 3.0]), ((1,), [2.0], [[2.0], [3.0]])):
+            f = rk.function(text, outputs={"y": shape}, name="f")
+            assert np.array_equal(f(chain(2), [4.0, 0.0], engine=engine), one), kind
+            assert np.array_equal(f(chain(2), [[4.0, 0.0], [9.0, 0.0]], engine=engine), rows), kind
 
 
 def test_common_mistakes_in_a_text_are_explained():

@@ -152,6 +152,21 @@ def test_what_robokit_writes_is_read_without_a_word(floating, tmp_path):
     assert np.array_equal(rk.Trajectory.load(log.save(tmp_path / "log.npz")).q, log.q)
 
 
+def test_forces_of_springs_and_prescribed_joints_are_no_efforts(robot, tmp_path):
+    springs = [rk.JointSpring(name, stiffness=5.0) for name in NAMES]  # named after their joints
+    wave = rk.PrescribedMotion("upper_joint", lambda t: 0.3 * np.sin(5.0 * t))
+    for given in ({"springs": springs}, {"motions": wave}):
+        run = rk.simulate(robot, duration=0.02, dt=1e-3, record_every=1, **given)
+        log, said = read(run.to_csv(tmp_path / "run.csv"), robot)
+        assert said == [] and log.tau is None and log.summary["efforts"] == []
+    # the same columns in another program's table are named as not read
+    header = "time [s],upper_joint,lower_joint,spring/upper_joint/force,contact_force/x"
+    path = table(tmp_path / "log.csv", header, np.column_stack([t, q, tau]))
+    log, said = read(path, robot)
+    assert log.tau is None
+    assert any("not read: 'spring/upper_joint/force', 'contact_force/x'" in text for text in said)
+
+
 ODD = {
     "twice and out of order": (np.r_[0:5, 4, 7, 5, 6, 8:T], ["1 stamps twice", "1 stamps out of order"]),
     "played twice": (np.r_[0:150, 0:100], ["the clock goes back by 1.49 s", "150 samples"]),

@@ -6,7 +6,9 @@ import math
 import numpy as np
 import pytest
 
-from robokit.meshes.hull import circles
+import robokit as rk
+from robokit.meshes.hull import circles, hull_corners
+from robokit.model.geometry import Mesh
 
 BOX = np.array(list(itertools.product((-0.1, 0.1), (-0.2, 0.2), (-0.05, 0.05))))
 
@@ -30,3 +32,24 @@ def test_cones_and_rounded_discs_have_their_circles_and_boxes_none():
     assert circles(_polygon(11, 0.1, 0.0), 1e-3) == []
     oval = np.concatenate([_polygon(64, 0.1, z) for z in (-0.02, 0.02)]) * [1.0, 0.9, 1.0]
     assert circles(oval, 1e-3) == []
+
+
+PLATE = """<robot name="plate"><link name="a"><inertial><mass value="1"/>
+<inertia ixx="0.01" iyy="0.01" izz="0.01" ixy="0" ixz="0" iyz="0"/></inertial>
+<collision><geometry><mesh filename="a.obj"/></geometry></collision></link></robot>"""
+
+
+@pytest.mark.parametrize("corners", [3, 5])
+def test_a_mesh_of_triangles_in_one_plane_is_a_thin_plate(tmp_path, corners, recwarn):
+    points = [(0, 0, 0), (0.2, 0, 0), (0, 0.2, 0), (0.2, 0.2, 0), (0.1, 0.1, 0)][:corners]
+    lines = [f"v {x} {y} {z}\n" for x, y, z in points]
+    lines += [f"f {a + 1} {b + 1} {c + 1}\n" for a, b, c in itertools.combinations(range(corners), 3)]
+    (tmp_path / "a.obj").write_text("".join(lines))
+    found = hull_corners(Mesh("a.obj", path=tmp_path / "a.obj"))
+    assert sorted(map(tuple, found.tolist())) == sorted(p for p in points if p != (0.1, 0.1, 0))
+    (tmp_path / "a.urdf").write_text(PLATE)
+    robot = rk.load_urdf(tmp_path / "a.urdf", base="floating")
+    q = robot.neutral()
+    q[6] = 0.002
+    run = rk.simulate(robot, q, duration=0.1, ground=True)
+    assert abs(run.q[-1, 6]) < 1e-4 and not recwarn

@@ -45,6 +45,25 @@ def test_is_a_frozen_dataclass():
     assert Part("lid").holes == [] and Part("lid").holes is not Part("lid").holes
 
 
+def test_parts_that_hold_arrays_are_equal_where_these_are():
+    def same(a, b):
+        return Part("lid", a) == Part("lid", b)
+
+    x, gap = np.array([1.0, 2.0]), np.array([1.0, np.nan])
+    assert same(x, x.copy()) and not same(x, 2.0 * x) and not same(x, x[:1]) and not same(x, [1.0, 2.0])
+    assert same(np.zeros(0), np.zeros(0)) and not same(np.ones(1), np.ones((1, 1))) and not same(x, None)
+    assert same(gap, gap) and not same(gap, gap.copy())  # as NaN in a list
+    assert same([x, {"a": x}], [x.copy(), {"a": x.copy()}]) and not same({"a": x}, {"b": x})
+    assert Part("lid", (x, 1)) != Part("lid", (x, 2)) and Part("lid", x) != "lid"
+    one, other = (rk.load_urdf(rk.find_robot("arm")) for _ in range(2))
+    assert one.links == other.links and one.joints == other.joints and one.links[0] != one.links[1]
+    start = one.neutral()
+    run, again, later = (rk.simulate(one, start, duration=t) for t in (0.01, 0.01, 0.02))
+    assert run == again != later and rk.PD(kp=np.ones(6)) == rk.PD(kp=np.ones(6))
+    rows = [rk.rollout(one, np.stack([start, start]), duration=t) for t in (0.01, 0.01, 0.02)]
+    assert rows[0] == rows[1] != rows[2]
+
+
 @pytest.mark.parametrize("eq", [True, False])
 def test_is_what_dataclasses_make(eq):
     """The same class body by both: what objects are, and what they refuse."""

@@ -32,6 +32,7 @@ SLIPS = (
     ("<texture/>", '<texture filename="a.png"/>', "texture-unresolved"),
     ('<material name="">', '<material name="$(m)">', "xacro-unexpanded"),
     ('<parent link="a"/>', '<parent link="a"/><parent link="b"/>', "element-repeated"),
+    ('<sphere radius="1"/>', '<sphere radius="1"/><box size="1 1 1"/>', "element-repeated"),
     ('k_velocity="3"', "", "safety-incomplete"),
     ('joint="j" offset', 'joint="${j}" offset', "xacro-unexpanded"),
     ('<mimic joint="j"', '<mimic joint="j" ofset="1"', "attribute-unknown"),
