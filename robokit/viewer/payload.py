@@ -80,7 +80,7 @@ from robokit.viewer.scene import (
     sane_frames,
     scene,
 )
-from robokit.viewer.walk_data import kept, walk_data, walk_of_motion
+from robokit.viewer.walk_data import kept, touched_bodies, walk_data
 
 # ==== the events of a run as a page shows them: the important ones, and tables by link and by joint ====
 
@@ -358,6 +358,7 @@ def trajectory_payload(
     sane = sane_frames(whole.t[shown], poses, drawn_size(robot, nodes))
     frames = motion_frames(whole, robot, shown, poses, sane, states)
     forces = ForceHistory(whole, shown)
+    pushed = trajectory.ground is not None or trajectory.contacts is not None
     return replace(
         _robot_payload(robot, nodes, poses[:sane], frames, trajectory.ground),
         curves=[*curves(trajectory, forces, states), *more],
@@ -367,7 +368,7 @@ def trajectory_payload(
         summary=summary(trajectory),
         stopped=stopped(trajectory),
         events=events(trajectory),
-        walk=walk_of_motion(whole, robot, shown) if walk else None,
+        walk=walk_data(robot, pushed, touched_bodies(whole, robot, shown)) if walk else None,
     )
 
 

@@ -869,12 +869,6 @@ MOST_BYTES = 300_000
 """Largest size of the walk in a page [bytes]."""
 
 
-def walk_of_motion(trajectory: Trajectory, robot: Robot, chosen: np.ndarray) -> WalkData | None:
-    """The walk of a motion's page, which shows these samples, (T,)."""
-    pushed = trajectory.ground is not None or trajectory.contacts is not None
-    return walk_data(robot, pushed, touched_bodies(trajectory, robot, chosen))
-
-
 def touched_bodies(trajectory: Trajectory, robot: Robot, chosen: np.ndarray) -> Whole | None:
     """The body of each point of ``FramesData.contacts``; None where points are not known."""
     contacts = trajectory.contacts
