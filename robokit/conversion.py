@@ -221,9 +221,7 @@ def _write(robot: Robot, file: Path, target: str, visuals: bool) -> None:
 class _Files:
     """The mesh and texture files of a robot as the new file names them.
 
-    Attributes:
-        made: files that were copied or written.
-        said: what became of files.
+    ``made`` are files that were copied or written, ``said`` what became of files.
     """
 
     def __init__(self, file: Path, target: str, how: str) -> None:
