@@ -227,7 +227,7 @@ def facing(x: Any, s: Any, d: Vector3) -> Facing:
                 lambda: cond(
                     kind == POLYTOPE,
                     lambda: _of_polytope(x, s, d),
-                    lambda: cond(kind == FIELD, lambda: _of_cell(x, d), lambda: _of_round(x, s, d)),
+                    lambda: cond(kind == FIELD, lambda: _of_cell(x, d), lambda: round_face(x, s, d)),
                 ),
             ),
         )
@@ -276,7 +276,7 @@ def _of_cell(x: Any, d: Vector3) -> Facing:
     )
 
 
-def _of_round(x: Any, s: Any, d: Vector3) -> Facing:
+def round_face(x: Any, s: Any, d: Vector3) -> Facing:
     """A round face, or the straight side of a cylinder or cone."""
     is_cone = x.shape_kind[s] == CONE
     end = where(d.z < -STEEP, -1, where((d.z > STEEP) & ~is_cone, 1, 0))
@@ -289,8 +289,8 @@ def _of_round(x: Any, s: Any, d: Vector3) -> Facing:
 
 def outermost(d: Vector3) -> Vector3:
     """From the axis of a round face towards the point of its rim that is farthest along d."""
-    fixed = TILT * TILT * TILT / (TILT * TILT + d.x * d.x + d.y * d.y)
-    return unit(Vector3(d.x + fixed, d.y, 0.0))
+    square = d.x * d.x + d.y * d.y
+    return unit(Vector3(square * d.x + TILT * TILT * TILT, square * d.y, 0.0))
 
 
 def missed(d: Vector3) -> Any:
@@ -298,17 +298,18 @@ def missed(d: Vector3) -> Any:
     polygon: in proportion to the tilt below TILT, and soon nothing above.
     """
     tilt = sqrt(d.x * d.x + d.y * d.y)
-    off = TILT * TILT * TILT / ((TILT * TILT + tilt * tilt) * (tilt + smallest()))
-    return tilt * minimum(SHARE, off * off)
+    off = TILT / (tilt + smallest())
+    return tilt * minimum(SHARE, off * off * off * off * off * off)
 
 
 def outermost_turns(d: Vector3) -> Vector3:
     """Derivative by d of the angle about the axis at which :func:`outermost` is."""
-    size = TILT * TILT + d.x * d.x + d.y * d.y
-    fixed = TILT * TILT * TILT / size
-    x, slope = d.x + fixed, -2.0 * fixed / size
-    length = x * x + d.y * d.y
-    return Vector3(-d.y * (1.0 + slope * d.x) / length, (x - d.y * d.y * slope) / length, 0.0)
+    square = d.x * d.x + d.y * d.y
+    x, y = square * d.x + TILT * TILT * TILT, square * d.y
+    across = 2.0 * d.x * d.y
+    x_turns = x * across - y * (square + 2.0 * d.x * d.x)
+    y_turns = x * (square + 2.0 * d.y * d.y) - y * across
+    return Vector3(x_turns, y_turns, 0.0) * (1.0 / (x * x + y * y))
 
 
 def corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> tuple[Scalar, Scalar, Scalar, Any]:
@@ -329,12 +330,13 @@ def corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> tuple[Scalar, Sc
         return *vector(x.cell, i), i
 
     def other() -> Any:
-        return cond(x.shape_kind[s] == FIELD, of_cell, lambda: _round_corner(x, s, face, d, k))
+        return cond(x.shape_kind[s] == FIELD, of_cell, lambda: round_corner(x, s, face, d, k))
 
     return cond(x.shape_kind[s] <= POLYTOPE, of_polytope, other)
 
 
-def _round_corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> Any:
+def round_corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> Any:
+    """As :func:`corner`, of a cylinder or cone."""
     radius, half, u = x.shape_size[s, 0], x.shape_size[s, 1], outermost(d)
     end = face.what
 

@@ -407,6 +407,7 @@ def test_the_live_view_draws_the_robot(chromium, shapes):
     with Viewer(pendulum(shapes=shapes)) as viewer:
         viewer.show(open_browser=False)
         page = chromium.new_page(viewport={"width": 800, "height": 600})
+        page.set_default_timeout(1e3 * waiting.PATIENCE)
         errors = []
         page.on("pageerror", lambda e: errors.append(str(e)))
         page.goto(viewer.url)

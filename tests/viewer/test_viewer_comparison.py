@@ -6,6 +6,7 @@ import base64
 
 import numpy as np
 import pytest
+import waiting
 from viewer_cases import made_up_motion, pendulum
 
 import robokit as rk
@@ -91,6 +92,7 @@ def test_the_command_compares_two_runs(tmp_path, capsys):
 def test_the_ghost_moves_in_step_and_the_tab_reads_both(chromium, runs, tmp_path):
     first, second = runs
     page = chromium.new_page(viewport={"width": 1280, "height": 700}, reduced_motion="reduce")
+    page.set_default_timeout(1e3 * waiting.PATIENCE)
     errors = []
     page.on("pageerror", lambda e: errors.append(str(e)))
     page.goto(compare(first, second, tmp_path / "both.html", ("one <b>", "other")).as_uri())

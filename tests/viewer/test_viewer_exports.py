@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+import waiting
 from PIL import Image
 from viewer_cases import made_up_motion, zoo
 
@@ -29,6 +30,7 @@ def page(chromium, motion, tmp_path_factory):
     """One page for all of these tests, in a small window: drawing in software is slow."""
     viewport = {"width": SIZE[0], "height": SIZE[1]}
     opened = chromium.new_page(viewport=viewport, reduced_motion="reduce")
+    opened.set_default_timeout(1e3 * waiting.PATIENCE)
     errors = []
     opened.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
     opened.on("pageerror", lambda e: errors.append(str(e)))

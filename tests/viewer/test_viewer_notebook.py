@@ -200,6 +200,7 @@ def test_the_button_opens_the_page_in_a_browser(chromium, shapes, tmp_path):
     file = tmp_path / "notebook.html"
     file.write_text(f"<!doctype html><title>before</title>{motion._repr_html_()}", encoding="utf-8")
     context = chromium.new_context(viewport={"width": 1000, "height": 700}, reduced_motion="reduce")
+    context.set_default_timeout(1e3 * waiting.PATIENCE)
     opened = context.new_page()
     opened.goto(file.as_uri())
     picture = opened.get_by_role("img")
@@ -222,6 +223,7 @@ def test_an_embedded_page_lives_in_the_cell(chromium, shapes, tmp_path):
     file = tmp_path / "notebook.html"
     file.write_text(f"<!doctype html><title>before</title>{embed(motion).html}", encoding="utf-8")
     opened = chromium.new_page(viewport={"width": 1000, "height": 700}, reduced_motion="reduce")
+    opened.set_default_timeout(1e3 * waiting.PATIENCE)
     errors = []
     opened.on("console", lambda m: errors.append(m.text) if m.type == "error" else None)
     opened.on("pageerror", lambda e: errors.append(str(e)))
