@@ -13,10 +13,6 @@ from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POLYTOPE, SMO
 from robokit.collision.gjk import APART, FAR, nearest_sets
 from robokit.collision.round_shapes import feature, refine
 from robokit.collision.support import (
-    COS,
-    SHARE,
-    SIN,
-    TILT,
     Facing,
     corner,
     facing,
@@ -24,7 +20,6 @@ from robokit.collision.support import (
     missed,
     outermost,
     support,
-    tangents,
     unit,
     vector,
 )
@@ -52,9 +47,6 @@ from robokit.spatial.scalars import added, clamp, maximum, minimum, sqrt, where
 # Source: for clipping, I. Sutherland, G. Hodgman, Reentrant polygon clipping, Communications of the ACM 17
 # (1974).
 
-
-POINTS = 8
-"""Contacts of a pair of shapes at most, besides their nearest points."""
 
 LEVEL = 1e-6
 """A's polygon is the reference unless B's is aligned with n better by this, so that flush faces do not take
@@ -150,47 +142,52 @@ def _polygons(
         zeros(2 * most, 2, kind="integer"),
     )
 
-    def put(
-        s: Any, count: Any, what: Any, other: Any, dx: Any, dy: Any, dz: Any, of_b: Any, *out: Any
-    ) -> None:
-        def one(k: Any) -> None:
-            *p, i = corner(x, s, Facing(count, what, other, (dx, dy, dz)), Vector3(dx, dy, dz), k)
-            p = cond(of_b == 1, lambda: tuple(_moved(place, p)), lambda: tuple(p))
-            for m, number in enumerate(p):
-                out[0][k, m] = number
-            out[1][k] = i
-
-        for_range(count, one)
+    def put(*given: Any) -> None:
+        _put_corners(x, place, given[:8], *given[8:])
 
     call(put, *reference, face, face_corners)
     call(put, *incident, V, corners)
     up = n * where(first, 1.0, -1.0)
     N = Vector3(*(where(first, s, t) for s, t in zip(*normals, strict=True)))
-    begin, count = _clipped(face, reference[1], up, V, labels, incident[1], most)
+    # A body that reaches less far over the end of a triangle than it is deep leaves the next one sideways.
+    of_field = ~first & (x.shape_kind[shapes[0]] == FIELD)
+    at_end = where(of_field, 2.0 * maximum(-distance, 0.0), -float("inf"))
+    begin, count = _clipped(face, reference[1], up, V, labels, incident[1], most, at_end)
     size = sqrt(added(k * k for k in vector(face, 1) - vector(face, 0)))
     flat = reference[1] > 2
     p, along = vector(face, 0), vector(face, 1) - vector(face, 0)
     across = unit(along.cross(up))
-    gaps = zeros(most)
 
-    def measure(k: Any, least: Any, most: Any, near: Any) -> Any:
-        w = vector(V, begin + k) - p
+    def put_corner(k: Any, least: Any) -> Any:
+        q = vector(V, begin + k)
+        w = q - p
         gap = w.dot(N) / N.dot(up)
         beside = across.dot(w)
         # Of two segments it is their distance, for what is a little beside.
         gap = maximum(where(flat, gap, gap + sqrt(gap * gap + beside * beside) - abs(gap)), distance)
-        gaps[k] = gap
-        return minimum(gap, least), maximum(gap, most), near + where(gap < far, 1, 0)
 
-    least, highest, near = for_range(count, measure, float("inf"), -float("inf"), 0)
+        def give() -> None:
+            feature = _feature(labels, begin + k, (corners, incident[1]), (face_corners, reference[1]), first)
+            add(feature, q - up * (0.5 * gap), gap, n)
 
-    def give(k: Any) -> None:
-        feature = _feature(labels, begin + k, (corners, incident[1]), (face_corners, reference[1]), first)
-        q = vector(V, begin + k)
-        add(feature, q - up * (0.5 * gaps[k]), gaps[k], n)
+        cond(gap < far, give, lambda: None)
+        return minimum(gap, least)
 
-    _chosen(V, begin, gaps, count, near, far, n, (highest - least, size), give)
-    return least, size
+    return for_range(count, put_corner, float("inf")), size
+
+
+def _put_corners(x: Any, place: Any, polygon: tuple[Any, ...], points: Any, numbers: Any) -> None:
+    """Write the corners of a polygon, in the axes of A, and their numbers."""
+    s, count, what, other, dx, dy, dz, of_b = polygon
+
+    def one(k: Any) -> None:
+        *p, i = corner(x, s, Facing(count, what, other, (dx, dy, dz)), Vector3(dx, dy, dz), k)
+        p = cond(of_b == 1, lambda: tuple(_moved(place, p)), lambda: tuple(p))
+        for m, number in enumerate(p):
+            points[k, m] = number
+        numbers[k] = i
+
+    for_range(count, one)
 
 
 def _moved(place: Any, p: Any) -> Vector3:
@@ -199,13 +196,14 @@ def _moved(place: Any, p: Any) -> Vector3:
 
 
 def _clipped(
-    face: Any, sides: Any, up: Vector3, V: Any, labels: Any, count: Any, most: Any
+    face: Any, sides: Any, up: Vector3, V: Any, labels: Any, count: Any, most: Any, at_end: Any
 ) -> tuple[Any, Any]:
     """Cut the polygon in V by planes through the sides of a face, parallel to ``up``.
 
     The rows of V and of the labels are two polygons, of which one is written while the other is read. Labels
     are what a corner is, and which line leads on from it: -1 - s for side s, or edge k of the polygon. A
-    corner is one of the polygon, 0, or where the line before it (1 + line + sides) meets a side.
+    corner is one of the polygon, 0, or where the line before it (1 + line + sides) meets a side. So does one
+    that is inside by less than ``at_end``: where the ground goes on, corners of its triangles do not count.
 
     Returns:
         row where it begins, and how many corners it has.
@@ -223,6 +221,7 @@ def _clipped(
         across = e - up * up.dot(e)
         normal = Vector3(*(where(sides == 2, a, b) for a, b in zip(-across, e.cross(up), strict=True)))
         margin = in_precision(*BESIDE) * e.dot(e)
+        end = -2.0 * margin - at_end * sqrt(e.dot(e))
         there = most - here
 
         def beyond(k: Any) -> Any:
@@ -234,7 +233,7 @@ def _clipped(
             labels[there + m, 0], labels[there + m, 1] = what, line
             return m + 1
 
-        def corner(k: Any, m: Any, d: Any) -> Any:
+        def corner(k: Any, m: Any, d: Any, before: Any) -> Any:
             after = where(k + 1 < n, k + 1, 0)
             next_d = beyond(after)
             i, line = here + k, labels[here + k, 1]
@@ -246,10 +245,15 @@ def _clipped(
                 what = (line + sides) * sides + s
                 return call(emit, m, tuple(p + (q - p) * share), what, where(d <= 0.0, -1 - s, line))
 
-            m = cond(d <= 0.0, lambda: call(emit, m, tuple(vector(V, i)), labels[i, 0], line), lambda: m)
-            return cond(crosses, lambda: crossing(m), lambda: m), next_d
+            def own(m: Any) -> Any:
+                ends = (labels[i, 0] < 0) & (d > end) & (next_d <= 0.0) & (before <= 0.0)
+                what = where(ends, (line + sides) * sides + s, labels[i, 0])
+                return call(emit, m, tuple(vector(V, i)), what, line)
 
-        return there, for_range(n, corner, 0, beyond(0))[0]
+            m = cond(d <= 0.0, lambda: own(m), lambda: m)
+            return cond(crosses, lambda: crossing(m), lambda: m), next_d, d
+
+        return there, for_range(n, corner, 0, beyond(0), beyond(where(n > 0, n - 1, 0)))[0]
 
     return for_range(sides, side, 0, count)
 
@@ -283,43 +287,6 @@ def _feature(labels: Any, k: Any, incident: tuple[Any, Any], reference: tuple[An
 def _edge(corners: Any, k: Any, count: Any) -> Any:
     i, j = corners[k], corners[where(k + 1 < count, k + 1, 0)]
     return (where(i < j, i, j) * 509 + where(i < j, j, i)) % EDGES
-
-
-def _chosen(
-    V: Any, begin: Any, gaps: Any, count: Any, near: Any, far: Any, n: Vector3, extent: Any, give: Any
-) -> None:
-    """Give the corners whose gap is below far; of many those farthest out in 8 directions, and the deepest.
-
-    If the faces are as good as parallel, by the extent of their gaps over their size, it is none of its own:
-    see :func:`_missed`.
-    """
-    left_out = where(extent[0] < TILT * extent[1], SHARE * extent[0], 0.0)
-    taken = zeros(count, kind="integer")
-    t1, t2 = tangents(n)
-
-    def farthest(m: Any, least: Any) -> Any:
-        """Of direction m of 8; the ninth is the deepest."""
-        c, s = 0.0, 0.0
-        for i in range(8):
-            c, s = where(m == i, COS[i], c), where(m == i, SIN[i], s)
-        d, weight = t1 * c + t2 * s, where(m == 8, 1.0, 0.0)
-
-        def better(k: Any, most: Any, at: Any) -> Any:
-            h = where(gaps[k] < far, vector(V, begin + k).dot(d) - weight * gaps[k], -float("inf"))
-            return where(h > most, h, most), where(h > most, k, at)
-
-        at = for_range(count, better, -float("inf"), 0)[1]
-        wanted = (m < 8) | (gaps[at] < least - left_out)
-        taken[at] = where(wanted, 1, taken[at])
-        return minimum(least, gaps[at])
-
-    for_range(where(near > POINTS, 9, 0), farthest, float("inf"))
-
-    def each(k: Any) -> None:
-        wanted = (gaps[k] < far) & ((near <= POINTS) | (taken[k] == 1))
-        cond(wanted, lambda: give(k), lambda: None)
-
-    for_range(count, each)
 
 
 # ==== contacts of a pair ==========================================================================

@@ -289,8 +289,8 @@ def _of_round(x: Any, s: Any, d: Vector3) -> Facing:
 
 def outermost(d: Vector3) -> Vector3:
     """From the axis of a round face towards the point of its rim that is farthest along d."""
-    fixed = TILT * TILT * TILT / (TILT * TILT + d.x * d.x + d.y * d.y)
-    return unit(Vector3(d.x + fixed, d.y, 0.0))
+    square = d.x * d.x + d.y * d.y
+    return unit(Vector3(square * d.x + TILT * TILT * TILT, square * d.y, 0.0))
 
 
 def missed(d: Vector3) -> Any:
@@ -298,17 +298,18 @@ def missed(d: Vector3) -> Any:
     polygon: in proportion to the tilt below TILT, and soon nothing above.
     """
     tilt = sqrt(d.x * d.x + d.y * d.y)
-    off = TILT * TILT * TILT / ((TILT * TILT + tilt * tilt) * (tilt + smallest()))
-    return tilt * minimum(SHARE, off * off)
+    off = TILT / (tilt + smallest())
+    return tilt * minimum(SHARE, off * off * off * off * off * off)
 
 
 def outermost_turns(d: Vector3) -> Vector3:
     """Derivative by d of the angle about the axis at which :func:`outermost` is."""
-    size = TILT * TILT + d.x * d.x + d.y * d.y
-    fixed = TILT * TILT * TILT / size
-    x, slope = d.x + fixed, -2.0 * fixed / size
-    length = x * x + d.y * d.y
-    return Vector3(-d.y * (1.0 + slope * d.x) / length, (x - d.y * d.y * slope) / length, 0.0)
+    square = d.x * d.x + d.y * d.y
+    x, y = square * d.x + TILT * TILT * TILT, square * d.y
+    across = 2.0 * d.x * d.y
+    x_turns = x * across - y * (square + 2.0 * d.x * d.x)
+    y_turns = x * (square + 2.0 * d.y * d.y) - y * across
+    return Vector3(x_turns, y_turns, 0.0) * (1.0 / (x * x + y * y))
 
 
 def corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> tuple[Scalar, Scalar, Scalar, Any]:

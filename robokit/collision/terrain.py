@@ -211,16 +211,21 @@ def _around(
     """How far the ground around a point of the triangle rises over a plane through it, at most and at least.
 
     Minus and plus infinity for a point inside of the triangle: there is nothing but the triangle around it.
-    It is on an edge, or at a corner, if it is not farther off than ``beside`` [m].
+    It is on an edge, or at a corner, if it is not farther off than ``beside`` [m]. Along an edge that is not
+    perpendicular to n the ground itself rises.
     """
     inf = float("inf")
+
+    def is_at(c: Vector3) -> Any:
+        return (abs(c.x - p.x) < beside) & (abs(c.y - p.y) < beside)
 
     def side(k: Any, most: Any, least: Any) -> Any:
         a, b = vector(x.cell, k), vector(x.cell, where(k == 2, 0, k + 1))
         o = vector(x.cell, OPPOSITE + k)
         e = b - a
         off = abs(e.x * (p.y - a.y) - e.y * (p.x - a.x))
-        h = n.dot(o - p)
+        climbs = (n.dot(e) * n.dot(e) > ALIGNED * e.dot(e)) & ~is_at(a) & ~is_at(b)
+        h = where(climbs, inf, n.dot(o - p))
         near = off < beside * sqrt(e.x * e.x + e.y * e.y)
         return where(near & (h > most), h, most), where(near & (h < least), h, least)
 
@@ -228,7 +233,6 @@ def _around(
 
     def corner(k: Any, most: Any, least: Any) -> Any:
         c = vector(x.cell, k)
-        at = (abs(c.x - p.x) < beside) & (abs(c.y - p.y) < beside)
 
         def ring(m: Any, most: Any, least: Any) -> Any:
             di, dj = 0, 0
@@ -237,7 +241,7 @@ def _around(
             h = n.dot(_beside(x, s, place, k, di, dj) - p)
             return where(h > most, h, most), where(h < least, h, least)
 
-        return cond(at, lambda: for_range(len(RING), ring, most, least), lambda: (most, least))
+        return cond(is_at(c), lambda: for_range(len(RING), ring, most, least), lambda: (most, least))
 
     return for_range(3, corner, most, least)
 

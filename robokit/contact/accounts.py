@@ -26,7 +26,7 @@ from robokit.contact.kinematics import (
 from robokit.contact.linear import motion, sum_of
 from robokit.contact.robot_data import FLOATING
 from robokit.contact.solver import relative
-from robokit.contact.vectors import force, matrix, nothing, put, vector, write
+from robokit.contact.vectors import force, matrix, nothing, of_ten, put, vector, write
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, RigidInertia, Vector3
 from robokit.spatial.control_flow import cond, for_range, rounding, smallest
@@ -79,8 +79,7 @@ def account(x: Any) -> None:
     outside = Force(*(Vector3(*(x.account[IMPULSE + 3 * h + k] for k in range(3))) for h in range(2)))
     for k in range(8):
         x.account[k] = 0.0
-    m, h = x.composite[0, 0], Vector3(*(x.composite[0, 1 + k] for k in range(3)))
-    com = h * where(m > 0.0, 1.0 / where(m > 0.0, m, 1.0), 0.0)
+    com = _centre(x, of_ten([x.composite[0, k] for k in range(10)]))
     _given(x, outside, com)
     for_range(x.n_of[0], lambda i: _constraint(x, i, com))
     for_range(x.n_of[1], lambda i: _row(x, i))
@@ -111,6 +110,23 @@ def _impulse(x: Any, f: Force, com: Vector3, entries: Any, first: int) -> None:
     for k, amount in enumerate([*about(f, com)]):
         x.account[IMPULSE + k] = x.account[IMPULSE + k] + amount
         entries[first + k] = entries[first + k] + amount
+
+
+def _centre(x: Any, I: RigidInertia) -> Vector3:
+    """The point that impulses are accounted about, from the origin, at the middle of the step.
+
+    Of what hangs on nothing it is where its momentum brings the centre of mass: with that, the impulses about
+    any fixed point add up to the angular momentum about it. Where the bodies have their centre of mass at the
+    middle is off that path by the error of the drift.
+    """
+    m = where(I.m > 0.0, I.m, 1.0)
+
+    def on_its_path() -> Any:
+        lin = vector(x.kept, None, MOMENTUM_AT + 3)
+        return tuple(vector(x.kept, None, CENTRE_AT) + lin * (0.5 * x.dt[0] / m) - vector(x.origin))
+
+    hangs_on_nothing = (x.keeps[0] == TOGETHER) | (x.keeps[0] == FLOATS)
+    return Vector3(*cond(hangs_on_nothing, on_its_path, lambda: tuple(I.h * (1.0 / m))))
 
 
 # ---- what is given ----------------------------------------------------------------------------------------
@@ -266,11 +282,13 @@ def _solution(x: Any) -> None:
 #     T = 1/2 M v_G^2 + 1/2 k^T I_G^-1 k + T_s        k = I_G omega: angular momentum about G
 #     T_s <- (1 + 2 x) T_s        turn by x I_G^-1 (omega x k) / omega^2
 #
-# Where nothing touches, G goes the way of the throw, k stays and the energy about G is met. A step with
-# contacts is less exact: there energy is only taken, where the step has made some; what it has lost stays
-# lost. With a fixed base T is scaled to meet T + V. Several robots that hang on nothing share their momentum
-# and their energy T + V: their shape is that of the whole, with the places of the robots to each other. Some
-# of them may touch in many steps: there they get no more than what they had at the start and were given.
+# G goes where the mean of the momentum before and after the step takes it, so that with k about G the angular
+# momentum about any fixed point changes by what the impulses give. Where nothing touches, k stays and the
+# energy about G is met. A step with contacts is less exact: there energy is only taken, where the step has
+# made some; what it has lost stays lost. With a fixed base T is scaled to meet T + V. Several robots that
+# hang on nothing share their momentum and their energy T + V: their shape is that of the whole, with the
+# places of the robots to each other. Some of them may touch in many steps: there they get no more than what
+# they had at the start and were given.
 #
 # Source: projection methods, Hairer, Lubich and Wanner, "Geometric numerical integration", section IV.4;
 # kinetic energy about G, dynamics notes eq. 20-22.
@@ -325,7 +343,7 @@ def begin(x: Any) -> None:
     def together() -> None:
         state = _of_all(x)
         energy = state.T + 0.5 * state.m * state.u.dot(state.u) + potential_energy(x)
-        _keep(x, [*state.k, *state.u * state.m], energy, Vector3.zero())
+        _keep(x, [*state.k, *state.u * state.m], energy, vector(x.origin) + state.com)
         x.kept[GIVEN_AT] = energy
 
     def all_of_it() -> None:
@@ -403,6 +421,12 @@ def _wanted(x: Any, m: Scalar) -> tuple[Force, Force]:
     return before, wanted
 
 
+def _thrown(x: Any, before: Force, wanted: Force, m: Scalar) -> tuple[Vector3, Vector3]:
+    """Mean velocity of G in the step, and where it takes G in the world."""
+    mean = (before.lin + wanted.lin) * (0.5 / m)
+    return mean, vector(x.kept, None, CENTRE_AT) + mean * x.dt[0]
+
+
 def _with_impulse(x: Any, m: Scalar, impulse: Force) -> tuple[Force, Force]:
     """Momentum before the step, and with an impulse about the centre of mass and that of the weight."""
     before = _six(x.kept, MOMENTUM_AT)
@@ -418,21 +442,19 @@ def gain(x: Any) -> Scalar:
     :func:`solver.impulses`, and before the account of the step.
     """
     I = whole_inertia(x)
-    impulse = about(force(x.pushed, 1) + _six(x.account, IMPULSE), I.h * (1.0 / I.m))
+    impulse = about(force(x.pushed, 1) + _six(x.account, IMPULSE), _centre(x, I))
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.mean, j, x.y[j]))
     once(x, advance, x.q_drifted, x.mean, 0.5 * x.dt[0])
     once(x, place_bodies, x.q_drifted)
     state = _inner_at_mean(x)
-    G = vector(x.origin) + state.com
     before, wanted = _with_impulse(x, state.m, impulse)
     I_G = _factor(state.I_G)
     T_s = maximum(state.T - 0.5 * state.k.dot(_solve(I_G, state.k)), 0.0)
     T = T_s + 0.5 * wanted.ang.dot(_solve(I_G, wanted.ang))
-    rise = G - vector(x.kept, None, CENTRE_AT)
-    added, mean = wanted.lin - before.lin, (before.lin + wanted.lin) * (0.5 / state.m)
+    mean, _ = _thrown(x, before, wanted, state.m)
     once(x, place_bodies, x.q)
-    return T - x.kept[ENERGY_AT] + added.dot(mean) - vector(x.gravity).dot(rise) * state.m
+    return T - x.kept[ENERGY_AT] + impulse.lin.dot(mean)
 
 
 # ---- ends -------------------------------------------------------------------------------------------------
@@ -452,13 +474,16 @@ def _hold_energy(x: Any) -> None:
 def _hold_together(x: Any) -> None:
     """The shape's velocities scaled; the rigid motion of all that adds what is missing, to each base."""
     state = _of_all(x)
-    _, wanted = _wanted(x, state.m)
+    before, wanted = _wanted(x, state.m)
+    _, G = _thrown(x, before, wanted, state.m)
+    shift = G - vector(x.origin) - state.com
     k, lin = wanted.ang - state.k, wanted.lin - state.u * state.m
     I_G = _factor(state.I_G)
     rigid, v_G = _solve(I_G, state.k), wanted.lin * (1.0 / state.m)
     omega = _solve(I_G, wanted.ang)
     T_s = maximum(state.T - 0.5 * state.k.dot(rigid), 0.0)
-    held = 0.5 * wanted.ang.dot(omega) + 0.5 * state.m * v_G.dot(v_G) + potential_energy(x)
+    V = -vector(x.gravity).dot(G) * state.m
+    held = 0.5 * wanted.ang.dot(omega) + 0.5 * state.m * v_G.dot(v_G) + V
     touched, given = x.account[TOUCHED] > 0.0, x.kept[GIVEN_AT] + x.account[GIVEN]
     target = where(touched, given, x.kept[ENERGY_AT] + x.account[GIVEN])
     x.kept[GIVEN_AT] = given
@@ -479,10 +504,14 @@ def _hold_together(x: Any) -> None:
             faster = [*R.transpose_apply(turn), *R.transpose_apply(go + turn.cross(p - state.com))]
             for c, more in enumerate(faster):
                 x.v[row + c] = x.v[row + c] + more
+            at = x.coordinate_from[x.joint_coordinate[b]] + 4
+            for c, more in enumerate(matrix(x.joint_placement, b).transpose_apply(shift)):
+                x.q[at + c] = x.q[at + c] + more
 
         cond((x.parent[b] == 0) & (x.joint_kind[b] == FLOATING), moved, nothing)
 
     for_range(x.n_bodies - 1, body)
+    write(x.kept, CENTRE_AT, G)
     add(x, "corrected_e", abs(change) * 2.0 * T_s)
     add(x, "corrected_k", sqrt(k.dot(k)))
     add(x, "corrected_l", sqrt(lin.dot(lin)))
@@ -493,14 +522,10 @@ def _hold_both(x: Any) -> None:
     before, wanted = _wanted(x, after.m)
     m, k, v_G = after.m, wanted.ang, wanted.lin * (1.0 / after.m)
     touched = (x.account[TOUCHED] > 0.0) | (x.n_motions > 0)
-    mean = (before.lin + wanted.lin) * (0.5 / m)
-    throw = vector(x.kept, None, CENTRE_AT) + mean * x.dt[0]
-    here = vector(x.origin) + after.com
-    G = Vector3(*(where(touched, a, b) for a, b in zip(here, throw, strict=True)))
+    mean, G = _thrown(x, before, wanted, m)
     # Part of the work is done on the motion of G. That of the weight is left out on both sides: it is so
     # much that its rounding would turn a robot that hardly moves.
-    work = x.account[GIVEN] - _six(x.account, IMPULSE).lin.dot(mean)
-    target = x.kept[ENERGY_AT] + work + vector(x.gravity).dot(G - throw) * m
+    target = x.kept[ENERGY_AT] + x.account[GIVEN] - _six(x.account, IMPULSE).lin.dot(mean)
     I_G = _factor(after.I_G)
     spun = _solve(I_G, after.k)
     T_s = maximum(after.T - 0.5 * after.k.dot(spun), 0.0)

@@ -19,8 +19,8 @@ from robokit.dynamics.layout import one_by_one
 from robokit.engine.loops.dual import along_with_loops, jacobian_by_loop, jacobian_with_loops
 from robokit.engine.loops.recorded_once import recorded_with_loops
 from robokit.engine.passes.derivative import along, gradient, jacobian, pullback
-from robokit.engine.trace.record import UNROLLED, RunTimeLoop
-from robokit.errors import FunctionError, ShapeError
+from robokit.engine.trace.record import UNROLLED
+from robokit.errors import ShapeError
 from robokit.model.robot import Robot
 from robokit.spatial.control_flow import recorder
 from robokit.spatial.rotation import quat_normalized
@@ -166,7 +166,10 @@ def _by_columns(
 
 
 def _hessian_vector(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
-    """Forward over reverse: the derivative of the gradient along a direction, which is one more input."""
+    """Forward over reverse: the derivative of the gradient along a direction, which is one more input.
+
+    With loops forward over forward: the gradient, by columns, of the derivative along the direction.
+    """
     _check_numbers(name, "hessian_vector", flat)
     (k,) = of
     count, last = len(flat.inputs), len(flat.inputs) - flat.constants
@@ -176,14 +179,16 @@ def _hessian_vector(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> F
     derived = along(gradient(moved, inputs, flat.outputs, [count]), inputs, slopes, [count])
     still = [0.0] * size
 
+    def rate(change: Sequence[Any], direction: Sequence[Any], *others: Sequence[Any]) -> Any:
+        return along_with_loops(lambda x, *rest: moved(*rest, x), (change, *others), [direction])
+
+    columns = _by_columns(rate, [inputs[-1], ("direction", size), *flat.sizes], flat.outputs, [0])
+
     def text(*given: Sequence[Any]) -> Any:
-        try:
-            return derived(*given[:last], *given[last + 1 :], still, given[last])[1]
-        except RunTimeLoop:
-            raise FunctionError(
-                "hessian_vector: reverse mode does not go through loops whose length is known only when they "
-                "run: take the derivative of the derivative, which are forward mode"
-            ) from None
+        direction, others = given[last], (*given[:last], *given[last + 1 :])
+        if flat.has_loops:
+            return columns(still, direction, *others)
+        return derived(*others, still, direction)[1]
 
     wrt = flat.inputs[k].name
     own = (*flat.inputs[:last], Argument(f"d{wrt}", size), *flat.inputs[last:])

@@ -67,7 +67,7 @@ def _exact() -> bool:
 
 def plain_zeros(program: Program) -> Program:
     """The same program with 0 in place of -0 in its outputs; nodes are renumbered."""
-    needed, stored = set(program.order), {r for row in program.results for r in row if type(r) is int}
+    needed, stored = set(program.order), set(program.returned())
     nodes: list[Node] = [program.nodes[0], (CONST, 0.0)]
     at, result = [0] * len(program.nodes), dict[int, int]()
     order: list[int] = []

@@ -90,11 +90,6 @@ class Signature:
         return [name for name, _ in self.inputs]
 
     @property
-    def input_sizes(self) -> list[int]:
-        """Scalars of each input."""
-        return [size for _, size in self.inputs]
-
-    @property
     def output_shapes(self) -> list[tuple[int, ...]]:
         """Shape of each output of one state."""
         return [shape for _, shape in self.outputs]
@@ -125,7 +120,7 @@ class Signature:
     @property
     def scalars(self) -> int:
         """Numbers that go in and out for one state."""
-        return sum(self.input_sizes) + sum(map(math.prod, self.output_shapes))
+        return sum(size for _, size in self.inputs) + sum(map(math.prod, self.output_shapes))
 
     def arrays(self, given: Sequence[Any]) -> list[np.ndarray]:
         """The arguments as arrays (n,) or (B, n).

@@ -200,3 +200,26 @@ def test_a_box_rests_on_a_ridge() -> None:
     found = run(box, -VALLEY, [1.0, 0, 0, 0, 0.5, 0.53, 0.051], duration=1.0)
     assert np.abs(found.v[-1]).max() < 1e-9
     assert np.abs(found.q[-1] - [1.0, 0, 0, 0, 0.5, 0.53, 0.05]).max() < 1e-3
+
+
+@pytest.mark.parametrize("over", [0.0, 1e-9, 1e-6, 1e-5, 1e-4, -1e-6])
+@pytest.mark.parametrize("along", ["x", "y", "diagonal"])
+def test_a_bar_on_a_ridge_is_held_at_both_ends_where_cells_end_there(along: str, over: float) -> None:
+    """Corners of the grid inside a ridge count for nothing, unless the bar ends there."""
+    heights = {
+        "x": -VALLEY.T,
+        "y": -VALLEY,
+        "diagonal": -np.abs(ALONG[:, None] - ALONG[None]) / np.sqrt(2.0),
+    }[along]
+    turn, stretch = {"x": (0.0, 1.0), "y": (0.5 * np.pi, 1.0), "diagonal": (0.25 * np.pi, np.sqrt(2.0))}[
+        along
+    ]
+    R = Rotation.from_euler("z", turn).as_matrix()
+    length = 0.6 * stretch + 2.0 * over
+    for depth in (1e-8, 1e-6, 2e-5, 1e-3):
+        found = contacts(heights, Box((length, 0.1, 0.1)), [0.5, 0.5, 0.05 - depth], R)
+        normals = found["contact_frame"][:, 6:9]
+        place = (found["contact_place"] - [0.5, 0.5, 0.2]) @ R
+        held = (normals[:, 2] > 1.0 - 1e-12) & (np.abs(found["contact_gap"] + depth) < 1e-6 * depth + 1e-15)
+        for end in (-1.0, 1.0):
+            assert (np.abs(place[held, 0] - 0.5 * end * length) < 1e-3).any(), (depth, end)

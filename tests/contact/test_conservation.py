@@ -130,15 +130,21 @@ def test_a_floating_robot_keeps_momentum_path_and_energy(name: str, off: float, 
 
 
 @pytest.mark.parametrize("name", FLOATING)
-def test_a_step_with_contacts_makes_no_energy_and_moves_nothing(name: str) -> None:
-    robot = FLOATING[name]().with_gravity([0.0, 0.0, 0.0])  # the path is not that of the throw
+def test_a_step_with_contacts_makes_no_energy_and_moves_no_joint(name: str) -> None:
+    robot = FLOATING[name]().with_gravity([0.0, 0.0, 0.0])
+    base = robot.joints[0].q_slice
     for work in (-0.01, 0.01):
         step = Step(robot, con.FLOATS, 0.0, True, work=work)
         change = inner_energy(step, step.q, step.v) - inner_energy(step, *step.start)
         assert change == pytest.approx(min(work, 0.0), rel=1e-3, abs=1e-12)
         missing = step.momentum(step.q, step.v) - step.wanted()
         assert np.abs(missing).max() < 1e-12 * np.abs(step.wanted()).max()
-        assert np.abs(step.q - step.q1).max() < 1e-14
+        # The whole is moved to where its momentum brings it, and not turned.
+        mean = (step.momentum(*step.start) + step.wanted())[3:] / (2 * robot.total_mass)
+        assert np.abs(step.com(step.q) - step.com(step.start[0]) - DT * mean).max() < 1e-13
+        moved = np.abs(step.q - step.q1)
+        moved[base.start + 4 : base.stop] = 0.0
+        assert moved.max() < 1e-14
         # What is lost is not given back.
         assert step.after[con.ENERGY_AT] == pytest.approx(inner_energy(step, step.q, step.v), rel=1e-9)
 
@@ -160,13 +166,19 @@ def test_a_world_keeps_momentum_and_energy_of_all() -> None:
     wanted = step.wanted()
     assert np.abs(step.momentum(step.q1, step.v1) - wanted).max() > 1e-4
     assert np.abs(step.momentum(step.q, step.v) - wanted).max() < 1e-12 * np.abs(wanted).max()
-    assert (step.q == step.q1).all()
+    # All are moved alike, to where the momentum brings the whole.
+    mean = (step.momentum(*step.start) + wanted)[3:] / (2 * world.total_mass)
+    assert np.abs(step.com(step.q) - step.com(step.start[0]) - DT * mean).max() < 1e-13
     assert step.energy(step.q, step.v) == pytest.approx(step.energy(*step.start), rel=1e-9)
+    bases = [j for j in world.joints if j.kind == "floating" and world.tree.parent[j.body] == 0]
+    moved = np.ones(world.nq, dtype=bool)
+    for joint in bases:
+        moved[joint.q_slice.start + 4 : joint.q_slice.stop] = False
+    assert (step.q == step.q1)[moved].all() and not (step.q == step.q1)[~moved].any()
     # By one rigid motion of all, and one factor of what moves otherwise.
     joints = np.ones(world.nv, dtype=bool)
-    for joint in world.joints:
-        if joint.kind == "floating" and world.tree.parent[joint.body] == 0:
-            joints[joint.v_slice] = False
+    for joint in bases:
+        joints[joint.v_slice] = False
     factor = (step.v / step.v1)[joints]
     assert np.ptp(factor) < 1e-12 and not (step.v == step.v1)[~joints].any()
 
@@ -189,3 +201,23 @@ def test_rest_stays_rest() -> None:
     found = CONSERVE(**given, q=q, v=np.zeros(robot.nv))
     assert np.abs(found["q"] - q).max() < 1e-15
     assert not found["v"].any()
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_momentum_about_a_fixed_point_changes_by_the_forces_that_are_reported(count: int) -> None:
+    """In each step, with points and forces of contacts; the centre of mass was off its path before."""
+    alone = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
+    robot = alone if count == 1 else rk.together({"a": alone, "b": alone})
+    start = [rk.standing_configuration(alone, height=0.02 + 0.5 * k, tilt=0.3, seed=k) for k in range(count)]
+    v = np.tile(np.r_[np.zeros(6), 2.0 * np.random.default_rng(1).normal(size=alone.nv - 6)], count)
+    dt = 2e-3
+    run = rk.simulate(robot, np.concatenate(start), v, duration=0.3, dt=dt, ground=True, record_every=1)
+    com = np.array([rk.center_of_mass(robot, q) for q in run.q])
+    weight = robot.total_mass * robot.gravity
+    forces, points = run.contacts.forces[1:], run.contacts.points[1:]
+    assert (np.abs(forces).sum(axis=(1, 2)) > 0.0).mean() > 0.1
+    # The weight acts where the momentum brings the centre of mass in half a step.
+    middle = com[:-1] + 0.5 * dt * run.momentum[:-1, 3:] / robot.total_mass
+    given = np.cross(points, forces).sum(axis=1) + np.cross(middle, weight)
+    L = run.momentum[:, :3] + np.cross(com, run.momentum[:, 3:])
+    assert np.abs(np.diff(L, axis=0) - dt * given).max() < 1e-10

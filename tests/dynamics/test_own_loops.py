@@ -221,8 +221,48 @@ def test_gradients_and_pullbacks_go_through_loops_by_columns():
     pullback = total._host(ROBOT, {}).pullback  # what JAX and PyTorch call
     found = pullback(points, counts, *weights)[0]
     np.testing.assert_allclose(np.reshape(found, (4, -1)), wanted, rtol=1e-12, atol=1e-12)
-    with pytest.raises(FunctionError, match="the derivative of the derivative"):
-        root.hessian_vector("a")(ROBOT, 2.0, 1e-9, 1.0)
+
+
+def test_second_derivatives_along_a_direction_go_through_loops():
+    """Of Newton's root and of a sum of products by hand; of an algorithm as of its straight line."""
+    rng = np.random.default_rng(7)
+    a, step = np.array([2.0, 3.0, 0.7]), np.array([[1.0], [-2.0], [0.5]])
+    for engine in (None, "python"):
+        bent = root.hessian_vector("a")(ROBOT, a, 1e-14, step, engine=engine)
+        np.testing.assert_allclose(bent, -0.25 * a[:, None] ** -1.5 * step, rtol=1e-11)
+    third = root.hessian_vector("a").derivative("a")(ROBOT, 2.0, 1e-14, [1.0])
+    np.testing.assert_allclose(np.ravel(third), 0.375 * 2.0**-2.5, rtol=1e-10)
+    q, v, n = QUADRUPED.random_configuration(rng), rng.normal(size=18), np.array([0.0, 1.0, 3.0])
+    factors = np.array([0.0, 1.0, 1.0 + 1.1**2 + 1.2**2])
+    for name in ("q", "v"):
+        d = rng.normal(size=18)
+        straight = rk.functions["kinetic_energy"].hessian_vector(name)(QUADRUPED, q, v, d)
+        qs, vs, ds = (np.tile(x, (3, 1)) for x in (q, v, d))
+        for engine in (None, "python"):
+            found = energies.hessian_vector(name)(QUADRUPED, qs, vs, n, ds, engine=engine)
+            scale = abs(straight).max()
+            np.testing.assert_allclose(found, np.outer(factors, straight), rtol=0, atol=1e-12 * scale)
+
+
+def test_second_derivatives_of_a_solved_equation_in_a_loop():
+    """x^3 + a x = b, whose root sin(x) is summed of: against the implicit function theorem by hand."""
+
+    @rk.function(inputs={"p": (2,), "n": ()}, outputs={"y": ()})
+    def sums(tree, p, n):
+        a, b = p
+        f = lambda x: x * x * x + a * x - b  # noqa: E731
+        newton = while_loop(lambda x: abs(f(x)) > 1e-15, lambda x: x - f(x) / (3 * x * x + a), b, most=60)
+        return for_range(n, lambda k, s: s + sin(solution(f, newton)), 0.0)
+
+    a, b, n, d = 1.3, 2.1, 3.0, np.array([0.4, -0.7])
+    x = next(r.real for r in np.roots([1, 0, a, -b]) if abs(r.imag) < 1e-9)
+    slope = 3 * x * x + a
+    dx = np.array([-x, 1.0]) / slope
+    bent = -(6 * x * np.outer(dx, dx) + np.outer(dx, [1, 0]) + np.outer([1, 0], dx)) / slope
+    H = n * (np.cos(x) * bent - np.sin(x) * np.outer(dx, dx))
+    for engine in (None, "python"):
+        found = sums.hessian_vector("p")(ROBOT, [a, b], n, d, engine=engine)
+        np.testing.assert_allclose(found, H @ d, rtol=1e-12)
 
 
 def test_words_in_one_function_and_functions_in_functions():
@@ -369,6 +409,7 @@ def test_derivatives_of_long_functions_go_through_the_directions_in_a_loop(monke
     q, v, n = np.array([0.3, -0.2]), np.array([1.0, 0.5]), np.array([0.0, 2.0, 3.0])
     expected = energies.derivative("q", "v")(ROBOT, q, v, n)
     second = root.derivative("a").derivative("a")(ROBOT, 2.0, 1e-12)
+    bent = energies.hessian_vector("q")(ROBOT, q, v, n, np.tile([0.3, 1.0], (3, 1)))
     monkeypatch.setattr(differentiate, "UNROLLED", 0)
     monkeypatch.setattr(differentiate, "jacobian_with_loops", None)  # side by side
     robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -376,6 +417,8 @@ def test_derivatives_of_long_functions_go_through_the_directions_in_a_loop(monke
     for each, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(each, other, rtol=1e-13, atol=1e-15)
     np.testing.assert_allclose(root.derivative("a").derivative("a")(robot, 2.0, 1e-12), second, rtol=1e-12)
+    found = energies.hessian_vector("q")(robot, q, v, n, np.tile([0.3, 1.0], (3, 1)))
+    np.testing.assert_allclose(found, bent, rtol=1e-12, atol=1e-15)
 
 
 def test_a_list_that_is_given_to_another_function_is_its_input():

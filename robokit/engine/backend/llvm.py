@@ -489,36 +489,35 @@ def _optimise(llvm: Any, module: Any, machine: Any, long: bool, vectors: bool) -
     builder.getModulePassManager().run(module, builder)
 
 
-def cross(text: str, triple: str, cpu: str = "", features: str = "") -> tuple[str, bytes]:
+def cross(text: str, triple: str, cpu: str = "") -> tuple[str, bytes]:
     """Assembly and object code of a module for another processor: to be looked at, not to be run.
 
     Args:
         text: of the module.
         triple: of the target, for example "aarch64-linux-gnu".
         cpu: the processor's name in LLVM's words; its baseline if empty.
-        features: of the processor, "+name,-name".
 
     Raises:
         CompilerMissing: this llvmlite was built without that target.
     """
-    return elsewhere([lambda: _cross(text, triple, cpu, features)])[0]
+    return elsewhere([lambda: _cross(text, triple, cpu)])[0]
 
 
-def cross_assembly(text: str, triple: str, cpu: str = "", features: str = "") -> str:
+def cross_assembly(text: str, triple: str, cpu: str = "") -> str:
     """Assembly alone of a module for another processor: not all of them have object code of LLVM's.
 
     Takes and raises what :func:`cross` does.
     """
-    machine, module = _for(text, triple, cpu, features)
+    machine, module = _for(text, triple, cpu)
     return _generated(_binding(), machine, module, ASSEMBLY).decode()
 
 
-def _cross(text: str, triple: str, cpu: str, features: str) -> tuple[str, bytes]:
-    machine, module = _for(text, triple, cpu, features)
+def _cross(text: str, triple: str, cpu: str) -> tuple[str, bytes]:
+    machine, module = _for(text, triple, cpu)
     return machine.emit_assembly(module), machine.emit_object(module)
 
 
-def _for(text: str, triple: str, cpu: str, features: str) -> tuple[Any, Any]:
+def _for(text: str, triple: str, cpu: str) -> tuple[Any, Any]:
     """What generates code for another processor, and the module."""
     llvm = _binding()
     llvm.initialize_all_targets()
@@ -527,9 +526,7 @@ def _for(text: str, triple: str, cpu: str, features: str) -> tuple[Any, Any]:
         target = llvm.Target.from_triple(triple)
     except RuntimeError as error:
         raise CompilerMissing(f"llvmlite has no code for {triple}: {error}") from error
-    machine = target.create_target_machine(
-        cpu=cpu, features=features, opt=OPTIMISATION, reloc="pic", codemodel="small"
-    )
+    machine = target.create_target_machine(cpu=cpu, opt=OPTIMISATION, reloc="pic", codemodel="small")
     context = llvm.create_context()
     module = llvm.parse_assembly(text, context=context)
     module.triple, module.data_layout = triple, str(machine.target_data)

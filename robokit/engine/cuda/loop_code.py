@@ -386,7 +386,7 @@ class CardFunction(FunctionWriter):
             out.do(call)
         if self.cards.fails(node[1]) and self.graph.checked:
             status = out("load i32, ptr addrspace(1) %tile, align 4")
-            self._continue_if(out(f"icmp eq i32 {status}, 0"), "fail")
+            self._go_on_if(out(f"icmp eq i32 {status}, 0"))
         return [out(f"extractvalue {t} {found}, {k}") for k in range(len(results))]
 
     def _link(self, number: int, node: tuple) -> None:

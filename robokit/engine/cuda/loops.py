@@ -29,7 +29,7 @@ from robokit.engine.cuda.loop_code import (
 )
 from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, number
-from robokit.engine.loops.record import CHECK, ERRORS, INTEGER, told
+from robokit.engine.loops.record import INTEGER, failure
 from robokit.engine.trace.ops import INTRINSICS
 from robokit.errors import ShapeError
 
@@ -531,7 +531,7 @@ class Loops:
         with card.aside() as stream:
             card.fill(self.memory["tile"], bytes_["tile"], 0, stream)
             card.fill(self.memory["given"], bytes_["given"], 0, stream)
-            card.fill(self.memory["work"], bytes_["work"], 0, stream)  # known.HeldArray.zero
+            card.fill(self.memory["work"], bytes_["work"], 0, stream)  # fields.HeldArray.zero
             card.write(self.memory["shared"], self._shared(shared), stream)
 
     def _shared(self, shared: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -663,14 +663,7 @@ class Loops:
 
     def failed(self, status: int) -> Exception:
         """What the status of a state says."""
-        graph, name = self.kernel.unlinked, self.kernel.name
-        number, code = divmod(status, 2)
-        node, line = graph.nodes[number], told("here", graph.lines[number])
-        if node[0] == CHECK:
-            return ERRORS[node[2]](f"{name}: {node[3]}{line}")
-        if code:
-            return MemoryError(f"{name}: no memory for zeros{line}")
-        return ValueError(f"{name}: zeros: a size is below 0, or the array has 2^31 elements{line}")
+        return failure(self.kernel.unlinked, self.kernel.name, status)
 
 
 # -- Functions with loops --------------------------------------------------------------------------------

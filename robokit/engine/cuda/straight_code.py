@@ -30,9 +30,9 @@ from robokit.engine.cuda.assemble import PART, REGISTERS, TRIPLE
 from robokit.engine.cuda.driver import TEAM, Card, Team
 from robokit.engine.emit import ir
 from robokit.engine.emit.ir import FLOAT32, FLOAT64, Real, constant
-from robokit.engine.emit.straight_line import CallWriter, in_turn
+from robokit.engine.emit.straight_line import ChunkWriter, in_turn
 from robokit.engine.passes.order import contractions
-from robokit.engine.passes.schedule import CallPlan, call_plan
+from robokit.engine.passes.schedule import Plan, call_plan
 from robokit.engine.trace.graph import Node, Program, TraceTooLarge, needed
 from robokit.engine.trace.ops import ADD, CALL, COS, GUARD, INPUT, INTRINSICS, RESULT, SIN, SUB
 from robokit.engine.trace.record import called, position
@@ -63,10 +63,10 @@ def fused_products(program: Program) -> tuple[set[int], set[int]]:
     return found, {chunk[-1] for chunk in plan.chunks if chunk}
 
 
-class CardWriter(CallWriter):
+class CardWriter(ChunkWriter):
     """Writes chunks whose arguments are columns in the card's memory."""
 
-    def __init__(self, program: Program, plan: CallPlan, real: Real, products: set[int]) -> None:
+    def __init__(self, program: Program, plan: Plan, real: Real, products: set[int]) -> None:
         super().__init__(program, plan, True, real)
         self.products = products  # that are fused with a sum
         self.arrays = program.first_output + len(program.outputs)
@@ -383,7 +383,7 @@ def shared(program: Program, workers: int, fused: Collection[int], window: int) 
 def _units(program: Program, fused: Collection[int]) -> dict[int, list[int]]:
     """Operations that stay together, by the last of each: what one of them alone reads goes with it."""
     nodes = program.nodes
-    uses = Counter(r for row in program.results for r in row if type(r) is int)
+    uses = Counter(program.returned())
     for n in program.order:
         uses.update(nodes[n][1:])
     units: dict[int, list[int]] = {}
@@ -535,7 +535,7 @@ class TeamWriter(CardWriter):
     """
 
     def __init__(self, program: Program, team: Shared, real: Real, products: set[int], states: int) -> None:
-        plan = CallPlan(1, [], team.slot, set(team.slot), [], {}, {}, team.slots)
+        plan = Plan(1, [], team.slot, set(team.slot), [], {}, {}, team.slots)
         super().__init__(program, plan, real, products)
         self.team, self.states = team, states
 

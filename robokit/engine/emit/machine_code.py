@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 
 from robokit.engine.emit.ir import FLOAT64, Real, rounded, vector
 from robokit.engine.passes.order import Path, contractions, last_reads
-from robokit.engine.passes.schedule import CallPlan, Copy
+from robokit.engine.passes.schedule import Copy, Plan
 from robokit.engine.trace import ops
 from robokit.engine.trace.graph import LANES, Program
 from robokit.engine.trace.ops import (
@@ -248,7 +248,7 @@ class MachineCode:
     """Writes the chunks of a plan."""
 
     def __init__(
-        self, program: Program, plan: CallPlan, direct: bool, real: Real, fused: bool,
+        self, program: Program, plan: Plan, direct: bool, real: Real, fused: bool,
         targets: Mapping[int, Sequence[tuple[int, int]]],
     ) -> None:  # fmt: skip
         """As of :class:`~robokit.engine.emit.straight_line.ChunkWriter`, and where values are outputs."""

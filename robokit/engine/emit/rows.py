@@ -34,7 +34,7 @@ from robokit.engine.emit.ir import (
     number,
     vector,
 )
-from robokit.engine.passes.schedule import Schedule
+from robokit.engine.passes.schedule import Plan
 from robokit.engine.signature import Bounds, Pairs
 from robokit.engine.trace.graph import Program
 
@@ -65,7 +65,7 @@ class Tile:
         count: of arguments; the strides are followed by whether to write past the caches.
     """
 
-    def __init__(self, program: Program, plan: Schedule, real: Real) -> None:
+    def __init__(self, program: Program, plan: Plan, real: Real) -> None:
         self.program, self.plan = program, plan
         self.real, self.kind = real, real.kind
         self.w, self.align = plan.lanes, real.bytes * plan.lanes
@@ -186,7 +186,7 @@ class RowReader(Tile):
     """
 
     def __init__(
-        self, program: Program, plan: Schedule, quaternions: Pairs, real: Real, bounds: Bounds = ()
+        self, program: Program, plan: Plan, quaternions: Pairs, real: Real, bounds: Bounds = ()
     ) -> None:
         super().__init__(program, plan, real)
         self.quaternions = quaternions
@@ -548,7 +548,7 @@ class RowWriter(Tile):
         tables: constants and functions that the stage needs; complete after :meth:`function`.
     """
 
-    def __init__(self, program: Program, plan: Schedule, finite: bool, real: Real) -> None:
+    def __init__(self, program: Program, plan: Plan, finite: bool, real: Real) -> None:
         super().__init__(program, plan, real)
         self.finite = finite
         self.past_caches = any(worth_aligning(len(row), self.w) for row in program.results)
@@ -635,7 +635,7 @@ class PassWriter(RowReader):
     """
 
     def __init__(
-        self, program: Program, plan: Schedule, feedback: Pairs, real: Real, bounds: Bounds = ()
+        self, program: Program, plan: Plan, feedback: Pairs, real: Real, bounds: Bounds = ()
     ) -> None:
         super().__init__(program, plan, (), real, bounds)
         self.feedback = {k: output for output, k in feedback}

@@ -8,10 +8,11 @@ Around nodes inside a guard there is a branch, taken where the condition holds i
 block that is used after it is then nothing in particular, in a register or in memory: the choices that read
 it do not choose it.
 
-    ChunkWriter    operations, guards
-    CallWriter     the same with calls of shared functions
+    ChunkWriter    operations, guards, calls of shared functions
     LanesWriter    bodies whose values have a column in each lane
     PairWriter     programs some of whose values have two lanes (passes/superword.py)
+    StepWriter     programs whose iterations share code (passes/similarity.py)
+    MachineWriter  machine code in place of LLVM's language
     chunk_code     plans a program and writes its chunks by one of these
 """
 
@@ -19,14 +20,15 @@ from __future__ import annotations
 
 import itertools
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from robokit.engine.emit.ir import FLOAT64, Real, constant, instructions, multiply_add, vector
 from robokit.engine.emit.ir import number as literal
 from robokit.engine.emit.machine_code import Fixed, MachineCode
 from robokit.engine.passes.order import Path, contractions, last_reads
-from robokit.engine.passes.schedule import CallPlan, Copy, Schedule, call_plan
+from robokit.engine.passes.schedule import Copy, Plan, call_plan
+from robokit.engine.passes.similarity import LoopBody, Rerolled
 from robokit.engine.trace.graph import LANES, Program
 from robokit.engine.trace.ops import (
     CALL,
@@ -53,6 +55,9 @@ MOST_STORES = 256
 
 REST_OF_STAGE = ", ptr %strides, i64 %t, i64 %stop"
 """More parameters of the functions of batches (batch_module.py)."""
+
+FRAME = ", ptr noalias %frame"
+"""The parameter of a body whose calls have places of their own (passes/schedule.py)."""
 
 LOOK = 20
 """Every so many nodes, values are counted, so that not too many are kept in registers."""
@@ -83,6 +88,11 @@ def _parts(items: list) -> Iterator[list]:
         yield items[start : start + MOST_STORES]
 
 
+def _given(parameters: str) -> str:
+    """What a function with these parameters hands on."""
+    return parameters.replace(" noalias", "")
+
+
 @dataclass
 class Branch:
     """A guarded block that is being written."""
@@ -97,10 +107,7 @@ class Branch:
 
 
 class ChunkWriter:
-    """Writes the chunks of one schedule."""
-
-    element = "getelementptr"
-    """The instruction for the address of an element."""
+    """Writes the chunks of a plan, and what calls those of bodies."""
 
     sincos = "sincos"
     """The function for an angle's sine and cosine."""
@@ -114,7 +121,7 @@ class ChunkWriter:
     """Opcodes that are one instruction, which takes the values of the operands."""
 
     def __init__(
-        self, program: Program, plan: Schedule, direct: bool, real: Real = FLOAT64, lanes: int = 0,
+        self, program: Program, plan: Plan, direct: bool, real: Real = FLOAT64, lanes: int = 0,
         fused: bool = False,
     ) -> None:  # fmt: skip
         """With `direct`, inputs are read from and outputs written to the caller's arrays of doubles.
@@ -132,12 +139,17 @@ class ChunkWriter:
         self.constants: dict[int, str] = {}
         self.targets: dict[int, list[tuple[int, int]]] = {}
         self.fixed: list[Fixed] = []
+        self.writers: dict[int, LanesWriter] = {}
+        """Of bodies with lanes, by how many."""
         if direct and lanes == plan.lanes:
             for k, row in enumerate(program.results):
                 for position, r in enumerate(row):
                     if type(r) is int:
                         self.targets.setdefault(r, []).append((k, position))
                 self.fixed += _runs(k, row)
+            for copy in plan.copies.values():
+                for n in copy.nodes:
+                    del self.targets[n]
 
     def functions(self) -> list[str]:
         """The chunks, and last the outputs that no chunk computes (constants, inputs passed on)."""
@@ -155,8 +167,17 @@ class ChunkWriter:
             yield [], part
 
     def _chunk(self, index: int) -> str:
-        """One chunk of the plan."""
-        return self._function(index, self.plan.chunks[index], (), ())
+        """One chunk of the plan; those of bodies with lanes by writers of vectors."""
+        number = self.plan.block_of.get(index)
+        lanes, writer = 1 if number is None else self.program.blocks[number].lanes, self
+        if lanes == 1:
+            self.frame = FRAME if number in self.plan.frames.blocks else ""
+        elif lanes in self.writers:
+            writer = self.writers[lanes]
+        else:
+            given = self.program, self.plan, self.direct, self.real, lanes, self.fused
+            writer = self.writers[lanes] = LanesWriter(*given)
+        return writer._function(index, self.plan.chunks[index], (), ())
 
     def _function(
         self, index: int, chunk: Sequence[int], passed: Sequence[int], fixed: Sequence[Fixed]
@@ -347,7 +368,10 @@ class ChunkWriter:
 
     def _address(self, number: int, name: str) -> None:
         """Make the name the address of a node's place in memory."""
-        self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number]}")
+        place, base = self.plan.frames.within.get(number), "%frame"
+        if place is None:
+            place, base = self.plan.slot[number], "%ws"
+        self.lines.append(f"{name} = getelementptr {self.t}, ptr {base}, i64 {place}")
 
     def _constant(self, value: float | tuple[float, ...]) -> str:
         """A number in every lane, or one for each."""
@@ -367,7 +391,7 @@ class ChunkWriter:
         place = self.fresh()
         if self.direct and node[0] == INPUT:
             self.pointers.add(node[1])
-            add(f"{place} = {self.element} double, ptr %p{node[1]}, i64 {node[2]}")
+            add(f"{place} = getelementptr double, ptr %p{node[1]}, i64 {node[2]}")
             name = self.fresh()
             add(f"{name} = load double, ptr {place}, align 8")
         else:
@@ -410,15 +434,22 @@ class ChunkWriter:
         pointer = self.program.first_output + k
         self.pointers.add(pointer)
         name = self.fresh()
-        self.lines.append(f"{name} = {self.element} double, ptr %p{pointer}, i64 {position}")
+        self.lines.append(f"{name} = getelementptr double, ptr %p{pointer}, i64 {position}")
         return name
 
     def _compute(self, number: int) -> None:
         opcode, *operands = self.program.nodes[number]
-        values = [self._value(n) for n in operands]
-        if OPERATIONS[opcode].paired:
-            values = [self._pair(operands[0], values[0])]
-        self.lines.append(f"%v{number} = {self.instruction[opcode] % tuple(values)}")
+        if opcode == CALL:
+            self._call(number)
+        elif number in self.plan.copies:
+            self._copy(self.plan.copies[number])
+        elif opcode == RESULT:
+            self._result(number)
+        else:
+            values = [self._value(n) for n in operands]
+            if OPERATIONS[opcode].paired:
+                values = [self._pair(operands[0], values[0])]
+            self.lines.append(f"%v{number} = {self.instruction[opcode] % tuple(values)}")
 
     def _pair(self, angle: int, value: str) -> str:
         """Sine and cosine of an angle, computed once in a chunk."""
@@ -427,68 +458,28 @@ class ChunkWriter:
             self.lines.append(f"{name} = call {{{self.t}, {self.t}}} @{self.sincos}({self.t} {value})")
         return self.pairs[angle]
 
+    # -- calls ---------------------------------------------------------------------------------------
 
-# -- Calls -----------------------------------------------------------------------------------------------
-#
-# Writes what passes/schedule.py planned: chunks that call, and the calls that depend on a condition.
+    def _call(self, number: int) -> None:
+        """The arguments of a call; and the call, where the body is one chunk."""
+        block = called(self.program, number)
+        parameters = self.program.blocks[block].parameters
+        for place, parameter in enumerate(parameters):
+            self._arguments(number, parameter, place, len(parameters))
+        if block in self.plan.direct:
+            given, chunk = _given(self.parameters), self.plan.direct[block]
+            if number in self.plan.frames.first:
+                self._begin_of_frame(number, f"%b{number}")
+                given += f", ptr %b{number}"
+            self.lines.append(f"call void @chunk{chunk}({given})")
 
-
-FRAME = ", ptr noalias %frame"
-"""The parameter of a body whose calls have places of their own (passes/schedule.py)."""
-
-
-def _given(parameters: str) -> str:
-    """What a function with these parameters hands on."""
-    return parameters.replace(" noalias", "")
-
-
-class CallWriter(ChunkWriter):
-    """Writes the chunks of a program with shared functions."""
-
-    plan: CallPlan
-
-    def functions(self) -> list[str]:
-        """As of :class:`ChunkWriter`; those of blocks with lanes by writers of vectors."""
-        for copy in self.plan.copies.values():
-            for n in copy.nodes:
-                del self.targets[n]
-        self.writers: dict[int, LanesWriter] = {}
-        return super().functions()
-
-    def _chunk(self, index: int) -> str:
-        number = self.plan.block_of.get(index)
-        lanes = 1 if number is None else self.program.blocks[number].lanes
-        if lanes == 1:
-            self.frame = FRAME if number in self.plan.frames.blocks else ""
-            return super()._chunk(index)
-        if lanes not in self.writers:
-            given = self.program, self.plan, self.direct, self.real, lanes, self.fused
-            self.writers[lanes] = LanesWriter(*given)
-        return self.writers[lanes]._chunk(index)
-
-    def _compute(self, number: int) -> None:
-        node, program = self.program.nodes[number], self.program
-        if node[0] == CALL:
-            block_number = called(program, number)
-            parameters = program.blocks[block_number].parameters
-            for place, parameter in enumerate(parameters):
-                self._arguments(number, parameter, place, len(parameters))
-            if block_number in self.plan.direct:
-                given, chunk = _given(self.parameters), self.plan.direct[block_number]
-                if number in self.plan.frames.first:
-                    self._begin_of_frame(number, f"%b{number}")
-                    given += f", ptr %b{number}"
-                self.lines.append(f"call void @chunk{chunk}({given})")
-        elif number in self.plan.copies:
-            self._copy(self.plan.copies[number])
-        elif node[0] == RESULT:
-            block = program.blocks[called(program, node[1])]
-            result = int(block.results[result_of(program, number)])
-            self._element(result, lane_of(program, number), f"%y{number}")
-            t, align = vector(self._lanes(number), self.real.kind), self.real.bytes * self._lanes(number)
-            self.lines.append(f"%v{number} = load {t}, ptr %y{number}, align {align}")
-        else:
-            super()._compute(number)
+    def _result(self, number: int) -> None:
+        """A value that a call has left."""
+        block = self.program.blocks[called(self.program, self.program.nodes[number][1])]
+        result = int(block.results[result_of(self.program, number)])
+        self._element(result, lane_of(self.program, number), f"%y{number}")
+        t, align = vector(self._lanes(number), self.real.kind), self.real.bytes * self._lanes(number)
+        self.lines.append(f"%v{number} = load {t}, ptr %y{number}, align {align}")
 
     def _arguments(self, call: int, parameter: int, place: int, count: int) -> None:
         """Write what a parameter is in each lane, where it is not there yet."""
@@ -526,20 +517,13 @@ class CallWriter(ChunkWriter):
         self._element(result, lane_of(self.program, first), f"%y{first}")
         self.lines += [
             f"%v{first} = load {t}, ptr %y{first}, align {self.align}",
-            f"%o{first} = {self.element} double, ptr %p{pointer}, i64 {copy.position}",
+            f"%o{first} = getelementptr double, ptr %p{pointer}, i64 {copy.position}",
             f"store {t} %v{first}, ptr %o{first}, align 8",
         ]
 
     def _element(self, number: int, lane: int, name: str) -> None:
         """Make the name the address of a body's value in one of the lanes of its block."""
         self.lines.append(f"{name} = getelementptr {self.t}, ptr %ws, i64 {self.plan.slot[number] + lane}")
-
-    def _address(self, number: int, name: str) -> None:
-        place = self.plan.frames.within.get(number)
-        if place is None:
-            super()._address(number, name)
-        else:
-            self.lines.append(f"{name} = getelementptr {self.t}, ptr %frame, i64 {place}")
 
     def _begin_of_frame(self, call: int, name: str) -> None:
         """Make the name the address of a call's frame."""
@@ -565,13 +549,14 @@ class CallWriter(ChunkWriter):
         return f"define internal void @{name}({parameters}) #0 {{\n  {body}\n}}\n"
 
 
+# -- Columns in lanes ------------------------------------------------------------------------------------
+
+
 class LanesWriter(ChunkWriter):
     """Writes the chunks of bodies whose values are vectors, a column in each lane, in code of one state."""
 
-    plan: CallPlan
-
     def __init__(
-        self, program: Program, plan: CallPlan, direct: bool, real: Real, lanes: int, fused: bool
+        self, program: Program, plan: Plan, direct: bool, real: Real, lanes: int, fused: bool
     ) -> None:
         """As :class:`ChunkWriter`, for blocks with so many lanes."""
         super().__init__(program, plan, direct, real, lanes, fused)
@@ -606,11 +591,11 @@ class LanesWriter(ChunkWriter):
 # Writes programs some of whose values have two lanes, in code of one state (passes/superword.py).
 
 
-class PairWriter(CallWriter):
+class PairWriter(ChunkWriter):
     """Writes the chunks of a program with wide values."""
 
     def __init__(
-        self, program: Program, plan: CallPlan, direct: bool, real: Real = FLOAT64, fused: bool = False
+        self, program: Program, plan: Plan, direct: bool, real: Real = FLOAT64, fused: bool = False
     ) -> None:
         super().__init__(program, plan, direct, real, fused=fused)
         self.wide = program.wide
@@ -691,9 +676,6 @@ class MachineWriter(PairWriter):
 
     def functions(self) -> list[str]:
         """As of :class:`ChunkWriter`."""
-        for copy in self.plan.copies.values():
-            for n in copy.nodes:
-                del self.targets[n]
         machine = MachineCode(self.program, self.plan, self.direct, self.real, self.fused, self.targets)
         for k in range(len(self.plan.chunks)):
             machine.chunk(k)
@@ -702,9 +684,115 @@ class MachineWriter(PairWriter):
         return machine.functions()
 
 
-# -- The chunks of a program -----------------------------------------------------------------------------
+# -- Iterations that do the same -------------------------------------------------------------------------
 #
-# Plans a program and writes its chunks, by the writer that its values ask for.
+# A function for each kind of piece that passes/similarity.py found, the table, and its driver.
+
+
+class StepWriter(ChunkWriter):
+    """Writes the chunks of a program whose iterations share code, the shared functions and their table.
+
+    step<kind>(ptr ws, ptr row, ptr values)    row: i32 slots of the bundles
+    steps(ptr ws, i64 first, i64 last)         runs steps first..last-1
+    """
+
+    plan: Rerolled
+    loop_body: LoopBody | None = None
+    """The shared function that is being written, if one is."""
+
+    def steps(self) -> list[str]:
+        """The functions of all bodies, the tables, and @steps."""
+        texts = [self._step(k, kind) for k, kind in enumerate(self.plan.bodies)]
+        places: list[int] = []
+        values: list[float] = []
+        table: list[int] = []
+        for kind, row, constants in self.plan.steps:
+            table += kind, len(places), len(values)
+            places += row
+            values += constants
+        names = ", ".join(f"ptr @step{k}" for k in range(len(self.plan.bodies)))
+        texts.append(f"@kinds = internal constant [{len(self.plan.bodies)} x ptr] [{names}]\n")
+        texts.append(_table("steptable", "i32", map(str, table)))
+        texts.append(_table("places", "i32", map(str, places)))
+        texts.append(_table("values", self.real.kind, [literal(x, self.real) for x in values or [0.0]]))
+        texts.append(_STEPS.format(real=self.real.kind))
+        return texts
+
+    def _step(self, index: int, kind: LoopBody) -> str:
+        self.loop_body = kind
+        self._line(kind.nodes)
+        self.loop_body = None
+        entry = ["entry:"]
+        for c in range(kind.bundles):
+            entry.append(f"%ra{c} = getelementptr i32, ptr %row, i64 {c}")
+            entry.append(f"%rs{c} = load i32, ptr %ra{c}, align 4")
+            entry.append(f"%ri{c} = zext i32 %rs{c} to i64")
+            entry.append(f"%r{c} = getelementptr {self.t}, ptr %ws, i64 %ri{c}")
+        body = "\n  ".join(entry + self.lines)
+        parameters = "ptr noalias %ws, ptr noalias %row, ptr noalias %values"
+        # Spilled vectors must not lie across two lines; of stages, rows.PAD takes care.
+        head = f"define internal void @step{index}({parameters}) #0 alignstack(64)"
+        return f"{head} {{\n  {body}\n  ret void\n}}\n"
+
+    def _address(self, number: int, name: str) -> None:
+        if self.loop_body is None:
+            super()._address(number, name)
+            return
+        column, position = self.loop_body.place[number]
+        self.lines.append(f"{name} = getelementptr {self.t}, ptr %r{column}, i64 {position}")
+
+    def _value(self, number: int) -> str:
+        place = self.loop_body.values.get(number) if self.loop_body else None
+        if place is None or number in self.known:
+            return super()._value(number) if place is None else self.known[number]
+        self.known[number] = f"%v{number}"
+        add, real, lanes = self.lines.append, self.real, self.plan.lanes
+        scalar = f"%v{number}" if lanes == 1 else f"%s{number}"
+        add(f"%a{number} = getelementptr {real.kind}, ptr %values, i64 {place}")
+        add(f"{scalar} = load {real.kind}, ptr %a{number}, align {real.bytes}")
+        if lanes > 1:
+            add(f"%i{number} = insertelement {self.t} poison, {real.kind} {scalar}, i64 0")
+            zeros = vector(lanes, "i32")
+            add(f"%v{number} = shufflevector {self.t} %i{number}, {self.t} poison, {zeros} zeroinitializer")
+        return f"%v{number}"
+
+
+def _table(name: str, kind: str, words: Iterable[str]) -> str:
+    content = [f"{kind} {word}" for word in words]
+    return f"@{name} = internal constant [{len(content)} x {kind}] [{', '.join(content)}]\n"
+
+
+_STEPS = """
+define internal void @steps(ptr %ws, i64 %first, i64 %last) #0 {{
+entry:
+  br label %step
+step:
+  %k = phi i64 [%first, %entry], [%next, %step]
+  %place = mul i64 %k, 12
+  %line = getelementptr i8, ptr @steptable, i64 %place
+  %kind = load i32, ptr %line, align 4
+  %rowat = getelementptr i8, ptr %line, i64 4
+  %row32 = load i32, ptr %rowat, align 4
+  %valueat = getelementptr i8, ptr %line, i64 8
+  %value32 = load i32, ptr %valueat, align 4
+  %kind64 = zext i32 %kind to i64
+  %row64 = zext i32 %row32 to i64
+  %value64 = zext i32 %value32 to i64
+  %functionat = getelementptr ptr, ptr @kinds, i64 %kind64
+  %function = load ptr, ptr %functionat, align 8
+  %row = getelementptr i32, ptr @places, i64 %row64
+  %values = getelementptr {real}, ptr @values, i64 %value64
+  call void %function(ptr %ws, ptr %row, ptr %values)
+  %next = add i64 %k, 1
+  %more = icmp ult i64 %next, %last
+  br i1 %more, label %step, label %done
+done:
+  ret void
+}}
+"""
+
+
+# -- The chunks of a program -----------------------------------------------------------------------------
 
 
 def chunk_code(
@@ -717,7 +805,8 @@ def chunk_code(
     real: Real = FLOAT64,
     fused: bool = False,
     machine_code: bool = False,
-) -> tuple[Schedule, list[str], list[str]]:
+    shared: Rerolled | None = None,
+) -> tuple[Plan, list[str], list[str]]:
     """Plan a program and write its chunks.
 
     Args:
@@ -726,28 +815,44 @@ def chunk_code(
         real: its numbers.
         fused: whether products are fused with sums.
         machine_code: whether they are written as such, and not for LLVM.
+        shared: the plan for any number of lanes, if iterations share code.
 
     Returns:
         the plan, the functions, and the names of those that run one after the other.
     """
-    lines = call_plan(program, lanes, bundled, size, shortest_run)
-    writer = (MachineWriter if machine_code else PairWriter if program.wide else CallWriter)(
-        program, lines, not bundled, real, fused=fused
-    )
-    return lines, *in_turn(writer, parameters)
+    if shared is not None:
+        steps = StepWriter(program, replace(shared, lanes=lanes), False, real, fused=fused)
+        return steps.plan, *in_turn(steps, parameters, steps.steps())
+    plan = call_plan(program, lanes, bundled, size, shortest_run)
+    kind = MachineWriter if machine_code else PairWriter if program.wide else ChunkWriter
+    return plan, *in_turn(kind(program, plan, not bundled, real, fused=fused), parameters)
 
 
-def in_turn(writer: CallWriter, parameters: str) -> tuple[list[str], list[str]]:
-    """The functions of a program, and the names of those that run one after the other."""
-    lines, texts = writer.plan, writer.functions()
-    rest = range(len(lines.chunks), len(texts))  # constants, and what is passed on
+def in_turn(writer: ChunkWriter, parameters: str, steps: Sequence[str] = ()) -> tuple[list[str], list[str]]:
+    """The functions of a program, and the names of those that run one after the other.
+
+    Args:
+        writer: of its chunks.
+        parameters: of each chunk's function.
+        steps: the functions of iterations that share code.
+    """
+    plan, texts = writer.plan, writer.functions()
+    rest = range(len(plan.chunks), len(texts))  # constants, and what is passed on
+    texts += steps
     stages: list[str] = []
-    for item in (*lines.sequence, *rest):
+    for item in (*plan.sequence, *rest):
         if isinstance(item, int):
             stages.append(f"chunk{item}")
             continue
+        if isinstance(item, range):
+            stages.append(f"run{item.start}")
+            call = f"call void @steps(ptr %ws, i64 {item.start}, i64 {item.stop})"
+            texts.append(
+                f"define internal void @{stages[-1]}({parameters}) #0 {{\n  {call}\n  ret void\n}}\n"
+            )
+            continue
         names = [f"chunk{k}" for k in item.chunks]
-        if item.call in lines.frames.first:
+        if item.call in plan.frames.first:
             texts += [writer.in_frame(f"at{item.call}{name}", item.call, name, parameters) for name in names]
             names = [f"at{item.call}{name}" for name in names]
         if item.conditions:

@@ -89,48 +89,6 @@ class Function:
     code: list[Code] = field(default_factory=list)
 
 
-class StackWriter:
-    """Writes instructions, in which values are given by their numbers.
-
-    Attributes:
-        code: what is written.
-        variables: those of values that are in one.
-    """
-
-    def __init__(self) -> None:
-        self.code: list[Code] = []
-        self.variables: dict[int, Variable] = {}
-
-    def kind(self, n: int) -> int:
-        """Kind of a value."""
-        raise NotImplementedError
-
-    def steps(self, n: int) -> list[Code]:
-        """What puts a value on the stack that is in no variable: values and instructions, in order."""
-        raise NotImplementedError
-
-    def variable(self, n: int) -> Variable:
-        """A new variable for a value."""
-        made = self.variables[n] = Variable(self.kind(n))
-        return made
-
-    def write(self, items: Sequence[Code]) -> None:
-        """Write values, which go to the stack, and instructions."""
-        work = list(items)[::-1]
-        while work:
-            item = work.pop()
-            if type(item) is not int:
-                self.code.append(item)
-            elif item in self.variables:
-                self.code.append((GET, self.variables[item]))
-            else:
-                work += reversed(self.steps(item))
-
-    def value(self, n: int) -> None:
-        """Put a value on the stack."""
-        self.write([n])
-
-
 def number(value: float) -> Code:
     """A constant."""
     return NUMBER, struct.pack("<d", value)

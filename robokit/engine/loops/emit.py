@@ -349,7 +349,7 @@ class FunctionWriter:
             out.do(call)
         if fails:
             status = out("load i64, ptr %context")
-            self._continue_if(out(f"icmp eq i64 {status}, 0"), "fail")
+            self._go_on_if(out(f"icmp eq i64 {status}, 0"))
         return [out(f"extractvalue {t} {found}, {k}") for k in range(len(wide))]
 
     def _link(self, number: int, node: tuple) -> None:
@@ -378,9 +378,9 @@ class FunctionWriter:
 
     # -- what may fail ------------------------------------------------------------------------------
 
-    def _continue_if(self, truth: str, otherwise: str) -> None:
+    def _go_on_if(self, truth: str) -> None:
         k = self._fresh()
-        self.out.do(f"br i1 {truth}, label %fine{k}, label %{otherwise}")
+        self.out.do(f"br i1 {truth}, label %fine{k}, label %fail")
         self._block(f"fine{k}", same=True)
 
     def _fail_unless(self, truth: str, number: int, code: int = 0) -> None:

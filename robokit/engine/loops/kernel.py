@@ -57,16 +57,14 @@ from robokit.engine.loops.environment import (
     record_opened,
 )
 from robokit.engine.loops.record import (
-    CHECK,
-    ERRORS,
     INTEGER,
     LINK,
     REAL,
     Array,
     LoopGraph,
     Recorder,
+    failure,
     recording,
-    told,
 )
 from robokit.engine.maker import ENGINES, MAKING, logged
 from robokit.engine.maker import engine as wanted_engine
@@ -1012,15 +1010,10 @@ class LoopKernel:
             signal.raise_signal(signal.SIGINT)  # whoever handles it does so now
         if status in (INTERRUPTED, ENDED):
             raise KeyboardInterrupt
-        number, code = divmod(status, 2)
-        node, line = self.graph.nodes[number], told("here", self.graph.lines[number])
+        node = self.graph.nodes[status // 2]
         if node[0] == LINK:
             self.graph.links[node[1]].kernel.failed(environment.links[node[1]])
-        if node[0] == CHECK:
-            raise ERRORS[node[2]](f"{self.name}: {node[3]}{line}")
-        if code:
-            raise MemoryError(f"{self.name}: no memory for zeros{line}")
-        raise ValueError(f"{self.name}: zeros: a size is below 0, or the array has 2^31 elements{line}")
+        raise failure(self.graph, self.name, status)
 
 
 def _key(lanes: int, dtype: str, part: str) -> tuple[Any, ...]:

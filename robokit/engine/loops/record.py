@@ -216,8 +216,8 @@ class LoopGraph(Graph):
         checked: whether every index is checked when the kernel runs.
         exact: whether quotients are never products with a reciprocal.
         common: arrays of the kernel that all states share.
-        links: other kernels that are called (linked.Link), and
-        claims: what must hold for the sizes of their arrays (linked.Claim).
+        links: other kernels that are called (environment.Link), and
+        claims: what must hold for the sizes of their arrays (environment.Claim).
     """
 
     def __init__(self, checked: bool = False, exact: bool = False, budget: int = 400_000) -> None:
@@ -232,7 +232,7 @@ class LoopGraph(Graph):
         self.frames: list[Frame] = []
         self.constants: dict[Node, int] = {}
         self.solutions: dict[int, Solved] = {}
-        self.held: dict[int, tuple[int, dict[int, Any]]] = {}  # of arrays: known.HeldArray
+        self.held: dict[int, tuple[int, dict[int, Any]]] = {}  # of arrays: fields.HeldArray
         super().__init__(budget)
         self.frames = [self._frame({})]
         self.index = self.frames[0].index
@@ -484,6 +484,23 @@ ERRORS = {
     each.__name__: each for each in (IndexError, MemoryError, OverflowError, ValueError, ZeroDivisionError)
 }
 """What machine code may end with, by name."""
+
+
+def failure(graph: LoopGraph, kernel: str, status: int) -> Exception:
+    """What a call of machine code failed with: the error that Python has there, and the line.
+
+    Args:
+        graph: the recording.
+        kernel: its name.
+        status: twice the number of the node, or one more where there was no memory.
+    """
+    number, code = divmod(status, 2)
+    node, line = graph.nodes[number], told("here", graph.lines[number])
+    if node[0] == CHECK:
+        return ERRORS[node[2]](f"{kernel}: {node[3]}{line}")
+    if code:
+        return MemoryError(f"{kernel}: no memory for zeros{line}")
+    return ValueError(f"{kernel}: zeros: a size is below 0, or the array has 2^31 elements{line}")
 
 
 def _open(stack: list[Region], region: Region) -> bool:

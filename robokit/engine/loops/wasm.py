@@ -34,7 +34,6 @@ from robokit.engine.emit.wasm import (
     TEE,
     Code,
     Function,
-    StackWriter,
     Variable,
     branch,
     leb,
@@ -97,13 +96,19 @@ def wasm_functions(graph: LoopGraph, live: Live, name: str) -> list[Function]:
     return [_Writer(graph, live, name, number, works, fails).function() for number in live.functions]
 
 
-class _Writer(StackWriter):
-    """Writes one function."""
+class _Writer:
+    """Writes one function.
+
+    Attributes:
+        code: its instructions so far.
+        variables: those of values that are in one.
+    """
 
     def __init__(
         self, graph: LoopGraph, live: Live, name: str, number: int, works: set[int], fails: set[int]
     ) -> None:
-        super().__init__()
+        self.code: list[Code] = []
+        self.variables: dict[int, Variable] = {}
         self.graph, self.live, self.name, self.number = graph, live, name, number
         self.works, self.fails = works, fails
         """The functions that need a workspace, and those that return a status."""
@@ -218,8 +223,25 @@ class _Writer(StackWriter):
         """Kind of a value."""
         return F64 if self.graph.kinds[n] == REAL else I32
 
+    def variable(self, n: int) -> Variable:
+        """A new variable for a value."""
+        made = self.variables[n] = Variable(self.kind(n))
+        return made
+
+    def write(self, items: Sequence[Code]) -> None:
+        """Write instructions, and values by their numbers, which go to the stack."""
+        work = list(items)[::-1]
+        while work:
+            item = work.pop()
+            if type(item) is not int:
+                self.code.append(item)
+            elif item in self.variables:
+                self.code.append((GET, self.variables[item]))
+            else:
+                work += reversed(self.steps(item))
+
     def steps(self, n: int) -> list[Code]:
-        """What computes a value: operands and instructions, in order."""
+        """What puts a value on the stack that is in no variable: operands and instructions, in order."""
         found = self._operation(n)
         if n in self.later and self.reads[n] > 1:
             found.append((TEE, self.variable(n)))
@@ -300,7 +322,7 @@ class _Writer(StackWriter):
             elif opcode in (SIN, COS):
                 self._sines(n, region)
             elif opcode not in _AT_ONCE and n not in self.later:
-                self.value(n)
+                self.write([n])
                 self.code.append((SET, self.variable(n)))
 
     def _store(self, n: int) -> None:
@@ -388,14 +410,14 @@ class _Writer(StackWriter):
         node = self.graph.nodes[count]
         always = node[0] == WHOLE and node[1] > 0
         if not always:
-            self.value(count)
+            self.write([count])
             self.code += [whole(0), *plain("i32.gt_s if")]
         self.code += plain("loop")
         top = self.top
         self._region(region)
         self._set(changed, results)
         self.code += [(GET, index), whole(1), *plain("i32.add"), (TEE, index)]
-        self.value(count)
+        self.write([count])
         self.code += [*plain("i32.lt_s"), branch(0, True), *plain("end" if always else "end end")]
         self.top = top
 
@@ -405,7 +427,7 @@ class _Writer(StackWriter):
         changed, results = self._begin(n)
         self.code += plain("block loop")
         self._region(region, slice(0, region.tested))
-        self.value(region.test)
+        self.write([region.test])
         self.code += [*plain("i32.eqz"), branch(1, True)]
         self._region(region, slice(region.tested, None))
         self._set(changed, results)
@@ -416,7 +438,7 @@ class _Writer(StackWriter):
         node, kept = self.graph.nodes[n], self.live.positions(n)
         branches = [self.graph.regions[k] for k in node[2:]]
         left = [Variable(self.kind(branches[0].results[k])) for k in kept]
-        self.value(node[1])
+        self.write([node[1]])
         for word, each in zip(("if", "else"), branches, strict=True):
             if word == "if" or left or self.live.of(each):
                 self.code += plain(word)

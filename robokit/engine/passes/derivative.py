@@ -93,10 +93,8 @@ def _lines(program: Program, begin: Mapping[int, Tangents]) -> list[list[int]]:
             for operand in node[1:] if node[0] != SOLVED else moved_by(nodes, node):
                 found |= depends[operand]
             depends[number] = found
-    for row in program.results:
-        for r in row:
-            if type(r) is int:
-                matters[r] = depends[r]
+    for r in program.returned():
+        matters[r] = depends[r]
     for number in reversed(order):
         found = matters[number]
         if found:
@@ -283,8 +281,7 @@ class _Along:
     def _places(self, block: int) -> list[int]:
         """The nodes of a body whose values are returned."""
         inside = {*self.program.blocks[block].parameters, *self.bodies[block]}
-        results = self.program.blocks[block].results
-        return list(dict.fromkeys(r for r in results if type(r) is int and r in inside))
+        return list(dict.fromkeys(r for r in self.program.blocks[block].returned if r in inside))
 
     def result(self, number: int) -> None:
         """One of the values of a call, and its derivative."""
@@ -332,7 +329,7 @@ def moving_nodes(program: Program, begin: Mapping[int, Any]) -> set[int]:
         if not calls:  # one pass tells all
             break
 
-    matters = {r for row in program.results for r in row if type(r) is int} & depends
+    matters = depends.intersection(program.returned())
     waiting = list(matters)
     while waiting:
         n = waiting.pop()

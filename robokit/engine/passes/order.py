@@ -77,10 +77,8 @@ def _paths(program: Program, common: Common) -> dict[int, Path]:
     if not conditions:
         return {}
     found: list[Any] = [None] * len(nodes)  # None: nothing has read it so far
-    for row in program.results:
-        for r in row:
-            if type(r) is int:
-                found[r] = ()
+    for r in program.returned():
+        found[r] = ()
     inner: dict[tuple[Path, int], Path] = {}
     for number in reversed(program.order):
         here = found[number]
@@ -103,9 +101,8 @@ def _paths(program: Program, common: Common) -> dict[int, Path]:
                 elif before is not here:
                     found[operand] = common(before, here)
         if op == CALL:  # all calls come after their body: its path is what theirs have in common
-            for r in program.blocks[called(program, number)].results:
-                if type(r) is int:
-                    _narrow(found, r, here, common)
+            for r in program.blocks[called(program, number)].returned:
+                _narrow(found, r, here, common)
     for number in program.order if program.blocks else ():
         if nodes[number][0] == RESULT:  # read at once: the next call writes it anew
             found[number] = found[nodes[number][1]]
@@ -171,8 +168,7 @@ def opened(program: Program) -> Program:
             same[number] = nodes[number][2]
     if not same:
         return program
-    wanted = {r for row in program.results for r in row if type(r) is int}
-    wanted |= {same.get(r, r) for block in program.blocks for r in block.results if type(r) is int}
+    wanted = {*program.returned(), *(same.get(r, r) for block in program.blocks for r in block.returned)}
     order = needed(nodes, program.order, wanted)
     blocks = [
         replace(block, results=[same.get(r, r) if type(r) is int else r for r in block.results])
@@ -295,8 +291,7 @@ def _worth(program: Program, line: list[int], path: dict[int, Path]) -> dict[int
 
 def _results(program: Program) -> Iterator[int]:
     """Nodes that are outputs, and results of blocks, as often as they are."""
-    rows = chain(program.results, (block.results for block in program.blocks))
-    return (r for r in chain.from_iterable(rows) if type(r) is int)
+    return chain(program.returned(), *(block.returned for block in program.blocks))
 
 
 def fused(program: Program) -> Program:

@@ -37,8 +37,11 @@ class Angles:
 
 
 @dataclass
-class Schedule:
-    """Where and when everything happens."""
+class Plan:
+    """What runs, in which order, and where in memory values are.
+
+    Its chunks are those of the program's own line, then those of each body.
+    """
 
     lanes: int  # numbers per value: states that go together
     chunks: list[list[int]]  # node numbers of each chunk, in order
@@ -51,41 +54,40 @@ class Schedule:
     slots: int  # slots in all
     # conditions of the guards around each node, the outermost first; nothing where there are none
     inside: dict[int, Path] = field(default_factory=dict)
+    # what runs: the number of a chunk, a call, or a range of the steps that share code (similarity.py)
+    sequence: list[int | Called | range] = field(default_factory=list)
+    # the chunk of each body that is called from within chunks, by block
+    direct: dict[int, int] = field(default_factory=dict)
+    block_of: dict[int, int] = field(default_factory=dict)  # the block of each chunk of a body
+    # values of neighbouring lanes that are neighbouring outputs and nothing else, by the first of them, the
+    # only one that is in a chunk
+    copies: dict[int, Copy] = field(default_factory=dict)
+    # arguments that are computed into the place of the parameter, by call and number
+    placed: set[tuple[int, int]] = field(default_factory=set)
+    frames: Frames = field(default_factory=lambda: Frames(set()))  # calls that have places of their own
+
+    def reserve(self, lanes: int) -> int:
+        """A new place for so many values of :attr:`lanes`, where a vector of them may begin."""
+        start = -(-self.slots // lanes) * lanes
+        self.slots = start + lanes
+        return start
 
 
-@dataclass
-class Places:
-    """What has its place before anything is cut."""
-
-    slot: dict[int, int]  # of inputs (only with `bundled`), sines and cosines of inputs
-    angles: list[Angles]  # the sine and cosine runs
-    constants: dict[float, int]  # slot of each constant that is an output (only with `bundled`)
-    kept: set[int]  # nodes that are outputs (only with `bundled`)
-    slots: int  # slots so far
-
-    def inputs(self, program: Program) -> dict[tuple[int, int], int]:
-        """Slot of each input's scalars by (input, offset)."""
-        nodes = program.nodes
-        return {nodes[n][1:]: k for n, k in self.slot.items() if nodes[n][0] == INPUT}
-
-
-def fixed_places(program: Program, bundled: bool, shortest_run: int) -> Places:
-    """Places of inputs, of sines and cosines of inputs, and of constant outputs.
+def fixed_places(program: Program, lanes: int, bundled: bool, shortest_run: int) -> Plan:
+    """What has its place before anything is cut: inputs, sines and cosines of inputs, constant outputs.
 
     Args:
-        program, bundled, shortest_run: as in :func:`call_plan`.
+        program, lanes, bundled, shortest_run: as in :func:`call_plan`.
     """
     nodes = program.nodes
-    slot: dict[int, int] = {}
-    slots = 0
+    plan = Plan(lanes, [], {}, set(), [], {}, {}, 0)
     by_place = {n[1:]: k for k, n in enumerate(nodes) if n[0] == INPUT}
     if bundled:
-        for k, (_, count) in enumerate(program.inputs):
-            for offset in range(count):
-                slot[by_place[(k, offset)]] = slots
-                slots += 1
+        places = [(k, offset) for k, (_, count) in enumerate(program.inputs) for offset in range(count)]
+        plan.slot_of_input = {place: slot for slot, place in enumerate(places)}
+        plan.slot = {by_place[place]: slot for slot, place in enumerate(places)}
+        plan.slots = len(places)
 
-    angles = []
     trig: dict[int, dict[int, int]] = {}
     for number in program.order:
         op = nodes[number][0]
@@ -93,25 +95,19 @@ def fixed_places(program: Program, bundled: bool, shortest_run: int) -> Places:
             trig.setdefault(nodes[number][1], {})[op] = number
     for run in _runs(sorted(nodes[k][1:] for k in trig)):
         if len(run) >= shortest_run:
-            angles.append(Angles(*run[0], len(run), slots, slots + len(run)))
+            angles = Angles(*run[0], len(run), plan.slots, plan.slots + len(run))
+            plan.angles.append(angles)
             for k, place in enumerate(run):
-                found = trig[by_place[place]]
-                slot[found.get(SIN, -1)] = slots + k
-                slot[found.get(COS, -1)] = slots + len(run) + k
-            slots += 2 * len(run)
-    slot.pop(-1, None)
+                for op, first in ((SIN, angles.sin_slot), (COS, angles.cos_slot)):
+                    if op in trig[by_place[place]]:
+                        plan.slot[trig[by_place[place]][op]] = first + k
+            plan.slots += 2 * len(run)
 
-    constants: dict[float, int] = {}
-    kept: set[int] = set()
-    if bundled:
-        for row in program.results:
-            for r in row:
-                if type(r) is int:
-                    kept.add(r)
-                elif r not in constants:
-                    constants[r] = slots
-                    slots += 1
-    return Places(slot, angles, constants, kept, slots)
+    for r in (r for row in program.results for r in row if type(r) is not int) if bundled else ():
+        if r not in plan.constants:
+            plan.constants[r] = plan.slots
+            plan.slots += 1
+    return plan
 
 
 def _runs(places: Iterable[tuple[int, int]]) -> list[list[tuple[int, int]]]:
@@ -195,28 +191,6 @@ class Called:
     call: int  # its node
 
 
-@dataclass
-class CallPlan(Schedule):
-    """A schedule whose chunks are those of the program's own line, then those of each body."""
-
-    sequence: list[int | Called] = field(default_factory=list)  # what runs: the number of a chunk, or a call
-    # the chunk of each body that is called from within chunks, by block
-    direct: dict[int, int] = field(default_factory=dict)
-    block_of: dict[int, int] = field(default_factory=dict)  # the block of each chunk of a body
-    # values of neighbouring lanes that are neighbouring outputs and nothing else, by the first of them, the
-    # only one that is in a chunk
-    copies: dict[int, Copy] = field(default_factory=dict)
-    # arguments that are computed into the place of the parameter, by call and number
-    placed: set[tuple[int, int]] = field(default_factory=set)
-    frames: Frames = field(default_factory=lambda: Frames(set()))  # calls that have places of their own
-
-    def reserve(self, lanes: int) -> int:
-        """A new place for so many values of :attr:`lanes`, where a vector of them may begin."""
-        start = -(-self.slots // lanes) * lanes
-        self.slots = start + lanes
-        return start
-
-
 def call_plan(
     program: Program,
     lanes: int,
@@ -224,7 +198,7 @@ def call_plan(
     size: int,
     shortest_run: int,
     ends: Collection[int] | None = None,
-) -> CallPlan:
+) -> Plan:
     """Plan a program.
 
     Args:
@@ -235,7 +209,8 @@ def call_plan(
         shortest_run: fewest consecutive angles that are worth the vector loop.
         ends: nodes after which alone a line is cut; None to cut where fewest values cross.
     """
-    places = fixed_places(program, bundled, shortest_run)
+    plan = fixed_places(program, lanes, bundled, shortest_run)
+    fixed = dict(plan.slot)
     body, path = program.bodies(), paths(program)
     line, insides = program.lines()
     single = called_once(program)
@@ -248,14 +223,11 @@ def call_plan(
     orders = []
     for order in (line, *insides):
         order, within = blocks(program, order, borrowed, path)
-        orders.append([n for n in order if n not in places.slot])
+        orders.append([n for n in order if n not in fixed])
         inside |= within
     with_frames = blocks_with_frames(program, line) if bundled else set[int]()
-    results = Counter(r for row in program.results for r in row if type(r) is int)
-    plan = CallPlan(
-        lanes, [], dict(places.slot), set(), places.angles, places.constants, places.inputs(program),
-        places.slots, inside, copies=copies,
-    )  # fmt: skip
+    results = Counter(program.returned())
+    plan.inside, plan.copies = inside, copies
     apart = call_frames(program, orders[0], with_frames, plan.slots)
     plan.frames, plan.slots = apart, apart.slots
     orders[0] = [n for n in orders[0] if n not in apart.results]
@@ -271,11 +243,11 @@ def call_plan(
     kept = {n for read in borrowed for n in read}
     kept.update(n for call in calls for n in inside.get(call, ()))
     inner = {operand for order in orders[1:] for operand in program.operands(order)}
-    inner.update(r for block in program.blocks for r in block.results if type(r) is int)
-    before = {n: k for n, k in places.slot.items() if n not in inner}
-    _remember(program, plan, own, kept, places.kept, borrowed, before)
+    inner.update(r for block in program.blocks for r in block.returned)
+    before = {n: k for n, k in fixed.items() if n not in inner}
+    _remember(program, plan, own, kept, set(results) if bundled else set(), borrowed, before)
     for block, chunks in zip(program.blocks, bodies, strict=True):
-        ends = {r for r in block.results if type(r) is int}
+        ends = set(block.returned)
         _remember(program, plan, chunks, ends, ends, borrowed, {}, block.lanes)
     plan.slot |= {n: plan.slot[value] + lane for n, (value, lane) in alone.items()}
     plan.slot |= {parameter: plan.slot[value] for parameter, value in same.items()}
@@ -284,7 +256,7 @@ def call_plan(
 
 def _cut(
     program: Program,
-    plan: CallPlan,
+    plan: Plan,
     orders: list[list[int]],
     size: int,
     stores: Mapping[int, int],
@@ -341,7 +313,7 @@ def _pieces(program: Program, order: list[int], large: set[int]) -> list[list[in
 
 def _remember(
     program: Program,
-    plan: CallPlan,
+    plan: Plan,
     chunks: range,
     kept: set[int],
     forever: set[int],
@@ -378,7 +350,7 @@ def _remember(
     free: dict[bool, list[int]] = {False: [], True: []}
     ending: dict[int, list[int]] = {k: [] for k in range(chunks.start - 1, chunks.stop)}
     # A sine may be an output as it is.
-    returned = {r for row in program.results for r in row if type(r) is int}
+    returned = set(program.returned())
     for n in before:
         if n not in returned:
             ending[last[n]].append(n)
@@ -401,7 +373,7 @@ def borrowed_by(
     nodes = program.nodes
     found = []
     for k, line in enumerate(orders[1:]):
-        read = {r for r in program.blocks[k].results if type(r) is int}
+        read = set(program.blocks[k].returned)
         for number in line:
             read.update(nodes[number][1:])
             read.update(inside.get(number, ()))
@@ -452,7 +424,7 @@ def blocks_with_frames(program: Program, line: list[int]) -> set[int]:
         line: its own line, in order.
     """
     nodes = program.nodes
-    lasting = {r for row in program.results for r in row if type(r) is int}
+    lasting = set(program.returned())
     here = Counter(called(program, n) for n in line if nodes[n][0] == CALL)
     calls = Counter(called(program, n) for n in program.order if nodes[n][0] == CALL)
     results = [n for n in line if nodes[n][0] == RESULT]
@@ -482,7 +454,7 @@ def call_frames(program: Program, line: list[int], blocks: set[int], first: int)
     sizes = {}
     for k in blocks:
         block = program.blocks[k]
-        mine = [r for r in block.results if type(r) is int and body.get(r) == k]
+        mine = [r for r in block.returned if body.get(r) == k]
         places = {n: place for place, n in enumerate(dict.fromkeys([*block.parameters, *mine]))}
         found.within |= places
         sizes[k] = len(places)
@@ -617,7 +589,7 @@ def copied(program: Program, line: list[int]) -> dict[int, Copy]:
     """Runs of results of one value that are outputs side by side, by their first node."""
     nodes = program.nodes
     read = set(program.operands(program.order))
-    read.update(r for block in program.blocks for r in block.results if type(r) is int)
+    read.update(r for block in program.blocks for r in block.returned)
     goes: dict[int, list[tuple[int, int]]] = {}
     for k, row in enumerate(program.results):
         for p, r in enumerate(row):

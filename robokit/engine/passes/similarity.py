@@ -17,7 +17,7 @@ from operator import itemgetter
 
 import numpy as np
 
-from robokit.engine.passes.schedule import Places, Schedule, cut, fixed_places
+from robokit.engine.passes.schedule import Plan, cut, fixed_places
 from robokit.engine.trace.graph import Program
 from robokit.engine.trace.ops import (
     ADD,
@@ -196,7 +196,7 @@ def _named(
 # others, at roots, leaves and forks, stay a straight line.
 #
 # Values that a piece makes for the same readers lie side by side and are called a *bundle*; a row names
-# where its bundles begin. emit/batch_module.py writes the functions and the table.
+# where its bundles begin. emit/straight_line.py writes the functions and the table.
 
 WORTH = 18_000
 """Nodes from which on shared code is looked for: a shorter line is faster as it is (7 % at this length)."""
@@ -234,12 +234,10 @@ class LoopBody:
 
 
 @dataclass
-class Rerolled(Schedule):
-    """A schedule with shared pieces."""
+class Rerolled(Plan):
+    """A plan with shared pieces."""
 
     bodies: list[LoopBody] = field(default_factory=list)  # the functions
-    # the order of the code: the number of a chunk, or a range of steps
-    sequence: list[int | range] = field(default_factory=list)
     # for each step its kind, its row (a slot for each bundle) and its values
     steps: list[tuple[int, list[int], list[float]]] = field(default_factory=list)
 
@@ -261,8 +259,8 @@ def rerolled(program: Program, size: int) -> Rerolled | None:
     """
     if len(program.order) < WORTH or not program.marks:
         return None
-    places = fixed_places(program, bundled=True, shortest_run=1)
-    order = [n for n in program.order if n not in places.slot]
+    fixed = fixed_places(program, 0, bundled=True, shortest_run=1)
+    order = [n for n in program.order if n not in fixed.slot]
     whole = _pieces(program, order)
     shared, least = _alike(program, whole)
     if least >= len(order) // 2:
@@ -278,7 +276,7 @@ def rerolled(program: Program, size: int) -> Rerolled | None:
             line = []
         if piece:
             pieces.append(piece)
-    plan = _plan(program, places, pieces)
+    plan = _plan(program, fixed, pieces)
     return plan if plan.written < len(order) // 2 else None
 
 
@@ -291,7 +289,7 @@ def _pieces(program: Program, order: list[int]) -> list[list[int]]:
     ends = [0, *(bisect_left(order, mark) for mark in marks), len(order)]
     *pieces, last = (order[a:b] for a, b in pairwise(ends))
     pieces.append([])
-    kept = {r for row in program.results for r in row if type(r) is int}
+    kept = set(program.returned())
     for n in last:
         turned = n in kept and nodes[n][0] in (NEG, SUB)
         pieces[bisect_right(marks, max(nodes[n][1:])) if turned else -1].append(n)
@@ -310,13 +308,13 @@ class _Memory:
     made: np.ndarray  # the piece that makes it
 
 
-def _memory(program: Program, places: Places, pieces: Pieces) -> _Memory:
+def _memory(program: Program, fixed: Plan, pieces: Pieces) -> _Memory:
     """Bundles: values that a piece makes for the same readers."""
     count = len(program.nodes)
     at, read = pieces.piece[pieces.reader], pieces.operand
     outside = pieces.home[read] != at
     outside &= pieces.home[read] >= 0
-    kept = np.array([n for n in places.kept if pieces.home[n] >= 0], np.int64)
+    kept = np.array([n for n in set(program.returned()) if pieces.home[n] >= 0], np.int64)
     reads = np.unique(
         np.concatenate(
             [read[outside] * (pieces.count + 1) + at[outside], kept * (pieces.count + 1) + pieces.count]
@@ -331,9 +329,9 @@ def _memory(program: Program, places: Places, pieces: Pieces) -> _Memory:
     line = pieces.line[stored[pieces.line]]
     # What has a fixed slot is a bundle of its own, with a negative name.
     owner, within = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    if places.slot:
-        fixed = np.array(list(places.slot.items()), np.int64)
-        owner[fixed[:, 0]] = -1 - fixed[:, 1]
+    if fixed.slot:
+        at_slot = np.array(list(fixed.slot.items()), np.int64)
+        owner[at_slot[:, 0]] = -1 - at_slot[:, 1]
     # A piece's own name keeps its bundles from those of others.
     key = readers[line] + names[pieces.home[line]] * np.uint64(3)
     _, first, bundle = np.unique(key, return_index=True, return_inverse=True)
@@ -391,15 +389,15 @@ def fewest(program: Program) -> tuple[int, int]:
     return _alike(program, pieces)[1], _alike(program, pieces, signs=False)[1]
 
 
-def _plan(program: Program, places: Places, lines: list[list[int]]) -> Rerolled:
+def _plan(program: Program, fixed: Plan, lines: list[list[int]]) -> Rerolled:
     pieces = Pieces.of(program, lines)
-    memory = _memory(program, places, pieces)
-    start, slots = _allocate(memory, places.slots)
-    slot = dict(places.slot)
+    memory = _memory(program, fixed, pieces)
+    start, slots = _allocate(memory, fixed.slots)
+    slot = dict(fixed.slot)
     stored = pieces.line[memory.stored[pieces.line]]
     slot |= zip(stored.tolist(), (start[memory.owner[stored]] + memory.within[stored]).tolist(), strict=True)
-    plan = Rerolled(0, [], slot, set(stored.tolist()), places.angles, places.constants, {}, slots)
-    plan.slot_of_input = places.inputs(program)
+    kept = set(stored.tolist())
+    plan = Rerolled(0, [], slot, kept, fixed.angles, fixed.constants, fixed.slot_of_input, slots)
 
     alike = Similarity.of(program, pieces, memory.owner, memory.within, memory.stored)
     kind_of: dict[int, int] = {}

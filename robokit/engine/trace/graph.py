@@ -52,6 +52,11 @@ class Block:
     # with lanes, results that do not depend on the arguments: no results of a call
     around: set[int] = field(default_factory=set)
 
+    @property
+    def returned(self) -> list[int]:
+        """Those of its values that are nodes."""
+        return [r for r in self.results if type(r) is int]
+
     def numbered(self, at: Sequence[int]) -> Block:
         """The same with the nodes' new numbers."""
         results = [at[r] if type(r) is int else r for r in self.results]
@@ -262,6 +267,10 @@ class Program:
     def first_output(self) -> int:
         """Place of the first output among the arguments, which are inputs, then outputs."""
         return len(self.inputs)
+
+    def returned(self) -> Iterator[int]:
+        """The outputs' scalars that are nodes, as often as they are outputs."""
+        return (r for row in self.results for r in row if type(r) is int)
 
     @property
     def flops(self) -> int:
