@@ -136,11 +136,8 @@ def _load(source: PathLike, base: str | None, reading: dict[str, Any]) -> Robot:
 
 
 def format_to_write(file: Path, to: str | None) -> str:
-    """The format of a file that is going to be written.
-
-    Raises:
-        RobokitError: its ending says none, and none is given.
-        UnknownName: no such format.
+    """The format of a file that is going to be written; RobokitError without one, UnknownName for no such
+    format.
     """
     if to is not None:
         return one_of("format to write", to, TARGETS)
@@ -224,9 +221,7 @@ def _write(robot: Robot, file: Path, target: str, visuals: bool) -> None:
 class _Files:
     """The mesh and texture files of a robot as the new file names them.
 
-    Attributes:
-        made: files that were copied or written.
-        said: what became of files.
+    ``made`` are files that were copied or written, ``said`` what became of files.
     """
 
     def __init__(self, file: Path, target: str, how: str) -> None:
@@ -383,9 +378,7 @@ class _Files:
 def judged(robot: Robot, file: PathLike, package_dirs: Sequence[PathLike] = ()) -> Any:
     """The referee's verdict over a file, beside a robot that counts as right.
 
-    Raises:
-        MissingDependency: what reads the file (MuJoCo, Drake) is not installed.
-        RobokitError: it cannot read the file.
+    Raises MissingDependency without what reads it (MuJoCo, Drake), RobokitError if that cannot.
     """
     from robokit.formats.load import read_description
     from robokit.formats.urdf import describe_urdf

@@ -5,8 +5,9 @@ overlap. Contacts count whose gap is less than
 
     far = closing speed dt + 10 g dt^2
 
-the closing speed at most |u| + |w| r: u the velocity of one ball's centre relative to the other shape's
-body, w the difference of their angular velocities, r its radius. What flies together is not near for that.
+the closing speed at most |u| + |w| r: u the velocity of the smaller ball's centre relative to the other
+shape's body, w the difference of their angular velocities, r its radius. What flies together is not near for
+that.
 
 Of a pair that cannot touch in the step a gap is known that is its least. It shrinks by no more than the two
 shapes move, and until it may be as small as far the pair is passed over.
@@ -459,10 +460,10 @@ def gap_of_balls(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, 
     c_a, c_b = _row(balls, a), _row(balls, b)
     w = _row(x.V, body_b) - _row(x.V, body_a)
     v = _row(x.V, body_b, 3) - _row(x.V, body_a, 3)
-    smaller = r_a < r_b
-    c, r = chosen(smaller, c_a, c_b), where(smaller, r_a, r_b)
-    u = v + w.cross(c)
-    far = still + dt * (sqrt(u.dot(u)) + sqrt(w.dot(w)) * r)
+    u_a, u_b = v + w.cross(c_a), v + w.cross(c_b)
+    square_a, square_b, r = u_a.dot(u_a), u_b.dot(u_b), minimum(r_a, r_b)
+    square = where(r_a < r_b, square_a, where(r_b < r_a, square_b, minimum(square_a, square_b)))
+    far = still + dt * (sqrt(square) + sqrt(w.dot(w)) * r)
 
     def above_plane() -> Any:
         n = Vector3(*(x.shape_placement[a, 3 * i + 2] for i in range(3)))

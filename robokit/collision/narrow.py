@@ -13,12 +13,14 @@ from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POLYTOPE, SMO
 from robokit.collision.gjk import APART, FAR, nearest_sets
 from robokit.collision.round_shapes import feature, refine
 from robokit.collision.support import (
+    RIM,
     Facing,
     corner,
     facing,
     farthest,
     missed,
-    outermost,
+    round_corner,
+    round_face,
     support,
     unit,
     vector,
@@ -26,8 +28,18 @@ from robokit.collision.support import (
 from robokit.collision.terrain import ALIGNED, NORMAL, STATE, cells_below, counted, enter, located, numbered
 from robokit.engine.loops.fields import once
 from robokit.spatial import Matrix3, Vector3
-from robokit.spatial.control_flow import call, cond, for_range, in_precision, rounding, while_loop, zeros
-from robokit.spatial.scalars import added, clamp, maximum, minimum, sqrt, where
+from robokit.spatial.control_flow import (
+    call,
+    cond,
+    for_range,
+    in_precision,
+    rounding,
+    smallest,
+    while_loop,
+    zeros,
+)
+from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
+from robokit.spatial.vectors import chosen
 
 # ==== contact manifold ============================================================================
 # Contacts of two cores that are near: polygons that face each other, one clipped by the sides of the other.
@@ -36,21 +48,23 @@ from robokit.spatial.scalars import added, clamp, maximum, minimum, sqrt, where
 # The one whose normal is closer to n is the reference; the other is clipped by planes through the reference's
 # sides, parallel to n. Each corner of what is left is a contact, and its gap is its distance to the reference
 # along n. This is exact for face on face, edge on face and edge across edge: the point where two edges cross,
-# seen along n, is a corner of what is left. Segments give the parts that lie side by side. If no corner is as
-# deep as the nearest points of the cores are, these are a contact too.
+# seen along n, is a corner of what is left. Of two segments neither is the reference: they give the ends of
+# what of them lies side by side, along the direction half-way between theirs. If no corner is as deep as the
+# nearest points of the cores are, these are a contact too.
 #
 # All is in the axes of A. Features have a number that lasts as long as the contact does:
 #
 #     4 c        corner c of A          4 c + 1    corner c of B
-#     4 e + 2    edges of A and B       3          the nearest points
+#     4 e + 2    edges of A and B, or   3          the nearest points
+#                flush ends of segments
 #
 # Source: for clipping, I. Sutherland, G. Hodgman, Reentrant polygon clipping, Communications of the ACM 17
 # (1974).
 
 
 LEVEL = 1e-6
-"""A's polygon is the reference unless B's is aligned with n better by this, so that flush faces do not take
-turns: angles of 1e-3."""
+"""The larger shape's polygon is the reference unless the other's is aligned with n better by this, so that
+flush faces do not take turns: angles of 1e-3."""
 
 BESIDE = 1e-6, 2e-5
 """Of the length of a side, in double and in single precision: what is outside by less is inside, so that
@@ -91,7 +105,9 @@ def manifold(
     ) * 0.5
 
     def polygons() -> Any:
-        return _polygons(x, shapes, place, nearest[0], n, faces, far, add)
+        segments = (faces[0].count == 2) & (faces[1].count == 2)
+        given = x, shapes, place, nearest[0], n, faces, far, add
+        return cond(segments, lambda: _segments(*given), lambda: _polygons(*given))
 
     both = (faces[0].count > 1) & (faces[1].count > 1)
     deepest, size = cond(both, polygons, lambda: (float("inf"), 0.0))
@@ -128,9 +144,9 @@ def _polygons(
     level = [
         m.dot(d) - where(f.count == 2, 2.0, 0.0) for m, d, f in zip(normals, (n, -n), faces, strict=True)
     ]
-    first = level[0] + LEVEL >= level[1]  # A's is the reference
-    inverse = -(Q.T @ n)
-    sides = [(s, *f[:3], *d, of_b) for s, f, d, of_b in zip(shapes, faces, (n, inverse), (0, 1), strict=True)]
+    larger = x.shape_bound[shapes[0]] >= x.shape_bound[shapes[1]]
+    first = level[0] + where(larger, LEVEL, -LEVEL) >= level[1]  # A's is the reference
+    sides = _sides(place, shapes, n, faces)
     reference, incident = (
         [where(first, *each) for each in zip(sides[k], sides[1 - k], strict=True)] for k in range(2)
     )
@@ -142,29 +158,22 @@ def _polygons(
         zeros(2 * most, 2, kind="integer"),
     )
 
-    def put(*given: Any) -> None:
-        _put_corners(x, place, given[:8], *given[8:])
+    def put(s: Any, count: Any, what: Any, other: Any, dx: Any, dy: Any, dz: Any, *rest: Any) -> None:
+        _put_corners(x, place, s, (count, what, other), Vector3(dx, dy, dz), *rest)
 
-    call(put, *reference, face, face_corners)
-    call(put, *incident, V, corners)
+    call(put, *reference, 0, face, face_corners)
+    call(put, *incident, 0, V, corners)
     up = n * where(first, 1.0, -1.0)
     N = Vector3(*(where(first, s, t) for s, t in zip(*normals, strict=True)))
     # A body that reaches less far over the end of a triangle than it is deep leaves the next one sideways.
     of_field = ~first & (x.shape_kind[shapes[0]] == FIELD)
     at_end = where(of_field, 2.0 * maximum(-distance, 0.0), -float("inf"))
     begin, count = _clipped(face, reference[1], up, V, labels, incident[1], most, at_end)
-    size = sqrt(added(k * k for k in vector(face, 1) - vector(face, 0)))
-    flat = reference[1] > 2
     p, along = vector(face, 0), vector(face, 1) - vector(face, 0)
-    across = unit(along.cross(up))
 
     def put_corner(k: Any, least: Any) -> Any:
         q = vector(V, begin + k)
-        w = q - p
-        gap = w.dot(N) / N.dot(up)
-        beside = across.dot(w)
-        # Of two segments it is their distance, for what is a little beside.
-        gap = maximum(where(flat, gap, gap + sqrt(gap * gap + beside * beside) - abs(gap)), distance)
+        gap = maximum((q - p).dot(N) / N.dot(up), distance)
 
         def give() -> None:
             feature = _feature(labels, begin + k, (corners, incident[1]), (face_corners, reference[1]), first)
@@ -173,26 +182,83 @@ def _polygons(
         cond(gap < far, give, lambda: None)
         return minimum(gap, least)
 
-    return for_range(count, put_corner, float("inf")), size
+    return for_range(count, put_corner, float("inf")), sqrt(along.dot(along))
 
 
-def _put_corners(x: Any, place: Any, polygon: tuple[Any, ...], points: Any, numbers: Any) -> None:
-    """Write the corners of a polygon, in the axes of A, and their numbers."""
-    s, count, what, other, dx, dy, dz, of_b = polygon
+def _sides(place: Any, shapes: Any, n: Vector3, faces: list[Facing]) -> list[list[Any]]:
+    """Of A and B what :func:`_put_corners` takes: shape, polygon, direction that it faces, 1 of B."""
+    Q, _ = pose(place)
+    directions = n, -(Q.T @ n)
+    return [[s, *f[:3], *d, of_b] for s, f, d, of_b in zip(shapes, faces, directions, (0, 1), strict=True)]
+
+
+def _put_corners(
+    x: Any, place: Any, s: Any, polygon: tuple[Any, ...], d: Vector3, of_b: Any, *to: Any
+) -> None:
+    """Write the corners of a polygon, in the axes of A, and their numbers from a row on: to two arrays."""
+    first, points, numbers = to
 
     def one(k: Any) -> None:
-        *p, i = corner(x, s, Facing(count, what, other, (dx, dy, dz)), Vector3(dx, dy, dz), k)
+        *p, i = corner(x, s, Facing(*polygon, tuple(d)), d, k)
         p = cond(of_b == 1, lambda: tuple(_moved(place, p)), lambda: tuple(p))
         for m, number in enumerate(p):
-            points[k, m] = number
-        numbers[k] = i
+            points[first + k, m] = number
+        numbers[first + k] = i
 
-    for_range(count, one)
+    for_range(polygon[0], one)
 
 
 def _moved(place: Any, p: Any) -> Vector3:
     Q, r = pose(place)
     return Q @ Vector3(*p) + r
+
+
+def _segments(
+    x: Any, shapes: Any, place: Any, distance: Any, n: Vector3, faces: list[Facing], far: Any, add: Any
+) -> tuple[Any, Any]:
+    """Add the contacts of two segments; the result is as of :func:`_polygons`."""
+    ends, numbers = zeros(4, 3), zeros(4, kind="integer")
+
+    def put(s: Any, count: Any, what: Any, other: Any, dx: Any, dy: Any, dz: Any, *rest: Any) -> None:
+        _put_corners(x, place, s, (count, what, other), Vector3(dx, dy, dz), *rest)
+
+    for first, side in zip((0, 2), _sides(place, shapes, n, faces), strict=True):
+        call(put, *side, first, ends, numbers)
+    a, b = (vector(ends, first + 1) - vector(ends, first) for first in (0, 2))
+    u, v = (unit(d - n * n.dot(d)) for d in (a, b))
+    opposed = u.dot(v) < 0.0
+    e = unit(u + chosen(opposed, -v, v))
+    across, size = n.cross(e), sqrt(maximum(a.dot(a), b.dot(b)))
+    margin = in_precision(*BESIDE) * size
+    # Ends in the order in which they come along e, and where they do.
+    rows = (0, 1), (where(opposed, 3, 2), where(opposed, 2, 3))
+    along = [[e.dot(vector(ends, k)) for k in pair] for pair in rows]
+    low, high = maximum(along[0][0], along[1][0]), minimum(along[0][1], along[1][1])
+
+    def end(side: int, t: Any) -> Any:
+        """Number of the end of a segment that is at t, or -1."""
+        numbers_of = [numbers[k] for k in rows[side]]
+        first, last = (abs(there - t) <= margin for there in along[side])
+        return where(first, numbers_of[0], where(last, numbers_of[1], -1))
+
+    def point(side: int, t: Any) -> Vector3:
+        (first, last), (begin, end) = (vector(ends, k) for k in rows[side]), along[side]
+        return first + (last - first) * clamp((t - begin) / (end - begin + smallest()), 0.0, 1.0)
+
+    def give(k: Any, least: Any) -> Any:
+        t = where(k == 0, low, high)
+        p, q = point(0, t), point(1, t)
+        height, beside = n.dot(q - p), across.dot(q - p)
+        # It is their distance, for what is a little beside.
+        gap = maximum(height + sqrt(height * height + beside * beside) - abs(height), distance)
+        i, j = end(0, t), end(1, t)
+        both = 4 * ((i % EDGES) * EDGES + j % EDGES) + 2  # flush ends do not take turns
+        feature = where(j < 0, 4 * i, where(i < 0, 4 * j + 1, both))
+        cond(gap < far, lambda: add(feature, (p + q) * 0.5, gap, n), lambda: None)
+        return minimum(gap, least)
+
+    count = where(high - low > margin, 2, where(high - low >= -margin, 1, 0))
+    return for_range(count, give, float("inf")), size
 
 
 def _clipped(
@@ -218,8 +284,7 @@ def _clipped(
     def side(s: Any, here: Any, n: Any) -> Any:
         p = vector(face, s)
         e = vector(face, where(s + 1 < sides, s + 1, 0)) - p
-        across = e - up * up.dot(e)
-        normal = Vector3(*(where(sides == 2, a, b) for a, b in zip(-across, e.cross(up), strict=True)))
+        normal = e.cross(up)
         margin = in_precision(*BESIDE) * e.dot(e)
         end = -2.0 * margin - at_end * sqrt(e.dot(e))
         there = most - here
@@ -719,7 +784,7 @@ def towards(x: Any, shapes: tuple[Any, Any], direction: Any) -> None:
 
 
 def _on_plane(x: Any, s: Any, plane: Any, side: Any, reach: Any, corners: Any, put: Any) -> None:
-    """Every point of a shape that may touch a plane: corners, points of rims, the tip of a cone.
+    """Every point of a shape that may touch a plane: corners, those of the polygon of a round face or side.
 
     Args:
         x: with SHAPES and POSES.
@@ -757,22 +822,13 @@ def _on_plane(x: Any, s: Any, plane: Any, side: Any, reach: Any, corners: Any, p
         for_range(where(some, x.shape_corners[s, 1], 0), of_corner)
 
     def of_round() -> None:
-        radius, half, u = x.shape_size[s, 0], x.shape_size[s, 1], outermost(down)
-        is_cone = kind == CONE
-        up = (down.z > 0.0) & ~is_cone
-        z = where(up, half, -half)
+        face = round_face(x, s, down)
 
-        def of_rim(k: Any) -> None:
-            c, d = where(k == 0, 1.0, where(k == 2, -1.0, 0.0)), where(k == 1, 1.0, where(k == 3, -1.0, 0.0))
-            other = k == 4  # the lowest point of the other end, or the tip
-            c = where(other & ~is_cone, 1.0, c) * radius
-            height = where(other, -z, z)
-            touch(
-                where(up ^ other, k % 4, 4 + k % 4),
-                Vector3(c * u.x - radius * d * u.y, c * u.y + radius * d * u.x, height),
-            )
+        def of_face(k: Any) -> None:
+            *point, i = round_corner(x, s, face, down, k)
+            cond(k < face.count, lambda: touch(i, Vector3(*point)), lambda: None)
 
-        for_range(5, of_rim)
+        for_range(RIM, of_face)
 
     def smooth() -> None:
         cond(kind >= SMOOTH, lambda: touch(0, Vector3(*support(x, s, down))), of_round)

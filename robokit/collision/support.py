@@ -227,7 +227,7 @@ def facing(x: Any, s: Any, d: Vector3) -> Facing:
                 lambda: cond(
                     kind == POLYTOPE,
                     lambda: _of_polytope(x, s, d),
-                    lambda: cond(kind == FIELD, lambda: _of_cell(x, d), lambda: _of_round(x, s, d)),
+                    lambda: cond(kind == FIELD, lambda: _of_cell(x, d), lambda: round_face(x, s, d)),
                 ),
             ),
         )
@@ -276,7 +276,7 @@ def _of_cell(x: Any, d: Vector3) -> Facing:
     )
 
 
-def _of_round(x: Any, s: Any, d: Vector3) -> Facing:
+def round_face(x: Any, s: Any, d: Vector3) -> Facing:
     """A round face, or the straight side of a cylinder or cone."""
     is_cone = x.shape_kind[s] == CONE
     end = where(d.z < -STEEP, -1, where((d.z > STEEP) & ~is_cone, 1, 0))
@@ -330,12 +330,13 @@ def corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> tuple[Scalar, Sc
         return *vector(x.cell, i), i
 
     def other() -> Any:
-        return cond(x.shape_kind[s] == FIELD, of_cell, lambda: _round_corner(x, s, face, d, k))
+        return cond(x.shape_kind[s] == FIELD, of_cell, lambda: round_corner(x, s, face, d, k))
 
     return cond(x.shape_kind[s] <= POLYTOPE, of_polytope, other)
 
 
-def _round_corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> Any:
+def round_corner(x: Any, s: Any, face: Facing, d: Vector3, k: Any) -> Any:
+    """As :func:`corner`, of a cylinder or cone."""
     radius, half, u = x.shape_size[s, 0], x.shape_size[s, 1], outermost(d)
     end = face.what
 

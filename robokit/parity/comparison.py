@@ -45,6 +45,7 @@ from robokit.model.edit import armature_by_dof
 from robokit.model.parts import Joint, Link, free_name
 from robokit.model.robot import Robot, is_base
 from robokit.parity.inertials import steiner
+from robokit.parity.verdict import counted
 from robokit.stages import stage
 from robokit.urdf import dump
 from robokit.urdf.xacro import is_xacro
@@ -122,13 +123,9 @@ def without_other_links(text: bytes, links: Collection[str]) -> bytes:
 
 
 def plain_text(text: bytes, world: str = THEIR_WORLD) -> str:
-    """A URDF without shapes, limits, friction, mimic joints and extensions.
+    """A URDF without shapes, limits, friction, mimic joints and extensions; a link "world" gets a new name.
 
     MuJoCo cannot load a file without reading its meshes, and refuses revolute joints without limits.
-
-    Args:
-        text: the XML.
-        world: new name of a link that is called "world".
     """
     from lxml import etree
 
@@ -894,7 +891,7 @@ def files_table(
         )
         yield f"  {label:<16}" + "".join(f"{count:>{8 if k == 0 else 12}}" for k, count in enumerate(counts))
     files_loaded = len({row.file for row in loaded})
-    yield f"  of {_count(len(loaded), 'reading')} of {_count(files_loaded, 'file')}"
+    yield f"  of {counted(len(loaded), 'reading')} of {counted(files_loaded, 'file')}"
 
 
 def _cell(c: Comparison) -> str:
@@ -929,10 +926,6 @@ def _reasons(rows: Sequence[FileComparison], names: Mapping[Path, str]) -> Itera
 def _largest(rows: Sequence[FileComparison], engine: str, what: str) -> str:
     errors = [c.errors[what] for row in rows for c in row.engines if c.engine == engine and what in c.errors]
     return f"{max(errors):.1e}" if errors else "-"
-
-
-def _count(n: int, thing: str) -> str:
-    return f"{n} {thing}{'s' * (n != 1)}"
 
 
 def no_engine() -> RobokitError:

@@ -46,8 +46,9 @@ from robokit.collision.fields import CYLINDER
 from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, row, vector
 from robokit.contact.fields import FRICTION, SPIN
 from robokit.spatial import Motion, Vector3
-from robokit.spatial.control_flow import cond, for_range, in_precision, smallest, while_loop
+from robokit.spatial.control_flow import call, cond, for_range, in_precision, smallest, while_loop
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
+from robokit.spatial.vectors import chosen
 
 TANGENTIAL = 30.0
 """Stiffness of a bristle over that along the normal: a box gives way by some micrometres before it slides."""
@@ -327,7 +328,8 @@ def add_spin(
     def add() -> None:
         E = [Motion(t, Vector3.zero()) for t in axes]
         R = FIRM * R_t / (arm * arm)
-        size = maximum(x.shape_bound[x.pair_shapes[pair, 1]], arm)
+        sizes = [x.shape_bound[x.pair_shapes[pair, side]] for side in range(2)]
+        size = maximum(minimum(*sizes), arm)
         turn = w / (size * size)
         add_constraint(x, SPIN, i, bodies, E, (R, R), Vector3(0.0, 0.0, spin), turn, rolling, torsion)
 
@@ -335,28 +337,44 @@ def add_spin(
 
 
 def rolling_velocity(x: Any, c: Any, p: Vector3, n: Vector3) -> Vector3:
-    """The velocity at which contact c of a loose disc rolls on [m/s]; 0 for all others."""
-    b, shape = x.contact_bodies[c, 1], x.pair_shapes[x.contact_pair[c], 1]
+    """The velocity of b against a at which contact c of loose discs rolls on [m/s]; 0 for all others."""
+    k, bodies = x.contact_pair[c], [x.contact_bodies[c, side] for side in range(2)]
 
-    def rolled() -> tuple[Scalar, Scalar, Scalar]:
-        R, w = axes_of(x, b), body_velocity(x, b).ang
-        a = R @ Vector3(*(x.shape_placement[shape, 3 * k + 2] for k in range(3)))
-        centre = R @ Vector3(*(x.shape_placement[shape, 9 + k] for k in range(3))) + vector(x.p, b, 0)
-        middle = vector(x.I, b, 1) * (1.0 / x.I[b, 0])
-        radius = x.shape_size[shape, 0] + x.shape_radius[shape]
-        rim = p - centre
-        out = rim - a * a.dot(rim)
-        down = a * a.dot(n) - n
-        tilt = sqrt(down.dot(down) + UPRIGHT * UPRIGHT)
-        later = a + w.cross(a) * (0.5 * x.dt[0])
-        later = later * (1.0 / sqrt(later.dot(later)))
-        lower = later * later.dot(n) - n
-        lower = lower * (1.0 / sqrt(lower.dot(lower) + UPRIGHT * UPRIGHT))
-        size = sqrt(out.dot(out))
-        is_lowest = (out.dot(down) > (1.0 - LOWEST) * size * tilt) & (size > (1.0 - RIM) * radius)
-        s = (lower - down * (1.0 / tilt)) * radius + (later - a) * a.dot(p - middle)
-        u = s.cross(w)
-        return cond(is_lowest, lambda: (u.x, u.y, u.z), lambda: (0.0, 0.0, 0.0))
+    def rolled(b: Any, shape: Any, p: Any, n: Any) -> Any:
+        return tuple(_rolled(x, b, shape, Vector3(*p), Vector3(*n)))
 
-    disc = (x.loose[b] > 0) & (x.shape_kind[shape] == CYLINDER)
-    return Vector3(*cond(disc, rolled, lambda: (0.0, 0.0, 0.0)))
+    def of_disc(side: int, n: Vector3) -> Vector3:
+        b, shape = bodies[side], x.pair_shapes[k, side]
+        disc = (x.loose[b] > 0) & (x.shape_kind[shape] == CYLINDER)
+        return Vector3(
+            *cond(disc, lambda: call(rolled, b, shape, tuple(p), tuple(n)), lambda: (0.0, 0.0, 0.0))
+        )
+
+    return of_disc(1, n) - of_disc(0, -n)
+
+
+def _rolled(x: Any, b: Any, shape: Any, p: Vector3, n: Vector3) -> Vector3:
+    """The velocity at which a disc's point rolls on, where it is the lowest one.
+
+    Args:
+        b, shape: the disc's body and shape.
+        p: the point, from the step's origin [m].
+        n: the normal towards the disc.
+    """
+    R, w = axes_of(x, b), body_velocity(x, b).ang
+    a = R @ Vector3(*(x.shape_placement[shape, 3 * k + 2] for k in range(3)))
+    centre = R @ Vector3(*(x.shape_placement[shape, 9 + k] for k in range(3))) + vector(x.p, b, 0)
+    middle = vector(x.I, b, 1) * (1.0 / x.I[b, 0])
+    radius = x.shape_size[shape, 0] + x.shape_radius[shape]
+    rim = p - centre
+    out = rim - a * a.dot(rim)
+    down = a * a.dot(n) - n
+    tilt = sqrt(down.dot(down) + UPRIGHT * UPRIGHT)
+    later = a + w.cross(a) * (0.5 * x.dt[0])
+    later = later * (1.0 / sqrt(later.dot(later)))
+    lower = later * later.dot(n) - n
+    lower = lower * (1.0 / sqrt(lower.dot(lower) + UPRIGHT * UPRIGHT))
+    size = sqrt(out.dot(out))
+    is_lowest = (out.dot(down) > (1.0 - LOWEST) * size * tilt) & (size > (1.0 - RIM) * radius)
+    s = (lower - down * (1.0 / tilt)) * radius + (later - a) * a.dot(p - middle)
+    return chosen(is_lowest, s.cross(w), Vector3.zero())
