@@ -143,8 +143,8 @@ def check_finite(name: str, array: np.ndarray) -> None:
     bad = np.argwhere(~np.isfinite(array))
     where = tuple(int(k) for k in bad[0])
     more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
-    place = ", ".join(map(str, where))
-    message = f"{name}: expected finite numbers, got {array[where]} at {name}[{place}]{more}"
+    at = f" at {name}[{', '.join(map(str, where))}]" if where else ""
+    message = f"{name}: expected finite numbers, got {array[where]}{at}{more}"
     raise InvalidValue(message, name, where)
 
 

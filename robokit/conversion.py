@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +14,7 @@ import numpy as np
 
 from robokit.arguments import one_of
 from robokit.dataclass_tools import frozen
-from robokit.errors import ModelError, RobokitError, WriteError, warn
+from robokit.errors import ModelError, RobokitError, WriteError, warn, warnings_into
 from robokit.files import output_path, refuse_input, writing
 from robokit.formats.description import is_kept
 from robokit.model.geometry import RGBA, Capsule, Mesh, Shape
@@ -115,14 +114,14 @@ def convert(
     if isinstance(source, Robot) and base is not None and base != robot.base:
         raise RobokitError(f"base={base!r} is for a file; this robot has a {robot.base} base")
     refuse_input(file, robot)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
+    told: list[str] = []
+    with warnings_into(told):
         _see_what_moves(robot, target)
         files = _Files(file, target, meshes)
         written = files.robot(robot)
         with files.removed_on_error():
             _write(written, file, target, visuals)
-    said = tuple(dict.fromkeys([*(str(each.message) for each in told), *_beside(robot, target), *files.said]))
+    said = tuple(dict.fromkeys([*told, *_beside(robot, target), *files.said]))
     for each in said:
         warn(each, UserWarning)
     verdict = judged(robot, file) if judge else None

@@ -12,7 +12,6 @@ import importlib.metadata
 import importlib.util
 import os
 import textwrap
-import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +31,7 @@ from robokit.dynamics import (
     rnea,
 )
 from robokit.dynamics.singular import singular_joint
-from robokit.errors import MissingDependency, RobokitError, UrdfError
+from robokit.errors import MissingDependency, RobokitError, UrdfError, warnings_into
 from robokit.formats import other_programs
 from robokit.formats.drake import quiet_drake
 from robokit.formats.load import format_of, load
@@ -196,8 +195,7 @@ def open_mujoco(text: bytes, robot: Robot, changes: list[str]) -> Answering:
         model = _mujoco_urdf(text, robot)
     except Exception as refusal:  # of any type; robokit's MJCF may still load
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what cannot be written is not compared either
+            with warnings_into([]):  # what cannot be written is not compared either
                 model = mujoco.MjModel.from_xml_string(to_mjcf(robot, meshes=False, visuals=False))
         except Exception as second:
             both = one_line(refusal), one_line(second)
