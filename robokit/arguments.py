@@ -32,15 +32,8 @@ def real_array(
 ) -> np.ndarray:
     """An array of any shape, without a copy where none is needed.
 
-    Args:
-        name: of the argument, for messages.
-        value: array, nested sequences or a number.
-        accepted: the shapes that the caller takes, for messages: "(7,) or (B, 7)".
-        error: class to raise.
-        dtype: of the array that is returned.
-
-    Raises:
-        ShapeError, or the class given: not real numbers, masked, or a ragged sequence.
+    ``accepted`` are the shapes that the caller takes, for messages: "(7,) or (B, 7)". Raises ShapeError, or
+    the class given: not real numbers, masked, or a ragged sequence.
     """
     if isinstance(value, np.ndarray) and hasattr(value, "mask") and hasattr(value, "filled"):
         raise error(
@@ -71,16 +64,8 @@ def real_array(
 
 
 def argument(name: str, value: Any, size: int, dtype: str = "float64") -> np.ndarray:
-    """An array (size,) or (B, size) with contiguous rows.
-
-    Args:
-        name: of the argument, for messages.
-        value: array, list or number (where size is 1).
-        size: scalars of one state.
-        dtype: of the array that is returned.
-
-    Raises:
-        ShapeError: not numbers, or another shape.
+    """An array (size,) or (B, size) with contiguous rows, of a number too where size is 1; ShapeError for
+    others.
     """
     accepted = f"({size},) or (B, {size})"
     array = real_array(name, value, accepted, dtype=dtype)
@@ -133,10 +118,8 @@ def plain(array: np.ndarray) -> np.ndarray:
 
 
 def batch_size(names: Sequence[str], arrays: Sequence[np.ndarray]) -> int | None:
-    """Common batch size B, None if every argument is a single state.
-
-    Raises:
-        ShapeError: two arguments have different B.
+    """Common batch size B, None if every argument is a single state; ShapeError where two have different
+    B.
     """
     found: tuple[str, int] | None = None
     for name, array in zip(names, arrays, strict=True):
@@ -154,31 +137,21 @@ def is_finite(array: np.ndarray) -> bool:
 
 
 def check_finite(name: str, array: np.ndarray) -> None:
-    """Refuse an array with NaN or infinity, naming the first place of them.
-
-    Raises:
-        InvalidValue: it has some.
-    """
+    """Raise InvalidValue for an array with NaN or infinity, naming the first place of them."""
     if is_finite(array):
         return
     bad = np.argwhere(~np.isfinite(array))
     where = tuple(int(k) for k in bad[0])
     more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
-    place = ", ".join(map(str, where))
-    message = f"{name}: expected finite numbers, got {array[where]} at {name}[{place}]{more}"
+    at = f" at {name}[{', '.join(map(str, where))}]" if where else ""
+    message = f"{name}: expected finite numbers, got {array[where]}{at}{more}"
     raise InvalidValue(message, name, where)
 
 
 def check_quaternion(name: str, array: np.ndarray, offset: int) -> None:
-    """Refuse a quaternion that is not of unit length; one with NaN passes.
+    """Raise InvalidValue for a quaternion that is not of unit length; one with NaN passes.
 
-    Args:
-        name: of the argument.
-        array: (n,) or (B, n).
-        offset: where the quaternion begins in n.
-
-    Raises:
-        InvalidValue: its first place.
+    It begins at an offset in the n numbers of an array (n,) or (B, n).
     """
     part = array[..., offset : offset + 4]
     if part.ndim == 1 and not abs(np.vdot(part, part) - 1.0) > UNIT_QUATERNION_TOLERANCE:
@@ -204,17 +177,10 @@ def check_values(
     quaternions: Sequence[tuple[int, int]],
     bounds: Sequence[tuple[int, int, float]] = (),
 ) -> None:
-    """Find the invalid value that made a kernel refuse, and raise the error that names it.
+    """Find the invalid value that made a kernel refuse, and raise the InvalidValue that names it.
 
-    Args:
-        names: of the arguments.
-        arrays: as :func:`argument` made them.
-        quaternions: (argument, offset) of each unit quaternion.
-        bounds: (argument, offset, largest magnitude) of each angle [rad].
-
-    Raises:
-        InvalidValue: an argument holds NaN or infinity, a quaternion is not of unit length, or an angle is
-            too large.
+    NaN or infinity in an array as :func:`argument` makes them; a quaternion, (argument, offset), that is not
+    of unit length; or an angle, (argument, offset, largest magnitude [rad]), that is too large.
     """
     for name, array in zip(names, arrays, strict=True):
         check_finite(name, array)
@@ -235,10 +201,8 @@ def check_values(
 
 
 def output(name: str, out: Any, shape: tuple[int, ...], dtype: str = "float64") -> np.ndarray:
-    """Check an array that was passed as ``out``.
-
-    Raises:
-        ShapeError: not a writable contiguous array of that shape and type.
+    """Check an array that was passed as ``out``: ShapeError unless writable, contiguous, of that shape and
+    type.
     """
     if not isinstance(out, np.ndarray):
         raise ShapeError(f"{name}: expected a {dtype} array of shape {shape}, got {type(out).__name__}")
@@ -252,16 +216,8 @@ def output(name: str, out: Any, shape: tuple[int, ...], dtype: str = "float64") 
 
 
 def one_of(what: str, given: Any, known: Collection[str], hint: str = "") -> str:
-    """A name that stands for a choice.
-
-    Args:
-        what: the choice, for messages: "engine".
-        given: what should be one of the names.
-        known: the names.
-        hint: added to the message.
-
-    Raises:
-        UnknownName: it is none of them.
+    """One of the known names that stand for a choice, such as "engine"; UnknownName, with the hint, for
+    others.
     """
     if not isinstance(given, str) or given not in known:
         raise UnknownName(what, given, known, hint)
@@ -269,16 +225,9 @@ def one_of(what: str, given: Any, known: Collection[str], hint: str = "") -> str
 
 
 def check_call(name: str, function: Any, arguments: Sequence[str], gives: str) -> None:
-    """Refuse a function that cannot be called with so many arguments.
+    """Raise ShapeError for a function that cannot be called with so many arguments.
 
-    Args:
-        name: of the argument.
-        function: what was given; a callable.
-        arguments: their names, for the message.
-        gives: what the function gives, for the message.
-
-    Raises:
-        ShapeError: it takes others.
+    ``arguments`` are their names and ``gives`` what the function gives, for the message.
     """
     try:
         taken = inspect.signature(function)
@@ -292,21 +241,15 @@ def check_call(name: str, function: Any, arguments: Sequence[str], gives: str) -
 
 
 def path_argument(name: str, value: Any, what: str = "a path, a string or a pathlib.Path") -> Path:
-    """A path; numbers, which would be open files of the process, are none.
-
-    Raises:
-        WrongType: not a string or path of text.
-    """
+    """A path; numbers, which would be open files of the process, are none: WrongType for what is no text."""
     if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
         raise WrongType(name, value, what)
     return Path(value)
 
 
 def random_generator(name: str, value: Any) -> np.random.Generator:
-    """NumPy's generator of random numbers, itself or of a seed.
-
-    Raises:
-        ShapeError: neither a generator, nor a whole number from 0, nor None.
+    """NumPy's generator of random numbers, itself or of a seed, a whole number from 0 or None; else
+    ShapeError.
     """
     try:
         return np.random.default_rng(value)
@@ -316,16 +259,10 @@ def random_generator(name: str, value: Any) -> np.random.Generator:
 
 
 def real_number(name: str, value: Any, least: float = -math.inf, above: float = -math.inf) -> float:
-    """One finite real number as a float.
+    """One finite real number of Python or NumPy, no boolean, as a float.
 
-    Args:
-        name: of the argument, for messages.
-        value: what was given: a number of Python or NumPy, no boolean.
-        least: the smallest number that is accepted.
-        above: all that is accepted is larger than this.
-
-    Raises:
-        ShapeError: not a number, not finite or too small.
+    Raises ShapeError for others, for smaller ones than ``least``, and for those that are not larger than
+    ``above``.
     """
     good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     try:
@@ -339,11 +276,7 @@ def real_number(name: str, value: Any, least: float = -math.inf, above: float = 
 
 
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
-    """One whole number as an int.
-
-    Raises:
-        ShapeError: not a whole number, a boolean, or outside the range.
-    """
+    """One whole number as an int; ShapeError for others, a boolean, or one outside the range."""
     good = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if good and least <= value and (most is None or value <= most):
         return int(value)
@@ -362,8 +295,7 @@ def not_a_robot(given: Any, argument: str = "robot") -> WrongType:
 def several(name: str, given: Any, kinds: tuple[type, ...], accepted: str) -> tuple[Any, ...]:
     """A value of some classes, or a sequence of them, as a tuple; () of None.
 
-    Raises:
-        WrongType: something else; of a sequence the error names the place.
+    Raises WrongType for something else; of a sequence the error names the place.
     """
     found = () if given is None else (given,) if isinstance(given, kinds) else given
     if not isinstance(found, Sequence) or isinstance(found, str):

@@ -33,10 +33,8 @@ LONGEST_ANSWER = 256 << 20
 
 
 class OutOfBounds(RobokitError):
-    """There is no answer: the child took too long, took too much memory, or crashed.
-
-    Attributes:
-        hint: what to do.
+    """There is no answer: the child took too long, took too much memory, or crashed; ``hint`` says what to
+    do.
     """
 
     def __init__(self, problem: str, hint: str) -> None:
@@ -103,10 +101,9 @@ class Child:
         return self._process is not None and self._owner == os.getpid() and self._process.poll() is None
 
     def ask(self, question: Any) -> Any:
-        """Ask a question. A process is started if none runs in this folder and environment.
+        """Ask a question; OutOfBounds says why there is no answer.
 
-        Raises:
-            OutOfBounds: there is none, because of what the message says.
+        A process is started if none runs in this folder and environment.
         """
         with self._lock:
             if not self.runs or self._surroundings != _surroundings():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -15,7 +14,7 @@ import numpy as np
 
 from robokit.arguments import one_of
 from robokit.dataclass_tools import frozen
-from robokit.errors import ModelError, RobokitError, WriteError, warn
+from robokit.errors import ModelError, RobokitError, WriteError, warn, warnings_into
 from robokit.files import output_path, refuse_input, writing
 from robokit.formats.description import is_kept
 from robokit.model.geometry import RGBA, Capsule, Mesh, Shape
@@ -115,14 +114,14 @@ def convert(
     if isinstance(source, Robot) and base is not None and base != robot.base:
         raise RobokitError(f"base={base!r} is for a file; this robot has a {robot.base} base")
     refuse_input(file, robot)
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always")
+    told: list[str] = []
+    with warnings_into(told):
         _see_what_moves(robot, target)
         files = _Files(file, target, meshes)
         written = files.robot(robot)
         with files.removed_on_error():
             _write(written, file, target, visuals)
-    said = tuple(dict.fromkeys([*(str(each.message) for each in told), *_beside(robot, target), *files.said]))
+    said = tuple(dict.fromkeys([*told, *_beside(robot, target), *files.said]))
     for each in said:
         warn(each, UserWarning)
     verdict = judged(robot, file) if judge else None
@@ -136,11 +135,8 @@ def _load(source: PathLike, base: str | None, reading: dict[str, Any]) -> Robot:
 
 
 def format_to_write(file: Path, to: str | None) -> str:
-    """The format of a file that is going to be written.
-
-    Raises:
-        RobokitError: its ending says none, and none is given.
-        UnknownName: no such format.
+    """The format of a file that is going to be written; RobokitError without one, UnknownName for no such
+    format.
     """
     if to is not None:
         return one_of("format to write", to, TARGETS)
@@ -224,9 +220,7 @@ def _write(robot: Robot, file: Path, target: str, visuals: bool) -> None:
 class _Files:
     """The mesh and texture files of a robot as the new file names them.
 
-    Attributes:
-        made: files that were copied or written.
-        said: what became of files.
+    ``made`` are files that were copied or written, ``said`` what became of files.
     """
 
     def __init__(self, file: Path, target: str, how: str) -> None:
@@ -383,9 +377,7 @@ class _Files:
 def judged(robot: Robot, file: PathLike, package_dirs: Sequence[PathLike] = ()) -> Any:
     """The referee's verdict over a file, beside a robot that counts as right.
 
-    Raises:
-        MissingDependency: what reads the file (MuJoCo, Drake) is not installed.
-        RobokitError: it cannot read the file.
+    Raises MissingDependency without what reads it (MuJoCo, Drake), RobokitError if that cannot.
     """
     from robokit.formats.load import read_description
     from robokit.formats.urdf import describe_urdf

@@ -180,14 +180,10 @@ def making(name: str) -> contextlib.AbstractContextManager[bool]:
 def arrays(
     label: str, key: Sequence[Any] | None, make: Callable[[], Sequence[np.ndarray]], part: str = "mesh"
 ) -> list[np.ndarray]:
-    """Arrays that take long to compute, from the folder or made now and kept there.
+    """Arrays of numbers that take long to compute, from the folder or made now and kept there.
 
-    Args:
-        label: for ``robokit cache``.
-        key: all that they depend on besides robokit's own source, as for :func:`digest`; None where that is
-            not known, and they are not kept.
-        make: computes them: numbers, no objects.
-        part: for ``robokit cache``.
+    ``key`` is all that they depend on besides robokit's own source, as for :func:`digest`; where it is None,
+    because that is not known, they are not kept. ``label`` and ``part`` are for ``robokit cache``.
     """
     source = b"" if key is None else source_digest()
     name = digest("arrays", source, *(key or ()))
@@ -214,11 +210,7 @@ def _unpacked(meta: dict[str, Any], content: bytes) -> list[np.ndarray]:
 
 
 def entries() -> list[Entry]:
-    """The cache's files, those used last first; none if there is no folder.
-
-    Raises:
-        OSError: the folder cannot be read.
-    """
+    """The cache's files, those used last first; none if there is no folder; OSError if it cannot be read."""
     found = []
     for path, state in _files(folder()):
         kernel = part = ""
@@ -232,15 +224,10 @@ def entries() -> list[Entry]:
 
 
 def clear() -> list[Entry]:
-    """Remove the cache's files, and nothing else that may lie in the folder.
+    """Remove the cache's files, and nothing else that may lie in the folder; returns what was removed.
 
-    Programs that run are not disturbed: they compile again what they look for next.
-
-    Returns:
-        what was removed.
-
-    Raises:
-        OSError: the folder cannot be read, or a file cannot be removed.
+    Programs that run are not disturbed: they compile again what they look for next. Raises OSError if the
+    folder cannot be read, or a file cannot be removed.
     """
     removed = entries()
     for entry in removed:
@@ -264,8 +251,7 @@ def _metadata(content: bytes) -> tuple[dict[str, Any], int]:
 def _usable(where: Path, make: bool = False) -> Path | None:
     """The folder; None where somebody else may write to it, of which a warning tells once.
 
-    Raises:
-        OSError: it is not there and is not to be made, or cannot be made.
+    Raises OSError if it is not there and is not to be made, or cannot be made.
     """
     try:
         try:
@@ -299,14 +285,11 @@ def _files(where: Path) -> list[tuple[Path, os.stat_result]]:
 
 
 def _due(whole: bytes, size: int) -> bool:
-    """Whether it is time to look at all files: by chance, as likely as the new one is large.
+    """Whether it is time to look at all files: by chance, as likely as the new one of this hash and size is
+    large.
 
     Of thousands of files a look takes as long as compiling. No process can tell how much the others have
     written since the last one; in this way the folder outgrows its limit by a hundredth or two.
-
-    Args:
-        whole: hash of the new file.
-        size: of it [bytes].
     """
     return int.from_bytes(whole[:8], "little") * _LIMIT_BYTES < (size * _LOOKS) << 64
 
@@ -339,11 +322,8 @@ class NotTrusted(Exception):
 
 
 def check_folder(folder: Path) -> None:
-    """Raise where somebody else may write to a folder, or to one on the way to it.
-
-    Raises:
-        NotTrusted: so it is.
-        OSError: there is no such folder.
+    """Raise NotTrusted where somebody else may write to a folder, or to one on the way to it; OSError
+    without it.
     """
     if not hasattr(os, "geteuid"):
         return
@@ -384,18 +364,11 @@ def make_folder(folder: Path) -> None:
 
 
 def read_trusted(path: Path, most: int, head: int = -1) -> bytes:
-    """Content of a file that nobody else may write to.
+    """Content of a file, in a folder that was checked, that nobody else may write to; its head, if asked for.
 
-    Neither a link nor a pipe nor a device, which could be endless.
-
-    Args:
-        path: of the file, in a folder that was checked.
-        most: bytes that it may have.
-        head: of which so many are read; all if negative.
-
-    Raises:
-        NotTrusted: it is another user's, or others may write to it, or it is no file, or too large.
-        OSError: it cannot be read, or is a link.
+    Neither a link nor a pipe nor a device, which could be endless. Raises NotTrusted for these, for another
+    user's file, one that others may write to, and one of more than ``most`` bytes; OSError if it cannot be
+    read.
     """
     with open(os.open(path, _FLAGS), "rb") as file:
         state = os.fstat(file.fileno())
@@ -482,9 +455,7 @@ def file_lock(path: Path) -> Iterator[bool]:
 def _taken(path: Path) -> int | None:
     """An open descriptor of the file with its lock; None if another process has it.
 
-    Raises:
-        OSError: there are no locks here.
-        ImportError: as in Windows.
+    Raises OSError where there are no locks, or ImportError, as in Windows.
     """
     import fcntl
 

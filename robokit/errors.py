@@ -31,7 +31,9 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -270,8 +272,27 @@ class SimulationWarning(UserWarning):
     """A doubtful start or result of a run; the message says what was found and what to do."""
 
 
+_TOLD: ContextVar[list[str] | None] = ContextVar("told", default=None)
+
+
+@contextmanager
+def warnings_into(told: list[str]) -> Iterator[None]:
+    """robokit's warnings in here go to a list, in this thread only.
+
+    Python's ``catch_warnings`` changes the filters of all threads, and two that overlap leave them changed.
+    """
+    before = _TOLD.set(told)
+    try:
+        yield
+    finally:
+        _TOLD.reset(before)
+
+
 def warn(message: str, category: type[Warning] = SimulationWarning) -> None:
     """Warn at the line outside of robokit that led here, however deep the caller is."""
+    if (told := _TOLD.get()) is not None:
+        told.append(message)
+        return
     frame = sys._getframe(1)
     while frame.f_globals.get("__name__", "").partition(".")[0] == "robokit" and frame.f_back is not None:
         frame = frame.f_back

@@ -38,11 +38,10 @@ _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def open_regular(path: str | os.PathLike[str]) -> IO[bytes]:
-    """A regular file, open for reading; links are followed.
+    """A regular file, open for reading; links are followed; OSError if it cannot be opened.
 
-    Raises:
-        OSError: it cannot be opened.
-        ValueError: it is a folder, pipe, socket or device; says which, for a message after the file's name.
+    Raises ValueError for a folder, pipe, socket or device, and says which, for a message after the file's
+    name.
     """
     _check_regular(os.stat(path).st_mode)  # a device must not be opened at all
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -63,15 +62,8 @@ def _check_regular(mode: int) -> None:
 
 
 def read_regular(path: str | os.PathLike[str], most: int) -> bytes:
-    """The content of a regular file.
-
-    Args:
-        path: of the file; links are followed.
-        most: bytes that it may have.
-
-    Raises:
-        OSError: it cannot be read.
-        ValueError: it is not a regular file, or larger.
+    """The content of a regular file of at most so many bytes, else ValueError; OSError if it cannot be
+    read.
     """
     with open_regular(path) as file:
         check_size(os.fstat(file.fileno()).st_size, most)
@@ -85,15 +77,10 @@ def check_size(size: int, most: int) -> None:
 
 
 def read_arrays(path: str | os.PathLike[str], names: Collection[str] | None = None) -> dict[str, np.ndarray]:
-    """The arrays of a .npz file by name; nothing in it runs.
+    """The arrays of a .npz file by name, all by default; nothing in it runs.
 
-    Args:
-        names: of the arrays to read; all by default. The sizes of all count in any case.
-
-    Raises:
-        OSError: it cannot be opened.
-        ValueError: no regular file, no archive of plain arrays, damaged, or one that would unpack to far more
-            than it holds; names the array.
+    Raises OSError if it cannot be opened; ValueError, which names the array, for no regular file, no archive
+    of plain arrays, a damaged one, or one that would unpack to far more than it holds.
     """
     with open_regular(path) as file:
         size, where = os.fstat(file.fileno()).st_size, "no archive"
@@ -155,16 +142,9 @@ def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
 
 
 def output_path(name: str, value: Any, suffix: str = "") -> Path:
-    """The path of a file that is going to be written.
+    """The path of a file that is going to be written; the suffix is appended where the name has none.
 
-    Args:
-        name: of the argument, for messages.
-        value: what was given.
-        suffix: appended where the name has none.
-
-    Raises:
-        WrongType: not a string or path of text.
-        WriteError: no file can be written there.
+    Raises WrongType for no string or path of text, WriteError where no file can be written.
     """
     path = path_argument(name, value)
     if path.name and not path.suffix:
@@ -189,11 +169,7 @@ def shell_word(path: str | os.PathLike[str]) -> str:
 
 
 def refuse_input(path: Path, robot: Any) -> None:
-    """Refuse to overwrite the file that a robot was read from, its ``source``.
-
-    Raises:
-        RobokitError: it is that file, under whatever name.
-    """
+    """Raise RobokitError for the file that a robot was read from, its ``source``, under whatever name."""
     with suppress(OSError):  # one of them does not exist
         if os.path.samefile(path, robot.source):
             raise RobokitError(f"{path} is the robot's own file; give another name")
@@ -235,11 +211,7 @@ def _named(path: Path, target: Path) -> Path:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """What the system says against writing to a path, in one clear error.
-
-    Raises:
-        WriteError: the file cannot be written.
-    """
+    """What the system says against writing to a path, as one clear WriteError."""
     try:
         yield
     except (WriteError, BrokenPipeError):
@@ -251,14 +223,11 @@ def writing(path: Path) -> Iterator[None]:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A name to write to; what is written there takes the place of ``path`` when all is done.
+    """A name to write to; what is written there takes the place of ``path`` when all is done; or WriteError.
 
     A full disk or Ctrl-C thus leaves what was there before, and nothing else. The name has the ending of
     ``path``, by which writers choose a format. Links stay links. What is not a regular file (a pipe, a
     terminal) is written directly.
-
-    Raises:
-        WriteError: the file cannot be written.
     """
     with writing(path), ExitStack() as last:
         target = Path(os.path.realpath(path))
@@ -299,20 +268,12 @@ def _fill(file: Any, content: bytes) -> None:
 
 
 def write_text(path: Path, text: str, encoding: str = "utf-8", newline: str | None = None) -> None:
-    """Write a text whole or not at all.
-
-    Raises:
-        WriteError: the file cannot be written.
-    """
+    """Write a text whole or not at all; then WriteError says why."""
     write_texts({path: text}, encoding, newline)
 
 
 def write_texts(texts: Mapping[Path, str], encoding: str = "utf-8", newline: str | None = None) -> None:
-    """Write several texts whole, or none of them.
-
-    Raises:
-        WriteError: a file cannot be written.
-    """
+    """Write several texts whole, or none of them; then WriteError says why."""
     with ExitStack() as all_or_none:
         places = [all_or_none.enter_context(replacing(path)) for path in texts]
         for place, (path, text) in zip(places, texts.items(), strict=True):
@@ -323,9 +284,7 @@ def write_texts(texts: Mapping[Path, str], encoding: str = "utf-8", newline: str
 def figure_path(value: Any) -> Path:
     """The path of a figure that matplotlib is going to write; ".png" where the name has no suffix.
 
-    Raises:
-        WrongType, WriteError: as in :func:`output_path`.
-        ShapeError: a suffix that matplotlib does not write.
+    Errors as of :func:`output_path`; ShapeError for a suffix that matplotlib does not write.
     """
     backends = library("matplotlib.backend_bases", "plots", "a picture of curves or matrices")
     path = output_path("path", value, ".png")

@@ -19,9 +19,5 @@ def provide(name: str, function: Callable[..., Any]) -> None:
 
 
 def call(name: str, *arguments: Any, **options: Any) -> Any:
-    """Call the function that is registered under the name.
-
-    Raises:
-        LookupError: nothing above provides it, which ``import robokit`` always does.
-    """
+    """Call the function that is registered under the name; LookupError where nothing above provides it."""
     return _HOOKS[name](*arguments, **options)

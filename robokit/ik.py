@@ -126,7 +126,7 @@ def step(
     gain = (twice_E - twice_new) / maximum(twice_E - _dot(expected, expected) - at_rest, 1e-300)
 
     running, better = status == RUNNING, twice_new < twice_E
-    parts, new_parts = _parts(problem, counts, e), _parts(problem, counts, e_new)
+    parts, new_parts = _parts(counts, e), _parts(counts, e_new)
     go = running & better & _any_above(parts, tolerance)
     parts = [where(go, a, b) for a, b in zip(new_parts, parts, strict=True)]
     slow = better & (twice_E - twice_new <= LEAST_PROGRESS * minimum(twice_E, LARGEST_SQUARED_ERROR))
@@ -215,7 +215,7 @@ def _move(problem: Problem, q: Scalars, d: Scalars, limits: Scalars) -> tuple[li
     return new, moved
 
 
-def _parts(problem: Problem, counts: Scalars, e: Scalars) -> list[Scalar]:
+def _parts(counts: Scalars, e: Scalars) -> list[Scalar]:
     """Length of each part of the error, of the rows that count."""
     return [sqrt(_dot(counts[k : k + 3], _times(e[k : k + 3], e[k : k + 3]))) for k in range(0, len(e), 3)]
 
@@ -735,16 +735,8 @@ class Search:
     ) -> np.ndarray:
         """Try random starts for the rows that have not reached their targets; write what is better.
 
-        Args:
-            q: of all rows, (B, nq).
-            state: of all rows.
-            start: (B, nq) or (1, nq).
-            goals: (B, G) or (1, G).
-            starts: to try, the first one included.
-            rng: random generator.
-
-        Returns:
-            the starts that were tried, (B,).
+        ``q``, ``state``, ``start`` and ``goals`` are of all rows, or of one for all; ``starts`` are tried,
+        the first included. Returns how many were, (B,).
         """
         tried = np.ones(len(q), int)
         left = np.flatnonzero(state[:, 2] != REACHED)

@@ -74,10 +74,9 @@ def not_at_the_root(joint: Joint, program: str) -> NoReturn:
 
 
 def check_sizes(joint: Joint, nq: int, nv: int, expected_nq: int) -> None:
-    """Refuse, by ModelError, a joint that is of another kind in the other program.
+    """Raise ModelError for a joint that is of another kind in the other program.
 
-    ``nq`` and ``nv`` are the numbers of its coordinates and velocities there, ``expected_nq`` what such a
-    joint has.
+    It has ``nq`` coordinates and ``nv`` velocities there; such a joint has ``expected_nq``.
     """
     ours = expected_nq, joint.v_slice.stop - joint.v_slice.start
     if (nq, nv) != ours:
@@ -107,10 +106,8 @@ class Place:
 class MappedAdapter:
     """v_theirs = T(q) v with an orthogonal T; forces use the same T, accelerations also its time derivative.
 
-    Args:
-        robot: robokit's robot.
-        places: where each of its joints is in the other program.
-        nq, nv: lengths of the other program's q and v.
+    ``places``: where each of the robot's joints is in the other program, whose q and v have nq and nv
+    numbers.
     """
 
     def __init__(self, robot: Robot, places: list[Place], nq: int, nv: int) -> None:

@@ -43,11 +43,9 @@ def _others_import() -> bool:
 
 
 def at_fork(**functions: Callable[[], Any]) -> None:
-    """Register functions to be called at forks, where the system has forks.
+    """Register functions to be called at forks, where the system has forks, as ``os.register_at_fork`` does.
 
-    Args:
-        functions: ``before``, ``after_in_parent`` and ``after_in_child``, as of ``os.register_at_fork``.
-            ``before`` is called before the wait for imports, since what was registered later runs earlier.
+    ``before`` is called before the wait for imports, since what was registered later runs earlier.
     """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(**functions)

@@ -78,11 +78,7 @@ KINDS = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "sphe
 
 
 class Names:
-    """Names in the MJCF model, each used once.
-
-    Attributes:
-        body: names of bodies 0..N.
-    """
+    """Names in the MJCF model, each used once; ``body`` has those of bodies 0..N."""
 
     def __init__(self, robot: Robot) -> None:
         self.body = [robot.body_name(i) for i in range(robot.nbodies + 1)]
@@ -151,16 +147,9 @@ def add_joint(
     """Add the joint of a body: several MuJoCo joints where MJCF has none of its kind.
 
     MuJoCo applies the joints of a body in order, each in the frame that the ones before it have moved. Slides
-    that come first are therefore shifts along the parent's axes.
-
-    Args:
-        body: the element.
-        joint: the joint.
-        parent: number of the body that it hangs on.
-        place: of the joint's frame in that.
-        names, said: of the model.
-        inside: pose of the body's frame in the joint's, with the joints behind it at zero; None where they
-            are the same.
+    that come first are therefore shifts along the parent's axes. ``place`` is that of the joint's frame in
+    the parent body, ``inside`` the pose of the body's frame in the joint's, with the joints behind it at
+    zero; None where they are the same.
     """
     here = not place.position.any() and np.array_equal(place.rotation, np.eye(3))
     if joint.kind == "floating" and parent == 0 and here:
@@ -223,10 +212,8 @@ OPTIONS = {"visual": {"group": "2", "contype": "0", "conaffinity": "0"}, "collis
 class Shapes:
     """Writes shapes, and collects the ones that are left out by reason.
 
-    Args:
-        assets: the element that mesh assets are added to.
-        meshes: whether shapes that are meshes are written.
-        folder: of the file that is written, from which relative names lead; None for a text.
+    Mesh assets are added to the element ``assets``. Relative names lead from the folder of the file that is
+    written, None for a text.
     """
 
     def __init__(self, assets: ET.Element, meshes: bool, folder: Path | None = None) -> None:

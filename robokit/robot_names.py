@@ -56,11 +56,7 @@ def example_robots() -> dict[str, Path]:
 
 
 def example_files() -> list[Path]:
-    """The URDFs of all robots of example-robot-data.
-
-    Raises:
-        MissingDependency: the package is not installed.
-    """
+    """The URDFs of all robots of example-robot-data; MissingDependency where it is not installed."""
     files = sorted(set(example_robots().values()))
     if not files:
         raise MissingDependency(f"the package {EXAMPLES} is not installed; pip install {EXAMPLES}")
@@ -68,11 +64,7 @@ def example_files() -> list[Path]:
 
 
 def expanded(name: str | Path) -> Path:
-    """The path with the user's home folder for a leading "~".
-
-    Raises:
-        RobokitError: the home folder is not known.
-    """
+    """The path with the user's home folder for a leading "~"; RobokitError where that is not known."""
     try:
         return Path(name).expanduser()
     except RuntimeError:
@@ -89,14 +81,10 @@ def described_robots() -> dict[str, Path]:
 
 
 def _described(text: str, name: str, fetch: bool) -> Path:
-    """The URDF, xacro or MJCF file of a description of robot_descriptions.
+    """The URDF, xacro or MJCF file of a description of robot_descriptions; a name ending in "_mj" is an MJCF.
 
-    Its modules clone a repository when they are imported, unless it is in their cache.
-
-    Args:
-        text: what the user gave.
-        name: of the description; its MJCF ends in "_mj".
-        fetch: whether it may clone; else git may use files only meanwhile.
+    Its modules clone a repository when they are imported, unless it is in their cache; without ``fetch`` git
+    may use files only meanwhile. ``text`` is what the user gave.
     """
     known = described_robots()
     if not known:

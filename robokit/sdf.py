@@ -108,11 +108,7 @@ def to_sdf(
 
 
 class _Writer:
-    """Writes one robot.
-
-    Attributes:
-        said: what is left out, or differs in the file.
-    """
+    """Writes one robot; ``said`` is what is left out, or differs in the file."""
 
     def __init__(self, robot: Robot, folder: Path | None, meshes: bool, visuals: bool) -> None:
         self.robot, self.meshes, self.visuals = robot, meshes, visuals

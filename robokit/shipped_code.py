@@ -53,15 +53,7 @@ def read(name: str) -> bytes | None:
 
 
 def write(name: str, content: bytes) -> None:
-    """Write a file.
-
-    Args:
-        name: of the file.
-        content: it is compressed here.
-
-    Raises:
-        RobokitError: a source was changed after this process read it.
-    """
+    """Write a file, compressed here; RobokitError if a source was changed after this process read it."""
     digest = sources_digest()
     if not digest:
         raise RobokitError("a source of the step is newer than this process: run it again")

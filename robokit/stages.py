@@ -100,11 +100,10 @@ def _has_parent() -> bool:
 
 @contextlib.contextmanager
 def stage(text: str, earlier: float = 0.0) -> Iterator[None]:
-    """Show what is done inside, if it takes long.
+    """Show what is done inside, such as "reading meshes", if it takes long; nothing for "", as where a bar
+    shows it.
 
-    Args:
-        text: what is done, such as "reading meshes"; "" where something else shows it, as a bar does.
-        earlier: how long it has been going on already [s].
+    ``earlier``: how long it has been going on already [s].
     """
     if os.environ.get("ROBOKIT_PROGRESS") == "0" or not is_live() or _has_parent():
         yield

@@ -184,12 +184,7 @@ KEYWORDS = {theirs: tuple(ours.split()) for ours, names in _KEYWORDS.items() for
 
 
 def keyword_advice(name: str, known: Sequence[str]) -> str:
-    """What may have been meant by a keyword argument that a function does not have, or what it takes.
-
-    Args:
-        name: of the argument that was given.
-        known: the arguments that the function has.
-    """
+    """What may have been meant by a keyword argument that a function does not have, or what it takes."""
     word = name.lower().replace("_", "")
     same = {each.lower().replace("_", ""): each for each in known}
     near = [same[word]] if word in same else [each for each in KEYWORDS.get(word, ()) if each in known]

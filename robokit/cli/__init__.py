@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         written. 130: interrupted with Ctrl-C.
     """
     tolerant_output()
-    warnings.showwarning = show_warning
+    before, warnings.showwarning = warnings.showwarning, show_warning
     if argv is None:  # a process of its own: Python would search it for cycles at its end, up to a second
         atexit.register(gc.freeze)
     try:
@@ -116,3 +116,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         what = f"{type(error).__name__}: {error}"
         return fail(f"internal error: {what} (please report it; ROBOKIT_DEBUG=1 shows the traceback)")
+    finally:
+        if argv is not None:  # a program called this, and goes on
+            warnings.showwarning = before

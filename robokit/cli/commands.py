@@ -153,7 +153,7 @@ def _read(arguments: argparse.Namespace, path: str, robot: Any = None) -> Any:
         text = str(error).replace("read_log(path, robot)", "--robot ROBOT")
         if text == str(error):
             raise
-        raise RobokitError(text) from error
+        raise WrongUsage(text) from error
 
 
 def _described(arguments: argparse.Namespace, path: Path) -> Any:

@@ -25,7 +25,17 @@ from robokit.collision.support import (
     unit,
     vector,
 )
-from robokit.collision.terrain import ALIGNED, NORMAL, STATE, cells_below, counted, enter, located, numbered
+from robokit.collision.terrain import (
+    ALIGNED,
+    NORMAL,
+    STATE,
+    across_nearest_edge,
+    cells_below,
+    counted,
+    enter,
+    located,
+    numbered,
+)
 from robokit.engine.loops.fields import once
 from robokit.spatial import Matrix3, Vector3
 from robokit.spatial.control_flow import (
@@ -566,9 +576,14 @@ def _touching(
 
     bare = (x.shape_radius[b] == 0.0) & (x.shape_kind[b] < SMOOTH)
 
+    def across_edge() -> Any:
+        for i, number in enumerate(across_nearest_edge(x, Vector3(out[1], out[2], out[3]))):
+            out[1 + i] = number
+        return 0
+
     def begin() -> Any:
         sine = Vector3(out[1], out[2], out[3]).cross(vector(x.cell, NORMAL))
-        return where(bare & (sine.dot(sine) < ALIGNED), 1, 0)
+        return cond(bare & (sine.dot(sine) >= ALIGNED), across_edge, lambda: where(bare, 1, 0))
 
     while_loop(lambda k: k < 2, turn, cond(field, begin, lambda: 0))
 

@@ -44,7 +44,8 @@ LEVEL = 1e-12
 
 ALIGNED = 1e-6
 """Square of the sine of an angle: what has faces and edges, and no radius, lies on a triangle if the normal
-is nearer to the triangle's; which of both their normals gives the lesser depth would be chance."""
+is nearer to the triangle's; which of both their normals gives the lesser depth would be chance. Likewise it
+lies across an edge of the triangle if the normal is nearer to being perpendicular to it."""
 
 FARTHEST = 1e8
 """Cells from the grid: beyond, the ground ends."""
@@ -290,6 +291,25 @@ def sooner(x: Any, s: Any, y: Vector3, radius: Any, depth: Any) -> Any:
         return where(ridge & (other < depth * (1.0 - in_precision(*FLUSH))), 1, found)
 
     return cond(depth > 0.0, lambda: for_range(3, side, 0), lambda: 0) > 0
+
+
+def across_nearest_edge(x: Any, n: Vector3) -> Vector3:
+    """A normal that is perpendicular to an edge of the triangle, if n nearly is.
+
+    Args:
+        x: with the prism at work.
+        n: a unit vector.
+    """
+
+    def side(k: Any, square: Any, *best: Any) -> tuple[Any, ...]:
+        e = unit(vector(x.cell, where(k == 2, 0, k + 1)) - vector(x.cell, k))
+        c = n.dot(e)
+        nearer = c * c < square
+        return where(nearer, c * c, square), *(
+            where(nearer, a, b) for a, b in zip(n - e * c, best, strict=True)
+        )
+
+    return unit(Vector3(*for_range(3, side, ALIGNED, *n)[1:]))
 
 
 def numbered(place: tuple[Any, Any, Any], feature: Any) -> Any:

@@ -42,8 +42,8 @@ def kernel(
 ) -> Kernel | Bound:
     """The robot's kernel of a key, built at the first call; ``reproducible`` as in :meth:`Kernel.build`.
 
-    Raises SingularInertia if there is no answer for this robot whatever its configuration, UnknownName for a
-    link or axes that are not there.
+    Raises SingularInertia for a robot that has no answer in any configuration, UnknownName for a link or
+    axes.
     """
     place: Any = key if dtype == "float64" else (key, dtype)
     if reproducible is not None:

@@ -173,14 +173,9 @@ def count(about: str, key: Any) -> int | None:
 
 
 def points(at: Any, several: int) -> np.ndarray:
-    """The points of several links as kernels take them, (3 k,) or (B, 3 k).
+    """The points of several links as kernels take them, (3 k,) or (B, 3 k); ShapeError for others.
 
-    Args:
-        at: one point for all of them (3,), one for each (k, 3), or those of a batch (B, k, 3) [m].
-        several: k.
-
-    Raises:
-        ShapeError: another shape, or no numbers.
+    One point for all of them (3,), one for each (k, 3), or those of a batch (B, k, 3) [m].
     """
     if at is ORIGIN:
         return _origins(several)

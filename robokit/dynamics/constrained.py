@@ -531,14 +531,12 @@ def reactions(
     engine: str | None = None,
     reproducible: bool | None = None,
 ) -> JointReactions:
-    """Reactions of a motion under forces that are known.
+    """Reactions of a motion under forces that are known, as of :func:`joint_reactions`.
 
     Args:
-        q, v, a: the motion.
         wrenches: on links, [n; f] in world axes about the world's origin, (6,) or (B, 6).
         loops: on the successors of loop joints, in axes and about the origin of their frames on the
             predecessors, (6,) or (B, 6); one that is not there does not hold.
-        frame, engine, reproducible, device: as in :func:`joint_reactions`.
     """
     layout: _Layout = robot.derived.get("reactions", lambda: _layout(robot))
     poses, wrenches = forward_kinematics(robot, q, engine=engine, reproducible=reproducible), dict(wrenches)

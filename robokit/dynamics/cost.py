@@ -203,11 +203,9 @@ def formulas(robot: Robot) -> dict[str, dict[str, int]]:
 
 
 def algorithm_cost(robot: Robot, name: str, before: bool = True) -> AlgorithmCost:
-    """Exact operation counts of one algorithm; nothing is compiled.
+    """Exact operation counts of an algorithm of :data:`GROWTH`; nothing is compiled.
 
-    Args:
-        name: of a kernel in :data:`GROWTH`.
-        before: whether to count as well with the bodies' own inertias.
+    ``before``: whether to count as well with the bodies' own inertias.
     """
     if KERNELS[name].floating and robot.base != "floating":
         return AlgorithmCost(name, GROWTH[name], note="not defined, the base is fixed")

@@ -549,9 +549,7 @@ def _parts(names: list[str], returned: Any, wrong: Callable[[str], FunctionError
 def leaves(x: Any, rows: bool = True) -> list[Any]:
     """The scalars of nested sequences, vectors and matrices, in order.
 
-    Args:
-        x: a scalar or a sequence.
-        rows: whether an array (B,) of numbers is one scalar, of a batch.
+    ``rows``: whether an array (B,) of numbers is one scalar, of a batch.
     """
     if isinstance(x, np.ndarray):
         if x.ndim == 0:

@@ -51,8 +51,7 @@ the processor."""
 def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., Any] | None:
     """The function that replaces a kernel of too many operations; None if there are few enough.
 
-    It takes the kernel's arguments, and ``out``; ``dtype`` is that of the result, computed in double
-    precision.
+    It takes the kernel's arguments, and ``out``. ``dtype`` is that of the result alone.
     """
     if not isinstance(name, str) or name not in WAYS or _cost(robot, WAYS[name][0]) <= MOST:
         return None

@@ -127,10 +127,9 @@ def _differentiable(jax: Any, robot: Robot, key: Key, plain: Callable[..., Any])
 def run_jax(
     robot: Robot, key: Key, where: Common, reproducible: bool | None, given: Sequence[Any], out: Any
 ) -> Any:
-    """Run a kernel on JAX's arrays on a card; arguments as in :func:`robokit.dynamics.on_card.run_on_card`.
+    """Run a kernel on JAX's arrays on a card; arguments and errors as of :func:`run_on_card`.
 
-    Raises DeviceError for an array that is not on the card, ShapeError for a wrong shape, or an array to
-    write to, which JAX does not have.
+    ShapeError also for an array to write to, which JAX does not have.
     """
     import jax
 

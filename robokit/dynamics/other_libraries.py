@@ -62,9 +62,7 @@ Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 class HostFunction:
     """A function for one robot: arrays with any leading axes in, arrays with the same leading axes out.
 
-    Attributes:
-        inputs: (name, shape) of each input.
-        outputs: (name, shape) of each output.
+    ``inputs`` and ``outputs`` are (name, shape) of each.
     """
 
     def __init__(self, robot: Robot, key: Key, inputs: Shapes, outputs: Shapes | None = None) -> None:

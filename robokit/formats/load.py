@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from robokit.errors import (
     RobokitError,
     UnknownName,
     WrongType,
+    warnings_into,
 )
 from robokit.interpreter import without_collector
 from robokit.meshes.untrusted import FETCH, POINTER
@@ -341,8 +341,7 @@ def check_other(
         return None, [Diagnostic("error", "file-refused", "the file", file, 0, text), *said]
     found = list(robot.diagnostics)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the warnings about what a URDF leaves out
+        with warnings_into([]):  # those about what a URDF leaves out
             text = dump(robot, own_types=True)
     except ModelError as problem:
         found.append(

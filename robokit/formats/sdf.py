@@ -65,6 +65,9 @@ HOLDERS = (
 )
 """Elements whose numbers are read."""
 
+SINGLE = {*NUMBERS, "inertial", "inertia", "geometry", "axis", "limit", "dynamics", "parent", "child"}
+"""Elements of which the first counts."""
+
 MOST_NESTED = 100
 """Models in models."""
 
@@ -733,6 +736,20 @@ class _Reader:
                     "it affects the motion and is not supported" if acts else "it is not supported",
                 )
 
+    def _tell_repeated(self, element: Any, name: str) -> None:
+        """Remember what an element, or one in it, has twice and may have once."""
+        for holder in element.iter(*HOLDERS, "geometry"):
+            seen: set[str] = set()
+            for child in holder:
+                shape = holder.tag == "geometry" and child.tag != "empty"
+                kind = "a shape" if shape else str(child.tag)
+                if kind in seen:
+                    self._say(
+                        "left-out", f"repeated <{child.tag}>s of <{holder.tag}>", name, "the first counts"
+                    )
+                elif shape or kind in SINGLE:
+                    seen.add(kind)
+
     def _scene(self) -> DescribedScene:
         """What stands around the robot: the static models of its world, and the world's time step."""
         scene, world = DescribedScene(), self.robot.outer
@@ -777,6 +794,7 @@ class _Reader:
         body_name = model.prefix + own_name(link)
         where = f"link {body_name!r}"
         self._tell(link, body_name)
+        self._tell_repeated(link, body_name)
         here = model.place(name)
         body = DescribedBody(body_name, at @ here)
 
@@ -937,6 +955,7 @@ class _Reader:
                 f"{element.get('type')!r}; SDF has {', '.join((*KINDS, 'universal', 'revolute2', 'gearbox'))}"
             )
         self._tell(element, where)
+        self._tell_repeated(element, where)
         parent, child = (model.body(end) for end in ends)
         at = model.in_world() @ model.place(name)
         if parent == child:

@@ -116,10 +116,10 @@ class _Barrier:
 
 
 def consistent_fit(R: np.ndarray, z: np.ndarray, prior: Prior) -> Fit:
-    """The most probable consistent parameters.
+    """The most probable consistent parameters, by the weighted equations R x = z, (k, p) and (k,).
 
-    ``R`` and ``z`` are the weighted equations R x = z, (k, p) and (k,), in units of their standard
-    deviations; ``prior`` the bodies that it starts from, and how far they are trusted.
+    These are in units of their standard deviations; ``prior`` has the bodies that it starts from, and their
+    trust.
     """
     x0 = np.concatenate([prior.bodies.ravel(), prior.scales])
     G = _rates(prior, len(x0))

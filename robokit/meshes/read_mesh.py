@@ -202,8 +202,7 @@ _COLUMNS = {"SCALAR": 1, "VEC2": 2, "VEC3": 3, "VEC4": 4}
 class GltfData:
     """A glTF file, GLTF or GLB, with its buffers, some of them in files of its folder.
 
-    ``tree`` is the JSON text as Python objects. Raises ValueError for no glTF 2.0, or a buffer that is not
-    there.
+    ``tree`` is its JSON. Raises ValueError for no glTF 2.0, or a buffer that is not there.
     """
 
     def __init__(self, content: bytes, folder: Path, budget: Budget) -> None:

@@ -56,8 +56,8 @@ def compose(outer: np.ndarray, inner: np.ndarray) -> np.ndarray:
 def used_vertices(faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """The numbers (k,) of vertices that faces (m, 3) use, and the faces by their places among these.
 
-    Lists of triangles often share the vertices of a whole file, ``count`` of them. Raises ValueError for a
-    face that names another.
+    Lists of triangles often share a whole file's vertices, ``count`` of them: ValueError for a face that
+    names another.
     """
     if len(faces) and not 0 <= faces.min() <= faces.max() < count:
         wrong = faces.max() if faces.max() >= count else faces.min()
@@ -69,8 +69,7 @@ def used_vertices(faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray
 def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What ``np.unique(rows, axis=0)`` finds, sorted column by column, which takes a fraction of its time.
 
-    Of rows (n, k) those that differ, in order (m, k); where each comes first (m,); the number of each given
-    row (n,).
+    The different rows in order, (m, k); where each comes first, (m,); the number of each given row, (n,).
     """
     order = np.lexsort(rows.T[::-1])
     ordered = rows[order]

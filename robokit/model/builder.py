@@ -399,8 +399,7 @@ def new_joint(
 ) -> Joint:
     """A joint that has no number and no coordinates yet; its values are checked, and an axis of None is x.
 
-    ``bounds`` are lower, upper, effort and velocity; ``others`` safety, calibration and armature, if it has
-    any.
+    ``bounds`` are lower, upper, effort and velocity; ``others`` safety, calibration and armature, if any.
     """
     axis = np.array([1.0, 0.0, 0.0]) if axis is None else axis
     ends = parent, child, placement
@@ -478,13 +477,8 @@ def assemble(
 ) -> Robot:
     """Number the bodies and fold the fixed joints: what ``ModelBuilder.build`` does, with its errors.
 
-    Args:
-        source: file that it came from, or "<code>".
-        links, joints, loops: not numbered yet, by name, in document order.
-        base: "fixed" or "floating".
-        diagnostics: findings of the importer, which become those of the robot.
-        gravity: (3,) in world axes [m/s^2]; (0, 0, -9.81) if None.
-        base_armature: of the joint of a floating base.
+    Links, joints and loops are not numbered yet, by name, in document order. ``diagnostics`` become those of
+    the robot; ``gravity`` is (3,) in world axes [m/s^2], (0, 0, -9.81) if None.
     """
     one_of("base", base, BASES)
     order, incoming = _walk(name, links, joints, loops)
@@ -540,10 +534,8 @@ def _body_at(frame: Mapping[str, tuple[int, Placement]], end: str) -> int:
 class _Bodies:
     """The numbered bodies: each movable joint opens one; a link behind a fixed joint joins its parent's.
 
-    Attributes:
-        parent, names, models, XT: by body, as :class:`Tree` has them.
-        frame: link -> its body, and the placement of its frame on that body.
-        movable: the joints of bodies 1..N.
+    ``parent``, ``names``, ``models`` and ``XT`` go by body, as :class:`Tree` has them; ``frame`` by link, to
+    its body and place on it; ``movable`` are the joints of bodies 1..N.
     """
 
     def __init__(self, root: str, base: str) -> None:

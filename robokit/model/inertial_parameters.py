@@ -282,14 +282,8 @@ class EquivalentBox:
 
 
 def equivalent_box(mass: float, inertia: np.ndarray) -> EquivalentBox | None:
-    """Principal moments, principal axes and equivalent box of a body.
-
-    Args:
-        mass: [kg].
-        inertia: rotational inertia about the centre of mass, (3, 3) [kg m^2].
-
-    Returns:
-        None for a body without mass, and for numbers whose products overflow.
+    """Principal moments, principal axes and equivalent box of a body of a mass [kg] and an inertia about
+    its centre of mass, (3, 3) [kg m^2]; None without mass, and for numbers whose products overflow.
     """
     I = np.asarray(inertia, dtype=float)
     if not mass > 0 or not float(np.abs(I).max()) < LARGEST_JUDGED * min(mass, 1.0):

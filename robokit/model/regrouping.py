@@ -156,9 +156,8 @@ AXES = (Vector3(1.0, 0.0, 0.0), Vector3(0.0, 1.0, 0.0), Vector3(0.0, 0.0, 1.0))
 def shifts(tree: Tree, to_ground: bool, I: Sequence[RigidInertia] = ()) -> list[Vector3]:
     """The shift w_i of the origin of body i, in body-i coordinates, for bodies 0..N [m].
 
-    Args:
-        to_ground: whether where the bodies stand on body 0 does not matter.
-        I: inertias of bodies 0..N, whose zeros are looked at; none where they are not known.
+    ``to_ground``: whether where the bodies stand on body 0 does not matter. Zeros of the inertias ``I`` are
+    looked at, if they are known.
     """
     w = [Vector3.zero() for _ in tree.parent]
 
@@ -282,10 +281,8 @@ def similar_joints(tree: Tree) -> list[tuple[int, int]]:
 def similar_inputs(robot: Robot, kinds: Sequence[bool | None]) -> list[tuple[int, int, int]]:
     """Places of the coordinates and velocities of joints that are alike: (input, offset, other offset).
 
-    Args:
-        robot: the robot; none are found where its joints are coupled.
-        kinds: for each input of a kernel True where it is a configuration (nq,), False where it is a velocity
-            or joint forces (nv,), None elsewhere.
+    None where joints are coupled. ``kinds``: for each input of a kernel True for a configuration (nq,), False
+    for a velocity or joint forces (nv,), else None.
     """
     if robot.coupling is not None:
         return []

@@ -422,14 +422,9 @@ def reduced_parents(dof_parent: Sequence[int], dof_of: Sequence[int], nv: int) -
 
     Joints of different branches that share a coordinate couple their branches. The factor's entries lie on
     the paths of this tree, so that the sparse factorisation serves H_r as it does H; without mimics it is
-    ``dof_parent`` itself.
+    ``dof_parent`` itself. ``dof_of`` is the reduced dof of each full one, -1 for none; ``nv`` their number.
 
     Source: elimination trees, J. W. H. Liu (1990); RBDA section 6.4.
-
-    Args:
-        dof_parent: of the full tree.
-        dof_of: reduced dof of each full one, -1 for none.
-        nv: number of reduced dofs.
     """
     above: list[set[int]] = [set() for _ in range(nv)]
     for i, j in np.argwhere(np.tril(inertia_pattern(dof_parent))).tolist():

@@ -56,13 +56,7 @@ Cluster = tuple[list[str], list[str]]
 
 
 class Bodies:
-    """The comparison of all bodies of two sides.
-
-    Args:
-        pairing, alignment: what belongs together, and where it is.
-        tolerance: largest relative difference that counts as equal.
-        find: where a mesh file of A is.
-    """
+    """The comparison of all bodies of two sides; ``find`` says where a mesh file of A is."""
 
     def __init__(self, pairing: Pairing, alignment: Alignment, tolerance: float, find: Finder) -> None:
         self.pairing, self.maps, self.tolerance, self.find = pairing, alignment.maps, tolerance, find

@@ -12,7 +12,6 @@ import importlib.metadata
 import importlib.util
 import os
 import textwrap
-import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +31,7 @@ from robokit.dynamics import (
     rnea,
 )
 from robokit.dynamics.singular import singular_joint
-from robokit.errors import MissingDependency, RobokitError, UrdfError
+from robokit.errors import MissingDependency, RobokitError, UrdfError, warnings_into
 from robokit.formats import other_programs
 from robokit.formats.drake import quiet_drake
 from robokit.formats.load import format_of, load
@@ -45,6 +44,7 @@ from robokit.model.edit import armature_by_dof
 from robokit.model.parts import Joint, Link, free_name
 from robokit.model.robot import Robot, is_base
 from robokit.parity.inertials import steiner
+from robokit.parity.verdict import counted
 from robokit.stages import stage
 from robokit.urdf import dump
 from robokit.urdf.xacro import is_xacro
@@ -122,13 +122,9 @@ def without_other_links(text: bytes, links: Collection[str]) -> bytes:
 
 
 def plain_text(text: bytes, world: str = THEIR_WORLD) -> str:
-    """A URDF without shapes, limits, friction, mimic joints and extensions.
+    """A URDF without shapes, limits, friction, mimic joints and extensions; a link "world" gets a new name.
 
     MuJoCo cannot load a file without reading its meshes, and refuses revolute joints without limits.
-
-    Args:
-        text: the XML.
-        world: new name of a link that is called "world".
     """
     from lxml import etree
 
@@ -199,8 +195,7 @@ def open_mujoco(text: bytes, robot: Robot, changes: list[str]) -> Answering:
         model = _mujoco_urdf(text, robot)
     except Exception as refusal:  # of any type; robokit's MJCF may still load
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # what cannot be written is not compared either
+            with warnings_into([]):  # what cannot be written is not compared either
                 model = mujoco.MjModel.from_xml_string(to_mjcf(robot, meshes=False, visuals=False))
         except Exception as second:
             both = one_line(refusal), one_line(second)
@@ -894,7 +889,7 @@ def files_table(
         )
         yield f"  {label:<16}" + "".join(f"{count:>{8 if k == 0 else 12}}" for k, count in enumerate(counts))
     files_loaded = len({row.file for row in loaded})
-    yield f"  of {_count(len(loaded), 'reading')} of {_count(files_loaded, 'file')}"
+    yield f"  of {counted(len(loaded), 'reading')} of {counted(files_loaded, 'file')}"
 
 
 def _cell(c: Comparison) -> str:
@@ -929,10 +924,6 @@ def _reasons(rows: Sequence[FileComparison], names: Mapping[Path, str]) -> Itera
 def _largest(rows: Sequence[FileComparison], engine: str, what: str) -> str:
     errors = [c.errors[what] for row in rows for c in row.engines if c.engine == engine and what in c.errors]
     return f"{max(errors):.1e}" if errors else "-"
-
-
-def _count(n: int, thing: str) -> str:
-    return f"{n} {thing}{'s' * (n != 1)}"
 
 
 def no_engine() -> RobokitError:

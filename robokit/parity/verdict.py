@@ -297,7 +297,7 @@ def verdict_lines(verdict: Verdict, width: int | None = None, most: int | None =
     """
     a, b = verdict.a, verdict.b
     lines = [f"A  {a} ({verdict.a_format})", f"B  {b} ({verdict.b_format})"]
-    lines.append(f"   {_count(verdict.bodies, 'link')} and {_count(verdict.joints, 'joint')} matched")
+    lines.append(f"   {counted(verdict.bodies, 'link')} and {counted(verdict.joints, 'joint')} matched")
     shown: Counter[str] = Counter()
     count = Counter(finding.cause for finding in verdict.findings)
     for finding in verdict.findings:
@@ -338,11 +338,12 @@ def _summary(verdict: Verdict, count: Counter[str]) -> str:
     if verdict.same:
         return f"same: no difference above {verdict.tolerance:g}"
     causes = ", ".join(f"{cause} {n}" if n > 1 else cause for cause, n in count.most_common())
-    return f"different: {_count(len(verdict.findings), 'finding')} ({causes})"
+    return f"different: {counted(len(verdict.findings), 'finding')} ({causes})"
 
 
-def _count(n: int, thing: str) -> str:
-    return f"{n} {thing if n == 1 else thing + 's'}"
+def counted(n: int, thing: str) -> str:
+    """A number of things in words."""
+    return f"{n} {thing}{'s' * (n != 1)}"
 
 
 def _wrap(line: str, width: int | None, indent: str) -> list[str]:

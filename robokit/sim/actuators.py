@@ -301,10 +301,11 @@ class Layout:
         """The shapes that are taken, in words."""
         n, T = len(self.joints), self.steps
         B: Any = self.rows
-        several = f", ({B}, {n})" if B is not None and B > 1 else ""
-        B = "B" if B is None else B
+        shapes = ["()", f"({n},)"] + [f"({B}, {n})"] * (B is not None and B > 1)
+        if T < UNKNOWN:
+            shapes += [f"({T}, {n})", f"({T}, {'B' if B is None else B}, {n})"]
         full = f" (or {self.size} for {n})" if self.size != n else ""
-        return f"(), ({n},){several}, ({T}, {n}) or ({T}, {B}, {n}){full}"
+        return f"{', '.join(shapes[:-1])} or {shapes[-1]}{full}"
 
 
 class Signal:
@@ -392,13 +393,15 @@ class Signal:
                 given = real_array(f"{self.name}, joint {joint!r}", number, "()")
                 if given.ndim:
                     raise ShapeError(f"{self.name}, joint {joint!r}: expected one number, got {given.shape}")
+                check_finite(f"{self.name}, joint {joint!r}", given)
                 out[..., layout.joints.index(joint)] = given
-            return self._finite(out)
+            return out
         accepted = layout.accepted if several else f"() or ({n},)"
         array = real_array(self.name, value, accepted)
+        check_finite(self.name, array)
         shape = array.shape
         if array.ndim == 0:
-            return self._finite(np.full((1, 1, n), float(array)))
+            return np.full((1, 1, n), float(array))
         if shape[-1] == n:
             pass
         elif shape[-1] == layout.size:
@@ -407,7 +410,7 @@ class Signal:
             raise ShapeError(f"{self.name}: expected shape {accepted}, got {shape}")
         T, B = layout.steps, layout.rows
         if array.ndim == 1:
-            return self._finite(array[None, None])
+            return array[None, None]
         if several and array.ndim == 2:
             if B is not None and len(array) == T == B and B > 1:
                 raise ShapeError(
@@ -415,14 +418,11 @@ class Signal:
                     f"(1, {B}, {n})"
                 )
             if len(array) in (T, B):
-                return self._finite(array[:, None] if len(array) == T else array[None])
+                return array[:, None] if len(array) == T else array[None]
         if several and array.ndim == 3 and len(array) in (1, T) and (B is None or array.shape[1] in (1, B)):
-            return self._finite(array)
-        raise ShapeError(f"{self.name}: expected shape {accepted}, got {shape}")
-
-    def _finite(self, array: np.ndarray) -> np.ndarray:
-        check_finite(self.name, array)
-        return array
+            return array
+        tables = "" if T < UNKNOWN else "; for values that change give a function (t, q, v) or Keyframes"
+        raise ShapeError(f"{self.name}: expected shape {accepted}, got {shape}{tables}")
 
 
 # ==== keyframes ===================================================================================

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from robokit.dataclass_tools import cached_attribute, equal, frozen
 from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
 from robokit.dynamics.choices import ORIGIN
 from robokit.dynamics.constrained import FRAMES, JointReactions
-from robokit.errors import MissingDependency, ModelError, RobokitError, ShapeError, warn
+from robokit.errors import MissingDependency, ModelError, RobokitError, ShapeError, warn, warnings_into
 from robokit.files import output_path, read_arrays, replacing
 from robokit.model.geometry import Mesh, Shape
 from robokit.model.robot import Robot, with_shapes
@@ -99,8 +98,7 @@ def _mimic(robot: Robot) -> str | None:
 def _text(robot: Robot) -> str | None:
     """The robot as URDF text; None where a URDF cannot say it."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what a URDF leaves out, the numbers beside it hold
+        with warnings_into([]):  # what a URDF leaves out, the numbers beside it hold
             return dump(robot, own_types=True)
     except ModelError:
         return None

@@ -197,13 +197,9 @@ class _Entry:
 
 
 class PackedInput:
-    """An input of the step for n rows, block by block.
+    """An input of the step for n rows of so many numbers, block by block.
 
-    Args:
-        name: of the input.
-        width: numbers of a row.
-        factors: numbers of the rows that entries may be proportional to, (n,) each.
-        rows: n.
+    ``factors`` are numbers of the rows that entries may be proportional to, (n,) each.
     """
 
     def __init__(self, name: str, width: int, factors: Sequence[np.ndarray], rows: int) -> None:

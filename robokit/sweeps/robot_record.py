@@ -276,21 +276,18 @@ def _with_numbers(robot: Robot, numbers: Mapping[str, np.ndarray]) -> Robot:
 
 # ---- shapes and actuators in JSON, to the bit: hulls of meshes come from files and from SciPy ----------
 
-CORE_FIELDS = ("kind", "bound", "radius", "size", "centre", "own", "hull")
+CORE_FIELDS = ("kind", "bound", "radius", "size", "centre", "hull", "own")
 """What is written of a shape's core, beside the link and the body that it is on."""
 
 
 def _placed_core_to_json(placed: PlacedCore) -> dict[str, Any]:
-    where = {"link": placed.link, "body": placed.body, "placement": _placement_to_json(placed.placement)}
-    own = placed.core.own
-    found = {name: to_json(getattr(placed.core, name)) for name in CORE_FIELDS if name != "own"}
-    return where | found | {"own": None if own is None else _placement_to_json(own)}
+    where = {"link": placed.link, "body": placed.body, "placement": to_json(placed.placement)}
+    return where | {name: to_json(getattr(placed.core, name)) for name in CORE_FIELDS}
 
 
 def _placed_core_from_json(content: Mapping[str, Any]) -> PlacedCore:
     given = {name: content[name] for name in CORE_FIELDS}
-    own = given.pop("own")
-    core = replace(from_json(Core, given), own=None if own is None else _placement_from_json(own))
+    core = from_json(Core, given)
     for name in ("bound", "radius"):
         real_number(name, given[name], least=0.0)
     for name in ("size", "centre"):
@@ -309,8 +306,8 @@ def _placed_core_from_json(content: Mapping[str, Any]) -> PlacedCore:
             raise ValueError("a hull of the robot is incomplete")
         if hull.sides is not None:
             core = replace(core, hull=replace(hull, sides=np.array(hull.sides, int).reshape(-1, 2)))
-    words = {"body": from_json(int, content["body"]), "link": from_json(str, content["link"])}
-    return PlacedCore(core, placement=_placement_from_json(content["placement"]), **words)
+    body, link = from_json(int, content["body"]), from_json(str, content["link"])
+    return PlacedCore(core, body, from_json(Placement, content["placement"]), link)
 
 
 def _placement_to_json(placement: Placement) -> dict[str, Any]:
@@ -324,6 +321,7 @@ def _placement_from_json(content: Any) -> Placement:
     return Placement(x[:9].reshape(3, 3), x[9:])
 
 
+layout(Placement, _placement_to_json, _placement_from_json)
 layout(RobotRecord, RobotRecord.to_json, RobotRecord.from_json)
 
 

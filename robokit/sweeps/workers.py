@@ -129,16 +129,12 @@ class ChunkQueue:
     """Chunks that are to be computed: given to Dask a few at a time, and none of them lost.
 
     Args:
-        chunks: of each the first row and the row after its last.
-        number: of these chunks.
-        recipe: its text.
-        reader: makes the recipe of the text.
+        chunks, number: of each the first row and the row after its last; how many there are.
+        recipe, reader: its text, and what makes the recipe of it.
         place: where the chunks belong.
-        keep: is given each chunk that was computed.
-        wait: is told what is waited for; "" for nothing.
+        keep, wait: are given each chunk that was computed, and what is waited for; "" for nothing.
 
     Attributes:
-        number: of the chunks that were given.
         failed: chunks that could not be computed, and why.
         error: the first error of a chunk that was computed in this process, or None.
     """
@@ -345,15 +341,10 @@ def compute_sent_chunk(
 
 
 class LocalProcesses:
-    """Processes of this machine, started for one sweep.
+    """Processes of this machine, started for one sweep, with Dask's dashboard (it takes a second) if wanted.
 
-    Args:
-        workers: number of processes.
-        dashboard: whether Dask's dashboard is wanted; it takes a second to start.
-
-    Attributes:
-        client: a connected ``distributed.Client``.
-        dashboard: address of Dask's dashboard, "" where there is none.
+    ``client`` is a connected ``distributed.Client``; ``dashboard`` the dashboard's address, "" where there is
+    none.
     """
 
     def __init__(self, workers: int, dashboard: bool = False) -> None:
@@ -827,11 +818,7 @@ LINE_SECONDS = 30.0
 class SweepProgress:
     """A bar in a terminal or notebook; a line now and then where standard error goes to a file.
 
-    Args:
-        total: rows of the sweep.
-        there: rows that are there already.
-        failures: of these, those that failed.
-        wanted: False for one that shows nothing.
+    Of ``total`` rows so many are ``there`` already; if it is not ``wanted`` it shows nothing.
     """
 
     def __init__(self, total: int, there: int, failures: int = 0, wanted: bool = True) -> None:

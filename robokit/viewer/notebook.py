@@ -15,7 +15,6 @@ import math
 import os
 import secrets
 import threading
-import warnings
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -24,7 +23,7 @@ import numpy as np
 
 from robokit.arguments import whole_number
 from robokit.dataclass_tools import frozen
-from robokit.errors import MissingDependency, RobokitError, WrongType
+from robokit.errors import MissingDependency, RobokitError, WrongType, warnings_into
 from robokit.model.geometry import Box, Capsule, Sphere
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
@@ -492,8 +491,7 @@ class CellPages:
         if make is None:
             return 404, _note("This page is no longer kept: run the cell again.")
         try:
-            with self._making, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the cell has shown these warnings
+            with self._making, warnings_into([]):  # the cell has shown these warnings
                 return 200, make()
         except Exception as problem:  # the browser shows the reason
             return 500, _note(f"The page was not made. {problem}")

@@ -325,8 +325,8 @@ COPY = Path(__file__).parent / "assets" / "vendor" / "meshcat"
 def meshcat_page() -> Path:
     """The folder with meshcat's ``index.html`` and ``main.min.js``, found without importing meshcat.
 
-    The installed package comes first: its server and its page belong together. Raises MissingDependency
-    without either.
+    The installed package comes first: its server and its page belong together. MissingDependency without
+    either.
     """
     spec = importlib.util.find_spec("meshcat")
     folders = (spec and spec.submodule_search_locations) or ()

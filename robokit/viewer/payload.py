@@ -80,7 +80,7 @@ from robokit.viewer.scene import (
     sane_frames,
     scene,
 )
-from robokit.viewer.walk_data import kept, walk_data, walk_of_motion
+from robokit.viewer.walk_data import kept, touched_bodies, walk_data
 
 # ==== the events of a run as a page shows them: the important ones, and tables by link and by joint ====
 
@@ -343,8 +343,7 @@ def trajectory_payload(
 ) -> Payload:
     """Everything that the page of a motion shows; ``own`` are the caller's curves by name.
 
-    Arguments and errors as of :func:`robokit.viewer.write_page`; RobokitError for a trajectory without its
-    robot.
+    Arguments and errors as of :func:`robokit.viewer.write_page`; RobokitError for a motion without its robot.
     """
     if trajectory.robot is None:
         raise RobokitError("the page needs the robot: Trajectory.load(path, robot=...)")
@@ -359,6 +358,7 @@ def trajectory_payload(
     sane = sane_frames(whole.t[shown], poses, drawn_size(robot, nodes))
     frames = motion_frames(whole, robot, shown, poses, sane, states)
     forces = ForceHistory(whole, shown)
+    pushed = trajectory.ground is not None or trajectory.contacts is not None
     return replace(
         _robot_payload(robot, nodes, poses[:sane], frames, trajectory.ground),
         curves=[*curves(trajectory, forces, states), *more],
@@ -368,7 +368,7 @@ def trajectory_payload(
         summary=summary(trajectory),
         stopped=stopped(trajectory),
         events=events(trajectory),
-        walk=walk_of_motion(whole, robot, shown) if walk else None,
+        walk=walk_data(robot, pushed, touched_bodies(whole, robot, shown)) if walk else None,
     )
 
 
@@ -409,10 +409,9 @@ def structure_payload(robot: Robot) -> Payload:
 
 
 def check_follow(robot: Robot, follow: bool | str | None) -> None:
-    """See that a camera can follow it.
+    """Raise WrongType for what no camera can follow, UnknownName for a link that is not there.
 
-    Raises WrongType for neither a name nor a bool, UnknownName if there is no such link, and RobokitError for
-    the centre of mass of a robot without mass.
+    And RobokitError for the centre of mass of a robot without mass.
     """
     if isinstance(follow, str):
         robot.link(follow)

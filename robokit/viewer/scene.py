@@ -112,8 +112,7 @@ LARGEST = 512
 def data_uri(picture: str | Path | bytes) -> str:
     """A picture, by its path or content, as text that a browser opens: JPEG, or PNG where it is transparent.
 
-    Raises ValueError for a format that is not opened or too many pixels, OSError for a file that is no
-    picture.
+    Raises ValueError for another format or too many pixels, OSError for a file that is no picture.
     """
     image = open_picture(Path(picture) if isinstance(picture, str) else picture)
     clear = "A" in image.getbands() or "transparency" in image.info
@@ -130,11 +129,7 @@ def data_uri(picture: str | Path | bytes) -> str:
 
 
 def picture_of(node: Node) -> str | None:
-    """The picture of a node, as :func:`data_uri` gives it; None without one.
-
-    Warns:
-        UserWarning: it cannot be read.
-    """
+    """The picture of a node, as :func:`data_uri` gives it; None without one, or with a warning why not."""
     try:
         return None if node.picture is None else data_uri(node.picture)
     except Exception as problem:  # each reader fails in its own way on a bad file
@@ -223,15 +218,9 @@ def increasing(indices: np.ndarray) -> np.ndarray:
 
 
 def bounds(nodes: list[Node], poses: np.ndarray, role: Role = "visual") -> np.ndarray:
-    """The box that holds the robot over a whole motion.
+    """Lowest and highest corner, (2, 3) [m], of the nodes of a role at body poses (T, N + 1, 7).
 
-    Args:
-        nodes: what is drawn.
-        poses: body poses, (T, nbodies + 1, 7).
-        role: which nodes count.
-
-    Returns:
-        Lowest and highest corner, (2, 3) [m]; a unit box about the origin where nothing is drawn.
+    A unit box about the origin where nothing is drawn.
     """
     corners: dict[int, list[np.ndarray]] = {}
     for node in nodes:
@@ -256,18 +245,11 @@ def _eight(low: Any, high: Any) -> np.ndarray:
 
 
 def sane_frames(t: np.ndarray, poses: np.ndarray, size: float) -> int:
-    """How many frames at the start can be trusted: a view must not be fitted to a motion that blew up.
+    """How many frames at the start can be trusted, 1..T: a view must not be fitted to a motion that blew up.
 
     A frame is trusted while all its numbers are finite and no body is farther from its first place than twice
-    the first speed and three times the Earth's gravity could have carried it, and ten sizes of the robot.
-
-    Args:
-        t: times, increasing, (T,) [s].
-        poses: body poses, (T, nbodies + 1, 7).
-        size: the robot's, see :func:`robokit.viewer.scene.drawn_size` [m].
-
-    Returns:
-        At least 1 and at most T: all frames from here on are not to be trusted.
+    the first speed and three times the Earth's gravity could have carried it, and ten sizes of the robot [m].
+    ``t`` are the times, (T,) [s], and ``poses`` those of the bodies, (T, N + 1, 7).
     """
     t = np.asarray(t, dtype=float) - t[0]
     position = poses[:, 1:, :3]
@@ -456,9 +438,8 @@ def rotation_from_z(axis: np.ndarray) -> np.ndarray:
 def drawn_size(robot: Robot, nodes: list[Node]) -> float:
     """The length that overlays are scaled by: half the diagonal of what is drawn at the neutral pose [m].
 
-    Args:
-        nodes: its nodes. Counted are its visuals; collision shapes where there are none, else inertia boxes;
-            and the places of its bodies.
+    Of the nodes count the visuals, or collision shapes where there are none, else inertia boxes; and the
+    bodies' places.
     """
     roles = {node.role for node in nodes}
     role: Role = "visual" if "visual" in roles else "collision" if "collision" in roles else "inertia"

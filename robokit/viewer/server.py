@@ -45,14 +45,9 @@ FAREWELL = 1.0
 class SceneServer:
     """Holds the scene, serves the page, and sends each browser the scene and its changes.
 
-    It stands where meshcat's ViewerWindow stands: ``meshcat.Visualizer(window=SceneServer(folder))``.
-
-    Args:
-        page: folder of meshcat's web page.
-
-    Attributes:
-        web_url: the page's address.
-        scene: all commands that make the scene.
+    It stands where meshcat's ViewerWindow stands: ``meshcat.Visualizer(window=SceneServer(folder))`` with the
+    folder of meshcat's web page. ``web_url`` is the page's address, ``scene`` all commands that make the
+    scene.
     """
 
     def __init__(self, page: Path) -> None:

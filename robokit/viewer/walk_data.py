@@ -105,17 +105,10 @@ class _Frame:
 
 
 class Recorder:
-    """Records calls of a recipe's functions.
+    """Records calls of a recipe's functions, up to ``most`` steps.
 
-    Args:
-        recipe: what to record.
-        parent: lambda(i) of bodies 0..N.
-        v_slice: dofs of each body, for the blocks of the matrix.
-        most: number of steps after which the recording ends.
-
-    Attributes:
-        steps: recorded so far.
-        complete: whether the functions came to their end.
+    ``parent`` are lambda(i) of bodies 0..N, ``v_slice`` their dofs, for the blocks of the matrix. ``steps``
+    are recorded so far; ``complete`` says whether the functions came to their end.
     """
 
     def __init__(self, recipe: Recipe, parent: Sequence[int], v_slice: Sequence[slice], most: int) -> None:
@@ -876,12 +869,6 @@ MOST_BYTES = 300_000
 """Largest size of the walk in a page [bytes]."""
 
 
-def walk_of_motion(trajectory: Trajectory, robot: Robot, chosen: np.ndarray) -> WalkData | None:
-    """The walk of a motion's page, which shows these samples, (T,)."""
-    pushed = trajectory.ground is not None or trajectory.contacts is not None
-    return walk_data(robot, pushed, touched_bodies(trajectory, robot, chosen))
-
-
 def touched_bodies(trajectory: Trajectory, robot: Robot, chosen: np.ndarray) -> Whole | None:
     """The body of each point of ``FramesData.contacts``; None where points are not known."""
     contacts = trajectory.contacts
@@ -1058,9 +1045,8 @@ class WalkProgram:
 class ValueTable:
     """The different values of an algorithm, as signed references into the graph.
 
-    Attributes:
-        rows: kind and references of each.
-        places: where the values stand that the steps have seen, one after another.
+    ``rows`` are kind and references of each; ``places`` where the values of the steps stand, one after
+    another.
     """
 
     def __init__(self, graph: Graph, walk: Walk) -> None:

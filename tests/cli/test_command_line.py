@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from pathlib import Path
 
 import pytest
@@ -199,6 +200,11 @@ def test_codegen_writes_three_files_and_says_what_is_wrong(capsys, tmp_path):
         assert not out and len(err) == 1 and said in err[0]
     status, _, err = run(capsys, *given, "--choose", "axes")
     assert status == 2 and "expected NAME=VALUE" in err[-1]
+
+
+def test_warnings_are_shown_as_before_when_a_command_has_ended(capsys):
+    before = warnings.showwarning
+    assert run(capsys, "robots")[0] == 0 and warnings.showwarning is before
 
 
 def test_cost_prints_a_table_or_json(capsys):

@@ -223,3 +223,11 @@ def test_a_bar_on_a_ridge_is_held_at_both_ends_where_cells_end_there(along: str,
         held = (normals[:, 2] > 1.0 - 1e-12) & (np.abs(found["contact_gap"] + depth) < 1e-6 * depth + 1e-15)
         for end in (-1.0, 1.0):
             assert (np.abs(place[held, 0] - 0.5 * end * length) < 1e-3).any(), (depth, end)
+
+
+@pytest.mark.parametrize("over", [0.0, 2e-5, 4e-5])
+def test_a_bar_along_a_ridge_rests(over: float) -> None:
+    """It rocks by some 1e-5 as it settles: by so little its face is on the ridge, else it falls through."""
+    bar = loose(Box((0.1, 0.6 + 2.0 * over, 0.1)), [0.02, 0.002, 0.02])
+    found = run(bar, -VALLEY, [1.0, 0, 0, 0, 0.5, 0.5, 0.05], duration=0.1)
+    assert -6e-5 < found.q[-1, 6] - 0.05 < 0.0

@@ -6,6 +6,8 @@ import copy
 import multiprocessing
 import pickle
 import re
+import threading
+import warnings
 
 import ladder
 import numpy as np
@@ -16,7 +18,7 @@ from ladder import State
 
 import robokit as rk
 from robokit.cli.common import WrongUsage
-from robokit.errors import OptionError
+from robokit.errors import OptionError, warn, warnings_into
 
 CALLS = {name: table_calls.inputs(table_calls.PUBLIC[name]) for name in table_calls.of_states()}
 ARGUMENTS = [(name, argument) for name, arguments in CALLS.items() for argument in arguments]
@@ -224,3 +226,35 @@ def test_a_pool_raises_the_error_of_its_worker():
         for error in RAISED:
             with pytest.raises(type(error), match=re.escape(str(error))):
                 pool.apply_async(_raise, (error,)).get(60)
+
+
+def test_calls_leave_the_filters_of_warnings_alone(tmp_path, monkeypatch):
+    """Those are of all threads: a call that changes and restores them undoes what others do meanwhile."""
+    builder = ladder.ModelBuilder("ball").link("a", 1.0, inertia=np.eye(3)).link("b", 1.0, inertia=np.eye(3))
+    robot = builder.joint("j", "spherical", "a", "b").build("fixed")  # which a URDF cannot say
+    run = rk.simulate(robot, duration=0.01)
+    with monkeypatch.context() as patched:
+        patched.setattr(warnings, "catch_warnings", lambda *_, **__: pytest.fail("filters are changed"))
+        run.save(tmp_path / "run.npz")
+    with pytest.warns(UserWarning, match="left out") as told:
+        done = rk.convert(rk.load_urdf(rk.find_robot("humanoid")), tmp_path / "a.xml")
+    assert [str(each.message) for each in told if "left out" in str(each.message)] == list(done.said)
+
+
+def test_warnings_of_one_thread_are_not_those_of_another():
+    told, inside, done = [], threading.Event(), threading.Event()
+
+    def other():
+        with warnings_into(told):
+            warn("mine")
+            inside.set()
+            done.wait(60)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert inside.wait(60)
+    with pytest.warns(rk.SimulationWarning, match="yours"):
+        warn("yours")
+    done.set()
+    thread.join()
+    assert told == ["mine"]

@@ -76,7 +76,8 @@ def answers() -> dict[str, np.ndarray]:
 
 def test_without_images_and_entry_everything_works(tmp_path):
     root = Path(__file__).resolve().parents[2]
-    env = {**os.environ, "PYTHONPATH": str(root), "ROBOKIT_CACHE_DIR": str(tmp_path / "cache")}
+    paths = os.pathsep.join([str(root), str(root / "tests")])
+    env = {**os.environ, "PYTHONPATH": paths, "ROBOKIT_CACHE_DIR": str(tmp_path / "cache")}
     env.pop("ROBOKIT_ENGINE", None)
     for process in ("first", "again"):  # the second finds LLVM's objects in the cache
         done = subprocess.run(

@@ -331,3 +331,31 @@ def test_a_joint_within_one_rigid_body_is_said(tmp_path):
     assert not robot.loop_joints and any(
         d.code == "left-out" and "'ba'" in d.element for d in robot.diagnostics
     )
+
+
+@pytest.mark.parametrize(
+    ("more", "where", "said"),
+    [
+        ("<pose>0 0 2 0 0 0</pose>", "link", "repeated <pose> of <link>"),
+        ("<inertial><mass>9</mass></inertial>", "link", "repeated <inertial> of <link>"),
+        (
+            '<collision name="c"><geometry><box><size>1 1 1</size></box><sphere><radius>1</radius></sphere>'
+            "</geometry></collision>",
+            "link",
+            "repeated <sphere> of <geometry>",
+        ),
+        (
+            "<limit><lower>-1</lower></limit><limit><lower>-2</lower></limit>",
+            "axis",
+            "repeated <limit> of <axis>",
+        ),
+        ("<limit><lower>-1</lower><lower>-2</lower></limit>", "axis", "repeated <lower> of <limit>"),
+    ],
+)
+def test_of_what_a_file_says_twice_the_first_counts_and_the_other_is_told(tmp_path, more, where, said):
+    at_link, at_axis = (more, "") if where == "link" else ("", more)
+    robot = load(tmp_path, link("base") + link("a", at_link) + hinge("j", "base", "a", at_axis))
+    assert said in told(robot) and "the first counts" in told(robot)
+    assert robot.total_mass == 4.0 and robot.joint("j").lower in (-1.0, -math.inf)
+    plain = load(tmp_path, link("base") + link("a") + hinge("j", "base", "a"))
+    assert "repeated" not in told(plain)

@@ -468,6 +468,7 @@ def test_children_forked_while_a_thread_uses_robots_for_the_first_time_end():
 
 @posix
 def test_no_child_is_forked_while_another_thread_imports_a_module(tmp_path, monkeypatch):
+    monkeypatch.setattr(interpreter.wait_for_imports, "__defaults__", (waiting.PATIENCE,))
     (tmp_path / "imported_slowly.py").write_text("import time; time.sleep(0.3); DONE = True")
     monkeypatch.syspath_prepend(tmp_path)
     thread = threading.Thread(target=importlib.import_module, args=("imported_slowly",))

@@ -189,6 +189,27 @@ def test_refused(run, actuators, error, words):
         run(light(), duration=0.01, actuators=actuators)
 
 
+@pytest.mark.parametrize(
+    ("target", "error", "words"),
+    [
+        ([0.1, 0.2, 0.3], rk.ShapeError, r"PD\(target=\.\.\.\): expected shape \(\) or \(2,\), got \(3,\)"),
+        (
+            np.zeros((5, 2)),
+            rk.ShapeError,
+            r"got \(5, 2\); for values that change give a function \(t, q, v\)",
+        ),
+        ([0.0, np.nan], rk.InvalidValue, r"got nan at PD\(target=\.\.\.\)\[1\]"),
+        ({"upper_joint": np.nan}, rk.InvalidValue, "joint 'upper_joint': expected finite numbers, got nan$"),
+    ],
+)
+def test_targets_of_a_simulation_without_an_end_are_refused_in_the_words_of_the_argument(
+    target, error, words
+):
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    with pytest.raises(error, match=words):
+        rk.Simulation(robot, actuators=rk.PD(kp=1.0, target=target)).step()
+
+
 def test_rollouts_take_no_functions():
     with pytest.raises(rk.ShapeError, match="no functions"):
         rk.rollout(light(), duration=0.01, actuators=rk.PD(1.0, target=lambda t, q, v: q))

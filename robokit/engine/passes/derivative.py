@@ -82,33 +82,66 @@ def tangents(
 
 def _lines(program: Program, begin: Mapping[int, Tangents]) -> list[list[int]]:
     """For each direction the nodes that depend on it and on which an output depends, in order."""
-    nodes, order = program.nodes, program.order
-    depends, matters = [0] * len(nodes), [0] * len(nodes)
-    for number, directions in begin.items():
-        depends[number] = sum(1 << k for k in directions)
-    for number in order:
-        node = nodes[number]
-        if node[0] not in JUMPS:
-            found = 0
-            for operand in node[1:] if node[0] != SOLVED else moved_by(nodes, node):
-                found |= depends[operand]
-            depends[number] = found
-    for r in program.returned():
-        matters[r] = depends[r]
-    for number in reversed(order):
-        found = matters[number]
-        if found:
-            node = nodes[number]
-            for operand in node[1:] if node[0] != SOLVED else moved_by(nodes, node):
-                matters[operand] |= found & depends[operand]
-    lines: list[list[int]] = [[] for _ in range(max(map(int.bit_length, depends), default=0))]
-    for number in order:
+    matters = _matters(program, {n: sum(1 << k for k in directions) for n, directions in begin.items()})
+    lines: list[list[int]] = [[] for _ in range(max(map(int.bit_length, matters), default=0))]
+    for number in program.order:
         found = matters[number]
         while found:
             lowest = found & -found
             lines[lowest.bit_length() - 1].append(number)
             found ^= lowest
     return lines
+
+
+def _matters(program: Program, begin: Mapping[int, int]) -> list[int]:
+    """For each node the directions, as bits, that it depends on and on which an output depends by it.
+
+    A node of a body has those of all calls.
+
+    Args:
+        program: the graph.
+        begin: directions along which some nodes change.
+    """
+    nodes, order = program.nodes, program.order
+    reads = {n: moved_by(nodes, nodes[n]) for n in order if nodes[n][0] == SOLVED}
+    given: list[tuple[int, int]] = []  # a parameter, and what it is in a call
+    for n in order if program.blocks else ():
+        if nodes[n][0] == CALL:
+            given += zip(program.blocks[called(program, n)].parameters, nodes[n][2:], strict=True)
+            reads[n] = ()
+        elif nodes[n][0] == RESULT:
+            at = program.blocks[called(program, nodes[n][1])].results[position(program, n)]
+            reads[n] = (at,) if type(at) is int else ()
+    depends, matters = [0] * len(nodes), [0] * len(nodes)
+    for number, directions in begin.items():
+        depends[number] = directions
+    more = True
+    while more:
+        for number in order:
+            if nodes[number][0] not in JUMPS:
+                found = 0
+                for operand in reads.get(number, nodes[number][1:]):
+                    found |= depends[operand]
+                depends[number] = found
+        more = False
+        for parameter, operand in given:
+            more = more or bool(depends[operand] & ~depends[parameter])
+            depends[parameter] |= depends[operand]
+    for r in program.returned():
+        matters[r] = depends[r]
+    more = True
+    while more:
+        for number in reversed(order):
+            found = matters[number]
+            if found:
+                for operand in reads.get(number, nodes[number][1:]):
+                    matters[operand] |= found & depends[operand]
+        more = False
+        for parameter, operand in given:
+            found = matters[parameter] & depends[operand]
+            more = more or bool(found & ~matters[operand])
+            matters[operand] |= found
+    return matters
 
 
 def column(
@@ -193,24 +226,14 @@ def _solution(
     return found[number]
 
 
-def along_with(
-    program: Program, arguments: Sequence[Sequence[Any]], seeds: Mapping[tuple[int, int], Any]
-) -> tuple[list[Any], list[list[Any]]]:
-    """The values of all nodes and the derivatives of all outputs along one direction.
+class _Along:
+    """Values of a program's nodes and their derivatives along one direction, as far as they are computed.
 
     Args:
         program: what to differentiate.
         arguments: of the program.
         seeds: (input, offset) -> derivative of that scalar along the direction.
-
-    Returns:
-        the values as ``replayed`` gives them, and the derivatives of each output's scalars.
     """
-    return _Along(program, arguments, seeds).run()
-
-
-class _Along:
-    """Values and derivatives of a program's nodes, as far as they are computed."""
 
     def __init__(
         self,
@@ -223,7 +246,8 @@ class _Along:
         self.found = {
             n: seeds[node[1:]] for n, node in enumerate(nodes) if node[0] == INPUT and node[1:] in seeds
         }
-        self.moving = moving_nodes(program, self.found)
+        matters = _matters(program, dict.fromkeys(self.found, 1))
+        self.moving = {n for n, along in enumerate(matters) if along}
         self.own, self.bodies = program.lines()
         self.places = [self._places(block) for block in range(len(program.blocks))]
         self.answers: dict[int, dict[int, tuple[Any, Any]]] = {}
@@ -232,7 +256,7 @@ class _Along:
         """Of each block its body with derivatives, the same function for all calls."""
 
     def run(self) -> tuple[list[Any], list[list[Any]]]:
-        """The values of all nodes and the derivatives of all outputs."""
+        """The values of all nodes (as ``replayed``), and the derivatives of each output's scalars."""
         self.play(self.own)
         value, get = self.value, self.found.get
         rows = [[get(r, 0.0) if type(r) is int else 0.0 for r in row] for row in self.program.results]
@@ -297,50 +321,6 @@ class _Along:
         self.value[number] = value
         if number in self.moving:
             self.found[number] = slope
-
-
-def moving_nodes(program: Program, begin: Mapping[int, Any]) -> set[int]:
-    """The nodes between some inputs and an output; those of a body, of any of its calls."""
-    nodes, order = program.nodes, program.order
-    calls = {n: called(program, n) for n in order if nodes[n][0] == CALL}
-    given: dict[int, list[int]] = {}  # what a parameter is, in all calls
-    for n, block in calls.items():
-        for parameter, operand in zip(program.blocks[block].parameters, nodes[n][2:], strict=True):
-            given.setdefault(parameter, []).append(operand)
-    results: dict[int, int] = {}
-    for n in order:
-        if nodes[n][0] == RESULT:
-            at = program.blocks[calls[nodes[n][1]]].results[position(program, n)]
-            if type(at) is int:
-                results[n] = at
-
-    depends, before = set(begin), -1
-    while len(depends) != before:
-        before = len(depends)
-        for n in order:
-            if n in depends or n in calls:
-                continue
-            if n in results:
-                if results[n] in depends:
-                    depends.add(n)
-            elif nodes[n][0] not in JUMPS and not depends.isdisjoint(moved_by(nodes, nodes[n])):
-                depends.add(n)
-        depends.update(p for p, operands in given.items() if not depends.isdisjoint(operands))
-        if not calls:  # one pass tells all
-            break
-
-    matters = depends.intersection(program.returned())
-    waiting = list(matters)
-    while waiting:
-        n = waiting.pop()
-        if nodes[n][0] <= CONST:
-            reads: Sequence[int] = given.get(n, ())
-        else:
-            reads = (results[n],) if n in results else moved_by(nodes, nodes[n])
-        found = {x for x in reads if x in depends and x not in matters}
-        matters.update(found)
-        waiting += found
-    return matters
 
 
 # -- Reverse mode ----------------------------------------------------------------------------------------
@@ -646,7 +626,7 @@ def along(
         given, directions = arguments[:count], arguments[count:]
         program = recorded.program(given, calls=True)
         seeds = {(k, j): d for k, row in zip(of, directions, strict=True) for j, d in enumerate(row)}
-        value, rows = along_with(program, given, seeds)
+        value, rows = _Along(program, given, seeds).run()
         values = [[value[r] if type(r) is int else r for r in row] for row in program.results]
         return values, rows
 
