@@ -149,15 +149,21 @@ def robot_of(log: Any) -> Robot:
 def forces_of(log: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     """Joint forces (S, nv) and their times (S,): measured ones, zeros where there are none.
 
-    Those of a simulation's actuators are means since the record before, and count in the middle; those of a
-    controller hold over the step after each record.
+    Those of a simulation's actuators, with what a controller adds there, are means since the record before,
+    and count in the middle; those of a controller elsewhere hold over the step after each record.
     """
     t = np.asarray(log.t, float)
-    if log.program is not None and log.actuator_force is not None:
-        return 0.5 * (t[1:] + t[:-1]), log.actuator_force[1:]
+    simulated = log.program is not None or "steps" in log.summary
+    held = t + 0.5 * log.summary["dt"] if simulated else t
+    if log.actuator_force is None:
+        return (t, np.zeros_like(log.v)) if log.tau is None else (held, log.tau)
+    if not simulated:
+        return t, log.actuator_force
+    middle, forces = 0.5 * (t[1:] + t[:-1]), log.actuator_force[1:].copy()
     if log.tau is not None:
-        return t + (0.5 * log.summary["dt"] if log.program is not None else 0.0), log.tau
-    return t, np.zeros_like(log.v) if log.actuator_force is None else log.actuator_force
+        for k in np.flatnonzero(~log.actuator_force.any(axis=0)):  # of no actuator
+            forces[:, k] = np.interp(middle, held, log.tau[:, k])
+    return middle, forces
 
 
 def efforts_of(log: Trajectory) -> tuple[str, ...]:

@@ -268,3 +268,22 @@ def test_an_arm_of_seven_joints_from_bags(tmp_path):
         with pytest.warns(UserWarning, match="no velocities"):
             logs.append(rk.read_log(tmp_path / str(seed), described))
     check(described, real, viscous, coulomb, rk.identify_log(logs[0], validation=logs[1]))
+
+
+@pytest.mark.parametrize("every", [1, 4])
+def test_forces_of_a_controller_count_beside_those_of_actuators(tmp_path, every):
+    """An actuator drives one joint and a controller both; before and after saving."""
+    robot = rk.load_urdf(rk.find_robot("double_pendulum"))
+    run = rk.simulate(
+        robot,
+        [1.0, 0.0],
+        duration=2.0,
+        record_every=every,
+        actuators=rk.PD(joints=["upper_joint"], target=0.3, kp=10.0, kd=1.0),
+        controller=lambda t, q, v: [np.sin(3 * t), 0.3 * np.cos(2 * t)],
+    )
+    for log in (run, rk.Trajectory.load(run.save(tmp_path / "run.npz"))):
+        found = rk.unexplained_torques(log)
+        assert np.abs(found.measured).max(axis=0)[1] > 0.25
+        inner = slice(len(log.t) // 10, -len(log.t) // 10)  # without the ends of the filter
+        assert np.abs(found.unexplained[inner]).max() < 0.01
