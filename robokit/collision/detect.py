@@ -29,7 +29,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from robokit.collision.fields import CANDIDATES, CONTACTS, FIELD, MEMORY, PAIRS, PLANE, POSES, SHAPES
+from robokit.collision.fields import (
+    CANDIDATES,
+    CONTACTS,
+    FIELD,
+    MEMORY,
+    PAIRS,
+    PLANE,
+    POLYTOPE,
+    POSES,
+    SHAPES,
+)
 from robokit.collision.narrow import Pairs, gap_along, narrow_pairs, on_plane, place, rotation, shape_pose
 from robokit.collision.support import middle_of_part, part_of_cube, support, tangents, vector
 from robokit.engine.loops.environment import NoMachineCode
@@ -62,6 +72,8 @@ from robokit.spatial.vectors import chosen
 #     leaves a as well.
 #
 # The last keeps the foot of a wall on a floor, where the wall goes on above it, and the bottom of a valley.
+# An edge or corner of a touches nothing where its face goes on in one plane over others, and what lies across
+# flush faces has their normal.
 
 
 FLUSH = 1e-6, 1e-5
@@ -81,6 +93,10 @@ LEVEL = 1e-12
 
 SHALLOW = 1e-2
 """Of the size of a solid: what is deeper in it than this stands on no face of it."""
+
+
+ALIGNED = 1e-6
+"""Square of the sine of an angle: a normal that is off by less is that of the face."""
 
 
 def hidden(x: Any, a: Any, b: Any, p: Vector3, n: Vector3) -> Any:
@@ -114,6 +130,122 @@ def _hidden(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
     return for_range(x.shape_beside[a, 1], one, 0)
 
 
+def inside_surface(x: Any, a: Any, b: Any, feature: Any, p: Vector3, gap: Any, n: Vector3) -> Any:
+    """Whether a corner or edge of shape a that touches is none, as its face goes on in one plane.
+
+    That is across the edge, or on both sides of the corner along one of its edges, on solids beside it. What
+    reaches less far over these than it is deep leaves them sideways, and still stands on the edge.
+
+    Args:
+        x, a, b, p, n: as in :func:`hidden`.
+        feature, gap: of the contact, as of narrow.py.
+    """
+    of_a = (feature % 4 == 0) | (feature % 4 == 2)
+    some = of_a & (x.shape_beside[a, 1] > 0) & (x.shape_kind[a] == POLYTOPE)
+    at_corner = where(feature % 4 == 0, 1, 0)
+    return cond(some, lambda: once(x, _goes_on, a, b, at_corner, tuple(p), gap, tuple(n)), lambda: 0) > 0
+
+
+def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, gap: Any, n: Any) -> Any:
+    (R, r), (S, o) = shape_pose(x, a), shape_pose(x, b)
+    m, q, flush = R.transpose_apply(Vector3(*n)), R.transpose_apply(Vector3(*p) - r), _flush(x, a)
+    first, count, corners = x.shape_faces[a, 0], x.shape_faces[a, 1], x.shape_corners[a, 0]
+    face = _facing(x, a, m)
+    up = vector(x.face_normal, face)
+
+    def level(way: Vector3) -> Any:
+        """Whether the surface goes on from the point to a side, and the other shape there."""
+        d = R @ way
+        y = S @ Vector3(*_support(x, b, S.transpose_apply(d))) + o
+        reach = d.dot(y - Vector3(*p)) + x.shape_radius[b]
+        goes_on = once(x, _on_surface, a, tuple(R @ (q + way * (4.0 * flush)) + r), tuple(R @ up)) > 0
+        return goes_on & (reach > 2.0 * maximum(-gap, 0.0) + flush)
+
+    def side(k: Any, found: Any) -> Any:
+        outward = vector(x.face_normal, first + k)
+        c = vector(x.corners, corners + x.polygon[x.face_corners[first + k, 0]])
+        out = outward - up * up.dot(outward)
+        size = sqrt(out.dot(out))
+        is_here = (size > SHALLOW) & (abs(outward.dot(q - c)) <= flush) & (found == 0)
+
+        def look() -> Any:
+            across = out * (1.0 / size)
+            along = up.cross(across)
+
+            def one(k: Any, goes: Any) -> Any:
+                way = chosen(at_corner > 0, along * where(k == 0, 1.0, -1.0), across)
+                return cond(goes > 0, lambda: where(level(way), 1, 0), lambda: 0)
+
+            return for_range(1 + at_corner, one, 1)
+
+        return cond(is_here, look, lambda: found)
+
+    return for_range(count, side, 0)
+
+
+def _facing(x: Any, a: Any, m: Vector3) -> Any:
+    """The face of a polytope whose normal is nearest to a direction in its axes."""
+    first = x.shape_faces[a, 0]
+
+    def better(k: Any, most: Any, at: Any) -> Any:
+        h = vector(x.face_normal, first + k).dot(m)
+        return where(h > most, h, most), where(h > most, first + k, at)
+
+    return for_range(x.shape_faces[a, 1], better, 0.0, first)[1]
+
+
+def levelled(x: Any, a: Any, b: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> Any:
+    """Place, gap and normal (7 numbers) of a contact of a corner of b, along the face of a that it is on.
+
+    What lies on several solids side by side has a face of its own and edges of theirs: which of the normals
+    of each gives the lesser depth would be chance. A normal that is farther off stays.
+
+    Args:
+        x, a, b: as in :func:`hidden`.
+        feature, point, gap, n: of the contact.
+    """
+
+    def along_face() -> Any:
+        R, r = shape_pose(x, a)
+        face = _facing(x, a, R.transpose_apply(n))
+        up = R @ vector(x.face_normal, face)
+        c = R @ vector(x.corners, x.shape_corners[a, 0] + x.polygon[x.face_corners[face, 0]]) + r
+        y = point + n * (0.5 * gap) + (n - up) * x.shape_radius[b]
+        height, sine = up.dot(y - c), n.cross(up)
+        beside, _ = once(x, _height, a, tuple(R.transpose_apply(y - up * height - r)), ZERO)
+        level = (sine.dot(sine) < ALIGNED) & (beside <= _flush(x, a))
+        found = *(y - up * (0.5 * height)), height, *up
+        return tuple(where(level, new, old) for new, old in zip(found, (*point, gap, *n), strict=True))
+
+    of_b = (feature % 2 == 1) & (x.shape_beside[a, 1] > 0) & (x.shape_kind[a] == POLYTOPE)
+    return cond(of_b, along_face, lambda: (*point, gap, *n))
+
+
+def _on_surface(x: Any, a: Any, p: Any, up: Any) -> Any:
+    """Whether a point is on a face of shape a, or one beside it, with this normal."""
+    p, up = Vector3(*p), Vector3(*up)
+
+    def one(k: Any, found: Any) -> Any:
+        s = where(k == 0, a, x.beside[x.shape_beside[a, 0] + maximum(k - 1, 0)])
+
+        def look() -> Any:
+            R, r = shape_pose(x, s)
+            q, m = R.transpose_apply(p - r), R.transpose_apply(up)
+            height, _ = once(x, _height, s, tuple(q), ZERO)
+            rises = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
+            flush = minimum(_flush(x, s), _flush(x, a))
+            return where((height <= flush) & (rises <= 4.0 * flush), 1, 0)
+
+        return cond(found > 0, lambda: found, look)
+
+    return for_range(1 + x.shape_beside[a, 1], one, 0)
+
+
+def _flush(x: Any, s: Any) -> Any:
+    """What is off by less is flush with shape s [m]."""
+    return in_precision(*FLUSH) * x.shape_bound[s]
+
+
 def on_face(x: Any, k: Any) -> tuple[Any, Vector3, Any, Vector3]:
     """The contact of the pair k on that face of its fixed polytope which is not hidden and is left soonest.
 
@@ -135,7 +267,8 @@ def on_face(x: Any, k: Any) -> tuple[Any, Vector3, Any, Vector3]:
         y = S @ Vector3(*_support(x, b, -S.transpose_apply(up))) + o - up * x.shape_radius[b]
         gap = f.dot(R.transpose_apply(y - r) - c)
         p = y - up * gap
-        # By as much as it is deep it may be beside the face; the face is looked at a little further in.
+        # By as much as it is deep it may be beside the face, where no other goes on; the face is looked at a
+        # little further in.
         depth = flush + abs(gap)
         q = R.transpose_apply(p - r)
         inward = _middle(x, a, first + k) - q
@@ -143,7 +276,9 @@ def on_face(x: Any, k: Any) -> tuple[Any, Vector3, Any, Vector3]:
 
         def over() -> Any:
             height, _ = once(x, _height, a, tuple(q), ZERO)
-            return cond(height <= depth, lambda: hidden(x, a, b, R @ inside + r, up), lambda: height > depth)
+            beside = (height > flush) & (once(x, _on_surface, a, tuple(p), tuple(up)) > 0)
+            is_on = (height <= depth) & ~beside
+            return cond(is_on, lambda: hidden(x, a, b, R @ inside + r, up), lambda: ~is_on)
 
         covered = cond(gap > best[0], over, lambda: gap <= best[0])
         numbers = (gap, *(p + up * (0.5 * gap)), *up)
@@ -425,8 +560,11 @@ def _look(x: Any, near: _Near, count: Any, last: _Last) -> None:
 
         cond(touches > 0, lambda: _remember(x, k, direction, corners), note)
 
-    def add(k: Any, feature: Any, point: Any, gap: Any, n: Any) -> None:
+    def add_one(k: Any, feature: Any, point: Any, gap: Any, n: Any) -> None:
         add_contact(x, k, feature, Vector3(*point), gap, Vector3(*n))
+
+    def add(*contact: Any) -> None:
+        call(add_one, *contact)
 
     def pair(i: Any) -> tuple[Any, Any]:
         return 1 * near.pair[i], near.reach[i, 0]
@@ -502,7 +640,14 @@ def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vecto
         call(write, feature, tuple(point), gap, tuple(n))
 
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    cond(hidden(x, a, b, point - n * (0.5 * gap), n), instead, given)
+    px, py, pz, gap, *up = levelled(x, a, b, feature, point, gap, n)
+    point, n = Vector3(px, py, pz), Vector3(*up)
+    p = point - n * (0.5 * gap)
+
+    def edge_or_corner() -> None:
+        cond(inside_surface(x, a, b, feature, p, gap, n), lambda: None, given)
+
+    cond(hidden(x, a, b, p, n), instead, edge_or_corner)
 
 
 def write_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:

@@ -206,16 +206,16 @@ def _put_corners(
     x: Any, place: Any, s: Any, polygon: tuple[Any, ...], d: Vector3, of_b: Any, *to: Any
 ) -> None:
     """Write the corners of a polygon, in the axes of A, and their numbers from a row on: to two arrays."""
-    first, points, numbers = to
+    (count, what, other), (first, points, numbers) = polygon, to
 
     def one(k: Any) -> None:
-        *p, i = corner(x, s, Facing(*polygon, tuple(d)), d, k)
+        *p, i = corner(x, s, Facing(count, what, other, (d.x, d.y, d.z)), d, k)
         p = cond(of_b == 1, lambda: tuple(_moved(place, p)), lambda: tuple(p))
         for m, number in enumerate(p):
             points[first + k, m] = number
         numbers[first + k] = i
 
-    for_range(polygon[0], one)
+    for_range(count, one)
 
 
 def _moved(place: Any, p: Any) -> Vector3:

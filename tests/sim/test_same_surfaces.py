@@ -34,3 +34,56 @@ def test_a_slab_is_a_plane(name: str, turn: tuple[float, ...]) -> None:
         for ground in (rk.Ground(), rk.Ground(plane=False, shapes=[SLAB]))
     )
     np.testing.assert_allclose(slab, plane, rtol=0.0, atol=1e-10)
+
+
+def lying(name: str, yaw: float) -> np.ndarray:
+    """Pose of a body that lies on its side, or its face, at z = 0."""
+    on_side = name in ("capsule", "cylinder")
+    c, s = np.cos(0.5 * yaw), np.sin(0.5 * yaw)
+    half = np.sqrt(0.5) if on_side else 1.0
+    height = {"box": 0.05, "ball": 0.1, "capsule": 0.05, "cylinder": 0.08, "disc": 0.02}[name]
+    y = half if on_side else 0.0
+    return np.array([c * half, -s * y, c * y, s * half, 0.0, 0.0, height - 1e-4])
+
+
+def sliding(name: str, ground: rk.Ground, yaw: float) -> np.ndarray:
+    q = lying(name, yaw)
+    w, x, y, z = q[:4]
+    # The velocity (0.8, 0.5, 0) of the world in body axes.
+    R = np.array(
+        [
+            [1 - 2 * (y * y + z * z), 2 * (x * y - w * z), 2 * (x * z + w * y)],
+            [2 * (x * y + w * z), 1 - 2 * (x * x + z * z), 2 * (y * z - w * x)],
+            [2 * (x * z - w * y), 2 * (y * z + w * x), 1 - 2 * (x * x + y * y)],
+        ]
+    )
+    v = np.concatenate([np.zeros(3), R.T @ [0.8, 0.5, 0.0]])
+    return rk.simulate(body(name), q, v, duration=0.6, dt=1e-3, ground=ground).q
+
+
+TILES, SIDE = 8, 0.25
+CORNER = 0.013 - TILES * SIDE / 2, -0.021 - TILES * SIDE / 2
+
+
+CASES = [
+    ("box", 0.0, 1e-12),
+    ("ball", 0.0, 1e-12),
+    ("disc", 0.0, 1e-10),
+    ("disc", 0.8, 1e-10),
+    ("capsule", 0.8, 1e-6),
+]
+
+
+@pytest.mark.parametrize(("name", "yaw", "apart"), CASES)
+def test_flush_tiles_are_one_slab(name: str, yaw: float, apart: float) -> None:
+    """Edges and corners inside the surface are none: capsules moved 5 mm apart, boxes 10 um."""
+    half = TILES * SIDE / 2
+    slab = [rk.Solid(Box((2.0 * half, 2.0 * half, 0.5)), (CORNER[0] + half, CORNER[1] + half, -0.25))]
+    middles = [SIDE * (k + 0.5) for k in range(TILES)]
+    tiles = [
+        rk.Solid(Box((SIDE, SIDE, 0.5)), (CORNER[0] + x, CORNER[1] + y, -0.25))
+        for x in middles
+        for y in middles
+    ]
+    one, many = (sliding(name, rk.Ground(plane=False, shapes=shapes), yaw) for shapes in (slab, tiles))
+    np.testing.assert_allclose(many, one, rtol=0.0, atol=apart)
