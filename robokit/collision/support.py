@@ -37,7 +37,7 @@ STEEP = 0.7
 EDGE_ON = 0.1
 """A face whose normal has less than this along d is seen edge-on: the edge stands for it."""
 
-TILT = 3e-4
+TILT = 2.4e-4
 """A round face that is tilted by less, as what stands on ground that gives way is, has its polygon's first
 corner fixed in its axes, not where it is lowest: it lies deeper there by a thirteenth of the radius times the
 tilt at most. With a tilt t above, the first corner is off by TILT^3 / t^3."""
