@@ -574,7 +574,8 @@ def _touching(
         manifold(x, shapes, place, out, reach, put)
         return cond(field, lambda: where((k == 0) & (x.cell[STATE, 1] > 0.0), 1, 2), lambda: 2)
 
-    bare = (x.shape_radius[b] == 0.0) & (x.shape_kind[b] < SMOOTH)
+    straight = x.shape_kind[b] < SMOOTH
+    bare = straight & (x.shape_radius[b] == 0.0)
 
     def across_edge() -> Any:
         for i, number in enumerate(across_nearest_edge(x, Vector3(out[1], out[2], out[3]))):
@@ -583,7 +584,8 @@ def _touching(
 
     def begin() -> Any:
         sine = Vector3(out[1], out[2], out[3]).cross(vector(x.cell, NORMAL))
-        return cond(bare & (sine.dot(sine) >= ALIGNED), across_edge, lambda: where(bare, 1, 0))
+        aligned = sine.dot(sine) < ALIGNED
+        return cond(bare & ~aligned, across_edge, lambda: where(straight & aligned, 1, 0))
 
     while_loop(lambda k: k < 2, turn, cond(field, begin, lambda: 0))
 

@@ -87,3 +87,14 @@ def test_flush_tiles_are_one_slab(name: str, yaw: float, apart: float) -> None:
     ]
     one, many = (sliding(name, rk.Ground(plane=False, shapes=shapes), yaw) for shapes in (slab, tiles))
     np.testing.assert_allclose(many, one, rtol=0.0, atol=apart)
+
+
+LEVEL = [("box", 0.0, 1e-12), ("ball", 0.0, 1e-12), ("disc", 0.8, 1e-12), ("capsule", 0.8, 1e-6)]
+
+
+@pytest.mark.parametrize(("name", "yaw", "apart"), LEVEL)
+def test_a_level_height_field_is_a_plane(name: str, yaw: float, apart: float) -> None:
+    """Normals at edges between cells are those of the ground around: capsules moved 3 mm apart."""
+    heights = rk.HeightField(np.zeros((TILES + 1, TILES + 1)), cell=SIDE, origin=CORNER)
+    field, plane = rk.Ground(plane=False, terrain=heights), rk.Ground()
+    np.testing.assert_allclose(sliding(name, field, yaw), sliding(name, plane, yaw), rtol=0.0, atol=apart)
