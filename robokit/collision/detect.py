@@ -41,7 +41,7 @@ from robokit.collision.fields import (
     SHAPES,
 )
 from robokit.collision.narrow import Pairs, gap_along, narrow_pairs, on_plane, place, rotation, shape_pose
-from robokit.collision.support import middle_of_part, part_of_cube, support, tangents, vector
+from robokit.collision.support import corner, facing, middle_of_part, part_of_cube, support, tangents, vector
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import kernel_of, once, real
 from robokit.engine.loops.kernel import LoopKernel
@@ -133,8 +133,9 @@ def _hidden(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
 def inside_surface(x: Any, a: Any, b: Any, feature: Any, p: Vector3, gap: Any, n: Vector3) -> Any:
     """Whether a corner or edge of shape a that touches is none, as its face goes on in one plane.
 
-    That is across the edge, or on both sides of the corner along one of its edges, on solids beside it. What
-    reaches less far over these than it is deep leaves them sideways, and still stands on the edge.
+    That is across the edge, or on both sides of the corner along one of its edges, on solids beside it. An
+    edge that crosses at a corner crosses both of the edges there. What faces the surface may reach less far
+    over these solids than it is deep: it leaves them sideways, and still stands on the edge.
 
     Args:
         x, a, b, p, n: as in :func:`hidden`.
@@ -152,12 +153,19 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, gap: Any, n: Any) -
     first, count, corners = x.shape_faces[a, 0], x.shape_faces[a, 1], x.shape_corners[a, 0]
     face = _facing(x, a, m)
     up = vector(x.face_normal, face)
+    down = S.transpose_apply(-Vector3(*n))
+    faced = facing(x, b, down)
+    decides = where(at_corner > 0, 1, -1)  # one edge of a corner that goes on is enough
 
     def level(way: Vector3) -> Any:
-        """Whether the surface goes on from the point to a side, and the other shape there."""
-        d = R @ way
-        y = S @ Vector3(*_support(x, b, S.transpose_apply(d))) + o
-        reach = d.dot(y - Vector3(*p)) + x.shape_radius[b]
+        """Whether the surface goes on from the point to a side, and what of the other shape faces it."""
+        d = S.transpose_apply(R @ way)
+
+        def farther(k: Any, most: Any) -> Any:
+            return maximum(most, d.dot(Vector3(*corner(x, b, faced, down, k)[:3])))
+
+        reach = for_range(faced.count, farther, -float("inf")) + d.dot(S.transpose_apply(o - Vector3(*p)))
+        reach = reach + x.shape_radius[b]
         goes_on = once(x, _on_surface, a, tuple(R @ (q + way * (4.0 * flush)) + r), tuple(R @ up)) > 0
         return goes_on & (reach > 2.0 * maximum(-gap, 0.0) + flush)
 
@@ -166,7 +174,7 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, gap: Any, n: Any) -
         c = vector(x.corners, corners + x.polygon[x.face_corners[first + k, 0]])
         out = outward - up * up.dot(outward)
         size = sqrt(out.dot(out))
-        is_here = (size > SHALLOW) & (abs(outward.dot(q - c)) <= flush) & (found == 0)
+        is_here = (size > SHALLOW) & (abs(outward.dot(q - c)) <= flush) & (found != decides)
 
         def look() -> Any:
             across = out * (1.0 / size)
@@ -174,7 +182,7 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, gap: Any, n: Any) -
 
             def one(k: Any, goes: Any) -> Any:
                 way = chosen(at_corner > 0, along * where(k == 0, 1.0, -1.0), across)
-                return cond(goes > 0, lambda: where(level(way), 1, 0), lambda: 0)
+                return cond(goes > 0, lambda: where(level(way), 1, -1), lambda: -1)
 
             return for_range(1 + at_corner, one, 1)
 
@@ -301,10 +309,10 @@ def _middle(x: Any, s: Any, face: Any) -> Vector3:
     """Of the corners of a face."""
     first, count, corners = x.face_corners[face, 0], x.face_corners[face, 1], x.shape_corners[s, 0]
 
-    def corner(k: Any, *total: Any) -> Any:
+    def add(k: Any, *total: Any) -> Any:
         return tuple(vector(x.corners, corners + x.polygon[first + k]) + Vector3(*total))
 
-    return Vector3(*for_range(count, corner, 0.0, 0.0, 0.0)) * (1.0 / count)
+    return Vector3(*for_range(count, add, 0.0, 0.0, 0.0)) * (1.0 / count)
 
 
 def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3, off: Any) -> Any:
