@@ -72,8 +72,8 @@ from robokit.spatial.vectors import chosen
 #     leaves a as well.
 #
 # The last keeps the foot of a wall on a floor, where the wall goes on above it, and the bottom of a valley.
-# An edge or corner of a touches nothing where its face goes on in one plane over others, and what lies across
-# flush faces has their normal.
+# An edge or corner of a touches nothing where its face goes on in one plane over others of its material, and
+# what lies across flush faces has their normal. Where the friction changes the edges bear what presses there.
 
 
 FLUSH = 1e-6, 1e-5
@@ -142,7 +142,7 @@ def inside_surface(x: Any, a: Any, b: Any, feature: Any, p: Vector3, gap: Any, n
         feature, gap: of the contact, as of narrow.py.
     """
     of_a = (feature % 4 == 0) | (feature % 4 == 2)
-    some = of_a & (x.shape_beside[a, 1] > 0) & (x.shape_kind[a] == POLYTOPE)
+    some = of_a & (x.shape_beside[a, 2] > 0) & (x.shape_kind[a] == POLYTOPE)
     at_corner = where(feature % 4 == 0, 1, 0)
     return cond(some, lambda: once(x, _goes_on, a, b, at_corner, tuple(p), gap, tuple(n)), lambda: 0) > 0
 
@@ -230,7 +230,7 @@ def levelled(x: Any, a: Any, b: Any, feature: Any, point: Vector3, gap: Any, n: 
 
 
 def _on_surface(x: Any, a: Any, p: Any, up: Any) -> Any:
-    """Whether a point is on a face of shape a, or one beside it, with this normal."""
+    """Whether a point is on a face of shape a, or one beside it of its material, with this normal."""
     p, up = Vector3(*p), Vector3(*up)
 
     def one(k: Any, found: Any) -> Any:
@@ -246,7 +246,7 @@ def _on_surface(x: Any, a: Any, p: Any, up: Any) -> Any:
 
         return cond(found > 0, lambda: found, look)
 
-    return for_range(1 + x.shape_beside[a, 1], one, 0)
+    return for_range(1 + x.shape_beside[a, 2], one, 0)
 
 
 def _flush(x: Any, s: Any) -> Any:

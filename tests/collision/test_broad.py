@@ -112,7 +112,7 @@ def found_of_balls(at: np.ndarray, places: int) -> dict[str, np.ndarray]:
     """What is found of balls of radius 0.1 that all may meet, with so many places for contacts and pairs."""
     n = len(at)
     scene = shape_arrays([PlacedCore(core_of(Sphere(0.1), 0.0), 1 + k, Placement()) for k in range(n)])
-    scene |= {"shape_beside": np.zeros((n, 2), np.int32), "beside": np.zeros(1, np.int32)}
+    scene |= {"shape_beside": np.zeros((n, 3), np.int32), "beside": np.zeros(1, np.int32)}
     scene |= pair_arrays(np.array(np.triu_indices(n, 1)).T, n)
     sizes = {"n_pairs": len(scene["pair_shapes"]), "n_shapes": n, "n_bodies": n + 1, "n_near": places}
     kept = {a.name: a.zeros(sizes) for a in (*CANDIDATES, *MEMORY)}

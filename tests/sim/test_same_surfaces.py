@@ -129,3 +129,21 @@ def test_a_body_that_is_wider_above_stands_on_a_seam(over: float, tmp_path: Path
     run = resting(foot, [1.0, 0.0, 0.0, 0.0, over - 0.1, 0.03, 0.1])
     assert np.abs(run.v[-1]).max() < 2e-3
     np.testing.assert_allclose(run.q[-1, :4], [1.0, 0.0, 0.0, 0.0], rtol=0.0, atol=4e-5)
+
+
+def test_where_friction_changes_each_half_bears_its_load() -> None:
+    """A thin box slides along the seam of halves of friction 0 and 1: it acts in the middle of its half.
+
+    The corners of the box alone, twice as far from the seam, turned it twice as fast.
+    """
+    halves = [rk.Solid(solid.geometry, solid.placement, mu) for mu, solid in enumerate(HALVES)]
+    box = Shape(Box((0.2, 0.2, 0.002)))
+    robot = (
+        ModelBuilder("box").link("box", 1.0, inertia=np.eye(3) * 5e-3, collisions=(box,)).build("floating")
+    )
+    q, v = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-3], [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+    ground = rk.Ground(plane=False, shapes=halves)
+    run = rk.simulate(robot, q, v, duration=0.02, dt=1e-3, ground=ground)
+    torque, force = -5e-3 * run.v[-1, 2] / 0.02, (1.0 - run.v[-1, 4]) / 0.02
+    assert force == pytest.approx(0.5 * 9.81, rel=0.01)
+    assert torque == pytest.approx(0.05 * force, rel=0.15)
