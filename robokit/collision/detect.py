@@ -40,8 +40,17 @@ from robokit.collision.fields import (
     POSES,
     SHAPES,
 )
-from robokit.collision.narrow import Pairs, gap_along, narrow_pairs, on_plane, place, rotation, shape_pose
-from robokit.collision.support import corner, facing, middle_of_part, part_of_cube, support, tangents, vector
+from robokit.collision.narrow import (
+    Pairs,
+    faced,
+    gap_along,
+    narrow_pairs,
+    on_plane,
+    place,
+    rotation,
+    shape_pose,
+)
+from robokit.collision.support import corner, middle_of_part, part_of_cube, support, tangents, vector
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import kernel_of, once, real
 from robokit.engine.loops.kernel import LoopKernel
@@ -154,7 +163,7 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, gap: Any, n: Any) -
     face = _facing(x, a, m)
     up = vector(x.face_normal, face)
     down = S.transpose_apply(-Vector3(*n))
-    faced = facing(x, b, down)
+    lower = faced(x, b, down)
     decides = where(at_corner > 0, 1, -1)  # one edge of a corner that goes on is enough
 
     def level(way: Vector3) -> Any:
@@ -162,9 +171,9 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, gap: Any, n: Any) -
         d = S.transpose_apply(R @ way)
 
         def farther(k: Any, most: Any) -> Any:
-            return maximum(most, d.dot(Vector3(*corner(x, b, faced, down, k)[:3])))
+            return maximum(most, d.dot(Vector3(*corner(x, b, lower, down, k)[:3])))
 
-        reach = for_range(faced.count, farther, -float("inf")) + d.dot(S.transpose_apply(o - Vector3(*p)))
+        reach = for_range(lower.count, farther, -float("inf")) + d.dot(S.transpose_apply(o - Vector3(*p)))
         reach = reach + x.shape_radius[b]
         goes_on = once(x, _on_surface, a, tuple(R @ (q + way * (4.0 * flush)) + r), tuple(R @ up)) > 0
         return goes_on & (reach > 2.0 * maximum(-gap, 0.0) + flush)

@@ -325,7 +325,7 @@ def neighbours(robot: Robot, bodies: set[int], root: list[int]) -> set[tuple[int
 # ---- the world --------------------------------------------------------------------------------------------
 
 
-def _beside(arrays: Arrays, material: list[tuple[str, float | None]]) -> Arrays:
+def _beside(arrays: Arrays, material: Sequence[Any]) -> Arrays:
     """Of each fixed polytope those that come as near as touching, by the boxes around them.
 
     Those of its material come first.
@@ -342,7 +342,7 @@ def _beside(arrays: Arrays, material: list[tuple[str, float | None]]) -> Arrays:
             meets[m] = False
             lists[k] = sorted(fixed[meets].tolist(), key=lambda s: material[s] != material[k])
     counts = np.array([len(each) for each in lists], dtype=np.int32)
-    alike = [sum(material[s] == material[k] for s in each) for k, each in enumerate(lists)]
+    alike = [[material[s] for s in each].count(material[k]) for k, each in enumerate(lists)]
     return {
         "shape_beside": np.stack([np.cumsum(counts) - counts, counts, alike], axis=1).astype(np.int32),
         "beside": np.array([k for each in lists for k in each] or [0], dtype=np.int32),
