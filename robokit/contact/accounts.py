@@ -16,10 +16,8 @@ from robokit.contact.constraints.motors import limited
 from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPEED, SPIN, SPRING, STOP
 from robokit.contact.kinematics import (
     advance,
-    kinetic_energy,
     known_row,
     place_bodies,
-    potential_energy,
     velocities,
 )
 from robokit.contact.linear import sum_of
@@ -87,7 +85,7 @@ def open_account(x: Any) -> None:
     fixed point add up to the angular momentum about it. Where the bodies have their centre of mass at the
     middle is off that path by the error of the drift.
     """
-    for_range(x.n_wholes, lambda w: write_row(x.account, w, [0.0] * (MASS + 1)))
+    for_range(x.n_wholes, lambda w: _clear(x.account, w, MASS + 1))
 
     def child(b: Any, w: Any) -> None:
         add_to_row(x.account, w, IMPULSE, force(x.f, b) * x.dt[0])
@@ -116,6 +114,10 @@ def add_to_row(A: Any, row: Any, first: int, values: Any) -> None:
     """Add numbers to a row, from a column on."""
     for k, value in enumerate(values):
         A[row, first + k] = A[row, first + k] + value
+
+
+def _clear(A: Any, row: Any, columns: int) -> None:
+    for_range(columns, lambda k: put(A, (row, k), 0.0))
 
 
 def _children(x: Any, do: Any) -> None:
@@ -152,14 +154,9 @@ def about(f: Force, com: Vector3) -> Force:
     return Force(f.ang - com.cross(f.lin), f.lin)
 
 
-def _pushes(x: Any, w: Any, f: Force) -> None:
-    """Enter an impulse about the origin on a whole."""
-    add_to_row(x.account, w, IMPULSE, about(f, vector(x.account, w, PATH)))
-
-
-def _impulse(f: Force, com: Vector3, entries: Any, first: int) -> None:
-    """Enter an impulse about the origin, of what is not the robot."""
-    for k, amount in enumerate([*about(f, com)]):
+def _impulse(f: Force, entries: Any, first: int) -> None:
+    """Enter an impulse about the centre of mass, of what is not the robot."""
+    for k, amount in enumerate([*f]):
         entries[first + k] = entries[first + k] + amount
 
 
@@ -195,7 +192,7 @@ def _given(x: Any, com: Vector3) -> None:
 
     def whole(w: Any) -> None:
         outside = force(x.account, w, IMPULSE)
-        _impulse(outside, com, x.outside_impulse, 0)
+        _impulse(about(outside, com), x.outside_impulse, 0)
         x.account[w, GIVEN] = half * x.account[w, GIVEN]
         for k, amount in enumerate(about(outside, vector(x.account, w, PATH))):
             x.account[w, IMPULSE + k] = amount
@@ -221,45 +218,54 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
     """A contact, its turning friction, or half of a loop."""
     before, g = relative(x, i, x.V), [x.c_g[i, k] for k in range(3)]
     given = sum_of(0.5 * (a + x.c_u[i, k]) * g[k] for k, a in enumerate(before))
-    spins, kind = x.c_kind[i] == SPIN, x.c_kind[i]
-    bodies = [x.c_bodies[i, k] for k in range(2)]
-    a, b = (x.body_whole[body] for body in bodies)
+    spins, kind, f = x.c_kind[i] == SPIN, x.c_kind[i], impulse_of(x, i)
+
+    def number() -> Any:
+        """Of the contact."""
+        return x.c_of[where(spins, x.c_of[i], i)]
+
+    def on_one(k: Any, left: Scalar) -> Scalar:
+        """Of two wholes: the impulse on one, and the work that is done on it; ``left`` is that of both."""
+        b = x.c_bodies[i, k]
+        w, on_it = x.body_whole[b], f * where(k > 0, 1.0, -1.0)
+        work = where(k > 0, left, 0.5 * (motion(x.V, b) + motion(x.Vd, b)).dot(on_it))
+        _gives(x, w, work)
+        add_to_row(x.account, w, IMPULSE, about(on_it, vector(x.account, w, PATH)))
+        return left - work
 
     def apart() -> None:
-        """What it does to each."""
-        f = impulse_of(x, i)
-        of_a = -0.5 * (motion(x.V, bodies[0]) + motion(x.Vd, bodies[0])).dot(f)
-        _gives(x, a, of_a)
-        _gives(x, b, given - of_a)
-        _pushes(x, a, -f)
-        _pushes(x, b, f)
+        for_range(2, on_one, given)
 
     def contact() -> None:
         touched = where(spins, 0.0, maximum(g[2], 0.0))
-        add_to_row(x.account, b, TOUCHED, [touched])
-        add_to_row(x.account, a, TOUCHED, [touched])
-        c = x.c_of[where(spins, x.c_of[i], i)]
+        for_range(2, lambda k: add_to_row(x.account, x.body_whole[x.c_bodies[i, k]], TOUCHED, [touched]))
+        c = number()
         gap = where(spins, 0.0, x.contact_gap[c])
-        cond(
-            _of_ground(x, c),
-            lambda: _ground(x, i, c, spins, given, gap, com),
-            lambda: _met(x, i, given, gap, com),
-        )
+        cond(_of_ground(x, c), lambda: _ground(x, i, c, spins, given, gap), lambda: _met(x, given, gap))
 
     def spring() -> None:
         add(x, "work", given)
         add(x, "springs", -given)
-        to_world = x.c_bodies[i, 0] == 0
-        cond(to_world, lambda: _impulse(impulse_of(x, i), com, x.outside_impulse, 0), nothing)
+
+    def from_outside() -> None:
+        ground = cond(kind == SPRING, lambda: False, lambda: _of_ground(x, number()))
+        moved = about(f, com)
+        cond(
+            ground,
+            lambda: _impulse(moved, x.ledger, AT["impulse_nx"]),
+            lambda: _impulse(moved, x.outside_impulse, 0),
+        )
 
     def others() -> None:
         cond(kind == SPRING, spring, contact)
 
+    a, b = (x.body_whole[x.c_bodies[i, k]] for k in range(2))
     cond(a == b, lambda: _gives(x, b, given), apart)
     cond(kind == LINE, nothing, others)
+    cond((x.c_bodies[i, 0] == 0) & (kind != LINE), from_outside, nothing)
 
 
-def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar, com: Vector3) -> None:
+def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar) -> None:
     """A contact with the ground; the work of a belt is its force times the velocity of its surface."""
     g = [x.c_g[i, k] for k in range(3)]
     slides = g[0] * x.contact_surface[c, 0] + g[1] * x.contact_surface[c, 1]
@@ -268,15 +274,12 @@ def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar, com:
     add(x, "work", belt)
     largest(x, "depth", -gap)
     add(x, "pressed", where(spins, 0.0, maximum(g[2], 0.0)))
-    _impulse(impulse_of(x, i), com, x.ledger, AT["impulse_nx"])
 
 
-def _met(x: Any, i: Any, given: Scalar, gap: Scalar, com: Vector3) -> None:
-    """A contact of two links; one that is fixed to the world pushes from outside."""
+def _met(x: Any, given: Scalar, gap: Scalar) -> None:
+    """A contact of two links."""
     add(x, "collision", -given)
     largest(x, "overlap", -gap)
-    fixed = x.c_bodies[i, 0] == 0
-    cond(fixed, lambda: _impulse(impulse_of(x, i), com, x.outside_impulse, 0), nothing)
 
 
 def impulse_of(x: Any, i: Any) -> Force:
@@ -386,11 +389,11 @@ MOMENTUM_AT, ENERGY_AT, CENTRE_AT, KNOWN_AT = 0, 6, 7, 10
 
 
 class Inner(NamedTuple):
-    """A whole seen from its centre of mass G, in world axes that move with its first base."""
+    """A whole seen from its centre of mass G, in world axes."""
 
     m: Scalar  # mass [kg]
     com: Vector3  # centre of mass from the first base [m]
-    u: Vector3  # velocity of G relative to that of the first base [m/s]
+    u: Vector3  # velocity of G, relative to that of the base of one that has one [m/s]
     k: Vector3  # angular momentum about G [N m s]
     I_G: tuple[Scalar, ...]  # rotational inertia about G as one rigid body: xx, yy, zz, xy, xz, yz [kg m^2]
     T: Scalar  # kinetic energy about G [J]
@@ -423,23 +426,19 @@ class Change(NamedTuple):
 def begin(x: Any) -> None:
     """Before the first step: what is kept from then on."""
 
-    def free() -> None:
-        _see(x, x.q, x.v)
-        _wholes(x, whole)
-
     def whole(w: Any) -> None:
-        state, base = _inner(x, w), x.wholes[w]
+        state, base = _inner(x, w), x.wholes[w, 0]
         centre = vector(x.origin) + vector(x.p, base) + state.com
         write_row(x.kept, w, [*state.k, *_velocity(x, state, w) * state.m, state.T, *centre])
 
     def fixed() -> None:
-        once(x, place_bodies, x.q, 0)
-        T, V = once(x, _energies)
+        T, V = _energies(x)
         x.kept[0, ENERGY_AT] = T + V
 
     def all_of_it() -> None:
         x.kept[0, KNOWN_AT] = 1.0
-        cond(x.keeps[0] == FREE, free, fixed)
+        once(x, _see, x.q, x.v)
+        cond(x.keeps[0] == FREE, lambda: _wholes(x, whole), fixed)
 
     new = (x.kept[0, KNOWN_AT] == 0.0) & (x.keeps[0] > NOTHING)
     cond(new, all_of_it, nothing)
@@ -449,48 +448,38 @@ def conserve(x: Any) -> None:
     """At the end of a step: q and v corrected."""
 
     def free() -> None:
-        _see(x, x.q, x.v)
         _wholes(x, lambda w: _hold(x, w))
         _correct(x)
 
-    def fixed() -> None:
-        once(x, place_bodies, x.q, 0)
-        _hold_energy(x)
+    def all_of_it() -> None:
+        once(x, _see, x.q, x.v)
+        cond(x.keeps[0] == FREE, free, lambda: _hold_energy(x))
 
-    cond(x.keeps[0] > NOTHING, lambda: cond(x.keeps[0] == FREE, free, fixed), nothing)
+    cond(x.keeps[0] > NOTHING, all_of_it, nothing)
 
 
 # ---- states -----------------------------------------------------------------------------------------------
 
 
 def _see(x: Any, q: Any, v: Any) -> None:
-    """The wholes of a state, from axes that move with their bases: a fast fall rounds nothing."""
+    """Inertia, momentum and energy of the wholes of a state, to ``seen``, about their first bodies.
+
+    A whole of one base is seen from axes that move with it: a fast fall rounds nothing.
+    """
     for_range(x.nv, lambda j: put(x.mean, j, v[j]))
     once(x, place_bodies, q, 1)
 
     def child(b: Any, w: Any) -> None:
-        first = x.wholes[w]
-
-        def seen() -> None:
-            row = _base(x, b) + 3
-            u = axes_of(x, b).transpose_apply(axes_of(x, first) @ vector(v, None, _base(x, first) + 3))
-            write(x.mean, row, [where(b == first, 0.0, rest) for rest in vector(v, None, row) - u])
-
-        cond(w > 0, seen, nothing)
+        cond(x.wholes[w, 1] == 1, lambda: write(x.mean, _base(x, b) + 3, [0.0] * 3), nothing)
 
     _children(x, child)
-    once(x, _sums)
-
-
-def _sums(x: Any) -> None:
-    """Inertia, momentum and energy of the wholes, about their first bases, at the velocities in ``mean``."""
     once(x, velocities, x.mean, x.W)
-    for_range(x.n_wholes, lambda w: write_row(x.seen, w, [0.0] * 17))
+    for_range(x.n_wholes, lambda w: _clear(x.seen, w, 17))
 
     def body(m: Any) -> None:
         b = m + 1
         w, W, I = x.body_whole[b], motion(x.W, b), inertia(x.I, b)
-        V = Motion(W.ang, W.lin + W.ang.cross(vector(x.p, x.wholes[w])))
+        V = Motion(W.ang, W.lin + W.ang.cross(vector(x.p, x.wholes[w, 0])))
         h = I @ V
         add_to_row(x.seen, w, 0, [*(x.I[b, k] for k in range(10)), *h, V.dot(h)])
 
@@ -511,13 +500,15 @@ def _inner(x: Any, w: Any) -> Inner:
 
 def _velocity(x: Any, state: Inner, w: Any) -> Vector3:
     """Of G in the world."""
-    base = x.wholes[w]
-    return state.u + axes_of(x, base) @ vector(x.v, None, _base(x, base) + 3)
+    base = x.wholes[w, 0]
+    own, seen = (vector(v, None, _base(x, base) + 3) for v in (x.v, x.mean))
+    return state.u + axes_of(x, base) @ (own - seen)
 
 
 def _energies(x: Any) -> tuple[Scalar, Scalar]:
-    once(x, velocities, x.v, x.W)
-    return kinetic_energy(x, x.v, x.W), potential_energy(x)
+    """T and V of whole 0 [J]; V is 0 where its centre of mass is at the height of the world's origin."""
+    m, h = x.seen[0, 0], vector(x.seen, 0, 1)
+    return 0.5 * x.seen[0, 16], -vector(x.gravity).dot(h + vector(x.origin) * m)
 
 
 def _with_impulse(x: Any, w: Any, m: Scalar, impulse: Force) -> tuple[Force, Force, Vector3]:
@@ -539,7 +530,7 @@ def gain(x: Any) -> Scalar:
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))
     once(x, advance, x.q_drifted, x.y_of_C, 0.5 * x.dt[0])
-    _see(x, x.q_drifted, x.y_of_C)
+    once(x, _see, x.q_drifted, x.y_of_C)
 
     def whole(n: Any, total: Scalar) -> Scalar:
         w = n + 1
@@ -559,7 +550,7 @@ def gain(x: Any) -> Scalar:
 
 
 def _hold_energy(x: Any) -> None:
-    T, V = once(x, _energies)
+    T, V = _energies(x)
     touched = x.account[0, TOUCHED] > 0.0
     target = x.kept[0, ENERGY_AT] + x.account[0, GIVEN]
     change = _bounded(x, (target - T - V) * _inverse(2.0 * T, rounding(SMALL) * (T + abs(V))), touched)
@@ -598,36 +589,40 @@ def _hold(x: Any, w: Any) -> None:
 
 def _correct(x: Any) -> None:
     """The velocities of each whole grow by those of its shape; its bases get its rigid motion, too."""
-    _children(x, lambda b, w: cond(w > 0, lambda: _correct_base(x, b, w), nothing))
 
-    def row(j: Any) -> None:
-        w = x.row_whole[j]
-        x.v[j] = where(w > 0, x.corrected[w, 0], 1.0) * x.v[j]
+    def body(m: Any) -> None:
+        b = m + 1
+        w, first = x.body_whole[b], x.dof_row[x.body_dofs[b, 0]]
 
-    def base(b: Any, w: Any) -> None:
-        def own() -> None:
-            write(x.v, _base(x, b), [x.mean[_base(x, b) + c] for c in range(6)])
+        def row(k: Any) -> None:
+            x.v[first + k] = x.corrected[w, 0] * x.v[first + k]
 
-        cond(w > 0, own, nothing)
+        def joint() -> None:
+            cond(x.joint_leads[b] > 0, lambda: for_range(x.body_dofs[b, 1], row), nothing)
 
-    for_range(x.nv, row)
-    _children(x, base)
+        def free() -> None:
+            cond(x.parent[b] == 0, lambda: _correct_base(x, b, w), joint)
+
+        cond(w > 0, free, nothing)
+
+    for_range(x.n_bodies - 1, body)
 
 
 def _correct_base(x: Any, b: Any, w: Any) -> None:
-    """The place of a base, and to ``mean`` its velocity, in axes before the turn.
+    """The place of a base and its velocity, in axes before the turn.
 
     Only what changes is turned: rounding would else scale the velocity at each step.
     """
     whole = Change.of([x.corrected[w, k] for k in range(24)])
     R, R_turn = axes_of(x, b), quat_wxyz_to_rotation(whole.turn)
-    arm = whole.com - (vector(x.p, b) - vector(x.p, x.wholes[w]))
+    arm = whole.com - (vector(x.p, b) - vector(x.p, x.wholes[w, 0]))
     ang, beside = (vector(x.mean, None, _base(x, b) + first) for first in (0, 3))
     spin = R @ ang - whole.spun
     shift = whole.spun.cross(arm) - whole.u + R @ beside
     lin = shift * whole.more + whole.moved - whole.faster.cross(arm)
     more = [*R.transpose_apply(spin * whole.more + whole.faster), *R.transpose_apply(lin)]
-    write(x.mean, _base(x, b), [x.v[_base(x, b) + c] + more_of for c, more_of in enumerate(more)])
+    for c, more_of in enumerate(more):
+        x.v[_base(x, b) + c] = x.v[_base(x, b) + c] + more_of
     at = x.coordinate_from[x.joint_coordinate[b]]
     R_0, r_0 = matrix(x.joint_placement, b), vector(x.joint_placement, b, 9)  # q is in the joint's axes
     own_turn = [whole.turn[0], *R_0.transpose_apply(Vector3(*whole.turn[1:]))]

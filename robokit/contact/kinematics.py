@@ -105,8 +105,8 @@ def place_bodies(x: Any, q: Any, apart: Any = 0) -> None:
     Args:
         x: the step.
         q: the configuration.
-        apart: 1 for inertias of each whole that hangs on nothing about its own base: about an origin far from
-            it their differences round as the square of the distance.
+        apart: 1 for inertias of each whole that hangs on nothing about its first base: about an origin far
+            from it their differences round as the square of the distance.
     """
     write_row(x.I, 0, [0.0] * 10)
     place_links(x, q)
@@ -200,7 +200,7 @@ def _inertia_here(x: Any, b: Any, apart: Any) -> None:
     i, j, k = axes
     I_i, I_j, I_k = (I.Ibar @ axis for axis in axes)
     turned = Symmetric3(i.dot(I_i), j.dot(I_j), k.dot(I_k), i.dot(I_j), i.dot(I_k), j.dot(I_k))
-    seen_from = where(apart > 0, x.wholes[x.body_whole[b]], 1)
+    seen_from = where(apart > 0, x.wholes[x.body_whole[b], 0], 1)
     X = Transform(Matrix3.identity(), vector(x.p, b) - vector(x.p, seen_from))
     write_row(x.I, b, ten(X.T @ RigidInertia(I.m, R @ I.h, turned) @ X))
 

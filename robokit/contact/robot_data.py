@@ -215,8 +215,9 @@ def _wholes(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
         root = [kept if r == gone else r for r in root]
     bases = sorted({0, *root})
     number = {base: w for w, base in enumerate(bases)}
+    children = [root[i] for i in tree.children[0]]
     return {
-        "wholes": bases,
+        "wholes": [(max(base, 1), children.count(base) if base else 0) for base in bases],
         "body_whole": [number[r] for r in root],
         "row_whole": [0 if i is None else number[root[i]] for i in of_row],
     }
