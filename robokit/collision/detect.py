@@ -40,8 +40,17 @@ from robokit.collision.fields import (
     POSES,
     SHAPES,
 )
-from robokit.collision.narrow import Pairs, gap_along, narrow_pairs, on_plane, place, rotation, shape_pose
-from robokit.collision.support import middle_of_part, part_of_cube, support, tangents, vector
+from robokit.collision.narrow import (
+    Pairs,
+    faced,
+    gap_along,
+    narrow_pairs,
+    on_plane,
+    place,
+    rotation,
+    shape_pose,
+)
+from robokit.collision.support import corner, middle_of_part, part_of_cube, support, tangents, vector
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import kernel_of, once, real
 from robokit.engine.loops.kernel import LoopKernel
@@ -72,8 +81,8 @@ from robokit.spatial.vectors import chosen
 #     leaves a as well.
 #
 # The last keeps the foot of a wall on a floor, where the wall goes on above it, and the bottom of a valley.
-# An edge or corner of a touches nothing where its face goes on in one plane over others, and what lies across
-# flush faces has their normal.
+# An edge or corner of a touches nothing where its face goes on in one plane over others of its material, and
+# what lies across flush faces has their normal. Where the friction changes the edges bear what presses there.
 
 
 FLUSH = 1e-6, 1e-5
@@ -133,15 +142,16 @@ def _hidden(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
 def inside_surface(x: Any, a: Any, b: Any, feature: Any, p: Vector3, gap: Any, n: Vector3) -> Any:
     """Whether a corner or edge of shape a that touches is none, as its face goes on in one plane.
 
-    That is across the edge, or on both sides of the corner along one of its edges, on solids beside it. What
-    reaches less far over these than it is deep leaves them sideways, and still stands on the edge.
+    That is across the edge, or on both sides of the corner along one of its edges, on solids beside it. An
+    edge that crosses at a corner crosses both of the edges there. What faces the surface may reach less far
+    over these solids than it is deep: it leaves them sideways, and still stands on the edge.
 
     Args:
         x, a, b, p, n: as in :func:`hidden`.
         feature, gap: of the contact, as of narrow.py.
     """
     of_a = (feature % 4 == 0) | (feature % 4 == 2)
-    some = of_a & (x.shape_beside[a, 1] > 0) & (x.shape_kind[a] == POLYTOPE)
+    some = of_a & (x.shape_beside[a, 2] > 0) & (x.shape_kind[a] == POLYTOPE)
     at_corner = where(feature % 4 == 0, 1, 0)
     return cond(some, lambda: once(x, _goes_on, a, b, at_corner, tuple(p), gap, tuple(n)), lambda: 0) > 0
 
@@ -152,12 +162,19 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, gap: Any, n: Any) -
     first, count, corners = x.shape_faces[a, 0], x.shape_faces[a, 1], x.shape_corners[a, 0]
     face = _facing(x, a, m)
     up = vector(x.face_normal, face)
+    down = S.transpose_apply(-Vector3(*n))
+    lower = faced(x, b, down)
+    decides = where(at_corner > 0, 1, -1)  # one edge of a corner that goes on is enough
 
     def level(way: Vector3) -> Any:
-        """Whether the surface goes on from the point to a side, and the other shape there."""
-        d = R @ way
-        y = S @ Vector3(*_support(x, b, S.transpose_apply(d))) + o
-        reach = d.dot(y - Vector3(*p)) + x.shape_radius[b]
+        """Whether the surface goes on from the point to a side, and what of the other shape faces it."""
+        d = S.transpose_apply(R @ way)
+
+        def farther(k: Any, most: Any) -> Any:
+            return maximum(most, d.dot(Vector3(*corner(x, b, lower, down, k)[:3])))
+
+        reach = for_range(lower.count, farther, -float("inf")) + d.dot(S.transpose_apply(o - Vector3(*p)))
+        reach = reach + x.shape_radius[b]
         goes_on = once(x, _on_surface, a, tuple(R @ (q + way * (4.0 * flush)) + r), tuple(R @ up)) > 0
         return goes_on & (reach > 2.0 * maximum(-gap, 0.0) + flush)
 
@@ -166,7 +183,7 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, gap: Any, n: Any) -
         c = vector(x.corners, corners + x.polygon[x.face_corners[first + k, 0]])
         out = outward - up * up.dot(outward)
         size = sqrt(out.dot(out))
-        is_here = (size > SHALLOW) & (abs(outward.dot(q - c)) <= flush) & (found == 0)
+        is_here = (size > SHALLOW) & (abs(outward.dot(q - c)) <= flush) & (found != decides)
 
         def look() -> Any:
             across = out * (1.0 / size)
@@ -174,7 +191,7 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, gap: Any, n: Any) -
 
             def one(k: Any, goes: Any) -> Any:
                 way = chosen(at_corner > 0, along * where(k == 0, 1.0, -1.0), across)
-                return cond(goes > 0, lambda: where(level(way), 1, 0), lambda: 0)
+                return cond(goes > 0, lambda: where(level(way), 1, -1), lambda: -1)
 
             return for_range(1 + at_corner, one, 1)
 
@@ -222,7 +239,7 @@ def levelled(x: Any, a: Any, b: Any, feature: Any, point: Vector3, gap: Any, n: 
 
 
 def _on_surface(x: Any, a: Any, p: Any, up: Any) -> Any:
-    """Whether a point is on a face of shape a, or one beside it, with this normal."""
+    """Whether a point is on a face of shape a, or one beside it of its material, with this normal."""
     p, up = Vector3(*p), Vector3(*up)
 
     def one(k: Any, found: Any) -> Any:
@@ -238,7 +255,7 @@ def _on_surface(x: Any, a: Any, p: Any, up: Any) -> Any:
 
         return cond(found > 0, lambda: found, look)
 
-    return for_range(1 + x.shape_beside[a, 1], one, 0)
+    return for_range(1 + x.shape_beside[a, 2], one, 0)
 
 
 def _flush(x: Any, s: Any) -> Any:
@@ -301,10 +318,10 @@ def _middle(x: Any, s: Any, face: Any) -> Vector3:
     """Of the corners of a face."""
     first, count, corners = x.face_corners[face, 0], x.face_corners[face, 1], x.shape_corners[s, 0]
 
-    def corner(k: Any, *total: Any) -> Any:
+    def add(k: Any, *total: Any) -> Any:
         return tuple(vector(x.corners, corners + x.polygon[first + k]) + Vector3(*total))
 
-    return Vector3(*for_range(count, corner, 0.0, 0.0, 0.0)) * (1.0 / count)
+    return Vector3(*for_range(count, add, 0.0, 0.0, 0.0)) * (1.0 / count)
 
 
 def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3, off: Any) -> Any:

@@ -56,8 +56,10 @@ SHAPES = (
     whole("face_corners", "n_faces", 2),  # first of a face's entries of `polygon`, and how many
     whole("polygon", "n_polygon"),  # corners of the faces, likewise, counter-clockwise seen from outside
     real("surface_velocity", "n_shapes", 6),  # of a belt: spin and velocity at the world's origin
-    whole("shape_beside", "n_shapes", 2),  # first of those beside it, and how many: fixed ones with faces
-    whole("beside", "n_beside"),  # that touch it, which may hide its edges (detect.py)
+    # First of those beside it, fixed ones with faces that touch it; how many; how many of them are of its
+    # material, which come first.
+    whole("shape_beside", "n_shapes", 3),
+    whole("beside", "n_beside"),  # shapes beside others, whose edges they may hide (detect.py)
     real("heights", "n_heights"),  # of the height field, row by row, rows along x [m]
     whole("field", 2),  # how many rows and columns it has
     real("cell", 9, 3, role="work"),  # the triangle of it that is looked at (terrain.py)

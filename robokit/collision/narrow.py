@@ -105,11 +105,7 @@ def manifold(
     distance, n = nearest[0], Vector3(nearest[1], nearest[2], nearest[3])
     Q, _ = pose(place)
     outward = n, -(Q.T @ n)
-
-    def faced(s: Any, d: Any) -> Facing:
-        return facing(x, s, Vector3(*d))
-
-    faces = [call(faced, s, tuple(d)) for s, d in zip(shapes, outward, strict=True)]
+    faces = [faced(x, s, d) for s, d in zip(shapes, outward, strict=True)]
     half_way = (
         Vector3(*(nearest[4 + k] for k in range(3))) + Vector3(*(nearest[7 + k] for k in range(3)))
     ) * 0.5
@@ -124,6 +120,15 @@ def manifold(
     left_out = maximum(*(_missed(x, *each) for each in zip(shapes, faces, outward, strict=True)))
     misses = deepest > distance + rounding(AS_DEEP, 0.5) * size + left_out
     cond(misses, lambda: add(3, half_way, distance, n), lambda: None)
+
+
+def faced(x: Any, s: Any, d: Vector3) -> Facing:
+    """As support.facing, whose code a kernel has once."""
+    return once(x, _faced, s, tuple(d))
+
+
+def _faced(x: Any, s: Any, d: Any) -> Facing:
+    return facing(x, s, Vector3(*d))
 
 
 def _missed(x: Any, s: Any, face: Facing, d: Vector3) -> Any:
@@ -574,7 +579,8 @@ def _touching(
         manifold(x, shapes, place, out, reach, put)
         return cond(field, lambda: where((k == 0) & (x.cell[STATE, 1] > 0.0), 1, 2), lambda: 2)
 
-    bare = (x.shape_radius[b] == 0.0) & (x.shape_kind[b] < SMOOTH)
+    straight = x.shape_kind[b] < SMOOTH
+    bare = straight & (x.shape_radius[b] == 0.0)
 
     def across_edge() -> Any:
         for i, number in enumerate(across_nearest_edge(x, Vector3(out[1], out[2], out[3]))):
@@ -583,7 +589,8 @@ def _touching(
 
     def begin() -> Any:
         sine = Vector3(out[1], out[2], out[3]).cross(vector(x.cell, NORMAL))
-        return cond(bare & (sine.dot(sine) >= ALIGNED), across_edge, lambda: where(bare, 1, 0))
+        aligned = sine.dot(sine) < ALIGNED
+        return cond(bare & ~aligned, across_edge, lambda: where(straight & aligned, 1, 0))
 
     while_loop(lambda k: k < 2, turn, cond(field, begin, lambda: 0))
 

@@ -53,6 +53,7 @@ class World:
     cell: tuple[float, float] = (1.0, 1.0)  # distances between its heights along x and y [m]
     # of its first height in the world; z is added to all [m]
     corner: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    friction: Sequence[float | None] = ()  # of the solids: those with equal ones are of one material
 
 
 @frozen(eq=False)
@@ -102,7 +103,8 @@ def scene(
     level = len(still) - len(world.solids)
     placed = [*still, *own.placed]
     arrays = shape_arrays(placed)
-    arrays |= _beside(arrays)
+    materials = [("", mu) for mu in world.friction or [None] * len(world.solids)]
+    arrays |= _beside(arrays, [("", None)] * level + materials + [(c.link, None) for c in own.placed])
     touching = {(0, b) for b in range(1, robot.nbodies + 1)} if still else set()
     own_pairs = touching_pairs(robot, error) if bodies is None else bodies
     count = len(still)
@@ -264,7 +266,7 @@ def _meeting(
     own = {body for pair in bodies for body in pair}
     placed = [c for c in shapes if c.body in own]
     arrays = shape_arrays(placed)
-    arrays |= {"shape_beside": np.zeros((len(placed), 2), np.int32), "beside": np.zeros(1, np.int32)}
+    arrays |= {"shape_beside": np.zeros((len(placed), 3), np.int32), "beside": np.zeros(1, np.int32)}
     pairs = _pairs(arrays["shape_body"], 0, set(), bodies)
     larger = np.array([c.core.hull.error if c.core.hull else 0.0 for c in placed])
     arrays |= pair_arrays(pairs, len(placed))
@@ -323,8 +325,11 @@ def neighbours(robot: Robot, bodies: set[int], root: list[int]) -> set[tuple[int
 # ---- the world --------------------------------------------------------------------------------------------
 
 
-def _beside(arrays: Arrays) -> Arrays:
-    """Of each fixed polytope those that come as near as touching, by the boxes around them."""
+def _beside(arrays: Arrays, material: Sequence[Any]) -> Arrays:
+    """Of each fixed polytope those that come as near as touching, by the boxes around them.
+
+    Those of its material come first.
+    """
     n = len(arrays["shape_body"])
     fixed = np.flatnonzero((arrays["shape_body"] == 0) & (arrays["shape_kind"] == POLYTOPE))
     lists: list[list[int]] = [[] for _ in range(n)]
@@ -335,10 +340,11 @@ def _beside(arrays: Arrays) -> Arrays:
         for m, k in enumerate(fixed.tolist()):
             meets = ((low <= high[m]) & (high >= low[m])).all(axis=1)
             meets[m] = False
-            lists[k] = fixed[meets].tolist()
+            lists[k] = sorted(fixed[meets].tolist(), key=lambda s: material[s] != material[k])
     counts = np.array([len(each) for each in lists], dtype=np.int32)
+    alike = [[material[s] for s in each].count(material[k]) for k, each in enumerate(lists)]
     return {
-        "shape_beside": np.stack([np.cumsum(counts) - counts, counts], axis=1).astype(np.int32),
+        "shape_beside": np.stack([np.cumsum(counts) - counts, counts, alike], axis=1).astype(np.int32),
         "beside": np.array([k for each in lists for k in each] or [0], dtype=np.int32),
     }
 

@@ -43,7 +43,7 @@ LEVEL = 1e-12
 """Square of the sine of an angle: normals with less between them are the same."""
 
 ALIGNED = 1e-6
-"""Square of the sine of an angle: what has faces and edges, and no radius, lies on a triangle if the normal
+"""Square of the sine of an angle: what has flat or straight parts lies on a triangle if the normal
 is nearer to the triangle's; which of both their normals gives the lesser depth would be chance. Likewise it
 lies across an edge of the triangle if the normal is nearer to being perpendicular to it."""
 

@@ -415,8 +415,9 @@ class Change(NamedTuple):
     @classmethod
     def of(cls, row: Any) -> Change:
         """From all numbers in a row."""
-        three = [Vector3(*row[first : first + 3]) for first in (2, 5, 12, 15, 18, 21)]
-        return cls(row[0], row[1], *three[:2], tuple(row[8:12]), *three[2:])
+        at = (2, 5, 12, 15, 18, 21)
+        spun, faster, com, u, moved, G = (Vector3(*row[first : first + 3]) for first in at)
+        return cls(row[0], row[1], spun, faster, tuple(row[8:12]), com, u, moved, G)
 
     def numbers(self) -> list[Scalar]:
         """All in a row."""

@@ -69,19 +69,22 @@ def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
     return corners
 
 
+FLAT = 1e-9
+"""Thickness beside the length of what is in one plane, up to rounding."""
+
+
 def _hull(points: np.ndarray) -> np.ndarray:
     """Corners of the hull of points; of points in one plane those of their polygon, on one line its ends."""
     from scipy.spatial import ConvexHull, QhullError
 
-    inside = points  # in as many dimensions as the points have
-    for dimension in (3, 2, 1):
-        if dimension < 3:
-            off = points - points.mean(axis=0)
-            inside = off @ np.linalg.svd(off, full_matrices=False)[2][:dimension].T
-        if dimension > 1 and len(points) > dimension:
+    off = points - points.mean(axis=0)
+    inside = off @ np.linalg.eigh(off.T @ off)[1][:, ::-1]  # along the principal axes, the longest first
+    length, _, thickness = np.ptp(inside, axis=0)
+    # Of a plate in other axes Qhull leaves out corners where the thickness is all rounding.
+    for each in (points, inside[:, :2]) if thickness > FLAT * length else (inside[:, :2],):
+        with contextlib.suppress(QhullError):
             # Scaled to a cube: its size does not matter.
-            with contextlib.suppress(QhullError):
-                return points[np.sort(ConvexHull(inside, qhull_options="QbB Pp Qt").vertices)]
+            return points[np.sort(ConvexHull(each, qhull_options="QbB Pp Qt").vertices)]
     return points[np.unique([inside[:, 0].argmin(), inside[:, 0].argmax()])]
 
 

@@ -670,7 +670,7 @@ class Query:
             swapped.append(int(swap))
             shapes += own
         given = shape_arrays(scene.placed) | robot_data(robot)
-        given |= {"shape_beside": np.zeros((len(scene.placed), 2), np.int32), "beside": np.zeros(1, np.int32)}
+        given |= {"shape_beside": np.zeros((len(scene.placed), 3), np.int32), "beside": np.zeros(1, np.int32)}
         given |= pair_arrays(np.array(shapes, np.int32).reshape(-1, 2), len(scene.placed))
         hulls = [c.core.hull for c in scene.placed]
         boxes = [int(hull is not None and hull.polygons == BOX_FACES) for hull in hulls]

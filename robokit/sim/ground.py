@@ -646,9 +646,10 @@ def world_of(ground: Ground) -> World:
     alone, field = ground.row(0), ground.terrain
     plane, velocity = plane_of(alone) if ground.plane else (None, (0.0,) * 6)
     solids = [(solid.geometry, solid.placement) for solid in ground.shapes]
+    friction = [solid.friction for solid in ground.shapes]
     if field is None:
-        return World(plane, velocity, solids)
-    return World(plane, velocity, solids, field.heights, field.cell, field.origin)
+        return World(plane, velocity, solids, friction=friction)
+    return World(plane, velocity, solids, field.heights, field.cell, field.origin, friction)
 
 
 # ---- in the file of a trajectory ---------------------------------------------------------------------------

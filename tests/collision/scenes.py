@@ -161,7 +161,7 @@ def arrays(shapes: list[dict], pairs: list[tuple[int, int]], poses: list | None 
         "face_corners": table(face_corners, 2, dtype=np.int32),
         "polygon": table(polygon, dtype=np.int32),
         "surface_velocity": np.zeros((n, 6)),
-        "shape_beside": np.zeros((n, 2), np.int32),
+        "shape_beside": np.zeros((n, 3), np.int32),
         "beside": np.zeros(1, np.int32),
         "shape_starts": np.full(n, -1, np.int32),
         "starts": np.zeros(1, np.int32),

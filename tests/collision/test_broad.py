@@ -31,7 +31,7 @@ def crowd(count: int, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
             place = Placement(position=size * rng.uniform(-0.3, 0.3, 3))
             moving.append(PlacedCore(core_of(geometry, 0.0), body, place))
     arrays = shape_arrays([*still, *moving])
-    arrays |= _beside(arrays)
+    arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
     own = {(i, j) for i in range(1, count + 1) for j in range(i + 1, count + 1) if rng.uniform() < 0.5}
     pairs = _pairs(arrays["shape_body"], len(still), {(0, i) for i in range(1, count + 1)}, own)
     places = np.vstack([np.zeros(3), rng.uniform((-1.0, -1.0, 0.0), (1.0, 1.0, 2.0), (count, 3))])
@@ -112,7 +112,7 @@ def found_of_balls(at: np.ndarray, places: int) -> dict[str, np.ndarray]:
     """What is found of balls of radius 0.1 that all may meet, with so many places for contacts and pairs."""
     n = len(at)
     scene = shape_arrays([PlacedCore(core_of(Sphere(0.1), 0.0), 1 + k, Placement()) for k in range(n)])
-    scene |= {"shape_beside": np.zeros((n, 2), np.int32), "beside": np.zeros(1, np.int32)}
+    scene |= {"shape_beside": np.zeros((n, 3), np.int32), "beside": np.zeros(1, np.int32)}
     scene |= pair_arrays(np.array(np.triu_indices(n, 1)).T, n)
     sizes = {"n_pairs": len(scene["pair_shapes"]), "n_shapes": n, "n_bodies": n + 1, "n_near": places}
     kept = {a.name: a.zeros(sizes) for a in (*CANDIDATES, *MEMORY)}

@@ -100,7 +100,7 @@ def loose(half: float = 0.05) -> dict[str, np.ndarray]:
     placed = [PlacedCore(core_of(TILE, 0.0), 0, Placement(position=np.array(p))) for p in at]
     placed.append(PlacedCore(core_of(Box((2 * half,) * 3), 0.0), 1, Placement(), "box"))
     arrays = shape_arrays(placed)
-    arrays |= _beside(arrays)
+    arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
     pairs = _pairs(arrays["shape_body"], 4, {(0, 1)}, set())
     return arrays | pair_arrays(pairs, len(arrays["shape_body"]))
 
@@ -138,7 +138,7 @@ def test_ball_on_flush_tiles_has_one_contact() -> None:
         PlacedCore(core_of(TILE, 0.0), 0, Placement(position=np.array([0.2 * k, 0, -0.05]))) for k in (0, 1)
     ]
     arrays = shape_arrays([*tiles, PlacedCore(core_of(Sphere(0.1), 0.0), 1, Placement())])
-    arrays |= _beside(arrays)
+    arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
     pairs = _pairs(arrays["shape_body"], 2, {(0, 1)}, set())
     arrays |= pair_arrays(pairs, len(arrays["shape_body"]))
     for x in (0.0999, 0.09999, 0.1001, 0.101):
@@ -195,7 +195,7 @@ def test_valley_of_two_solids_holds_at_its_bottom(angle: float) -> None:
     placed = [PlacedCore(core_of(c, 0.0), 0, Placement()) for c in (right, right * [-1, 1, 1])]
     pin = np.array([[0, 0, 0], [0.001, 0, 0.05], [-0.001, 0.001, 0.05], [-0.001, -0.001, 0.05]])
     arrays = shape_arrays([*placed, PlacedCore(core_of(pin, 0.0), 1, Placement())])
-    arrays |= _beside(arrays)
+    arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
     pairs = _pairs(arrays["shape_body"], 2, {(0, 1)}, set())
     arrays |= pair_arrays(pairs, len(arrays["shape_body"]))
     found = at(arrays, (0.0, 0.0, -1e-5))
@@ -209,7 +209,7 @@ def test_corner_on_a_seam_of_tiles_stands_on_them(beside: float) -> None:
     tiles = [PlacedCore(tile, 0, Placement(position=np.array([0.2 * k, 0, -0.05]))) for k in (0, 1)]
     pin = np.array([[0, 0, 0], [0.01, 0, 0.05], [-0.01, 0.01, 0.05], [-0.01, -0.01, 0.05]])
     arrays = shape_arrays([*tiles, PlacedCore(core_of(pin, 0.0), 1, Placement())])
-    arrays |= _beside(arrays)
+    arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
     pairs = _pairs(arrays["shape_body"], 2, {(0, 1)}, set())
     arrays |= pair_arrays(pairs, len(arrays["shape_body"]))
     found = at(arrays, (0.1 + beside, 0.0, -1e-5))

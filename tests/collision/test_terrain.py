@@ -26,7 +26,9 @@ VALLEY = np.abs(ALONG - 0.5)[:, None] * np.ones(11)
 def contacts(heights: np.ndarray, geometry: Any, p: Any, R: np.ndarray | None = None, **options: Any) -> dict:
     field = PlacedCore(field_core(heights, (CELL, CELL)), 0, Placement(position=np.array([0.0, 0.0, 0.2])))
     arrays = shape_arrays([field, PlacedCore(core_of(geometry, 0.0), 1, Placement())])
-    arrays |= _beside(arrays) | pair_arrays(np.array([[0, 1]]), len(arrays["shape_body"]))
+    arrays |= _beside(arrays, [None] * len(arrays["shape_body"])) | pair_arrays(
+        np.array([[0, 1]]), len(arrays["shape_body"])
+    )
     poses = np.array([np.eye(3), np.eye(3) if R is None else R])
     return contacts_at(arrays, poses, np.array([[0.0, 0.0, 0.0], np.add(p, [0.0, 0.0, 0.2])]), **options)
 

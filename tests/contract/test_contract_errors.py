@@ -13,6 +13,7 @@ import ladder
 import numpy as np
 import pytest
 import table_calls
+import waiting
 from for_each import for_each
 from ladder import State
 
@@ -225,7 +226,7 @@ def test_a_pool_raises_the_error_of_its_worker():
     with multiprocessing.get_context("fork").Pool(1) as pool:
         for error in RAISED:
             with pytest.raises(type(error), match=re.escape(str(error))):
-                pool.apply_async(_raise, (error,)).get(60)
+                pool.apply_async(_raise, (error,)).get(waiting.PATIENCE)
 
 
 def test_calls_leave_the_filters_of_warnings_alone(tmp_path, monkeypatch):
@@ -248,11 +249,11 @@ def test_warnings_of_one_thread_are_not_those_of_another():
         with warnings_into(told):
             warn("mine")
             inside.set()
-            done.wait(60)
+            done.wait(waiting.PATIENCE)
 
     thread = threading.Thread(target=other)
     thread.start()
-    assert inside.wait(60)
+    assert inside.wait(waiting.PATIENCE)
     with pytest.warns(rk.SimulationWarning, match="yours"):
         warn("yours")
     done.set()

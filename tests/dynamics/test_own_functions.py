@@ -12,6 +12,7 @@ from pydoc import render_doc
 import cloudpickle
 import numpy as np
 import pytest
+import waiting
 from ladder import State, chain, coordinate_rate, pendulum, random_tree, relative
 
 import robokit as rk
@@ -664,7 +665,7 @@ if __name__ == "__main__":
 def test_functions_of_a_program_go_to_its_workers(tmp_path, method):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM.replace("METHOD", method))
-    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
+    ran = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=waiting.PATIENCE)
     found = ran.stdout.strip()
     assert found == "[(True, 9.0), (False, 6.0), (False, array([6., 0.]))]", ran.stderr
 

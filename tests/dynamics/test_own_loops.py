@@ -546,7 +546,7 @@ def test_no_call_waits_for_that_of_another_thread(monkeypatch):
     def slow(kernel, call):
         if threading.current_thread() is first:
             begun.set()
-            end.wait(waiting.PATIENCE)
+            end.wait(2.0 * waiting.PATIENCE)
         done(kernel, call)
 
     def called(a):
@@ -557,10 +557,10 @@ def test_no_call_waits_for_that_of_another_thread(monkeypatch):
     first.start()
     assert begun.wait(waiting.PATIENCE)
     second.start()
-    second.join(30.0)
+    second.join(waiting.PATIENCE)
     assert found == [two]
     end.set()
-    first.join(60.0)
+    first.join(waiting.PATIENCE)
     assert found[1:] == [pytest.approx(3.0)]
 
 

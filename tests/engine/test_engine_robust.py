@@ -63,6 +63,7 @@ CHILDREN = """
 import multiprocessing, sys
 import numpy as np
 import robokit as rk
+import waiting
 from robokit.engine import batch_calls
 
 batch_calls.PAYS_SECONDS, batch_calls.processors = 1e-9, lambda: 3
@@ -87,8 +88,8 @@ if __name__ == "__main__":
     process = context.Process(target=child, args=(robot, 0.5, theirs))
     process.start()
     assert (work(robot, 0.5) == expected).all()  # both at once
-    assert ours.poll(30) and (ours.recv() == expected).all()
-    process.join(30)
+    assert ours.poll(waiting.PATIENCE) and (ours.recv() == expected).all()
+    process.join(waiting.PATIENCE)
     print(process.exitcode)
 """
 

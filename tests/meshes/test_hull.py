@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.meshes.hull import circles, hull_corners
+from robokit.meshes.hull import _hull, circles, hull_corners
 from robokit.model.geometry import Mesh
 
 BOX = np.array(list(itertools.product((-0.1, 0.1), (-0.2, 0.2), (-0.05, 0.05))))
@@ -53,3 +53,16 @@ def test_a_mesh_of_triangles_in_one_plane_is_a_thin_plate(tmp_path, corners, rec
     q[6] = 0.002
     run = rk.simulate(robot, q, duration=0.1, ground=True)
     assert abs(run.q[-1, 6]) < 1e-4 and not recwarn
+
+
+def test_plates_at_any_angle_have_the_corners_of_their_polygon():
+    """Their thickness is rounding, which is large along no axis of the file."""
+    rng = np.random.default_rng(3)
+    for _ in range(200):
+        turn, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+        flat = np.pad(rng.normal(size=(rng.integers(4, 40), 2)), ((0, 0), (0, 1)))
+        flat[:3, 2] = 1e-15 * rng.normal(size=3)
+        points = flat @ turn.T + rng.normal(size=3)
+        around = rng.normal(size=(40, 2)) @ turn[:, :2].T
+        reach = (points @ around.T).max(axis=0)
+        np.testing.assert_allclose((_hull(points) @ around.T).max(axis=0), reach, rtol=0, atol=1e-12)

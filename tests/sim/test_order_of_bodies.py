@@ -39,7 +39,10 @@ def places(robots: list[rk.Robot], q: np.ndarray, v: np.ndarray, order: list[int
 
 @pytest.mark.parametrize("name", [*ONE, "all"])
 def test_the_order_of_bodies_changes_nothing(name: str) -> None:
-    """It was 0.2 m: rims rolled on one of two discs alone, and of two segments one was the reference."""
+    """It was 1 to 20 cm: rims rolled on one of two discs alone, and of two segments one was the reference.
+
+    Steps are solved to 1e-6 of their impulses, and the last of it depends on the order of rows.
+    """
     several = [Box((0.1, 0.15, 0.2)), Sphere(0.08), *ONE.values()]
     shapes = [ONE[name]] * 4 if name in ONE else several
     robots, q, v = pile(shapes, 0)
@@ -49,4 +52,4 @@ def test_the_order_of_bodies_changes_nothing(name: str) -> None:
         for order in (list(range(n)), list(range(n))[::-1], [1, 3, 0, 2, *range(4, n)])
     )
     for other in others:
-        np.testing.assert_allclose(other, given, rtol=0.0, atol=1e-8)
+        np.testing.assert_allclose(other, given, rtol=0.0, atol=1e-6)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.model import Box, Capsule, Cylinder, ModelBuilder, Shape, Sphere
+from robokit.model import Box, Capsule, Cylinder, Mesh, ModelBuilder, Shape, Sphere
 
 SHAPES = {
     "box": Box((0.2, 0.3, 0.1)),
@@ -87,3 +89,61 @@ def test_flush_tiles_are_one_slab(name: str, yaw: float, apart: float) -> None:
     ]
     one, many = (sliding(name, rk.Ground(plane=False, shapes=shapes), yaw) for shapes in (slab, tiles))
     np.testing.assert_allclose(many, one, rtol=0.0, atol=apart)
+
+
+LEVEL = [("box", 0.0, 1e-12), ("ball", 0.0, 1e-12), ("disc", 0.8, 1e-12), ("capsule", 0.8, 1e-6)]
+
+
+@pytest.mark.parametrize(("name", "yaw", "apart"), LEVEL)
+def test_a_level_height_field_is_a_plane(name: str, yaw: float, apart: float) -> None:
+    """Normals at edges between cells are those of the ground around: capsules moved 3 mm apart."""
+    heights = rk.HeightField(np.zeros((TILES + 1, TILES + 1)), cell=SIDE, origin=CORNER)
+    field, plane = rk.Ground(plane=False, terrain=heights), rk.Ground()
+    np.testing.assert_allclose(sliding(name, field, yaw), sliding(name, plane, yaw), rtol=0.0, atol=apart)
+
+
+HALVES = [rk.Solid(Box((1.0, 1.0, 0.5)), (x, 0.0, -0.25)) for x in (-0.5, 0.5)]
+
+
+def resting(shape: Shape, q: list[float]) -> rk.Trajectory:
+    builder = ModelBuilder("body").link("body", 1.0, inertia=np.eye(3) * 5e-3, collisions=(shape,))
+    ground = rk.Ground(plane=False, shapes=HALVES)
+    return rk.simulate(builder.build("floating"), q, duration=0.5, dt=1e-3, ground=ground)
+
+
+@pytest.mark.parametrize("off", [0.0, 1e-7, 1e-6, 1e-5])
+def test_a_capsule_along_a_seam_is_held_where_both_tiles_end(off: float) -> None:
+    """Both tiles have a corner there, and the edge that ends is not the one across which the other lies."""
+    half = np.sqrt(0.5)
+    run = resting(Shape(Capsule(0.05, 1.6)), [half, half, 0.0, 0.0, off, 0.0, 0.05])
+    np.testing.assert_allclose(run.q[-1, 4:], [off, 0.0, 0.05], rtol=0.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("over", [0.0, 1e-6, 1e-5, 1e-4])
+def test_a_body_that_is_wider_above_stands_on_a_seam(over: float, tmp_path: Path) -> None:
+    """What of it is over the other tile is its lower face, not what it has above: it rocked at 1e-2 m/s."""
+    trimesh = pytest.importorskip("trimesh")
+    corners = [[x * a, y * a, z] for a, z in ((0.1, -0.1), (0.3, 0.1)) for x in (-1, 1) for y in (-1, 1)]
+    trimesh.convex.convex_hull(np.array(corners)).export(tmp_path / "foot.stl")
+    foot = Shape(Mesh("foot.stl", path=tmp_path / "foot.stl"))
+    run = resting(foot, [1.0, 0.0, 0.0, 0.0, over - 0.1, 0.03, 0.1])
+    assert np.abs(run.v[-1]).max() < 2e-3
+    np.testing.assert_allclose(run.q[-1, :4], [1.0, 0.0, 0.0, 0.0], rtol=0.0, atol=4e-5)
+
+
+def test_where_friction_changes_each_half_bears_its_load() -> None:
+    """A thin box slides along the seam of halves of friction 0 and 1: it acts in the middle of its half.
+
+    The corners of the box alone, twice as far from the seam, turned it twice as fast.
+    """
+    halves = [rk.Solid(solid.geometry, solid.placement, mu) for mu, solid in enumerate(HALVES)]
+    box = Shape(Box((0.2, 0.2, 0.002)))
+    robot = (
+        ModelBuilder("box").link("box", 1.0, inertia=np.eye(3) * 5e-3, collisions=(box,)).build("floating")
+    )
+    q, v = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1e-3], [0.0, 0.0, 0.0, 0.0, 1.0, 0.0]
+    ground = rk.Ground(plane=False, shapes=halves)
+    run = rk.simulate(robot, q, v, duration=0.02, dt=1e-3, ground=ground)
+    torque, force = -5e-3 * run.v[-1, 2] / 0.02, (1.0 - run.v[-1, 4]) / 0.02
+    assert force == pytest.approx(0.5 * 9.81, rel=0.01)
+    assert torque == pytest.approx(0.05 * force, rel=0.15)
