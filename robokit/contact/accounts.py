@@ -28,7 +28,6 @@ from robokit.contact.vectors import (
     matrix,
     motion,
     nothing,
-    of_ten,
     put,
     vector,
     write,
@@ -162,20 +161,19 @@ def _impulse(f: Force, entries: Any, first: int) -> None:
 
 def _centre(x: Any) -> Vector3:
     """The centre of mass of all, from the origin, where those of what hangs on nothing are on their paths."""
-    whole = of_ten([x.composite[0, k] for k in range(10)])
 
-    def path(m: Any, *h: Scalar) -> tuple[Scalar, ...]:
-        return tuple(Vector3(*h) + vector(x.account, m + 1, PATH) * x.account[m + 1, MASS])
+    def child(m: Any, *h: Scalar) -> tuple[Scalar, ...]:
+        b = m + 1
+        w, own = x.body_whole[b], vector(x.composite, b, 1)
+        path = vector(x.account, w, PATH) * x.composite[b, 0]
+        on_path = (w > 0) & (x.keeps[0] == FREE)
+        return tuple(
+            total + where(x.parent[b] == 0, where(on_path, p, o), 0.0)
+            for total, p, o in zip(h, path, own, strict=True)
+        )
 
-    def off(m: Any, *h: Scalar) -> tuple[Scalar, ...]:
-        free = (x.parent[m + 1] == 0) & (x.body_whole[m + 1] > 0)
-        return tuple(Vector3(*h) - vector(x.composite, m + 1, 1) * where(free, 1.0, 0.0))
-
-    def on_paths() -> tuple[Scalar, ...]:
-        return for_range(x.n_wholes - 1, path, *for_range(x.n_bodies - 1, off, *whole.h))
-
-    h = cond(x.keeps[0] == FREE, on_paths, lambda: tuple(whole.h))
-    return Vector3(*h) * (1.0 / where(whole.m > 0.0, whole.m, 1.0))
+    m = x.composite[0, 0]
+    return Vector3(*for_range(x.n_bodies - 1, child, 0.0, 0.0, 0.0)) * (1.0 / where(m > 0.0, m, 1.0))
 
 
 # ---- what is given ----------------------------------------------------------------------------------------
@@ -219,16 +217,14 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
     before, g = relative(x, i, x.V), [x.c_g[i, k] for k in range(3)]
     given = sum_of(0.5 * (a + x.c_u[i, k]) * g[k] for k, a in enumerate(before))
     spins, kind, f = x.c_kind[i] == SPIN, x.c_kind[i], impulse_of(x, i)
-
-    def number() -> Any:
-        """Of the contact."""
-        return x.c_of[where(spins, x.c_of[i], i)]
+    c = x.c_of[where(spins, x.c_of[i], i)]  # number of a contact
+    a, b = (x.body_whole[x.c_bodies[i, k]] for k in range(2))
 
     def on_one(k: Any, left: Scalar) -> Scalar:
         """Of two wholes: the impulse on one, and the work that is done on it; ``left`` is that of both."""
-        b = x.c_bodies[i, k]
-        w, on_it = x.body_whole[b], f * where(k > 0, 1.0, -1.0)
-        work = where(k > 0, left, 0.5 * (motion(x.V, b) + motion(x.Vd, b)).dot(on_it))
+        body = x.c_bodies[i, k]
+        w, on_it = x.body_whole[body], f * where(k > 0, 1.0, -1.0)
+        work = where(k > 0, left, 0.5 * (motion(x.V, body) + motion(x.Vd, body)).dot(on_it))
         _gives(x, w, work)
         add_to_row(x.account, w, IMPULSE, about(on_it, vector(x.account, w, PATH)))
         return left - work
@@ -238,8 +234,8 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
 
     def contact() -> None:
         touched = where(spins, 0.0, maximum(g[2], 0.0))
-        for_range(2, lambda k: add_to_row(x.account, x.body_whole[x.c_bodies[i, k]], TOUCHED, [touched]))
-        c = number()
+        add_to_row(x.account, a, TOUCHED, [touched])
+        add_to_row(x.account, b, TOUCHED, [touched])
         gap = where(spins, 0.0, x.contact_gap[c])
         cond(_of_ground(x, c), lambda: _ground(x, i, c, spins, given, gap), lambda: _met(x, given, gap))
 
@@ -248,10 +244,9 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
         add(x, "springs", -given)
 
     def from_outside() -> None:
-        ground = cond(kind == SPRING, lambda: False, lambda: _of_ground(x, number()))
         moved = about(f, com)
         cond(
-            ground,
+            _of_ground(x, where(kind == SPRING, 0, c)) & (kind != SPRING),
             lambda: _impulse(moved, x.ledger, AT["impulse_nx"]),
             lambda: _impulse(moved, x.outside_impulse, 0),
         )
@@ -259,7 +254,6 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
     def others() -> None:
         cond(kind == SPRING, spring, contact)
 
-    a, b = (x.body_whole[x.c_bodies[i, k]] for k in range(2))
     cond(a == b, lambda: _gives(x, b, given), apart)
     cond(kind == LINE, nothing, others)
     cond((x.c_bodies[i, 0] == 0) & (kind != LINE), from_outside, nothing)
@@ -410,14 +404,12 @@ class Change(NamedTuple):
     com: Vector3  # as in Inner
     u: Vector3
     moved: Vector3  # change of the velocity of G [m/s]
-    G: Vector3  # where it goes to, in the world [m]
 
     @classmethod
     def of(cls, row: Any) -> Change:
         """From all numbers in a row."""
-        at = (2, 5, 12, 15, 18, 21)
-        spun, faster, com, u, moved, G = (Vector3(*row[first : first + 3]) for first in at)
-        return cls(row[0], row[1], spun, faster, tuple(row[8:12]), com, u, moved, G)
+        spun, faster, com, u, moved = (Vector3(*row[first : first + 3]) for first in (2, 5, 12, 15, 18))
+        return cls(row[0], row[1], spun, faster, tuple(row[8:12]), com, u, moved)
 
     def numbers(self) -> list[Scalar]:
         """All in a row."""
@@ -448,13 +440,11 @@ def begin(x: Any) -> None:
 def conserve(x: Any) -> None:
     """At the end of a step: q and v corrected."""
 
-    def free() -> None:
-        _wholes(x, lambda w: _hold(x, w))
-        _correct(x)
-
     def all_of_it() -> None:
         once(x, _see, x.q, x.v)
-        cond(x.keeps[0] == FREE, free, lambda: _hold_energy(x))
+        x.corrected[0, 0] = 1.0
+        cond(x.keeps[0] == FREE, lambda: _wholes(x, lambda w: _hold(x, w)), lambda: _hold_energy(x))
+        _correct(x)
 
     cond(x.keeps[0] > NOTHING, all_of_it, nothing)
 
@@ -482,7 +472,8 @@ def _see(x: Any, q: Any, v: Any) -> None:
         w, W, I = x.body_whole[b], motion(x.W, b), inertia(x.I, b)
         V = Motion(W.ang, W.lin + W.ang.cross(vector(x.p, x.wholes[w, 0])))
         h = I @ V
-        add_to_row(x.seen, w, 0, [*(x.I[b, k] for k in range(10)), *h, V.dot(h)])
+        for_range(10, lambda k: put(x.seen, (w, k), x.seen[w, k] + x.I[b, k]))
+        add_to_row(x.seen, w, 10, [*h, V.dot(h)])
 
     def rotor(j: Any) -> None:
         rate = x.dof_gain[j] * x.mean[known_row(x.dof_row[j])]
@@ -526,7 +517,7 @@ def gain(x: Any) -> Scalar:
     That is at the end, with the momentum that the impulses give. Called in the middle of a step, after
     :func:`solver.impulses`, and before the account of the step.
     """
-    for_range(x.n_wholes, lambda w: write_row(x.corrected, w, force(x.account, w, IMPULSE)))
+    for_range(x.n_wholes, lambda w: _clear(x.corrected, w, 6))
     _children(x, lambda b, w: add_to_row(x.corrected, w, 0, force(x.pushed, b)))
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))
@@ -535,7 +526,8 @@ def gain(x: Any) -> Scalar:
 
     def whole(n: Any, total: Scalar) -> Scalar:
         w = n + 1
-        state, impulse = _inner(x, w), about(force(x.corrected, w), vector(x.account, w, PATH))
+        state, pushed = _inner(x, w), force(x.corrected, w) + force(x.account, w, IMPULSE)
+        impulse = about(pushed, vector(x.account, w, PATH))
         _, wanted, mean = _with_impulse(x, w, state.m, impulse)
         I_G = _factor(state.I_G)
         T_s = maximum(state.T - 0.5 * state.k.dot(_solve(I_G, state.k)), 0.0)
@@ -557,8 +549,7 @@ def _hold_energy(x: Any) -> None:
     change = _bounded(x, (target - T - V) * _inverse(2.0 * T, rounding(SMALL) * (T + abs(V))), touched)
     add(x, "corrected_e", abs(change) * 2.0 * T)
     x.kept[0, ENERGY_AT] = where(touched, T * (1.0 + 2.0 * change) + V, target)
-    s = sqrt(1.0 + 2.0 * change)
-    for_range(x.nv, lambda j: put(x.v, j, s * x.v[j]))
+    x.corrected[0, 0] = sqrt(1.0 + 2.0 * change)
 
 
 def _hold(x: Any, w: Any) -> None:
@@ -578,7 +569,7 @@ def _hold(x: Any, w: Any) -> None:
     s, velocity = sqrt(1.0 + 2.0 * change), _velocity(x, after, w)
     more = 2.0 * change / (1.0 + s)  # s - 1, without rounding
     moved = quat_wxyz_to_rotation(turn).transpose_apply(v_G) - velocity
-    found = Change(s, more, spun, omega - spun, tuple(turn), after.com, after.u, moved, G)
+    found = Change(s, more, spun, omega - spun, tuple(turn), after.com, after.u, moved)
     write_row(x.corrected, w, found.numbers())
     energy = where(touched, T_s * (1.0 + 2.0 * change) + 0.5 * turned.dot(omega), target)
     write_row(x.kept, w, [*wanted, energy, *G])
@@ -601,10 +592,7 @@ def _correct(x: Any) -> None:
         def joint() -> None:
             cond(x.joint_leads[b] > 0, lambda: for_range(x.body_dofs[b, 1], row), nothing)
 
-        def free() -> None:
-            cond(x.parent[b] == 0, lambda: _correct_base(x, b, w), joint)
-
-        cond(w > 0, free, nothing)
+        cond((w > 0) & (x.parent[b] == 0), lambda: _correct_base(x, b, w), joint)
 
     for_range(x.n_bodies - 1, body)
 
@@ -614,7 +602,7 @@ def _correct_base(x: Any, b: Any, w: Any) -> None:
 
     Only what changes is turned: rounding would else scale the velocity at each step.
     """
-    whole = Change.of([x.corrected[w, k] for k in range(24)])
+    whole = Change.of([x.corrected[w, k] for k in range(21)])
     R, R_turn = axes_of(x, b), quat_wxyz_to_rotation(whole.turn)
     arm = whole.com - (vector(x.p, b) - vector(x.p, x.wholes[w, 0]))
     ang, beside = (vector(x.mean, None, _base(x, b) + first) for first in (0, 3))
@@ -627,7 +615,7 @@ def _correct_base(x: Any, b: Any, w: Any) -> None:
     at = x.coordinate_from[x.joint_coordinate[b]]
     R_0, r_0 = matrix(x.joint_placement, b), vector(x.joint_placement, b, 9)  # q is in the joint's axes
     own_turn = [whole.turn[0], *R_0.transpose_apply(Vector3(*whole.turn[1:]))]
-    own_place = R_0.transpose_apply(whole.G - R_turn @ arm - r_0)
+    own_place = R_0.transpose_apply(vector(x.kept, w, CENTRE_AT) - R_turn @ arm - r_0)
     write(x.q, at, [*quat_multiply(own_turn, [x.q[at + c] for c in range(4)]), *own_place])
 
 
@@ -640,16 +628,18 @@ def _share(
     direction = _solve(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + smallest()))
     gain = _inverse(2.0 * T_s + torque.dot(direction), rounding(SMALL) * target)
     farthest = (LARGEST * x.dt[0]) ** 2 * omega.dot(omega) / (direction.dot(direction) + smallest())
-    change: Scalar = 0.0
-    turned, turn = k, [1.0, 0.0, 0.0, 0.0]
-    for _ in range(2):
+
+    def iteration(_: Any, change: Scalar, *rest: Scalar) -> tuple[Scalar, ...]:
+        omega, turned = Vector3(*rest[:3]), Vector3(*rest[3:6])
         left = target - T_s * (1.0 + 2.0 * change) - 0.5 * turned.dot(omega)
         change = _bounded(x, change + left * gain, touched)
-        turn = list(quat_exp(direction * _within(change, farthest)))
+        turn = quat_exp(direction * _within(change, farthest))
         # The robot stays and the world turns back: I_G is the same.
         turned = quat_wxyz_to_rotation(turn).transpose_apply(k)
-        omega = _solve(I_G, turned)
-    return change, omega, turned, turn
+        return change, *_solve(I_G, turned), *turned, *turn
+
+    change, *rest = for_range(2, iteration, 0.0, *omega, *k, 1.0, 0.0, 0.0, 0.0)
+    return change, Vector3(*rest[:3]), Vector3(*rest[3:6]), rest[6:]
 
 
 # ---- numbers ----------------------------------------------------------------------------------------------
@@ -697,4 +687,4 @@ def _within(x: Scalar, square: Scalar) -> Scalar:
 def _bounded(x: Any, change: Scalar, touched: Any) -> Scalar:
     """A change of the shape's velocities; none where some of them are prescribed."""
     found = minimum(maximum(change, -0.5), where(touched, 0.0, LARGEST))
-    return cond(x.n_motions > 0, lambda: 0.0 * found, lambda: found)
+    return where(x.n_motions > 0, 0.0, found)

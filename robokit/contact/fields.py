@@ -375,6 +375,6 @@ STEP = (
     real("account", "n_wholes", 12, role="work"),  # of the step, of each whole: energy given; what touches;
     # impulse about its centre of mass; where that is on its path, from the origin; mass
     real("seen", "n_wholes", 17, role="work"),  # of each whole: inertia, momentum, energy (accounts.py)
-    real("corrected", "n_wholes", 24, role="work"),  # and its correction
+    real("corrected", "n_wholes", 21, role="work"),  # and its correction
 )
 """What a step is given, hands on and accounts for."""
