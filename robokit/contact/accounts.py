@@ -232,30 +232,33 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
     def apart() -> None:
         for_range(2, on_one, given)
 
-    def contact() -> None:
+    def contact() -> Any:
+        ground = _of_ground(x, c)
         touched = where(spins, 0.0, maximum(g[2], 0.0))
         add_to_row(x.account, a, TOUCHED, [touched])
         add_to_row(x.account, b, TOUCHED, [touched])
         gap = where(spins, 0.0, x.contact_gap[c])
-        cond(_of_ground(x, c), lambda: _ground(x, i, c, spins, given, gap), lambda: _met(x, given, gap))
+        cond(ground, lambda: _ground(x, i, c, spins, given, gap), lambda: _met(x, given, gap))
+        return ground
 
-    def spring() -> None:
+    def spring() -> Any:
         add(x, "work", given)
         add(x, "springs", -given)
+        return False
 
     def from_outside() -> None:
         moved = about(f, com)
         cond(
-            _of_ground(x, where(kind == SPRING, 0, c)) & (kind != SPRING),
+            ground,
             lambda: _impulse(moved, x.ledger, AT["impulse_nx"]),
             lambda: _impulse(moved, x.outside_impulse, 0),
         )
 
-    def others() -> None:
-        cond(kind == SPRING, spring, contact)
+    def others() -> Any:
+        return cond(kind == SPRING, spring, contact)
 
     cond(a == b, lambda: _gives(x, b, given), apart)
-    cond(kind == LINE, nothing, others)
+    ground = cond(kind == LINE, lambda: False, others)
     cond((x.c_bodies[i, 0] == 0) & (kind != LINE), from_outside, nothing)
 
 
