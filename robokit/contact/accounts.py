@@ -16,19 +16,25 @@ from robokit.contact.constraints.motors import limited
 from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPEED, SPIN, SPRING, STOP
 from robokit.contact.kinematics import (
     advance,
-    kinetic_energy,
+    known_row,
     place_bodies,
-    potential_energy,
-    spatial_momentum,
     velocities,
-    whole_inertia,
 )
-from robokit.contact.linear import motion, sum_of
-from robokit.contact.robot_data import FLOATING
+from robokit.contact.linear import sum_of
 from robokit.contact.solver import relative
-from robokit.contact.vectors import force, matrix, nothing, of_ten, put, vector, write
+from robokit.contact.vectors import (
+    force,
+    inertia,
+    matrix,
+    motion,
+    nothing,
+    put,
+    vector,
+    write,
+    write_row,
+)
 from robokit.engine.loops.fields import once
-from robokit.spatial import Force, Matrix3, RigidInertia, Vector3
+from robokit.spatial import Force, Motion, RigidInertia, Vector3
 from robokit.spatial.control_flow import cond, for_range, rounding, smallest
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotation
@@ -66,24 +72,66 @@ ENTRIES = (
 
 AT = {name: k for k, name in enumerate(ENTRIES)}
 
-GIVEN, TOUCHED, IMPULSE = 0, 1, 2
-"""Places in ``account``."""
+GIVEN, TOUCHED, IMPULSE, PATH, MASS = 0, 1, 2, 8, 11
+"""Places in a row of ``account``."""
+
+
+def open_account(x: Any) -> None:
+    """Before the solve, at the middle: ``f`` holds the given forces on each body and all that it carries.
+
+    ``account`` has a row for each whole that hangs on nothing, and row 0 for all else. Impulses on a whole
+    are accounted about the point where its momentum brings its centre of mass: with that, those about any
+    fixed point add up to the angular momentum about it. Where the bodies have their centre of mass at the
+    middle is off that path by the error of the drift.
+    """
+    for_range(x.n_wholes, lambda w: _clear(x.account, w, MASS + 1))
+
+    def child(b: Any, w: Any) -> None:
+        add_to_row(x.account, w, IMPULSE, force(x.f, b) * x.dt[0])
+        add_to_row(x.account, w, MASS, [x.composite[b, 0]])
+
+    def whole(w: Any) -> None:
+        lin = vector(x.kept, w, MOMENTUM_AT + 3)
+        path = vector(x.kept, w, CENTRE_AT) + lin * (0.5 * x.dt[0] / x.account[w, MASS])
+        add_to_row(x.account, w, PATH, path - vector(x.origin))
+
+    _children(x, child)
+    cond(x.keeps[0] == FREE, lambda: _wholes(x, whole), nothing)
 
 
 def account(x: Any) -> None:
-    """Enter a step, after the solve, at its middle.
-
-    ``account`` holds the impulse of the forces from outside about the origin, and what the corrections below
-    take of the step afterwards.
-    """
-    outside = Force(*(Vector3(*(x.account[IMPULSE + 3 * h + k] for k in range(3))) for h in range(2)))
-    for k in range(8):
-        x.account[k] = 0.0
-    com = _centre(x, of_ten([x.composite[0, k] for k in range(10)]))
-    _given(x, outside, com)
+    """Enter a step, after the solve, at its middle."""
+    com = _centre(x)
+    cond(x.n_parts > 1, lambda: once(x, velocities, x.y, x.Vd), nothing)
+    _given(x, com)
     for_range(x.n_of[0], lambda i: _constraint(x, i, com))
     for_range(x.n_of[1], lambda i: _row(x, i))
     _solution(x)
+
+
+def add_to_row(A: Any, row: Any, first: int, values: Any) -> None:
+    """Add numbers to a row, from a column on."""
+    for k, value in enumerate(values):
+        A[row, first + k] = A[row, first + k] + value
+
+
+def _clear(A: Any, row: Any, columns: int) -> None:
+    for_range(columns, lambda k: put(A, (row, k), 0.0))
+
+
+def _children(x: Any, do: Any) -> None:
+    """Call do(b, w) with each child b of the world, which belongs to the whole w."""
+
+    def body(m: Any) -> None:
+        b = m + 1
+        cond(x.parent[b] == 0, lambda: do(b, x.body_whole[b]), nothing)
+
+    for_range(x.n_bodies - 1, body)
+
+
+def _wholes(x: Any, do: Any) -> None:
+    """Call do(w) with each whole that hangs on nothing."""
+    for_range(x.n_wholes - 1, lambda m: do(m + 1))
 
 
 def add(x: Any, name: str, amount: Scalar) -> None:
@@ -96,8 +144,8 @@ def largest(x: Any, name: str, value: Scalar) -> None:
     x.ledger[AT[name]] = maximum(x.ledger[AT[name]], value)
 
 
-def _gives(x: Any, amount: Scalar) -> None:
-    x.account[GIVEN] = x.account[GIVEN] + amount
+def _gives(x: Any, w: Any, amount: Scalar) -> None:
+    x.account[w, GIVEN] = x.account[w, GIVEN] + amount
 
 
 def about(f: Force, com: Vector3) -> Force:
@@ -105,40 +153,50 @@ def about(f: Force, com: Vector3) -> Force:
     return Force(f.ang - com.cross(f.lin), f.lin)
 
 
-def _impulse(x: Any, f: Force, com: Vector3, entries: Any, first: int) -> None:
-    """Enter an impulse about the origin, of what is not the robot."""
-    for k, amount in enumerate([*about(f, com)]):
-        x.account[IMPULSE + k] = x.account[IMPULSE + k] + amount
+def _impulse(f: Force, entries: Any, first: int) -> None:
+    """Enter an impulse about the centre of mass, of what is not the robot."""
+    for k, amount in enumerate([*f]):
         entries[first + k] = entries[first + k] + amount
 
 
-def _centre(x: Any, I: RigidInertia) -> Vector3:
-    """The point that impulses are accounted about, from the origin, at the middle of the step.
+def _centre(x: Any) -> Vector3:
+    """The centre of mass of all, from the origin, where those of what hangs on nothing are on their paths."""
 
-    Of what hangs on nothing it is where its momentum brings the centre of mass: with that, the impulses about
-    any fixed point add up to the angular momentum about it. Where the bodies have their centre of mass at the
-    middle is off that path by the error of the drift.
-    """
-    m = where(I.m > 0.0, I.m, 1.0)
+    def child(m: Any, *h: Scalar) -> tuple[Scalar, ...]:
+        b = m + 1
+        w, own = x.body_whole[b], vector(x.composite, b, 1)
+        path = vector(x.account, w, PATH) * x.composite[b, 0]
+        on_path = (w > 0) & (x.keeps[0] == FREE)
+        return tuple(
+            total + where(x.parent[b] == 0, where(on_path, p, o), 0.0)
+            for total, p, o in zip(h, path, own, strict=True)
+        )
 
-    def on_its_path() -> Any:
-        lin = vector(x.kept, None, MOMENTUM_AT + 3)
-        return tuple(vector(x.kept, None, CENTRE_AT) + lin * (0.5 * x.dt[0] / m) - vector(x.origin))
-
-    hangs_on_nothing = (x.keeps[0] == TOGETHER) | (x.keeps[0] == FLOATS)
-    return Vector3(*cond(hangs_on_nothing, on_its_path, lambda: tuple(I.h * (1.0 / m))))
+    m = x.composite[0, 0]
+    return Vector3(*for_range(x.n_bodies - 1, child, 0.0, 0.0, 0.0)) * (1.0 / where(m > 0.0, m, 1.0))
 
 
 # ---- what is given ----------------------------------------------------------------------------------------
 
 
-def _given(x: Any, outside: Force, com: Vector3) -> None:
-    """Joint forces and pushes; ``outside`` is the impulse of those from outside about the origin."""
-    dt = x.dt[0]
-    work = for_range(x.nv, lambda j, W: W + x.tau[j] * (x.v0[j] + x.y[j]), 0.0) * (0.5 * dt)
-    add(x, "work", work)
-    _gives(x, work)
-    _impulse(x, outside, com, x.outside_impulse, 0)
+def _given(x: Any, com: Vector3) -> None:
+    """Joint forces and pushes."""
+    half = 0.5 * x.dt[0]
+
+    def row(j: Any, W: Scalar) -> Scalar:
+        power = x.tau[j] * (x.v0[j] + x.y[j])
+        _gives(x, x.row_whole[j], power)
+        return W + power
+
+    def whole(w: Any) -> None:
+        outside = force(x.account, w, IMPULSE)
+        _impulse(about(outside, com), x.outside_impulse, 0)
+        x.account[w, GIVEN] = half * x.account[w, GIVEN]
+        for k, amount in enumerate(about(outside, vector(x.account, w, PATH))):
+            x.account[w, IMPULSE + k] = amount
+
+    add(x, "work", for_range(x.nv, row, 0.0) * half)
+    for_range(x.n_wholes, whole)
 
 
 # ---- contacts ---------------------------------------------------------------------------------------------
@@ -158,33 +216,53 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
     """A contact, its turning friction, or half of a loop."""
     before, g = relative(x, i, x.V), [x.c_g[i, k] for k in range(3)]
     given = sum_of(0.5 * (a + x.c_u[i, k]) * g[k] for k, a in enumerate(before))
-    spins = x.c_kind[i] == SPIN
+    spins, kind, f = x.c_kind[i] == SPIN, x.c_kind[i], impulse_of(x, i)
+    c = x.c_of[where(spins, x.c_of[i], i)]  # number of a contact
+    a, b = (x.body_whole[x.c_bodies[i, k]] for k in range(2))
 
-    def contact() -> None:
-        _gives(x, given)
-        x.account[TOUCHED] = x.account[TOUCHED] + where(spins, 0.0, maximum(g[2], 0.0))
-        c = x.c_of[where(spins, x.c_of[i], i)]
+    def on_one(k: Any, left: Scalar) -> Scalar:
+        """Of two wholes: the impulse on one, and the work that is done on it; ``left`` is that of both."""
+        body = x.c_bodies[i, k]
+        w, on_it = x.body_whole[body], f * where(k > 0, 1.0, -1.0)
+        work = where(k > 0, left, 0.5 * (motion(x.V, body) + motion(x.Vd, body)).dot(on_it))
+        _gives(x, w, work)
+        add_to_row(x.account, w, IMPULSE, about(on_it, vector(x.account, w, PATH)))
+        return left - work
+
+    def apart() -> None:
+        for_range(2, on_one, given)
+
+    def contact() -> Any:
+        ground = _of_ground(x, c)
+        touched = where(spins, 0.0, maximum(g[2], 0.0))
+        add_to_row(x.account, a, TOUCHED, [touched])
+        add_to_row(x.account, b, TOUCHED, [touched])
         gap = where(spins, 0.0, x.contact_gap[c])
-        cond(
-            _of_ground(x, c),
-            lambda: _ground(x, i, c, spins, given, gap, com),
-            lambda: _met(x, i, given, gap, com),
-        )
+        cond(ground, lambda: _ground(x, i, c, spins, given, gap), lambda: _met(x, given, gap))
+        return ground
 
-    def spring() -> None:
-        _gives(x, given)
+    def spring() -> Any:
         add(x, "work", given)
         add(x, "springs", -given)
-        to_world = x.c_bodies[i, 0] == 0
-        cond(to_world, lambda: _impulse(x, impulse_of(x, i), com, x.outside_impulse, 0), nothing)
+        return False
 
-    def others() -> None:
-        cond(x.c_kind[i] == SPRING, spring, contact)
+    def from_outside() -> None:
+        moved = about(f, com)
+        cond(
+            ground,
+            lambda: _impulse(moved, x.ledger, AT["impulse_nx"]),
+            lambda: _impulse(moved, x.outside_impulse, 0),
+        )
 
-    cond(x.c_kind[i] == LINE, lambda: _gives(x, given), others)
+    def others() -> Any:
+        return cond(kind == SPRING, spring, contact)
+
+    cond(a == b, lambda: _gives(x, b, given), apart)
+    ground = cond(kind == LINE, lambda: False, others)
+    cond((x.c_bodies[i, 0] == 0) & (kind != LINE), from_outside, nothing)
 
 
-def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar, com: Vector3) -> None:
+def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar) -> None:
     """A contact with the ground; the work of a belt is its force times the velocity of its surface."""
     g = [x.c_g[i, k] for k in range(3)]
     slides = g[0] * x.contact_surface[c, 0] + g[1] * x.contact_surface[c, 1]
@@ -193,15 +271,12 @@ def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar, com:
     add(x, "work", belt)
     largest(x, "depth", -gap)
     add(x, "pressed", where(spins, 0.0, maximum(g[2], 0.0)))
-    _impulse(x, impulse_of(x, i), com, x.ledger, AT["impulse_nx"])
 
 
-def _met(x: Any, i: Any, given: Scalar, gap: Scalar, com: Vector3) -> None:
-    """A contact of two links; one that is fixed to the world pushes from outside."""
+def _met(x: Any, given: Scalar, gap: Scalar) -> None:
+    """A contact of two links."""
     add(x, "collision", -given)
     largest(x, "overlap", -gap)
-    fixed = x.c_bodies[i, 0] == 0
-    cond(fixed, lambda: _impulse(x, impulse_of(x, i), com, x.outside_impulse, 0), nothing)
 
 
 def impulse_of(x: Any, i: Any) -> Force:
@@ -218,7 +293,7 @@ def _row(x: Any, i: Any) -> None:
     """A row of a joint: damping, friction, a stop or a motor."""
     j, g, kind = x.r_row[i], x.r_g[i], x.r_kind[i]
     given = 0.5 * x.r_gain[i] * (x.v0[j] + x.y[j]) * g
-    _gives(x, given)
+    _gives(x, x.row_whole[j], given)
 
     def motor() -> None:
         add(x, "work", given)
@@ -228,7 +303,7 @@ def _row(x: Any, i: Any) -> None:
 
     def stop() -> None:
         add(x, "stops", -given)
-        x.account[TOUCHED] = x.account[TOUCHED] + abs(g)
+        add_to_row(x.account, x.row_whole[j], TOUCHED, [abs(g)])
 
     def rest() -> None:
         cond(kind == STOP, stop, lambda: add(x, "friction", -given))
@@ -275,9 +350,10 @@ def _solution(x: Any) -> None:
 
 
 # ==== What keeps momentum, energy and the path of the centre of mass at the end of a step ==============
-# The error of a step is put right by a rigid motion of the whole, which adds the momentum that is missing
-# about the centre of mass G, and by one number x for the energy. A robot that floats moves as a rigid whole
-# and in its shape, and the two share no kinetic energy:
+# Each whole that hangs on nothing keeps its own: a robot on a free base, or what loops hold together of
+# several. The error of a step is put right by a rigid motion of the whole, which adds the momentum that is
+# missing about its centre of mass G, and by one number x for the energy. It moves as a rigid whole and in its
+# shape, and the two share no kinetic energy:
 #
 #     T = 1/2 M v_G^2 + 1/2 k^T I_G^-1 k + T_s        k = I_G omega: angular momentum about G
 #     T_s <- (1 + 2 x) T_s        turn by x I_G^-1 (omega x k) / omega^2
@@ -285,19 +361,17 @@ def _solution(x: Any) -> None:
 # G goes where the mean of the momentum before and after the step takes it, so that with k about G the angular
 # momentum about any fixed point changes by what the impulses give. Where nothing touches, k stays and the
 # energy about G is met. A step with contacts is less exact: there energy is only taken, where the step has
-# made some; what it has lost stays lost. With a fixed base T is scaled to meet T + V. Several robots that
-# hang on nothing share their momentum and their energy T + V: their shape is that of the whole, with the
-# places of the robots to each other. Some of them may touch in many steps: there they get no more than what
-# they had at the start and were given.
+# made some; what it has lost stays lost. Where no whole hangs on nothing, T is scaled to meet T + V; beside
+# one that does, what the world holds is left as it is.
 #
 # Source: projection methods, Hairer, Lubich and Wanner, "Geometric numerical integration", section IV.4;
 # kinetic energy about G, dynamics notes eq. 20-22.
 # Cost: O(n), one pass of kinematics.
 
 
-NOTHING, TOGETHER, FIXED, FLOATS = range(4)
-"""What is kept: nothing; momentum and energy of robots that hang on nothing; the energy of robots with a
-fixed base; momentum and energy of one that floats."""
+NOTHING, FIXED, FREE = range(3)
+"""What is kept: nothing; the energy of robots with a fixed base; momentum and energy of each whole that hangs
+on nothing."""
 
 LARGEST = 0.25
 """Bound of x, and of the turn beside that of the step itself: a step so wrong that this does not mend it
@@ -307,51 +381,62 @@ SMALL = 1e-12
 """Part of the energies below which a kinetic energy is hardly scaled to meet them: a robot that comes to rest
 stays there, and what is missing is carried until there is motion again."""
 
-MOMENTUM_AT, ENERGY_AT, CENTRE_AT, KNOWN_AT, GIVEN_AT = 0, 6, 7, 10, 11
-"""Places in ``kept``."""
+MOMENTUM_AT, ENERGY_AT, CENTRE_AT, KNOWN_AT = 0, 6, 7, 10
+"""Places in a row of ``kept``."""
 
 
 class Inner(NamedTuple):
-    """A state seen from the centre of mass G, in world axes; what has a base that floats moves with it."""
+    """A whole seen from its centre of mass G, in world axes."""
 
     m: Scalar  # mass [kg]
-    com: Vector3  # centre of mass from the step's origin [m]
-    u: Vector3  # velocity of G relative to that of body 1's origin [m/s]
+    com: Vector3  # centre of mass from the first base [m]
+    u: Vector3  # velocity of G, relative to that of the base of one that has one [m/s]
     k: Vector3  # angular momentum about G [N m s]
     I_G: tuple[Scalar, ...]  # rotational inertia about G as one rigid body: xx, yy, zz, xy, xz, yz [kg m^2]
     T: Scalar  # kinetic energy about G [J]
 
+
+class Change(NamedTuple):
+    """What puts a whole right."""
+
+    s: Scalar  # factor of its shape's velocities
+    more: Scalar  # s - 1
+    spun: Vector3  # spin as one rigid body, before [rad/s]
+    faster: Vector3  # change of that [rad/s]
+    turn: tuple[Scalar, ...]  # quaternion
+    com: Vector3  # as in Inner
+    u: Vector3
+    moved: Vector3  # change of the velocity of G [m/s]
+
     @classmethod
-    def of(cls, numbers: Any) -> Inner:
-        """From all of them in a row."""
-        m, *rest = numbers
-        p_G, u, k = (Vector3(*rest[first : first + 3]) for first in (0, 3, 6))
-        return cls(m, p_G, u, k, tuple(rest[9:15]), rest[15])
+    def of(cls, row: Any) -> Change:
+        """From all numbers in a row."""
+        spun, faster, com, u, moved = (Vector3(*row[first : first + 3]) for first in (2, 5, 12, 15, 18))
+        return cls(row[0], row[1], spun, faster, tuple(row[8:12]), com, u, moved)
+
+    def numbers(self) -> list[Scalar]:
+        """All in a row."""
+        return [n for part in self for n in (part if isinstance(part, (Vector3, tuple)) else (part,))]
 
 
 def begin(x: Any) -> None:
     """Before the first step: what is kept from then on."""
 
-    def floats() -> None:
-        state = _inner(x)
-        _keep(x, [*state.k, *_velocity(x, state) * state.m], state.T, vector(x.origin) + state.com)
+    def whole(w: Any) -> None:
+        state, base = _inner(x, w), x.wholes[w, 0]
+        centre = vector(x.origin) + vector(x.p, base) + state.com
+        write_row(x.kept, w, [*state.k, *_velocity(x, state, w) * state.m, state.T, *centre])
 
     def fixed() -> None:
-        T, V = once(x, _energies)
-        _keep(x, [0.0] * 6, T + V, Vector3.zero())
-
-    def together() -> None:
-        state = _of_all(x)
-        energy = state.T + 0.5 * state.m * state.u.dot(state.u) + potential_energy(x)
-        _keep(x, [*state.k, *state.u * state.m], energy, vector(x.origin) + state.com)
-        x.kept[GIVEN_AT] = energy
+        T, V = _energies(x)
+        x.kept[0, ENERGY_AT] = T + V
 
     def all_of_it() -> None:
-        once(x, place_bodies, x.q)
-        x.kept[KNOWN_AT] = 1.0
-        _chosen(x, together, fixed, floats)
+        x.kept[0, KNOWN_AT] = 1.0
+        once(x, _see, x.q, x.v)
+        cond(x.keeps[0] == FREE, lambda: _wholes(x, whole), fixed)
 
-    new = (x.kept[KNOWN_AT] == 0.0) & (x.keeps[0] > NOTHING)
+    new = (x.kept[0, KNOWN_AT] == 0.0) & (x.keeps[0] > NOTHING)
     cond(new, all_of_it, nothing)
 
 
@@ -359,235 +444,182 @@ def conserve(x: Any) -> None:
     """At the end of a step: q and v corrected."""
 
     def all_of_it() -> None:
-        once(x, place_bodies, x.q)
-        _chosen(x, lambda: _hold_together(x), lambda: _hold_energy(x), lambda: _hold_both(x))
+        once(x, _see, x.q, x.v)
+        x.corrected[0, 0] = 1.0
+        cond(x.keeps[0] == FREE, lambda: _wholes(x, lambda w: _hold(x, w)), lambda: _hold_energy(x))
+        _correct(x)
 
     cond(x.keeps[0] > NOTHING, all_of_it, nothing)
-
-
-def _chosen(x: Any, together: Any, fixed: Any, floats: Any) -> None:
-    keeps = x.keeps[0]
-    cond(keeps == FLOATS, floats, lambda: cond(keeps == FIXED, fixed, together))
-
-
-def _keep(x: Any, momentum: Any, energy: Scalar, centre: Vector3) -> None:
-    write(x.kept, 0, [*momentum, energy, *centre])
 
 
 # ---- states -----------------------------------------------------------------------------------------------
 
 
-def _inner(x: Any) -> Inner:
-    """Of a robot that floats, from axes that move with its base: a fast fall rounds nothing."""
-    for_range(x.nv, lambda j: put(x.mean, j, x.v[j]))
-    return _inner_at_mean(x)
+def _see(x: Any, q: Any, v: Any) -> None:
+    """Inertia, momentum and energy of the wholes of a state, to ``seen``, about their first bodies.
 
+    A whole of one base is seen from axes that move with it: a fast fall rounds nothing.
+    """
+    for_range(x.nv, lambda j: put(x.mean, j, v[j]))
+    once(x, place_bodies, q, 1)
 
-def _inner_at_mean(x: Any) -> Inner:
-    """At the velocities in ``mean``, of which the base's linear one is dropped."""
-    for k in range(3, 6):
-        x.mean[_base(x) + k] = 0.0
-    return Inner.of(once(x, _seen))
+    def child(b: Any, w: Any) -> None:
+        cond(x.wholes[w, 1] == 1, lambda: write(x.mean, _base(x, b) + 3, [0.0] * 3), nothing)
 
-
-def _of_all(x: Any) -> Inner:
-    for_range(x.nv, lambda j: put(x.mean, j, x.v[j]))
-    return Inner.of(once(x, _seen))
-
-
-def _seen(x: Any) -> tuple[Scalar, ...]:
-    """The numbers of :class:`Inner` at the velocities in ``mean``."""
+    _children(x, child)
     once(x, velocities, x.mean, x.W)
-    h, I = spatial_momentum(x, x.W), whole_inertia(x)
-    p_G, u = I.h * (1.0 / I.m), h.lin * (1.0 / I.m)
-    T = kinetic_energy(x, x.mean, x.W) - 0.5 * h.lin.dot(u)
-    return I.m, *p_G, *u, *(h.ang - p_G.cross(h.lin)), *_about(I, p_G), T
+    for_range(x.n_wholes, lambda w: _clear(x.seen, w, 17))
+
+    def body(m: Any) -> None:
+        b = m + 1
+        w, W, I = x.body_whole[b], motion(x.W, b), inertia(x.I, b)
+        V = Motion(W.ang, W.lin + W.ang.cross(vector(x.p, x.wholes[w, 0])))
+        h = I @ V
+        for_range(10, lambda k: put(x.seen, (w, k), x.seen[w, k] + x.I[b, k]))
+        add_to_row(x.seen, w, 10, [*h, V.dot(h)])
+
+    def rotor(j: Any) -> None:
+        rate = x.dof_gain[j] * x.mean[known_row(x.dof_row[j])]
+        add_to_row(x.seen, x.body_whole[x.dof_body[j]], 16, [x.armature[j] * rate * rate])
+
+    for_range(x.n_bodies - 1, body)
+    for_range(x.n_dofs, rotor)
 
 
-def _velocity(x: Any, state: Inner) -> Vector3:
+def _inner(x: Any, w: Any) -> Inner:
+    I, h = inertia(x.seen, w), force(x.seen, w, 10)
+    com, u = I.h * (1.0 / I.m), h.lin * (1.0 / I.m)
+    T = 0.5 * x.seen[w, 16] - 0.5 * h.lin.dot(u)
+    return Inner(I.m, com, u, h.ang - com.cross(h.lin), _about(I, com), T)
+
+
+def _velocity(x: Any, state: Inner, w: Any) -> Vector3:
     """Of G in the world."""
-    return state.u + axes_of(x, 1) @ vector(x.v, None, _base(x) + 3)
+    base = x.wholes[w, 0]
+    own, seen = (vector(v, None, _base(x, base) + 3) for v in (x.v, x.mean))
+    return state.u + axes_of(x, base) @ (own - seen)
 
 
 def _energies(x: Any) -> tuple[Scalar, Scalar]:
-    once(x, velocities, x.v, x.W)
-    return kinetic_energy(x, x.v, x.W), potential_energy(x)
+    """T and V of whole 0 [J]; V is 0 where its centre of mass is at the height of the world's origin."""
+    m, h = x.seen[0, 0], vector(x.seen, 0, 1)
+    return 0.5 * x.seen[0, 16], -vector(x.gravity).dot(h + vector(x.origin) * m)
 
 
-def _wanted(x: Any, m: Scalar) -> tuple[Force, Force]:
-    """Momentum before and after the step; the latter is kept from now on."""
-    before, wanted = _with_impulse(x, m, _six(x.account, IMPULSE))
-    write(x.kept, MOMENTUM_AT, wanted)
-    return before, wanted
-
-
-def _thrown(x: Any, before: Force, wanted: Force, m: Scalar) -> tuple[Vector3, Vector3]:
-    """Mean velocity of G in the step, and where it takes G in the world."""
-    mean = (before.lin + wanted.lin) * (0.5 / m)
-    return mean, vector(x.kept, None, CENTRE_AT) + mean * x.dt[0]
-
-
-def _with_impulse(x: Any, m: Scalar, impulse: Force) -> tuple[Force, Force]:
-    """Momentum before the step, and with an impulse about the centre of mass and that of the weight."""
-    before = _six(x.kept, MOMENTUM_AT)
-    return before, Force(
-        before.ang + impulse.ang, before.lin + impulse.lin + vector(x.gravity) * (m * x.dt[0])
-    )
+def _with_impulse(x: Any, w: Any, m: Scalar, impulse: Force) -> tuple[Force, Force, Vector3]:
+    """Momentum before the step, and with an impulse about G and that of the weight; mean velocity of G."""
+    before = force(x.kept, w, MOMENTUM_AT)
+    weight = vector(x.gravity) * (m * x.dt[0])
+    wanted = Force(before.ang + impulse.ang, before.lin + impulse.lin + weight)
+    return before, wanted, (before.lin + wanted.lin) * (0.5 / m)
 
 
 def gain(x: Any) -> Scalar:
-    """Energy that a robot that floats gains in a step which its kick leaves with the velocity y [J].
+    """Energy that what hangs on nothing gains in a step which its kick leaves with the velocity y [J].
 
     That is at the end, with the momentum that the impulses give. Called in the middle of a step, after
     :func:`solver.impulses`, and before the account of the step.
     """
-    I = whole_inertia(x)
-    impulse = about(force(x.pushed, 1) + _six(x.account, IMPULSE), _centre(x, I))
+    for_range(x.n_wholes, lambda w: _clear(x.corrected, w, 6))
+    _children(x, lambda b, w: add_to_row(x.corrected, w, 0, force(x.pushed, b)))
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
-    for_range(x.nv, lambda j: put(x.mean, j, x.y[j]))
-    once(x, advance, x.q_drifted, x.mean, 0.5 * x.dt[0])
-    once(x, place_bodies, x.q_drifted)
-    state = _inner_at_mean(x)
-    before, wanted = _with_impulse(x, state.m, impulse)
-    I_G = _factor(state.I_G)
-    T_s = maximum(state.T - 0.5 * state.k.dot(_solve(I_G, state.k)), 0.0)
-    T = T_s + 0.5 * wanted.ang.dot(_solve(I_G, wanted.ang))
-    mean, _ = _thrown(x, before, wanted, state.m)
-    once(x, place_bodies, x.q)
-    return T - x.kept[ENERGY_AT] + impulse.lin.dot(mean)
+    for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))
+    once(x, advance, x.q_drifted, x.y_of_C, 0.5 * x.dt[0])
+    once(x, _see, x.q_drifted, x.y_of_C)
+
+    def whole(n: Any, total: Scalar) -> Scalar:
+        w = n + 1
+        state, pushed = _inner(x, w), force(x.corrected, w) + force(x.account, w, IMPULSE)
+        impulse = about(pushed, vector(x.account, w, PATH))
+        _, wanted, mean = _with_impulse(x, w, state.m, impulse)
+        I_G = _factor(state.I_G)
+        T_s = maximum(state.T - 0.5 * state.k.dot(_solve(I_G, state.k)), 0.0)
+        T = T_s + 0.5 * wanted.ang.dot(_solve(I_G, wanted.ang))
+        return total + (T - x.kept[w, ENERGY_AT] + impulse.lin.dot(mean))
+
+    found = for_range(x.n_wholes - 1, whole, 0.0)
+    once(x, place_bodies, x.q, 0)
+    return found
 
 
 # ---- ends -------------------------------------------------------------------------------------------------
 
 
 def _hold_energy(x: Any) -> None:
-    T, V = once(x, _energies)
-    touched = x.account[TOUCHED] > 0.0
-    target = x.kept[ENERGY_AT] + x.account[GIVEN]
+    T, V = _energies(x)
+    touched = x.account[0, TOUCHED] > 0.0
+    target = x.kept[0, ENERGY_AT] + x.account[0, GIVEN]
     change = _bounded(x, (target - T - V) * _inverse(2.0 * T, rounding(SMALL) * (T + abs(V))), touched)
     add(x, "corrected_e", abs(change) * 2.0 * T)
-    x.kept[ENERGY_AT] = where(touched, T * (1.0 + 2.0 * change) + V, target)
-    s = sqrt(1.0 + 2.0 * change)
-    for_range(x.nv, lambda j: put(x.v, j, s * x.v[j]))
+    x.kept[0, ENERGY_AT] = where(touched, T * (1.0 + 2.0 * change) + V, target)
+    x.corrected[0, 0] = sqrt(1.0 + 2.0 * change)
 
 
-def _hold_together(x: Any) -> None:
-    """The shape's velocities scaled; the rigid motion of all that adds what is missing, to each base."""
-    state = _of_all(x)
-    before, wanted = _wanted(x, state.m)
-    _, G = _thrown(x, before, wanted, state.m)
-    shift = G - vector(x.origin) - state.com
-    k, lin = wanted.ang - state.k, wanted.lin - state.u * state.m
-    I_G = _factor(state.I_G)
-    rigid, v_G = _solve(I_G, state.k), wanted.lin * (1.0 / state.m)
-    omega = _solve(I_G, wanted.ang)
-    T_s = maximum(state.T - 0.5 * state.k.dot(rigid), 0.0)
-    V = -vector(x.gravity).dot(G) * state.m
-    held = 0.5 * wanted.ang.dot(omega) + 0.5 * state.m * v_G.dot(v_G) + V
-    touched, given = x.account[TOUCHED] > 0.0, x.kept[GIVEN_AT] + x.account[GIVEN]
-    target = where(touched, given, x.kept[ENERGY_AT] + x.account[GIVEN])
-    x.kept[GIVEN_AT] = given
-    gain = _inverse(2.0 * T_s, rounding(SMALL) * (T_s + abs(held)))
-    change = _bounded(x, (target - T_s - held) * gain, touched)
-    x.kept[ENERGY_AT] = where(touched, T_s * (1.0 + 2.0 * change) + held, target)
-    s = sqrt(1.0 + 2.0 * change)
-    less = -2.0 * change / (1.0 + s)  # 1 - s, without rounding
-    for_range(x.nv, lambda j: put(x.v, j, x.v[j] - less * x.v[j]))
-    turn, go = omega - rigid + rigid * less, v_G - state.u + state.u * less
-
-    def body(m: Any) -> None:
-        b = m + 1
-
-        def moved() -> None:
-            R, row = axes_of(x, b), x.dof_row[x.body_dofs[b, 0]]
-            p = vector(x.p, b)
-            faster = [*R.transpose_apply(turn), *R.transpose_apply(go + turn.cross(p - state.com))]
-            for c, more in enumerate(faster):
-                x.v[row + c] = x.v[row + c] + more
-            at = x.coordinate_from[x.joint_coordinate[b]] + 4
-            for c, more in enumerate(matrix(x.joint_placement, b).transpose_apply(shift)):
-                x.q[at + c] = x.q[at + c] + more
-
-        cond((x.parent[b] == 0) & (x.joint_kind[b] == FLOATING), moved, nothing)
-
-    for_range(x.n_bodies - 1, body)
-    write(x.kept, CENTRE_AT, G)
-    add(x, "corrected_e", abs(change) * 2.0 * T_s)
-    add(x, "corrected_k", sqrt(k.dot(k)))
-    add(x, "corrected_l", sqrt(lin.dot(lin)))
-
-
-def _hold_both(x: Any) -> None:
-    after = _inner(x)
-    before, wanted = _wanted(x, after.m)
-    m, k, v_G = after.m, wanted.ang, wanted.lin * (1.0 / after.m)
-    touched = (x.account[TOUCHED] > 0.0) | (x.n_motions > 0)
-    mean, G = _thrown(x, before, wanted, m)
+def _hold(x: Any, w: Any) -> None:
+    """What puts a whole right, to ``corrected``; what is kept of it from now on."""
+    after, impulse = _inner(x, w), force(x.account, w, IMPULSE)
+    _, wanted, mean = _with_impulse(x, w, after.m, impulse)
+    k, v_G = wanted.ang, wanted.lin * (1.0 / after.m)
+    touched = (x.account[w, TOUCHED] > 0.0) | (x.n_motions > 0)
+    G = vector(x.kept, w, CENTRE_AT) + mean * x.dt[0]
     # Part of the work is done on the motion of G. That of the weight is left out on both sides: it is so
     # much that its rounding would turn a robot that hardly moves.
-    target = x.kept[ENERGY_AT] + x.account[GIVEN] - _six(x.account, IMPULSE).lin.dot(mean)
+    target = x.kept[w, ENERGY_AT] + x.account[w, GIVEN] - impulse.lin.dot(mean)
     I_G = _factor(after.I_G)
     spun = _solve(I_G, after.k)
     T_s = maximum(after.T - 0.5 * after.k.dot(spun), 0.0)
     change, omega, turned, turn = _share(x, I_G, k, T_s, target, touched)
-    _enter(x, after, T_s, change, omega, turned, target, touched, k, v_G)
-    _write(x, after, change, spun, omega, turn, G, v_G)
-    write(x.kept, CENTRE_AT, G)
-
-
-def _enter(
-    x: Any,
-    after: Inner,
-    T_s: Scalar,
-    change: Scalar,
-    omega: Vector3,
-    turned: Vector3,
-    target: Scalar,
-    touched: Any,
-    k: Vector3,
-    v_G: Vector3,
-) -> None:
-    """Of the energy what is kept; in the ledger what was missing."""
-    x.kept[ENERGY_AT] = where(touched, T_s * (1.0 + 2.0 * change) + 0.5 * turned.dot(omega), target)
-    missed_k, missed_l = k - after.k, (v_G - _velocity(x, after)) * after.m
+    s, velocity = sqrt(1.0 + 2.0 * change), _velocity(x, after, w)
+    more = 2.0 * change / (1.0 + s)  # s - 1, without rounding
+    moved = quat_wxyz_to_rotation(turn).transpose_apply(v_G) - velocity
+    found = Change(s, more, spun, omega - spun, tuple(turn), after.com, after.u, moved)
+    write_row(x.corrected, w, found.numbers())
+    energy = where(touched, T_s * (1.0 + 2.0 * change) + 0.5 * turned.dot(omega), target)
+    write_row(x.kept, w, [*wanted, energy, *G])
+    missed_k, missed_l = k - after.k, (v_G - velocity) * after.m
     add(x, "corrected_e", abs(where(touched, 2.0 * change * T_s, target - after.T)))
     add(x, "corrected_k", sqrt(missed_k.dot(missed_k)))
     add(x, "corrected_l", sqrt(missed_l.dot(missed_l)))
 
 
-def _write(
-    x: Any,
-    after: Inner,
-    change: Scalar,
-    spun: Vector3,
-    omega: Vector3,
-    turn: list[Scalar],
-    G: Vector3,
-    v_G: Vector3,
-) -> None:
-    """The base's velocity grows by that of its shape and of the whole, in axes before the turn.
+def _correct(x: Any) -> None:
+    """The velocities of each whole grow by those of its shape; its bases get its rigid motion, too."""
+
+    def body(m: Any) -> None:
+        b = m + 1
+        w, first = x.body_whole[b], x.dof_row[x.body_dofs[b, 0]]
+
+        def row(k: Any) -> None:
+            x.v[first + k] = x.corrected[w, 0] * x.v[first + k]
+
+        def joint() -> None:
+            cond(x.joint_leads[b] > 0, lambda: for_range(x.body_dofs[b, 1], row), nothing)
+
+        cond((w > 0) & (x.parent[b] == 0), lambda: _correct_base(x, b, w), joint)
+
+    for_range(x.n_bodies - 1, body)
+
+
+def _correct_base(x: Any, b: Any, w: Any) -> None:
+    """The place of a base and its velocity, in axes before the turn.
 
     Only what changes is turned: rounding would else scale the velocity at each step.
     """
-    base = _base(x)
-    R, R_turn = axes_of(x, 1), quat_wxyz_to_rotation(turn)
-    s = sqrt(1.0 + 2.0 * change)
-    more = 2.0 * change / (1.0 + s)
-    spin = R @ vector(x.v, None, base) - spun
-    shift = spun.cross(after.com) - after.u
-    faster = omega - spun
-    moved = R_turn.transpose_apply(v_G) - _velocity(x, after)
-    lin = shift * more + moved - faster.cross(after.com)
-    own = [*R.transpose_apply(spin * more + faster), *R.transpose_apply(lin)]
-    own = [x.v[base + c] + more_of for c, more_of in enumerate(own)]
-    for_range(x.nv, lambda j: put(x.v, j, s * x.v[j]))
-    write(x.v, base, own)
-    at = x.coordinate_from[x.joint_coordinate[1]]
-    R_0, r_0 = _placement(x)  # q is in the axes of the base's joint
-    own_turn = [turn[0], *R_0.transpose_apply(Vector3(*turn[1:]))]
-    own_place = R_0.transpose_apply(G - R_turn @ after.com - r_0)
-    place = [*quat_multiply(own_turn, [x.q[at + c] for c in range(4)]), *own_place]
-    write(x.q, at, place)
+    whole = Change.of([x.corrected[w, k] for k in range(21)])
+    R, R_turn = axes_of(x, b), quat_wxyz_to_rotation(whole.turn)
+    arm = whole.com - (vector(x.p, b) - vector(x.p, x.wholes[w, 0]))
+    ang, beside = (vector(x.mean, None, _base(x, b) + first) for first in (0, 3))
+    spin = R @ ang - whole.spun
+    shift = whole.spun.cross(arm) - whole.u + R @ beside
+    lin = shift * whole.more + whole.moved - whole.faster.cross(arm)
+    more = [*R.transpose_apply(spin * whole.more + whole.faster), *R.transpose_apply(lin)]
+    for c, more_of in enumerate(more):
+        x.v[_base(x, b) + c] = x.v[_base(x, b) + c] + more_of
+    at = x.coordinate_from[x.joint_coordinate[b]]
+    R_0, r_0 = matrix(x.joint_placement, b), vector(x.joint_placement, b, 9)  # q is in the joint's axes
+    own_turn = [whole.turn[0], *R_0.transpose_apply(Vector3(*whole.turn[1:]))]
+    own_place = R_0.transpose_apply(vector(x.kept, w, CENTRE_AT) - R_turn @ arm - r_0)
+    write(x.q, at, [*quat_multiply(own_turn, [x.q[at + c] for c in range(4)]), *own_place])
 
 
 def _share(
@@ -599,33 +631,26 @@ def _share(
     direction = _solve(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + smallest()))
     gain = _inverse(2.0 * T_s + torque.dot(direction), rounding(SMALL) * target)
     farthest = (LARGEST * x.dt[0]) ** 2 * omega.dot(omega) / (direction.dot(direction) + smallest())
-    change: Scalar = 0.0
-    turned, turn = k, [1.0, 0.0, 0.0, 0.0]
-    for _ in range(2):
+
+    def iteration(_: Any, change: Scalar, *rest: Scalar) -> tuple[Scalar, ...]:
+        omega, turned = Vector3(*rest[:3]), Vector3(*rest[3:6])
         left = target - T_s * (1.0 + 2.0 * change) - 0.5 * turned.dot(omega)
         change = _bounded(x, change + left * gain, touched)
-        turn = list(quat_exp(direction * _within(change, farthest)))
+        turn = quat_exp(direction * _within(change, farthest))
         # The robot stays and the world turns back: I_G is the same.
         turned = quat_wxyz_to_rotation(turn).transpose_apply(k)
-        omega = _solve(I_G, turned)
-    return change, omega, turned, turn
+        return change, *_solve(I_G, turned), *turned, *turn
+
+    change, *rest = for_range(2, iteration, 0.0, *omega, *k, 1.0, 0.0, 0.0, 0.0)
+    return change, Vector3(*rest[:3]), Vector3(*rest[3:6]), rest[6:]
 
 
 # ---- numbers ----------------------------------------------------------------------------------------------
 
 
-def _base(x: Any) -> Any:
-    """First of the base's places in v."""
-    return x.dof_row[x.body_dofs[1, 0]]
-
-
-def _placement(x: Any) -> tuple[Matrix3, Vector3]:
-    """Of the base's joint in the world."""
-    return matrix(x.joint_placement, 1), vector(x.joint_placement, 1, 9)
-
-
-def _six(array: Any, first: int) -> Force:
-    return Force(vector(array, None, first), vector(array, None, first + 3))
+def _base(x: Any, b: Any) -> Any:
+    """First of a free body's places in v."""
+    return x.dof_row[x.body_dofs[b, 0]]
 
 
 def _about(I: RigidInertia, p: Vector3) -> tuple[Scalar, ...]:
@@ -665,4 +690,4 @@ def _within(x: Scalar, square: Scalar) -> Scalar:
 def _bounded(x: Any, change: Scalar, touched: Any) -> Scalar:
     """A change of the shape's velocities; none where some of them are prescribed."""
     found = minimum(maximum(change, -0.5), where(touched, 0.0, LARGEST))
-    return cond(x.n_motions > 0, lambda: 0.0 * found, lambda: found)
+    return where(x.n_motions > 0, 0.0, found)

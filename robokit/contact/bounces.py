@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.accounts import FLOATS, gain
+from robokit.contact.accounts import FREE, gain
 from robokit.contact.fields import FRICTION
 from robokit.contact.solver import impulses, see, solve
 from robokit.contact.vectors import nothing, put, write_row
@@ -75,12 +75,13 @@ def surplus(x: Any) -> Any:
 
     def beyond_work() -> Any:
         def work(j: Any, total: Any) -> Any:
-            return total + 0.5 * (x.v0[j] + x.y[j]) * (x.dt[0] * x.tau[j] + x.Jg[j])
+            amount = 0.5 * (x.v0[j] + x.y[j]) * (x.dt[0] * x.tau[j] + x.Jg[j])
+            return total + where(x.row_whole[j] > 0, amount, 0.0)
 
         return W + gain(x) - for_range(x.nv, work, 0.0)
 
     # With loops bodies are not where q has them; a robot that has joints has motion to take energy from.
-    return cond((x.keeps[0] == FLOATS) & (x.n_loops == 0), beyond_work, lambda: W)
+    return cond((x.keeps[0] == FREE) & (x.n_loops == 0), beyond_work, lambda: W)
 
 
 def _give_less(x: Any, at_one: Any) -> None:

@@ -36,6 +36,10 @@ ROBOT = (
     # these two are `path` and `ancestors`
     whole("part_rows", "n_parts", 2),  # of each part, bodies that H couples: first row, and how many
     whole("body_part", "n_bodies"),  # the part of each body, -1 of those that do not move
+    whole("wholes", "n_wholes", 2),  # of each whole that hangs on nothing: first base, and how many. Whole 0
+    # is the world with all it holds: body 1, whose origin is that of the step, and 0
+    whole("body_whole", "n_bodies"),  # that a body belongs to
+    whole("row_whole", "nv"),  # and a row of v
     whole("bands", "n_bands", 2),  # of each four rows of H: first of their entries of `blocks`, how many
     whole("blocks", "n_H_blocks"),  # columns of the blocks in which four rows of H have entries, descending:
     # four columns each. The first one is on the diagonal
@@ -353,8 +357,8 @@ STEP = (
     whole("keeps", 1),  # what the end of a step corrects (accounts.py); -1: it stops after the kick
     # What is handed to the next step
     real("change", "nv", role="inout"),  # last change of the velocity by a kick
-    real("kept", 12, role="inout"),  # wanted momentum about the centre of mass, wanted energy, place of the
-    # centre of mass in the world; 1 once these are known; energy of the start and all that was given
+    real("kept", "n_wholes", 11, role="inout"),  # of each whole: wanted momentum about its centre of mass,
+    # wanted energy, place of the centre of mass in the world; of whole 0: 1 once these are known
     whole("needed", 7, role="inout"),  # 1 where there was no place, and nothing happens any more; then the
     # contacts, near pairs, constraints, rows, notes and noted contacts that the step needed
     # Accounts (accounts.py)
@@ -368,7 +372,9 @@ STEP = (
     real("near_direction_before", "n_near", 3, role="work"),
     whole("near_corners_before", "n_near", 6, role="work"),
     real("middle", 3, role="out"),  # origin of the contacts, that of the step at its middle [m]
-    real("account", 8, role="work"),  # of the step: energy given to the robot; what touches; impulse from
-    # outside about the centre of mass
+    real("account", "n_wholes", 12, role="work"),  # of the step, of each whole: energy given; what touches;
+    # impulse about its centre of mass; where that is on its path, from the origin; mass
+    real("seen", "n_wholes", 17, role="work"),  # of each whole: inertia, momentum, energy (accounts.py)
+    real("corrected", "n_wholes", 21, role="work"),  # and its correction
 )
 """What a step is given, hands on and accounts for."""

@@ -99,13 +99,20 @@ def _float(q: Any, at: Any, v: Any, row: Any, h: Scalar) -> None:
     write(v, row + 3, quat_wxyz_to_rotation(quat_exp(spin * h)).transpose_apply(velocity))
 
 
-def place_bodies(x: Any, q: Any) -> None:
-    """Origin, poses R and p, columns S with gains and inertias I of a configuration."""
+def place_bodies(x: Any, q: Any, apart: Any = 0) -> None:
+    """Origin, poses R and p, columns S with gains and inertias I of a configuration.
+
+    Args:
+        x: the step.
+        q: the configuration.
+        apart: 1 for inertias of each whole that hangs on nothing about its first base: about an origin far
+            from it their differences round as the square of the distance.
+    """
     write_row(x.I, 0, [0.0] * 10)
     place_links(x, q)
     if not in_lanes(x):
         pad(x, *(x.S_by_row[k] for k in range(6)))
-    for_range(x.n_bodies - 1, lambda m: _inertia_here(x, m + 1))
+    for_range(x.n_bodies - 1, lambda m: _inertia_here(x, m + 1, apart))
 
 
 def place_links(x: Any, q: Any) -> None:
@@ -185,15 +192,16 @@ def _column(x: Any, j: Any) -> None:
         cond(j < x.n_columns, by_row, nothing)
 
 
-def _inertia_here(x: Any, b: Any) -> None:
-    """Inertia of a body turned, about the origin (RBDA eq. 2.66)."""
+def _inertia_here(x: Any, b: Any, apart: Any) -> None:
+    """Inertia of a body turned, about the origin or the base of its whole (RBDA eq. 2.66)."""
     R, I = matrix(x.R, b), inertia(x.inertia, b)
     axes = [Vector3(*row) for row in R.rows]
     # Written out, as Symmetric3.rotated looks for coordinate axes in plain numbers, and rounds otherwise.
     i, j, k = axes
     I_i, I_j, I_k = (I.Ibar @ axis for axis in axes)
     turned = Symmetric3(i.dot(I_i), j.dot(I_j), k.dot(I_k), i.dot(I_j), i.dot(I_k), j.dot(I_k))
-    X = Transform(Matrix3.identity(), vector(x.p, b))
+    seen_from = where(apart > 0, x.wholes[x.body_whole[b], 0], 1)
+    X = Transform(Matrix3.identity(), vector(x.p, b) - vector(x.p, seen_from))
     write_row(x.I, b, ten(X.T @ RigidInertia(I.m, R @ I.h, turned) @ X))
 
 

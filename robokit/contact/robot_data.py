@@ -154,6 +154,7 @@ def _coordinates(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
         **_lists(bands, "bands", "blocks"),
         **parts,
         **blocks_of(parts["part_rows"], robot.nv),
+        **_wholes(tree, rows, robot.nv),
     }
     real = {
         "block_mask": mask,
@@ -190,6 +191,35 @@ def _parts(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
     return {
         "part_rows": [[a, b - a] for a, b in zip(first, ends, strict=True)],
         "body_part": [number.get(i, -1) for i in root],
+    }
+
+
+def _wholes(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
+    """What hangs on nothing: trees on free joints, with those that loops or common rows tie to them.
+
+    Whole 0 is the world, with all that is tied to it.
+    """
+    root = [0] * (tree.n + 1)
+    of_row: list[int | None] = [None] * nv
+    ties = list(tree.loops)
+    for i in tree.outward():
+        base = tree.parent[i] == 0
+        root[i] = i if base and tree.joint[i].kind.name == "floating" else root[tree.parent[i]]
+        for j in range(tree.nv)[tree.v_slice[i]]:
+            if rows[j] >= 0:
+                first = of_row[rows[j]]
+                of_row[rows[j]] = i if first is None else first
+                ties.append((i, i if first is None else first))
+    for a, b in ties:
+        kept, gone = sorted((root[a], root[b]))
+        root = [kept if r == gone else r for r in root]
+    bases = sorted({0, *root})
+    number = {base: w for w, base in enumerate(bases)}
+    children = [root[i] for i in tree.children[0]]
+    return {
+        "wholes": [(max(base, 1), children.count(base) if base else 0) for base in bases],
+        "body_whole": [number[r] for r in root],
+        "row_whole": [0 if i is None else number[root[i]] for i in of_row],
     }
 
 

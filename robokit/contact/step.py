@@ -21,7 +21,7 @@ from typing import Any
 
 from robokit.collision.detect import detect, remembered
 from robokit.collision.fields import CANDIDATES, CONTACTS, MEMORY, PAIRS, SHAPES
-from robokit.contact.accounts import IMPULSE, NOTHING, account, begin, conserve, enter_closing
+from robokit.contact.accounts import NOTHING, account, begin, conserve, enter_closing, open_account
 from robokit.contact.bounces import solve_bounces
 from robokit.contact.constraints import joints
 from robokit.contact.constraints.collecting import act, collect, remember
@@ -105,7 +105,7 @@ def to_middle(x: Any) -> None:
     note_state(x)
     once(x, advance, x.q, x.v, half)
     joints.place(x, MIDDLE)
-    once(x, place_bodies, x.q)
+    once(x, place_bodies, x.q, 0)
     once(x, velocities, x.v, x.V)
     once(x, mass_matrix)
     close_for_kick(x)
@@ -149,8 +149,7 @@ def give(x: Any) -> None:
         x.middle[k] = x.origin[k]
     act(x)
     once(x, generalized, x.f, x.tau)
-    for k in range(6):
-        x.account[IMPULSE + k] = x.dt[0] * x.f[0, k]
+    open_account(x)
 
     def dof(j: Any) -> None:
         x.v0[j] = x.v[j]

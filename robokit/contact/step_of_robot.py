@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.contact.accounts import _energies, _seen
+from robokit.contact.accounts import _see
 from robokit.contact.bounces import give_less
 from robokit.contact.kinematics import (
     advance,
@@ -42,7 +42,7 @@ FEW_TURNS = 4
 """Iterations of a pass: the slowest of 32 states takes several times those of the mean, which is 2.4 in falls
 of G1, and the others go on to their next steps in the meantime."""
 
-OF_TREE = (advance, place_bodies, velocities, mass_matrix, multiply, bias, generalized, _seen, _energies)
+OF_TREE = (advance, place_bodies, velocities, mass_matrix, multiply, bias, generalized, _see)
 """Functions that only the tree decides."""
 
 OF_PATTERN = (assemble, factor, back_substitute)
@@ -176,6 +176,9 @@ KNOWN = (
     "block_part",
     "column_row",
     "body_tip",
+    "wholes",
+    "body_whole",
+    "row_whole",
     "inertia",
     "gravity",
     "orders",

@@ -27,7 +27,7 @@ from robokit.arguments import is_finite
 from robokit.collision.fields import FIELD
 from robokit.collision.scene import ERROR, Scene, scene, touches_as_its_inertia
 from robokit.contact import accounts
-from robokit.contact.accounts import FIXED, FLOATS, NOTHING, TOGETHER
+from robokit.contact.accounts import FIXED, FREE, NOTHING
 from robokit.contact.materials import (
     LEAST,
     Surface,
@@ -52,15 +52,12 @@ from robokit.engine.maker import engine
 from robokit.engine.memory import address
 from robokit.engine.signature import ArrayOf
 from robokit.model.robot import Robot
-from robokit.model.tree import Tree
 from robokit.sim import motion
 from robokit.sim.ground import Ground, plane_of, weight, world_of
 from robokit.sim.integrators import kept_energy
 from robokit.sim.motion import (
     body_velocities,
     effective_inertias,
-    floats,
-    hangs_on_nothing,
     may_keep_energy,
     momentum_at_base,
 )
@@ -364,11 +361,12 @@ LAYOUT = KEPT_ARRAYS, tuple((a.name, a.shape) for a in ARRAYS if a.role == "inou
 """What a saved state is made of; that of a batch has all that steps read and write."""
 
 
-def keeps(tree: Tree) -> int:
+def keeps(robot: Robot) -> int:
     """What the end of a step corrects."""
-    if hangs_on_nothing(tree):
-        return FLOATS if floats(tree) and may_keep_energy(tree) else TOGETHER
-    return FIXED if may_keep_energy(tree) else NOTHING
+    given = robot_data(robot)
+    if len(given["wholes"]) > 1:
+        return FREE
+    return FIXED if may_keep_energy(robot.tree) else NOTHING
 
 
 class ContactState:
@@ -396,7 +394,7 @@ class ContactState:
         kernel = controlled_kernel if "accuracy" in numbers else step_kernel
         self.kernel = kernel(bool(options.get("reproducible", False)), options.get("springs", ()))
         given = {"dt": np.array([dt]), "tolerance": np.array([options.get("tolerance", TOLERANCE)])}
-        given |= {"keeps": np.array([keeps(robot.tree)], np.int32), "orders": np.array([1], np.int32)}
+        given |= {"keeps": np.array([keeps(robot)], np.int32), "orders": np.array([1], np.int32)}
         given |= {**NOTHING_MEASURED, **numbers}
         self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
         self.sizes |= NOTED_AT_START

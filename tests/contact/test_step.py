@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.contact.accounts import FIXED, FLOATS, TOGETHER
+from robokit.contact.accounts import FIXED, FREE
+from robokit.contact.robot_data import robot_data
 from robokit.sim.motion import state_facts
 from robokit.sim.run_inputs import set_up
 from robokit.sim.steppers import ContactState, energies, keeps, step_numbers
@@ -80,10 +81,14 @@ def test_plain_python_gives_the_same_steps(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_is_kept_follows_from_what_holds_the_robot() -> None:
     humanoid, pendulum = floating("humanoid"), rk.load_urdf(rk.find_robot("double_pendulum"))
-    assert keeps(humanoid.tree) == FLOATS
-    assert keeps(pendulum.tree) == FIXED
+    assert keeps(humanoid) == FREE
+    assert keeps(pendulum) == FIXED
     both = rk.together({"a": floating("double_pendulum"), "b": floating("double_pendulum")})
-    assert keeps(both.tree) == TOGETHER
+    assert keeps(both) == FREE
+    assert list(robot_data(both)["wholes"][:, 0]) == [1, 1, 4]
+    beside = rk.together({"arm": pendulum, "free": floating("double_pendulum")})
+    assert keeps(beside) == FREE
+    assert list(robot_data(beside)["body_whole"]) == [0, 0, 0, 1, 1, 1]
 
 
 def falling(robot: rk.Robot, places: int | None = None) -> ContactState:

@@ -237,7 +237,7 @@ def close_for_kick(x: Any) -> None:
         once(x, constrain, 0)
         once(x, symbolic)
         _close_positions(x)
-        once(x, place_bodies, x.q)
+        once(x, place_bodies, x.q, 0)
         once(x, velocities, x.v, x.V)
         once(x, mass_matrix)
         for_range(x.nq, lambda k: put(x.q_kick, k, x.q[k]))
@@ -282,7 +282,7 @@ def constrain(x: Any, speeds: Any) -> None:
 
 def project(x: Any, speeds: Any) -> None:
     """The change d that closes the loops at q (0), or stops what opens them (1)."""
-    once(x, place_bodies, x.q)
+    once(x, place_bodies, x.q, 0)
     once(x, velocities, x.v, x.V)
     once(x, constrain, speeds)
     n, rows = x.n_of[0], x.n_of[1]
