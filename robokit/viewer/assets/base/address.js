@@ -10,7 +10,7 @@ class Address {
     this.written = "";
     this.restore();
     addEventListener("hashchange", () => {
-      if (location.hash.slice(1) === this.written) return;
+      if (location.hash === this.known) return;
       this.page.opening.stop();
       this.restore();
     });
@@ -46,6 +46,7 @@ class Address {
   // While a motion plays its time would change at every look: it is written when it stops.
   write() {
     if (this.page.opening?.waits || this.page.timeline?.playing || this.page.run?.running) return;
+    if (location.hash !== this.known) return; // a new address, whose event is on its way
     const now = this.state();
     const parts = Object.keys(now).filter((key) => now[key] !== this.first[key]).map((key) => `${key}=${encodeURIComponent(now[key]).replace(/%2C/g, ",")}`);
     const text = parts.join("&");
@@ -53,12 +54,14 @@ class Address {
     this.written = text;
     try {
       history.replaceState(history.state, "", text ? `#${text}` : location.href.split("#")[0]);
+      this.known = location.hash;
     } catch {
       clearInterval(this.writing); // a page inside another one has no address of its own
     }
   }
 
   restore() {
+    this.known = location.hash; // as it was last read or written
     const given = new URLSearchParams(location.hash.slice(1).replace(/\+/g, "%2B"));
     this.given = given;
     if (![...given.keys()].length) return;
