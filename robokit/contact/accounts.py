@@ -237,12 +237,13 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
     given = sum_of(0.5 * (a + x.c_u[i, k]) * g[k] for k, a in enumerate(before))
     spins, kind, f = x.c_kind[i] == SPIN, x.c_kind[i], impulse_of(x, i)
     c = x.c_of[where(spins, x.c_of[i], i)]  # number of a contact
-    a, b = (x.body_whole[x.c_bodies[i, k]] for k in range(2))
+    bodies = [x.c_bodies[i, k] for k in range(2)]  # steps of planes know the first, and have it nowhere
+    a, b = (x.body_whole[body] for body in bodies)
 
     def on_one(k: Any, left: Scalar) -> Scalar:
         """Of two wholes: the impulse on one, and the work that is done on it; ``left`` is that of both."""
-        body = x.c_bodies[i, k]
-        w, on_it = x.body_whole[body], f * where(k > 0, 1.0, -1.0)
+        body = where(k > 0, bodies[1], bodies[0])
+        w, on_it = where(k > 0, b, a), f * where(k > 0, 1.0, -1.0)
         work = where(k > 0, left, 0.5 * (motion(x.V, body) + motion(x.Vd, body)).dot(on_it))
         _gives(x, w, work)
         add_to_row(x.account, w, IMPULSE, about(on_it, vector(x.account, w, PATH)))
@@ -275,7 +276,7 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
 
     cond(a == b, lambda: _gives(x, b, given), apart)
     ground = cond(kind == LINE, lambda: False, others)
-    cond((x.c_bodies[i, 0] == 0) & (kind != LINE), from_outside, nothing)
+    cond((bodies[0] == 0) & (kind != LINE), from_outside, nothing)
 
 
 def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar) -> None:
