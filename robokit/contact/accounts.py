@@ -118,7 +118,8 @@ def touch(x: Any) -> None:
 
     def contact(i: Any) -> None:
         pressed = where(x.c_kind[i] == FRICTION, maximum(x.c_g[i, 2], 0.0), 0.0)
-        for_range(2, lambda k: presses(x.body_whole[x.c_bodies[i, k]], pressed))
+        for k in range(2):  # steps of planes know the first body, and have it nowhere
+            presses(x.body_whole[x.c_bodies[i, k]], pressed)
 
     def stop(i: Any) -> None:
         presses(x.row_whole[x.r_row[i]], where(x.r_kind[i] == STOP, abs(x.r_g[i]), 0.0))
