@@ -104,9 +104,29 @@ def account(x: Any) -> None:
     com = _centre(x)
     cond(x.n_parts > 1, lambda: once(x, velocities, x.y, x.Vd), nothing)
     _given(x, com)
+    once(x, touch)
     for_range(x.n_of[0], lambda i: _constraint(x, i, com))
     for_range(x.n_of[1], lambda i: _row(x, i))
     _solution(x)
+
+
+def touch(x: Any) -> None:
+    """Enter the impulses that press on each whole, of contacts and of stops."""
+
+    def presses(w: Any, amount: Scalar) -> None:
+        x.account[w, TOUCHED] = x.account[w, TOUCHED] + amount
+
+    def contact(i: Any) -> None:
+        pressed = where(x.c_kind[i] == FRICTION, maximum(x.c_g[i, 2], 0.0), 0.0)
+        for k in range(2):  # steps of planes know the first body, and have it nowhere
+            presses(x.body_whole[x.c_bodies[i, k]], pressed)
+
+    def stop(i: Any) -> None:
+        presses(x.row_whole[x.r_row[i]], where(x.r_kind[i] == STOP, abs(x.r_g[i]), 0.0))
+
+    for_range(x.n_wholes, lambda w: put(x.account, (w, TOUCHED), 0.0))
+    for_range(x.n_of[0], contact)
+    for_range(x.n_of[1], stop)
 
 
 def add_to_row(A: Any, row: Any, first: int, values: Any) -> None:
@@ -235,9 +255,6 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
 
     def contact() -> Any:
         ground = _of_ground(x, c)
-        touched = where(spins, 0.0, maximum(g[2], 0.0))
-        add_to_row(x.account, a, TOUCHED, [touched])
-        add_to_row(x.account, b, TOUCHED, [touched])
         gap = where(spins, 0.0, x.contact_gap[c])
         cond(ground, lambda: _ground(x, i, c, spins, given, gap), lambda: _met(x, given, gap))
         return ground
@@ -302,12 +319,8 @@ def _row(x: Any, i: Any) -> None:
         x.motor_sums[m, 0] = x.motor_sums[m, 0] + g
         x.motor_sums[m, 1] = x.motor_sums[m, 1] + x.dt[0] * limited(x, i)
 
-    def stop() -> None:
-        add(x, "stops", -given)
-        add_to_row(x.account, x.row_whole[j], TOUCHED, [abs(g)])
-
     def rest() -> None:
-        cond(kind == STOP, stop, lambda: add(x, "friction", -given))
+        cond(kind == STOP, lambda: add(x, "stops", -given), lambda: add(x, "friction", -given))
 
     def not_driven() -> None:
         cond(kind == PRESCRIBED, lambda: add(x, "work", given), rest)
@@ -516,11 +529,12 @@ def _with_impulse(x: Any, w: Any, m: Scalar, impulse: Force) -> tuple[Force, For
 
 
 def gain(x: Any) -> Scalar:
-    """Energy that what hangs on nothing gains in a step which its kick leaves with the velocity y [J].
+    """Energy that what hangs on nothing and is touched gains in a step which its kick leaves with y [J].
 
-    That is at the end, with the momentum that the impulses give. Called in the middle of a step, after
-    :func:`solver.impulses`, and before the account of the step.
+    That is at the end, with the momentum that the impulses give; what nothing touches will keep its energy.
+    Called in the middle of a step, after :func:`solver.impulses`, and before the account of the step.
     """
+    once(x, touch)
     for_range(x.n_wholes, lambda w: _clear(x.corrected, w, 6))
     _children(x, lambda b, w: add_to_row(x.corrected, w, 0, force(x.pushed, b)))
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
@@ -536,7 +550,8 @@ def gain(x: Any) -> Scalar:
         I_G = _factor(state.I_G)
         T_s = maximum(state.T - 0.5 * state.k.dot(_solve(I_G, state.k)), 0.0)
         T = T_s + 0.5 * wanted.ang.dot(_solve(I_G, wanted.ang))
-        return total + (T - x.kept[w, ENERGY_AT] + impulse.lin.dot(mean))
+        gained = T - x.kept[w, ENERGY_AT] + impulse.lin.dot(mean)
+        return total + where(x.account[w, TOUCHED] > 0.0, gained, 0.0)
 
     found = for_range(x.n_wholes - 1, whole, 0.0)
     once(x, place_bodies, x.q, 0)

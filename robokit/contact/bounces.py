@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.accounts import FREE, gain
+from robokit.contact.accounts import FREE, TOUCHED, gain
 from robokit.contact.fields import FRICTION
 from robokit.contact.solver import impulses, see, solve
 from robokit.contact.vectors import nothing, put, write_row
@@ -76,7 +76,8 @@ def surplus(x: Any) -> Any:
     def beyond_work() -> Any:
         def work(j: Any, total: Any) -> Any:
             amount = 0.5 * (x.v0[j] + x.y[j]) * (x.dt[0] * x.tau[j] + x.Jg[j])
-            return total + where(x.row_whole[j] > 0, amount, 0.0)
+            w = x.row_whole[j]
+            return total + where((w > 0) & (x.account[w, TOUCHED] > 0.0), amount, 0.0)
 
         return W + gain(x) - for_range(x.nv, work, 0.0)
 
@@ -133,4 +134,4 @@ def _go(x: Any, change: Any) -> None:
     for_range(x.nv, lambda j: put(x.y, j, x.y[j] + change * x.y_bounced[j]))
     for_range(x.n_of[0], of_constraint)
     for_range(x.n_of[1], lambda i: put(x.r_g, i, x.r_g[i] + change * x.r_bounced[i]))
-    see(x, x.y, x.c_u)
+    once(x, see, x.y, x.c_u)

@@ -211,7 +211,7 @@ def of_velocity(x: Any) -> None:
     singular that is more than all velocities.
     """
     once(x, multiply, x.y, x.Hy)
-    see(x, x.y, x.c_u)
+    once(x, see, x.y, x.c_u)
     for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.Vd, b)))
 
 
@@ -292,7 +292,7 @@ def follow(x: Any) -> None:
     def of_row(i: Any) -> None:
         x.r_expected[i] = x.r_expected[i] - x.r_G[i] * x.r_gain[i] * x.d[x.r_row[i]] - x.r_g[i]
 
-    see(x, x.d, x.c_du)
+    once(x, see, x.d, x.c_du)
     once(x, multiply, x.d, x.Hd)
     for_range(x.n_of[0], of_constraint)
     for_range(x.n_of[1], of_row)
@@ -431,7 +431,7 @@ def ray(x: Any) -> None:
     for_range(x.nv, lambda j: put(x.y, j, x.b[j]))
     once(x, back_substitute, x.d)
     once(x, back_substitute, x.y)
-    see(x, x.y, x.c_u)
+    once(x, see, x.y, x.c_u)
 
     def of_constraint(c: Any, gain: Any, cost: Any) -> tuple[Any, Any]:
         for k in range(3):
@@ -452,7 +452,7 @@ def ray(x: Any) -> None:
     for_range(x.nv, lambda j: put(x.y, j, x.y[j] + theta * x.d[j]))
     for_range(x.n_of[0], lambda c: write_row(x.c_g, c, [theta * x.c_g[c, k] for k in range(3)]))
     for_range(x.n_of[1], lambda i: put(x.r_g, i, theta * x.r_g[i]))
-    see(x, x.y, x.c_u)
+    once(x, see, x.y, x.c_u)
 
 
 def see(x: Any, v: Any, u: Any) -> None:

@@ -330,6 +330,27 @@ def test_what_touches_nothing_keeps_momentum_and_energy_while_others_collide() -
     assert np.ptp(energy) < 1e-11 * energy[0]
 
 
+def test_what_touches_nothing_pays_for_no_bounce() -> None:
+    """A bounce is as it is alone: it gained what the step of one that tumbles in the air had lost."""
+    edges = np.array([0.2, 0.1, 0.3])
+    inertia = 2.0 / 12.0 * np.diag(edges @ edges - edges**2)
+    box = ModelBuilder("box").link("b", 2.0, inertia=inertia, collisions=[Shape(Box(tuple(edges)))])
+    body = box.build("floating")
+    far = np.array([1.0, 0.0, 0.0, 0.0, 5.0, 0.0, 8.0]), np.array([40.0, 30.0, -40.0, 0.0, 0.0, 0.0])
+    ground = rk.Ground(friction=1.0, restitution=1.0)
+    given: dict[str, Any] = {"duration": 0.5, "dt": 2e-3, "ground": ground, "self_collision": True}
+    for seed in (0, 4):
+        rng = np.random.default_rng(seed)
+        turn = rng.normal(size=4)
+        q = np.r_[turn / np.linalg.norm(turn), 0.0, 0.0, 0.4]
+        v = np.r_[20.0 * rng.normal(size=3), 0.0, 0.0, 0.0]
+        alone = rk.simulate(rk.together({"near": body}), q, v, **given)
+        world = rk.together({"near": body, "far": body})
+        beside = rk.simulate(world, np.r_[q, far[0]], np.r_[v, far[1]], **given)
+        assert np.abs(alone.contacts.forces).any()
+        assert np.abs(beside.v[:, :6] - alone.v).max() < 1e-6
+
+
 @pytest.mark.parametrize("restitution", [0.0, 1.0])
 def test_a_pile_never_has_more_energy_than_at_the_start(restitution: float) -> None:
     for seed, dt in enumerate((5e-4, 1e-3, 2e-3, 4e-3)):
