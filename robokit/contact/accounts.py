@@ -72,7 +72,7 @@ ENTRIES = (
 
 AT = {name: k for k, name in enumerate(ENTRIES)}
 
-GIVEN, TOUCHED, IMPULSE, PATH, MASS = 0, 1, 2, 8, 11
+GIVEN, TOUCHED, IMPULSE, PATH, MASS, MOVED = 0, 1, 2, 8, 11, 12
 """Places in a row of ``account``."""
 
 
@@ -84,7 +84,7 @@ def open_account(x: Any) -> None:
     fixed point add up to the angular momentum about it. Where the bodies have their centre of mass at the
     middle is off that path by the error of the drift.
     """
-    for_range(x.n_wholes, lambda w: _clear(x.account, w, MASS + 1))
+    for_range(x.n_wholes, lambda w: _clear(x.account, w, MOVED + 1))
 
     def child(b: Any, w: Any) -> None:
         add_to_row(x.account, w, IMPULSE, force(x.f, b) * x.dt[0])
@@ -95,7 +95,11 @@ def open_account(x: Any) -> None:
         path = vector(x.kept, w, CENTRE_AT) + lin * (0.5 * x.dt[0] / x.account[w, MASS])
         add_to_row(x.account, w, PATH, path - vector(x.origin))
 
+    def prescribed(m: Any) -> None:
+        x.account[x.row_whole[x.dof_row[x.motion_dof[m]]], MOVED] = 1.0
+
     _children(x, child)
+    for_range(x.n_motions, prescribed)
     cond(x.keeps[0] == FREE, lambda: _wholes(x, whole), nothing)
 
 
@@ -565,7 +569,7 @@ def _hold_energy(x: Any) -> None:
     T, V = _energies(x)
     touched = x.account[0, TOUCHED] > 0.0
     target = x.kept[0, ENERGY_AT] + x.account[0, GIVEN]
-    change = _bounded(x, (target - T - V) * _inverse(2.0 * T, rounding(SMALL) * (T + abs(V))), touched)
+    change = _bounded(x, 0, (target - T - V) * _inverse(2.0 * T, rounding(SMALL) * (T + abs(V))), touched)
     add(x, "corrected_e", abs(change) * 2.0 * T)
     x.kept[0, ENERGY_AT] = where(touched, T * (1.0 + 2.0 * change) + V, target)
     x.corrected[0, 0] = sqrt(1.0 + 2.0 * change)
@@ -576,7 +580,7 @@ def _hold(x: Any, w: Any) -> None:
     after, impulse = _inner(x, w), force(x.account, w, IMPULSE)
     _, wanted, mean = _with_impulse(x, w, after.m, impulse)
     k, v_G = wanted.ang, wanted.lin * (1.0 / after.m)
-    touched = (x.account[w, TOUCHED] > 0.0) | (x.n_motions > 0)
+    touched = (x.account[w, TOUCHED] > 0.0) | (x.account[w, MOVED] > 0.0)
     G = vector(x.kept, w, CENTRE_AT) + mean * x.dt[0]
     # Part of the work is done on the motion of G. That of the weight is left out on both sides: it is so
     # much that its rounding would turn a robot that hardly moves.
@@ -584,7 +588,7 @@ def _hold(x: Any, w: Any) -> None:
     I_G = _factor(after.I_G)
     spun = _solve(I_G, after.k)
     T_s = maximum(after.T - 0.5 * after.k.dot(spun), 0.0)
-    change, omega, turned, turn = _share(x, I_G, k, T_s, target, touched)
+    change, omega, turned, turn = _share(x, w, I_G, k, T_s, target, touched)
     s, velocity = sqrt(1.0 + 2.0 * change), _velocity(x, after, w)
     more = 2.0 * change / (1.0 + s)  # s - 1, without rounding
     moved = quat_wxyz_to_rotation(turn).transpose_apply(v_G) - velocity
@@ -639,7 +643,7 @@ def _correct_base(x: Any, b: Any, w: Any) -> None:
 
 
 def _share(
-    x: Any, I_G: Any, k: Vector3, T_s: Scalar, target: Scalar, touched: Any
+    x: Any, w: Any, I_G: Any, k: Vector3, T_s: Scalar, target: Scalar, touched: Any
 ) -> tuple[Scalar, Vector3, Vector3, list[Scalar]]:
     """(x; omega and k seen from the robot before its turn; the turn, a quaternion), by Newton's method."""
     omega = _solve(I_G, k)
@@ -651,7 +655,7 @@ def _share(
     def iteration(_: Any, change: Scalar, *rest: Scalar) -> tuple[Scalar, ...]:
         omega, turned = Vector3(*rest[:3]), Vector3(*rest[3:6])
         left = target - T_s * (1.0 + 2.0 * change) - 0.5 * turned.dot(omega)
-        change = _bounded(x, change + left * gain, touched)
+        change = _bounded(x, w, change + left * gain, touched)
         turn = quat_exp(direction * _within(change, farthest))
         # The robot stays and the world turns back: I_G is the same.
         turned = quat_wxyz_to_rotation(turn).transpose_apply(k)
@@ -703,7 +707,7 @@ def _within(x: Scalar, square: Scalar) -> Scalar:
     return where(x * x > square, where(x < 0.0, -end, end), x)
 
 
-def _bounded(x: Any, change: Scalar, touched: Any) -> Scalar:
-    """A change of the shape's velocities; none where some of them are prescribed."""
+def _bounded(x: Any, w: Any, change: Scalar, touched: Any) -> Scalar:
+    """A change of the velocities of a whole's shape; none where some of them are prescribed."""
     found = minimum(maximum(change, -0.5), where(touched, 0.0, LARGEST))
-    return where(x.n_motions > 0, 0.0, found)
+    return where(x.account[w, MOVED] > 0.0, 0.0, found)

@@ -372,8 +372,9 @@ STEP = (
     real("near_direction_before", "n_near", 3, role="work"),
     whole("near_corners_before", "n_near", 6, role="work"),
     real("middle", 3, role="out"),  # origin of the contacts, that of the step at its middle [m]
-    real("account", "n_wholes", 12, role="work"),  # of the step, of each whole: energy given; what touches;
-    # impulse about its centre of mass; where that is on its path, from the origin; mass
+    real("account", "n_wholes", 13, role="work"),  # of the step, of each whole: energy given; what touches;
+    # impulse about its centre of mass; where that is on its path, from the origin; mass; 1 where a joint of
+    # it is prescribed
     real("seen", "n_wholes", 17, role="work"),  # of each whole: inertia, momentum, energy (accounts.py)
     real("corrected", "n_wholes", 21, role="work"),  # and its correction
 )

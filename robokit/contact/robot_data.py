@@ -212,7 +212,8 @@ def _wholes(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
                 ties.append((i, i if first is None else first))
     for a, b in ties:
         kept, gone = sorted((root[a], root[b]))
-        root = [kept if r == gone else r for r in root]
+        if kept < gone:
+            root = [kept if r == gone else r for r in root]
     bases = sorted({0, *root})
     number = {base: w for w, base in enumerate(bases)}
     children = [root[i] for i in tree.children[0]]

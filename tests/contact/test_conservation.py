@@ -50,7 +50,7 @@ class Step:
         given |= {
             "motion_dof": np.zeros(0, np.int32),
             "kept": np.zeros((wholes, 11)),
-            "account": np.zeros((wholes, 12)),
+            "account": np.zeros((wholes, 13)),
             "ledger": np.zeros(len(ENTRIES)),
         }
         self.kept = BEGIN(**given, q=q, v=v)["kept"]
@@ -206,7 +206,7 @@ def test_rest_stays_rest() -> None:
     }
     given |= {
         "motion_dof": np.zeros(0, np.int32),
-        "account": np.zeros((wholes, 12)),
+        "account": np.zeros((wholes, 13)),
         "ledger": np.zeros(len(ENTRIES)),
         "kept": np.zeros((wholes, 11)),
     }
@@ -328,6 +328,19 @@ def test_what_touches_nothing_keeps_momentum_and_energy_while_others_collide() -
     assert np.abs(h[:, 3:] - fall).max() < 1e-11
     energy = rk.kinetic_energy(body, run.q[:, 14:], run.v[:, 12:]) + rk.potential_energy(body, run.q[:, 14:])
     assert np.ptp(energy) < 1e-11 * energy[0]
+
+
+def test_a_prescribed_joint_of_one_robot_leaves_another_its_energy() -> None:
+    """Its own energy is not kept, as what moves it gives any; before, none in the world was."""
+    inertia = np.diag([0.01, 0.02, 0.03])
+    body = ModelBuilder("body").link("b", 2.0, inertia=inertia).build("floating")
+    world = rk.together({"arm": rk.load_urdf(rk.find_robot("double_pendulum")), "far": body})
+    wave = rk.PrescribedMotion(world.joints[0].name, lambda t: 0.3 * np.sin(5.0 * t))
+    q, v = np.r_[0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 4.0, 0.0, 60.0], np.r_[1.5, 0.0, 5.0, 7.0, -3.0, np.zeros(3)]
+    run = rk.simulate(world, q, v, 0.5, 2e-3, motions=wave)
+    q, v = run.q[:, 2:], run.v[:, 2:]
+    energy = rk.kinetic_energy(body, q, v) + rk.potential_energy(body, q)
+    assert np.ptp(energy) < 1e-13 * energy[0]
 
 
 def test_what_touches_nothing_pays_for_no_bounce() -> None:
