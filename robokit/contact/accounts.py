@@ -648,7 +648,7 @@ def _share(
     """(x; omega and k seen from the robot before its turn; the turn, a quaternion), by Newton's method."""
     omega = _solve(I_G, k)
     torque = omega.cross(k)
-    direction = _solve(I_G, torque) * (1.0 / (omega.dot(omega) + smallest()))
+    direction = _solve(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + smallest()))
     gain = _inverse(2.0 * T_s + torque.dot(direction), rounding(SMALL) * target)
     farthest = (LARGEST * x.dt[0]) ** 2 * omega.dot(omega) / (direction.dot(direction) + smallest())
 

@@ -142,11 +142,11 @@ def test_a_step_with_contacts_makes_no_energy_and_moves_no_joint(name: str) -> N
         assert change == pytest.approx(min(work, 0.0), rel=1e-3, abs=1e-12)
         missing = step.momentum(step.q, step.v) - step.wanted()
         assert np.abs(missing).max() < 1e-12 * np.abs(step.wanted()).max()
-        # The whole is moved to where its momentum brings it, and turned only where that takes energy.
+        # The whole is moved to where its momentum brings it, and not turned.
         mean = (step.momentum(*step.start) + step.wanted())[3:] / (2 * robot.total_mass)
         assert np.abs(step.com(step.q) - step.com(step.start[0]) - DT * mean).max() < 1e-13
         moved = np.abs(step.q - step.q1)
-        moved[base.start + (0 if work < 0.0 else 4) : base.stop] = 0.0
+        moved[base.start + 4 : base.stop] = 0.0
         assert moved.max() < 1e-14
         # What is lost is not given back.
         assert step.after[-1, con.ENERGY_AT] == pytest.approx(inner_energy(step, step.q, step.v), rel=1e-9)
@@ -366,7 +366,6 @@ def test_what_touches_nothing_pays_for_no_bounce() -> None:
 
 @pytest.mark.parametrize("restitution", [0.0, 1.0])
 def test_a_pile_never_has_more_energy_than_at_the_start(restitution: float) -> None:
-    met = []
     for seed, dt in enumerate((5e-4, 1e-3, 2e-3, 4e-3)):
         rng = np.random.default_rng(seed)
         parts, q, v = dict[str, Robot](), list[float](), list[float]()
@@ -381,6 +380,5 @@ def test_a_pile_never_has_more_energy_than_at_the_start(restitution: float) -> N
         world, ground = rk.together(parts), rk.Ground(friction=0.6, restitution=restitution)
         run = rk.simulate(world, np.array(q), np.array(v), 1.0, dt, ground=ground, self_collision=True)
         energy = rk.kinetic_energy(world, run.q, run.v) + rk.potential_energy(world, run.q)
-        met.append(np.abs(run.body_contacts.forces).any())
+        assert np.abs(run.body_contacts.forces).any()
         assert energy.max() <= energy[0] * (1.0 + 1e-13)
-    assert sum(met) > 2
