@@ -227,7 +227,8 @@ def test_plain_python_finds_the_same() -> None:
 
 @pytest.mark.parametrize("kind", ["ball", "cylinder", "cone", "disc", "box", "prism"])
 def test_balls_cylinders_and_cones_are_found_in_meshes(kind: str, tmp_path: Path) -> None:
-    trimesh = pytest.importorskip("trimesh")
+    import trimesh
+
     turn = np.arange(64) * np.pi / 32
     ring = np.stack([np.cos(turn), np.sin(turn), 0.0 * turn], axis=1)
     points = {

@@ -66,7 +66,8 @@ def tower_of(shape: Shape, count: int, seed: int) -> tuple[rk.Robot, np.ndarray]
 @pytest.mark.parametrize("sides", [5, 12, 24])
 def test_prisms_on_each_other_come_to_rest(sides: int, tmp_path: Path) -> None:
     """Their faces have more than 8 common corners. Of 8 that were chosen in each step some took turns."""
-    trimesh = pytest.importorskip("trimesh")
+    import trimesh
+
     angle = 2.0 * np.pi * np.arange(sides) / sides
     rim = np.column_stack([0.1 * np.cos(angle), 0.08 * np.sin(angle)])
     corners = np.vstack([np.column_stack([rim, np.full(sides, z)]) for z in (-0.025, 0.025)])

@@ -29,7 +29,8 @@ def _wheel(shape, mass=1.0, radius=RADIUS, width=WIDTH) -> rk.Robot:
 @pytest.fixture(scope="module")
 def wheels(tmp_path_factory) -> dict[str, rk.Robot]:
     """A cylinder, and the same as a mesh of 64 segments."""
-    trimesh = pytest.importorskip("trimesh")
+    import trimesh
+
     path = tmp_path_factory.mktemp("meshes") / "disc.stl"
     trimesh.creation.cylinder(radius=RADIUS, height=WIDTH, sections=64).export(path)
     return {
@@ -51,7 +52,8 @@ def test_a_wheel_rolls_five_metres_and_keeps_its_speed(wheels, kind, speed):
 
 
 def test_a_ball_of_a_mesh_rolls_as_a_ball(tmp_path):
-    trimesh = pytest.importorskip("trimesh")
+    import trimesh
+
     path = tmp_path / "ball.stl"
     trimesh.creation.icosphere(subdivisions=3, radius=RADIUS).export(path)
     builder = ModelBuilder("ball")
