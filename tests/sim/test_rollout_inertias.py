@@ -161,6 +161,9 @@ def test_where_the_robot_is_changes_nothing(arguments):
     off = 1e-10 if "ground" in arguments else 0.0
     np.testing.assert_allclose(rollout.v[:, 0], rollout.v[:, 1], rtol=0.0, atol=off)
     np.testing.assert_allclose(rollout.q[:, 0, 6:], rollout.q[:, 1, 6:], rtol=0.0, atol=off)
+    if "ground" in arguments:
+        one, other = np.swapaxes(rollout.contact_force, 0, 1)
+        np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
