@@ -156,11 +156,7 @@ class Velocity(Actuator):
 
 
 def actuators_of(given: Any) -> tuple[Actuator, ...]:
-    """What was given as ``actuators``: one or several.
-
-    Raises:
-        WrongType: something else.
-    """
+    """What was given as ``actuators``, one or several, as a list; WrongType for anything else."""
     return several("actuators", given, (Torque, PD, Velocity), ACCEPTED)
 
 
@@ -193,9 +189,7 @@ def by_joint(
 ) -> np.ndarray:
     """Numbers of the driven joints, (n,) or (B, n); a mapping may leave out what has a default.
 
-    Raises:
-        UnknownName: a joint that is not one of these.
-        ShapeError: a wrong shape, or a joint without a number.
+    Raises UnknownName for another joint, ShapeError for a wrong shape or a joint without a number.
     """
     names, n = tuple(joint.name for joint in joints), len(joints)
     if isinstance(value, Mapping):
@@ -219,14 +213,10 @@ def by_joint(
 
 
 def with_rotors(robot: Robot, actuators: Sequence[Actuator]) -> Robot:
-    """The robot with the inertias of its actuators' rotors on the diagonal of H; itself without any.
+    """The robot with its actuators' rotor inertias on the diagonal of H, not its joints' own armature.
 
-    They take the place of the joints' own armature.
-
-    The same rotors give the same object, and with it the same machine code.
-
-    Raises:
-        UnknownName, ShapeError: as :class:`~robokit.sim.run_inputs.DrivenJoints`.
+    Without rotors it is the robot itself. The same rotors give the same object, and with it the same machine
+    code. Raises as :class:`~robokit.sim.run_inputs.DrivenJoints`.
     """
     rotors: dict[int, float] = {}
     for k, actuator in enumerate(actuators):
@@ -318,17 +308,10 @@ class Signal:
     """
 
     def __init__(self, name: str, value: Any, layout: Layout, default: np.ndarray) -> None:
-        """Take what was given.
+        """Take the ``value`` of the argument ``name``; None, and joints left out, for ``default``, (1, B or
+        1, n).
 
-        Args:
-            name: of the argument, for messages.
-            value: what was given; None for the default.
-            layout: of the joints.
-            default: (1, B or 1, n), of joints that are not named.
-
-        Raises:
-            ShapeError: a wrong shape or content.
-            UnknownName: a joint that is not one of these.
+        Raises ShapeError for a wrong shape or content, UnknownName for a joint that is not in the layout.
         """
         self.name, self.layout, self.default = name, layout, default
         self.table: np.ndarray | None = None
@@ -879,11 +862,7 @@ class PrescribedMotion:
 
 
 def motions_of(given: Any) -> tuple[PrescribedMotion, ...]:
-    """What was given as ``motions``.
-
-    Raises:
-        WrongType: something else.
-    """
+    """What was given as ``motions``, as a list; WrongType for anything else."""
     return several("motions", given, (PrescribedMotion,), "rk.PrescribedMotion(...), or a list of these")
 
 
@@ -899,10 +878,8 @@ class Motions:
     def __init__(self, robot: Robot, given: Sequence[PrescribedMotion], dt: float, steps: int) -> None:
         """Fit them.
 
-        Raises:
-            UnknownName: no such joint.
-            ShapeError: a joint of several degrees of freedom, one that follows another, or that is prescribed
-                twice; an array of another length.
+        Raises UnknownName for a joint that is not there; ShapeError for one of several degrees of freedom,
+        one that follows another or is prescribed twice, and for an array of another length.
         """
         self.dt, self.steps, self.rows = dt, steps, None
         self.names: list[str] = []
@@ -954,11 +931,9 @@ class Motions:
     def start(
         self, q: np.ndarray, v: np.ndarray, rows: np.ndarray | None = None, step: int = 0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """States (nq,) and (nv,), or rows of them, put on the motions as they are after so many steps.
+        """States (nq,) and (nv,), or rows of them, put on the motions as they are after ``step`` steps.
 
-        Args:
-            rows: which of a batch they are, if not all.
-            step: taken until then.
+        ``rows``: numbers of those of a batch, if they are not all.
         """
         if not self:
             return q, v

@@ -82,23 +82,12 @@ def _kernel(
 
 
 class ContactOnCard:
-    """The states of many rows on a card, and their steps.
+    """The states of many rows on a card, and their steps, which a CUDA graph may have: they never wait or
+    allocate.
 
-    Steps neither wait nor allocate, and may be part of a CUDA graph.
-
-    Args:
-        program: the step.
-        state: arrays of steps of one row.
-        card: driver.Card.
-        rows: how many.
-        dtype: of the numbers on the card.
-        steps: of which there is place for inputs of their own.
-        few: of kernel_of_robot.
-        options: of engine.cuda.loops.Code.
-
-    Attributes:
-        loops: the kernel and its memory.
-        sizes: of its arrays.
+    ``state`` has the arrays of one row, ``dtype`` is of the numbers on the card, ``steps`` is how many may
+    have inputs of their own; ``few`` is of kernel_of_robot, and other options are of engine.cuda.loops.Code.
+    ``loops`` is the kernel with its memory, ``sizes`` those of its arrays.
     """
 
     def __init__(
@@ -177,21 +166,14 @@ class ContactOnCard:
         self.loops.write("status", np.zeros((1, 1)), which=which)
 
     def steps(self, count: int, stream: int = 0, changing: bool = False) -> None:
-        """So many steps of all rows.
-
-        Args:
-            count: how many.
-            stream: on which.
-            changing: whether each has inputs of its own.
-        """
+        """So many steps of all rows; ``changing``: each has inputs of its own."""
         self._last = count, stream, changing
         self.loops.run(count, stream, changing)
 
     def settle(self) -> None:
         """See that all rows took their steps; those that had no place for what they found do so now. Waits.
 
-        Raises:
-            DeviceError: a kernel failed as Python would.
+        Raises DeviceError where a kernel failed as Python would.
         """
         count, stream, changing = self._last
         while True:
@@ -246,11 +228,7 @@ class CardRunner:
     """
 
     def __init__(self, stepper: ContactStepper, card: Any) -> None:
-        """Prepare it for rows of the program of a stepper, with its arrays.
-
-        Raises:
-            DeviceError: the card takes no such steps.
-        """
+        """Prepare it for rows of a stepper's program; DeviceError where the card takes no such steps."""
         program = stepper.program
         where = f'device="cuda:{card.number}"'
         if program.accuracy is not None:
@@ -382,15 +360,7 @@ class CardRunner:
 
 
 def card_runner(program: Program, dt: float, number: int) -> Any:
-    """What takes many rows of a program through many steps on a card.
-
-    Args:
-        dt: time step [s].
-        number: of the card.
-
-    Raises:
-        DeviceError: there is no such card, or it has no such steps.
-    """
+    """What takes many rows of a program through steps of dt [s] on a card; DeviceError where nothing does."""
     card = driver.card(number)
     if program.contact:
         return CardRunner(ContactStepper(program, dt), card)
@@ -492,11 +462,8 @@ class CardStates:
         return 0 if self.library is None else self.library.stream(self.card.number)
 
     def step(self, tau: Array, u: Array, steps: int) -> None:
-        """So many steps.
-
-        Args:
-            tau: joint forces, (nv,) or (B, nv); None for none.
-            u: what driven joints are given, (B, n); None for what they have.
+        """So many steps with joint forces tau, (nv,) or (B, nv), or None, and inputs u of driven joints,
+        (B, n), or None for what they have.
         """
         for x in (tau, u):
             self._seen_as(library_of(x))

@@ -65,12 +65,9 @@ class OwnMeasures:
     ) -> None:
         """The numbers after a step, in place of those before; of one state, or of rows of states.
 
-        Args:
-            numbers: all that are measured, the monitor's as they are after the step.
-            state: q and v after the step, and its joint forces.
-            forces: on the links that can touch the ground, and on all, (L + 1, 3) [N].
-            parameters: of the program.
-            more: inputs of the step.
+        ``numbers`` has all that is measured, the monitor's as after the step; ``state`` q, v and joint
+        forces; ``forces`` those on the links that can touch the ground, and on all, (L + 1, 3) [N]; ``more``
+        inputs of the step.
         """
         if self._kernel is None:
             self._kernel = self._built(forces.shape[-2] * forces.shape[-1])
@@ -111,10 +108,8 @@ INPUTS = {a.name for a in LANE_ARRAYS if a.role == "in"}
 
 
 def kernel_in_lanes(shared: Arrays, rows: Arrays, reproducible: bool, dtype: str) -> LoopKernel | None:
-    """The kernel that takes steps of rows in lanes; None where they cannot go so.
-
-    Args:
-        shared, rows, reproducible, dtype: see :class:`Lanes`.
+    """The kernel that takes steps of rows in lanes, with arguments as of :class:`Lanes`; None where none
+    does.
     """
     inputs = {name: x for name, x in rows.items() if name in INPUTS}
     if not may_go_in_lanes(shared, inputs):
@@ -123,14 +118,10 @@ def kernel_in_lanes(shared: Arrays, rows: Arrays, reproducible: bool, dtype: str
 
 
 class Lanes(KernelRows):
-    """What takes steps of rows in lanes.
+    """What takes steps of rows in lanes, by a kernel of :func:`kernel_in_lanes`.
 
-    Args:
-        kernel: from :func:`kernel_in_lanes`.
-        shared: arrays of a step.
-        rows: what each row has of its own, (rows, ...) each.
-        sizes: of these arrays.
-        dtype: of its numbers.
+    ``shared`` are arrays of a step, ``rows`` what each row has of its own, (rows, ...) each; ``sizes`` and
+    ``dtype`` are of these arrays.
     """
 
     def __init__(

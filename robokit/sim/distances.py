@@ -228,14 +228,9 @@ NO_CONTACTS = BodyContacts()
 
 
 def body_contacts(robot: Robot, given: Any, ground: bool) -> BodyContacts:
-    """What a run makes of its argument ``self_collision``.
+    """What ``self_collision`` makes: True, False or pairs of bodies; None is True where there is a ground.
 
-    Args:
-        given: True, False, pairs of bodies; None for True where there is a ground.
-        ground: whether there is one.
-
-    Raises:
-        ShapeError: none of these, or pairs of another robot.
+    Raises ShapeError for anything else, and for pairs of another robot.
     """
     if isinstance(given, CollisionPairs):
         if given.names != body_names(robot):
@@ -648,11 +643,7 @@ class _Scene:
 
 
 class Query:
-    """Pairs of links of a robot as arrays, and machine code that measures them.
-
-    Attributes:
-        pairs: their names.
-    """
+    """Pairs of links of a robot as arrays, their names in ``pairs``, and machine code that measures them."""
 
     def __init__(
         self, robot: Robot, a: Any, b: Any, ground: Ground | None, pairs: Any, gradient: bool

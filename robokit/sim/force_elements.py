@@ -280,11 +280,9 @@ NO_SPRINGS = Springs()
 def springs_of(given: Any, robot: Robot) -> Springs:
     """What was given as ``springs``, fitted to a robot.
 
-    Raises:
-        WrongType: something else.
-        UnknownName: no such link or joint.
-        ShapeError: a joint of several degrees of freedom, or both ends on one body.
-        InvalidValue, FunctionError: a function whose tension is no number, or that cannot be traced.
+    Raises WrongType for what is none; UnknownName without such a link or joint; ShapeError for a joint of
+    several degrees of freedom, or both ends on one body; InvalidValue and FunctionError for a function whose
+    tension is no number, or that cannot be traced.
     """
     springs = several("springs", given, (Spring, JointSpring), ACCEPTED)
     rests, names = [], []
@@ -458,11 +456,7 @@ class Push:
 
 
 def pushes_of(given: Any) -> tuple[Push, ...]:
-    """What was given as ``pushes``: one or several, as Push or as tuples of its first five attributes.
-
-    Raises:
-        WrongType: something else.
-    """
+    """What was given as ``pushes``: Push, tuples of its first five attributes, or several; else WrongType."""
     if given is None:
         return ()
     if isinstance(given, Push) or (isinstance(given, tuple) and given and isinstance(given[0], str)):
@@ -513,10 +507,8 @@ class OutsideForces:
     def __init__(self, robot: Robot, pushes: Sequence[Push], dt: float, steps: int) -> None:
         """Fit them.
 
-        Raises:
-            UnknownName: no such link.
-            ShapeError: a link that cannot move, a start after the end of the run, or different numbers of
-                rows.
+        Raises UnknownName without such a link; ShapeError for a link that cannot move, a start after the end
+        of the run, or different numbers of rows.
         """
         self.places: list[Place] = []
         self.links: list[str] = []

@@ -108,12 +108,8 @@ class StepFunction(LibraryFunction):
     def __init__(
         self, kept: KeptSteps, steps: int | None, parameters: Sequence[str], how: str = "value"
     ) -> None:
-        """A function.
-
-        Args:
-            steps: how many; None for one, without an axis for it.
-            parameters: names of those that are inputs.
-            how: what of it.
+        """A function of so many steps, None for one without an axis for it; the named parameters are
+        inputs.
         """
         self.kept, self.steps, self.parameters, self.how = kept, steps, tuple(parameters), how
         self.robot = kept.robot

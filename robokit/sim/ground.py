@@ -130,11 +130,7 @@ class Solid:
 
 
 def solid(name: str, given: Any) -> Solid:
-    """A Solid, or one of a Shape of robokit.model.
-
-    Raises:
-        WrongType: neither.
-    """
+    """A Solid, or one of a Shape of robokit.model; WrongType for anything else."""
     if isinstance(given, Solid):
         return given
     if isinstance(given, Shape):
@@ -674,11 +670,7 @@ def record_ground(ground: Ground) -> tuple[dict[str, Any], dict[str, np.ndarray]
 
 
 def restored_ground(about: Mapping[str, Any], heights: np.ndarray | None) -> Ground:
-    """The ground of a record.
-
-    Raises:
-        LookupError, TypeError, ValueError: the record is none.
-    """
+    """The ground of a record; LookupError, TypeError or ValueError where the record is none."""
     given = {name: value for name, value in about.items() if name not in OLD}
     given["shapes"] = [Solid.of_record(row) for row in given.get("shapes", ())]
     if given.get("terrain") is not None:

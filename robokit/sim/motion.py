@@ -107,11 +107,8 @@ class ImplicitSweep:
         self.H = H
 
     def solve(self, T: Sequence[Force], tau: ByJoint) -> tuple[list[list[Scalar]], list[Motion]]:
-        """y by joint and by body.
-
-        Args:
-            T: momenta and impulses of the bodies 0..N, body coordinates.
-            tau: forces of the joints, by joint.
+        """y by joint and by body, of momenta and impulses T of the bodies 0..N, body coordinates, and
+        joint forces tau.
         """
         tree, X, U, D = self.tree, self.X, self.U, self.D
         if self.H is not None:
@@ -191,20 +188,13 @@ def momenta_after(
     w: Rows,
     dt: Scalar,
 ) -> list[Force]:
-    """Momenta of the bodies after dt without joint forces, had their joints no acceleration.
+    """Momenta of the bodies after dt [s] without joint forces, had their joints no acceleration.
 
         T_i = P_i - dt (I_i a_i + W_i x* I_i W_i),    a_i = X a_lambda + W_i x S w_i
 
-    The velocity products are taken at w, where the bodies have the velocities W. They do no work where w is
-    the mean of the velocities before and after.
-
-    Args:
-        X: ^iX_lambda(i).
-        P: momenta now, body coordinates.
-        w: velocities for the products, by joint.
-        dt: time [s].
-
-    Source: the bias force of the RNEA, RBDA table 5.1.
+    The velocity products are taken at w, by joint, where the bodies have the velocities W. They do no work
+    where w is the mean of the velocities before and after. X is ^iX_lambda(i), P the momenta now, in body
+    coordinates. Source: the bias force of the RNEA, RBDA table 5.1.
     """
     a: list[Motion] = [Motion(Vector3.zero(), tree.a0)]
     W = [Motion.zero()]
@@ -309,13 +299,10 @@ def keep_momentum(
     X: Sequence[Any],
     V: Sequence[Motion],
 ) -> tuple[list[list[Scalar]], Force]:
-    """v with the base's velocity corrected to the centroidal momentum wanted, and what was missing.
+    """v of a robot that floats, by joint, with the base's velocity corrected, and what was missing.
 
-    Args:
-        tree: the tree of a robot that floats.
-        wanted: h_G [N m s; N s], world axes.
-        v: velocities by joint.
-        X, V: transforms and body velocities of that state.
+    ``wanted`` is the centroidal momentum h_G [N m s; N s] in world axes; X and V are transforms and body
+    velocities of that state.
     """
     h, I, p_G = centroidal_state(tree, at_base(tree, X), V)
     missing = wanted - h
@@ -481,11 +468,9 @@ IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)
 
 
 class Ledger:
-    """The ledger in one step: its entries before the step, to which the step adds.
+    """The ledger in one step: its entries as they are now, those before the step to which the step adds.
 
-    Attributes:
-        entries: as they are now.
-        held: the joint forces of the step (held_forces.Held), for what is measured; None without any.
+    ``held`` are the joint forces of the step (held_forces.Held), for what is measured; None without any.
     """
 
     def __init__(self, before: Sequence[Scalar]) -> None:

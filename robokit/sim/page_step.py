@@ -276,11 +276,8 @@ class ContactPage:
 
 
 def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPage:
-    """What the module is given of a program.
-
-    Args:
-        dt: time step [s].
-        pushes: keep the pushes of the run; they are the first ones.
+    """What the module is given of a program with steps of dt [s]; ``pushes``: keep those of the run, the
+    first ones.
     """
     kept = replace(program, accuracy=None)
     kept = kept if pushes else without_pushes(kept)

@@ -61,16 +61,12 @@ FIRST = 64
 def first_excess(
     kinetic: np.ndarray, potential: np.ndarray, work: np.ndarray, least: Any, dissipated: Any = 0.0
 ) -> np.ndarray:
-    """The first recorded state of each run whose energy cannot be explained.
+    """Number of each run's first recorded state whose energy cannot be explained, (...); T where there is
+    none.
 
-    Args:
-        kinetic, potential: of the recorded states, (T, ...) each [J].
-        work: given by the controller until then, (T, ...) [J].
-        least: energy that is there besides, a number or (...) [J].
-        dissipated: until then, (T, ...) [J]; 0 where it is not known.
-
-    Returns:
-        number of the state, (...); T where there is none.
+    Energies [J] are kinetic and potential of the recorded states, the work that the controller gave until
+    then and what was dissipated, 0 where it is not known, (T, ...) each; ``least``, a number or (...), is
+    there besides.
     """
     with np.errstate(all="ignore"):
         given = np.zeros_like(work)
@@ -161,11 +157,9 @@ def warn_of_length(refused: str | None, name: str) -> None:
 
 
 def warn_of(s: dict[str, Any], start: float = 0.0) -> None:
-    """Warn of a run whose contacts are not to be trusted.
+    """Warn of a run whose contacts are not to be trusted, by its summary s.
 
-    Args:
-        s: its summary.
-        start: depth of the start in the ground that was warned of [m]; 0 where none was.
+    ``start``: depth of the start in the ground that was warned of [m]; 0 where none was.
     """
     if s.get("deepest_penetration", 0.0) > start + DEEP:
         warn(
@@ -306,12 +300,9 @@ class Records:
 
 
 def trajectory_of(program: Program, dt: float, records: Records, notes: Notes | None) -> Trajectory:
-    """The trajectory of a run, with the figures of its summary that follow from the records.
+    """The trajectory of a run, with the figures of its summary that follow from its records, one at least.
 
-    Args:
-        dt: time step [s].
-        records: at least one.
-        notes: of all steps; None where there are too many.
+    ``notes``: of all steps; None where there are too many.
     """
     robot = program.robot
     t = dt * np.array(records.steps, dtype=float)
@@ -430,10 +421,8 @@ History = tuple[tuple[int, np.ndarray], ...]
 
 
 class MiddleOfSteps:
-    """Predicts the middle of steps.
-
-    Attributes:
-        history: what is known of the steps before, two of them at most besides the last that was asked for.
+    """Predicts the middle of steps from a ``history``: two steps before at most, besides the last one
+    asked for.
     """
 
     def __init__(self, robot: Robot, dt: float) -> None:
@@ -536,14 +525,8 @@ class Run:
     ) -> None:
         """Set out from a state.
 
-        Args:
-            q, v: the start.
-            dt: time step [s].
-            every: steps between two records; 0 for none.
-            controller: (t, q, v) -> joint forces, asked before every step about its middle; or None.
-            inputs: of actuators and pushes.
-            alone: whether the arrays of its steps are its own for good.
-
+        ``every`` counts the steps between two records, 0 for none. The controller, (t, q, v) -> joint forces,
+        is asked before every step about its middle. ``alone``: the arrays of its steps are its own for good.
         ``lock`` is held while the state changes, and not while functions of the user run; ``beside`` are
         joint forces that are added to the controller's.
         """
@@ -590,9 +573,7 @@ class Run:
     ) -> None:
         """Go on from a state, and forget what was recorded after it; all of it, where it is of another run.
 
-        Args:
-            q, v, done, memory, entries: the state.
-            path: the last of ``path`` when it was.
+        ``path``: the last of the run's ``path`` when the state was.
         """
         known = next((k for k, (name, _) in enumerate(self.path) if name == path), None)
         if known is not None:
@@ -889,10 +870,9 @@ class Run:
 
 @contextlib.contextmanager
 def stepping(steps: int, progress: bool) -> Iterator[Any]:
-    """A bar for so many steps if that is wanted, else None: then they are a stage like others.
+    """A bar for so many steps if ``progress`` is wanted, else None: then they are a stage like others.
 
-    Raises:
-        MissingDependency: tqdm is not installed.
+    Raises MissingDependency where tqdm is not installed.
     """
     if not progress:
         with stage("simulating"):

@@ -105,14 +105,9 @@ def step_motion(
     marks: Sequence[int],
     ends: tuple[np.ndarray, np.ndarray],
 ) -> StepMotion:
-    """The motion of records.
+    """The motion of records, of notes of the steps around them and inputs of these.
 
-    Args:
-        dt: time step [s].
-        notes: of the steps around the records at least.
-        inputs: of the steps.
-        marks: steps taken until each record.
-        ends: q and v of the last record, (nq,) and (nv,).
+    ``marks`` counts the steps until each record; ``ends`` are q and v of the last one, (nq,) and (nv,).
     """
     if not program.contact:
         return instants(program, dt, notes, inputs, marks, ends)
@@ -128,11 +123,8 @@ def step_motion(
 
 
 def kicks(program: Program, dt: float, taken: Notes) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Accelerations (n, nv) of steps with contact, and wrenches of loop joints on their successors, (n, 6).
-
-    Args:
-        dt: time step [s].
-        taken: notes of the steps.
+    """Accelerations (n, nv) of noted steps with contact, and wrenches of loop joints on their successors,
+    (n, 6).
     """
     robot, x = program.robot, taken.arrays
     mean, long = x["mean"], (dt * taken.share)[:, None]

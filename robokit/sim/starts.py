@@ -155,12 +155,9 @@ def closed_start(
 ) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
     """The start of a simulation with its loops closed, and what that changed, for the summary.
 
-    Args:
-        q, v: (nq,) and (nv,), or rows of them; one row of either serves for all rows of the other.
-        keep: dofs that stay as they are, with their velocities.
-
-    Raises:
-        ShapeError: a loop cannot be closed from there.
+    q and v are (nq,) and (nv,), or rows of them; one row of either serves for all rows of the other. The dofs
+    ``keep`` stay as they are, with their velocities. Raises ShapeError where a loop cannot be closed from
+    there.
     """
     if not loop_models(robot):
         return q, v, {}
@@ -408,13 +405,8 @@ def ground_gaps(robot: Robot, q: np.ndarray, ground: Ground) -> np.ndarray:
 def lowered(robot: Robot, q: np.ndarray, ground: Ground, clearance: Any) -> np.ndarray:
     """Heights of the base, (B,) [m], at which each row of q (B, nq) hangs ``clearance`` over the ground.
 
-    NaN where there is nothing under the robot.
-
-    Args:
-        robot: a robot with a floating base.
-        q: configurations, of which the base's height does not matter.
-        ground: what is under it.
-        clearance: gap of the nearest shape, a number or (B,) [m].
+    The robot's base floats; its height in q does not matter. ``clearance`` is the gap of the nearest shape, a
+    number or (B,) [m]. NaN where there is nothing under the robot.
     """
     wanted = np.broadcast_to(clearance, len(q))
     if ground.only_plane:
@@ -424,10 +416,8 @@ def lowered(robot: Robot, q: np.ndarray, ground: Ground, clearance: Any) -> np.n
 
 
 def lowered_base(robot: Robot, q: np.ndarray, ground: Ground, clearance: float) -> float:
-    """The same of one configuration (nq,).
-
-    Raises:
-        ShapeError: there is nothing under the robot.
+    """The height of one configuration (nq,), as :func:`lowered`; ShapeError where nothing is under the
+    robot.
     """
     if not touching_shapes(robot, ground):
         return ground.height + clearance
@@ -584,11 +574,8 @@ def states(what: str, value: Any, n: int, least: int = 1, robot: Robot | None = 
 
 
 def check_coordinates(what: str, robot: Robot, q: np.ndarray) -> None:
-    """Raise InvalidValue where q has a quaternion that is not unit, or an angle beyond the range of sines.
-
-    Args:
-        q: configurations, (nq,) or (B, nq).
-        what: they are to the caller.
+    """Raise InvalidValue where ``what``, q of (nq,) or (B, nq), has a quaternion that is not unit, or an
+    angle beyond the range of sines.
     """
     check_quaternions(what, robot, q)
 
@@ -695,8 +682,7 @@ PAST_ANGLE, PAST_DEPTH = 0.05, 5e-3
 def check_starts(program: Program, q: np.ndarray, what: str = "q0") -> StartContacts:
     """What overlaps at the starts (nq,) or (B, nq), which the caller knows as ``what``.
 
-    Raises:
-        ShapeError: a start deep inside the ground, which would throw the robot away.
+    Raises ShapeError for a start deep inside the ground, which would throw the robot away.
     """
     found = start_contacts(program, np.atleast_2d(q))
     for row, why in buried(program, found):
@@ -724,17 +710,9 @@ def buried(program: Program, found: StartContacts) -> Iterator[tuple[int, str]]:
 def checked_starts(robot: Robot, program: Program, q: np.ndarray, v: np.ndarray, dt: float) -> float:
     """Refuse starts deep inside the ground, and warn of those that no run should have.
 
-    Args:
-        robot: as it was given; that of the program may have rotors besides.
-        program: the step.
-        q, v: the starts, (nq,) and (nv,), or rows of them; a single row goes with many.
-        dt: time step [s].
-
-    Returns:
-        how deep in the ground the start is [m], where it was warned of that; else 0.
-
-    Raises:
-        ShapeError: as :func:`check_starts`.
+    ``robot`` is as it was given; that of the program may have rotors besides. The starts are (nq,) and (nv,),
+    or rows of them; a single row goes with many. Returns how deep in the ground the start is [m], where it
+    was warned of that; else 0. Raises ShapeError as :func:`check_starts`.
     """
     found, one = check_starts(program, q), program.robot
     _of_limits(robot, q)
@@ -786,10 +764,8 @@ def two_digits(dt: float) -> float:
 
 
 def _of_limits(robot: Robot, q: np.ndarray) -> None:
-    """Warn of a start past the limit of a joint: the spring of the stop throws the joint back.
-
-    Args:
-        q: configurations at the start, (nq,) or (B, nq).
+    """Warn of a start q, (nq,) or (B, nq), past a joint's limit: the spring of the stop throws the joint
+    back.
     """
     joints = [j for j in robot.joints if _one_coordinate(j) and j.kind != "continuous"]
     if not joints:
@@ -988,17 +964,11 @@ CLEAR = 1e-3
 
 
 def moved_apart(robot: Robot, bodies: Sequence[tuple[int, int]], q: np.ndarray) -> np.ndarray:
-    """The configuration q, with the joints moved that keep its bodies from overlapping.
+    """The configuration q, (nq,), with joints moved that keep its pairs of bodies from overlapping.
 
     One overlap after the other is undone by the least change of the joints with one coordinate that lie
-    between its bodies, inside their limits (Kaczmarz), until none is left. Loops stay closed.
-
-    Args:
-        bodies: pairs that are to be apart.
-        q: configuration, (nq,), which is returned as it is where nothing overlaps.
-
-    Returns:
-        (nq,); with the overlaps that are left where no way out of them was found.
+    between its bodies, inside their limits (Kaczmarz), until none is left. Loops stay closed. Where nothing
+    overlaps q is returned as it is; where no way out is found overlaps are left.
     """
     if not bodies:
         return q

@@ -92,11 +92,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def step_numbers(program: Program, dt: float) -> Arrays:
-    """All arrays of a step that do not change in a run.
-
-    Args:
-        dt: time step [s].
-    """
+    """All arrays of steps of dt [s] that do not change in a run."""
     robot, scene = program.robot, scene_of(program)
     found = {**robot_data(robot), **_bodies(program, 0), **loop_numbers(robot)}
     one = robot if robot.samples is None else robot.sample(0)
@@ -157,12 +153,8 @@ def differ(program: Program) -> bool:
 
 
 def row_numbers(program: Program, dt: float, scene: Scene, rows: np.ndarray) -> Arrays:
-    """The arrays in which rows of a batch differ, (n, ...) each.
-
-    Args:
-        dt: time step [s].
-        scene: of the first row.
-        rows: numbers of some rows, (n,).
+    """The arrays in which rows of a batch, of these numbers (n,), differ, (n, ...) each; ``scene``: of the
+    first.
     """
     robot, ground, found = program.robot, program.ground, dict[str, np.ndarray]()
     samples = robot.samples is not None
@@ -383,12 +375,10 @@ class ContactState:
     def __init__(self, robot: Robot, dt: float, numbers: Mapping[str, np.ndarray], **options: Any) -> None:
         """At rest in the neutral configuration.
 
-        Args:
-            dt: time step [s].
-            numbers: the arrays ROBOT, SHAPES, PAIRS and FORCES by name, and what of STEP is given; with
-                "accuracy" those of CONTROL, and steps are divided to it (contact/step_control.py).
-            options: ``tolerance``; ``dtype``; ``reproducible``; ``engine``, "python" for no machine code;
-                ``springs``, tensions that are functions.
+        ``numbers`` has the arrays ROBOT, SHAPES, PAIRS and FORCES by name, and what of STEP is given; with
+        "accuracy" those of CONTROL, and steps are divided to it (contact/step_control.py). Options are
+        ``tolerance``, ``dtype``, ``reproducible``, ``engine``, "python" for no machine code, and ``springs``,
+        tensions that are functions.
         """
         self.dtype: str = options.get("dtype", "float64")
         kernel = controlled_kernel if "accuracy" in numbers else step_kernel
@@ -475,11 +465,7 @@ class ContactState:
         return found
 
     def make_room(self, sizes: dict[str, int]) -> None:
-        """Larger arrays, with what is in them.
-
-        Args:
-            sizes: new ones by name, of those in ``ADDED``.
-        """
+        """Larger arrays, of new ``sizes`` by names of ``ADDED``, with what is in them."""
         larger, made = self.sizes | sizes, {}
         for a in self.kernel.taken:
             old = self.arrays[a.name]
@@ -576,12 +562,7 @@ def steps_taken(x: Mapping[str, np.ndarray]) -> Any:
 
 
 def enlarged(sizes: Mapping[str, int], needed: Sequence[int] | np.ndarray) -> dict[str, int]:
-    """Half as much again as was needed, where it was too little.
-
-    Args:
-        sizes: as they are.
-        needed: what a step says, an array of its name.
-    """
+    """Sizes of half as much again as a step ``needed``, an array of its name, where they were too small."""
     needs = zip(ADDED, (int(n) for n in needed[1:]), strict=True)
     return {name: need + need // 2 for name, need in needs if need > sizes[name]}
 
@@ -662,11 +643,10 @@ ROWS = 1024
 
 
 def step_for_spin(dt: float, robot: Robot, q: np.ndarray, v: np.ndarray) -> float:
-    """A time step halved as often as the spins of starts ask, but for those that ask for less than SHORTEST.
+    """The step dt [s] halved as often as the spins of starts ask, but for those that ask for less than
+    SHORTEST.
 
-    Args:
-        dt: the step [s].
-        q, v: the starts, (nq,) and (nv,), or rows of them; a single row goes with many.
+    The starts are (nq,) and (nv,), or rows of them; a single row goes with many.
     """
     speed, _, _ = fastest_spin(robot, q, v, SPIN / dt, SPIN / SHORTEST)
     return _halved(dt, speed)
@@ -682,10 +662,8 @@ def fastest_spin(
 ) -> tuple[float, int, int]:
     """The largest angular velocity of a body [rad/s], its row and the body; (least, 0, 0) if none is larger.
 
-    Args:
-        q, v: as in :func:`step_for_spin`; rows that are not finite are skipped.
-        least: [rad/s].
-        most: rows with larger ones are skipped, too [rad/s].
+    Starts are as in :func:`step_for_spin`; rows that are not finite, or are faster than ``most`` [rad/s], are
+    skipped.
     """
     q, v = np.atleast_2d(q), np.atleast_2d(v)
     found, rows = (least, 0, 0), max(len(q), len(v))
@@ -708,14 +686,7 @@ def fastest_spin(
 
 
 def default_step(robot: Robot, falls: bool) -> float:
-    """Time step for a robot: 1 ms, halved as often as its links ask.
-
-    Args:
-        falls: whether the method is that of falls; for the others 1 ms is enough.
-
-    Returns:
-        the step [s].
-    """
+    """Time step for a robot [s]: 1 ms, halved as often as its links ask if the method is that of falls."""
     rate = robot.derived.get("turning rate", lambda: turning_rate(robot)) if falls else 0.0
     return max(_halved(LONGEST, rate), SHORTEST) if SPIN / LONGEST < rate < math.inf else LONGEST
 
@@ -843,15 +814,9 @@ def kernel_inputs(
 ) -> list[np.ndarray]:
     """What rows of a run begin with: inputs of the step's kernel, (steps or 1, rows or 1, n) each.
 
-    Args:
-        q, v: starts, (rows, ...).
-        dt: time step [s].
-        tau: joint forces, (steps or 1, rows or 1, nv) [N m | N]; None for none.
-        given: inputs from actuators and pushes.
-
-    Returns:
-        q, v, tau, ledger, carried numbers and parameters, in the program's dtype but for the ledger of steps
-        with contacts, then ``given``.
+    The starts q and v are (rows, ...), joint forces tau (steps or 1, rows or 1, nv) [N m | N] or None,
+    ``given`` inputs from actuators and pushes. Returns q, v, tau, ledger, carried numbers and parameters, in
+    the program's dtype but for the ledger of steps with contacts, then ``given``.
     """
     real = program.dtype
     with np.errstate(over="ignore"):  # such rows fail
@@ -885,10 +850,8 @@ LARGEST = {"ledger": [accounts.AT[name] for name in ("depth", "residual", "overl
 def add_up(total: np.ndarray, since: np.ndarray, largest: Sequence[int] = ()) -> None:
     """Add sums in single precision, which would lose digits over thousands of steps, to those in double.
 
-    Args:
-        total: (..., n), in place.
-        since: those since the last call, (..., n); they begin anew.
-        largest: entries that are largest values, no sums.
+    Those ``since`` the last call, (..., n), begin anew; ``total`` changes in place; entries ``largest`` are
+    no sums.
     """
     places = list(largest)
     top = np.maximum(total[..., places], since[..., places])
@@ -967,11 +930,9 @@ def tally(program: Program, entries: np.ndarray) -> dict[str, Any]:
 
 
 def commands(x: dict[str, np.ndarray], u: np.ndarray, tau: np.ndarray) -> dict[str, np.ndarray]:
-    """Joint forces and commands of motors as the step takes them.
+    """Joint forces and commands of motors as the step takes them, from drives u, (..., drives) [N m | N].
 
-    Args:
-        u: what drives are given, (..., drives) [N m | N].
-        tau: joint forces, (..., nv) [N m | N]: those of driven joints go through the motors.
+    Joint forces tau, (..., nv) [N m | N], of driven joints go through the motors.
     """
     rows, u = x["dof_row"][x["motor_dof"]], u + tau[..., x["dof_row"][x["motor_dof"]]]
     command = np.empty((*u.shape, 2))
@@ -992,18 +953,11 @@ def entries_of(program: Program, x: dict[str, np.ndarray]) -> np.ndarray:
 
 
 class ContactStepper:
-    """Steps of one state by the kernel of contact/step.py.
-
-    Attributes:
-        state: all arrays of the step, the state among them.
-    """
+    """Steps of one state by the kernel of contact/step.py; ``state`` has all arrays, the state among them."""
 
     def __init__(self, program: Program, dt: float, alone: bool = False) -> None:
-        """At rest in the neutral configuration.
-
-        Args:
-            dt: time step [s].
-            alone: whether its arrays are its own for good; else others get them when it is gone.
+        """At rest in the neutral configuration; others get its arrays when it is gone, but for one that is
+        ``alone``.
         """
         self.program, self.dt = program, dt
         self.state = self._made() if alone else self._spare()
