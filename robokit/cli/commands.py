@@ -208,11 +208,7 @@ def _differences(read: Any, run: Any) -> Iterator[str]:
 
 @contextlib.contextmanager
 def opened_states(name: str | None) -> Iterator[IO[str] | None]:
-    """The file of ``--joint-states``, "-" for standard input; None for None.
-
-    Raises:
-        RobokitError: it cannot be opened.
-    """
+    """The file of ``--joint-states``, "-" for standard input, None for None; else RobokitError."""
     if name is None:
         yield None
         return
@@ -230,8 +226,7 @@ def opened_states(name: str | None) -> Iterator[IO[str] | None]:
 def show_joint_states(viewer: Any, robot: Any, file: IO[str], warn: Any) -> str:
     """Show the states that lines of a file or of standard input say, until it ends or Ctrl-C.
 
-    Returns:
-        What was shown and skipped, in words.
+    Returns in words what was shown and skipped.
     """
     from robokit.logs.recording import JointStream
 
@@ -812,10 +807,8 @@ def code_function(robot: Any, given: str, derivative: str | None, choices: dict[
 def own_function(file: Path, name: str) -> Any:
     """The function of that name that a file of Python makes with ``rk.function``.
 
-    Raises:
-        WrongUsage: there is no such file.
-        RobokitError: it raises an error.
-        UnknownName: it has no such function.
+    Raises WrongUsage where there is no such file, RobokitError where it raises an error, UnknownName where it
+    has no such function.
     """
     from robokit.dynamics.function_objects import Function
 

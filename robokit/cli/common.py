@@ -193,11 +193,7 @@ def xacro_arguments(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def see_xacro(files: Sequence[Any], given: dict[str, str]) -> None:
-    """See that arguments of xacro are given where a file takes them.
-
-    Raises:
-        WrongUsage: none of the files is a .xacro file.
-    """
+    """Raise WrongUsage for arguments of xacro where none of the files is a .xacro file."""
     if given and not any(str(file).lower().endswith(".xacro") for file in files):
         name = next(iter(given))
         raise WrongUsage(f"{name}:=... is an argument of a .xacro file, and no such file is given")
@@ -261,11 +257,7 @@ def file_stem(robot: Any) -> str:
 
 
 def cache_folder() -> Path:
-    """The folder of compiled code.
-
-    Raises:
-        RobokitError: there is none, because the user has no home folder.
-    """
+    """The folder of compiled code; RobokitError where there is none, because the user has no home folder."""
     from robokit.disk_cache import folder
 
     try:
@@ -281,16 +273,11 @@ def cache_folder() -> Path:
 
 
 def writable(name: str, *suffixes: str) -> Path:
-    """The file to write, checked before any work.
+    """The file to write, as given on the command line, checked before any work.
 
-    Args:
-        name: as given on the command line.
-        suffixes: accepted ones; the first is appended to a name that has none. Any is accepted if none is
-            given here.
-
-    Raises:
-        WrongUsage: it is no name of a file, or of one of another format.
-        WriteError: the file cannot be written.
+    The first of the accepted suffixes is appended to a name that has none; any is accepted if none is given
+    here. Raises WrongUsage for no name of a file, or one of another format; WriteError where it cannot be
+    written.
     """
     path = Path(name)
     if not name or os.path.isdir(name):

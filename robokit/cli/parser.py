@@ -32,11 +32,7 @@ BASES = {"choices": ("fixed", "floating")}
 def any_number(
     text: str, what: str = "a finite number", least: float = -math.inf, most: float = math.inf
 ) -> float:
-    """A number of the command line within bounds.
-
-    Raises:
-        ArgumentTypeError: the text is none; says what was expected.
-    """
+    """A number of the command line within bounds; else ArgumentTypeError, which says what was expected."""
     try:
         value = float(text)
     except ValueError:

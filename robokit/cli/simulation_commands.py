@@ -325,8 +325,7 @@ def _times(summary: dict[str, Any], compiling: Compiling) -> str:
 def wanted_films(arguments: argparse.Namespace) -> list[Path]:
     """The files that the options ask for, checked before any work.
 
-    Raises:
-        RobokitError: a file cannot be written, or what makes it is not installed.
+    Raises RobokitError where one cannot be written, or what makes it is not installed.
     """
     files = [
         writable(name, suffix)
@@ -372,11 +371,7 @@ WORDS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "n
 
 
 def changed_option(text: str) -> tuple[str, Any]:
-    """The name and the value of ``--compare``.
-
-    Raises:
-        ArgumentTypeError: not NAME=VALUE, or no such name.
-    """
+    """The name and the value of ``--compare``; ArgumentTypeError for no NAME=VALUE, or no such name."""
     name, equals, given = text.partition("=")
     name = name.strip().replace("-", "_")
     known = (*SIMULATE, *GROUND)
@@ -405,19 +400,11 @@ def _value(name: str, text: str) -> Any:
 
 
 class Second:
-    """The second run of a comparison.
+    """The second run of a comparison, from q0, (nq,), with the ``options`` of ``rk.simulate`` but for a
+    ``change``.
 
-    Args:
-        q0: configuration at the start, (nq,).
-        options: those of ``rk.simulate`` in the first run.
-        change: name and value of what differs.
-
-    Attributes:
-        labels: of the two runs; none before :meth:`write`.
-
-    Raises:
-        WrongUsage: there is no ground whose property could differ, the value is not accepted, or it is that
-            of the first run.
+    ``labels`` are those of the two runs; none before :meth:`write`. Raises WrongUsage where there is no
+    ground whose property could differ, the value is not accepted, or it is that of the first run.
     """
 
     def __init__(self, q0: Any, options: dict[str, Any], change: tuple[str, Any]) -> None:
@@ -439,13 +426,7 @@ class Second:
             self._refuse(_label(name, value))
 
     def write(self, first: Any, path: Path, follow: str | None = None) -> None:
-        """Make the second run and write the page of both.
-
-        Args:
-            first: the first run, a Trajectory.
-            path: of the page.
-            follow: the link that the camera follows, if any.
-        """
+        """Make the second run and write the page of both, in which the camera follows a link, if any."""
         import robokit as rk
         from robokit.viewer import compare
 
@@ -518,12 +499,7 @@ def sweep(arguments: argparse.Namespace) -> int:
 
 
 def _opened(folder: str) -> Any:
-    """The sweep in a folder that an argument names.
-
-    Raises:
-        WrongUsage: there is no such folder, or no sweep in it.
-        RobokitError: its sweep cannot be read.
-    """
+    """The sweep in a folder that an argument names; WrongUsage for none, RobokitError for a damaged one."""
     import robokit as rk
 
     try:
@@ -622,10 +598,8 @@ def _write_report(arguments: argparse.Namespace, found: Any) -> int:
 
 
 def _own_page(folder: Path) -> Path:
-    """The page in a sweep's folder, which may come from anybody.
-
-    Raises:
-        RobokitError: it is a link, which could lead anywhere, or no file.
+    """The page in a sweep's folder, which may come from anybody; RobokitError for no file, or a link,
+    which could lead anywhere.
     """
     page = folder / "report.html"
     if page.is_symlink() or (page.exists() and not page.is_file()):
@@ -717,11 +691,7 @@ SERVOS = ("kp", "kd", "effort", "target", "target_noise")
 
 
 def parameters(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The parameters by name, as distributions.
-
-    Raises:
-        WrongUsage: a text is none; names the option.
-    """
+    """The parameters by name, as distributions; for a bad text WrongUsage, which names the option."""
     from robokit.sweeps.distributions import Grid, Uniform, read_distribution
 
     given: dict[str, tuple[str, str, float]] = {}
@@ -752,10 +722,8 @@ def parameters(arguments: argparse.Namespace) -> dict[str, Any]:
 def servos(names: Iterable[str]) -> Any:
     """The servos of a sweep with these parameters; None for none.
 
-    Their gains are 1, or 0 where the command has none: so the factors ``kp`` and ``kd`` are the gains.
-
-    Raises:
-        WrongUsage: a parameter changes what no servo has.
+    Their gains are 1, or 0 where the command has none: so the factors ``kp`` and ``kd`` are the gains. Raises
+    WrongUsage for a parameter that changes what no servo has.
     """
     import robokit as rk
 

@@ -58,15 +58,10 @@ NO_MESHES = "read without meshes"
 
 
 def read_mujoco(path: str | os.PathLike[str], folder: str = "") -> Description:
-    """Read a file through MuJoCo, with MuJoCo's own defaults.
+    """Read a file through MuJoCo, with its own defaults; RobokitError where it refuses the file.
 
-    Args:
-        folder: where names of meshes start from, if that is not the file's own folder.
-
-    Mesh files that are missing or that MuJoCo cannot read are left out; a note says so.
-
-    Raises:
-        RobokitError: MuJoCo refuses the file.
+    ``folder`` is where names of meshes start from, if that is not the file's own. Mesh files that are missing
+    or that MuJoCo cannot read are left out; a note says so.
     """
     notes: list[str] = []
     model, spec = compiled(Path(path), notes, folder=folder)
@@ -103,15 +98,10 @@ def _merged_root(path: Path, side: Description) -> str:
 
 
 def compiled(path: Path, notes: list[str], lenient: bool = True, folder: str = "") -> tuple[Any, Any]:
-    """The model (``mujoco.MjModel``) and its ``MjSpec``.
+    """The model (``mujoco.MjModel``) and its ``MjSpec``; RobokitError where MuJoCo refuses the file.
 
-    Args:
-        notes: what MuJoCo says is added.
-        lenient: read a file without its meshes where it cannot be read with them.
-        folder: as for ``read_mujoco``.
-
-    Raises:
-        RobokitError: MuJoCo refuses the file.
+    What MuJoCo says is added to ``notes``. ``lenient``: read a file without its meshes where it cannot be
+    read with them. ``folder`` is as for ``read_mujoco``.
     """
     import mujoco
 
@@ -588,11 +578,8 @@ TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "bod
 def read_mujoco_robot(path: str, folder: str = "") -> Description:
     """Read an MJCF with all that a robot and its surroundings can have of it.
 
-    Args:
-        path, folder: as for :func:`robokit.formats.mujoco.read_mujoco`.
-
-    Raises:
-        RobokitError: MuJoCo refuses the file, or there is no body in it.
+    Arguments are as for ``read_mujoco``. Raises RobokitError where MuJoCo refuses the file, or it has no
+    body.
     """
     notes: list[str] = []
     model, spec = compiled(Path(path), notes, lenient=False, folder=folder)
@@ -608,12 +595,9 @@ def read_mujoco_robot(path: str, folder: str = "") -> Description:
 
 
 def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
-    """Add to a description what the model has beside bodies and joints.
+    """Add to the description of a model what it has beside bodies and joints.
 
-    Args:
-        side: of the model.
-        model, data: ``mujoco.MjModel``, and an ``MjData`` with the kinematics at zero.
-        spec: the ``mujoco.MjSpec`` that was compiled.
+    ``data`` is an ``MjData`` with the kinematics at zero, ``spec`` the ``mujoco.MjSpec`` that was compiled.
     """
     scene = side.scene = DescribedScene()
     scene.dt = float(model.opt.timestep)

@@ -61,14 +61,10 @@ def _refusal_text(refusal: Exception) -> str:
 
 
 def read_usd(path: str | os.PathLike[str], whole: bool = False) -> Description:
-    """Read a USD stage.
+    """Read a USD stage; RobokitError for no stage, or no rigid bodies in it.
 
-    Args:
-        whole: read all that a robot can have: visual shapes, meshes, drives, masses of colliders; what it
-            cannot have is told in ``said``.
-
-    Raises:
-        RobokitError: no stage, or no rigid bodies in it.
+    ``whole``: read all that a robot can have: visual shapes, meshes, drives, masses of colliders; what it
+    cannot have is told in ``said``.
     """
     from pxr import Usd
 
@@ -626,11 +622,7 @@ TURNS = {
 
 
 def axis_letter(schema: Any, absent: str) -> str:
-    """The axis of a joint or shape: "X", "Y" or "Z".
-
-    Raises:
-        RobokitError: it is another word.
-    """
+    """The axis of a joint or shape, "X", "Y" or "Z"; RobokitError for another word."""
     letter = str(schema.GetAxisAttr().Get() or absent)
     if letter not in TURNS:
         raise RobokitError(f"{schema.GetPath()}: its axis is {letter!r}; expected X, Y or Z")

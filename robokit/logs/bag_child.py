@@ -369,11 +369,7 @@ def stamp_of(message: Any) -> int:
 
 
 def joint_state(message: Any) -> JointState:
-    """The joints of a message.
-
-    Raises:
-        ValueError: it is none, or contradicts itself; says how.
-    """
+    """The joints of a message; ValueError, which says how, where it is none or contradicts itself."""
     stamp = stamp_of(message)
     joints = message_field(message, "joints")
     if joints is not None and not isinstance(joints, str | bytes | int | float):

@@ -89,18 +89,11 @@ class SmoothMotion:
 
 
 def smooth(log: Trajectory, cutoff: float | None = None) -> SmoothMotion:
-    """Smooth a log and differentiate it twice.
+    """Smooth a trajectory with its robot, read or simulated, and differentiate it twice: the motion at equal
+    steps.
 
-    Args:
-        log: a trajectory with its robot, of :func:`robokit.read_log` or of a simulation.
-        cutoff: frequency that the filter halves [Hz]; chosen from motion and noise if None.
-
-    Returns:
-        the motion at equal steps.
-
-    Raises:
-        WrongType: not a trajectory.
-        ShapeError: too few samples, or a cutoff beyond half the sampling rate.
+    ``cutoff`` is the frequency that the filter halves [Hz]; None: chosen from motion and noise. Raises
+    WrongType for no trajectory; ShapeError for too few samples, or a cutoff beyond half the sampling rate.
     """
     robot = robot_of(log)
     if len(log.t) < LEAST_SAMPLES:
@@ -133,12 +126,7 @@ def smooth(log: Trajectory, cutoff: float | None = None) -> SmoothMotion:
 
 
 def robot_of(log: Any) -> Robot:
-    """The robot of a log.
-
-    Raises:
-        WrongType: not a trajectory.
-        ShapeError: one without its robot.
-    """
+    """The robot of a log; WrongType for what is no trajectory, ShapeError for one without its robot."""
     if not isinstance(log, Trajectory):
         raise WrongType("log", log, "a Trajectory: robokit.read_log(path, robot)")
     if log.robot is None:
@@ -634,11 +622,7 @@ def identify_log(
 
 
 def _check_flight(robot: Robot, motion: SmoothMotion, chosen: np.ndarray) -> None:
-    """Check that no external force acts on a floating base.
-
-    Raises:
-        ShapeError: something does, which the log has no forces of.
-    """
+    """Raise ShapeError where an external force, of which the log has none, acts on a floating base."""
     base = next((j.v_slice for j in robot.joints if j.name == FLOATING_BASE), None)
     if base is None:
         return

@@ -149,16 +149,11 @@ def read_table(
     time_unit: str | None = None,
     rename: Mapping[str, str] | None = None,
 ) -> Recording:
-    """The samples of a CSV, .npz or .npy file.
+    """The samples of a CSV, .npz or .npy file, with the robot's ``coordinates``.
 
-    Args:
-        coordinates: of the robot.
-        rate: samples per second [1/s], for a table without times.
-        time_unit: "s", "ms", "us" or "ns"; guessed, and noted, if None.
-        rename: names in the table and what the robot calls them.
-
-    Raises:
-        ShapeError: not such a file, a damaged one, or one whose columns are not understood.
+    ``rate`` is for a table without times [1/s]; ``time_unit`` is "s", "ms", "us" or "ns", guessed, and noted,
+    if None; ``rename`` has names in the table and what the robot calls them. Raises ShapeError for another
+    file, a damaged one, or one whose columns are not understood.
     """
     recording = Recording(str(path))
     table = _Table(recording, coordinates, rate, time_unit, rename or ())
@@ -185,12 +180,7 @@ def words_of(header: str) -> list[str]:
 
 
 def column_of(header: str, names: Iterable[str]) -> tuple[str, str, float] | None:
-    """What a header says: a name, a quantity and a factor to SI units; None where it is no measurement.
-
-    Args:
-        header: of the column.
-        names: that are known, the longest first.
-    """
+    """A header's name, quantity and factor to SI units, or None; ``names`` are known, longest first."""
     text = header.strip().strip("\"'").lstrip("/")
     for name in names:
         for found in re.finditer(re.escape(name), text):
@@ -641,17 +631,12 @@ MOST_TOPICS = 20
 
 
 def read_bag(path: Path, topics: tuple[str, ...] = (), progress: bool = False) -> Recording:
-    """The states of joints, poses and the description of the robot in a bag.
+    """The states of joints, poses and the description of the robot in a .bag, .mcap or .db3 file, or a ROS 2
+    folder.
 
-    Args:
-        path: a .bag or .mcap file, a .db3 file, or the folder of a ROS 2 bag.
-        topics: of states of joints, those to read; all by default.
-        progress: whether to show a bar on stderr.
-
-    Raises:
-        ShapeError: not such a file, a damaged one, or one without states of joints; lists its topics.
-        UnknownName: a topic that it has not.
-        MissingDependency: rosbags or mcap is not installed.
+    ``topics`` are those of states of joints to read, all by default; ``progress`` shows a bar on stderr.
+    Raises ShapeError for another file, a damaged one, or one without states of joints, with its topics;
+    UnknownName for a topic that it has not; MissingDependency where rosbags or mcap is not installed.
     """
     _check_files(path)
     recording = Recording(str(path))
@@ -668,11 +653,7 @@ def read_bag(path: Path, topics: tuple[str, ...] = (), progress: bool = False) -
 
 
 def topics_of(path: Path) -> dict[str, str]:
-    """The type of each topic of a bag.
-
-    Raises:
-        ShapeError, MissingDependency: as in :func:`read_bag`.
-    """
+    """The type of each topic of a bag; errors are as in :func:`read_bag`."""
     _check_files(path)
     try:
         with Child(bag_child.__file__, work="reads") as child:
@@ -683,12 +664,7 @@ def topics_of(path: Path) -> dict[str, str]:
 
 
 def robot_description(path: Path) -> str:
-    """The text of /robot_description in a bag.
-
-    Raises:
-        ShapeError: there is none.
-        MissingDependency: as in :func:`read_bag`.
-    """
+    """The text of /robot_description in a bag; ShapeError where there is none, else as :func:`read_bag`."""
     recording = Recording(str(path))
     _check_files(path)
     try:
@@ -702,11 +678,7 @@ def robot_description(path: Path) -> str:
 
 
 def described(recording: Recording) -> str:
-    """The description of the robot in a recording.
-
-    Raises:
-        ShapeError: there is none.
-    """
+    """The description of the robot in a recording; ShapeError where there is none."""
     if recording.description is None:
         raise ShapeError(
             f"robot: {recording.source} has no /robot_description (std_msgs/String); give the robot: "
@@ -716,15 +688,10 @@ def described(recording: Recording) -> str:
 
 
 def robot_of_description(text: str, source: str, **options: Any) -> Robot:
-    """The robot of a /robot_description.
+    """The robot of a URDF in /robot_description of ``source``, which messages name; UrdfError where it is
+    none.
 
-    Args:
-        text: of the URDF.
-        source: the bag, for messages.
-        options: of robokit.loads_urdf.
-
-    Raises:
-        UrdfError: it cannot become a robot.
+    ``options``: of robokit.loads_urdf.
     """
     from robokit.urdf import loads_urdf
 
@@ -767,11 +734,7 @@ def _ask(child: Child, path: Path, question: Any) -> dict[str, Any]:
 
 
 def _wanted(recording: Recording, topics: tuple[str, ...]) -> set[str]:
-    """The topics to read.
-
-    Raises:
-        ShapeError: a topic that is not there, or none that has states of joints.
-    """
+    """The topics to read; ShapeError for one that is not there, or none that has states of joints."""
     kinds = recording.topics
     joints = {t for t, kind in kinds.items() if kind in bag_child.JOINTS or "JointState" in kind}
     for topic in topics:
@@ -966,14 +929,10 @@ class JointStream:
         q[joint.q_slice] = [*(x / size for x in numbers[:4]), *numbers[4:]]
 
     def follow(self, file: IO[str], stop: Callable[[], bool] = lambda: False) -> Iterator[np.ndarray]:
-        """Configurations of the lines of a file, as they come and not sooner than their stamps say.
+        """Configurations of the lines of an open file, as they come and not sooner than their stamps say.
 
         A regular file is followed as it grows until ``stop`` says so; a pipe ends, and so does standard
         input, also where it is a file.
-
-        Args:
-            file: open for reading.
-            stop: whether to end.
         """
         grows = file.fileno() != STDIN and stat.S_ISREG(os.fstat(file.fileno()).st_mode)
         start: tuple[int, float] | None = None

@@ -108,9 +108,7 @@ INPUTS = {a.name for a in LANE_ARRAYS if a.role == "in"}
 
 
 def kernel_in_lanes(shared: Arrays, rows: Arrays, reproducible: bool, dtype: str) -> LoopKernel | None:
-    """The kernel that takes steps of rows in lanes, with arguments as of :class:`Lanes`; None where none
-    does.
-    """
+    """The kernel that takes steps of rows in lanes, or None; arguments as of :class:`Lanes`."""
     inputs = {name: x for name, x in rows.items() if name in INPUTS}
     if not may_go_in_lanes(shared, inputs):
         return None

@@ -108,9 +108,7 @@ class StepFunction(LibraryFunction):
     def __init__(
         self, kept: KeptSteps, steps: int | None, parameters: Sequence[str], how: str = "value"
     ) -> None:
-        """A function of so many steps, None for one without an axis for it; the named parameters are
-        inputs.
-        """
+        """A function of so many steps, None for one without an axis; named parameters are inputs."""
         self.kept, self.steps, self.parameters, self.how = kept, steps, tuple(parameters), how
         self.robot = kept.robot
         axis = () if steps is None else (steps,)

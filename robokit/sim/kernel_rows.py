@@ -22,9 +22,7 @@ Arrays = Mapping[str, np.ndarray]
 def on_arrays(
     kernel: LoopKernel, sizes: Mapping[str, int], arrays: Sequence[np.ndarray], compiled: bool = True
 ) -> Callable[[], Any]:
-    """A call without arguments on contiguous arrays of one state, in place; by Python without machine
-    code.
-    """
+    """A call without arguments on contiguous arrays of one state, in place; in Python without code."""
     if compiled and engine() != "python":
         with contextlib.suppress(NoMachineCode):
             return kernel.single(sizes, arrays)

@@ -499,9 +499,7 @@ def _check_depth(kept: KeptSteps, steps: LinearSteps, q: np.ndarray) -> None:
 def each_row(
     kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
 ) -> Iterator[tuple[KeptSteps, list[np.ndarray]]]:
-    """The step of each row of a batch, and its arrays of q, v, tau and others of nv numbers, (B or 1, n)
-    each.
-    """
+    """The step of each row of a batch, and its arrays of ``given`` ones, (B or 1, n) each."""
     program, dt = kept.setup.program, kept.setup.dt
     robot, ground = program.robot, program.ground
     names = ["q", "v", "tau", "dq", "dv"][: len(given)]
@@ -728,9 +726,7 @@ class StepParameters:
         return kd + 2.0 * x["dt"][0] * kp * R / (1.0 + 2.0 * R)
 
     def worth(self, q: np.ndarray, v: np.ndarray) -> dict[str, Any]:
-        """What all of them are worth after a pullback from the state (q, v); NaN if the step was not
-        finite.
-        """
+        """What all of them are worth after a pullback from (q, v); NaN where the step was not finite."""
         found = self.steps.found
         if not found:
             return {name: np.full(shape_of(self.kept, name), np.nan) for name in self.names}

@@ -107,9 +107,7 @@ class ImplicitSweep:
         self.H = H
 
     def solve(self, T: Sequence[Force], tau: ByJoint) -> tuple[list[list[Scalar]], list[Motion]]:
-        """y by joint and by body, of momenta and impulses T of the bodies 0..N, body coordinates, and
-        joint forces tau.
-        """
+        """y by joint and by body, of momenta T of bodies 0..N (body coordinates) and joint forces tau."""
         tree, X, U, D = self.tree, self.X, self.U, self.D
         if self.H is not None:
             return self._solve_dense(self.H, T, tau)

@@ -545,9 +545,7 @@ class ChosenMeasures:
         self.program.measured = MeasuredLayout(tuple(trackers))
 
     def first(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, dt: float) -> np.ndarray:
-        """What is kept before the first step, (B, size), of starts (B, ...) and its joint forces, (B or 1,
-        nv).
-        """
+        """What is kept before the first step, (B, size), of starts and joint forces (B or 1, nv)."""
         layout = self.program.measured
         numbers = np.tile(np.array(layout.start), (len(q), 1))
         for _, tracker in self.own:

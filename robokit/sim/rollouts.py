@@ -161,9 +161,7 @@ class Batch:
         self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
 
     def drop_excess(self) -> int:
-        """Fill rows whose energy has grown without a cause with NaN, from their first such record on;
-        their number.
-        """
+        """Fill rows from their first record with energy without a cause on with NaN; how many they are."""
         n = self.finished
         if self.marks[n - 1] < FEWEST_STEPS:
             return 0

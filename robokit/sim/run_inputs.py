@@ -551,9 +551,7 @@ class DrivenJoints:
         return tuple(np.concatenate(x, axis=1) for x in zip(*each, strict=True))
 
     def whole_table(self) -> np.ndarray:
-        """The same for all steps and rows of a rollout, (T or 1, B or 1, n); ShapeError if a target is a
-        function.
-        """
+        """Targets of all steps and rows of a rollout, (T or 1, B or 1, n); ShapeError for a function."""
         for *_, signals in self._units:
             for signal in signals.values():
                 if signal.function is not None:

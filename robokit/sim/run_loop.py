@@ -421,9 +421,7 @@ History = tuple[tuple[int, np.ndarray], ...]
 
 
 class MiddleOfSteps:
-    """Predicts the middle of steps from a ``history``: two steps before at most, besides the last one
-    asked for.
-    """
+    """Predicts the middle of steps from ``history``: at most two steps before the last one asked for."""
 
     def __init__(self, robot: Robot, dt: float) -> None:
         """Of a robot; ``dt``: time step [s]."""

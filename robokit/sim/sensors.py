@@ -123,9 +123,7 @@ def step_motion(
 
 
 def kicks(program: Program, dt: float, taken: Notes) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Accelerations (n, nv) of noted steps with contact, and wrenches of loop joints on their successors,
-    (n, 6).
-    """
+    """Accelerations (n, nv) of steps with contact, and wrenches of loop joints on successors, (n, 6)."""
     robot, x = program.robot, taken.arrays
     mean, long = x["mean"], (dt * taken.share)[:, None]
     a = (x["after"] - x["before"]) / long

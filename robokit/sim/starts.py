@@ -416,9 +416,7 @@ def lowered(robot: Robot, q: np.ndarray, ground: Ground, clearance: Any) -> np.n
 
 
 def lowered_base(robot: Robot, q: np.ndarray, ground: Ground, clearance: float) -> float:
-    """The height of one configuration (nq,), as :func:`lowered`; ShapeError where nothing is under the
-    robot.
-    """
+    """The height of one configuration (nq,), as :func:`lowered`; ShapeError for nothing underneath."""
     if not touching_shapes(robot, ground):
         return ground.height + clearance
     z = float(lowered(robot, q[None], ground, clearance)[0])
@@ -574,9 +572,7 @@ def states(what: str, value: Any, n: int, least: int = 1, robot: Robot | None = 
 
 
 def check_coordinates(what: str, robot: Robot, q: np.ndarray) -> None:
-    """Raise InvalidValue where ``what``, q of (nq,) or (B, nq), has a quaternion that is not unit, or an
-    angle beyond the range of sines.
-    """
+    """Raise InvalidValue for q, (nq,) or (B, nq), with quaternions not unit, or angles beyond sines."""
     check_quaternions(what, robot, q)
 
     def found() -> tuple[float, Any]:
@@ -764,9 +760,7 @@ def two_digits(dt: float) -> float:
 
 
 def _of_limits(robot: Robot, q: np.ndarray) -> None:
-    """Warn of a start q, (nq,) or (B, nq), past a joint's limit: the spring of the stop throws the joint
-    back.
-    """
+    """Warn of a start q, (nq,) or (B, nq), past a joint's limit: the stop's spring throws it back."""
     joints = [j for j in robot.joints if _one_coordinate(j) and j.kind != "continuous"]
     if not joints:
         return

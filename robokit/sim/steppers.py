@@ -153,9 +153,7 @@ def differ(program: Program) -> bool:
 
 
 def row_numbers(program: Program, dt: float, scene: Scene, rows: np.ndarray) -> Arrays:
-    """The arrays in which rows of a batch, of these numbers (n,), differ, (n, ...) each; ``scene``: of the
-    first.
-    """
+    """The arrays in which rows of these numbers (n,) differ, (n, ...) each; ``scene``: of the first."""
     robot, ground, found = program.robot, program.ground, dict[str, np.ndarray]()
     samples = robot.samples is not None
     if samples and touches_as_its_inertia(robot):
@@ -956,9 +954,7 @@ class ContactStepper:
     """Steps of one state by the kernel of contact/step.py; ``state`` has all arrays, the state among them."""
 
     def __init__(self, program: Program, dt: float, alone: bool = False) -> None:
-        """At rest in the neutral configuration; others get its arrays when it is gone, but for one that is
-        ``alone``.
-        """
+        """At rest in the neutral configuration; unless it is ``alone``, others get its arrays after it."""
         self.program, self.dt = program, dt
         self.state = self._made() if alone else self._spare()
         self._given: Any = None

@@ -973,9 +973,7 @@ def table_columns(run: Any, robot: Robot) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def write_csv(run: Any, robot: Robot, path: Path) -> None:
-    """Write the table as comma-separated values, numbers with all their digits; WriteError where that
-    fails.
-    """
+    """Write the table as comma-separated values, with all digits; WriteError where that fails."""
     names, arrays = zip(*table_columns(run, robot), strict=True)
     with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(map(_cell, names)) + "\n")

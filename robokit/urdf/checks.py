@@ -311,14 +311,11 @@ def _check_seen(
     heavy: list[bool],
     report: Report,
 ) -> None:
-    """Bodies that move and are seen although none of their links has an ``<inertial>``.
+    """Warn of bodies that move and are seen although none of their links has an ``<inertial>``.
 
-    Args:
-        tree, links, bodies: the robot.
-        base: "floating" where the root's body moves too.
-        heavy: by position in the tree's order, whether the link or one beyond it has mass or inertia. Where
-            none has, the finding about the joint that moves them says enough.
-        report: gets the warnings.
+    ``base`` is "floating" where the root's body moves too. ``heavy`` says, by position in the tree's order,
+    whether the link or one beyond it has mass or inertia: where none has, the finding about the joint that
+    moves them says enough.
     """
     for k, body in bodies.items():
         members = [links[tree.order[m]] for m in body]
@@ -460,12 +457,10 @@ class Extent:
 
 
 def link_extent(link: LinkDescription, pose: Pose = HERE, mesh_box: MeshBox | None = None) -> Extent | None:
-    """The room of all shapes of a link, or None where it has none or one whose size is not known.
+    """The room of all shapes of a link in the frame of ``pose``, or None where there is none of known size.
 
-    Args:
-        link: visuals and collisions count alike; of the volumes the larger of the two sums is taken.
-        pose: of the link in the frame of the result.
-        mesh_box: gives the boxes of meshes; without it a mesh makes the room unknown.
+    Visuals and collisions count alike; of the volumes the larger of the two sums is taken. ``mesh_box`` gives
+    the boxes of meshes; without it a mesh makes the room unknown.
     """
     low, high = np.full(3, math.inf), np.full(3, -math.inf)
     sums, largest = [0.0, 0.0], 0.0
@@ -668,11 +663,7 @@ def check_plausible(
 ) -> None:
     """Densities, centres of mass and inertias that the shapes of a link, or no material at all, explain.
 
-    Args:
-        robot: a description without errors.
-        tree: its links.
-        report: gets the notes.
-        mesh_box: gives the boxes of meshes; without it links with meshes are not judged by their shapes.
+    ``mesh_box`` gives the boxes of meshes; without it links with meshes are not judged by their shapes.
     """
     bodies: dict[str, RigidBody] | None = None
     rooms: dict[int, tuple[Extent | None, float]] = {}
@@ -842,12 +833,8 @@ def _judge(
 ) -> Iterator[tuple[str, tuple[str, str | None]]]:
     """(code, (message, hint)) of what an extent does not explain.
 
-    Args:
-        inertial: the link's.
-        room: where its mass may be.
-        own: the link's own shapes, which say how small an inertia is odd.
-        mass: of all that is in the room [kg].
-        pose: of the link in the frame of the room.
+    ``room``, at ``pose`` in its own frame, is where the link's mass may be, ``mass`` that of all in it [kg];
+    ``own`` are the link's own shapes, which say how small an inertia is odd.
     """
     R, p = pose
     com = R @ np.array(inertial.origin.xyz) + p
@@ -940,19 +927,13 @@ def check(
     mimic: str | None = None,
     z_up: bool = False,
 ) -> None:
-    """Checks a description; every finding goes to the report.
+    """Checks a description; every finding goes to the report, beside those of the parser.
 
-    Args:
-        robot: the description.
-        report: the findings so far, those of the parser, and those to come.
-        resolver: finds meshes and textures.
-        base: "fixed" or "floating": decides which massless parts make H singular. "either" judges a
-            fixed base and notes what would be singular with a floating one.
-        plausible: whether to look beyond what loading needs: masses beside shapes, zero outside limits.
-        meshes: whether meshes are read for that, for their size.
-        mimic: "independent" warns of mimic joints, whose coupling is dropped; "couple" finds those that
-            cannot be coupled.
-        z_up: whether shapes were turned by the up axes of their meshes.
+    ``base``, "fixed" or "floating", decides which massless parts make H singular; "either" judges a fixed
+    base and notes what would be singular with a floating one. ``plausible``: look beyond what loading needs:
+    masses beside shapes (of meshes with ``meshes``), zero outside limits. ``mimic``: "independent" warns of
+    mimic joints, whose coupling is dropped; "couple" finds those that cannot be coupled. ``z_up``: shapes
+    were turned by the up axes of their meshes.
     """
     if report.has("xacro-unexpanded"):
         return  # its names are templates: whatever followed would be noise

@@ -379,13 +379,7 @@ class Report:
 
 
 def refusal(file: str, diagnostics: Iterable[Diagnostic], strict: bool = False) -> UrdfError | None:
-    """The error that these findings amount to, or None where the file can be loaded.
-
-    Args:
-        file: name for the first line of the message.
-        diagnostics: the findings.
-        strict: whether warnings refuse the file too.
-    """
+    """The error that findings of a file amount to, or None; ``strict``: warnings refuse it, too."""
     diagnostics = list(diagnostics)
     errors = [d for d in diagnostics if d.severity == "error"]
     warnings = [d for d in diagnostics if d.severity == "warning"] if strict else []

@@ -492,12 +492,10 @@ class Reader:
     def numbers(
         self, element: etree._Element, attribute: str, count: int, where: str
     ) -> tuple[float, ...] | Literal[False] | None:
-        """The attribute's numbers: None where it is absent, False where they are bad (and reported).
+        """The attribute's numbers, ``count`` of them, 1, 3 or 4: None where it is absent, False where they
+        are bad.
 
-        Args:
-            element, attribute: where they stand.
-            count: how many there must be: 1, 3 or 4.
-            where: place in the file, in words.
+        What is bad is reported, ``where`` in the file.
         """
         text = element.get(attribute)
         if text is None:
@@ -532,14 +530,11 @@ class Reader:
         bad: float | None,
         others: tuple[str, ...] = (),
     ) -> list[float | None]:
-        """One number of each of these attributes, as :meth:`number` gives them.
+        """One number of each of these attributes, as :meth:`number` gives them, at a place in the file in
+        words.
 
-        Args:
-            element: the element.
-            names: of the attributes.
-            where: place in the file, in words.
-            absent, bad: stand for numbers that are not there or are unreadable.
-            others: attributes that may be there too; all but these and the names are noted.
+        ``absent`` and ``bad`` stand for numbers that are not there or are unreadable; ``others`` are
+        attributes that may be there too: all but these and the names are noted.
         """
         read = self.read[1]
         try:
@@ -643,11 +638,7 @@ class NumberError(ValueError):
 
 
 def parse_number(text: str) -> float:
-    """One finite number; XML's white space around it is allowed.
-
-    Raises:
-        NumberError: for anything else.
-    """
+    """One finite number, with XML's white space around it; NumberError for anything else."""
     try:
         if _is_simple(text) and math.isfinite(value := float(text)):
             return value
@@ -675,11 +666,7 @@ def parse_number(text: str) -> float:
 
 
 def parse_numbers(text: str, count: int) -> tuple[float, ...]:
-    """Exactly ``count`` finite numbers between XML's white space: blanks, tabs and line breaks.
-
-    Raises:
-        NumberError: for anything else.
-    """
+    """``count`` finite numbers between XML's blanks, tabs and line breaks; NumberError for anything else."""
     try:
         if _is_simple(text):
             values = tuple(map(float, text.split()))
