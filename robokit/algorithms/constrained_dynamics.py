@@ -26,8 +26,7 @@ from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseF
 from robokit.model.constraints import ConstraintModel, ContactModel
 from robokit.model.tree import Tree
 
-PROXIMAL = 1e-8
-"""Fraction of the typical mobility that is added to the diagonal of A, in double precision."""
+PROXIMAL = 1e-8  # fraction of the typical mobility that is added to the diagonal of A, in double precision
 
 ITERATIONS = 7
 """Proximal iterations: more than a simulation needs, so that nearly singular constraints are met too."""

@@ -49,8 +49,7 @@ from robokit.model.tree import ltdl_counts
 
 # ---- logs of real robots -------------------------------------------------------------------------
 
-FRAMES = 1.0 / 60.0
-"""Seconds between two pictures of a live view."""
+FRAMES = 1.0 / 60.0  # seconds between two pictures of a live view
 
 
 def log(arguments: argparse.Namespace) -> int:
@@ -697,8 +696,7 @@ def _interval(joint: Joint) -> str:
 
 # ---- robokit parity A B: two descriptions of one robot, what differs and why ---------------------
 
-DIFFERENT, ERROR = 1, 2
-"""Exit status."""
+DIFFERENT, ERROR = 1, 2  # exit status
 
 DESCRIPTION_ENDINGS = (
     *(".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world"),

@@ -14,8 +14,7 @@ from typing import Any
 from robokit.cli import commands, simulation_commands
 from robokit.errors import RobokitError, nearest_names
 
-Sub = Any
-"""A command's parser, or a group of its options."""
+Sub = Any  # a command's parser, or a group of its options
 
 ROBOT_HELP = (
     "path of a URDF, .xacro, MJCF, SDF or USD file, name of a robot (see robokit robots), "

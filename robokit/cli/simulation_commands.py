@@ -35,20 +35,11 @@ from robokit.cli.common import (
 from robokit.errors import RobokitError
 from robokit.files import refuse_input, shell_word
 
-MOST_STEPS = 100_000_000
-"""Largest number of steps: an hour of computing. More than that is a typing error."""
-
-STEEPEST_GROUND = 89.0
-"""Tilt of the ground [degrees]."""
-
-LONGEST_RUN = 100_000.0
-"""Longest simulation without --dt [s]."""
-
-NEAREST_TOLD = 5
-"""Number of pairs without contact that are listed."""
-
-START_TRIES = 20
-"""Random configurations that are tried until the loops of a robot can be closed."""
+MOST_STEPS = 100_000_000  # Largest number of steps: an hour of computing. More than that is a typing error.
+STEEPEST_GROUND = 89.0  # tilt of the ground [degrees]
+LONGEST_RUN = 100_000.0  # longest simulation without --dt [s]
+NEAREST_TOLD = 5  # number of pairs without contact that are listed
+START_TRIES = 20  # random configurations that are tried until the loops of a robot can be closed
 
 
 def fall(arguments: argparse.Namespace) -> int:

@@ -43,8 +43,7 @@ ignored       it changes no motion, and the robot does not have it
 unjudged      the robot's masses and limits were not looked at, for a URDF cannot say it
 """
 
-WORLD = "world"
-"""Name of the fixed frame in the formats that have one."""
+WORLD = "world"  # name of the fixed frame in the formats that have one
 
 
 @frozen
@@ -399,8 +398,7 @@ def with_composite_joints(side: Description, other: Description) -> Description:
 # ==== kept meshes =================================================================================
 # Meshes that a description holds itself, as files: a robot's meshes are files that others can read, too.
 
-FOLDER = "meshes"
-"""Name of the folder of these meshes, in the folder of compiled code."""
+FOLDER = "meshes"  # name of the folder of these meshes, in the folder of compiled code
 
 
 def file_of_mesh(name: str, points: np.ndarray, faces: np.ndarray) -> Path:

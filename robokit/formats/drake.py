@@ -391,8 +391,7 @@ DYNAMIC = (
 OLD = {"use_parent_model_frame": (1, 7), "pose frame": (1, 7)}
 """Element, or element and attribute -> the first version of SDF that does not have it."""
 
-MESHES = (".obj", ".vtk", ".gltf")
-"""Endings of the mesh files that Drake reads."""
+MESHES = (".obj", ".vtk", ".gltf")  # endings of the mesh files that Drake reads
 
 
 class DrakeFiles(SdfFiles):

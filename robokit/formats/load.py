@@ -40,8 +40,7 @@ if TYPE_CHECKING:
 
 # ---- which program reads a description, and what it reads ----------------------------------------
 
-PROGRAMS = ("robokit", "mujoco", "drake", "pinocchio")
-"""Programs that may read a URDF."""
+PROGRAMS = ("robokit", "mujoco", "drake", "pinocchio")  # programs that may read a URDF
 
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
 HEAD_BYTES = 1 << 16

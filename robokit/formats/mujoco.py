@@ -50,11 +50,8 @@ PARTS = re.compile(r"_(TX|TY|TZ|RZ|R)$")
 
 GEOMS = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
 
-GROUNDS = (0, 1)
-"""Planes and height fields: on the fixed frame they are the scene's, not the robot's."""
-
-NO_MESHES = "read without meshes"
-"""Beginning of the note about meshes that MuJoCo cannot have."""
+GROUNDS = (0, 1)  # planes and height fields: on the fixed frame they are the scene's, not the robot's
+NO_MESHES = "read without meshes"  # beginning of the note about meshes that MuJoCo cannot have
 
 
 def read_mujoco(path: str | os.PathLike[str], folder: str = "") -> Description:
@@ -553,14 +550,9 @@ def _follows_control(model: Any, k: int) -> bool:
 #
 # What robokit's robots have no counterpart for is said, one diagnostic for each kind of thing.
 
-UNNAMED = "MuJoCo Model"
-"""The name that MuJoCo gives a model without one."""
-
-SEEN_GROUPS = 3
-"""MuJoCo's viewer shows the groups of geoms below it, unless told otherwise."""
-
-GRAY = (0.5, 0.5, 0.5, 1.0)
-"""Colour of a geom that has none: then its material's counts."""
+UNNAMED = "MuJoCo Model"  # the name that MuJoCo gives a model without one
+SEEN_GROUPS = 3  # MuJoCo's viewer shows the groups of geoms below it, unless told otherwise
+GRAY = (0.5, 0.5, 0.5, 1.0)  # colour of a geom that has none: then its material's counts
 
 MOTION_FLAGS = tuple(
     f"mjDSBL_{flag}"
@@ -613,8 +605,7 @@ def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
     _say_of_the_rest(model, says)
 
 
-Says = Callable[..., None]
-""":meth:`Description.say` of the description that is read."""
+Says = Callable[..., None]  # :meth:`Description.say` of the description that is read
 
 # ---- Shapes: what is seen and what touches -------------------------------------------------------
 

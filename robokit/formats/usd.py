@@ -45,8 +45,7 @@ AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 UP = {"Z": Placement(), "Y": Placement(np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]]))}
 """Axis of a stage that points up -> rotation into a world with z up."""
 
-Edge = tuple[Any, str, str, Placement, Placement]
-"""Joint, names of its two bodies, and its frame in either."""
+Edge = tuple[Any, str, str, Placement, Placement]  # joint, names of its two bodies, and its frame in either
 
 FREEDOMS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 """Degrees of freedom of a joint without a type of its own, as limits and drives name them."""

@@ -167,16 +167,14 @@ def _rates(prior: Prior, p: int) -> np.ndarray:
 # ---- pseudo-inertia ----------------------------------------------------------------------------
 
 ROWS, COLUMNS = np.triu_indices(4)
-BASIS = np.zeros((COUNT, 4, 4))
-"""Symmetric matrices of length 1 that span all of them, (10, 4, 4)."""
+BASIS = np.zeros((COUNT, 4, 4))  # symmetric matrices of length 1 that span all of them, (10, 4, 4)
 BASIS[np.arange(COUNT), ROWS, COLUMNS] = np.where(ROWS == COLUMNS, 1.0, np.sqrt(0.5))
 BASIS[np.arange(COUNT), COLUMNS, ROWS] = BASIS[np.arange(COUNT), ROWS, COLUMNS]
 
 LEAST_THICKNESS_SHARE = 1e-3
 """Least principal second moment of a prior body, as a share of their sum: a rod is given this thickness."""
 
-LEAST_GYRATION_RADIUS = 0.02
-"""Radius of gyration of a prior body that is a point [m]."""
+LEAST_GYRATION_RADIUS = 0.02  # radius of gyration of a prior body that is a point [m]
 
 
 def pseudo_inertia(parameters: np.ndarray) -> np.ndarray:
@@ -765,11 +763,8 @@ UNEXPLAINED_SHARE = 0.5
 OUTLIER_FACTOR, OUTLIER_FORCE_SHARE, OUTLIER_COUNT_SHARE = 10.0, 0.1, 0.1
 """Outliers: least error in usual errors, least fraction of the force, and largest fraction of all forces."""
 
-MAX_JOINTS_NAMED = 3
-"""Number of joints that a warning of outliers names."""
-
-MEDIAN_OF_NORMAL = 0.6745
-"""Median magnitude of normally distributed noise, in standard deviations."""
+MAX_JOINTS_NAMED = 3  # number of joints that a warning of outliers names
+MEDIAN_OF_NORMAL = 0.6745  # median magnitude of normally distributed noise, in standard deviations
 
 
 def warn_impossible(robot: Robot, data: Measurements, residual: np.ndarray, noise: np.ndarray) -> None:

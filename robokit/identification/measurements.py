@@ -25,8 +25,7 @@ from robokit.model.edit import armature_by_dof
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 
-CHUNK = 1024
-"""States whose regressors are in memory at once."""
+CHUNK = 1024  # states whose regressors are in memory at once
 
 ZERO_COLUMN_TOLERANCE, RANK_TOLERANCE = 1e-10, 1e-7
 """Share of the longest column at which one is zero; singular value, columns of length 1, of dependence."""
@@ -184,8 +183,7 @@ SYMBOLS = ("m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz
 FRICTION = ("viscous", "coulomb")
 """Kinds of friction: viscous, proportional to velocity; and Coulomb's, constant against it."""
 
-MOTOR = "armature"
-"""Inertia of a motor as its joint feels it."""
+MOTOR = "armature"  # inertia of a motor as its joint feels it
 
 
 def inertial_names(robot: Robot) -> list[str]:

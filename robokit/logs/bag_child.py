@@ -45,11 +45,8 @@ POSES = {
 }
 TEXT = "std_msgs/String"
 
-MAGIC = bytes((137, 77, 67, 65, 80, 48, 13, 10))
-"""How an MCAP file begins."""
-
-LONGEST_RECORD = 1 << 30
-"""Bytes of a record of an MCAP file."""
+MAGIC = bytes((137, 77, 67, 65, 80, 48, 13, 10))  # how an MCAP file begins
+LONGEST_RECORD = 1 << 30  # bytes of a record of an MCAP file
 
 UNPACKED_BYTES, UNPACKED_RATIO = 128 << 20, 100
 """Bytes that files may unpack to, and times their own size for larger ones, as of archives of arrays."""

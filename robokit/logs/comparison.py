@@ -48,14 +48,9 @@ from robokit.sim.trajectory import Trajectory
 # Source: zero-phase Butterworth filter and central differences, as M. Gautier, 1997, "Dynamic identification
 # of robots with power model"; the cutoff by C. L. Mallows, 1973.
 
-ORDER = 4
-"""Order of the Butterworth filter; run twice, its response is 1 / (1 + (f/fc)^8)."""
-
-CUTOFFS = 60
-"""Number of frequencies that are compared."""
-
-BASE = "base"
-"""Beginning of the names of a floating base's six rows."""
+ORDER = 4  # order of the Butterworth filter; run twice, its response is 1 / (1 + (f/fc)^8)
+CUTOFFS = 60  # number of frequencies that are compared
+BASE = "base"  # beginning of the names of a floating base's six rows
 
 HIGHEST_CUTOFF = 0.15
 """Of the sampling rate: up to there second differences of fourth order err by 1 %, (2 pi 0.15)^4 / 90."""
@@ -66,8 +61,7 @@ MARGIN = 4.0
 There the filter rings; its slowest pole, at 2 pi fc sin(pi / 8), leaves exp(-9.6) of that.
 """
 
-LEAST_SAMPLES = 30
-"""Least number of samples of a log that is smoothed: twice the filter's padding."""
+LEAST_SAMPLES = 30  # least number of samples of a log that is smoothed: twice the filter's padding
 
 
 @frozen(eq=False)
@@ -441,14 +435,12 @@ def model_forces(robot: Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> n
 # ==== identify ====================================================================================
 # Identification from a log: smoothed, thinned, fitted, and judged on what the fit has not seen.
 
-SHARE = 0.75
-"""Fraction of a log that is fitted; the rest validates the fit, unless another log does."""
+SHARE = 0.75  # fraction of a log that is fitted; the rest validates the fit, unless another log does
 
 CARRIED_SHARE = 0.1
 """Largest force on a floating base that counts as flying, as a fraction of the robot's weight."""
 
-LEAST_SHARE = 0.1
-"""Least fraction of a joint's forces that is used even if the others are next to reversals."""
+LEAST_SHARE = 0.1  # least fraction of a joint's forces that is used even if the others are next to reversals
 
 GOOD_CONDITION = 100.0
 """Condition number of the scaled equations up to which a motion excites its combinations well.
@@ -680,16 +672,14 @@ def _weights(robot: Robot, motion: SmoothMotion, chosen: np.ndarray) -> tuple[np
 # ==== replay ======================================================================================
 # A log beside the simulation of its start with its torques: the motions, and the page of both.
 
-STATES = 200
-"""States of a log at which its lowest point is looked for."""
+STATES = 200  # states of a log at which its lowest point is looked for
 
 TOGETHER = 8
 """Joints whose unexplained torques share a plot: as many as one tells apart. Each has its own, too."""
 
 FORCE = "N m | N"
 
-SERVO = 4.0
-"""Samples of the log in which servos bring joints without efforts to where the log has them."""
+SERVO = 4.0  # samples of the log in which servos bring joints without efforts to where the log has them
 
 
 def simulate_log(log: Trajectory, ground: Ground | bool | None = None, progress: bool = False) -> Trajectory:

@@ -248,11 +248,8 @@ def _late(name: str, t: np.ndarray, own: np.ndarray) -> list[str]:
 
 # ==== read ========================================================================================
 
-BAGS = (".bag", ".mcap", ".db3")
-"""Endings of bags; a folder is a bag of ROS 2."""
-
-ROWS = 65536
-"""States whose energies are computed at once."""
+BAGS = (".bag", ".mcap", ".db3")  # endings of bags; a folder is a bag of ROS 2
+ROWS = 65536  # states whose energies are computed at once
 
 DEGREES = 180.0 / math.pi
 
@@ -873,12 +870,10 @@ def check_states(robot: Robot, measured: list[str], q: np.ndarray, degrees: bool
 WINDOWS = 20
 """Parts of a log in which velocities are compared with changes of position: noise averages out over them."""
 
-ODD_SHARE = 0.3
-"""Fraction of a joint's path that velocities may miss."""
+ODD_SHARE = 0.3  # fraction of a joint's path that velocities may miss
 
 
-STANDS_STILL = 10.0
-"""Times the path that noise makes of a joint at rest: joints with less are not compared."""
+STANDS_STILL = 10.0  # times the path that noise makes of a joint at rest: joints with less are not compared
 
 
 def check_rates(robot: Robot, t: np.ndarray, names: list[str], q: np.ndarray, v: np.ndarray) -> list[str]:

@@ -100,11 +100,8 @@ UNITS = {"rad": 1.0, "m": 1.0, "s": 1.0, "rads": 1.0, "nm": 1.0, "n": 1.0, "deg"
 UNITS |= {"degree": UNITS["deg"], "degrees": UNITS["deg"], "degs": UNITS["deg"], "mm": 1e-3}
 """Units in a header, to SI."""
 
-NANOSECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
-"""Units of time that a column may have."""
-
-LATEST = 2.0**62
-"""Stamps from this one on are invalid [ns]: it is in the year 2116."""
+NANOSECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}  # units of time that a column may have
+LATEST = 2.0**62  # stamps from this one on are invalid [ns]: it is in the year 2116
 
 TIME = {"time", "t", "timestamp", "stamp", "timestamps", "times", "rosbagtimestamp", "elapsed", "clock"}
 CLOCKS = [[word] for word in sorted(TIME)]
@@ -618,16 +615,14 @@ def _quantity(key: str) -> str | None:
 
 # ==== ROS 1 and ROS 2 bags and MCAP files, read without ROS by the packages rosbags and mcap ======
 
-MESSAGES = 4096
-"""Messages of one answer of the child, each of which has bounds of time and memory of its own."""
+MESSAGES = 4096  # messages of one answer of the child, each of which has bounds of time and memory of its own
 
 BAR = "{desc} {percentage:3.0f} % |{bar}| {remaining} left"
 
 MISSING = {"mcap_protobuf": "mcap-protobuf-support", "google": "mcap-protobuf-support"}
 """Package on PyPI of a module, where the two differ."""
 
-MOST_TOPICS = 20
-"""Topics that a message lists."""
+MOST_TOPICS = 20  # topics that a message lists
 
 
 def read_bag(path: Path, topics: tuple[str, ...] = (), progress: bool = False) -> Recording:
@@ -799,20 +794,11 @@ def _read(child: Child, path: Path, recording: Recording, progress: bool) -> Non
 # {"hip": 0.1, "knee": 0.2}                              by joint
 # {"pose": {"position": {...}, "orientation": {...}}}    of a floating base, alone or beside joints
 
-LONGEST_LINE = 1 << 20
-"""Characters of a line; longer ones are skipped in pieces."""
-
-NAMED = 5
-"""Bad lines that are named one by one; the others are counted."""
-
-POLL = 0.02
-"""Seconds between looks at a file that has not grown."""
-
-STDIN = 0
-"""File descriptor of standard input."""
-
-LONGEST_WAIT = 1.0
-"""Seconds that a line waits for its stamp at most."""
+LONGEST_LINE = 1 << 20  # characters of a line; longer ones are skipped in pieces
+NAMED = 5  # bad lines that are named one by one; the others are counted
+POLL = 0.02  # seconds between looks at a file that has not grown
+STDIN = 0  # file descriptor of standard input
+LONGEST_WAIT = 1.0  # seconds that a line waits for its stamp at most
 
 
 class JointStream:

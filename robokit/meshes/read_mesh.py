@@ -42,8 +42,7 @@ from robokit.model.geometry import RGBA
 # Source: glTF 2.0 specification, chapters 3.5 (scenes), 3.6 (binary data), 3.7 (meshes), 3.9 (materials) and
 # 4.4 (GLB).
 
-TRIANGLES, STRIP, FAN = 4, 5, 6
-"""Modes of a primitive; points and lines are not shown."""
+TRIANGLES, STRIP, FAN = 4, 5, 6  # modes of a primitive; points and lines are not shown
 
 _HARMLESS = ("KHR_materials_", "KHR_texture_", "KHR_mesh_quantization", "KHR_lights_", "EXT_texture_webp")
 

@@ -268,8 +268,7 @@ def _check(names: Sequence[str], parameters: np.ndarray) -> None:
 # ---- the equivalent box --------------------------------------------------------------------------
 # The box of even density that has a body's mass and inertia: a picture of ten numbers.
 
-LARGEST_JUDGED = 1e100
-"""Numbers beyond are not judged: their products leave the floating-point range."""
+LARGEST_JUDGED = 1e100  # numbers beyond are not judged: their products leave the floating-point range
 
 
 @frozen

@@ -29,8 +29,7 @@ from robokit.parity.inertials import (
 from robokit.parity.verdict import Finding
 from robokit.urdf.description import JointDescription
 
-NAME_VOTES = 1000
-"""Votes of a joint's name for a pair of groups; a link's name has 2."""
+NAME_VOTES = 1000  # votes of a joint's name for a pair of groups; a link's name has 2
 
 
 @dataclass

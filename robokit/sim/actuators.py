@@ -571,20 +571,14 @@ class Keyframes:
 
 # ---- files -------------------------------------------------------------------------------------------------
 
-LARGEST_FILE = 256 << 20
-"""Bytes of a .csv, which is read row by row, and of numbers in a .npz."""
+LARGEST_FILE = 256 << 20  # bytes of a .csv, which is read row by row, and of numbers in a .npz
 
 LARGEST_JSON = 64 << 20
 """Bytes of a .json, which is in memory as a whole, as objects that are some times larger."""
 
-MOST_ENTRIES = 4_000_000
-"""Entries of a .json: each takes far more memory than its characters."""
-
-LONGEST_ROW = 1 << 20
-"""Characters of a row of a .csv; one of a humanoid has a thousand."""
-
-MOST_JOINTS = 10_000
-"""More than any robot has: names and columns beyond are those of another file."""
+MOST_ENTRIES = 4_000_000  # entries of a .json: each takes far more memory than its characters
+LONGEST_ROW = 1 << 20  # characters of a row of a .csv; one of a humanoid has a thousand
+MOST_JOINTS = 10_000  # more than any robot has: names and columns beyond are those of another file
 
 Table = tuple[np.ndarray, tuple[str, ...], np.ndarray, tuple[str, ...]]
 """Times (K,), n joints, values (K, n), K names."""
@@ -959,11 +953,8 @@ class Motions:
         return np.stack(each)
 
 
-USUAL = 1e-3
-"""Step that rates at a start are found with where none is given yet [s]."""
-
-UNKNOWN = 1_000_000_000
-"""Steps from which a run has no end that is known."""
+USUAL = 1e-3  # step that rates at a start are found with where none is given yet [s]
+UNKNOWN = 1_000_000_000  # steps from which a run has no end that is known
 
 
 class _Law:

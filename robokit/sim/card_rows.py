@@ -59,12 +59,10 @@ POLYGONS = 2048
 """Numbers that detection works with beside its memory: 29 for each corner of the largest face, of which hulls
 have 64 at most."""
 
-HELD_BYTES = 1 << 30
-"""Of inputs that change with the steps, of one launch."""
+HELD_BYTES = 1 << 30  # of inputs that change with the steps, of one launch
 
 
-KEPT = 16
-"""Kernels that a process keeps, so that the next rollout of a robot need not write its code again."""
+KEPT = 16  # kernels that a process keeps, so that the next rollout of a robot need not write its code again
 
 _kernels: Recent[KnownKernel] = Recent(KEPT)
 
@@ -376,8 +374,7 @@ def card_runner(program: Program, dt: float, number: int) -> Any:
 # ==== rows of a Simulation ========================================================================
 # Many states of a robot on a card, as their caller says: what a Simulation with device="cuda" is made of.
 
-Array = Any
-"""Of NumPy, or on the card."""
+Array = Any  # of NumPy, or on the card
 
 
 class CardStates:

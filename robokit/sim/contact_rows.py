@@ -144,8 +144,7 @@ class Lanes(KernelRows):
 
 # ---- rows on several threads ------------------------------------------------------------------------------
 
-SECONDS = 3e-5
-"""Of a step, roughly, before any is taken."""
+SECONDS = 3e-5  # of a step, roughly, before any is taken
 
 
 class ContactRunner:

@@ -223,8 +223,7 @@ class BodyContacts:
     restitution: float = 0.0  # speed after an impact over that before
 
 
-NO_CONTACTS = BodyContacts()
-"""Bodies that pass through each other."""
+NO_CONTACTS = BodyContacts()  # bodies that pass through each other
 
 
 def body_contacts(robot: Robot, given: Any, ground: bool) -> BodyContacts:
@@ -252,11 +251,8 @@ Pairs = tuple[tuple[str, str], ...]
 GROUND, SOLID = "ground", "solid {}"
 """Names of the plane and the height field together, and of solids by their number in ``Ground(shapes=)``."""
 
-KEPT = 16
-"""Of a robot: prepared questions, those that were asked last."""
-
-AT_ONCE = 1 << 22
-"""Numbers of distances that collisions of many configurations are picked from at a time."""
+KEPT = 16  # of a robot: prepared questions, those that were asked last
+AT_ONCE = 1 << 22  # numbers of distances that collisions of many configurations are picked from at a time
 
 OUTPUTS = ("distance", "normal", "points", "gradient")
 
@@ -380,8 +376,7 @@ class Collisions(Sequence[Collision]):
         return "\n".join([f"<Collisions: {len(self)}{batch}; depth and names:", *lines, *more]) + ">"
 
 
-MOST_SHOWN = 10
-"""Pairs that a repr lists."""
+MOST_SHOWN = 10  # pairs that a repr lists
 
 
 def _metres(d: float) -> str:

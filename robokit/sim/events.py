@@ -220,8 +220,7 @@ class Notes:
 
 # ---- runs that are too long ------------------------------------------------------------------------------
 
-Choose = Callable[[Notes], np.ndarray]
-"""Which rows of notes are kept."""
+Choose = Callable[[Notes], np.ndarray]  # which rows of notes are kept
 
 
 def everything(notes: Notes) -> np.ndarray:
@@ -659,11 +658,8 @@ def answers(events: Sequence[Event], end: float, ground: bool = True) -> list[An
 
 # ---- a run in a few lines ----------------------------------------------------------------------------------
 
-WIDTH = 80
-"""Columns of a report's lines."""
-
-LABEL = 13
-"""Columns of the first word of a line."""
+WIDTH = 80  # columns of a report's lines
+LABEL = 13  # columns of the first word of a line
 
 CORRECTED = {
     "energy_corrected": "J",

@@ -24,17 +24,13 @@ from robokit.model.robot import Robot
 # Springs and dampers between two points, or at a joint: as they are given, and fitted to a robot.
 
 
-Tension = Callable[[Any, Any], Any]
-"""(length, rate) -> tension."""
+Tension = Callable[[Any, Any], Any]  # (length, rate) -> tension
 
 BOUNDS = {None: (-math.inf, math.inf), "pull": (0.0, math.inf), "push": (-math.inf, 0.0)}
 """Least and largest tension of what acts one way only."""
 
-STEP = 1e-6
-"""Change of a length over the robot's size, and of an angle in rad, by which slopes are taken."""
-
-NODES = 8
-"""Of Gauss's rule, by which energies of functions are integrated from one record to the next."""
+STEP = 1e-6  # change of a length over the robot's size, and of an angle in rad, by which slopes are taken
+NODES = 8  # of Gauss's rule, by which energies of functions are integrated from one record to the next
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -376,8 +372,7 @@ def _ends(robot: Robot, spring: Spring, q: np.ndarray, v: np.ndarray) -> tuple[n
 
 FRAMES = ("link", "world")
 
-ROUNDED = 1e-6
-"""Part of a step that a push may be longer or shorter by rounding."""
+ROUNDED = 1e-6  # part of a step that a push may be longer or shorter by rounding
 
 Place = tuple[int, tuple[float, float, float] | None]
 """Body and point in its coordinates [m]; None where the wrench is about the world's origin."""

@@ -26,8 +26,7 @@ from robokit.spatial.scalars import added, sine_and_cosine
 # ==== solids at rest ==============================================================================
 # Convex solids at rest in the world: boxes, balls, cylinders, capsules and hulls that robots fall on.
 
-MOST_POINTS = 100_000
-"""Points of which a solid may be the hull."""
+MOST_POINTS = 100_000  # points of which a solid may be the hull
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,8 +197,7 @@ def _placement(given: Any) -> Placement:
 
 # ==== HeightField: ground whose height is given on a grid, by an array or by a picture ============
 
-MOST_HEIGHTS = 1 << 22
-"""Heights of a field: 2048 x 2048."""
+MOST_HEIGHTS = 1 << 22  # heights of a field: 2048 x 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,14 +325,12 @@ def _grey(path: Any) -> np.ndarray:
 # ==== the ground ==================================================================================
 # The ground: a plane, a height field and solids at rest, with the constants of the contact law.
 
-DEEPEST = 1e-3
-"""Depth at which one point carries the whole weight of a robot that is not small [m]."""
+DEEPEST = 1e-3  # depth at which one point carries the whole weight of a robot that is not small [m]
 
 SHARE = 1.0 / 200.0
 """The same of a small robot, over its radius: a fall from twenty radii ends less than a fifth of one deep."""
 
-STANDARD = 9.81
-"""Gravity [m/s^2] of the time in which an impact is absorbed."""
+STANDARD = 9.81  # gravity [m/s^2] of the time in which an impact is absorbed
 
 
 @dataclass(frozen=True)
@@ -571,8 +567,7 @@ def weight(robot: Robot) -> Any:
 
 # ---- what is given, checked -------------------------------------------------------------------------------
 
-STEEPEST = math.radians(89.0)
-"""Tilt of the plane, at most [rad]: it is given by its height over the origin."""
+STEEPEST = math.radians(89.0)  # tilt of the plane, at most [rad]: it is given by its height over the origin
 
 
 def coefficients(mu: Any) -> float | tuple[float, ...]:
@@ -650,12 +645,10 @@ def world_of(ground: Ground) -> World:
 
 # ---- in the file of a trajectory ---------------------------------------------------------------------------
 
-HEIGHTS = "ground_heights"
-"""Name of the array of a height field."""
+HEIGHTS = "ground_heights"  # name of the array of a height field
 
 
-OLD = ("slip", "sweeps", "max_points", "accuracy")
-"""What older files have, and does nothing any more."""
+OLD = ("slip", "sweeps", "max_points", "accuracy")  # what older files have, and does nothing any more
 
 
 def record_ground(ground: Ground) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -368,8 +368,7 @@ Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger, Carried], tuple[Rows
 
 # ---- forces that a step holds -----------------------------------------------------------------------------
 
-SWEEPS = 3
-"""Solves. In the last one stops that pull are let go."""
+SWEEPS = 3  # Solves. In the last one stops that pull are let go.
 
 
 @dataclass
@@ -452,8 +451,7 @@ def mean(a: Rows, b: Rows) -> Rows:
 # far it is wound, at most f / k. A joint that sticks is held by a spring and does not creep. A stop is a
 # contact in one dimension: max(0, -k phi - d phi') where phi is the distance left to the limit.
 
-SLOWEST = 1e-9
-"""Speed below which a bristle's friction has no direction [rad/s | m/s]."""
+SLOWEST = 1e-9  # speed below which a bristle's friction has no direction [rad/s | m/s]
 
 
 class JointState:

@@ -54,8 +54,7 @@ STOP_TIME = 5e-3
 STOP_ANGLE = 0.01
 """Angle by which a stop gives way under the robot's weight at the subtree's radius of gyration [rad]."""
 
-STOP_DEPTH = 1e-3
-"""The same of a prismatic joint [m], without a ground whose ``sink`` is given."""
+STOP_DEPTH = 1e-3  # the same of a prismatic joint [m], without a ground whose ``sink`` is given
 
 
 @frozen
@@ -406,8 +405,7 @@ class DriveState:
 Place = tuple[int, tuple[Scalar, Scalar, Scalar] | None]
 """Body and point in its coordinates [m]; None where the wrench is about the world's origin."""
 
-BodyForces = list[Force | None]
-"""Force on each body 0..N in its coordinates, None where there is none."""
+BodyForces = list[Force | None]  # force on each body 0..N in its coordinates, None where there is none
 
 
 def body_forces(
@@ -610,8 +608,7 @@ class Given:
 # "Geometric numerical integration", section VII.2; H. C. Andersen, "Rattle" (1983).
 # Cost: that of the loops in ../../algorithms/loop_dynamics.py three times.
 
-PROXIMAL_SINGLE = 1e-4
-"""The proximal share in single precision."""
+PROXIMAL_SINGLE = 1e-4  # the proximal share in single precision
 
 
 @frozen

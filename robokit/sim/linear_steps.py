@@ -38,8 +38,7 @@ from robokit.sim.starts import BURIED, check_coordinates, check_starts, states
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import ContactState, step_numbers
 
-TIGHT = 1e-13
-"""Of the residual, over the impulses of the step: differences over 1e-7 then see six digits."""
+TIGHT = 1e-13  # of the residual, over the impulses of the step: differences over 1e-7 then see six digits
 
 
 class LinearSteps:
@@ -251,8 +250,7 @@ class LinearSteps:
 
 # ---- steps that are kept ----------------------------------------------------------------------------------
 
-KEPT = 4
-"""Sets of arguments whose steps a robot keeps."""
+KEPT = 4  # sets of arguments whose steps a robot keeps
 
 
 class KeptSteps:
@@ -345,8 +343,7 @@ def _known(given: Any) -> Hashable:
 
 # ---- forward mode -----------------------------------------------------------------------------------------
 
-ROWS = 30_000
-"""Directions that are computed at once, about."""
+ROWS = 30_000  # directions that are computed at once, about
 
 
 class StepDerivatives(NamedTuple):

@@ -149,8 +149,7 @@ class ImplicitSweep:
 # in axes that do not turn: :func:`advance` gives the velocity as seen from the base's new axes.
 # :func:`momenta_after` has the velocity products of an implicit solve.
 
-Rows = list[Any]
-"""Scalars by joint: one list for each body 0..N."""
+Rows = list[Any]  # scalars by joint: one list for each body 0..N
 
 
 def free_base(tree: Tree, i: int) -> bool:
@@ -328,8 +327,7 @@ def keep_momentum(
 # articulated bodies of RBDA chapter 7.
 # Cost: O(n).
 
-LEAST = 1e-12
-"""Mobility [1/kg | 1/(kg m^2)] that stands for none."""
+LEAST = 1e-12  # mobility [1/kg | 1/(kg m^2)] that stands for none
 
 
 def effective_inertias(robot: Robot, dofs: Sequence[tuple[int, int]]) -> list[Any]:
@@ -394,8 +392,7 @@ def _inverse(numerator: float, mobility: Any) -> Any:
 
 # ---- all joints in one walk ------------------------------------------------------------------------------
 
-Columns = Sequence[Motion]
-"""Phi: the velocities by the six unit forces, moments first."""
+Columns = Sequence[Motion]  # phi: the velocities by the six unit forces, moments first
 
 
 def unit_forces() -> list[Force]:
@@ -454,8 +451,7 @@ def joint_mobilities(sweep: ImplicitSweep) -> list[list[Scalar]]:
 SLOTS, OWN = ENTRIES[: ENTRIES.index("steps")], ENTRIES[ENTRIES.index("steps") :]
 """Entries of all steps, first in the ledger; and the last ones, those of steps of "contact" alone."""
 
-DISSIPATED = ("contact", "friction", "stops", "collision")
-"""Entries that add up to the dissipated energy."""
+DISSIPATED = ("contact", "friction", "stops", "collision")  # entries that add up to the dissipated energy
 
 CONTROL = ("rejected", "shortest", "longest", "not_met")
 """What follows where these are divided to an accuracy (contact/step_control.py)."""

@@ -200,13 +200,11 @@ LOOK = (
 )
 """What a state looks like."""
 
-ARRAYS = (*STEP_ARRAYS, *LOOK)
-"""All arrays of the module, in the order in which their places are given."""
+ARRAYS = (*STEP_ARRAYS, *LOOK)  # all arrays of the module, in the order in which their places are given
 
 FILE = "page_step.wasm.gz"
 
-HANDS = 2
-"""Pushes that are the host's."""
+HANDS = 2  # pushes that are the host's
 
 
 @functools.cache

@@ -116,11 +116,8 @@ def root(tree: Tree) -> int:
 
 REDUCTIONS = ("max", "min", "mean", "final", "first_above", "first_below")
 
-INPUTS = ("q", "v", "tau", "t", "contact_force")
-"""What a function may take of a step."""
-
-LARGEST = 1e30
-"""Values from here on count as not finite."""
+INPUTS = ("q", "v", "tau", "t", "contact_force")  # what a function may take of a step
+LARGEST = 1e30  # values from here on count as not finite
 
 
 @frozen

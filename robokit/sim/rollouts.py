@@ -241,8 +241,7 @@ def check_room(states: int, rows: int, size: int, dtype: str) -> None:
 
 # ---- energy without a cause --------------------------------------------------------------------------------
 
-FEWEST_STEPS = 20
-"""Steps of a rollout from which its rows are checked: in fewer, energy has no time to grow."""
+FEWEST_STEPS = 20  # steps of a rollout from which its rows are checked: in fewer, energy has no time to grow
 
 FARTHEST = 1e8
 """Largest coordinate [rad | m] of a sound run; the kernels refuse angles that have lost their digits."""

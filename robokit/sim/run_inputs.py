@@ -42,14 +42,9 @@ from robokit.sim.steppers import default_step, step_for_spin
 
 # ==== What simulate and rollout make of their arguments, and which of them they refuse ============
 
-FRAME = 5e-3
-"""Time between recorded states by default [s]."""
-
-LARGEST_CONTACT_STEP = 4e-3
-"""Longest step with a ground that is not warned of [s]."""
-
-MOST_STEPS = 1e10
-"""Steps of a run; a year of them."""
+FRAME = 5e-3  # time between recorded states by default [s]
+LARGEST_CONTACT_STEP = 4e-3  # longest step with a ground that is not warned of [s]
+MOST_STEPS = 1e10  # steps of a run; a year of them
 
 
 @frozen
@@ -354,8 +349,7 @@ def _count_rows(
 
 # ---- driven joints ----------------------------------------------------------------------------------------
 
-ENDLESS = 1e30
-"""Stands for no limit in a row where others have one."""
+ENDLESS = 1e30  # stands for no limit in a row where others have one
 
 
 class DrivenJoints:
@@ -585,8 +579,7 @@ class DrivenJoints:
 # robokit.sim.joint_forces has the law. Everything is computed by + - * / and powers of two, so the numbers
 # are the same to the bit with every C library and every NumPy, as reproducible runs need them.
 
-FAR = 700.0
-"""Beyond it e^-z is next to nothing."""
+FAR = 700.0  # beyond it e^-z is next to nothing
 
 LOG2_E = 1.4426950408889634
 LN_2 = (0.693147180369123816490, 1.90821492927058770002e-10)
@@ -629,8 +622,7 @@ def decay(z: np.ndarray) -> np.ndarray:
 
 # ---- all inputs -------------------------------------------------------------------------------------------
 
-NEVER = np.iinfo(np.int64).max
-"""Number of a step that does not come."""
+NEVER = np.iinfo(np.int64).max  # number of a step that does not come
 
 
 class RunInputs:

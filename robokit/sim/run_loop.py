@@ -50,12 +50,10 @@ from robokit.stages import stage
 # that energy. A step that is far too long can also make contacts give energy, which the ledger has as
 # dissipation below zero; more of that than the robot could draw on stops the run too.
 
-ROUNDING = 1e-9
-"""Share of the potential energy that rounding may change."""
+ROUNDING = 1e-9  # share of the potential energy that rounding may change
 
 
-FIRST = 64
-"""Recorded states at which a run is looked at for the first time."""
+FIRST = 64  # recorded states at which a run is looked at for the first time
 
 
 def first_excess(
@@ -143,8 +141,7 @@ class EnergyWatch:
 
 # ==== Warnings about the result of a run, by the figures of its summary ===========================
 
-UNBALANCED = 0.1
-"""An energy error above this share of the energy that moved is worth a warning."""
+UNBALANCED = 0.1  # an energy error above this share of the energy that moved is worth a warning
 
 
 def warn_of_length(refused: str | None, name: str) -> None:
@@ -187,8 +184,7 @@ def warn_of(s: dict[str, Any], start: float = 0.0) -> None:
 
 # ---- whips ------------------------------------------------------------------------------------------------
 
-OFF = 1e-3
-"""Error of an angle in a run that is worth a warning [rad]: what ``accuracy`` usually is."""
+OFF = 1e-3  # error of an angle in a run that is worth a warning [rad]: what ``accuracy`` usually is
 
 OF_THE_WAY = 2e-5
 """And over the way that the joint has gone: of a swing of frequency w it is (w dt)^2 / 12, 1 rad at 15 rad/s

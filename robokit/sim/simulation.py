@@ -68,8 +68,7 @@ from robokit.sim.trajectory import Trajectory
 # ==== the same run with half the step =============================================================
 # How far a run can be trusted: it is taken once more with half the step, and the two are compared.
 
-AGREEMENT = 0.01
-"""Distance of the centres of mass up to which the runs agree, over the robot's size."""
+AGREEMENT = 0.01  # distance of the centres of mass up to which the runs agree, over the robot's size
 
 
 def with_rows_twice(actuators: Sequence[Actuator], steps: int) -> list[Actuator]:
@@ -317,8 +316,7 @@ def _with_half_steps(setup: RunSetup) -> RunSetup:
 if TYPE_CHECKING:
     from robokit.sim.card_rows import CardStates
 
-NOTED = 1000
-"""Steps that are noted before the notes are dropped, where nothing is recorded."""
+NOTED = 1000  # steps that are noted before the notes are dropped, where nothing is recorded
 
 
 @frozen(eq=False)

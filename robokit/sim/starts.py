@@ -56,11 +56,8 @@ from robokit.spatial.scalars import added, sine_and_cosine
 CLOSED = 1e-4
 """A loop that is open by less than this is closed [rad | m]; files round the poses of their joints."""
 
-STEPS = 100
-"""Steps until a start is given up."""
-
-LONGEST = 0.3
-"""Longest step of a joint [rad | m]: a longer one may jump to another way of closing the loop."""
+STEPS = 100  # steps until a start is given up
+LONGEST = 0.3  # longest step of a joint [rad | m]: a longer one may jump to another way of closing the loop
 
 ROUNDED = 1e-10
 """A loop that is open by less, and does not close further, is closed but for rounding [rad | m]."""
@@ -68,8 +65,7 @@ ROUNDED = 1e-10
 DEPENDENT = 1e-9
 """What is left of a constraint beside the others, as a share of the largest, where it repeats them."""
 
-LEAST = 1e-14
-"""Steps shorter than this change nothing [rad | m]."""
+LEAST = 1e-14  # steps shorter than this change nothing [rad | m]
 
 
 def close_loops(robot: Robot, q: Any = None, keep: Sequence[str] = ()) -> np.ndarray:
@@ -170,8 +166,7 @@ def closed_start(
     return q1, v1 if v.ndim == 2 else v1[0], said
 
 
-REGULAR = 1e-11
-"""Least inertia of a motion that the loops allow, over that of the robot: less is rounding."""
+REGULAR = 1e-11  # least inertia of a motion that the loops allow, over that of the robot: less is rounding
 
 
 def held_by_loops(robot: Robot) -> Joint | None:
@@ -372,14 +367,9 @@ def _check(robot: Robot, q: np.ndarray, one: str | None, what: str, rows: np.nda
 # Every number comes from the configuration by + - * / and square roots in an order that is written here, so
 # that starts of sweeps have the same bits on every machine.
 
-CLOSE = 1e-10
-"""Gap that is none [m]."""
-
-LOOKED = 0.25
-"""Of the robot's size: how far ahead it is looked when it is lowered."""
-
-ROUNDS = 10_000
-"""Of lowering, at most."""
+CLOSE = 1e-10  # gap that is none [m]
+LOOKED = 0.25  # of the robot's size: how far ahead it is looked when it is lowered
+ROUNDS = 10_000  # of lowering, at most
 
 
 def touching_shapes(robot: Robot, ground: Ground) -> list[PlacedCore]:
@@ -594,11 +584,8 @@ def check_quaternions(what: str, robot: Robot, q: np.ndarray) -> None:
 
 # ---- what overlaps -----------------------------------------------------------------------------------------
 
-ROWS = 1024
-"""Starts whose poses are computed together."""
-
-FEW = 16
-"""Starts that one after the other are quicker."""
+ROWS = 1024  # starts whose poses are computed together
+FEW = 16  # starts that one after the other are quicker
 
 
 @frozen
@@ -662,14 +649,9 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
 
 # ---- errors and warnings -----------------------------------------------------------------------------------
 
-OVERLAP = 1e-3
-"""Bodies that overlap by more at the start are worth a warning [m]."""
-
-DEEP = 0.01
-"""A link deeper in the ground than this is worth a warning [m]."""
-
-BURIED = 0.1
-"""A start deeper in the ground than this is a mistake [m]."""
+OVERLAP = 1e-3  # bodies that overlap by more at the start are worth a warning [m]
+DEEP = 0.01  # a link deeper in the ground than this is worth a warning [m]
+BURIED = 0.1  # a start deeper in the ground than this is a mistake [m]
 
 PAST_ANGLE, PAST_DEPTH = 0.05, 5e-3
 """A start this far past the limit of a joint is worth a warning [rad], of a slide [m]."""
@@ -797,8 +779,7 @@ def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:
 
 # ==== Configurations to start from: a robot just above the ground =================================
 
-SHAKE = 0.02
-"""Standard deviation of the random change of every joint [rad | m] and of the tilt [rad]."""
+SHAKE = 0.02  # standard deviation of the random change of every joint [rad | m] and of the tilt [rad]
 
 
 def standing_height(
@@ -947,14 +928,9 @@ def _start(robot: Any, q: Any) -> np.ndarray:
 STANDING_ROUNDS = 30
 """At most. Each takes the overlaps as linear in the joints; most starts of robots need two to four."""
 
-DECIMALS = 6
-"""Of the change of a coordinate [rad | m]: the last bits of distances differ between processors."""
-
-SLIGHT = 1e-4
-"""Change of a coordinate that tells the slope of a distance [rad | m]."""
-
-CLEAR = 1e-3
-"""Distance to which bodies that overlap are moved apart [m]."""
+DECIMALS = 6  # of the change of a coordinate [rad | m]: the last bits of distances differ between processors
+SLIGHT = 1e-4  # change of a coordinate that tells the slope of a distance [rad | m]
+CLEAR = 1e-3  # distance to which bodies that overlap are moved apart [m]
 
 
 def moved_apart(robot: Robot, bodies: Sequence[tuple[int, int]], q: np.ndarray) -> np.ndarray:

@@ -316,11 +316,8 @@ TOLERANCE = 1e-6
 AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 0}
 """Places to begin with. A step that needs more is taken again with more."""
 
-NOTED_AT_START = {"n_noted": 64, "n_noted_contacts": 512}
-"""The same of what is noted."""
-
-KEPT_BYTES = 1 << 24
-"""Room for notes that is kept for those of the next steps; new room takes 2 ms."""
+NOTED_AT_START = {"n_noted": 64, "n_noted_contacts": 512}  # the same of what is noted
+KEPT_BYTES = 1 << 24  # room for notes that is kept for those of the next steps; new room takes 2 ms
 
 MEMORY = {
     "near_pair": "n_near",
@@ -341,8 +338,7 @@ NOTHING_MEASURED = {
 }
 """Of the monitor."""
 
-ENDS = tuple(name for name in MEMORY if name.endswith("_pair"))
-"""Those of them that end so."""
+ENDS = tuple(name for name in MEMORY if name.endswith("_pair"))  # those of them that end so
 
 KEPT_ARRAYS = ("kept", "change", "loop_force", "dry_force", "motion_force", "part")
 """What else it hands on, if there is such an array."""
@@ -623,11 +619,8 @@ def _sizes(
 # A start whose bodies spin faster than that asks for itself: the step is halved until none turns by more than
 # SPIN in it.
 
-LONGEST = 1e-3
-"""Default time step [s] of a robot that needs no shorter one."""
-
-SHORTEST = LONGEST / 2**10
-"""Least default time step [s]."""
+LONGEST = 1e-3  # default time step [s] of a robot that needs no shorter one
+SHORTEST = LONGEST / 2**10  # least default time step [s]
 
 CARRIED = 0.1
 """Least inertia of a link about its joint, over that which the joint turns: 0.6 of it in chains of hinges."""
@@ -636,8 +629,7 @@ SPIN = 0.3
 """A body that turns by more in a step is worth a warning [rad]. The sine of the half is off its series' first
 term by 0.4 %, which the axes of a step, those of its middle, leave out; at 1 rad it is 4 %."""
 
-ROWS = 1024
-"""Starts that are looked at together."""
+ROWS = 1024  # starts that are looked at together
 
 
 def step_for_spin(dt: float, robot: Robot, q: np.ndarray, v: np.ndarray) -> float:
@@ -744,8 +736,7 @@ def _turning_rate(robot: Robot, least: dict[tuple[int, int], Any]) -> float:
 # The texts of the algorithms run here with NumPy arrays in place of scalars, many states at once. Nothing is
 # compiled, because these figures are needed only once for each recorded state.
 
-BLOCK = 2048
-"""States at a time: arrays of this length stay in the cache."""
+BLOCK = 2048  # states at a time: arrays of this length stay in the cache
 
 
 def in_blocks(

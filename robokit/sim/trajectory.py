@@ -229,15 +229,13 @@ def _with_files_in(robot: Robot, folders: Folders) -> Robot:
 
 FORMAT = 2
 
-SAVED_STEPS = 5_000
-"""Steps of a run up to which its events are saved even if nobody has asked for them."""
+SAVED_STEPS = 5_000  # steps of a run up to which its events are saved even if nobody has asked for them
 
 KEPT_FACTS = 50_000_000
 """Bytes of facts about single steps that are kept for others, such as a page; those of long runs are not."""
 
 
-POSES = 4096
-"""Records whose links' poses are in memory at once."""
+POSES = 4096  # records whose links' poses are in memory at once
 
 
 @frozen
@@ -853,8 +851,7 @@ def _change(x: np.ndarray) -> str:
     return f"{x[0]:.4g} to {x[-1]:.4g}" if len(x) else "none"
 
 
-CONTACTS = "", "body_"
-"""Beginnings of names of contacts: with what stands still, and between links that move."""
+CONTACTS = "", "body_"  # beginnings of names of contacts: with what stands still, and between links that move
 
 PARTS_OF_CONTACTS = "points", "forces", "normals"
 
@@ -941,8 +938,7 @@ PARTS = {
 
 MOMENTUM = ("kx", "ky", "kz", "lx", "ly", "lz")
 
-ROWS = 4096
-"""Rows that are text at once."""
+ROWS = 4096  # rows that are text at once
 
 
 def table_columns(run: Any, robot: Robot) -> Iterator[tuple[str, np.ndarray]]:

@@ -342,8 +342,7 @@ def keep_shapes(robot: Robot, shapes: RobotShapes | None, error: float) -> None:
 ACTUATORS: dict[str, type[Actuator]] = {cls.__name__: cls for cls in (Torque, PD, Velocity)}
 """Kinds of actuators by name."""
 
-NO_LIMIT = "inf"
-"""An infinite limit: JSON has no infinity."""
+NO_LIMIT = "inf"  # an infinite limit: JSON has no infinity
 
 
 def actuator_to_json(actuator: Actuator) -> dict[str, Any]:

@@ -51,14 +51,9 @@ from robokit.urdf.structure import (
 INERTIA_TOLERANCE = 1e-3
 """Violation of an inertia's inequalities that rounding can explain, relative to its largest moment."""
 
-ZERO_GYRATION = 1e-12
-"""Inertia per mass [m^2] below which it counts as zero: that of a body of a micrometre."""
-
-DEFINITE_MINOR = 1e-9
-"""Smallest minor, of an inertia scaled to 1, that no rounding can have made positive."""
-
-AXIS_TOLERANCE = 1e-3
-"""Deviation of an axis' length from 1 that rounding can explain."""
+ZERO_GYRATION = 1e-12  # inertia per mass [m^2] below which it counts as zero: that of a body of a micrometre
+DEFINITE_MINOR = 1e-9  # smallest minor, of an inertia scaled to 1, that no rounding can have made positive
+AXIS_TOLERANCE = 1e-3  # deviation of an axis' length from 1 that rounding can explain
 
 
 def check_inertias(robot: RobotDescription, report: Report) -> None:
@@ -432,8 +427,7 @@ def _moves_what_the_base_moves(
 
 # ---- extents of shapes ---------------------------------------------------------------------------
 
-LARGEST_LENGTH = 1e50
-"""Longer lengths [m] are not judged: their powers overflow."""
+LARGEST_LENGTH = 1e50  # longer lengths [m] are not judged: their powers overflow
 
 
 @frozen
@@ -601,14 +595,12 @@ def _shape_volume(geometry: Geometry, local: tuple[np.ndarray, np.ndarray]) -> f
 # again with all links that are welded to it, because masses are often given to one of them and shapes to
 # another; only what is odd both times is reported.
 
-LARGEST_DENSITY = 22_590.0
-"""Density of osmium [kg/m^3]: no element is denser."""
+LARGEST_DENSITY = 22_590.0  # density of osmium [kg/m^3]: no element is denser
 
 ROUNDING_TOLERANCE = 1e-2
 """Relative error of numbers that a file gives with two figures, and room for alloys beside pure osmium."""
 
-SMALLEST_DENSITY = 1.2
-"""Density of air [kg/m^3]: a shape that weighs less would float."""
+SMALLEST_DENSITY = 1.2  # density of air [kg/m^3]: a shape that weighs less would float
 
 COM_TOLERANCE = 0.25
 """Accepted distance of the centre of mass from the bounding box, relative to the box's largest edge."""

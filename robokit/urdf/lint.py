@@ -118,8 +118,7 @@ UNREADABLE = ("file-missing", "file-not-regular", "file-unreadable")
 Check = Callable[..., tuple[RobotDescription | None, list[Diagnostic]] | None]
 """Judges a file of another format; see ``check_files``."""
 
-FORMAT = 1
-"""Version of the JSON; a key may be added without a new number, none is renamed or removed."""
+FORMAT = 1  # version of the JSON; a key may be added without a new number, none is renamed or removed
 
 
 @frozen
@@ -341,11 +340,8 @@ def _sarif_uri(file: str) -> str:
 # ---- lines for a terminal ------------------------------------------------------------------------
 # By file, then by severity, then by code.
 
-WIDTH = 80
-"""Columns of a line; only longer words, such as paths, exceed it."""
-
-MOST_LISTED = 100
-"""Findings of one code that are listed for a file."""
+WIDTH = 80  # columns of a line; only longer words, such as paths, exceed it
+MOST_LISTED = 100  # findings of one code that are listed for a file
 
 _STYLES = {"error": "1;31", "warning": "1;33", "note": "1;36", "file": "1", "clean": "32", "quiet": "2"}
 

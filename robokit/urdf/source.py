@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 # No DOCTYPE, so no entities; no network; nesting and attribute sizes bounded by the XML library; the
 # encoding is decoded here, strictly, and only encodings of plain text are known.
 
-MAX_BYTES = 64 * 2**20
-"""Largest accepted file [bytes]."""
+MAX_BYTES = 64 * 2**20  # largest accepted file [bytes]
 
 _LONGEST_MESSAGE = 300  # characters of the XML library's message
 
@@ -52,8 +51,7 @@ _PROLOGUE = re.compile(rf"{_BLANK}+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 _SKIPPED = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
 _PREFIX = re.compile(rb"[<\s]([A-Za-z_][A-Za-z0-9_.-]*):")
 
-UNDECLARED = "undeclared:"
-"""Prefixes that the text does not declare get namespaces that begin like this."""
+UNDECLARED = "undeclared:"  # prefixes that the text does not declare get namespaces that begin like this
 
 _LIMITS = (
     (
@@ -347,8 +345,7 @@ VERSIONS: tuple[Version, ...] = ((1, 0), (1, 1), (1, 2))
 Source: urdfdom 6.0, which refuses every other version, and more or fewer than two numbers.
 """
 
-UNIT_TOLERANCE = 1e-3
-"""Deviation of a length from 1 that rounding can explain."""
+UNIT_TOLERANCE = 1e-3  # deviation of a length from 1 that rounding can explain
 
 ZERO: Triple = (0.0, 0.0, 0.0)
 _PHYSICS = frozenset(("gazebo", "transmission", "ros2_control", "contact", "contact_coefficients", "mujoco"))

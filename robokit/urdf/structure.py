@@ -409,8 +409,7 @@ def _same_name(name: str, folders: Iterable[str], resolver: Resolver) -> str | N
 
 # ==== links, joints and loops =====================================================================
 
-Pose = tuple[np.ndarray, np.ndarray]
-"""Rotation (3, 3) and position (3,) [m] of a frame in another."""
+Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3) and position (3,) [m] of a frame in another
 
 HERE: Pose = (np.eye(3), np.zeros(3))
 
