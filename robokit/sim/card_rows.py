@@ -35,7 +35,6 @@ from robokit.sim.steppers import (
     add_up,
     begins_with,
     blank,
-    commands,
     differ,
     enlarged,
     entries_of,
@@ -44,6 +43,7 @@ from robokit.sim.steppers import (
     not_finite,
     row_numbers,
     scene_of,
+    step_inputs,
 )
 
 # ==== steps with contacts: the kernel of contact/step.py ==========================================
@@ -217,7 +217,7 @@ class ContactOnCard:
 
 
 class CardRunner:
-    """Rows of a program on a card, with the methods of ContactRunner.
+    """Rows of a program on a card, which :meth:`roll` takes through steps as ContactRunner does.
 
     Attributes:
         failed: of each row whose state did not stay finite, the step after which.
@@ -263,7 +263,7 @@ class CardRunner:
         self._begin(arrays, rows)
         for k in range(1, len(marks)):
             try:
-                self.advance(marks[k - 1], marks[k])
+                self._advance(marks[k - 1], marks[k])
             except KeyboardInterrupt:
                 return k, True
             record(k, 0, rows)
@@ -271,11 +271,7 @@ class CardRunner:
                 progress(marks[k] - marks[k - 1])
         return len(marks), False
 
-    def divide(self, arrays: Sequence[np.ndarray], rows: int, threads: int) -> None:
-        """Take the rows, before :meth:`advance`."""
-        self._begin(arrays, rows)
-
-    def advance(self, first: int, last: int) -> None:
+    def _advance(self, first: int, last: int) -> None:
         """Steps first..last of all rows; then the arrays have their states."""
         at = first
         while at < last:
@@ -287,25 +283,13 @@ class CardRunner:
 
     def _put(self, first: int, steps: int) -> int:
         """Write the inputs of the next steps; how many these are for."""
-        layout, rest = self.program.given, iter(self.given[6:])
-        tau, found = self.given[2], dict[str, np.ndarray]()
-        tables = {"tau": tau}
-        if layout.drives:
-            tables["u"] = next(rest)
-        if layout.places:
-            tables["push_wrench"] = next(rest)
-        if layout.motions:
-            tables["motion_values"] = next(rest)
-        self._changing = any(len(x) > 1 for x in tables.values())
+        tables = self.given[2], *self.given[6:]
+        self._changing = any(len(x) > 1 for x in tables)
         if self._changing:
             steps = min(steps, self.rows.steps_held)
         for k in range(steps if self._changing else 1):
-            now = {name: x[min(first + k, len(x) - 1)] for name, x in tables.items()}
-            found = {"joint_forces": now["tau"]}
-            if "u" in now:
-                found |= commands(self.rows.arrays, now["u"], now["tau"])
-            found |= {name: now[name] for name in ("push_wrench", "motion_values") if name in now}
-            for name, x in found.items():
+            tau, *given = (x[min(first + k, len(x) - 1)] for x in tables)
+            for name, x in step_inputs(self.program, self.rows.arrays, tau, given).items():
                 if x.size:
                     self.rows.loops.write(name, x, at=k)
         return steps
@@ -333,28 +317,6 @@ class CardRunner:
             x[name] = total.copy()
             if x[name].size:
                 self.rows.loops.write(name, np.zeros((1, *x[name].shape[1:])))
-
-    @property
-    def good(self) -> np.ndarray:
-        """Rows whose state is finite, (rows,)."""
-        return self._finite
-
-    def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-        """Set some rows, by number, to states (n, ...): nothing was before."""
-        self.rows.start(q, v, rows)
-        for total in self.sums.values():
-            total[rows] = 0.0
-        self._finite[rows] = True
-
-    def state(self) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
-        """All that :meth:`restore` needs."""
-        return [(self._finite.copy(), self.rows.kept())]
-
-    def restore(self, state: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> None:
-        """Go on from there."""
-        ((finite, kept),) = state
-        self._finite = finite.copy()
-        self.rows.put_back({name: x.copy() for name, x in kept.items()})
 
 
 def card_runner(program: Program, dt: float, number: int) -> Any:
@@ -515,7 +477,7 @@ class _Contact:
     """Steps with contacts: engine/cuda/loops.py."""
 
     def __init__(self, own: CardStates, number: int) -> None:
-        self.own, self.given = own, own.program.given
+        self.own = own
         state = ContactStepper(own.program, own.dt).state
         self.on = ContactOnCard(own.program, state, own.card, own.rows, own.dtype.name)
         own.memory.allocate({"zero": 8, "ones": 8, "notes": 8 * own.rows})
@@ -549,22 +511,15 @@ class _Contact:
 
     def give(self, tau: Array, u: Array, found: list[np.ndarray], now: bool, stream: int) -> None:
         """Inputs of the steps to come; ``now``: those of pushes and motions are others than before."""
-        arrays, loops = self.on.arrays, self.on.loops
-        rest = list(found)
-        if self.given.drives:
-            rest.pop(0)
-        for on, name in ((self.given.places, "push_wrench"), (self.given.motions, "motion_values")):
-            if on and now:
-                loops.write(name, rest.pop(0).astype(float), stream)
-        if library_of(tau) is None and library_of(u) is None:
+        program, arrays, loops = self.own.program, self.on.arrays, self.on.loops
+        there = library_of(tau) is not None or library_of(u) is not None
+        forces = np.zeros((1, program.robot.nv)) if there or tau is None else np.atleast_2d(tau)
+        given = found if there or u is None else [np.asarray(u, float), *found[1:]]
+        for name, x in step_inputs(program, arrays, forces, given).items():
+            if x.size and (now if name in ("push_wrench", "motion_values") else not there):
+                loops.write(name, x, stream)
+        if not there:
             self._unforced = tau is None
-            forces = np.zeros((1, self.own.program.robot.nv)) if tau is None else np.atleast_2d(tau)
-            x = {"joint_forces": forces}
-            if u is not None:
-                x |= commands(arrays, np.asarray(u, float), forces)
-            for name, each in x.items():
-                if each.size:
-                    loops.write(name, each, stream)
             return
         library, number = self.own.library, self.own.card.number
         assert library is not None

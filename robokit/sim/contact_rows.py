@@ -29,12 +29,12 @@ from robokit.sim.steppers import (
     add_up,
     begins_with,
     blank,
-    commands,
     differ,
     enlarged,
     entries_of,
     row_numbers,
     scene_of,
+    step_inputs,
     steps_taken,
 )
 
@@ -417,18 +417,8 @@ class _Share:
             x = x[first : first + steps] if len(x) > 1 else x
             return np.array(x[:, at] if x.shape[1] > 1 else x, self.dtype)
 
-        layout, rest = self.program.given, iter(self.given[6:])
-        found = {"joint_forces": cut(self.given[2])}
-        if layout.drives:
-            u, tau = cut(next(rest)), found["joint_forces"]
-            found |= {n: x.astype(self.dtype) for n, x in commands(self.shared, u, tau).items()}
-        if layout.places:
-            wrench = cut(next(rest))
-            found["push_wrench"] = wrench.reshape(*wrench.shape[:2], -1, 6)
-        if layout.motions:
-            values = cut(next(rest))
-            found["motion_values"] = values.reshape(*values.shape[:2], -1, 3)
-        return found
+        found = step_inputs(self.program, self.shared, cut(self.given[2]), map(cut, self.given[6:]))
+        return {name: x.astype(self.dtype, copy=False) for name, x in found.items()}
 
     def _make_room(self, sizes: dict[str, int]) -> None:
         """Larger arrays, with what is in them."""

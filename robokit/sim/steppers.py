@@ -14,7 +14,7 @@ import pickle
 import sys
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -918,17 +918,28 @@ def tally(program: Program, entries: np.ndarray) -> dict[str, Any]:
     }
 
 
-def commands(x: dict[str, np.ndarray], u: np.ndarray, tau: np.ndarray) -> dict[str, np.ndarray]:
-    """Joint forces and commands of motors as the step takes them, from drives u, (..., drives) [N m | N].
+def step_inputs(
+    program: Program, x: Mapping[str, np.ndarray], tau: np.ndarray, given: Iterable[np.ndarray]
+) -> Arrays:
+    """Arrays of a step by name, from joint forces tau and inputs from actuators, pushes and motions.
 
-    Joint forces tau, (..., nv) [N m | N], of driven joints go through the motors.
+    All have the same leading axes: tau is (..., nv) [N m | N], the inputs are (..., size) as in
+    ``program.given.inputs``. Joint forces of driven joints go through the motors.
     """
-    rows, u = x["dof_row"][x["motor_dof"]], u + tau[..., x["dof_row"][x["motor_dof"]]]
-    command = np.empty((*u.shape, 2))
-    command[..., 0], command[..., 1] = u, x["motor_command"][:, 1]
-    own = np.array(np.broadcast_to(tau, tau.shape))
-    own[..., rows] = 0.0
-    return {"joint_forces": own, "motor_command": command}
+    found = {"joint_forces": tau}
+    for (name, _), values in zip(program.given.inputs, given, strict=True):
+        if name == "drives":
+            rows = x["dof_row"][x["motor_dof"]]
+            u = values + tau[..., rows]
+            found["joint_forces"] = np.array(tau)
+            found["joint_forces"][..., rows] = 0.0
+            last = np.broadcast_to(x["motor_command"][:, 1], u.shape)
+            found["motor_command"] = np.stack([u, last], axis=-1)
+        elif name == "pushes":
+            found["push_wrench"] = values.reshape(*values.shape[:-1], -1, 6)
+        else:
+            found["motion_values"] = values.reshape(*values.shape[:-1], -1, 3)
+    return found
 
 
 def entries_of(program: Program, x: dict[str, np.ndarray]) -> np.ndarray:
@@ -1016,15 +1027,9 @@ class ContactStepper:
 
     def give(self, tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
         """Joint forces of the steps to come, and inputs from actuators and pushes."""
-        x, layout, rest = self.state.arrays, self.program.given, iter(given)
-        x["joint_forces"][:] = tau
-        if layout.drives:
-            for name, numbers in commands(x, next(rest), tau).items():
-                x[name][...] = numbers
-        if layout.places:
-            x["push_wrench"][:] = np.reshape(next(rest), (-1, 6))
-        if layout.motions:
-            x["motion_values"][:] = np.reshape(next(rest), (-1, 3))
+        x = self.state.arrays
+        for name, numbers in step_inputs(self.program, x, tau, given).items():
+            x[name][...] = numbers
 
     def take(self, steps: int) -> int:
         """So many steps: how many left a state that is finite. None at all compile the step."""
