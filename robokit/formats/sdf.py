@@ -68,14 +68,9 @@ HOLDERS = (
 SINGLE = {*NUMBERS, "inertial", "inertia", "geometry", "axis", "limit", "dynamics", "parent", "child"}
 """Elements of which the first counts."""
 
-MOST_NESTED = 100
-"""Models in models."""
-
-NEWEST = (9,)
-"""Version of a file that says none: newer than all."""
-
-MOST_INCLUDED_FILES = 1000
-"""Files that a model may include, directly and through others."""
+MOST_NESTED = 100  # models in models
+NEWEST = (9,)  # version of a file that says none: newer than all
+MOST_INCLUDED_FILES = 1000  # files that a model may include, directly and through others
 
 
 class SdfFiles:
@@ -335,8 +330,7 @@ def _split_joints(root: Any) -> None:
 NAME = "{https://robokit}name"
 """Attribute with a robot's name that SDF does not take; "" for a joint that only SDF needs."""
 
-MODEL = "__model__"
-"""SDF's name for the frame of a model itself."""
+MODEL = "__model__"  # SDF's name for the frame of a model itself
 
 KINDS = {
     "revolute": "revolute",
@@ -363,8 +357,7 @@ COLOURS: dict[str, RGBA] = {
 }
 """Colours that scripts of Gazebo name, as Gazebo/NAME."""
 
-WATER = 1000.0
-"""Density of what says none [kg/m^3]."""
+WATER = 1000.0  # density of what says none [kg/m^3]
 
 HANDLED = {
     "world": {"name", "model", "include", "joint", "frame", "gravity", "light", "scene", "gui", "physics"},
@@ -389,8 +382,7 @@ HANDLED["joint"] |= {"gearbox_ratio", "gearbox_reference_body", "rotor_inertia",
 SURFACE = ("surface", "friction", "ode", "mu", "mu2")
 """What is read of a surface, and a second friction like the first."""
 
-MESHED = ("ellipsoid", "cone")
-"""Shapes that become meshes."""
+MESHED = ("ellipsoid", "cone")  # shapes that become meshes
 
 MOVES_OTHERWISE = {"kinematic", "velocity_decay", "fluid_added_mass", "enable_wind", "wind"}
 """What changes motions: a warning, where the others are a note."""
