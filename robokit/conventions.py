@@ -8,15 +8,9 @@
 """
 
 GRAVITY = (0.0, 0.0, -9.81)  # acceleration of free fall in world axes [m/s^2]
-
-FLOATING_BASE = "floating_base"
-"""Name of the 6-dof joint that ``base="floating"`` puts between world and root link."""
-
+FLOATING_BASE = "floating_base"  # the 6-dof joint of ``base="floating"`` between world and root link
 WORLD = "world"  # name that messages and pictures give body 0 of a floating robot
-
-LARGEST_ANGLE = 2.0**30
-"""Largest angle in a configuration [rad]: a double still resolves 2e-7 rad there. Shifts have no limit."""
-
+LARGEST_ANGLE = 2.0**30  # of a configuration [rad]: a double resolves 2e-7 rad there; shifts have no limit
 UNIT_QUATERNION_TOLERANCE = 1e-6  # how far |q|^2 of a quaternion argument may be from 1
 
 SNAP = 1e-14

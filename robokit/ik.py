@@ -45,8 +45,7 @@ from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, sq
 # (2005), for damping by the error; D. Bertsekas (1982) for the joints at limits.
 
 
-LONGEST_STEP = 2.0
-"""Longest step, norm over all joints [rad | m]: far from the target its linear picture is of no use."""
+LONGEST_STEP = 2.0  # norm over all joints [rad | m]: the linear picture is of no use far from the target
 
 LEAST_DAMPING, MAX_DAMPING = 1e-12, 1e12
 """Where the error vanishes the system must stay regular; above the largest, no step will help any more."""
@@ -57,13 +56,9 @@ LARGEST_SQUARED_ERROR = 1e4
 """Squared error from which damping and the least progress grow no further: no step would be left
 [m^2 | rad^2]."""
 
-CROSSINGS = 1
-"""How often joints that a step would take past their limits are held there, and the others solved again."""
-
+CROSSINGS = 1  # how often joints that pass their limits in a step are held there, and the others solved again
 LEAST_PROGRESS = 1e-7  # a step that lessens the squared error by a smaller part is the last one
-
-RUNNING, REACHED, STALLED = 0.0, 1.0, 2.0
-"""Status: not done yet; within tolerance of all targets; no better place nearby."""
+RUNNING, REACHED, STALLED = 0.0, 1.0, 2.0  # not done; within tolerance of all targets; no better place near
 
 
 def step(
@@ -242,8 +237,7 @@ def _times(a: Scalars, b: Scalars) -> list[Scalar]:
 
 Scalars = Sequence[Scalar]
 
-STATE = 4
-"""Numbers of the state before the errors: alpha, the factor of its next increase, status, steps taken."""
+STATE = 4  # numbers before the errors: alpha, the factor of its next increase, status, steps taken
 
 
 @frozen
@@ -376,9 +370,7 @@ class Targets:
 
 # ---- targets, read into the arrays of the kernel ------------------------------------------------
 
-CENTER_OF_MASS = "center of mass"
-"""Name of the centre of mass among the errors of a result, and among the weights."""
-
+CENTER_OF_MASS = "center of mass"  # its name among the errors of a result, and among the weights
 LARGEST_COORDINATE = 1e9  # largest coordinate of a target [m]
 
 FORMS = (
@@ -576,9 +568,7 @@ def _of_quaternion(name: str, quat: np.ndarray) -> np.ndarray:
 
 
 STATIONARY_TOLERANCE = 1e-5  # gradient over error below which there is no better configuration nearby
-
-POSTURE_TOLERANCE = 1e-3
-"""The same bound for the search with a posture, whose optimum the targets alone decide."""
+POSTURE_TOLERANCE = 1e-3  # the same for the search with a posture, whose optimum targets alone decide
 
 ROW_STEPS_BETWEEN_CHECKS, MAX_STEPS_BETWEEN_CHECKS = 2048, 8
 """Rows times steps between two looks at who is done, and at most so many steps: a look costs some 20 us."""

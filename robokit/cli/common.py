@@ -36,10 +36,7 @@ from robokit.files import obstacle
 MOST_WARNINGS = 3  # warnings of the importer that a command shows before it starts its work
 WRONG_USAGE = 2  # exit status where the arguments mean nothing, as argparse has it
 SIMULATION_FAILED = 3  # exit status of a simulation that broke down
-
-LONGEST_STEM_BYTES = 100
-"""Bytes of a robot's name in the names of files: all file systems take so many and an ending."""
-
+LONGEST_STEM_BYTES = 100  # of a robot's name in names of files: all systems take so many and an ending
 INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it: 128 + the number of the signal
 
 

@@ -352,8 +352,7 @@ def write_films(arguments: argparse.Namespace, page: Path, files: list[Path]) ->
 
 # ---- --compare KEY=VALUE: the same start once more, with one thing changed -----------------------
 
-SIMULATE = ("dt", "integrator", "joint_damping", "self_collision")
-"""Arguments of ``rk.simulate`` that the second run may change."""
+SIMULATE = ("dt", "integrator", "joint_damping", "self_collision")  # what of ``rk.simulate`` may differ
 
 GROUND = ("friction", "restitution", "torsional", "rolling", "sink", "time", "spin", "shape_error")
 """Arguments of ``rk.Ground`` that the second run may change."""
@@ -677,8 +676,7 @@ OPTIONS: tuple[tuple[str, str, str, float, str], ...] = (
 """(option, parameter, unit, radians or metres of that unit, help) of the commonest parameters."""
 
 
-SERVOS = ("kp", "kd", "effort", "target", "target_noise")
-"""Parameters, or beginnings of them, that need servos."""
+SERVOS = ("kp", "kd", "effort", "target", "target_noise")  # parameters, or their beginnings, that need servos
 
 
 def parameters(arguments: argparse.Namespace) -> dict[str, Any]:

@@ -43,10 +43,7 @@ from robokit.spatial.vectors import chosen
 
 Vertex = Callable[[Any, Any], Any]  # of a direction (3 numbers) and an array's row (ROW numbers)
 NUMBERS = 9  # where the numbers of a and b are in a row
-
-GOES, FAR, APART, INSIDE = range(4)
-"""What GJK knows: nothing yet, farther than asked for, the distance, that the sets overlap."""
-
+GOES, FAR, APART, INSIDE = range(4)  # of GJK: nothing yet, farther than asked for, the distance, overlap
 ROUNDING = 1e-14  # of the size of A - B: two supports that differ by less along a direction are the same
 
 SETTLED = 1e-10

@@ -24,10 +24,7 @@ FLAT = 1e-5
 are flat to 1e-7."""
 
 DIRECTIONS = 600  # in which corners are chosen; between them they are 0.1 rad apart
-
-PARTS = 6
-"""Of the directions, one after the other: of 100,000 points and all directions there would be 0.5 GB."""
-
+PARTS = 6  # of the directions, in turn: of 100,000 points and all directions there would be 0.5 GB
 MORE = 32  # corners added at once, at most, where the error is still too large
 
 
@@ -303,9 +300,7 @@ def _flat(points: np.ndarray) -> Polytope:
 
 FEWEST = 24  # corners of a ball at least
 SHARE = 0.05  # of a ball's radius: the error is no larger, however large the one that is allowed
-
-COAXIAL = 0.1
-"""Of the error: how far two circles may be from being those of one cylinder, or a tip from an axis."""
+COAXIAL = 0.1  # of the error: how far two circles, or a tip, may be off one cylinder's axis
 
 
 @frozen(eq=False)

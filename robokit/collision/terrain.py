@@ -31,9 +31,7 @@ OPPOSITE, NORMAL, STATE, CENTRE = 3, 6, 7, 8
 three numbers: how far the prism reaches down [m]; 1 where a contact did not count; 1 where those along the
 normal are looked for. Then the middle of the body's ball."""
 
-FLUSH = 1e-6, 1e-5
-"""Of the size of a cell, in double and in single precision: what is off by less is in one plane, or on an
-edge."""
+FLUSH = 1e-6, 1e-5  # of a cell's size, in double and single precision: less is in one plane, or on an edge
 
 BESIDE = 1e-3
 """Of the size of a cell: a contact of another normal than its triangle's is on an edge if it is off by less.
@@ -53,8 +51,7 @@ RING = ((1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1))  # the corners aroun
 ROWS, COLUMNS, FEATURES = 64, 32, 1 << 19
 """Cells that have numbers of their own, along x and y, and features of each: 2^31 numbers in all."""
 
-KINDS, NEAREST, EDGES = 4, 3, 23167
-"""Kinds of features; that of the nearest points; edges of one shape (narrow.py)."""
+KINDS, NEAREST, EDGES = 4, 3, 23167  # of features; that of the nearest points; edges of a shape (narrow.py)
 
 
 def vector(array: Any, k: Any) -> Vector3:

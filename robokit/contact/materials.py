@@ -35,12 +35,8 @@ QUICK = 0.2
 of what the weight does, pi / 8 of this; what that gives back is 4e-3 of a speed of 0.1 m/s, where nothing
 falls."""
 
-STEADY = 3e-3
-"""Depth over thickness^2 / length. A body on its narrow end then tips at 0.97 or more of its limit."""
-
-ROUND = 4.0
-"""Depth of a body with corners over that of a round one: there one point carries all in the end, not two."""
-
+STEADY = 3e-3  # depth over thickness^2 / length: on its narrow end a body tips at 0.97 or more of its limit
+ROUND = 4.0  # depth of a body with corners, all on one in the end, over that of a round one, on two
 THINNEST = 1.0 / 16.0  # least (thickness / length)^2 that this asks for
 LEAST = 1e-12  # effective mass [kg] or inertia [kg m^2] that stands for none
 

@@ -38,10 +38,7 @@ IMPACT = 0.1  # speed of approach of an impact [m/s]; of one at a joint limit [r
 REST = 1e-3  # speed of a robot at rest: the root of twice its kinetic energy over its mass [m/s]
 CALM = 0.1  # shortest rest at the end of a run that is one [s]
 BLOW = 0.01  # time after the last arrival of a point over which an impact's impulse is summed [s]
-
-SOFT = 1e-2
-"""Speed of approach up to which a link that touches in the first instant stood on the ground [m/s]."""
-
+SOFT = 1e-2  # speed of approach up to which a link that touches at first stood on the ground [m/s]
 MOST_NAMES = 3  # links that an answer lists by name
 
 Columns = dict[str, np.ndarray]

@@ -39,8 +39,7 @@ ENTRIES = ("rejected", "shortest", "longest", "not_met")
 """Of ``control``: parts that were not gone on from; shortest and longest halves [s]; parts of two ticks whose
 error was above the tolerance."""
 
-GONE_ON = 0.25
-"""Share of the tolerance below which the next part is twice as long: errors grow with its square."""
+GONE_ON = 0.25  # share of the tolerance below which a part is doubled: errors grow as squares
 
 KEPT = tuple(a for a in ARRAYS if a.role == "inout" and a.name != "needed")
 """What a part that is rejected must leave as it was."""

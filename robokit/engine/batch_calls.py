@@ -58,9 +58,7 @@ def run_plain(
 
 BLOCK_SECONDS = 0.05  # longest time between two looks at Ctrl-C
 PAYS_SECONDS = 200e-6  # work that a thread must have to be worth waking
-
-PAST = 0.25
-"""Outputs larger than this part of the last cache are written past it: other data need their place in it."""
+PAST = 0.25  # of the last cache: larger outputs are written past it, since others need their place there
 
 NEAR = 12 * 2**20
 """Bytes of the largest outputs that are not, however large the last cache: a server's is shared by many

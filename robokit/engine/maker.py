@@ -33,17 +33,10 @@ from robokit.stages import stage
 
 _log = logging.getLogger(__name__)
 
-CODE_BUDGET = 900_000
-"""Operations that are compiled at most, those of repeated iterations counted once: a minute or so."""
-
-LONG = 60_000
-"""Operations from which on a straight line is so slow to compile that another recording is tried."""
-
-SECONDS_A_BYTE = 1.5e-6
-"""That baseline code runs before better code is made, a fraction of what it takes to make that (AMD EPYC)."""
-
-TIERED = True
-"""Whether first calls make do with baseline code. Benchmarks, which ask for speed alone, set it to False."""
+CODE_BUDGET = 900_000  # operations compiled at most, repeated iterations counted once: a minute or so
+LONG = 60_000  # operations from which on a line compiles so slowly that another recording is tried
+SECONDS_A_BYTE = 1.5e-6  # of running baseline code before better is made, which takes longer (AMD EPYC)
+TIERED = True  # whether first calls make do with baseline code; benchmarks, for speed alone, say False
 
 MAKING = threading.RLock()
 """Held while code is made, one kernel at a time: a process is never forked with a compiler half-way, which

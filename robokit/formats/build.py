@@ -35,8 +35,7 @@ from robokit.model.parts import Mimic, Scene, free_name
 from robokit.model.robot import Robot
 from robokit.spatial.scalars import maximum, minimum
 
-CLOSE = 1e-12
-"""Distance of an anchor from a link's axis, over the link's place in the world and 1 m, that is rounding."""
+CLOSE = 1e-12  # distance of an anchor from a link's axis, over the link's place and 1 m, that is rounding
 
 
 def build_robot(

@@ -45,8 +45,7 @@ PROGRAMS = ("robokit", "mujoco", "drake", "pinocchio")  # programs that may read
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
 HEAD_BYTES = 1 << 16
 
-USD_BEGINNINGS = (b"#usda", b"PXR-USDC")
-"""How USD files begin, as text and packed."""
+USD_BEGINNINGS = (b"#usda", b"PXR-USDC")  # how USD files begin, as text and packed
 
 
 def read_description(

@@ -36,8 +36,7 @@ from robokit.formats.other_programs import one_line
 from robokit.model.geometry import Placement
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
-KINDS = {0: "floating", 1: "spherical", 2: "prismatic", 3: "revolute"}
-"""MuJoCo's types of joints: free, ball, slide, hinge."""
+KINDS = {0: "floating", 1: "spherical", 2: "prismatic", 3: "revolute"}  # free, ball, slide, hinge
 
 SEVERAL = {
     ("prismatic", "prismatic", "prismatic", "spherical"): "floating",
@@ -476,8 +475,7 @@ def _three(origin: np.ndarray, x: np.ndarray, y: np.ndarray) -> Placement:
 
 # ---- The range of effort that a model of MuJoCo allows a joint -----------------------------------
 
-JOINT_TRANSMISSIONS = (0, 1)
-"""Types of transmission that act on a joint; the gear's first number is their factor."""
+JOINT_TRANSMISSIONS = (0, 1)  # types that act on a joint; the gear's first number is their factor
 
 FREE = (-math.inf, math.inf)
 
@@ -563,8 +561,7 @@ MOTION_FLAGS = tuple(
 )
 """Flags of MuJoCo that switch off what moves a robot; PASSIVE is SPRING and DAMPER of older versions."""
 
-TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")
-"""Names of MuJoCo's types of transmission."""
+TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")  # MuJoCo's
 
 
 def read_mujoco_robot(path: str, folder: str = "") -> Description:

@@ -327,9 +327,7 @@ def _split_joints(root: Any) -> None:
 
 # ==== sdf =========================================================================================
 
-NAME = "{https://robokit}name"
-"""Attribute with a robot's name that SDF does not take; "" for a joint that only SDF needs."""
-
+NAME = "{https://robokit}name"  # a robot's name that SDF does not take; "" for a joint that only SDF needs
 MODEL = "__model__"  # SDF's name for the frame of a model itself
 
 KINDS = {

@@ -50,8 +50,7 @@ from robokit.model.robot import Robot, check_robot
 
 
 MAX_STEPS = 200
-DECREMENT_TOLERANCE = 1e-12
-"""Newton decrement at which the minimum is reached, in units of the logarithm of probability."""
+DECREMENT_TOLERANCE = 1e-12  # Newton decrement at the minimum, in units of log probability
 
 
 @frozen
@@ -228,8 +227,7 @@ def nearest_possible(parameters: np.ndarray) -> np.ndarray:
 
 # ---- What an identification has found: parameters, how certain they are, a robot that has them ---
 
-WELL_DETERMINED_SHARE = 0.1
-"""Fraction of its prior deviation to which data bring a combination that they determine well."""
+WELL_DETERMINED_SHARE = 0.1  # of its prior deviation, to which data bring a combination
 
 
 @frozen(eq=False)
@@ -526,8 +524,7 @@ def _plain(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-LEAST_NOISE = 1e-8
-"""Smallest error of a joint force that is assumed, as a fraction of the root mean square of all forces."""
+LEAST_NOISE = 1e-8  # smallest assumed error of a joint force, over the rms of all forces
 
 
 def identify(
@@ -757,8 +754,7 @@ def _scales(columns: Columns, data: Measurements) -> np.ndarray:
 
 # ---- warnings ----------------------------------------------------------------------------------
 
-UNEXPLAINED_SHARE = 0.5
-"""Residual, as a fraction of a force's root mean square, above which the data must be wrong."""
+UNEXPLAINED_SHARE = 0.5  # residual over a force's rms above which the data must be wrong
 
 OUTLIER_FACTOR, OUTLIER_FORCE_SHARE, OUTLIER_COUNT_SHARE = 10.0, 0.1, 0.1
 """Outliers: least error in usual errors, least fraction of the force, and largest fraction of all forces."""

@@ -180,9 +180,7 @@ def _chunk_starts(states: int, progress: bool) -> Sequence[int]:
 SYMBOLS = ("m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz")
 """Names of a body's ten parameters, in order."""
 
-FRICTION = ("viscous", "coulomb")
-"""Kinds of friction: viscous, proportional to velocity; and Coulomb's, constant against it."""
-
+FRICTION = ("viscous", "coulomb")  # proportional to velocity; constant against it
 MOTOR = "armature"  # inertia of a motor as its joint feels it
 
 
@@ -277,8 +275,7 @@ def one_blas_thread() -> Iterator[None]:
 #
 # Source: Gautier 1991, by QR; columns are taken in order, so that what acts through the parent goes there.
 
-DEPENDENCE_TOLERANCE = 1e-7
-"""Share of its length by which a column must leave the span of the others to count as independent."""
+DEPENDENCE_TOLERANCE = 1e-7  # share of an independent column outside the others' span
 
 
 @frozen

@@ -329,8 +329,7 @@ class _Batch:
 
 # ---- states of joints ----------------------------------------------------------------------------
 
-QUANTITIES = ("position", "velocity", "effort")
-"""What is measured of a joint: [rad | m], [rad/s | m/s], [N m | N]."""
+QUANTITIES = ("position", "velocity", "effort")  # [rad | m], [rad/s | m/s], [N m | N]
 
 
 class JointState(NamedTuple):

@@ -51,9 +51,7 @@ from robokit.sim.trajectory import Trajectory
 ORDER = 4  # order of the Butterworth filter; run twice, its response is 1 / (1 + (f/fc)^8)
 CUTOFFS = 60  # number of frequencies that are compared
 BASE = "base"  # beginning of the names of a floating base's six rows
-
-HIGHEST_CUTOFF = 0.15
-"""Of the sampling rate: up to there second differences of fourth order err by 1 %, (2 pi 0.15)^4 / 90."""
+HIGHEST_CUTOFF = 0.15  # of the sampling rate: fourth-order differences err by 1 %, (2 pi 0.15)^4 / 90
 
 MARGIN = 4.0
 """Periods of the cutoff next to ends and gaps that do not count.
@@ -436,10 +434,7 @@ def model_forces(robot: Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> n
 # Identification from a log: smoothed, thinned, fitted, and judged on what the fit has not seen.
 
 SHARE = 0.75  # fraction of a log that is fitted; the rest validates the fit, unless another log does
-
-CARRIED_SHARE = 0.1
-"""Largest force on a floating base that counts as flying, as a fraction of the robot's weight."""
-
+CARRIED_SHARE = 0.1  # largest force on a base that counts as flying, over the robot's weight
 LEAST_SHARE = 0.1  # least fraction of a joint's forces that is used even if the others are next to reversals
 
 GOOD_CONDITION = 100.0
@@ -673,9 +668,7 @@ def _weights(robot: Robot, motion: SmoothMotion, chosen: np.ndarray) -> tuple[np
 # A log beside the simulation of its start with its torques: the motions, and the page of both.
 
 STATES = 200  # states of a log at which its lowest point is looked for
-
-TOGETHER = 8
-"""Joints whose unexplained torques share a plot: as many as one tells apart. Each has its own, too."""
+TOGETHER = 8  # joints whose unexplained torques share a plot, beside its own: as many as one tells apart
 
 FORCE = "N m | N"
 

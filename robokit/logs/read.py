@@ -43,8 +43,7 @@ from robokit.spatial.rotation import quat_wxyz_to_rotation, rotation_to_quat_wxy
 # ==== base motion =================================================================================
 # How the base of a floating robot moved, from odometry, poses or the tree of frames (tf) of a log.
 
-ODD_TWIST = 0.3
-"""Share of a velocity by which a twist may differ from the rate of its pose before its axes are looked at."""
+ODD_TWIST = 0.3  # share of a velocity that a twist may miss the pose's rate by; else its axes are looked at
 
 
 @frozen(eq=False)
@@ -867,9 +866,7 @@ def check_states(robot: Robot, measured: list[str], q: np.ndarray, degrees: bool
     return notes
 
 
-WINDOWS = 20
-"""Parts of a log in which velocities are compared with changes of position: noise averages out over them."""
-
+WINDOWS = 20  # parts of a log in which velocities are compared with changes of position: noise averages out
 ODD_SHARE = 0.3  # fraction of a joint's path that velocities may miss
 
 

@@ -30,8 +30,7 @@ from robokit.model.robot import Robot
 
 # ==== What a log holds, before it is brought to a robot: blocks of samples as they were written ===
 
-GAP = 10.0
-"""Times the usual step: a longer one is a gap in a log, and a step back by more is a clock that was reset."""
+GAP = 10.0  # of the usual step: longer ones are gaps; a step back by more is a clock that was reset
 
 
 @frozen(eq=False)

@@ -394,14 +394,9 @@ OBJ_STEPS, OBJ_STEPS_A_BYTE = 100_000_000, 20
 """Materials of an OBJ times its vertices, in any file, and more for each of its bytes: trimesh goes through
 all vertices for each material."""
 
-MOST_MATERIALS = 2_000
-"""Pieces of an OBJ: trimesh compares the names of all of them, and each material is one."""
-
-MOST_SOLIDS = 100
-"""Solids of a text STL that are written so that they cannot be joined; trimesh compares all their names."""
-
-LONGEST_PLY_HEAD, MOST_PLY_PROPERTIES = 1 << 16, 64
-"""Bytes of the head of a PLY; elements and properties that it describes."""
+MOST_MATERIALS = 2_000  # pieces of an OBJ: trimesh compares all their names, and each material is one
+MOST_SOLIDS = 100  # of a text STL that cannot be joined: trimesh compares all their names
+LONGEST_PLY_HEAD, MOST_PLY_PROPERTIES = 1 << 16, 64  # bytes; elements and properties
 
 _PICTURE = "robokit_picture"
 _PLY_SIZES = {

@@ -40,8 +40,7 @@ LARGEST_COORDINATE = 1e18
 """Largest coordinate [m]: the square of a distance is still a single-precision number, as pages and graphics
 cards compute with. So is that of its inverse, the smallest unit of length."""
 
-MOST_TAGS = 4_000_000
-"""Elements of an XML text, or entries of a JSON text: each takes far more memory than its characters."""
+MOST_TAGS = 4_000_000  # elements of XML or entries of JSON, which take far more memory than characters
 
 
 class Budget:
@@ -314,9 +313,7 @@ def shortened(name: str) -> str:
 # format alone. Sizes are compared before anything is decoded.
 
 MOST_PIXELS, LONGEST_SIDE = 1 << 25, 16_384  # pixels of a picture, 8192 x 4096, and of its longest side
-
-MOST_SCANS = 200
-"""Passes over a progressive JPEG; usual are ten. Each costs the time of the whole picture and few bytes."""
+MOST_SCANS = 200  # of a progressive JPEG, usually ten: each costs the time of the whole picture
 
 _FIRST_BYTES = {
     b"\x89PNG\r\n\x1a\n": "PNG",

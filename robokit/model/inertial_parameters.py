@@ -26,8 +26,7 @@ from robokit.spatial import RigidInertia, Symmetric3, Vector3
 
 COUNT = 10
 
-TRIANGLE_TOLERANCE = 1e-3
-"""Share of its moments by which an inertia may miss the triangle inequality, as descriptions round them."""
+TRIANGLE_TOLERANCE = 1e-3  # share of the moments: descriptions round them
 
 
 def row(I: RigidInertia) -> list[Any]:

@@ -405,17 +405,10 @@ def sum_candidates(a: Rigid, own: Rigid, pose: Placement) -> Iterator[tuple[str,
 
 READ_BY_MUJOCO = (".stl", ".obj", ".msh")
 
-QUARTER_TURN_TOLERANCE = 1e-2
-"""How far a box may be from quarter turns for its edges to be taken in another order."""
-
-OTHER_MESH_THRESHOLD = 1e-2
-"""Relative difference of bounding boxes above which two files hold different meshes."""
-
-OTHER_KIND_COST, NEARBY_COST = 4.0, 0.05
-"""Cost of pairing shapes of two kinds, and of how far away they may be for that."""
-
-Placed = tuple[str, DescribedShape, Placement]
-"""Name of the body, its shape, and the shape's pose in A's world."""
+QUARTER_TURN_TOLERANCE = 1e-2  # of a box whose edges may be in another order
+OTHER_MESH_THRESHOLD = 1e-2  # relative difference of bounding boxes of two different meshes
+OTHER_KIND_COST, NEARBY_COST = 4.0, 0.05  # of pairing shapes of two kinds, and how far away they may be
+Placed = tuple[str, DescribedShape, Placement]  # body, shape, and the shape's pose in A's world
 
 
 class Shapes:

@@ -320,16 +320,12 @@ WEAK_CAUSES = ("mass-scaled", "inertia-scaled", "mass-clamped", "inertia-clamped
 """Causes with a number that is taken from B: they fit more easily than others."""
 
 ROUNDING_TOLERANCE = 1e-4  # relative difference up to which rounding is the cause that is named
-
-ROUNDING_LENGTH = 1e-6
-"""What rounding may move a body whose own size is smaller: origins of joints are rounded too [m]."""
+ROUNDING_LENGTH = 1e-6  # by which rounding may move small bodies: joints' origins are rounded [m]
 
 ROUNDINGS = (0.0, 1e-5, ROUNDING_TOLERANCE)
 """Roundings of B's numbers under which a cause is looked for: none, six digits, five digits."""
 
-CAUSE_THRESHOLD = 20.0
-"""How many times its rounding a difference has to be, for a cause to be named under that rounding."""
-
+CAUSE_THRESHOLD = 20.0  # times its rounding that a difference is, for a cause to be named under it
 Found = tuple[str, str]  # code of a cause, and the verdict
 
 

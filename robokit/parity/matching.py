@@ -489,8 +489,7 @@ class Aligner:
 
 # ---- What becomes of a joint's <origin> if a reader goes wrong in a known way --------------------
 
-Wrong = tuple[str, str, Placement]
-"""Code of the cause, what it says of the origin, and the placement that it makes."""
+Wrong = tuple[str, str, Placement]  # cause, what it says of the origin, and the placement
 
 
 def origin_causes(joint: JointDescription) -> Iterator[Wrong]:

@@ -572,10 +572,7 @@ class Keyframes:
 # ---- files -------------------------------------------------------------------------------------------------
 
 LARGEST_FILE = 256 << 20  # bytes of a .csv, which is read row by row, and of numbers in a .npz
-
-LARGEST_JSON = 64 << 20
-"""Bytes of a .json, which is in memory as a whole, as objects that are some times larger."""
-
+LARGEST_JSON = 64 << 20  # bytes of a .json, which is in memory as objects that are some times larger
 MOST_ENTRIES = 4_000_000  # entries of a .json: each takes far more memory than its characters
 LONGEST_ROW = 1 << 20  # characters of a row of a .csv; one of a humanoid has a thousand
 MOST_JOINTS = 10_000  # more than any robot has: names and columns beyond are those of another file
@@ -774,8 +771,7 @@ def _is_finite(given: Any) -> bool:
         return False
 
 
-READERS: dict[str, Callable[[Path], Table]] = {".csv": _csv, ".json": _json, ".npz": _npz}
-"""By the ending of the file."""
+READERS: dict[str, Callable[[Path], Table]] = {".csv": _csv, ".json": _json, ".npz": _npz}  # by the ending
 
 
 # ==== prescribed motion ===========================================================================

@@ -91,8 +91,7 @@ class StepForces:
 
 # ---- notes -------------------------------------------------------------------------------------------------
 
-MOST_BYTES = 128_000_000
-"""Memory up to which steps are noted as they are taken: those of a humanoid for half a minute."""
+MOST_BYTES = 128_000_000  # up to which steps are noted as they are taken: half a minute of a humanoid
 
 
 @dataclass

@@ -609,8 +609,7 @@ SMALL = 1e-12
 """Part of the energies below which a kinetic energy is hardly scaled to meet them: a robot that comes to rest
 stays there, and what is missing is carried until there is motion again."""
 
-TINY = 1e-30
-"""Added to what is divided by: nothing beside any energy, and more than 0 in single precision too."""
+TINY = 1e-30  # added to divisors: nothing beside any energy, more than 0 in single precision, too
 
 
 @frozen

@@ -39,8 +39,7 @@ DAMPING_TIME = 0.5
 What swings freely shrinks by a factor of e in twice this time: a hand is at rest ten seconds after a fall.
 """
 
-STUCK = 5e-6
-"""Angle or distance that a bristle of dry friction is wound before the joint slides, at most [rad | m]."""
+STUCK = 5e-6  # angle or distance of a bristle's dry friction before the joint slides, at most [rad | m]
 
 GIVING = 8e-4
 """Time constant of a bristle against the dof's own inertia, at most [s].
@@ -48,12 +47,8 @@ GIVING = 8e-4
 What is heavy for its friction would creep for long before a softer bristle is wound.
 """
 
-STOP_TIME = 5e-3
-"""Time constant of a stop against the joint's own inertia [s], where it gives way by STOP_DEPTH."""
-
-STOP_ANGLE = 0.01
-"""Angle by which a stop gives way under the robot's weight at the subtree's radius of gyration [rad]."""
-
+STOP_TIME = 5e-3  # time constant of a stop against the joint's inertia [s], at STOP_DEPTH
+STOP_ANGLE = 0.01  # of a stop under the robot's weight at the subtree's radius of gyration [rad]
 STOP_DEPTH = 1e-3  # the same of a prismatic joint [m], without a ground whose ``sink`` is given
 
 

@@ -55,8 +55,7 @@ from robokit.sim.trajectory import Trajectory
 # ==== the rows of a rollout =======================================================================
 # The rows of a rollout: their present states, their records, and which of them do not stay finite.
 
-LARGEST = [motion.AT[name] for name in ("depth", "residual")]
-"""Entries of the ledger that are largest values, not sums."""
+LARGEST = [motion.AT[name] for name in ("depth", "residual")]  # no sums, but largest values
 
 
 class Batch:
@@ -242,9 +241,7 @@ def check_room(states: int, rows: int, size: int, dtype: str) -> None:
 # ---- energy without a cause --------------------------------------------------------------------------------
 
 FEWEST_STEPS = 20  # steps of a rollout from which its rows are checked: in fewer, energy has no time to grow
-
-FARTHEST = 1e8
-"""Largest coordinate [rad | m] of a sound run; the kernels refuse angles that have lost their digits."""
+FARTHEST = 1e8  # largest coordinate of a sound run [rad | m]; kernels refuse angles without digits
 
 
 def energy_failures(

@@ -412,8 +412,7 @@ def _summary(
 
 # ---- the middle of steps ----------------------------------------------------------------------------------
 
-History = tuple[tuple[int, np.ndarray], ...]
-"""Numbers of steps, ascending, and the velocities that they began with."""
+History = tuple[tuple[int, np.ndarray], ...]  # numbers of steps, ascending, and velocities at their start
 
 
 class MiddleOfSteps:

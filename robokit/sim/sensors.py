@@ -138,8 +138,7 @@ def kicks(program: Program, dt: float, taken: Notes) -> tuple[np.ndarray, dict[s
     return a, loops
 
 
-RIGID = 1e-8
-"""Compliance of loops over the mobility of all that moves: what two iterations leave is its square."""
+RIGID = 1e-8  # compliance of loops over the mobility of all that moves; two iterations leave its square
 
 
 def _with_closing(

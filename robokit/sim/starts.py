@@ -53,18 +53,11 @@ from robokit.spatial.scalars import added, sine_and_cosine
 #
 # Source: D. W. Marquardt, "An algorithm for least-squares estimation of nonlinear parameters" (1963).
 
-CLOSED = 1e-4
-"""A loop that is open by less than this is closed [rad | m]; files round the poses of their joints."""
-
+CLOSED = 1e-4  # loops that are open by less are closed [rad | m]; files round the poses of their joints
 STEPS = 100  # steps until a start is given up
 LONGEST = 0.3  # longest step of a joint [rad | m]: a longer one may jump to another way of closing the loop
-
-ROUNDED = 1e-10
-"""A loop that is open by less, and does not close further, is closed but for rounding [rad | m]."""
-
-DEPENDENT = 1e-9
-"""What is left of a constraint beside the others, as a share of the largest, where it repeats them."""
-
+ROUNDED = 1e-10  # loops open by less that do not close further are closed but for rounding [rad | m]
+DEPENDENT = 1e-9  # what is left of a constraint that repeats others, as a share of the largest
 LEAST = 1e-14  # steps shorter than this change nothing [rad | m]
 
 
@@ -925,9 +918,7 @@ def _start(robot: Any, q: Any) -> np.ndarray:
 
 # ---- bodies moved apart ------------------------------------------------------------------------------------
 
-STANDING_ROUNDS = 30
-"""At most. Each takes the overlaps as linear in the joints; most starts of robots need two to four."""
-
+STANDING_ROUNDS = 30  # at most: each takes overlaps as linear in the joints; most starts need two to four
 DECIMALS = 6  # of the change of a coordinate [rad | m]: the last bits of distances differ between processors
 SLIGHT = 1e-4  # change of a coordinate that tells the slope of a distance [rad | m]
 CLEAR = 1e-3  # distance to which bodies that overlap are moved apart [m]

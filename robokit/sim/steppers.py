@@ -310,8 +310,7 @@ def _pushes(program: Program) -> Arrays:
 
 # ==== one state through the step ==================================================================
 
-TOLERANCE = 1e-6
-"""Of a step's residual beyond rounding, over the impulses of the step, before the polish that squares it."""
+TOLERANCE = 1e-6  # of a step's residual beyond rounding, over its impulses, before the polish squares it
 
 AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 0}
 """Places to begin with. A step that needs more is taken again with more."""
@@ -621,9 +620,7 @@ def _sizes(
 
 LONGEST = 1e-3  # default time step [s] of a robot that needs no shorter one
 SHORTEST = LONGEST / 2**10  # least default time step [s]
-
-CARRIED = 0.1
-"""Least inertia of a link about its joint, over that which the joint turns: 0.6 of it in chains of hinges."""
+CARRIED = 0.1  # least inertia of a link about its joint over that which the joint turns; 0.6 in hinges
 
 SPIN = 0.3
 """A body that turns by more in a step is worth a warning [rad]. The sine of the half is off its series' first
@@ -829,8 +826,7 @@ def not_finite(*arrays: np.ndarray) -> np.ndarray:
     return suspect
 
 
-SUMMED = ("ledger", "outside_impulse", "motor_sums")
-"""Arrays of the step with contact that are sums over all steps."""
+SUMMED = ("ledger", "outside_impulse", "motor_sums")  # sums over all steps with contact
 
 LARGEST = {"ledger": [accounts.AT[name] for name in ("depth", "residual", "overlap", "most")]}
 """Entries of these that are no sums."""

@@ -58,8 +58,7 @@ from robokit.urdf import dump, loads_urdf
 # then show whether it is the robot that moved.
 
 
-TOLERANCE = 1e-9
-"""Share by which numbers may differ: rotations that a URDF writes as angles are read back to rounding."""
+TOLERANCE = 1e-9  # share by which numbers may differ: a URDF's angles are rotations to rounding
 
 Folders = Sequence[str | os.PathLike[str]]
 
@@ -230,9 +229,7 @@ def _with_files_in(robot: Robot, folders: Folders) -> Robot:
 FORMAT = 2
 
 SAVED_STEPS = 5_000  # steps of a run up to which its events are saved even if nobody has asked for them
-
-KEPT_FACTS = 50_000_000
-"""Bytes of facts about single steps that are kept for others, such as a page; those of long runs are not."""
+KEPT_FACTS = 50_000_000  # bytes of facts about steps that are kept for others, such as a page
 
 
 POSES = 4096  # records whose links' poses are in memory at once

@@ -351,8 +351,7 @@ VELOCITY_PARAMETERS = (
     *(f"{what}_{x}" for what in ("velocity", "angular_velocity") for x in "xyz"),
 )
 
-STANDING_GAP = 0.02
-"""Gap under a robot that starts standing, where no height is given [m]: as of ``robokit fall``."""
+STANDING_GAP = 0.02  # under a robot that starts standing without a height [m]: as of ``robokit fall``
 
 Values = Mapping[str, np.ndarray]
 

@@ -216,9 +216,7 @@ def measure_from_json(content: Any) -> str | StoredMeasure:
 # Row k is a function of the recipe and of k: its parameters, its start, its motion, its measures. None of it
 # depends on the chunk that it is computed in, on the machine, or on other rows.
 
-FORMAT = Format(1)
-"""The recipe's format; its number is raised when rows would come out otherwise, or could not be read."""
-
+FORMAT = Format(1)  # raised when rows would come out otherwise, or could not be read
 MAX_ROWS = 2**32  # rows of a sweep: a Sobol sequence has so many points
 MAX_STEPS = 1e8  # time steps of a row
 

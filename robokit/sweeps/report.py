@@ -283,10 +283,7 @@ def _proportional(column: np.ndarray, factors: Sequence[np.ndarray]) -> tuple[in
 # ---- which rows a page holds -------------------------------------------------------------------
 
 MAX_ROWS = 100_000  # rows of a page: as many as a browser opens within a second or two
-
-WORST = 100
-"""Rows with the largest and with the smallest values of each measure that a page holds in any case."""
-
+WORST = 100  # rows with the largest and smallest values of each measure, which a page always holds
 MAX_FAILURES = 20_000  # rows that failed, of those that a page holds in any case
 
 
@@ -627,9 +624,7 @@ def ground_words(ground: Ground | None, drawn: bool = False) -> str:
 # ---- the columns -----------------------------------------------------------------------------------------
 
 BINS = 48  # bins of a histogram: at most so many, and at least half as many
-
-MAX_TICKS = 20 * BINS
-"""A column with more different values among its first MAX_VALUES_SEEN rows counts as continuous."""
+MAX_TICKS = 20 * BINS  # columns with more values among the first MAX_VALUES_SEEN rows are continuous
 
 MAX_VALUES_SEEN = 100_000
 

@@ -339,9 +339,7 @@ def keep_shapes(robot: Robot, shapes: RobotShapes | None, error: float) -> None:
         robot.derived.get(("shapes that touch", error), lambda: shapes)
 
 
-ACTUATORS: dict[str, type[Actuator]] = {cls.__name__: cls for cls in (Torque, PD, Velocity)}
-"""Kinds of actuators by name."""
-
+ACTUATORS: dict[str, type[Actuator]] = {cls.__name__: cls for cls in (Torque, PD, Velocity)}  # by name
 NO_LIMIT = "inf"  # an infinite limit: JSON has no infinity
 
 

@@ -48,9 +48,7 @@ from robokit.urdf.structure import (
 #
 # Values are never corrected. Tolerances are relative, wide enough for numbers printed with few digits.
 
-INERTIA_TOLERANCE = 1e-3
-"""Violation of an inertia's inequalities that rounding can explain, relative to its largest moment."""
-
+INERTIA_TOLERANCE = 1e-3  # violation of an inertia's inequalities by rounding, over its largest moment
 ZERO_GYRATION = 1e-12  # inertia per mass [m^2] below which it counts as zero: that of a body of a micrometre
 DEFINITE_MINOR = 1e-9  # smallest minor, of an inertia scaled to 1, that no rounding can have made positive
 AXIS_TOLERANCE = 1e-3  # deviation of an axis' length from 1 that rounding can explain
@@ -596,17 +594,10 @@ def _shape_volume(geometry: Geometry, local: tuple[np.ndarray, np.ndarray]) -> f
 # another; only what is odd both times is reported.
 
 LARGEST_DENSITY = 22_590.0  # density of osmium [kg/m^3]: no element is denser
-
-ROUNDING_TOLERANCE = 1e-2
-"""Relative error of numbers that a file gives with two figures, and room for alloys beside pure osmium."""
-
+ROUNDING_TOLERANCE = 1e-2  # relative error of two figures, and room for alloys beside pure osmium
 SMALLEST_DENSITY = 1.2  # density of air [kg/m^3]: a shape that weighs less would float
-
-COM_TOLERANCE = 0.25
-"""Accepted distance of the centre of mass from the bounding box, relative to the box's largest edge."""
-
-INERTIA_EXCESS = 5.0
-"""Largest accepted moment of inertia, relative to the largest that the mass can have inside the shapes."""
+COM_TOLERANCE = 0.25  # distance of the centre of mass from the bounding box, over its largest edge
+INERTIA_EXCESS = 5.0  # largest moment of inertia, over the largest that the mass can have in the shapes
 
 QUARTER_TURNS = (("x", [0, 2, 1]), ("y", [2, 1, 0]), ("z", [1, 0, 2]))
 """Axis of a quarter turn, and the moments of inertia about x, y, z after it."""
@@ -615,8 +606,7 @@ HOLLOW_CUBE_SHARE = 5.0 / 9.0
 """Moment of inertia of a cube whose mass lies in its walls, 5/18 m s^2, relative to the largest that a mass
 can have inside the cube, 1/2 m s^2: hardly any part has more."""
 
-INERTIA_DEFICIT = 1e-3
-"""Smallest accepted moment of inertia, relative to the full box: that of a part of 1/30 of its size."""
+INERTIA_DEFICIT = 1e-3  # least moment of inertia, over the full box: of a part of 1/30 of its size
 
 
 def check_zero(robot: RobotDescription, report: Report) -> None:

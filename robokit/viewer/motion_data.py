@@ -81,9 +81,7 @@ def deflated_whole(values: ArrayLike) -> str:
 
 BUCKETS = 500  # buckets of a curve: about as many as its plot has columns
 NEGLIGIBLE = 0.01  # share of a line's range below which what happens between two frames is left out
-
-MOST_PEAKS = 200
-"""Peaks between frames that one line keeps, the largest ones; its extremes are always among them."""
+MOST_PEAKS = 200  # between frames that a line keeps, the largest; its extremes are always among them
 
 
 def kept(

@@ -56,9 +56,7 @@ FINER = 2  # pixels that are drawn for one of the picture, along each side: smoo
 
 FIELD_OF_VIEW = math.radians(30.0)
 ELEVATION = math.radians(17.0)
-AZIMUTHS = (math.radians(-58.0), math.radians(-32.0))
-"""Azimuths of the camera, for motions that are longest along x and along y."""
-
+AZIMUTHS = (math.radians(-58.0), math.radians(-32.0))  # of motions along x and along y
 LIGHT = np.array([0.45, -0.75, 1.5]) / math.sqrt(0.45**2 + 0.75**2 + 1.5**2)  # direction towards the light
 AMBIENT = 0.55  # share of a colour that is seen where no light falls
 
@@ -69,9 +67,7 @@ FILLED = 0.9  # share of the height, or of the width, that is filled
 UNMOVED = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # the pose of the world
 ROUND = 18  # edges of a circle
 AT_ONCE = 1_000_000  # pixels of triangles that are looked at together: about 100 MB
-
-Corners = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Triangles: corners (n, 3, 3), normals (n, 3, 3) and colours (n, 3)."""
+Corners = tuple[np.ndarray, np.ndarray, np.ndarray]  # corners and normals (n, 3, 3), colours (n, 3)
 
 
 def still_png(source: Robot | Trajectory) -> bytes:

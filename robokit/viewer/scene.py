@@ -290,9 +290,7 @@ LEAST_EDGE = 1e-3  # edge of an inertia box, at least [m]: a thinner one could n
 
 
 Sized = tuple[Path, tuple[float, ...]]  # a mesh file and its scale: files are drawn once in each size
-
-LEAST_SIZE, LONGEST_AXIS_SIZE = 0.02, 3.0
-"""Sizes of a robot, at least, and at most where joint axes are drawn to scale [m]."""
+LEAST_SIZE, LONGEST_AXIS_SIZE = 0.02, 3.0  # of a robot [m]; most where joint axes are drawn to scale
 
 
 def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:

@@ -684,10 +684,7 @@ WALKED = (RNEA, CRBA, LTDL, ABA)  # all of them, in the order of the page
 # ---- the algorithms run on a state ---------------------------------------------------------------
 
 MOST_STEPS = 8_000  # lines of one algorithm that are recorded; the humanoid's CRBA has 1,073
-
-MOST_ENTRY_STEPS = 16_000
-"""Lines of LTDL that are recorded, which take single numbers; that of TALOS has 13,593."""
-
+MOST_ENTRY_STEPS = 16_000  # lines of LTDL, by single numbers, that are recorded; TALOS has 13,593
 MOST_NODES = 20_000_000  # more than so many lines can record: they are what ends a long robot's walk
 
 

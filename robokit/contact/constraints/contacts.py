@@ -50,8 +50,7 @@ from robokit.spatial.control_flow import call, cond, for_range, in_precision, sm
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
-TANGENTIAL = 30.0
-"""Stiffness of a bristle over that along the normal: a box gives way by some micrometres before it slides."""
+TANGENTIAL = 30.0  # stiffness of bristles over that along the normal: boxes slide after micrometres
 
 SHORT = 4.0
 """Speed below which a contact does not bounce, over what gravity and the contact's load change in a step: it
@@ -280,16 +279,13 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
 # Cost: O(contacts).
 
 
-FIRM = 1e-4
-"""Compliance over that of the contact's bristles at the arm: with theirs a spun ball creeps by 0.3 rad/s."""
+FIRM = 1e-4  # compliance over that of the bristles at the arm: a spun ball creeps by 0.3 rad/s with theirs
 
 LOWEST = 1e-6
 """How far the direction to the lowest point may be off, as one less its cosine: by the rounding of places,
 far from the rim's other contacts."""
 
-RIM = 0.01
-"""Share of the radius by which a point on the rim may seem to be inside: contacts are half-way in a gap."""
-
+RIM = 0.01  # share of the radius by which a rim's point may seem inside: contacts are half-way in gaps
 UPRIGHT = 1e-5  # tilt of a disc below which it stands on its face, and its points keep their places [rad]
 
 

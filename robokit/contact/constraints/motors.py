@@ -36,9 +36,7 @@ NOTHING = 1e-16  # share of H that is added to dt b: beside the impulses of a st
 SERIES = (1.0 / 12.0, -1.0 / 720.0, 1.0 / 30240.0, -1.0 / 1209600.0, 1.0 / 47900160.0, -5.284190138687493e-10)
 """Of (1 / (1 - e^-z) - 1 / z - 1/2) / z in powers of z^2: Bernoulli numbers over factorials."""
 
-NEAR, FAR = 0.5, 40.0
-"""z up to which the series is taken, whose first term left out is 2e-15 there; and from which e^-z is 0."""
-
+NEAR, FAR = 0.5, 40.0  # z up to which the series holds to 2e-15, and from which e^-z is 0
 SQUARED = 6  # e^-z is that of z / 2^6, squared as often
 
 
@@ -103,5 +101,4 @@ def limited(x: Any, r: Any) -> Scalar:
     return where(abs(wanted - x.r_g[r]) > SLIGHT * abs(wanted), 1.0, 0.0)
 
 
-SLIGHT = 1e-3
-"""A motor is at a limit if it gives less than it wants by more than this share; less is rounding."""
+SLIGHT = 1e-3  # a motor that gives less than it wants by a larger share is at a limit; less is rounding

@@ -115,8 +115,7 @@ _X86_64, _RELOCATABLE = 62, 1
 _PROGBITS, _SYMBOLS, _RELOCATIONS, _NOBITS = 1, 2, 4, 8
 _ALLOCATED = 2
 _UNWINDING = 0x70000001
-_ABSOLUTE, _RELATIVE, _CALL = 1, 2, 4
-"""Relocations: a 64-bit address, 32-bit distances to data and to functions."""
+_ABSOLUTE, _RELATIVE, _CALL = 1, 2, 4  # relocations: 64-bit address; 32-bit distance to data, to functions
 
 
 class NotLinked(Exception):

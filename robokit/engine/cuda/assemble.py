@@ -25,10 +25,7 @@ from robokit.errors import DeviceError
 TRIPLE = "nvptx64-nvidia-cuda"
 
 PART = "; part"  # what the first line of a module begins with, in a text of several
-
-REGISTERS = "; registers "
-"""What the first line of a text begins with that says how many registers a thread gets at most."""
-
+REGISTERS = "; registers "  # begins the first line of a text, before a thread's most registers
 WRITTEN_FOR = "sm_75"  # the architecture whose PTX LLVM writes: ptxas makes code for any later one of it
 
 _ROUNDED = re.compile(r"\b(add|sub|mul)\.(f32|f64)\b")

@@ -578,9 +578,7 @@ Column = tuple[int, int, int]
 """Where an array is: (pointer, between, own). Number j of state t is at ``between j + own t``."""
 
 LARGEST = 2**31 - 1  # most numbers between two numbers of a state
-
-BLOCK, WARP = 128, 32
-"""Threads of a block: in large batches, and in small ones, which so reach more multiprocessors."""
+BLOCK, WARP = 128, 32  # threads of a block, in large and small batches: these reach more multiprocessors
 
 WAVES = 2
 """Blocks that follow each other on a multiprocessor at most where numbers do not fit into registers: more of

@@ -351,8 +351,7 @@ end:
 
 # -- Memory and passes -----------------------------------------------------------------------------------
 
-BLOCK = 32
-"""Threads of a block: one warp, so that few states are on all multiprocessors, and none waits for others."""
+BLOCK = 32  # threads: one warp, so that few states are on all multiprocessors, and none waits for others
 
 REGISTERS = 255
 """Registers of a thread. Fewer would let more threads run at once, but what does not fit goes to memory,

@@ -622,8 +622,7 @@ done:
 #
 # How a kernel is written for a card and assembled; the maker keeps the code on disk as it keeps all code.
 
-MOST = 200_000
-"""Operations of a kernel: ptxas takes half a second of a processor for 1,000, so minutes for so many."""
+MOST = 200_000  # operations of a kernel: ptxas takes half a second for 1,000, so minutes for so many
 
 
 class CardTarget(Target):

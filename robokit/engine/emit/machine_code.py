@@ -210,9 +210,7 @@ class Bytes:
 # -- Straight lines --------------------------------------------------------------------------------------
 
 At = int | Place  # where a value is: a register of vectors, or a place in memory
-
-Fixed = tuple[int, int, float, int]
-"""Output, position and value of a constant, and how many times it stands there."""
+Fixed = tuple[int, int, float, int]  # of a constant: output, position, value, how often it stands there
 
 SINES = """define internal void @sines_at_{lanes}(ptr %from, ptr %sin, ptr %cos) #0 {{
   %x = load {t}, ptr %from, align {align}

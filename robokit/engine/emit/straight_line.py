@@ -50,12 +50,8 @@ WIDEST = 8  # most equal constants that one store writes
 MOST_STORES = 256  # stores in one function, of outputs that no operation computes
 
 
-REST_OF_STAGE = ", ptr %strides, i64 %t, i64 %stop"
-"""More parameters of the functions of batches (batch_module.py)."""
-
-FRAME = ", ptr noalias %frame"
-"""The parameter of a body whose calls have places of their own (passes/schedule.py)."""
-
+REST_OF_STAGE = ", ptr %strides, i64 %t, i64 %stop"  # more parameters of batches (batch_module.py)
+FRAME = ", ptr noalias %frame"  # of a body whose calls have places of their own (passes/schedule.py)
 LOOK = 20  # every so many nodes, values are counted, so that not too many are kept in registers
 
 REGISTERS = defaultdict(lambda: 36, {32: 20})

@@ -57,8 +57,7 @@ WORDS = """
 """
 """Words of C and C++, and names in the code: no argument has them."""
 
-LONGEST = 100
-"""Characters of a name in C: files named after it must fit any file system, some of which take 143."""
+LONGEST = 100  # characters of a name in C: some file systems take no more than 143
 
 _APART = """/* Kept apart: joined again, the functions would take long to compile. */
 #if defined(__GNUC__)

@@ -456,8 +456,7 @@ class _Writer:
 # A module is kept with where its arrays lie (:class:`Module`). A host calls ``step()`` after it has written
 # the inputs, and reads the outputs.
 
-CHUNK = 3000
-"""Operations of a function, about: of longer ones browsers make slower code, shorter ones are more bytes."""
+CHUNK = 3000  # operations of a function, about: browsers make slower code of longer, shorter are more bytes
 
 
 @frozen

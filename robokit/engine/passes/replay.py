@@ -213,9 +213,7 @@ def moved_by(nodes: Sequence[Any], node: Any) -> Sequence[int]:
     return node[3 + count : 3 + 2 * count]
 
 
-Column = Callable[[list[int], dict[int, Any]], None]
-"""Adds to the tangents of some nodes those of the nodes of a line."""
-
+Column = Callable[[list[int], dict[int, Any]], None]  # adds to tangents those of a line's nodes
 Play = Callable[[list[int]], None]  # computes the values of some nodes, in order
 
 Pull = Callable[[list[int], dict[int, Any], Sequence[int]], list[Any]]

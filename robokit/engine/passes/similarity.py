@@ -194,12 +194,8 @@ def _named(
 # Values that a piece makes for the same readers lie side by side and are called a *bundle*; a row names
 # where its bundles begin. emit/straight_line.py writes the functions and the table.
 
-WORTH = 18_000
-"""Nodes from which on shared code is looked for: a shorter line is faster as it is (7 % at this length)."""
-
-PIECE = 350
-"""Nodes per chunk of what is not shared: mostly loads and stores, of which long lines compile slowly."""
-
+WORTH = 18_000  # nodes from which shared code is looked for: shorter lines are faster as they are (7 %)
+PIECE = 350  # nodes per chunk that is not shared: mostly loads and stores, which compile slowly
 LEAST = 3  # pieces that must be equal to share a function
 LONGEST = 4_000  # nodes of the longest shared function: LLVM's time grows faster than that of its pieces
 

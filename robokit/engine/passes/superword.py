@@ -49,9 +49,7 @@ from robokit.engine.trace.ops import (
 
 
 DEPTH = 8  # how far a pair of readers is followed back to what it is computed of
-
-ROUNDS = 2
-"""How often all is gone through: in the first round conditions of guards may come after what is inside."""
+ROUNDS = 2  # through everything: at first, conditions of guards may come after what is inside
 
 _SIDES = frozenset(each.number for each in OPERATIONS if each.commutes) | {SUB}
 """Opcodes whose operands may change places, if need be with their signs."""
@@ -270,8 +268,7 @@ def units(program: Program, pairs: dict[int, int]) -> Iterator[list[int]]:
 # Two operations that wait for each other stay apart: they are found when the new order of evaluation is made.
 
 
-WORTH = 0.85
-"""Share of the operations that may be left: above it, moving numbers between lanes takes the gain."""
+WORTH = 0.85  # share of the operations that may be left: moves between lanes take the rest
 
 
 def packed(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
