@@ -77,10 +77,8 @@ def read_usd(path: str | os.PathLike[str], whole: bool = False) -> Description:
 class _Stage:
     """A stage and what is found in it.
 
-    Attributes:
-        metres, kilograms: units of the stage.
-        up: rotation of the stage's world into one with z up.
-        names: path of a rigid body -> its name in the description.
+    ``metres``, ``kilograms``: units of the stage; ``up``: rotation of the stage's world into one with z up;
+    ``names``: path of a rigid body -> its name in the description.
     """
 
     def __init__(self, path: str | os.PathLike[str], stage: Any, whole: bool) -> None:

@@ -405,9 +405,7 @@ FAR = 1.75  # distance of the camera over the diagonal of what it shows
 class LiveStage:
     """Camera, grid and ground of a live view.
 
-    Attributes:
-        meshcat: the Visualizer, once there is one.
-        view: name of the side from which the camera looks.
+    ``meshcat``: the Visualizer, once there is one; ``view``: name of the side from which the camera looks.
     """
 
     def __init__(self) -> None:
