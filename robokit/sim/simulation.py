@@ -321,7 +321,7 @@ NOTED = 1000
 """Steps that are noted before the notes are dropped, where nothing is recorded."""
 
 
-@frozen(eq=False)
+@frozen
 class SimulationState:
     """The state of a simulation, from which :meth:`Simulation.restore` continues to the last bit.
 
