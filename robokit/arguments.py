@@ -27,8 +27,8 @@ _KINDS = {"c": "complex numbers", "O": "objects", "b": "booleans", "U": "text", 
 _SYMBOLIC = {
     "casadi": "a symbol of CasADi; rk.functions[NAME].to_casadi(robot) is a function of symbols",
     "jax": "a traced value of JAX; rk.functions[NAME].to_jax(robot) is a function that JAX traces",
-    "torch": "a tensor that requires a gradient, which calls on the processor do not follow; give it .detach(), "
-    "or differentiate a function's rk.functions[NAME].to_torch(robot)",
+    "torch": "a tensor that requires a gradient, which calls on the processor do not follow; "
+    "give it .detach(), or differentiate a function's rk.functions[NAME].to_torch(robot)",
 }
 """By package: what of it cannot become an array of numbers, and what to do."""
 
