@@ -60,7 +60,9 @@ def expand(path: str, args: dict[str, str], roots: Sequence[str], longest: int) 
                 answer["package"] = one.package
         files = [os.path.abspath(str(f)) for f in getattr(xacro, "filestack", None) or () if f]
         inside = [files[-1]] if files and files[-1] != path else []
-        inside += [f"macro {m.body.getAttribute('name')}" for m in getattr(xacro, "macrostack", None) or ()][-1:]
+        inside += [f"macro {m.body.getAttribute('name')}" for m in getattr(xacro, "macrostack", None) or ()][
+            -1:
+        ]
         answer["problem"] += f" (in {', '.join(inside)})" if inside else ""
         return answer
     if len(text) > longest:
