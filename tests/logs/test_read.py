@@ -153,7 +153,7 @@ def test_what_robokit_writes_is_read_without_a_word(floating, tmp_path):
 
 
 def test_the_effort_of_a_run_is_its_actuators_force_where_there_is_one(robot, tmp_path):
-    held, free = NAMES
+    held = NAMES[0]
     run = rk.simulate(
         robot,
         duration=0.02,
