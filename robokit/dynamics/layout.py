@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import linecache
 import math
@@ -651,8 +652,10 @@ def located(name: str, text: Callable[..., Any], error: Exception) -> FunctionEr
 
 def _of_lists(error: Exception) -> bool:
     """Whether the error is that of a list that is too short, or of one used as a number."""
+    if isinstance(error, IndexError):
+        return str(error).startswith("list")
     of_lists = any(f"'{kind.__name__}'" in str(error) for kind in (list, Numbers, ByJoint))
-    return isinstance(error, IndexError) or (isinstance(error, TypeError) and of_lists)
+    return isinstance(error, TypeError) and of_lists
 
 
 def _beginning(text: Callable[..., Any]) -> tuple[str, int]:
@@ -660,6 +663,7 @@ def _beginning(text: Callable[..., Any]) -> tuple[str, int]:
     return (code.co_filename, code.co_firstlineno) if code else ("<unknown>", 0)
 
 
-_INSIDE = tuple(
-    os.path.dirname(os.path.abspath(file)) + os.sep for file in (os.path.dirname(__file__), np.__file__)
+_INSIDE = (
+    *(os.path.dirname(os.path.abspath(file)) + os.sep for file in (os.path.dirname(__file__), np.__file__)),
+    contextlib.__file__,
 )
