@@ -628,10 +628,11 @@ def _state(text: Callable[..., Any], given: list[list[Any]]) -> Any:
 def located(name: str, text: Callable[..., Any], error: Exception) -> FunctionError:
     """The error with the innermost line outside robokit and NumPy that it comes from; no frames before it."""
     frames = error.__traceback__
-    own = None
+    own, raised_in = None, ""
     place = (*_beginning(text), name)
     while frames is not None:
         code = frames.tb_frame.f_code
+        raised_in = code.co_filename
         if not code.co_filename.startswith(_INSIDE):
             own = own or frames
             place = (code.co_filename, frames.tb_lineno, code.co_name)
@@ -640,7 +641,7 @@ def located(name: str, text: Callable[..., Any], error: Exception) -> FunctionEr
     file, line, function = place
     source = linecache.getline(file, line).strip()
     where = f"{file}, line {line}, in {function}" + (f": {source}" if source else "")
-    hint = BY_JOINT if _of_lists(error) else ""
+    hint = BY_JOINT if _of_lists(error, raised_in, file) else ""
     if isinstance(error, RobokitError) and not isinstance(error, UnknownName):
         hint = OF_NUMBERS
     if str(error).startswith("only integers, slices"):
@@ -650,10 +651,16 @@ def located(name: str, text: Callable[..., Any], error: Exception) -> FunctionEr
     return FunctionError(f"{name}: {type(error).__name__}: {error}{hint}\n  {where}", file, line)
 
 
-def _of_lists(error: Exception) -> bool:
-    """Whether the error is that of a list that is too short, or of one used as a number."""
+def _of_lists(error: Exception, raised_in: str, place: str) -> bool:
+    """Whether the error is that of a list that is too short, or of one used as a number.
+
+    Args:
+        error: raised somewhere in the user's function.
+        raised_in: the file that raised it.
+        place: the innermost file of the user's.
+    """
     if isinstance(error, IndexError):
-        return str(error).startswith("list")
+        return raised_in in (place, __file__)
     of_lists = any(f"'{kind.__name__}'" in str(error) for kind in (list, Numbers, ByJoint))
     return isinstance(error, TypeError) and of_lists
 
