@@ -196,6 +196,16 @@ def rollout_energies(robot: rk.Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.
     return both[0].reshape(T, B), both[1].reshape(T, B)
 
 
+def loop_gap(robot: rk.Robot, q: np.ndarray) -> float:
+    """The largest distance of the two origins of a loop joint, of configurations (T, nq) [m]."""
+    poses, widest = rk.forward_kinematics(robot, np.ascontiguousarray(q)), 0.0
+    for loop in robot.loop_joints:
+        (R, p), (S, o) = poses[loop.predecessor], poses[loop.successor]
+        apart = R @ loop.predecessor_placement.position + p - S @ loop.successor_placement.position - o
+        widest = max(widest, float(np.linalg.norm(apart, axis=-1).max()))
+    return widest
+
+
 def centres(robot: rk.Robot, q: np.ndarray) -> np.ndarray:
     """Centres of mass, (..., 3) of configurations (..., nq) [m]; NaN where q is."""
     flat = np.ascontiguousarray(q.reshape(-1, q.shape[-1]), dtype=float)
