@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,6 @@ from fidelity_cases.falls import FINEST, apart, ours, starts, theirs
 from fidelity_cases.peer import Peer
 from fidelity_cases.table import Found, Look, case
 from robokit.engine.backend import llvm
-from robokit.sim import run_loop
 
 STEPS = (4e-3, 2e-3, 1e-3, 0.5e-3, 0.25e-3, 0.125e-3)
 END, EVERY = 0.5, 0.02
@@ -125,17 +123,14 @@ def _rollout_there(robot: rk.Robot, q0: Any, v0: Any, dt: float, stiff: bool) ->
 
 def _single(robot: rk.Robot, q0: Any, v0: Any, dt: float) -> Callable[[], float]:
     """One fall of simulate, with its records, by the processor time that its steps take."""
-    turn, processor = iter(range(10**9)), SimpleNamespace(perf_counter=time.process_time)
+    turn = iter(range(10**9))
 
     def run() -> float:
         k = next(turn) % len(q0)
         every = max(1, round(5e-3 / dt))
-        run_loop.time = processor  # type: ignore[assignment]
-        try:
-            options = s.alone({"ground": s.ground(), "record_every": every})
+        options = s.alone({"ground": s.ground(), "record_every": every})
+        with s.in_processor_time():
             t = s.fall(robot, q0[k], v0[k], duration=END, dt=dt, **options)
-        finally:
-            run_loop.time = time  # type: ignore[assignment]
         run.seconds = t.summary["step_seconds"]  # type: ignore[attr-defined]
         return END
 
