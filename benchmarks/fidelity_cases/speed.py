@@ -52,20 +52,19 @@ def speed(look: Look) -> Found:
                 "rollout": (_rollout(robot, q0, v0, equal), _rollout_there(robot, q0, v0, dt, stiff)),
                 "single": (_single(robot, q0, v0, equal), _single_there(robot, q0, v0, dt, stiff)),
             }
-            which = "stiff MuJoCo's" if stiff else "MuJoCo's"
-            steps = f"{which} at {1e3 * dt:g} ms (robokit {1e3 * equal:.2g} ms"
-            steps += ")" if reached else ", still less exact)"
+            which = f"{label}, as exact as {'stiff ' * stiff}MuJoCo at {1e3 * dt:g} ms"
+            found.add(f"{which}: step" + ", still less exact" * (not reached), "ms", 1e3 * equal)
             for way, (mine_run, their_run) in ways.items():
                 a, b = _race(mine_run, their_run, look.some(4, 2))
                 least = {"rollout": 20.0 if wide else 12.0, "single": 4.0}[way] if dt == 1e-3 else None
                 ratio = a / b if reached else 0.0
-                found.add(f"{label}, {way}: times {steps}", "", ratio, least=least)
+                found.add(f"{which}, {way}: times as fast", "", ratio, least=least)
                 peer = {"stiff": b} if stiff else {"mujoco": b}
-                found.add(f"{label}, {way}: simulated seconds a second", "", a, **peer)
+                found.add(f"{which}, {way}: simulated seconds a second", "", a, **peer)
         same = _race(_rollout(robot, q0, v0, 1e-3), _rollout_there(robot, q0, v0, 1e-3, False), 2)
-        found.add(f"{label}, rollout: times MuJoCo's, both 1 ms", "", same[0] / same[1])
+        found.add(f"{label}, both at 1 ms, rollout: times as fast", "", same[0] / same[1])
         same = _race(_single(robot, q0, v0, 1e-3), _single_there(robot, q0, v0, 1e-3, False), 2)
-        found.add(f"{label}, single: times MuJoCo's, both 1 ms", "", same[0] / same[1])
+        found.add(f"{label}, both at 1 ms, single: times as fast", "", same[0] / same[1])
     return found
 
 
