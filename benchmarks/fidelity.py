@@ -154,10 +154,10 @@ def main() -> None:
     if arguments.merge:
         known = json.loads(PLACE.read_text(encoding="utf-8"))["cases"]
         files = [json.loads(Path(path).read_text(encoding="utf-8")) for path in arguments.merge]
-        found = files[-1] | {"cases": {k: x for file in files for k, x in file["cases"].items()}}
-        for name, entry in found["cases"].items():
+        merged = files[-1] | {"cases": {k: x for file in files for k, x in file["cases"].items()}}
+        for name, entry in merged["cases"].items():
             beside(entry, known.get(name, {}))
-        _write(found, None, True)
+        _write(merged, None, True)
         return
     for unknown in set(arguments.case or ()) - set(CASES):
         parser.error(f"{unknown!r} is not among {', '.join(CASES)}")

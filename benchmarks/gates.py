@@ -194,7 +194,7 @@ def spread(name: str) -> dict[str, dict[str, float]]:
     Time is that of falls of 50 ms from states all along it, over 50: shorter is not to be timed.
     """
     robot, steps = load(name), round(SECONDS / DT)
-    options = {"dt": DT, "ground": s.ground(), "self_collision": True}
+    options: dict[str, Any] = {"dt": DT, "ground": s.ground(), "self_collision": True}
     q0 = starts(robot, 1)[0]
     whole = rk.Simulation(robot, q0, **options)
     sums = [0.0]
