@@ -77,8 +77,7 @@ def _frozen(cls: type[T], eq: bool) -> type[T]:
     return cls
 
 
-TOLD = "__dataclass_fields__", "__dataclass_params__", "__match_args__"
-"""What dataclasses tell of a class."""
+TOLD = "__dataclass_fields__", "__dataclass_params__", "__match_args__"  # what dataclasses tell of a class
 
 
 class _Later:
@@ -198,8 +197,7 @@ def _refuse(self: Any, what: str, name: str) -> None:
 
 # ---- One line about an object that holds arrays: their shapes, and what is small as it is --------
 
-SHORT = 6
-"""Entries of an array or list that are shown."""
+SHORT = 6  # entries of an array or list that are shown
 
 
 def short_repr(self: Any) -> str:

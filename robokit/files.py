@@ -24,14 +24,9 @@ import numpy as np
 from robokit.arguments import path_argument
 from robokit.errors import RobokitError, ShapeError, WriteError, library
 
-UNPACKED_BYTES = 128 << 20
-"""Bytes that any archive of arrays may unpack to."""
-
-UNPACKED_RATIO = 100
-"""Times its own size that a larger archive may unpack to: motion packs to a half, rest to a hundredth."""
-
-MOST_TEXT = 64 << 20
-"""Bytes of an array of text, which has four for each character."""
+UNPACKED_BYTES = 128 << 20  # bytes that any archive of arrays may unpack to
+UNPACKED_RATIO = 100  # of its size, to which a larger archive may unpack: motion packs to 1/2, rest to 1/100
+MOST_TEXT = 64 << 20  # bytes of an array of text, which has four for each character
 
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Compression methods of NumPy. Others use other libraries, with errors and memory needs of their own."""

@@ -36,8 +36,7 @@ from robokit.formats.other_programs import one_line
 from robokit.model.geometry import Placement
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
-KINDS = {0: "floating", 1: "spherical", 2: "prismatic", 3: "revolute"}
-"""MuJoCo's types of joints: free, ball, slide, hinge."""
+KINDS = {0: "floating", 1: "spherical", 2: "prismatic", 3: "revolute"}  # free, ball, slide, hinge
 
 SEVERAL = {
     ("prismatic", "prismatic", "prismatic", "spherical"): "floating",
@@ -50,23 +49,15 @@ PARTS = re.compile(r"_(TX|TY|TZ|RZ|R)$")
 
 GEOMS = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
 
-GROUNDS = (0, 1)
-"""Planes and height fields: on the fixed frame they are the scene's, not the robot's."""
-
-NO_MESHES = "read without meshes"
-"""Beginning of the note about meshes that MuJoCo cannot have."""
+GROUNDS = (0, 1)  # planes and height fields: on the fixed frame they are the scene's, not the robot's
+NO_MESHES = "read without meshes"  # beginning of the note about meshes that MuJoCo cannot have
 
 
 def read_mujoco(path: str | os.PathLike[str], folder: str = "") -> Description:
-    """Read a file through MuJoCo, with MuJoCo's own defaults.
+    """Read a file through MuJoCo, with its own defaults; RobokitError where it refuses the file.
 
-    Args:
-        folder: where names of meshes start from, if that is not the file's own folder.
-
-    Mesh files that are missing or that MuJoCo cannot read are left out; a note says so.
-
-    Raises:
-        RobokitError: MuJoCo refuses the file.
+    ``folder`` is where names of meshes start from, if that is not the file's own. Mesh files that are missing
+    or that MuJoCo cannot read are left out; a note says so.
     """
     notes: list[str] = []
     model, spec = compiled(Path(path), notes, folder=folder)
@@ -103,15 +94,10 @@ def _merged_root(path: Path, side: Description) -> str:
 
 
 def compiled(path: Path, notes: list[str], lenient: bool = True, folder: str = "") -> tuple[Any, Any]:
-    """The model (``mujoco.MjModel``) and its ``MjSpec``.
+    """The model (``mujoco.MjModel``) and its ``MjSpec``; RobokitError where MuJoCo refuses the file.
 
-    Args:
-        notes: what MuJoCo says is added.
-        lenient: read a file without its meshes where it cannot be read with them.
-        folder: as for ``read_mujoco``.
-
-    Raises:
-        RobokitError: MuJoCo refuses the file.
+    What MuJoCo says is added to ``notes``. ``lenient``: read a file without its meshes where it cannot be
+    read with them. ``folder`` is as for ``read_mujoco``.
     """
     import mujoco
 
@@ -489,8 +475,7 @@ def _three(origin: np.ndarray, x: np.ndarray, y: np.ndarray) -> Placement:
 
 # ---- The range of effort that a model of MuJoCo allows a joint -----------------------------------
 
-JOINT_TRANSMISSIONS = (0, 1)
-"""Types of transmission that act on a joint; the gear's first number is their factor."""
+JOINT_TRANSMISSIONS = (0, 1)  # types that act on a joint; the gear's first number is their factor
 
 FREE = (-math.inf, math.inf)
 
@@ -563,14 +548,9 @@ def _follows_control(model: Any, k: int) -> bool:
 #
 # What robokit's robots have no counterpart for is said, one diagnostic for each kind of thing.
 
-UNNAMED = "MuJoCo Model"
-"""The name that MuJoCo gives a model without one."""
-
-SEEN_GROUPS = 3
-"""MuJoCo's viewer shows the groups of geoms below it, unless told otherwise."""
-
-GRAY = (0.5, 0.5, 0.5, 1.0)
-"""Colour of a geom that has none: then its material's counts."""
+UNNAMED = "MuJoCo Model"  # the name that MuJoCo gives a model without one
+SEEN_GROUPS = 3  # MuJoCo's viewer shows the groups of geoms below it, unless told otherwise
+GRAY = (0.5, 0.5, 0.5, 1.0)  # colour of a geom that has none: then its material's counts
 
 MOTION_FLAGS = tuple(
     f"mjDSBL_{flag}"
@@ -581,18 +561,14 @@ MOTION_FLAGS = tuple(
 )
 """Flags of MuJoCo that switch off what moves a robot; PASSIVE is SPRING and DAMPER of older versions."""
 
-TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")
-"""Names of MuJoCo's types of transmission."""
+TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")  # MuJoCo's
 
 
 def read_mujoco_robot(path: str, folder: str = "") -> Description:
     """Read an MJCF with all that a robot and its surroundings can have of it.
 
-    Args:
-        path, folder: as for :func:`robokit.formats.mujoco.read_mujoco`.
-
-    Raises:
-        RobokitError: MuJoCo refuses the file, or there is no body in it.
+    Arguments are as for ``read_mujoco``. Raises RobokitError where MuJoCo refuses the file, or it has no
+    body.
     """
     notes: list[str] = []
     model, spec = compiled(Path(path), notes, lenient=False, folder=folder)
@@ -608,12 +584,9 @@ def read_mujoco_robot(path: str, folder: str = "") -> Description:
 
 
 def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
-    """Add to a description what the model has beside bodies and joints.
+    """Add to the description of a model what it has beside bodies and joints.
 
-    Args:
-        side: of the model.
-        model, data: ``mujoco.MjModel``, and an ``MjData`` with the kinematics at zero.
-        spec: the ``mujoco.MjSpec`` that was compiled.
+    ``data`` is an ``MjData`` with the kinematics at zero, ``spec`` the ``mujoco.MjSpec`` that was compiled.
     """
     scene = side.scene = DescribedScene()
     scene.dt = float(model.opt.timestep)
@@ -629,8 +602,7 @@ def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
     _say_of_the_rest(model, says)
 
 
-Says = Callable[..., None]
-""":meth:`Description.say` of the description that is read."""
+Says = Callable[..., None]  # :meth:`Description.say` of the description that is read
 
 # ---- Shapes: what is seen and what touches -------------------------------------------------------
 

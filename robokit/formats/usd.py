@@ -45,8 +45,7 @@ AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 UP = {"Z": Placement(), "Y": Placement(np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]]))}
 """Axis of a stage that points up -> rotation into a world with z up."""
 
-Edge = tuple[Any, str, str, Placement, Placement]
-"""Joint, names of its two bodies, and its frame in either."""
+Edge = tuple[Any, str, str, Placement, Placement]  # joint, names of its two bodies, and its frame in either
 
 FREEDOMS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 """Degrees of freedom of a joint without a type of its own, as limits and drives name them."""
@@ -61,14 +60,10 @@ def _refusal_text(refusal: Exception) -> str:
 
 
 def read_usd(path: str | os.PathLike[str], whole: bool = False) -> Description:
-    """Read a USD stage.
+    """Read a USD stage; RobokitError for no stage, or no rigid bodies in it.
 
-    Args:
-        whole: read all that a robot can have: visual shapes, meshes, drives, masses of colliders; what it
-            cannot have is told in ``said``.
-
-    Raises:
-        RobokitError: no stage, or no rigid bodies in it.
+    ``whole``: read all that a robot can have: visual shapes, meshes, drives, masses of colliders; what it
+    cannot have is told in ``said``.
     """
     from pxr import Usd
 
@@ -626,11 +621,7 @@ TURNS = {
 
 
 def axis_letter(schema: Any, absent: str) -> str:
-    """The axis of a joint or shape: "X", "Y" or "Z".
-
-    Raises:
-        RobokitError: it is another word.
-    """
+    """The axis of a joint or shape, "X", "Y" or "Z"; RobokitError for another word."""
     letter = str(schema.GetAxisAttr().Get() or absent)
     if letter not in TURNS:
         raise RobokitError(f"{schema.GetPath()}: its axis is {letter!r}; expected X, Y or Z")

@@ -113,8 +113,7 @@ def _number(what: str, value: Any) -> float:
     return value
 
 
-MakeShapes = Callable[[], tuple[tuple[Shape, ...], tuple[Shape, ...]]]
-"""Gives the visuals and the collisions of a link."""
+MakeShapes = Callable[[], tuple[tuple[Shape, ...], tuple[Shape, ...]]]  # visuals and collisions
 
 
 @frozen

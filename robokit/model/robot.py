@@ -33,8 +33,7 @@ from robokit.model.parts import Joint, Link, LoopJoint, Scene
 from robokit.model.tree import Coupling, Tree, inertia_pattern
 from robokit.spatial.scalars import added
 
-MOST_GRAVITIES = 4
-"""Number of unused variants that a robot keeps: each has machine code, megabytes for a humanoid."""
+MOST_GRAVITIES = 4  # unused variants that a robot keeps, each with megabytes of code for a humanoid
 
 
 @frozen(eq=False)
