@@ -182,7 +182,11 @@ def obstacle(path: Path) -> tuple[int, str] | None:
         if target.is_dir():
             return errno.EISDIR, "is a folder; give the name of a file"
         if not target.parent.is_dir():
-            return errno.ENOENT, f"there is no folder {str(_named(path, target).parent)!r}; make it first"
+            named = _named(path, target)
+            for above in named.parents:
+                if above.exists() and not above.is_dir():
+                    return errno.ENOTDIR, f"{str(above)!r} is a file, not a folder; give another name"
+            return errno.ENOENT, f"there is no folder {str(named.parent)!r}; make it first"
         if not os.access(path if _exists(path) else target.parent, os.W_OK):
             return errno.EACCES, "permission denied"
     except (OSError, ValueError) as error:  # a name that is too long; ValueError: one with a NUL

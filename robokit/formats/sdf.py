@@ -677,7 +677,7 @@ class _Reader:
                 side.gravity = np.array(numbers)
         side.notes += dict.fromkeys(self.files.notes)
         side.scene = self._scene()
-        where = {joint.name: _coordinates(bodies[joint.child].pose) for joint in loose}
+        where = {joint.name: free_coordinates(bodies[joint.child].pose) for joint in loose}
         if any(each != (1.0, *(0.0,) * 6) for each in where.values()):
             side.scene.configurations["initial"] = where
         self._remark(side)
@@ -1149,7 +1149,7 @@ def inertial_of(inertial: Any) -> InertialDescription:
     return InertialDescription(number(inertial, "mass", 1.0), (xx, xy, xz, yy, yz, zz))
 
 
-def _coordinates(pose: Placement) -> tuple[float, ...]:
+def free_coordinates(pose: Placement) -> tuple[float, ...]:
     """Quaternion wxyz and position of a free body."""
     upright = np.array_equal(pose.rotation, np.eye(3))
     quat = (1.0, 0.0, 0.0, 0.0) if upright else tuple(rotation_to_quat_wxyz(pose.rotation.tolist()))

@@ -222,6 +222,22 @@ def numbered_column(header: str) -> tuple[str, int] | None:
     return None if quantity is None else (quantity, int(found[2]))
 
 
+def _is_own(cells: Sequence[str]) -> bool:
+    """Whether a table is one that ``Trajectory.to_csv`` wrote."""
+    return "energy/kinetic" in cells and "momentum/kx" in cells
+
+
+def _is_part(column: Column, cells: Sequence[str], at: Mapping[int, np.ndarray]) -> bool:
+    """Whether a column of a table of ``to_csv`` is a part of another: an actuator's force includes tau.
+
+    A joint without an actuator has a zero there, beside the controller's tau.
+    """
+    own, force = f"tau/{column.name}", f"actuator_force/{column.name}"
+    if not _is_own(cells) or own not in cells or force not in cells:
+        return False
+    return cells[column.place] == (own if at[cells.index(force)].any() else force)
+
+
 class _Table:
     """A table on its way into a recording."""
 
@@ -267,6 +283,7 @@ class _Table:
         rows = _rows(self.recording, text, delimiter, places, cells, body)
         at = {place: rows[:, k] for k, place in enumerate(places)}
         t = self._times([(at[place], cells[place], unit) for place, unit in times], len(rows))
+        columns = [c for c in columns if not _is_part(c, cells, at)]
         self._block(t, [(c.name, c.quantity, c.factor * at[c.place]) for c in columns])
 
     def _names_in_rows(self, cells: list[str], body: str, delimiter: str | None) -> dict[int, str]:
@@ -304,7 +321,7 @@ class _Table:
                 f"joints: {listed(map(quoted, self.coordinates.joints))}"
             )
         taken = {c.place for c in columns} | {k for k, _ in times}
-        expected = OWN if "energy/kinetic" in cells and "momentum/kx" in cells else ()
+        expected = OWN if _is_own(cells) else ()
         rest = [
             cell
             for place, cell in enumerate(cells)

@@ -310,7 +310,7 @@ class LoopJoint:
 # -- What a robot's file says beside the robot ------------------------------------------------------------
 
 
-@frozen(eq=False)
+@frozen
 class Scene:
     """Contents of a robot's file beside the robot itself: ``robot.scene``, or None.
 

@@ -419,7 +419,7 @@ class Signal:
 CURVES = ("linear", "cubic")
 
 
-@frozen(eq=False)
+@frozen
 class Keyframes:
     """Values of named joints over time, interpolated between keyframes: targets of actuators.
 

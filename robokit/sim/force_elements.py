@@ -378,7 +378,7 @@ Place = tuple[int, tuple[float, float, float] | None]
 """Body and point in its coordinates [m]; None where the wrench is about the world's origin."""
 
 
-@frozen(eq=False)
+@frozen
 class Push:
     """An external force on a link.
 

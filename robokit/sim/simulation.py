@@ -319,7 +319,7 @@ if TYPE_CHECKING:
 NOTED = 1000  # steps that are noted before the notes are dropped, where nothing is recorded
 
 
-@frozen(eq=False)
+@frozen
 class SimulationState:
     """The state of a simulation, from which :meth:`Simulation.restore` continues to the last bit.
 

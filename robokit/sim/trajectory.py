@@ -310,7 +310,7 @@ class Trajectory:
     program: Program | None = field(default=None, repr=False, compare=False)
     actuator_force: np.ndarray | None = None
     contact_impulse: np.ndarray | None = None
-    marks: Sequence[int] = field(default=(), repr=False)
+    marks: Sequence[int] = field(default=(), repr=False, compare=False)
     inputs: StepInputs | None = field(default=None, repr=False, compare=False)
     notes: Notes | None = field(default=None, repr=False, compare=False)
     losses: dict[str, np.ndarray] = field(default_factory=dict, repr=False)

@@ -56,8 +56,11 @@ def expand(path: str, args: dict[str, str], roots: Sequence[str], longest: int) 
             elif isinstance(one, NoPackage):
                 answer["package"] = one.package
         files = [os.path.abspath(str(f)) for f in getattr(xacro, "filestack", None) or () if f]
-        inside = f" (in {files[-1]})" if files and files[-1] != path else ""
-        answer["problem"] += inside
+        inside = [files[-1]] if files and files[-1] != path else []
+        inside += [f"macro {m.body.getAttribute('name')}" for m in getattr(xacro, "macrostack", None) or ()][
+            -1:
+        ]
+        answer["problem"] += f" (in {', '.join(inside)})" if inside else ""
         return answer
     if len(text) > longest:
         return {"problem": f"the expanded text has {len(text)} characters, at most {longest} are read"}
