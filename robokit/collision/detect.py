@@ -39,10 +39,9 @@ from robokit.collision.fields import (
     POSES,
     SHAPES,
 )
-from robokit.collision.flush import hidden, inside_surface
+from robokit.collision.flush import touches
 from robokit.collision.narrow import Pairs, gap_along, narrow_pairs, on_plane
 from robokit.collision.support import middle_of_part, part_of_cube, place, rotation, tangents, vector
-from robokit.collision.terrain import NEAREST
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel
@@ -331,20 +330,14 @@ def gap_of_balls(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, 
 def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
     """Write a contact, unless shapes beside a fixed one hide it."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    p = point - n * (0.5 * gap)
 
     def write(feature: Any, p: Any, gap: Any, n: Any) -> None:
         write_contact(x, k, feature, Vector3(*p), gap, Vector3(*n))
 
-    def unless_inside() -> None:
-        none = inside_surface(x, a, b, feature, p, n)
-        cond(none, lambda: None, lambda: call(write, feature, tuple(point), gap, tuple(n)))
+    def given() -> None:
+        call(write, feature, tuple(point), gap, tuple(n))
 
-    def unless_hidden() -> None:
-        cond(hidden(x, a, b, p, n), lambda: None, unless_inside)
-
-    # That the nearest points are not hidden is known: the normal is for it (narrow.py).
-    cond(feature == NEAREST, unless_inside, unless_hidden)
+    cond(touches(x, a, b, feature, point - n * (0.5 * gap), n), given, lambda: None)
 
 
 def write_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:

@@ -21,15 +21,19 @@ from typing import Any
 
 from robokit.collision.fields import POLYTOPE
 from robokit.collision.support import corner, faced, pose, shape_pose, support, vector
+from robokit.collision.terrain import ALIGNED, NEAREST
 from robokit.engine.loops.fields import once
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, smallest
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
-FLUSH = 1e-6, 1e-5
+FLUSH = 1e-5, 1e-5
 """Of the size of a solid, in double and in single precision: what is off by less is flush."""
 
+SEAM = 1e-8, 1e-6
+"""Likewise: what is off by less is on the seam of two solids, and the first one's. Normals of flush faces
+differ by FLUSH, and with them places of contacts by this part of the depth."""
 
 BESIDE = 1e-4, 1e-3
 """Of the size of the shape that touches a solid: a contact on an edge is there to within this. Where a round
@@ -38,12 +42,11 @@ side touches an edge is known to the root of what its distance may be off."""
 
 ZERO = (0.0, 0.0, 0.0)
 
+ALL, NOT_AGAINST, BUT_ITS_OWN = range(3)
+"""Faces of a polytope: all; those that do not face against a normal; all but the one whose normal it is."""
+
 LEVEL = 1e-12
 """Square of the sine of an angle: a face that is tilted by less against a's surface is parallel to it."""
-
-
-ALIGNED = 1e-10
-"""Square of the sine of an angle: a normal that is off by less is that of the face."""
 
 
 SHALLOW = 1e-2
@@ -93,7 +96,7 @@ def _face_touched(x: Any, a: Any, b: Any, place: Any, nearest: Any) -> Any:
     def own() -> Any:
         f = _facing(x, a, n)
         off = n.cross(vector(x.face_normal, f))
-        return where(off.dot(off) < in_precision(ALIGNED, 1e-6), f, STAYS)
+        return where(off.dot(off) < ALIGNED, f, STAYS)
 
     return cond(hidden(x, a, b, R @ p + r, R @ n), best, own)
 
@@ -103,38 +106,55 @@ def first_corner(x: Any, s: Any, face: Any) -> Vector3:
     return vector(x.corners, x.shape_corners[s, 0] + x.polygon[x.face_corners[face, 0]])
 
 
-def is_beside(x: Any, a: Any, nearest: Any) -> Any:
-    """Whether the nearest point of a fixed polytope, along one of its faces, is beside that face.
-
-    By as much as the other shape is deep it may be, where no other face goes on.
-    """
-    n, p = (Vector3(*(nearest[first + c] for c in range(3))) for first in (1, 4))
-
-    def look() -> Any:
-        R, r = shape_pose(x, a)
-        height, _ = once(x, _height, a, tuple(p), ZERO)
-        goes_on = lambda: once(x, _on_surface, a, tuple(R @ p + r), tuple(R @ n)) > 0  # noqa: E731
-        off = height > maximum(_flush(x, a), -nearest[0])
-        return cond((height > _flush(x, a)) & ~off, goes_on, lambda: off)
-
-    return cond(beside_others(x, a), look, lambda: x.shape_kind[a] < 0)
-
-
 def beside_others(x: Any, s: Any) -> Any:
     """Whether a shape is a fixed polytope with others beside it."""
     return (x.shape_kind[s] == POLYTOPE) & (x.shape_beside[s, 1] > 0)
 
 
-def hidden(x: Any, a: Any, b: Any, p: Vector3, n: Vector3) -> Any:
-    """Whether a contact of shape a is hidden by one of those beside it.
+def is_off(x: Any, a: Any, nearest: Any) -> Any:
+    """Whether the nearest point along a face of a fixed polytope is off it by more than the depth."""
+    p = Vector3(*(nearest[4 + c] for c in range(3)))
+
+    def look() -> Any:
+        return once(x, _height, a, tuple(p), ZERO, ALL)[0] > maximum(_flush(x, a), -nearest[0])
+
+    return cond(beside_others(x, a), look, lambda: x.shape_kind[a] < 0)
+
+
+def touches(x: Any, a: Any, b: Any, feature: Any, p: Vector3, n: Vector3) -> Any:
+    """Whether a contact counts: it is not hidden, on no edge that is none, and not another's on a seam.
 
     Args:
         x: with SHAPES and POSES.
         a: a shape.
         b: the one that touches it.
-        p: the contact's point on its surface, from the step's origin in world axes [m].
-        n: the contact's normal, out of a.
+        feature: of the contact, as of narrow.py.
+        p: its point on the surface of a, from the step's origin in world axes [m].
+        n: its normal, out of a.
     """
+
+    def look() -> Any:
+        return once(x, _touches, a, b, feature, tuple(p), tuple(n))
+
+    return cond(beside_others(x, a), look, lambda: 1) > 0
+
+
+def _touches(x: Any, a: Any, b: Any, feature: Any, p: Any, n: Any) -> Any:
+    of_a, at_corner = (feature % 4 == 0) | (feature % 4 == 2), where(feature % 4 == 0, 1, 0)
+
+    def inside_surface() -> Any:
+        return cond(of_a, lambda: once(x, _goes_on, a, b, at_corner, p, n), lambda: 0)
+
+    def none() -> Any:
+        return cond(once(x, _is_anothers, a, p, n) > 0, lambda: 1, inside_surface)
+
+    # Where the normal is for the nearest points these are not hidden.
+    is_hidden = cond(feature == NEAREST, lambda: 0, lambda: once(x, _hidden, a, b, p, n))
+    return cond(is_hidden > 0, lambda: 0, lambda: where(none() > 0, 0, 1))
+
+
+def hidden(x: Any, a: Any, b: Any, p: Vector3, n: Vector3) -> Any:
+    """Whether a contact of shape a is hidden by one of those beside it; as in :func:`touches`."""
     return once(x, _hidden, a, b, tuple(p), tuple(n)) > 0
 
 
@@ -149,30 +169,39 @@ def _hidden(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
     on_edge = 1.0 - most * most >= in_precision(LEVEL, 1e-6)
     off = where(on_edge, in_precision(*BESIDE) * x.shape_bound[b], 0.0)
 
-    def one(k: Any, found: Any) -> Any:
-        s = x.beside[x.shape_beside[a, 0] + k]
-        return cond(found > 0, lambda: found, lambda: _hides(x, a, s, Vector3(*p), Vector3(*n), off))
+    def moved_out(k: Any, moved: Any, *q: Any) -> Any:
+        covered, *out = once(x, _covers, a, x.beside[x.shape_beside[a, 0] + k], q, n, off)
+        return where(covered > 0, 1, moved), *out
 
-    return for_range(x.shape_beside[a, 1], one, 0)
+    moved, *q = for_range(x.shape_beside[a, 1], moved_out, 0, *p)
+
+    def look() -> Any:
+        R, r = shape_pose(x, a)
+        left, _ = once(x, _height, a, tuple(R.transpose_apply(Vector3(*q) - r)), ZERO, ALL)
+
+        def still(k: Any, found: Any) -> Any:
+            s = x.beside[x.shape_beside[a, 0] + k]
+            return cond(found > 0, lambda: 1, lambda: once(x, _covers, a, s, tuple(q), n, off)[0])
+
+        return cond(left > _flush(x, a), lambda: 1, lambda: for_range(x.shape_beside[a, 1], still, 0))
+
+    return cond(moved > 0, look, lambda: 0)
 
 
-def inside_surface(x: Any, a: Any, b: Any, feature: Any, p: Vector3, n: Vector3) -> Any:
-    """Whether a corner or edge of shape a that touches is none, as its face goes on in one plane.
-
-    That is across the edge, or on both sides of the corner along one of its edges, on solids beside it. An
-    edge that crosses at a corner crosses both of the edges there.
-
-    Args:
-        x, a, b, p, n: as in :func:`hidden`.
-        feature: of the contact, as of narrow.py.
-    """
-    of_a = (feature % 4 == 0) | (feature % 4 == 2)
-    some = of_a & (x.shape_beside[a, 2] > 0) & (x.shape_kind[a] == POLYTOPE)
-    at_corner = where(feature % 4 == 0, 1, 0)
-    return cond(some, lambda: once(x, _goes_on, a, b, at_corner, tuple(p), tuple(n)), lambda: 0) > 0
+def _is_anothers(x: Any, a: Any, p: Any, n: Any) -> Any:
+    """Whether a contact is on a face of one beside a, but not on a; on a seam it is the first one's."""
+    R, r = shape_pose(x, a)
+    q, m = R.transpose_apply(Vector3(*p) - r), R.transpose_apply(Vector3(*n))
+    height, _ = once(x, _height, a, tuple(q), tuple(m), BUT_ITS_OWN)
+    return once(x, _on_surface, a, p, n, where(height > _seam(x, a), x.n_shapes, a))
 
 
 def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, n: Any) -> Any:
+    """Whether a corner or edge of a that touches is none, as its face goes on in one plane.
+
+    That is across the edge, or on both sides of the corner along one of its edges, on solids beside it. An
+    edge that crosses at a corner crosses both of the edges there.
+    """
     (R, r), (S, o) = shape_pose(x, a), shape_pose(x, b)
     m, q, flush = R.transpose_apply(Vector3(*n)), R.transpose_apply(Vector3(*p) - r), _flush(x, a)
     first, count = x.shape_faces[a, 0], x.shape_faces[a, 1]
@@ -191,8 +220,14 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, n: Any) -> Any:
 
         reach = for_range(lower.count, farther, -float("inf")) + d.dot(S.transpose_apply(o - Vector3(*p)))
         reach = reach + x.shape_radius[b]
-        goes_on = once(x, _on_surface, a, tuple(R @ (q + way * (4.0 * flush)) + r), tuple(R @ up)) > 0
-        return goes_on & (reach > flush)
+        there = q + way * minimum(reach, 4.0 * flush)
+        own, _ = once(x, _height, a, tuple(there), tuple(up), BUT_ITS_OWN)
+
+        def on_another() -> Any:
+            return once(x, _on_surface, a, tuple(R @ there + r), tuple(R @ up), x.n_shapes) > 0
+
+        goes_on = cond(own <= _seam(x, a), lambda: own <= _seam(x, a), on_another)
+        return goes_on & (reach > where(at_corner > 0, flush, _seam(x, a)))
 
     def side(k: Any, found: Any) -> Any:
         outward = vector(x.face_normal, first + k)
@@ -227,24 +262,36 @@ def _facing(x: Any, a: Any, m: Vector3) -> Any:
     return for_range(x.shape_faces[a, 1], better, 0.0, first)[1]
 
 
-def _on_surface(x: Any, a: Any, p: Any, up: Any) -> Any:
-    """Whether a point is on a face of shape a, or one beside it of its material, with this normal."""
+def _on_surface(x: Any, a: Any, p: Any, up: Any, least: Any) -> Any:
+    """Whether a point is on a face, with this normal, of one of those beside shape a of its material.
+
+    Args:
+        x, a: as in :func:`hidden`.
+        p: from the step's origin in world axes [m].
+        up: the normal.
+        least: shapes with this number or above do not count.
+    """
     p, up = Vector3(*p), Vector3(*up)
 
     def one(k: Any, found: Any) -> Any:
-        s = where(k == 0, a, x.beside[x.shape_beside[a, 0] + maximum(k - 1, 0)])
+        s = x.beside[x.shape_beside[a, 0] + k]
 
         def look() -> Any:
             R, r = shape_pose(x, s)
             q, m = R.transpose_apply(p - r), R.transpose_apply(up)
-            height, _ = once(x, _height, s, tuple(q), ZERO)
             rises = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
             flush = minimum(_flush(x, s), _flush(x, a))
-            return where((height <= flush) & (rises <= 4.0 * flush), 1, 0)
+            inside, _ = once(x, _height, s, tuple(q), tuple(m), BUT_ITS_OWN)
+            return where((abs(rises) <= 4.0 * flush) & (inside <= _seam(x, s)), 1, 0)
 
-        return cond(found > 0, lambda: found, look)
+        return cond((found == 0) & (s < least), look, lambda: found)
 
-    return for_range(1 + x.shape_beside[a, 2], one, 0)
+    return for_range(x.shape_beside[a, 2], one, 0)
+
+
+def _seam(x: Any, s: Any) -> Any:
+    """What is off by less is on a seam of shape s [m]."""
+    return in_precision(*SEAM) * x.shape_bound[s]
 
 
 def _flush(x: Any, s: Any) -> Any:
@@ -270,44 +317,42 @@ def _middle(x: Any, s: Any, face: Any) -> Vector3:
     return Vector3(*for_range(count, add, 0.0, 0.0, 0.0)) * (1.0 / count)
 
 
-def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3, off: Any) -> Any:
-    R, r = shape_pose(x, s)
-    q, m = R.transpose_apply(p - r), R.transpose_apply(n)
-    flush = in_precision(*FLUSH) * x.shape_bound[s]
-    height, _ = once(x, _height, s, tuple(q), ZERO)
-    above, face = once(x, _height, s, tuple(q), tuple(m))
+def _covers(x: Any, a: Any, s: Any, p: Any, n: Any, off: Any) -> Any:
+    """Whether a point of a lies in s, of which something is farther along n; and where it leaves s."""
+    (R, r), (p, n) = shape_pose(x, s), (Vector3(*p), Vector3(*n))
+    q, m, flush = R.transpose_apply(p - r), R.transpose_apply(n), _flush(x, s)
+    height, _ = once(x, _height, s, tuple(q), ZERO, ALL)
+    above, face = once(x, _height, s, tuple(q), tuple(m), NOT_AGAINST)
 
     def inside() -> Any:
         farthest = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
-        return cond(farthest > 4.0 * flush, leaves, lambda: 0)
+        return cond(farthest > 4.0 * flush, leaves, stays)
+
+    def stays() -> Any:
+        return 0, *p
 
     def leaves() -> Any:
         outward = vector(x.face_normal, face)
         along = outward - m * m.dot(outward)
         rise = along.dot(outward)
         along = chosen(rise > LEVEL, along * (1.0 / (rise + smallest())), outward)
-        out = q + along * (3.0 * flush - above)
-        S, o = shape_pose(x, a)
-        back = S.transpose_apply(R @ out + r - o)
-        left, _ = once(x, _height, a, tuple(back), ZERO)
-        return where(left > flush, 1, 0)
+        return 1, *(p + R @ along * (3.0 * flush - above))
 
-    return cond((above <= flush) & (height <= maximum(flush, off)), inside, lambda: 0)
+    return cond((above <= flush) & (height <= maximum(flush, off)), inside, stays)
 
 
-def _height(x: Any, s: Any, q: Any, n: Any) -> tuple[Any, Any]:
-    """How far a point lies above the nearest face of a polytope, negative inside, and this face.
-
-    Faces whose outward normals point against n do not count.
-    """
+def _height(x: Any, s: Any, q: Any, n: Any, which: Any) -> tuple[Any, Any]:
+    """How far a point lies above the nearest of some faces of a polytope, negative inside, and this face."""
     first = x.shape_faces[s, 0]
     q, n = Vector3(*q), Vector3(*n)
+    least = where(which == NOT_AGAINST, -in_precision(*FLUSH), -2.0)
 
-    def higher(k: Any, most: Any, at: Any) -> Any:
+    def higher(k: Any, highest: Any, at: Any) -> Any:
         face = first + k
         outward = vector(x.face_normal, face)
-        h = outward.dot(q - first_corner(x, s, face))
-        nearer = (h > most) & (outward.dot(n) >= -in_precision(*FLUSH))
-        return where(nearer, h, most), where(nearer, face, at)
+        h, along, off = outward.dot(q - first_corner(x, s, face)), outward.dot(n), outward.cross(n)
+        own = (which == BUT_ITS_OWN) & (along > 0.0) & (off.dot(off) < ALIGNED)
+        counts = (h > highest) & (along >= least) & ~own
+        return where(counts, h, highest), where(counts, face, at)
 
     return for_range(x.shape_faces[s, 1], higher, -float("inf"), first)

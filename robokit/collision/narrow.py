@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POLYTOPE, SMOOTH
-from robokit.collision.flush import NOWHERE, beside_others, face_touched, first_corner, is_beside
+from robokit.collision.flush import NOWHERE, beside_others, face_touched, first_corner, is_off
 from robokit.collision.gjk import APART, FAR, nearest_sets
 from robokit.collision.round_shapes import feature, refine
 from robokit.collision.support import (
@@ -125,8 +125,8 @@ def manifold(
     misses = deepest > distance + rounding(AS_DEEP, 0.5) * size + left_out
 
     def nearest_points() -> None:
-        beside = is_beside(x, shapes[0], nearest)
-        cond(beside, lambda: None, lambda: add(3, half_way, distance, n))
+        off = is_off(x, shapes[0], nearest)
+        cond(off, lambda: None, lambda: add(3, half_way, distance, n))
 
     cond(misses, nearest_points, lambda: None)
 
