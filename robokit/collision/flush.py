@@ -170,7 +170,7 @@ def _hidden(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
     off = where(on_edge, in_precision(*BESIDE) * x.shape_bound[b], 0.0)
 
     def moved_out(k: Any, moved: Any, *q: Any) -> Any:
-        covered, *out = once(x, _covers, a, x.beside[x.shape_beside[a, 0] + k], q, n, off)
+        covered, *out = once(x, _covers, x.beside[x.shape_beside[a, 0] + k], q, n, off)
         return where(covered > 0, 1, moved), *out
 
     moved, *q = for_range(x.shape_beside[a, 1], moved_out, 0, *p)
@@ -181,7 +181,7 @@ def _hidden(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
 
         def still(k: Any, found: Any) -> Any:
             s = x.beside[x.shape_beside[a, 0] + k]
-            return cond(found > 0, lambda: 1, lambda: once(x, _covers, a, s, tuple(q), n, off)[0])
+            return cond(found > 0, lambda: 1, lambda: once(x, _covers, s, tuple(q), n, off)[0])
 
         return cond(left > _flush(x, a), lambda: 1, lambda: for_range(x.shape_beside[a, 1], still, 0))
 
@@ -317,8 +317,8 @@ def _middle(x: Any, s: Any, face: Any) -> Vector3:
     return Vector3(*for_range(count, add, 0.0, 0.0, 0.0)) * (1.0 / count)
 
 
-def _covers(x: Any, a: Any, s: Any, p: Any, n: Any, off: Any) -> Any:
-    """Whether a point of a lies in s, of which something is farther along n; and where it leaves s."""
+def _covers(x: Any, s: Any, p: Any, n: Any, off: Any) -> Any:
+    """Whether a point lies in s, of which something is farther along n; and where it leaves s."""
     (R, r), (p, n) = shape_pose(x, s), (Vector3(*p), Vector3(*n))
     q, m, flush = R.transpose_apply(p - r), R.transpose_apply(n), _flush(x, s)
     height, _ = once(x, _height, s, tuple(q), ZERO, ALL)
