@@ -279,10 +279,13 @@ def _on_surface(x: Any, a: Any, p: Any, up: Any, least: Any) -> Any:
         def look() -> Any:
             R, r = shape_pose(x, s)
             q, m = R.transpose_apply(p - r), R.transpose_apply(up)
-            rises = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
-            flush = minimum(_flush(x, s), _flush(x, a))
             inside, _ = once(x, _height, s, tuple(q), tuple(m), BUT_ITS_OWN)
-            return where((abs(rises) <= 4.0 * flush) & (inside <= _seam(x, s)), 1, 0)
+
+            def rises() -> Any:
+                height = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
+                return where(abs(height) <= 4.0 * minimum(_flush(x, s), _flush(x, a)), 1, 0)
+
+            return cond(inside <= _seam(x, s), rises, lambda: 0)
 
         return cond((found == 0) & (s < least), look, lambda: found)
 
@@ -322,23 +325,24 @@ def _covers(x: Any, s: Any, p: Any, n: Any, off: Any) -> Any:
     (R, r), (p, n) = shape_pose(x, s), (Vector3(*p), Vector3(*n))
     q, m, flush = R.transpose_apply(p - r), R.transpose_apply(n), _flush(x, s)
     height, _ = once(x, _height, s, tuple(q), ZERO, ALL)
-    above, face = once(x, _height, s, tuple(q), tuple(m), NOT_AGAINST)
-
-    def inside() -> Any:
-        farthest = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
-        return cond(farthest > 4.0 * flush, leaves, stays)
 
     def stays() -> Any:
         return 0, *p
 
-    def leaves() -> Any:
-        outward = vector(x.face_normal, face)
-        along = outward - m * m.dot(outward)
-        rise = along.dot(outward)
-        along = chosen(rise > LEVEL, along * (1.0 / (rise + smallest())), outward)
-        return 1, *(p + R @ along * (3.0 * flush - above))
+    def inside() -> Any:
+        above, face = once(x, _height, s, tuple(q), tuple(m), NOT_AGAINST)
+        farthest = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
 
-    return cond((above <= flush) & (height <= maximum(flush, off)), inside, stays)
+        def leaves() -> Any:
+            outward = vector(x.face_normal, face)
+            along = outward - m * m.dot(outward)
+            rise = along.dot(outward)
+            along = chosen(rise > LEVEL, along * (1.0 / (rise + smallest())), outward)
+            return 1, *(p + R @ along * (3.0 * flush - above))
+
+        return cond((above <= flush) & (farthest > 4.0 * flush), leaves, stays)
+
+    return cond(height <= maximum(flush, off), inside, stays)
 
 
 def _height(x: Any, s: Any, q: Any, n: Any, which: Any) -> tuple[Any, Any]:
@@ -350,8 +354,8 @@ def _height(x: Any, s: Any, q: Any, n: Any, which: Any) -> tuple[Any, Any]:
     def higher(k: Any, highest: Any, at: Any) -> Any:
         face = first + k
         outward = vector(x.face_normal, face)
-        h, along, off = outward.dot(q - first_corner(x, s, face)), outward.dot(n), outward.cross(n)
-        own = (which == BUT_ITS_OWN) & (along > 0.0) & (off.dot(off) < ALIGNED)
+        h, along = outward.dot(q - first_corner(x, s, face)), outward.dot(n)
+        own = (which == BUT_ITS_OWN) & (along > 1.0 - 0.5 * ALIGNED)
         counts = (h > highest) & (along >= least) & ~own
         return where(counts, h, highest), where(counts, face, at)
 
