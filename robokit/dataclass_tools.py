@@ -77,8 +77,7 @@ def _frozen(cls: type[T], eq: bool) -> type[T]:
     return cls
 
 
-TOLD = "__dataclass_fields__", "__dataclass_params__", "__match_args__"
-"""What dataclasses tell of a class."""
+TOLD = "__dataclass_fields__", "__dataclass_params__", "__match_args__"  # what dataclasses tell of a class
 
 
 class _Later:
@@ -159,19 +158,19 @@ def equal(self: Any, other: Any) -> bool:
     if other.__class__ is not self.__class__:
         return NotImplemented
     names = _compared(self.__class__)
-    return all(_same(getattr(self, name), getattr(other, name)) for name in names)
+    return all(same(getattr(self, name), getattr(other, name)) for name in names)
 
 
-def _same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
     """Equality as Python's, by which an object equals itself; of arrays that of shapes and all entries."""
     if a is b:
         return True
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return type(a) is type(b) and np.array_equal(a, b)
     if isinstance(a, tuple | list) and type(a) is type(b):
-        return len(a) == len(b) and all(map(_same, a, b))
+        return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict) and type(a) is type(b):
-        return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
+        return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
     return bool(a == b)
 
 
@@ -198,8 +197,7 @@ def _refuse(self: Any, what: str, name: str) -> None:
 
 # ---- One line about an object that holds arrays: their shapes, and what is small as it is --------
 
-SHORT = 6
-"""Entries of an array or list that are shown."""
+SHORT = 6  # entries of an array or list that are shown
 
 
 def short_repr(self: Any) -> str:

@@ -23,11 +23,8 @@ from robokit.engine.loops.fields import real, whole
 POINT, SEGMENT, POLYTOPE, CYLINDER, CONE, PLANE, FIELD, ELLIPSOID = range(8)
 """Kinds of cores; those up to POLYTOPE have corners."""
 
-SMOOTH = ELLIPSOID
-"""Kinds from here on have neither faces nor edges."""
-
-POINTS, FACES = 128, 256
-"""Corners and faces of the polytope that grows in an overlap (gjk.py), at most."""
+SMOOTH = ELLIPSOID  # kinds from here on have neither faces nor edges
+POINTS, FACES = 128, 256  # corners and faces of the polytope that grows in an overlap (gjk.py), at most
 
 ROW = 11
 """Numbers of a corner of it: points w = a - b, a, b, and the features of a and b, rows of

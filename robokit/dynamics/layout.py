@@ -38,8 +38,7 @@ from robokit.spatial.control_flow import recorder, zeros
 
 Scalars = Sequence[Any]
 
-BASE_DOFS = 6
-"""Velocities of a floating base, the first ones of v."""
+BASE_DOFS = 6  # velocities of a floating base, the first ones of v
 
 
 @frozen
@@ -237,11 +236,8 @@ MOMENTA = Kind(lambda robot: [(6, COUNT * robot.nbodies)], lambda _, M: [_flat(M
 SPATIAL = Kind(lambda _: [(6,)], lambda _, f: [list(f)], meaning="a spatial vector, angular first")
 """A spatial vector, (6,)."""
 
-POINT = Kind(lambda _: [(3,)], lambda _, p: [list(p)], meaning="x, y, z")
-"""A point or vector of space, (3,)."""
-
-NUMBER = Kind(lambda _: [()], lambda _, x: [[x]], meaning="a number")
-"""A number."""
+POINT = Kind(lambda _: [(3,)], lambda _, p: [list(p)], meaning="x, y, z")  # a point or vector of space, (3,)
+NUMBER = Kind(lambda _: [()], lambda _, x: [[x]], meaning="a number")  # a number
 
 POSES = Kind(
     lambda robot: [(len(robot.links), 3, 4)],

@@ -43,8 +43,7 @@ ignored       it changes no motion, and the robot does not have it
 unjudged      the robot's masses and limits were not looked at, for a URDF cannot say it
 """
 
-WORLD = "world"
-"""Name of the fixed frame in the formats that have one."""
+WORLD = "world"  # name of the fixed frame in the formats that have one
 
 
 @frozen
@@ -278,14 +277,11 @@ class Description:
         return {joint.child: joint for joint in self.joints}
 
     def say(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
-        """Add a diagnostic of things that are no part of a robot, or another part; of none, nothing.
+        """Add a diagnostic, of ``CODES``, of things that are no part of a robot, or another part; of none,
+        nothing.
 
-        Args:
-            code: of ``CODES``.
-            what: the kind of thing in the plural, such as "springs of joints".
-            names: of these things.
-            text: what becomes of them, for one and for many alike.
-            hint: what to do.
+        ``what`` is the kind of thing in the plural, such as "springs of joints"; ``text`` says what becomes
+        of them, for one and for many alike, and ``hint`` what to do.
         """
         found = list(dict.fromkeys(names))
         if not found:
@@ -298,11 +294,7 @@ class Description:
 
 
 def check_numbers(side: Description) -> None:
-    """See that the numbers of a description are numbers: limits may be infinite, nothing else.
-
-    Raises:
-        RobokitError: one is not.
-    """
+    """Raise RobokitError unless the numbers of a description are numbers; limits alone may be infinite."""
     for body in side.bodies.values():
         parts = {"pose": np.append(body.pose.position, body.pose.rotation), "mass": body.mass}
         parts |= {"centre of mass": body.com, "inertia": body.inertia}
@@ -406,17 +398,13 @@ def with_composite_joints(side: Description, other: Description) -> Description:
 # ==== kept meshes =================================================================================
 # Meshes that a description holds itself, as files: a robot's meshes are files that others can read, too.
 
-FOLDER = "meshes"
-"""Name of the folder of these meshes, in the folder of compiled code."""
+FOLDER = "meshes"  # name of the folder of these meshes, in the folder of compiled code
 
 
 def file_of_mesh(name: str, points: np.ndarray, faces: np.ndarray) -> Path:
     """The binary STL of a mesh, named after it and its content, written where it is not there yet.
 
-    Args:
-        name: of the mesh.
-        points: (n, 3) [m].
-        faces: (m, 3) numbers of points.
+    ``points`` are (n, 3) [m], ``faces`` (m, 3) numbers of points.
     """
     content = stl_bytes(np.asarray(points, dtype="<f4")[np.asarray(faces, dtype=np.int64)])
     stem = re.sub(r"[^\w-]+", "_", Path(name).stem)[:40] or "mesh"

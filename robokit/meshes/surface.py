@@ -16,8 +16,7 @@ from robokit.model.geometry import RGBA
 
 # ==== A piece of a mesh file: triangles with their colours and a picture ==========================
 
-Picture = Path | bytes
-"""An image: the path of its file, or the content of one that is stored inside a mesh file."""
+Picture = Path | bytes  # path of an image file, or the content of one stored inside a mesh file
 
 
 @frozen
@@ -82,8 +81,7 @@ def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 # ==== mesh simplification for display: fewer triangles, scaled, mirrored where the scale is negative ====
 
-SAME_PIECE = 0.05
-"""Two estimates of a corner's place in a picture mean the same piece of it if they are no farther apart."""
+SAME_PIECE = 0.05  # two estimates of a corner's place in a picture this near mean the same piece of it
 
 
 def simplified_surfaces(

@@ -402,5 +402,4 @@ class JointModel:
         return q
 
 
-NO_JOINT = JointModel(JOINT_TABLE["fixed"], Vector3(1.0, 0.0, 0.0))
-"""Stands at index 0, where the reference body has no joint."""
+NO_JOINT = JointModel(JOINT_TABLE["fixed"], Vector3(1.0, 0.0, 0.0))  # of body 0, which has none

@@ -46,8 +46,7 @@ from robokit.viewer.scene import (
 
 # ==== Shapes, surfaces and placements in meshcat's terms ==========================================
 
-REPEAT = 1000
-"""three.js' number of a picture that repeats."""
+REPEAT = 1000  # three.js' number of a picture that repeats
 
 
 def pose_matrix(pose: np.ndarray) -> np.ndarray:
@@ -406,8 +405,7 @@ def _path_names(robot: Robot) -> list[str]:
 
 FIELD_OF_VIEW = 36
 
-FAR = 1.75
-"""Distance of the camera over the diagonal of what it shows."""
+FAR = 1.75  # distance of the camera over the diagonal of what it shows
 
 
 class LiveStage:

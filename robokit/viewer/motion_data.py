@@ -79,14 +79,9 @@ def deflated_whole(values: ArrayLike) -> str:
 # A curve is cut into buckets of equal length, and each keeps its smallest and its largest sample. However
 # long the run, its largest value is shown as it was.
 
-BUCKETS = 500
-"""Buckets of a curve: about as many as its plot has columns."""
-
-NEGLIGIBLE = 0.01
-"""Share of a line's range below which what happens between two frames is left out."""
-
-MOST_PEAKS = 200
-"""Peaks between frames that one line keeps, the largest ones; its extremes are always among them."""
+BUCKETS = 500  # buckets of a curve: about as many as its plot has columns
+NEGLIGIBLE = 0.01  # share of a line's range below which what happens between two frames is left out
+MOST_PEAKS = 200  # between frames that a line keeps, the largest; its extremes are always among them
 
 
 def kept(
@@ -167,8 +162,7 @@ def peaks_between(t: np.ndarray, y: np.ndarray, frames: np.ndarray) -> list[tupl
 
 # ==== Curves of the caller's own beside those of the page =========================================
 
-KEY = "own "
-"""Begins the keys of these plots: no key of the page's own plots does."""
+KEY = "own "  # begins the keys of these plots: no key of the page's own plots does
 
 Values = np.ndarray | Sequence[Any] | Callable[[float, np.ndarray, np.ndarray], Any]
 
@@ -328,8 +322,7 @@ def _described(t: np.ndarray) -> str:
 
 # ==== contact forces over time, of the whole robot and by link, with the peaks that single steps had ====
 
-MOST_WORK = 4_000_000
-"""Bodies times steps up to which a page looks at every step: some ten seconds."""
+MOST_WORK = 4_000_000  # bodies times steps up to which a page looks at every step: some ten seconds
 
 
 class ForceHistory:

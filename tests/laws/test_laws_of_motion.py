@@ -23,11 +23,8 @@ TOUCHING = (
 )
 """Cases of contact."""
 
-COAL = ("folding",)
-"""Cases that Coal judges."""
-
-LONG = ("balance", "scale", "elastic", "anymal")
-"""Whose quick look takes more than a second or two."""
+COAL = ("folding",)  # cases that Coal judges
+LONG = ("balance", "scale", "elastic", "anymal")  # whose quick look takes more than a second or two
 
 
 @pytest.fixture(scope="module")
@@ -81,8 +78,5 @@ def test_every_case_is_somebodys(cases):
 
 TOPICS = {"Piles", "Grips", "Edges", "Public references", "Laws of a step"}
 
-MINUTES = {"heaps", "order", "energy", "still"}
-"""Cases for benchmarks/fidelity.py alone: they take long."""
-
-MISSED = {"continuity", "residuals", "a02"}
-"""The same: figures that are not kept so far."""
+MINUTES = {"heaps", "order", "energy", "still"}  # cases for benchmarks/fidelity.py alone: they take long
+MISSED = {"continuity", "residuals", "a02"}  # the same: figures that are not kept so far
