@@ -51,12 +51,12 @@ def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
         count: of turns; below 1 there are none. A real number counts with its whole part, see :func:`whole`.
         body: called with the index, 0, 1, ..., and what is carried; returns what it carries on, in the same
             number, form and kind as it began: 0.0 is a real number, 0 a whole one. It may write to arrays.
-        start: what is carried into the first turn: numbers, or tuples and lists of them.
+        start: what is carried into the first turn: numbers, or tuples, lists and NumPy's arrays of them.
 
     Returns:
         one value where one is carried, else a tuple.
     """
-    recording = getattr(recorder, "now", None)
+    recording, count = getattr(recorder, "now", None), scalars.unboxed(count)
     if recording is not None:
         count = whole(count) if _is_real(count) else count
         return _one_or_all(recording.for_range(count, body, start))
@@ -99,8 +99,8 @@ def cond(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) 
         then: called without arguments.
         otherwise: likewise; returns as many numbers in the same form.
     """
-    recording = getattr(recorder, "now", None)
-    if isinstance(condition, int | np.bool_):
+    recording, condition = getattr(recorder, "now", None), scalars.unboxed(condition)
+    if isinstance(condition, int):
         return then() if scalars.holds(condition) else otherwise()
     if recording is not None:
         return recording.cond(condition, then, otherwise)
@@ -168,6 +168,7 @@ def zeros(*shape: Any, kind: str = "real") -> Any:
         TypeError: a size is no whole number.
         ValueError: a size is below 0, there are 2^31 entries or more, or there is no such kind.
     """
+    shape = tuple(map(scalars.unboxed, shape))
     for n in shape:
         if isinstance(n, float):
             raise TypeError(
@@ -229,7 +230,7 @@ def whole(x: Any) -> Any:
     Raises:
         ValueError: x is NaN, or the whole number has more than 32 bits.
     """
-    recording = getattr(recorder, "now", None)
+    recording, x = getattr(recorder, "now", None), scalars.unboxed(x)
     if recording is not None and not isinstance(x, int | float):
         return recording.whole(x)
     if isinstance(x, np.ndarray):
@@ -296,8 +297,11 @@ def count_from_start(index: Any) -> None:
 
     Raises:
         IndexError: there is one.
+        TypeError: there is a real number.
     """
     for i in index if isinstance(index, tuple) else (index,):
+        if isinstance(i, float):
+            raise TypeError(f"an index is a whole number, not {i}: whole(x) makes one of a real number")
         if isinstance(i, (int, np.integer)) and i < 0:
             raise IndexError(f"index out of range: {i} is below 0, and indices count from the start")
 
@@ -462,9 +466,9 @@ class _Counted:
 
 def known_count(count: Any) -> Any:
     """A count of turns as a whole number, a column of them for a column; None where it is not known."""
-    if isinstance(count, int | np.integer):
+    if isinstance(count, int):
         return int(count)
-    if isinstance(count, float | complex | np.floating | np.ndarray):
+    if isinstance(count, float | complex | np.ndarray):
         return whole(count)
     try:
         return int(count)

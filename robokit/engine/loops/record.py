@@ -54,7 +54,7 @@ from robokit.engine.trace.ops import CONST, OPERATIONS, SELECT, TRUTHS
 from robokit.engine.trace.scalar import NO_BRANCH, Scalar, Truth
 from robokit.spatial import control_flow
 from robokit.spatial.control_flow import cond, count_from_start, while_loop
-from robokit.spatial.scalars import holds, register
+from robokit.spatial.scalars import holds, register, unboxed
 
 (
     PARAMETER, WHOLE, PLUS, MINUS, TIMES, WHOLE_LT, WHOLE_LE, WHOLE_EQ, WHOLE_SELECT, TO_REAL,
@@ -472,7 +472,12 @@ class LoopGraph(Graph):
             return self.add((WHOLE, int(x)))
         if isinstance(x, (float, np.floating)):
             return self.plain(self.constant(float(x)))
-        raise wrong("a number, a comparison or an array is expected", x, "tuples and lists of them are, too")
+        raise wrong(
+            "a number, a comparison or an array is expected",
+            x,
+            f"this is a {type(x).__name__}; tuples, lists and NumPy's arrays of them are, too, and list(v) "
+            "of a vector v",
+        )
 
     def wrapped(self, number: int) -> Any:
         """A scalar of a node."""
@@ -548,6 +553,7 @@ class Integer:
     """A whole number that is known only when the kernel runs: an index, a count."""
 
     __slots__ = ("graph", "number")
+    __array_ufunc__ = scalar.of_numpy
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, graph: LoopGraph, number: int) -> None:
@@ -835,7 +841,7 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
         return a if holds(condition) else b
     if isinstance(a, Truth) or isinstance(b, Truth):
         return (condition & a) | (~condition & b)
-    if all(isinstance(x, (int, Integer)) for x in (a, b)):
+    if all(isinstance(x, (int, np.integer, Integer)) for x in (a, b)):
         graph: Any = condition.graph
         return graph.wrapped(graph.add((WHOLE_SELECT, condition.number, graph.node(a), graph.node(b))))
     return scalar.where(condition, _real(a), _real(b))
@@ -851,6 +857,8 @@ scalar.FUNCTIONS.minimum = lambda a, b: _where(b < a, b, a)
 scalar.DEFERS.add(Integer)
 _OF_INTEGERS = {name: _of_reals(getattr(scalar.FUNCTIONS, name)) for name in ("sin", "cos", "sqrt", "atan2")}
 register(Integer, SimpleNamespace(**{**vars(scalar.FUNCTIONS), **_OF_INTEGERS, "floor": lambda x: x}))
+for _name, _method in scalar.METHODS.items():
+    setattr(Integer, _name, _method)
 
 
 # -- The recorder ----------------------------------------------------------------------------------------
@@ -862,7 +870,12 @@ register(Integer, SimpleNamespace(**{**vars(scalar.FUNCTIONS), **_OF_INTEGERS, "
 
 
 def flat(values: Any) -> list[Any]:
-    """The numbers of nested tuples and lists, in order; of an array, those that say where its memory is."""
+    """The numbers of nested tuples, lists and NumPy's arrays, in order.
+
+    Those of an array of a recording say where its memory is.
+    """
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
     if isinstance(values, (tuple, list)):
         return [x for each in values for x in flat(each)]
     if isinstance(values, Array):
@@ -872,6 +885,10 @@ def flat(values: Any) -> list[Any]:
 
 def rebuilt(pattern: Any, numbers: Iterator[Any], arrays: Callable[[int], int] | None = None) -> Any:
     """Numbers in the nested form of a pattern; its arrays are parts of others, if these are given."""
+    if isinstance(pattern, np.ndarray) and pattern.ndim:
+        made = np.empty(pattern.shape, object)
+        made.ravel()[:] = [next(numbers) for _ in range(pattern.size)]
+        return made
     if isinstance(pattern, (tuple, list)):
         items = [rebuilt(each, numbers, arrays) for each in pattern]
         return pattern._make(items) if hasattr(pattern, "_make") else type(pattern)(items)
@@ -885,6 +902,8 @@ def rebuilt(pattern: Any, numbers: Iterator[Any], arrays: Callable[[int], int] |
 
 def form(values: Any, kinds: Iterator[str], bases: Callable[[Array], int]) -> Any:
     """What two values must have in common to be the same in form and kind."""
+    if isinstance(values, np.ndarray) and values.ndim:
+        return values.shape, *(next(kinds) for _ in range(values.size))
     if isinstance(values, (tuple, list)):
         return type(values), *(form(each, kinds, bases) for each in values)
     own = tuple([next(kinds) for _ in flat(values)])
@@ -895,13 +914,15 @@ def form(values: Any, kinds: Iterator[str], bases: Callable[[Array], int]) -> An
 
 
 def described(graph: LoopGraph, values: Any) -> str:
-    """Form and kinds of numbers in nested tuples and lists."""
+    """Form and kinds of numbers in nested tuples, lists and NumPy's arrays."""
+    if isinstance(values, np.ndarray) and values.ndim:
+        return f"NumPy array {described(graph, values.tolist())}"
     if isinstance(values, (tuple, list)):
         return f"({', '.join(described(graph, each) for each in values)})" if values else "nothing"
     if isinstance(values, Array):
         sizes = ["n" if isinstance(n, Integer) else str(n) for n in values.shape]
         return f"array of {values.kind}s ({', '.join(sizes)})"
-    return "nothing" if values is None else graph.kinds[graph.node(values)]
+    return "nothing" if values is None else graph.kinds[graph.node(unboxed(values))]
 
 
 def _pattern(graph: LoopGraph, values: Any) -> tuple[str, list[int]]:

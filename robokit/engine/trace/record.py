@@ -29,7 +29,7 @@ from robokit.errors import FunctionError
 from robokit.interpreter import without_collector
 from robokit.spatial import control_flow
 from robokit.spatial.control_flow import Memory, closed, flat, recorded_by, shaped_like
-from robokit.spatial.scalars import holds, iterations, telling
+from robokit.spatial.scalars import holds, iterations, of_each, telling
 
 # -- Functions that are taken several times --------------------------------------------------------------
 #
@@ -406,6 +406,8 @@ class Recorder:
             other = otherwise()
 
         def choice(c: Truth, x: Any, y: Any) -> Any:
+            if type(x) is ndarray or type(y) is ndarray:
+                return of_each(choice, c, x, y)
             if isinstance(x, Truth | bool) and isinstance(y, Truth | bool):
                 return (c & x) | (opposite & y)
             if type(y) is Scalar and abs(y.ref) >= begin and graph.nodes[abs(y.ref)][0] > CONST:

@@ -110,17 +110,8 @@ def of_numpy(_: Any, function: np.ufunc, method: str, *inputs: Any, **options: A
             "robokit.spatial.scalars and robokit.spatial.elementary"
         )
     if any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
-        return np.frompyfunc(text, function.nin, 1)(*map(_boxed, inputs))
-    return text(*(x.item() if isinstance(x, np.ndarray | np.generic) else x for x in inputs))
-
-
-def _boxed(x: Any) -> np.ndarray:
-    """As an array of objects: NumPy would come back with anything else."""
-    if isinstance(x, np.ndarray):
-        return x.astype(object)
-    box = np.empty((), object)
-    box[()] = x
-    return box
+        return scalars.of_each(text, *inputs)
+    return text(*map(scalars.unboxed, inputs))
 
 
 NO_BRANCH = (
