@@ -14,8 +14,7 @@ from typing import Any
 from robokit.cli import commands, simulation_commands
 from robokit.errors import RobokitError, nearest_names
 
-Sub = Any
-"""A command's parser, or a group of its options."""
+Sub = Any  # a command's parser, or a group of its options
 
 ROBOT_HELP = (
     "path of a URDF, .xacro, MJCF, SDF or USD file, name of a robot (see robokit robots), "
@@ -32,11 +31,7 @@ BASES = {"choices": ("fixed", "floating")}
 def any_number(
     text: str, what: str = "a finite number", least: float = -math.inf, most: float = math.inf
 ) -> float:
-    """A number of the command line within bounds.
-
-    Raises:
-        ArgumentTypeError: the text is none; says what was expected.
-    """
+    """A number of the command line within bounds; else ArgumentTypeError, which says what was expected."""
     try:
         value = float(text)
     except ValueError:
