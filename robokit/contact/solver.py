@@ -111,7 +111,7 @@ def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
     it, e, found = cond(by_law[2] > 0, lambda: by_law, as_friction_grows)
     cond(found > 0, nothing, lambda: unsettled(x))
     report(x, it, e, (found > 0) & (x.less[0] == 0.0))
-    cond(x.less[0] > 0.0, lambda: take_friction(x, 0.0), nothing)
+    cond(x.less[0] > 0.0, lambda: once(x, take_friction, 0.0), nothing)
 
 
 def unsettled(x: Any) -> None:
@@ -234,11 +234,17 @@ def expect(x: Any) -> None:
     for_range(x.n_of[1], lambda i: put(x.r_expected, i, row_tangent_of(x, i)[1]))
 
 
+def expect_these(x: Any) -> None:
+    """The impulses that there are."""
+    for_range(x.n_of[0], lambda c: write_row(x.c_expected, c, [x.c_g[c, k] for k in range(3)]))
+    for_range(x.n_of[1], lambda i: put(x.r_expected, i, x.r_g[i]))
+
+
 def direction(x: Any) -> None:
     """d, the velocities that it gives, and the changes to the impulses that the tangents have at its end."""
-    toward(x)
+    once(x, toward)
     once(x, back_substitute, x.d)
-    follow(x)
+    once(x, follow)
 
 
 def toward(x: Any) -> None:
@@ -332,7 +338,7 @@ def move(x: Any, share: Any) -> None:
     for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.V_y, b) + motion(x.Vd, b) * share))
     for_range(x.n_of[0], of_constraint)
     for_range(x.n_of[1], lambda i: put(x.r_g, i, row_impulse_at(x, i, share)))
-    cond(abs(x.less[1]) > 0.0, lambda: take_friction(x, x.less[0] + share * x.less[1]), nothing)
+    cond(abs(x.less[1]) > 0.0, lambda: once(x, take_friction, x.less[0] + share * x.less[1]), nothing)
 
 
 def admissible(x: Any, c: Any) -> tuple[Any, ...]:
@@ -401,9 +407,8 @@ def polish(x: Any) -> None:
     """What is left of the momentum, by the factors that there are; velocity products stay."""
     for_range(x.nv, lambda j: put(x.d, j, -x.residual[j]))
     once(x, back_substitute, x.d)
-    for_range(x.n_of[0], lambda c: write_row(x.c_expected, c, [x.c_g[c, k] for k in range(3)]))
-    for_range(x.n_of[1], lambda i: put(x.r_expected, i, x.r_g[i]))
-    follow(x)
+    once(x, expect_these)
+    once(x, follow)
     once(x, move, 1.0)
 
 
@@ -507,7 +512,7 @@ def grow(x: Any, before: Any) -> Any:
     def goes_on(it: Any, e: Any, _: Any) -> Any:
         return (x.less[0] > 0.0) & (it < last) & (e < math.inf)
 
-    last = before + CHANGES * (x.n_of[0] + x.n_of[1])
+    last = before + CHANGES * (1 + x.n_of[0] + x.n_of[1])
     once(x, leave)
     it, *_ = while_loop(goes_on, turn, before, 0.0, 1.0)
     x.less[1] = 0.0
@@ -526,26 +531,25 @@ def along_path(x: Any, longest: Any) -> None:
     """
     sign = once(x, sign_of_A)
     x.less[1] = -sign
-    for_range(x.n_of[0], lambda c: write_row(x.c_expected, c, [x.c_g[c, k] for k in range(3)]))
-    for_range(x.n_of[0], lambda c: more_friction(x, c))
-    for_range(x.n_of[1], lambda i: put(x.r_expected, i, x.r_g[i]))
-    toward(x)
+    once(x, expect_these)
+    once(x, expect_more)
+    once(x, toward)
     for_range(x.nv, lambda j: put(x.d, j, x.d[j] + x.residual[j]))
     square = for_range(x.nv, lambda j, all_: all_ + x.d[j] * x.d[j] * x.row_mobility[j], smallest())
     once(x, back_substitute, x.d)
     for_range(x.nv, lambda j: put(x.along, j, x.d[j]))
-    follow(x)
+    once(x, follow)
     step = minimum(once(x, first_change, 1.0), longest)
     square = for_range(x.nv, lambda j, all_: all_ + x.d[j] * x.Hd[j], square)
     once(x, expect)
-    toward(x)
+    once(x, toward)
     once(x, back_substitute, x.d)
     step = step - for_range(x.nv, lambda j, all_: all_ + x.d[j] * x.Hd[j], 0.0) / square
     step = minimum(step, where(sign > 0.0, x.less[0], 1.0))
     x.less[1] = -sign * step
     for_range(x.nv, lambda j: put(x.d, j, x.d[j] + step * x.along[j]))
-    for_range(x.n_of[0], lambda c: more_friction(x, c))
-    follow(x)
+    once(x, expect_more)
+    once(x, follow)
 
 
 def take_friction(x: Any, less: Any) -> None:
@@ -574,11 +578,15 @@ def rate_of_friction(x: Any, c: Any) -> Any:
     return -x.less[1] * (1.0 + own_rate(c) * (2.0 * x.less[0] - 1.0))
 
 
-def more_friction(x: Any, c: Any) -> None:
-    """Impulses that are expected of a constraint where friction has changed along the direction."""
-    kind, p, rate = x.c_kind[c], tried_of(x, c, HERE, mobility(x, c)), rate_of_friction(x, c)
-    more = growth(kind, p, (x.c_mu[c], x.c_arm[c]), (x.c_full[c, 0], x.c_full[c, 1]), load(x, c))
-    write_row(x.c_expected, c, [x.c_expected[c, k] + rate * m for k, m in enumerate(more)])
+def expect_more(x: Any) -> None:
+    """What is expected of impulses, where friction has changed along the direction."""
+
+    def of_constraint(c: Any) -> None:
+        kind, p, rate = x.c_kind[c], tried_of(x, c, HERE, mobility(x, c)), rate_of_friction(x, c)
+        more = growth(kind, p, (x.c_mu[c], x.c_arm[c]), (x.c_full[c, 0], x.c_full[c, 1]), load(x, c))
+        write_row(x.c_expected, c, [x.c_expected[c, k] + rate * m for k, m in enumerate(more)])
+
+    for_range(x.n_of[0], of_constraint)
 
 
 # ---- laws -------------------------------------------------------------------------------------------------
