@@ -681,7 +681,7 @@ def column_data(name: str, values: np.ndarray, about: ColumnInfo, held: np.ndarr
 def bins_of(known: np.ndarray, low: float, high: float) -> int:
     """So many bins that each holds as many of the values that occur: times come in steps of the run.
 
-    Other numbers have 2 n^(1/3) bins (the Rice rule), so that the bars of a small sweep show its distribution.
+    Other numbers have 2 n^(1/3) bins (the Rice rule): the bars of a small sweep show its distribution, too.
     """
     ticks = np.unique(known[:MAX_VALUES_SEEN].astype(np.float32))
     if not BINS // 2 <= len(ticks) <= min(MAX_TICKS, len(known) // 4):
