@@ -40,6 +40,9 @@ CAP_LATER = 300
 FIRST = 0.1
 """Share of friction with which a path begins: so little jams nothing, and what rests already sticks."""
 
+AWAY = 1e-3
+"""Error beside a path at most. Farther away iterations took turns; at 1e-4 they are twice as many."""
+
 CHANGES = 20
 """Iterations of a path at most, for each force. The longest that was seen took 10."""
 
@@ -501,7 +504,7 @@ def grow(x: Any, before: Any) -> Any:
         once(x, linearise)
         once(x, along_path, longest)
         share, now = while_loop(
-            lambda share, now: (now > maximum(NEAR, e)) & (share > rounding(AHEAD, 0.5)),
+            lambda share, now: (now > maximum(AWAY, e)) & (share > rounding(AHEAD, 0.5)),
             lambda share, now: (0.5 * share, once(x, go_back, 0.5 * share)),
             1.0,
             once(x, go, 1.0),
