@@ -595,14 +595,8 @@ def _touching(
     bare = straight & (x.shape_radius[b] == 0.0)
 
     def across_ridge() -> Any:
-        is_ridge, *face = _ridge(x, shapes, found, last)
-
-        def lies_across() -> Any:
-            call(along, *face)
-            x.cell[STATE, 2] = -1.0
-            return 0
-
-        return cond(is_ridge, lies_across, lambda: 1)
+        x.cell[STATE, 2] = -1.0
+        return _across_ridge(x, shapes, found, along)
 
     def begin() -> Any:
         n, p = (Vector3(*(out[first + c] for c in range(3))) for first in (1, 4))
@@ -627,32 +621,28 @@ def _along(x: Any, b: Any, found: tuple[Any, Any], last: Any, nx: Any, ny: Any, 
         out[i] = number
 
 
-def _ridge(x: Any, shapes: tuple[Any, Any], found: tuple[Any, Any], last: Any) -> tuple[Any, ...]:
-    """Whether shape b leaves the triangle across a ridge sooner than along its normal; that across the ridge,
-    and where the ridge is along it.
+def _across_ridge(x: Any, shapes: tuple[Any, Any], found: tuple[Any, Any], along: Any) -> Any:
+    """Nearest points across the ridge beside a triangle where shape b leaves it soonest, and 0; 1 where that
+    is along its normal.
     """
     (a, b), (place, out) = shapes, found
     n, own = Vector3(out[1], out[2], out[3]), vector(x.cell, NORMAL)
-    Q, r = pose(place)
-
-    def gap_along(m: Vector3, height: Any) -> Any:
-        y = Q @ Vector3(*_extreme(x, b, last, 1, -Q.transpose_apply(m))[1:]) + r
-        return m.dot(y) - height
-
+    Q, _ = pose(place)
     face = -(Q @ Vector3(*faced(x, b, -Q.transpose_apply(own)).normal))
 
     def edge(k: Any, most: Any, *best: Any) -> Any:
-        """Nearest to n, or to the normal of what faces the triangle."""
+        """Nearest to n, or to the normal of what faces the triangle; at last its own normal."""
         m, height, ridge = across_edge(x, a, k % 3, chosen(k < 3, n, face))
-        gap = cond(ridge, lambda: gap_along(m, height), lambda: -float("inf"))
-        better = gap > most
-        known = zip((gap, *m, height), (most, *best), strict=True)
+        m = chosen(k < 6, m, own)
+        height = where(k < 6, height, own.dot(vector(x.cell, 0)))
+        call(along, *m, height)
+        better = (out[0] > most) & (ridge | (k == 6))
+        known = zip((1.0 * out[0], 1.0 * k, *m, height), (most, *best), strict=True)
         return tuple(where(better, new, old) for new, old in known)
 
-    height = own.dot(vector(x.cell, 0))
-    begin = gap_along(own, height)
-    most, *best = for_range(6, edge, begin, *own, height)
-    return most > begin, *best
+    _, k, *best = for_range(7, edge, -float("inf"), 0.0, *own, 0.0)
+    call(along, *best)
+    return where(k < 6.0, 0, 1)
 
 
 def on_plane(x: Any, k: Any, far: Any, corners: Any, add: Add) -> None:

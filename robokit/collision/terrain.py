@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from robokit.engine.loops.fields import once
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, smallest, whole
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
@@ -146,7 +147,7 @@ def counts(x: Any, s: Any, place: tuple[Any, Any, Any], feature: Any, p: Vector3
     sine = n.cross(vector(x.cell, NORMAL))
     own = sine.dot(sine) < LEVEL
     beside = where(own, 2.0 * flush, BESIDE * (dx + dy))
-    most, least = _around(x, s, place, p, n, beside)
+    most, least = once(x, _around, s, place, tuple(p), tuple(n), beside)
     seam = most > -float("inf")
     rises, flat = seam & (most > 4.0 * flush), seam & (most <= 4.0 * flush) & (least >= -4.0 * flush)
     kind = feature % KINDS
@@ -196,17 +197,14 @@ def _beside(x: Any, s: Any, place: Any, k: Any, di: Any, dj: Any) -> Vector3:
     return Vector3(1.0 * i * x.shape_size[s, 0], 1.0 * j * x.shape_size[s, 1], height(x, i, j))
 
 
-def _around(
-    x: Any, s: Any, place: tuple[Any, Any, Any], p: Vector3, n: Vector3, beside: Any
-) -> tuple[Any, Any]:
+def _around(x: Any, s: Any, place: tuple[Any, Any, Any], p: Any, n: Any, beside: Any) -> tuple[Any, Any]:
     """How far the ground around a point of the triangle rises over a plane through it, at most and at least.
 
     Minus and plus infinity for a point inside of the triangle: there is nothing but the triangle around it.
     It is on an edge, or at a corner, if it is not farther off than ``beside`` [m]. Along an edge that is not
     perpendicular to n the ground itself rises.
     """
-    inf = float("inf")
-
+    p, n, inf = Vector3(*p), Vector3(*n), float("inf")
     dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
     both = beside * (dx + dy) / minimum(dx, dy)  # what is beside two edges, also of an acute angle
 
@@ -289,7 +287,7 @@ def sooner(x: Any, s: Any, y: Vector3, radius: Any, depth: Any) -> Any:
 def is_of_ground(x: Any, s: Any, place: Any, p: Vector3, n: Vector3) -> Any:
     """Whether n is a normal of the ground at a point of the triangle's edges: nothing rises over it."""
     size = x.shape_size[s, 0] + x.shape_size[s, 1]
-    most, _ = _around(x, s, place, p, n, BESIDE * size)
+    most, _ = once(x, _around, s, place, tuple(p), tuple(n), BESIDE * size)
     return (most > -float("inf")) & (most <= 4.0 * in_precision(*FLUSH) * size)
 
 
