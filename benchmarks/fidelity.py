@@ -5,6 +5,7 @@ python benchmarks/fidelity.py --quick           a look, in a minute or two
 python benchmarks/fidelity.py --case slope rotor
 python benchmarks/fidelity.py --case spun_drops --json -
 python benchmarks/fidelity.py --manual          writes what the manual's page shows
+python benchmarks/fidelity.py --merge a.json    writes it from figures that --json left, of some cases each
 python benchmarks/fidelity.py --case speed --avx2   code as a processor without AVX-512 has it
 python benchmarks/fidelity.py --redraw          draws its pictures again, from the figures that are there
 
@@ -139,6 +140,7 @@ def main() -> None:
     parser.add_argument("--avx2", action="store_true", help="code as a processor without AVX-512 has it")
     parser.add_argument("--json", metavar="FILE", help='write the figures as JSON; "-" prints only it')
     parser.add_argument("--manual", action="store_true", help="write what the manual's page shows")
+    parser.add_argument("--merge", nargs="+", metavar="FILE", help="what the manual's page shows, from these")
     parser.add_argument("--redraw", action="store_true", help="only draw the manual's pictures again")
     parser.add_argument("--debug", action="store_true", help="show tracebacks of cases that fail")
     arguments = parser.parse_args()
@@ -148,6 +150,14 @@ def main() -> None:
         without_avx512()
     if arguments.redraw:
         pictures.write(json.loads(PLACE.read_text(encoding="utf-8")), _picture)
+        return
+    if arguments.merge:
+        known = json.loads(PLACE.read_text(encoding="utf-8"))["cases"]
+        files = [json.loads(Path(path).read_text(encoding="utf-8")) for path in arguments.merge]
+        merged = files[-1] | {"cases": {k: x for file in files for k, x in file["cases"].items()}}
+        for name, entry in merged["cases"].items():
+            beside(entry, known.get(name, {}))
+        _write(merged, None, True)
         return
     for unknown in set(arguments.case or ()) - set(CASES):
         parser.error(f"{unknown!r} is not among {', '.join(CASES)}")

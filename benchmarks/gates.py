@@ -189,25 +189,53 @@ def call_cost() -> dict[str, float]:
 
 
 def spread(name: str) -> dict[str, dict[str, float]]:
-    """Mean and percentiles of the time of a step [µs] and of its iterations.
+    """Mean and percentiles of the iterations of the steps of a fall of 2 s, and of their time [µs].
 
-    Both are those of falls of 50 ms, over 50, all along a fall of 2 s: shorter is not to be timed.
+    Time is that of falls of 50 ms from states all along it, over 50: shorter is not to be timed.
     """
-    robot = load(name)
-    options = {"dt": DT, "ground": s.ground(), "self_collision": True}
-    t = s.fall(robot, starts(robot, 1)[0], duration=SECONDS, record_every=10, **options)
-    times, iterations = [], []
-    for q, v in list(zip(t.q, t.v, strict=True))[:-1:4]:
-        piece = [s.fall(robot, q, v, duration=0.05, record_every=50, **options) for _ in range(2)]
-        times.append(1e6 * min(x.summary["step_seconds"] for x in piece) / 50)
-        iterations.append(piece[0].summary["contact_iterations_mean"])
-    figures = {f"iterations, {key}": x for key, x in _percentiles(iterations).items()}
-    return {"robokit": figures | {f"µs, {key}": x for key, x in _percentiles(times).items()}}
+    robot, steps = load(name), round(SECONDS / DT)
+    options: dict[str, Any] = {"dt": DT, "ground": s.ground(), "self_collision": True}
+    q0 = starts(robot, 1)[0]
+    whole = rk.Simulation(robot, q0, **options)
+    sums = [0.0]
+    for k in range(1, steps + 1):
+        whole.step()
+        sums.append(k * whole.trajectory().summary["contact_iterations_mean"])
+    t = s.fall(robot, q0, duration=SECONDS, record_every=10, **options)
+    states = list(zip(t.q, t.v, strict=True))[:-1:4]
+
+    def timed(q: np.ndarray, v: np.ndarray) -> float:
+        with s.in_processor_time():
+            piece = s.fall(robot, q, v, duration=50 * DT, record_every=50, **options)
+        return piece.summary["step_seconds"]
+
+    out = {"robokit": _distribution(np.diff(sums), states, timed)}
+    if mujoco_is_there():
+        peer, iterations = Peer(robot, DT, pairs=rk.collision_pairs(robot)), []
+        peer.start(q0)
+        for _ in range(steps):
+            peer.step()
+            iterations.append(float(peer.data.solver_niter[0]))
+
+        def timed_there(q: np.ndarray, v: np.ndarray) -> float:
+            peer.start(q, v)
+            return cost(lambda: peer.step(50))
+
+        out["mujoco"] = _distribution(iterations, states, timed_there)
+    return out
+
+
+def _distribution(iterations: Any, states: Any, timed: Callable[..., float]) -> dict[str, float]:
+    """Figures of both, the time of each piece the least of three."""
+    times = [1e6 * min(timed(q, v) for _ in range(3)) / 50 for q, v in states]
+    kinds = {"iterations": iterations, "µs": times}
+    return {f"{kind}, {key}": x for kind, of in kinds.items() for key, x in _percentiles(of).items()}
 
 
 def _percentiles(x: Any) -> dict[str, float]:
     x = np.asarray(x, float)
-    return {"mean": float(x.mean()), "95 %": float(np.percentile(x, 95)), "largest": float(x.max())}
+    return {"mean": float(x.mean()), "median": float(np.median(x)), "95 %": float(np.percentile(x, 95)),
+            "99 %": float(np.percentile(x, 99)), "largest": float(x.max())}  # fmt: skip
 
 
 def rows(turns: int) -> dict[str, tuple[str, str, Callable[[], dict[str, Any]]]]:

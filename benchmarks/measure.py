@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TextIO
@@ -180,8 +181,9 @@ def without_avx512() -> None:
     llvm.host, llvm.vector_width = lambda: ("x86-64-v3", ""), lambda: 4  # type: ignore[assignment]
 
 
+@cache
 def commit() -> str:
-    """The commit that is measured, with a + where files were changed."""
+    """The commit that is measured, with a + where files were changed before it was first asked for."""
     try:
         found = subprocess.run(
             ["git", "describe", "--always", "--dirty=+"], cwd=ROOT, capture_output=True, text=True, check=True

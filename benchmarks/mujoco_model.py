@@ -9,6 +9,9 @@ import numpy as np
 import robokit as rk
 from robokit.model import Box, Capsule, Cylinder, Mesh, Sphere
 
+LEAST = 1e-12
+"""Mass [kg] and moments of inertia [kg m²] of what has none, which MuJoCo refuses."""
+
 
 def model_without_shapes(robot: rk.Robot) -> Any:
     """mujoco.MjModel of the tree and its inertias alone."""
@@ -93,9 +96,12 @@ def tree_spec(robot: rk.Robot, damping: dict[str, float] | None = None) -> Any:
         body = bodies[tree.parent[i]].add_body(
             name=robot.body_name(i), pos=list(X.r), quat=_quat(np.array(X.E.T.rows))
         )
-        c = np.array(list(I.h)) / I.m
-        Ic = np.array(I.Ibar.full().rows) - I.m * (c @ c * np.eye(3) - np.outer(c, c))
-        body.mass, body.ipos = I.m, c
+        m = max(I.m, LEAST)
+        c = np.array(list(I.h)) / m
+        Ic = np.array(I.Ibar.full().rows) - m * (c @ c * np.eye(3) - np.outer(c, c))
+        if np.linalg.eigvalsh(Ic)[0] < LEAST:
+            Ic += LEAST * np.eye(3)
+        body.mass, body.ipos = m, c
         body.fullinertia = [Ic[0, 0], Ic[1, 1], Ic[2, 2], Ic[0, 1], Ic[0, 2], Ic[1, 2]]
         body.explicitinertial = True
         if joint.kind == "floating":

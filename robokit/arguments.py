@@ -11,7 +11,9 @@ import inspect
 import math
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
+from numbers import Number, Real
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,14 @@ from robokit.conventions import UNIT_QUATERNION_TOLERANCE
 from robokit.errors import InvalidValue, ShapeError, UnknownName, WrongType, shown
 
 _KINDS = {"c": "complex numbers", "O": "objects", "b": "booleans", "U": "text", "S": "bytes"}
+
+_SYMBOLIC = {
+    "casadi": "a symbol of CasADi; rk.functions[NAME].to_casadi(robot) is a function of symbols",
+    "jax": "a traced value of JAX; rk.functions[NAME].to_jax(robot) is a function that JAX traces",
+    "torch": "a tensor that requires a gradient, which calls on the processor do not follow; "
+    "give it .detach(), or differentiate a function's rk.functions[NAME].to_torch(robot)",
+}
+"""By package: what of it cannot become an array of numbers, and what to do."""
 
 
 def real_array(
@@ -44,18 +54,16 @@ def real_array(
         array = np.asarray(value)
     except ValueError as problem:
         raise error(f"{name}: expected {accepted}, got a ragged sequence ({problem})") from None
-    except (TypeError, RuntimeError) as problem:  # RuntimeError: of PyTorch
-        if getattr(value, "requires_grad", False):
-            raise error(
-                f"{name}: expected {accepted}, got a tensor that requires a gradient, which calls on the "
-                "processor do not follow; give it .detach(), or differentiate a function's "
-                "rk.functions[NAME].to_torch(robot)"
-            ) from None
-        raise error(f"{name}: expected {accepted}, got no array ({problem})") from None
+    except (NotImplementedError, TypeError, RuntimeError) as problem:  # of CasADi, of JAX, of PyTorch
+        package = type(value).__module__.partition(".")[0].removesuffix("lib")  # jaxlib is JAX, too
+        got = _SYMBOLIC.get(package) or f"no array ({' '.join(str(problem).split())})"
+        raise error(f"{name}: expected real numbers of shape {accepted}, got {got}") from None
     if array.dtype.kind not in "fiu":
         got = "None" if value is None else _KINDS.get(array.dtype.kind, str(array.dtype))
         if array.dtype.kind in "USO" and array.ndim == 0 and value is not None:
             got = f"{got}: {shown(value)}"
+        elif array.dtype.kind == "O" and array.size and isinstance(array.flat[0], Number):
+            got = f"objects ({type(array.flat[0]).__name__}); convert them, for example with .astype(float)"
         raise error(f"{name}: expected real numbers of shape {accepted}, got {got}")
     if array.dtype == dtype:
         return array
@@ -259,12 +267,13 @@ def random_generator(name: str, value: Any) -> np.random.Generator:
 
 
 def real_number(name: str, value: Any, least: float = -math.inf, above: float = -math.inf) -> float:
-    """One finite real number of Python or NumPy, no boolean, as a float.
+    """One finite real number, no boolean, as a float; also in an array of shape ().
 
     Raises ShapeError for others, for smaller ones than ``least``, and for those that are not larger than
     ``above``.
     """
-    good = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    value = _unwrapped(value)
+    good = isinstance(value, Real) and not isinstance(value, bool)
     try:
         number = float(value) if good else math.nan
     except OverflowError:  # an int of more than 308 digits
@@ -275,8 +284,18 @@ def real_number(name: str, value: Any, least: float = -math.inf, above: float = 
     raise ShapeError(f"{name}: expected a finite number{bound}, got {shown(value)}")
 
 
+def _unwrapped(value: Any) -> Any:
+    """What is in an array without axes, also of JAX and PyTorch; any other value as it is."""
+    if getattr(value, "shape", None) != () or hasattr(value, "mask"):
+        return value
+    with suppress(TypeError, RuntimeError):  # a symbol, or a tensor with a gradient
+        return np.asarray(value)[()]
+    return value
+
+
 def whole_number(name: str, value: Any, least: int, most: int | None = None) -> int:
     """One whole number as an int; ShapeError for others, a boolean, or one outside the range."""
+    value = _unwrapped(value)
     good = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if good and least <= value and (most is None or value <= most):
         return int(value)

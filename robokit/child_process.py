@@ -22,14 +22,9 @@ from typing import Any
 from robokit import child_process_main
 from robokit.errors import RobokitError
 
-MOST_SECONDS = 30.0
-"""Longest time for one answer [s]."""
-
-MOST_MEMORY = 2 << 30
-"""Most memory for one answer [bytes], where the system can limit a process."""
-
-LONGEST_ANSWER = 256 << 20
-"""Longest answer [bytes]."""
+MOST_SECONDS = 30.0  # longest time for one answer [s]
+MOST_MEMORY = 2 << 30  # most memory for one answer [bytes], where the system can limit a process
+LONGEST_ANSWER = 256 << 20  # longest answer [bytes]
 
 
 class OutOfBounds(RobokitError):

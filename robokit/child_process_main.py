@@ -17,8 +17,7 @@ from typing import IO, Any
 
 LENGTH = struct.Struct("<Q")
 
-Message = tuple[str, Any]
-"""("answer", what was asked for) or ("memory", "") or ("error", type and text of an exception)."""
+Message = tuple[str, Any]  # ("answer", what was asked for), ("memory", "") or ("error", text)
 
 
 def read(stream: IO[bytes], most: int | None = None) -> bytes:

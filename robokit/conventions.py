@@ -7,20 +7,11 @@
 * SI units, radians.
 """
 
-GRAVITY = (0.0, 0.0, -9.81)
-"""Acceleration of free fall in world axes [m/s^2]."""
-
-FLOATING_BASE = "floating_base"
-"""Name of the 6-dof joint that ``base="floating"`` puts between world and root link."""
-
-WORLD = "world"
-"""Name that messages and pictures give body 0 of a floating robot."""
-
-LARGEST_ANGLE = 2.0**30
-"""Largest angle in a configuration [rad]: a double still resolves 2e-7 rad there. Shifts have no limit."""
-
-UNIT_QUATERNION_TOLERANCE = 1e-6
-"""How far |q|^2 of a quaternion argument may be from 1."""
+GRAVITY = (0.0, 0.0, -9.81)  # acceleration of free fall in world axes [m/s^2]
+FLOATING_BASE = "floating_base"  # the 6-dof joint of ``base="floating"`` between world and root link
+WORLD = "world"  # name that messages and pictures give body 0 of a floating robot
+LARGEST_ANGLE = 2.0**30  # of a configuration [rad]: a double resolves 2e-7 rad there; shifts have no limit
+UNIT_QUATERNION_TOLERANCE = 1e-6  # how far |q|^2 of a quaternion argument may be from 1
 
 SNAP = 1e-14
 """Entries of axes and rotations this close to 0 or +-1, and shifts [m] this close to 0, are that number.

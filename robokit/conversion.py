@@ -29,8 +29,7 @@ FORMATS = {".urdf": "urdf", ".xml": "mjcf", ".mjcf": "mjcf", ".sdf": "sdf", ".wo
 
 TARGETS = ("urdf", "mjcf", "sdf")
 
-MESHES = ("keep", "absolute", "relative", "copy", "none")
-"""Ways to refer to mesh files in the new file."""
+MESHES = ("keep", "absolute", "relative", "copy", "none")  # ways to refer to mesh files in the new file
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
 

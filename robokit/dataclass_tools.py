@@ -77,15 +77,13 @@ def _frozen(cls: type[T], eq: bool) -> type[T]:
     return cls
 
 
-TOLD = "__dataclass_fields__", "__dataclass_params__", "__match_args__"
-"""What dataclasses tell of a class."""
+TOLD = "__dataclass_fields__", "__dataclass_params__", "__match_args__"  # what dataclasses tell of a class
 
 
 class _Later:
     """An attribute of a class that is made at its first use; two threads that come at once make the same.
 
-    Attributes:
-        around: what goes around a method when it is made, one after the other (``unknown_names``).
+    ``around``: what goes around a method when it is made, one after the other (``unknown_names``).
     """
 
     def __init__(self, cls: type, name: str, make: Callable[..., None]) -> None:
@@ -159,19 +157,19 @@ def equal(self: Any, other: Any) -> bool:
     if other.__class__ is not self.__class__:
         return NotImplemented
     names = _compared(self.__class__)
-    return all(_same(getattr(self, name), getattr(other, name)) for name in names)
+    return all(same(getattr(self, name), getattr(other, name)) for name in names)
 
 
-def _same(a: Any, b: Any) -> bool:
+def same(a: Any, b: Any) -> bool:
     """Equality as Python's, by which an object equals itself; of arrays that of shapes and all entries."""
     if a is b:
         return True
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return type(a) is type(b) and np.array_equal(a, b)
     if isinstance(a, tuple | list) and type(a) is type(b):
-        return len(a) == len(b) and all(map(_same, a, b))
+        return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, dict) and type(a) is type(b):
-        return a.keys() == b.keys() and all(_same(value, b[key]) for key, value in a.items())
+        return a.keys() == b.keys() and all(same(value, b[key]) for key, value in a.items())
     return bool(a == b)
 
 
@@ -198,8 +196,7 @@ def _refuse(self: Any, what: str, name: str) -> None:
 
 # ---- One line about an object that holds arrays: their shapes, and what is small as it is --------
 
-SHORT = 6
-"""Entries of an array or list that are shown."""
+SHORT = 6  # entries of an array or list that are shown
 
 
 def short_repr(self: Any) -> str:
@@ -277,11 +274,7 @@ class Recent(Generic[T]):
     __slots__ = ("_alive", "_last")
 
     def __init__(self, most: int) -> None:
-        """An empty store.
-
-        Args:
-            most: so many values are kept, those that were asked for last.
-        """
+        """An empty store. ``most``: so many values are kept, those that were asked for last."""
         self._alive: WeakValueDictionary[Hashable, T] = WeakValueDictionary()
         self._last: deque[T] = deque(maxlen=most)
 
@@ -301,11 +294,7 @@ class Spare(Generic[T]):
     __slots__ = ("_kept",)
 
     def __init__(self, most: int) -> None:
-        """An empty store.
-
-        Args:
-            most: so many are kept.
-        """
+        """An empty store. ``most``: so many are kept."""
         self._kept: deque[tuple[Hashable, T]] = deque(maxlen=most)
 
     def take(self, key: Hashable, make: Callable[[], T]) -> T:

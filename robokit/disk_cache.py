@@ -307,8 +307,7 @@ def _prune(where: Path) -> None:
 
 # ---- Who could have written a file: what this process runs must be this user's or root's alone ---
 
-MOST_LINKS = 40
-"""On one way, as the system itself has it."""
+MOST_LINKS = 40  # on one way, as the system itself has it
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 # Windows would write line ends otherwise, and knows the others not at all.
@@ -409,8 +408,7 @@ def _user(uid: int) -> str:
 
 # ---- one process does a piece of work, and others that come to it wait: a lock on a file ---------
 
-LOCK_PATIENCE = 600.0
-"""Longest wait for another process [s]."""
+LOCK_PATIENCE = 600.0  # longest wait for another process [s]
 
 _PAUSE = 0.02  # [s]
 

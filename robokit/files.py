@@ -24,14 +24,9 @@ import numpy as np
 from robokit.arguments import path_argument
 from robokit.errors import RobokitError, ShapeError, WriteError, library
 
-UNPACKED_BYTES = 128 << 20
-"""Bytes that any archive of arrays may unpack to."""
-
-UNPACKED_RATIO = 100
-"""Times its own size that a larger archive may unpack to: motion packs to a half, rest to a hundredth."""
-
-MOST_TEXT = 64 << 20
-"""Bytes of an array of text, which has four for each character."""
+UNPACKED_BYTES = 128 << 20  # bytes that any archive of arrays may unpack to
+UNPACKED_RATIO = 100  # of its size, to which a larger archive may unpack: motion packs to 1/2, rest to 1/100
+MOST_TEXT = 64 << 20  # bytes of an array of text, which has four for each character
 
 _PACKED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 """Compression methods of NumPy. Others use other libraries, with errors and memory needs of their own."""
@@ -187,7 +182,11 @@ def obstacle(path: Path) -> tuple[int, str] | None:
         if target.is_dir():
             return errno.EISDIR, "is a folder; give the name of a file"
         if not target.parent.is_dir():
-            return errno.ENOENT, f"there is no folder {str(_named(path, target).parent)!r}; make it first"
+            named = _named(path, target)
+            for above in named.parents:
+                if above.exists() and not above.is_dir():
+                    return errno.ENOTDIR, f"{str(above)!r} is a file, not a folder; give another name"
+            return errno.ENOENT, f"there is no folder {str(named.parent)!r}; make it first"
         if not os.access(path if _exists(path) else target.parent, os.W_OK):
             return errno.EACCES, "permission denied"
     except (OSError, ValueError) as error:  # a name that is too long; ValueError: one with a NUL

@@ -45,27 +45,20 @@ from robokit.spatial.scalars import Scalar, clamp, is_zero, maximum, minimum, sq
 # (2005), for damping by the error; D. Bertsekas (1982) for the joints at limits.
 
 
-LONGEST_STEP = 2.0
-"""Longest step, norm over all joints [rad | m]: far from the target its linear picture is of no use."""
+LONGEST_STEP = 2.0  # norm over all joints [rad | m]: the linear picture is of no use far from the target
 
 LEAST_DAMPING, MAX_DAMPING = 1e-12, 1e12
 """Where the error vanishes the system must stay regular; above the largest, no step will help any more."""
 
-ALPHA, LEAST_ALPHA = 0.1, 1e-9
-"""Damping over squared error: at first, and at least."""
+ALPHA, LEAST_ALPHA = 0.1, 1e-9  # damping over squared error: at first, and at least
 
 LARGEST_SQUARED_ERROR = 1e4
 """Squared error from which damping and the least progress grow no further: no step would be left
 [m^2 | rad^2]."""
 
-CROSSINGS = 1
-"""How often joints that a step would take past their limits are held there, and the others solved again."""
-
-LEAST_PROGRESS = 1e-7
-"""A step that lessens the squared error by a smaller part is the last one."""
-
-RUNNING, REACHED, STALLED = 0.0, 1.0, 2.0
-"""Status: not done yet; within tolerance of all targets; no better place nearby."""
+CROSSINGS = 1  # how often joints that pass their limits in a step are held there, and the others solved again
+LEAST_PROGRESS = 1e-7  # a step that lessens the squared error by a smaller part is the last one
+RUNNING, REACHED, STALLED = 0.0, 1.0, 2.0  # not done; within tolerance of all targets; no better place near
 
 
 def step(
@@ -244,8 +237,7 @@ def _times(a: Scalars, b: Scalars) -> list[Scalar]:
 
 Scalars = Sequence[Scalar]
 
-STATE = 4
-"""Numbers of the state before the errors: alpha, the factor of its next increase, status, steps taken."""
+STATE = 4  # numbers before the errors: alpha, the factor of its next increase, status, steps taken
 
 
 @frozen
@@ -378,11 +370,8 @@ class Targets:
 
 # ---- targets, read into the arrays of the kernel ------------------------------------------------
 
-CENTER_OF_MASS = "center of mass"
-"""Name of the centre of mass among the errors of a result, and among the weights."""
-
-LARGEST_COORDINATE = 1e9
-"""Largest coordinate of a target [m]."""
+CENTER_OF_MASS = "center of mass"  # its name among the errors of a result, and among the weights
+LARGEST_COORDINATE = 1e9  # largest coordinate of a target [m]
 
 FORMS = (
     "a position (3,), a pose (R (3, 3), p (3,)) or (quat_wxyz (4,), p (3,)), or an array (4, 4), (3, 4) or "
@@ -538,8 +527,7 @@ def _pose(name: str, value: Any) -> tuple[np.ndarray | None, np.ndarray]:
     raise ShapeError(f"{name}: expected {FORMS}; got shape {shape}")
 
 
-ROTATION_TOLERANCE = 1e-6
-"""Largest error of a rotation matrix that is accepted, in the products of its rows."""
+ROTATION_TOLERANCE = 1e-6  # largest error of a rotation matrix that is accepted, in the products of its rows
 
 
 def _off_a_rotation(nine: np.ndarray) -> float:
@@ -579,20 +567,14 @@ def _of_quaternion(name: str, quat: np.ndarray) -> np.ndarray:
     return np.stack([x for row in rows for x in row], axis=-1)
 
 
-STATIONARY_TOLERANCE = 1e-5
-"""Gradient over error below which there is no better configuration nearby."""
-
-POSTURE_TOLERANCE = 1e-3
-"""The same bound for the search with a posture, whose optimum the targets alone decide."""
+STATIONARY_TOLERANCE = 1e-5  # gradient over error below which there is no better configuration nearby
+POSTURE_TOLERANCE = 1e-3  # the same for the search with a posture, whose optimum targets alone decide
 
 ROW_STEPS_BETWEEN_CHECKS, MAX_STEPS_BETWEEN_CHECKS = 2048, 8
 """Rows times steps between two looks at who is done, and at most so many steps: a look costs some 20 us."""
 
-MAX_ROWS = 1 << 14
-"""Starts that are tried together."""
-
-STARTS_TOGETHER = 16
-"""Random starts of one problem that are tried together."""
+MAX_ROWS = 1 << 14  # starts that are tried together
+STARTS_TOGETHER = 16  # random starts of one problem that are tried together
 
 
 class Search:
@@ -764,8 +746,7 @@ class Search:
 
 Links = tuple[tuple[str, bool], ...]
 
-NO_LIMIT = 1e9
-"""Stands for no limit [rad | m]."""
+NO_LIMIT = 1e9  # stands for no limit [rad | m]
 
 
 class Solver:

@@ -17,9 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-PATIENCE = 5.0
-"""Longest wait for the imports of other threads [s]; one of them might wait for the thread that forks."""
-
+PATIENCE = 5.0  # longest wait for imports of other threads [s]; one may wait for the thread that forks
 _PAUSE = 0.001  # [s]
 
 

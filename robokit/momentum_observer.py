@@ -25,11 +25,8 @@ from robokit.model.robot import Robot, check_robot
 
 __all__ = ["MomentumObserver", "external_force", "external_torques"]
 
-RCOND = 1e-6
-"""Share of the largest singular value of J^T below which a direction of force moves no joint."""
-
-ROWS = 4096
-"""States whose matrices are in memory at once."""
+RCOND = 1e-6  # share of the largest singular value of J^T below which a direction of force moves no joint
+ROWS = 4096  # states whose matrices are in memory at once
 
 
 def _momenta(robot: Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

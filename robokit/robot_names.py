@@ -12,8 +12,7 @@ from typing import Any
 
 from robokit.errors import MissingDependency, RobokitError, UnknownName, WrongType, nearest_names, one_line
 
-EXAMPLES = "example-robot-data"
-"""Name of the package of example robots."""
+EXAMPLES = "example-robot-data"  # name of the package of example robots
 
 DESCRIPTIONS = "robot_descriptions"
 """Name of the package that knows where on the network the descriptions of some hundred robots are."""

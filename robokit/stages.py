@@ -16,14 +16,9 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-PATIENCE = 1.0
-"""Seconds of work before the line appears."""
-
-PERIOD = 0.2
-"""Seconds between updates of the line."""
-
-WIDTH = 79
-"""Characters of the line, at most: a longer one would break on a narrow terminal and stay."""
+PATIENCE = 1.0  # seconds of work before the line appears
+PERIOD = 0.2  # seconds between updates of the line
+WIDTH = 79  # characters of the line, at most: a longer one would break on a narrow terminal and stay
 
 
 def is_live() -> bool:

@@ -107,8 +107,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
 }
 
 
-LONGEST_FUNCTION = 60
-"""Lines of a function, without its docstring."""
+LONGEST_FUNCTION = 60  # lines of a function, without its docstring
 
 LONGER = {
     "engine.emit.ir.sincos_body",

@@ -12,8 +12,7 @@ from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.model.joints import JOINT_TABLE, JointModel
 from robokit.spatial import Vector3
 
-KINDS = [kind for kind in ALL_KINDS if kind != "floating"]
-"""Kinds of loop joints that constrain anything."""
+KINDS = [kind for kind in ALL_KINDS if kind != "floating"]  # kinds of loop joints that constrain anything
 
 AXIS, PITCH = (0.36, 0.48, 0.8), 0.17
 

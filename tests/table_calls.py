@@ -26,8 +26,7 @@ def inputs(row: Algorithm) -> list[str]:
     return row.inputs.split()
 
 
-STATE = {"q", "v", "a", "a_joints", "tau", "at"}
-"""Inputs that come straight from a state."""
+STATE = {"q", "v", "a", "a_joints", "tau", "at"}  # inputs that come straight from a state
 
 
 def shapes(name: str, robot: rk.Robot) -> list[tuple[int, ...]]:

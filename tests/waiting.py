@@ -11,8 +11,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 300.0
-"""Seconds after which what has not happened never will: a hang, not slowness."""
+PATIENCE = 300.0  # seconds after which what has not happened never will: a hang, not slowness
 
 
 def until(condition: Callable[[], Any], what: object = "", pause: float = 0.01) -> Any:

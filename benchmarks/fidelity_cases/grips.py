@@ -173,6 +173,16 @@ def capstan(look: Look) -> Found:
         t = s.fall(robot, q0, duration=0.05, dt=0.25e-3, ground=drum, self_collision=False, pushes=pushes,
                    joint_damping=0.0, gravity=(0, 0, 0))  # fmt: skip
         limits = {"most": 1e-3} if share < 1.0 else {"least": 0.1}
+
+        def theirs(stiff: bool, forces: Any = forces) -> float:
+            peer = Peer(robot.with_gravity((0, 0, 0)), 0.25e-3, stiff, mu, plane=False,
+                        solids=[(solid.geometry, (0.0, 0.0, 0.0), across)])  # fmt: skip
+            peer.start(q0)
+            for end, force in zip(ends, forces, strict=True):
+                peer.data.xfrc_applied[peer.model.body(robot.body_name(robot.link(end).body)).id, 2] = force
+            peer.step(200)
+            return abs(float(peer.v[1]))
+
         what = f"{share:g} of {ratio:.4g}: speed of the light end"
-        found.add(what, "m/s", abs(float(t.v[-1, 1])), **limits)
+        found.add(what, "m/s", abs(float(t.v[-1, 1])), **both(look, theirs), **limits)
     return found

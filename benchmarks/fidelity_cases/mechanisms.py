@@ -8,11 +8,15 @@ W. Schiehlen, "Multibody Systems Handbook" (1990), for the squeezing mechanism.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 import robokit as rk
 from fidelity_cases import scenes as s
+from fidelity_cases.peer import Peer
 from fidelity_cases.table import Found, Look, case
 from robokit.model import ModelBuilder, Placement
 
@@ -23,14 +27,56 @@ def _at(x: float, y: float, z: float = 0.0) -> Placement:
     return Placement(position=np.array([x, y, z]))
 
 
-def _drift(found: Found, t: rk.Trajectory, most: float, scale: float | None = None) -> None:
+States = tuple[np.ndarray, np.ndarray]
+"""q and v of many times."""
+
+
+class Others:
+    """The same motions in MuJoCo, at its defaults and stiff; none without MuJoCo.
+
+    Args:
+        look: how closely to look.
+        robot: whose loops are hinges.
+        dt: time step [s].
+        ready: called with each peer: what it gets besides.
+    """
+
+    def __init__(self, look: Look, robot: rk.Robot, dt: float, ready: Callable[[Peer], Any] | None = None):
+        self.robot, self.peers = robot, {}
+        for key, stiff in (("mujoco", False), ("stiff", bool(robot.loop_joints))) if look.peer else ():
+            if key == "mujoco" or stiff:
+                self.peers[key] = Peer(robot, dt, stiff, None)
+                (ready or (lambda peer: None))(self.peers[key])
+        self.found: dict[str, States] = {}
+
+    def run(self, q: np.ndarray, v: np.ndarray | None, steps: int, every: int) -> None:
+        """The states of each from this one."""
+        for key, peer in self.peers.items():
+            peer.start(q, v)
+            self.found[key] = peer.states(steps, every)
+
+    def of(self, measure: Callable[[np.ndarray, np.ndarray], float]) -> dict[str, float]:
+        """A figure of each, as arguments of Found.add."""
+        return {key: measure(q, v) for key, (q, v) in self.found.items()}
+
+
+def _drift(found: Found, t: rk.Trajectory, most: float, others: Others, scale: float | None = None) -> None:
     """The largest error of the energy, of the scale or of what it changed between its kinds."""
-    total = t.energy.mechanical
-    scale = scale or float(np.ptp(t.energy.kinetic))
-    error = np.abs(total - total[0]).max() / scale
-    found.add("energy's error, of the largest change of kinetic energy", "", error, most=most)
+
+    def drift(kinetic: np.ndarray, potential: np.ndarray) -> float:
+        total = kinetic + potential
+        return float(np.abs(total - total[0]).max() / (scale or np.ptp(kinetic)))
+
+    def theirs(q: np.ndarray, v: np.ndarray) -> float:
+        return drift(*(x[:, 0] for x in s.rollout_energies(t.robot, q[:, None], v[:, None])))
+
+    error = drift(t.energy.kinetic, t.energy.mechanical - t.energy.kinetic)
+    found.add(
+        "energy's error, of the largest change of kinetic energy", "", error, **others.of(theirs), most=most
+    )
     if "loop_gap" in t.summary:
-        found.add("largest gap of the loops", "µm", 1e6 * t.summary["loop_gap"], most=1.0)
+        gaps = others.of(lambda q, v: 1e6 * s.loop_gap(t.robot, q))
+        found.add("largest gap of the loops", "µm", 1e6 * t.summary["loop_gap"], **gaps, most=1.0)
 
 
 @case("a01", "Public references", "IFToMM A01: a simple pendulum, 10 s")
@@ -47,25 +93,29 @@ def pendulum(look: Look) -> Found:
     robot = builder.build("fixed").with_gravity((0.0, -s.G, 0.0))
     end = float(look.some(10, 2))
     t = s.fall(robot, duration=end, dt=0.5e-3, record_every=20, joint_damping=0.0)
+    others = Others(look, robot, 0.5e-3)
+    others.run(np.zeros(1), None, round(end / 0.5e-3), 20)
     right = solve_ivp(lambda _, y: (y[1], s.G * math.cos(y[0])), (0, end), (0.0, 0.0), "DOP853", t.t,
                       rtol=1e-13, atol=1e-13)  # fmt: skip
+
+    def away(q: np.ndarray, v: np.ndarray) -> float:
+        return float(2.0 * np.abs(np.sin(0.5 * (q[:, 0] - right.y[0]))).max())
+
     found = Found()
-    found.add(
-        "error of the place", "m", 2.0 * np.abs(np.sin(0.5 * (t.q[:, 0] - right.y[0]))).max(), most=1e-5
-    )
-    _drift(found, t, 1e-9)
+    found.add("error of the place", "m", away(t.q, t.v), **others.of(away), most=1e-5)
+    _drift(found, t, 1e-9, others)
     return found
 
 
-def bars(spans: int) -> rk.Robot:
-    """Upright links of 1 m and 1 kg side by side, joined above by level ones: the N-four-bar mechanism."""
+def bars(spans: int, upright: float = 1.0, top: float = 1.0) -> rk.Robot:
+    """Upright links of 1 m side by side, joined above by level ones, of these masses [kg]: N four-bars."""
     inertia = np.diag([1e-4, 1.0 / 12.0, 1.0 / 12.0])
     builder = ModelBuilder("bars").link("ground")
     for k in range(spans + 1):
-        builder.link(f"up{k}", 1.0, (0.5, 0.0, 0.0), inertia)
+        builder.link(f"up{k}", upright, (0.5, 0.0, 0.0), upright * inertia)
         builder.joint(f"foot{k}", "continuous", "ground", f"up{k}", _at(float(k), 0.0), axis=Z)
     for k in range(spans):
-        builder.link(f"top{k}", 1.0, (0.5, 0.0, 0.0), inertia)
+        builder.link(f"top{k}", top, (0.5, 0.0, 0.0), top * inertia)
         builder.joint(f"left{k}", "continuous", f"up{k}", f"top{k}", _at(1.0, 0.0), axis=Z)
         builder.loop_joint(f"right{k}", "revolute", f"top{k}", f"up{k + 1}", _at(1.0, 0.0), _at(1.0, 0.0), Z)
     return builder.build("fixed").with_gravity((0.0, -s.G, 0.0))
@@ -84,15 +134,51 @@ def four_bars(look: Look) -> Found:
     up = np.array([1.0 if name.startswith("foot") else -1.0 for name in robot.joint_names])
     q, v = 0.5 * math.pi * up, -30.0 * up
     t = s.fall(robot, q, v, duration=end, dt=1e-3, record_every=1, joint_damping=0.0)
+    others = Others(look, robot, 1e-3)
+    others.run(q, v, round(1e3 * end), 1)
     found = Found()
     found.add("share of the time that was computed", "", t.t[-1] / end, least=1.0)
     if "stopped" not in t.summary:
-        _drift(found, t, 1e-4, float(t.energy.kinetic[0]))
+        _drift(found, t, 1e-4, others, float(t.energy.kinetic[0]))
         pull = s.G * (3 * 0.5 + 2) / (3 / 3 + 2)  # of three uprights and two tops, over their inertia
         right = solve_ivp(lambda _, y: (y[1], -pull * math.cos(y[0])), (0, end), (0.5 * math.pi, -30.0),
                           "DOP853", t.t, rtol=1e-13, atol=1e-13)  # fmt: skip
-        away = np.abs(t.q[:, up > 0.0] - right.y[0][:, None]).max()
-        found.add("error of an upright's angle", "rad", away, most=1e-3)
+
+        def away(q: np.ndarray, v: np.ndarray) -> float:
+            return float(np.abs(q[:, up > 0.0] - right.y[0][:, None]).max())
+
+        found.add("error of an upright's angle", "rad", away(t.q, t.v), **others.of(away), most=1e-3)
+    return found
+
+
+@case("loop_masses", "Joints", "A loop of links a thousand times as heavy as each other")
+def loop_masses(look: Look) -> Found:
+    """Two upright bars and the level one above them, 1 m each, in a loop: the uprights 1 kg and the level one
+    1 g, and the reverse. They lean by 60 degrees, start at rest and swing for 10 s at 1 ms. Counted are the
+    error of the uprights' angle beside the pendulum's equation solved to 1e-13, the energy's error, and the
+    loop's gap.
+    """
+    from scipy.integrate import solve_ivp
+
+    found, end = Found(), look.some(10, 2) * 1.0
+    for label, upright, top in (("1 g on 1 kg", 1.0, 1e-3), ("1 kg on 1 g", 1e-3, 1.0)):
+        robot = bars(1, upright, top)
+        up = np.array([1.0 if name.startswith("foot") else -1.0 for name in robot.joint_names])
+        q = -0.5 * math.pi * up + math.radians(60.0) * up
+        t = s.fall(robot, q, duration=end, dt=1e-3, record_every=10, joint_damping=0.0)
+        others = Others(look, robot, 1e-3)
+        others.run(q, None, round(1e3 * end), 10)
+        pull = s.G * (upright + top) / (2.0 / 3.0 * upright + top)
+        right = solve_ivp(lambda _, y, pull=pull: (y[1], -pull * math.cos(y[0])), (0, end), (q[0], 0.0),
+                          "DOP853", t.t, rtol=1e-13, atol=1e-13)  # fmt: skip
+
+        def away(q: np.ndarray, v: np.ndarray, up: Any = up, right: Any = right) -> float:
+            return float(np.abs(q[:, up > 0.0] - right.y[0][:, None]).max())
+
+        one = Found()
+        one.add("error of an upright's angle", "rad", away(t.q, t.v), **others.of(away), most=1e-4)
+        _drift(one, t, 1e-6, others)
+        found.figures += [replace(f, what=f"{label}: {f.what}") for f in one.figures]
     return found
 
 
@@ -116,7 +202,7 @@ def squeezer() -> rk.Robot:
     builder = ModelBuilder("squeezer").link("ground")
 
     def body(k: int, parent: str, at: tuple[float, float], com: tuple[float, float]) -> None:
-        inertia = np.diag([1e-7, 1e-7, INERTIA[k]])
+        inertia = np.eye(3) * INERTIA[k]  # only that about z counts
         builder.link(NAMES[k], MASS[k], (*com, 0.0), inertia)
         builder.joint(NAMES[k] + " turn", "continuous", parent, NAMES[k], _at(*at), axis=Z)
 
@@ -165,7 +251,14 @@ def andrews(look: Look) -> Found:
         t = s.fall(robot, q0, duration=0.03, dt=dt, controller=drive, record_every=100, joint_damping=0.0)
         ends[dt] = np.array([t.q[-1, at[name]] for name in NAMES])
         error = np.abs(ends[dt] - AT_30_MS)
-        found.add(f"largest error of an angle at {1e3 * dt:g} ms", "rad", error.max(), most=1e-3)
+        them = {}
+        for key, peer in Others(look, robot, dt).peers.items():
+            peer.start(q0)
+            for _ in range(round(0.03 / dt)):
+                peer.data.qfrc_applied[:] = drive(0.0, peer.data.qpos, peer.data.qvel)
+                peer.step()
+            them[key] = np.abs([peer.data.qpos[at[name]] for name in NAMES] - np.array(AT_30_MS)).max()
+        found.add(f"largest error of an angle at {1e3 * dt:g} ms", "rad", error.max(), **them, most=1e-3)
     if len(ends) > 1:
         better = (4.0 * ends[0.5e-5] - ends[1e-5]) / 3.0
         found.add("the same, both steps extrapolated", "rad", np.abs(better - AT_30_MS).max(), most=1e-5)
@@ -198,9 +291,12 @@ def bricards(look: Look) -> Found:
     """
     found, robot = Found(), bricard()
     t = s.fall(robot, duration=float(look.some(10, 3)), dt=1e-3, record_every=10, joint_damping=0.0)
+    others = Others(look, robot, 1e-3)
+    others.run(robot.neutral(), None, look.some(10000, 3000), 10)
     found.add("share of the time that was computed", "", t.t[-1] / look.some(10, 3), least=1.0)
-    found.add("largest speed of a hinge: it moves", "rad/s", np.abs(t.v).max(), least=1.0)
-    _drift(found, t, 1e-5)
+    fastest = others.of(lambda q, v: float(np.abs(v).max()))
+    found.add("largest speed of a hinge: it moves", "rad/s", np.abs(t.v).max(), **fastest, least=1.0)
+    _drift(found, t, 1e-5, others)
     return found
 
 
@@ -240,16 +336,32 @@ def flyballs(look: Look) -> Found:
         q0[robot.joint(name).q_slice] = alpha
     v0[robot.joint("spin").v_slice] = 2.0 * math.pi
     spring = rk.PD(kp={"slide": 8e5}, kd={"slide": 4e4}, effort=math.inf, target={"slide": 0.0})
-    seconds = float(look.some(10, 2))
+    seconds, theirs = float(look.some(10, 2)), []
+
+    def spring_there(peer: Peer) -> None:
+        joint, row = peer.model.joint("slide").id, peer.model.joint("slide").dofadr[0]
+        peer.model.jnt_stiffness[joint], peer.model.dof_damping[row] = 8e5, 4e4
+
+    def change(q: np.ndarray, v: np.ndarray) -> float:
+        p = np.array([rk.crba(robot, x) @ y for x, y in zip(q, v, strict=True)])
+        about = p[:, robot.joint("spin").v_slice.start]
+        return float(np.ptp(about) / about[0])
+
     for dt in (1e-3, 0.5e-3):
         options = {"joint_damping": 0.0, "actuators": spring}
         t = s.fall(robot, q0, v0, duration=seconds, dt=dt, **options)
         ends.append(t.q[-1])
+        others = Others(look, robot, dt, spring_there)
+        others.run(q0, v0, round(seconds / dt), round(1e-2 / dt))
+        theirs.append(others.of(lambda q, v: q[-1]))
         if dt == 1e-3:
-            p = np.array([rk.crba(robot, q) @ v for q, v in zip(t.q, t.v, strict=True)])
-            about = p[:, robot.joint("spin").v_slice.start]
-            found.add("change of the momentum about the axis", "of it", np.ptp(about) / about[0], most=1e-6)
-            if "loop_gap" in t.summary:
-                found.add("largest gap of the loops", "µm", 1e6 * t.summary["loop_gap"], most=1.0)
-    found.add("angles at the end: 1 ms less 0.5 ms", "rad, m", np.abs(ends[0] - ends[1]).max(), most=1e-3)
+            momenta = others.of(change)
+            found.add(
+                "change of the momentum about the axis", "of it", change(t.q, t.v), **momenta, most=1e-6
+            )
+            gaps = others.of(lambda q, v: 1e6 * s.loop_gap(robot, q))
+            found.add("largest gap of the loops", "µm", 1e6 * t.summary["loop_gap"], **gaps, most=1.0)
+    apart = {key: float(np.abs(theirs[0][key] - theirs[1][key]).max()) for key in theirs[0]}
+    mine = float(np.abs(ends[0] - ends[1]).max())
+    found.add("angles at the end: 1 ms less 0.5 ms", "rad, m", mine, **apart, most=1e-3)
     return found

@@ -3,7 +3,8 @@
 MuJoCo gets the collision shapes themselves (of meshes it takes the hull); limits and damping of the joints
 are the same, self-collision is off, and ``compiler.degree`` too, so that limits are in radians. "stiff" has
 contacts with a time constant of 2 ms, the least that 1 ms allows (solref), elliptic cones and impratio 100,
-which MuJoCo's manual recommends against slip.
+which MuJoCo's manual recommends against slip. Hinges that close loops hold two points of their axis together
+("connect"), stiff ones with a time constant of three steps.
 """
 
 from __future__ import annotations
@@ -18,6 +19,9 @@ from robokit.interop import MujocoAdapter
 
 STIFF = 2e-3
 """Time constant of stiff contacts [s]; at least two steps."""
+
+LEVER = 0.1
+"""Distance of the two points of a hinge that closes a loop [m]."""
 
 
 def there() -> bool:
@@ -59,6 +63,7 @@ class Peer:
         if bounce is not None:
             how["solref"] = [-1e5, -bounce]
         self.how, self.pairs, self.solids, self.plane = how, pairs, solids, plane
+        ends = _close(spec, robot)
         if friction is not None:
             self._ground(spec, robot)
         if joint_friction:
@@ -66,6 +71,9 @@ class Peer:
             for joint in spec.joints:
                 joint.frictionloss = ours.get(joint.name, 0.0)
         self.mujoco, self.model = mujoco, spec.compile()
+        self.model.eq_data[:, :6] = np.reshape(ends, (-1, 6))  # compiled, the ends are those of q = 0
+        if stiff:
+            self.model.eq_solref[:, 0] = 3.0 * dt  # two are unstable in a governor
         self.data, self.to = mujoco.MjData(self.model), MujocoAdapter(robot, self.model)
 
     def _ground(self, spec: Any, robot: rk.Robot) -> None:
@@ -74,8 +82,10 @@ class Peer:
         if self.plane:
             kind = self_mujoco().mjtGeom.mjGEOM_PLANE
             spec.worldbody.add_geom(type=kind, size=[0, 0, 1], **fixed, **how)
-        for k, (geometry, at) in enumerate(self.solids):
-            spec.worldbody.add_geom(pos=list(at), **fixed, **how, **_geometry(spec, geometry, f"solid{k}"))
+        for k, (geometry, at, *turn) in enumerate(self.solids):
+            way = {"quat": _quat(np.asarray(turn[0]))} if turn else {}
+            shape = _geometry(spec, geometry, f"solid{k}")
+            spec.worldbody.add_geom(pos=list(at), **way, **fixed, **how, **shape)
         bodies = {body.name: body for body in spec.bodies}
         shapes = [(link, shape) for link in robot.links for shape in link.collisions]
         meet = 0 if self.pairs is None else 4
@@ -125,6 +135,26 @@ class Peer:
     def warned(self) -> bool:
         """Whether MuJoCo met a bad state, which it resets."""
         return any(w.number for w in self.data.warning)
+
+
+def _close(spec: Any, robot: rk.Robot) -> list[np.ndarray]:
+    """Hinges that close loops, as pairs of points; where these are on both bodies, (6,) each."""
+    kinds, ends = self_mujoco(), []
+    for loop in robot.loop_joints:
+        if loop.kind != "revolute":
+            raise TypeError(f"loop {loop.name!r} is no hinge but {loop.kind!r}")
+        links = robot.link(loop.predecessor), robot.link(loop.successor)
+        places = loop.predecessor_placement, loop.successor_placement
+        frames = [link.placement @ place for link, place in zip(links, places, strict=True)]
+        for along in (0.0, LEVER):
+            spec.add_equality(
+                type=kinds.mjtEq.mjEQ_CONNECT,
+                objtype=kinds.mjtObj.mjOBJ_BODY,
+                name1=robot.body_name(links[0].body) if links[0].body else "world",
+                name2=robot.body_name(links[1].body) if links[1].body else "world",
+            )
+            ends.append(np.concatenate([f.position + f.rotation @ (along * loop.axis) for f in frames]))
+    return ends
 
 
 def self_mujoco() -> Any:

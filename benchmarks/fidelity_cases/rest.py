@@ -9,8 +9,10 @@ import numpy as np
 
 import robokit as rk
 from fidelity_cases import scenes as s
+from fidelity_cases import worlds as w
 from fidelity_cases.peer import Peer, both
 from fidelity_cases.table import Found, Look, case
+from robokit.model import Box, Sphere
 
 MU = 0.8
 
@@ -58,6 +60,39 @@ def _on_slope(robot: rk.Robot, tangent: float) -> np.ndarray:
     q = s.at_height(robot, 0.0, (math.cos(half), 0.0, math.sin(half), 0.0))
     q[4:7] = 0.05 * np.array([math.sin(2 * half), 0.0, math.cos(2 * half)])
     return q
+
+
+@case("passed_over", "Rest", "A box on a slope while a ball and a plate pass over it")
+def passed_over(look: Look) -> Found:
+    """A box of 2 kg rests at 90 % of its friction cone, 0.5, at 1 ms. A ball of 50 g rolls over it, or a
+    plate of 50 g slides over it, spinning. Their contacts with the box come and go, while those of the box
+    with the ground keep their identity, and with it their bristles. Counted are how far the box is from its
+    place before, once they have passed, and how far it creeps in the next 10 s.
+    """
+    found, gravity = Found(), s.tilted(0.9 * 0.5)
+    turn = (math.cos(0.2), 0.0, 0.0, math.sin(0.2))
+    below = w.Body(Box((0.4, 0.4, 0.1)), 2.0, (0.0, 0.0, 0.05))
+    for label, above in (
+        ("ball", w.Body(Sphere(0.03), 0.05, (-0.17, -0.1, 0.13), v=(0.0, 0.0, 0.0, 0.0, 0.3, 0.0))),
+        ("plate", w.Body(Box((0.1, 0.1, 0.01)), 0.05, (-0.14, 0.02, 0.105), turn, (0, 0, 8.0, 1.5, 0, 0))),
+    ):
+        world, seconds = w.World([below, above], friction=0.5, gravity=gravity), look.some(20, 6)
+
+        def moved(q: np.ndarray, first: int, last: int = -1) -> float:
+            x = w.places(q)[:, 0]
+            return 1e6 * float(np.linalg.norm(x[last] - x[first]))
+
+        q = world.run(float(seconds)).q
+        theirs = {key: world.peer(stiff=stiff).states(1000 * seconds, 10)[0]
+                  for key, stiff in (("mujoco", False), ("stiff", True)) if look.peer}  # fmt: skip
+        half = 50 * seconds
+        for what, first, last, most in (
+            ("way of the box, once it has passed", 50, half, 1.0),
+            (f"creep in the next {seconds / 2:g} s", half, -1, 1e-6),
+        ):
+            them = {key: moved(x, first, last) for key, x in theirs.items()}
+            found.add(f"{label}: {what}", "µm", moved(q, first, last), **them, most=most)
+    return found
 
 
 @case("held_arm", "Rest", "An arm held by the dry friction of its joints, 60 s")

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import math
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 import robokit as rk
 from fidelity_cases.table import NotYet
 from robokit.model import Box, Cylinder, ModelBuilder, Placement, Shape, Sphere
+from robokit.sim import run_loop
 from robokit.sim.steppers import energies
 
 G = 9.81
@@ -141,6 +144,16 @@ def quiet() -> Iterator[None]:
         yield
 
 
+@contextmanager
+def in_processor_time() -> Iterator[None]:
+    """The times of steps in a summary are those of the processor: others may use it, too."""
+    run_loop.time = SimpleNamespace(perf_counter=time.process_time)  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        run_loop.time = time  # type: ignore[assignment]
+
+
 def ground(**options: Any) -> rk.Ground:
     """The ground.
 
@@ -194,6 +207,16 @@ def rollout_energies(robot: rk.Robot, q: np.ndarray, v: np.ndarray) -> tuple[np.
     with quiet():
         both = energies(robot, q.reshape(T * B, -1).astype(float), v.reshape(T * B, -1).astype(float))
     return both[0].reshape(T, B), both[1].reshape(T, B)
+
+
+def loop_gap(robot: rk.Robot, q: np.ndarray) -> float:
+    """The largest distance of the two origins of a loop joint, of configurations (T, nq) [m]."""
+    poses, widest = rk.forward_kinematics(robot, np.ascontiguousarray(q)), 0.0
+    for loop in robot.loop_joints:
+        (R, p), (S, o) = poses[loop.predecessor], poses[loop.successor]
+        apart = R @ loop.predecessor_placement.position + p - S @ loop.successor_placement.position - o
+        widest = max(widest, float(np.linalg.norm(apart, axis=-1).max()))
+    return widest
 
 
 def centres(robot: rk.Robot, q: np.ndarray) -> np.ndarray:

@@ -1,14 +1,16 @@
 """Figures of benchmarks/fidelity.py and gates.py.
 
 `.. fidelity-summary::`, `.. fidelity-misses::`, `.. fidelity:: Rest`; `.. gates:: single batch` shows the
-rows of gates.json whose names begin with one of the words.
+rows of gates.json whose names begin with one of the words, with `:wanted:` also what is wanted and whether
+it is met.
 """
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
+from docutils.parsers.rst import directives
 from generated import ROOT, Generated, table
 from sphinx.application import Sphinx
 
@@ -55,7 +57,8 @@ def figures(entry: dict[str, Any]) -> list[str]:
 
 def measured(entry: dict[str, Any]) -> bool:
     """Whether the case has figures of the step as it is, not only of the one before."""
-    return any(row["robokit"] is not None for row in entry.get("figures", ()))
+    now = ("robokit", "mujoco", "stiff")
+    return any(row[who] is not None for row in entry.get("figures", ()) for who in now)
 
 
 def verdict(entry: dict[str, Any]) -> tuple[str, str]:
@@ -141,21 +144,51 @@ class Gates(Generated):
     """What steps, batches, first runs and calls cost."""
 
     required_arguments = 1
+    option_spec: ClassVar[dict[str, Any]] = {"wanted": directives.flag}
 
     def rest(self) -> list[str]:
         """Who measured, and the table."""
         found = json.loads(self.reads(GATES).read_text(encoding="utf-8"))
-        past, rows = found["before"], []
+        past, rows, goals = found["before"], [], "wanted" in self.options
+        heads = (
+            "",
+            *(["wanted"] if goals else []),
+            "before",
+            "robokit",
+            *(["met"] if goals else []),
+            "MuJoCo",
+        )
         for name, row in found["rows"].items():
+            if name.split()[0].strip(",") not in self.arguments[0].split():
+                continue
             figures = {"before": past["rows"].get(name), **row.get("figures", {})}
-            cells = [figures.get(who) for who in ("before", "robokit", "mujoco")]
-            asked = name.split()[0].strip(",") in self.arguments[0].split()
-            if asked and not any(isinstance(x, dict) for x in cells):
-                rows.append([f"{name} [{row['unit']}]", *map(number, cells)])
+            columns = [figures.get(who) for who in ("before", "robokit", "mujoco")]
+            several = next((list(x) for x in reversed(columns[:2]) if isinstance(x, dict)), None)
+            for key in several or [""]:
+                of = [x.get(key) if isinstance(x, dict) else x for x in columns] if several else columns
+                what = f"{name}: {key}" if several else f"{name} [{row['unit']}]"
+                cells = dict(zip(("before", "robokit", "MuJoCo"), map(number, of), strict=True))
+                cells |= {"wanted": goal(row["wanted"]), "met": MARK[kept(row["wanted"], *of[:2])]}
+                rows.append([what, *(cells[head] for head in heads[1:])])
         made = f"``python benchmarks/gates.py``; {found['machine']}"
         made += f", commit {found['commit']}, {found['date']}." if found["commit"] else "; not measured yet."
         made += f" *Before*: commit {past['commit']}, {past['date']}, {past['machine']}."
-        return [*table(("", "before", "robokit", "MuJoCo"), rows), "", made, ""]
+        return [*table(heads, rows), "", made, ""]
+
+
+def goal(text: str) -> str:
+    """What is wanted of a row of gates.json, as text."""
+    words = {"<=": "≤", ">=": "≥", "x": "× before"}
+    return " ".join(words.get(word, word) for word in text.split())
+
+
+def kept(text: str, before: Any, after: Any) -> bool | None:
+    """Whether a figure is as wanted; None where nothing is, or it is not known."""
+    if not text or after is None or (text.endswith(" x") and before is None):
+        return None
+    sign, most, unit = text.split()
+    limit = float(most) * (before if unit == "x" else 1.0)
+    return after <= limit if sign == "<=" else after >= limit
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

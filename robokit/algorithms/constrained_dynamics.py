@@ -26,14 +26,9 @@ from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseF
 from robokit.model.constraints import ConstraintModel, ContactModel
 from robokit.model.tree import Tree
 
-PROXIMAL = 1e-8
-"""Fraction of the typical mobility that is added to the diagonal of A, in double precision."""
-
-ITERATIONS = 7
-"""Proximal iterations: more than a simulation needs, so that nearly singular constraints are met too."""
-
-LEAST_PIVOT = 1e-13
-"""Pivots below this fraction of their row's mobility are rounding errors: the constraints are redundant."""
+PROXIMAL = 1e-8  # fraction of the typical mobility that is added to the diagonal of A, in double precision
+ITERATIONS = 7  # proximal iterations: more than a simulation needs, also for nearly singular constraints
+LEAST_PIVOT = 1e-13  # smaller shares of their row's mobility are rounding: redundant constraints
 
 
 def constrained_dynamics(

@@ -17,8 +17,7 @@ from robokit.model.tree import Tree
 from robokit.spatial import Motion
 from robokit.spatial.linear import ldl, ldl_solve
 
-BASE = 1
-"""The body of a floating base."""
+BASE = 1  # the body of a floating base
 
 
 def floating_base_inverse_dynamics(tree: Tree, q, qd, qdd) -> tuple[list, list]:

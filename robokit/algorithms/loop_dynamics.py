@@ -31,17 +31,10 @@ from robokit.model.tree import Tree
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import Scalar, added, maximum
 
-PROXIMAL = 1e-9
-"""e: share of the typical entry of A that is added to its diagonal in double precision."""
-
-ITERATIONS = 3
-"""Proximal iterations."""
-
-NEWTON_STEPS = 2
-"""Corrections of a pose beside the loops: each takes off the digits that are right."""
-
-RADIUS = 1.0
-"""Angles count as much as lengths on this radius [m], where only lengths or only angles move."""
+PROXIMAL = 1e-9  # e: share of the typical entry of A that is added to its diagonal in double precision
+ITERATIONS = 3  # proximal iterations
+NEWTON_STEPS = 2  # corrections of a pose beside the loops: each takes off the digits that are right
+RADIUS = 1.0  # angles count as much as lengths on this radius [m], where only lengths or only angles move
 
 
 class LoopSystem:

@@ -44,8 +44,7 @@ def factorised(tree: Tree, q, X) -> Factor:
     return SparseFactor(tree, crba(tree, q))
 
 
-DEEP = 30
-"""Joints on a branch from which the articulated-body algorithm is the shorter factorisation."""
+DEEP = 30  # joints on a branch from which the articulated-body algorithm is the shorter factorisation
 
 
 def own(tree: Tree, rows) -> list:

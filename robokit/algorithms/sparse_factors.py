@@ -24,8 +24,7 @@ from robokit.spatial import Motion
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import Scalar, added, is_zero
 
-Half = tuple[list[Any], list[Any]]
-"""L^-T b, and D^-1 times it, in the order of the factor; None where a joint has none."""
+Half = tuple[list[Any], list[Any]]  # L^-T b and D^-1 times it, in the factor's order; None where none
 
 
 class SparseFactor:

@@ -49,8 +49,7 @@ from robokit.model.tree import ltdl_counts
 
 # ---- logs of real robots -------------------------------------------------------------------------
 
-FRAMES = 1.0 / 60.0
-"""Seconds between two pictures of a live view."""
+FRAMES = 1.0 / 60.0  # seconds between two pictures of a live view
 
 
 def log(arguments: argparse.Namespace) -> int:
@@ -208,11 +207,7 @@ def _differences(read: Any, run: Any) -> Iterator[str]:
 
 @contextlib.contextmanager
 def opened_states(name: str | None) -> Iterator[IO[str] | None]:
-    """The file of ``--joint-states``, "-" for standard input; None for None.
-
-    Raises:
-        RobokitError: it cannot be opened.
-    """
+    """The file of ``--joint-states``, "-" for standard input, None for None; else RobokitError."""
     if name is None:
         yield None
         return
@@ -230,8 +225,7 @@ def opened_states(name: str | None) -> Iterator[IO[str] | None]:
 def show_joint_states(viewer: Any, robot: Any, file: IO[str], warn: Any) -> str:
     """Show the states that lines of a file or of standard input say, until it ends or Ctrl-C.
 
-    Returns:
-        What was shown and skipped, in words.
+    Returns in words what was shown and skipped.
     """
     from robokit.logs.recording import JointStream
 
@@ -702,8 +696,7 @@ def _interval(joint: Joint) -> str:
 
 # ---- robokit parity A B: two descriptions of one robot, what differs and why ---------------------
 
-DIFFERENT, ERROR = 1, 2
-"""Exit status."""
+DIFFERENT, ERROR = 1, 2  # exit status
 
 DESCRIPTION_ENDINGS = (
     *(".urdf", ".xacro", ".xml", ".mjcf", ".sdf", ".world"),
@@ -812,10 +805,8 @@ def code_function(robot: Any, given: str, derivative: str | None, choices: dict[
 def own_function(file: Path, name: str) -> Any:
     """The function of that name that a file of Python makes with ``rk.function``.
 
-    Raises:
-        WrongUsage: there is no such file.
-        RobokitError: it raises an error.
-        UnknownName: it has no such function.
+    Raises WrongUsage where there is no such file, RobokitError where it raises an error, UnknownName where it
+    has no such function.
     """
     from robokit.dynamics.function_objects import Function
 

@@ -33,20 +33,11 @@ from robokit.errors import (
 )
 from robokit.files import obstacle
 
-MOST_WARNINGS = 3
-"""Warnings of the importer that a command shows before it starts its work."""
-
-WRONG_USAGE = 2
-"""Exit status where the arguments mean nothing, as argparse has it."""
-
-SIMULATION_FAILED = 3
-"""Exit status of a simulation that broke down."""
-
-LONGEST_STEM_BYTES = 100
-"""Bytes of a robot's name in the names of files: all file systems take so many and an ending."""
-
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it: 128 + the number of the signal."""
+MOST_WARNINGS = 3  # warnings of the importer that a command shows before it starts its work
+WRONG_USAGE = 2  # exit status where the arguments mean nothing, as argparse has it
+SIMULATION_FAILED = 3  # exit status of a simulation that broke down
+LONGEST_STEM_BYTES = 100  # of a robot's name in names of files: all systems take so many and an ending
+INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it: 128 + the number of the signal
 
 
 class WrongUsage(RobokitError):
@@ -193,11 +184,7 @@ def xacro_arguments(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
 
 
 def see_xacro(files: Sequence[Any], given: dict[str, str]) -> None:
-    """See that arguments of xacro are given where a file takes them.
-
-    Raises:
-        WrongUsage: none of the files is a .xacro file.
-    """
+    """Raise WrongUsage for arguments of xacro where none of the files is a .xacro file."""
     if given and not any(str(file).lower().endswith(".xacro") for file in files):
         name = next(iter(given))
         raise WrongUsage(f"{name}:=... is an argument of a .xacro file, and no such file is given")
@@ -261,11 +248,7 @@ def file_stem(robot: Any) -> str:
 
 
 def cache_folder() -> Path:
-    """The folder of compiled code.
-
-    Raises:
-        RobokitError: there is none, because the user has no home folder.
-    """
+    """The folder of compiled code; RobokitError where there is none, because the user has no home folder."""
     from robokit.disk_cache import folder
 
     try:
@@ -281,16 +264,11 @@ def cache_folder() -> Path:
 
 
 def writable(name: str, *suffixes: str) -> Path:
-    """The file to write, checked before any work.
+    """The file to write, as given on the command line, checked before any work.
 
-    Args:
-        name: as given on the command line.
-        suffixes: accepted ones; the first is appended to a name that has none. Any is accepted if none is
-            given here.
-
-    Raises:
-        WrongUsage: it is no name of a file, or of one of another format.
-        WriteError: the file cannot be written.
+    The first of the accepted suffixes is appended to a name that has none; any is accepted if none is given
+    here. Raises WrongUsage for no name of a file, or one of another format; WriteError where it cannot be
+    written.
     """
     path = Path(name)
     if not name or os.path.isdir(name):
@@ -311,10 +289,8 @@ def writable(name: str, *suffixes: str) -> Path:
 class Compiling(logging.Handler):
     """Watches the engine's log while a command runs.
 
-    Attributes:
-        seconds: spent on compiling so far [s].
-        kernels: number of pieces of code that were compiled.
-        started: when the command started, on ``time.monotonic()`` [s].
+    ``seconds``: spent on compiling so far [s]; ``kernels``: number of pieces of code that were compiled;
+    ``started``: when the command started, on ``time.monotonic()`` [s].
     """
 
     def __init__(self) -> None:

@@ -35,20 +35,11 @@ from robokit.cli.common import (
 from robokit.errors import RobokitError
 from robokit.files import refuse_input, shell_word
 
-MOST_STEPS = 100_000_000
-"""Largest number of steps: an hour of computing. More than that is a typing error."""
-
-STEEPEST_GROUND = 89.0
-"""Tilt of the ground [degrees]."""
-
-LONGEST_RUN = 100_000.0
-"""Longest simulation without --dt [s]."""
-
-NEAREST_TOLD = 5
-"""Number of pairs without contact that are listed."""
-
-START_TRIES = 20
-"""Random configurations that are tried until the loops of a robot can be closed."""
+MOST_STEPS = 100_000_000  # Largest number of steps: an hour of computing. More than that is a typing error.
+STEEPEST_GROUND = 89.0  # tilt of the ground [degrees]
+LONGEST_RUN = 100_000.0  # longest simulation without --dt [s]
+NEAREST_TOLD = 5  # number of pairs without contact that are listed
+START_TRIES = 20  # random configurations that are tried until the loops of a robot can be closed
 
 
 def fall(arguments: argparse.Namespace) -> int:
@@ -325,8 +316,7 @@ def _times(summary: dict[str, Any], compiling: Compiling) -> str:
 def wanted_films(arguments: argparse.Namespace) -> list[Path]:
     """The files that the options ask for, checked before any work.
 
-    Raises:
-        RobokitError: a file cannot be written, or what makes it is not installed.
+    Raises RobokitError where one cannot be written, or what makes it is not installed.
     """
     files = [
         writable(name, suffix)
@@ -362,8 +352,7 @@ def write_films(arguments: argparse.Namespace, page: Path, files: list[Path]) ->
 
 # ---- --compare KEY=VALUE: the same start once more, with one thing changed -----------------------
 
-SIMULATE = ("dt", "integrator", "joint_damping", "self_collision")
-"""Arguments of ``rk.simulate`` that the second run may change."""
+SIMULATE = ("dt", "integrator", "joint_damping", "self_collision")  # what of ``rk.simulate`` may differ
 
 GROUND = ("friction", "restitution", "torsional", "rolling", "sink", "time", "spin", "shape_error")
 """Arguments of ``rk.Ground`` that the second run may change."""
@@ -372,11 +361,7 @@ WORDS = {"true": True, "on": True, "yes": True, "false": False, "off": False, "n
 
 
 def changed_option(text: str) -> tuple[str, Any]:
-    """The name and the value of ``--compare``.
-
-    Raises:
-        ArgumentTypeError: not NAME=VALUE, or no such name.
-    """
+    """The name and the value of ``--compare``; ArgumentTypeError for no NAME=VALUE, or no such name."""
     name, equals, given = text.partition("=")
     name = name.strip().replace("-", "_")
     known = (*SIMULATE, *GROUND)
@@ -405,19 +390,11 @@ def _value(name: str, text: str) -> Any:
 
 
 class Second:
-    """The second run of a comparison.
+    """The second run of a comparison, from q0, (nq,), with the ``options`` of ``rk.simulate`` but for a
+    ``change``.
 
-    Args:
-        q0: configuration at the start, (nq,).
-        options: those of ``rk.simulate`` in the first run.
-        change: name and value of what differs.
-
-    Attributes:
-        labels: of the two runs; none before :meth:`write`.
-
-    Raises:
-        WrongUsage: there is no ground whose property could differ, the value is not accepted, or it is that
-            of the first run.
+    ``labels`` are those of the two runs; none before :meth:`write`. Raises WrongUsage where there is no
+    ground whose property could differ, the value is not accepted, or it is that of the first run.
     """
 
     def __init__(self, q0: Any, options: dict[str, Any], change: tuple[str, Any]) -> None:
@@ -439,13 +416,7 @@ class Second:
             self._refuse(_label(name, value))
 
     def write(self, first: Any, path: Path, follow: str | None = None) -> None:
-        """Make the second run and write the page of both.
-
-        Args:
-            first: the first run, a Trajectory.
-            path: of the page.
-            follow: the link that the camera follows, if any.
-        """
+        """Make the second run and write the page of both, in which the camera follows a link, if any."""
         import robokit as rk
         from robokit.viewer import compare
 
@@ -518,12 +489,7 @@ def sweep(arguments: argparse.Namespace) -> int:
 
 
 def _opened(folder: str) -> Any:
-    """The sweep in a folder that an argument names.
-
-    Raises:
-        WrongUsage: there is no such folder, or no sweep in it.
-        RobokitError: its sweep cannot be read.
-    """
+    """The sweep in a folder that an argument names; WrongUsage for none, RobokitError for a damaged one."""
     import robokit as rk
 
     try:
@@ -622,10 +588,8 @@ def _write_report(arguments: argparse.Namespace, found: Any) -> int:
 
 
 def _own_page(folder: Path) -> Path:
-    """The page in a sweep's folder, which may come from anybody.
-
-    Raises:
-        RobokitError: it is a link, which could lead anywhere, or no file.
+    """The page in a sweep's folder, which may come from anybody; RobokitError for no file, or a link,
+    which could lead anywhere.
     """
     page = folder / "report.html"
     if page.is_symlink() or (page.exists() and not page.is_file()):
@@ -712,16 +676,11 @@ OPTIONS: tuple[tuple[str, str, str, float, str], ...] = (
 """(option, parameter, unit, radians or metres of that unit, help) of the commonest parameters."""
 
 
-SERVOS = ("kp", "kd", "effort", "target", "target_noise")
-"""Parameters, or beginnings of them, that need servos."""
+SERVOS = ("kp", "kd", "effort", "target", "target_noise")  # parameters, or their beginnings, that need servos
 
 
 def parameters(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The parameters by name, as distributions.
-
-    Raises:
-        WrongUsage: a text is none; names the option.
-    """
+    """The parameters by name, as distributions; for a bad text WrongUsage, which names the option."""
     from robokit.sweeps.distributions import Grid, Uniform, read_distribution
 
     given: dict[str, tuple[str, str, float]] = {}
@@ -752,10 +711,8 @@ def parameters(arguments: argparse.Namespace) -> dict[str, Any]:
 def servos(names: Iterable[str]) -> Any:
     """The servos of a sweep with these parameters; None for none.
 
-    Their gains are 1, or 0 where the command has none: so the factors ``kp`` and ``kd`` are the gains.
-
-    Raises:
-        WrongUsage: a parameter changes what no servo has.
+    Their gains are 1, or 0 where the command has none: so the factors ``kp`` and ``kd`` are the gains. Raises
+    WrongUsage for a parameter that changes what no servo has.
     """
     import robokit as rk
 

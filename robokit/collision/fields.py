@@ -23,11 +23,8 @@ from robokit.engine.loops.fields import real, whole
 POINT, SEGMENT, POLYTOPE, CYLINDER, CONE, PLANE, FIELD, ELLIPSOID = range(8)
 """Kinds of cores; those up to POLYTOPE have corners."""
 
-SMOOTH = ELLIPSOID
-"""Kinds from here on have neither faces nor edges."""
-
-POINTS, FACES = 128, 256
-"""Corners and faces of the polytope that grows in an overlap (gjk.py), at most."""
+SMOOTH = ELLIPSOID  # kinds from here on have neither faces nor edges
+POINTS, FACES = 128, 256  # corners and faces of the polytope that grows in an overlap (gjk.py), at most
 
 ROW = 11
 """Numbers of a corner of it: points w = a - b, a, b, and the features of a and b, rows of
@@ -59,7 +56,7 @@ SHAPES = (
     # First of those beside it, fixed ones with faces that touch it; how many; how many of them are of its
     # material, which come first.
     whole("shape_beside", "n_shapes", 3),
-    whole("beside", "n_beside"),  # shapes beside others, whose edges they may hide (detect.py)
+    whole("beside", "n_beside"),  # shapes beside others, whose edges they may hide (flush.py)
     real("heights", "n_heights"),  # of the height field, row by row, rows along x [m]
     whole("field", 2),  # how many rows and columns it has
     real("cell", 9, 3, role="work"),  # the triangle of it that is looked at (terrain.py)

@@ -41,17 +41,10 @@ from robokit.spatial.control_flow import (
 from robokit.spatial.scalars import added, clamp, maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
-Vertex = Callable[[Any, Any], Any]
-"""Of a direction (3 numbers) and an array's row (ROW numbers)."""
-
-NUMBERS = 9
-"""Where the numbers of a and b are in a row."""
-
-GOES, FAR, APART, INSIDE = range(4)
-"""What GJK knows: nothing yet, farther than asked for, the distance, that the sets overlap."""
-
-ROUNDING = 1e-14
-"""Of the size of A - B: two supports that differ by less along a direction are the same."""
+Vertex = Callable[[Any, Any], Any]  # of a direction (3 numbers) and an array's row (ROW numbers)
+NUMBERS = 9  # where the numbers of a and b are in a row
+GOES, FAR, APART, INSIDE = range(4)  # of GJK: nothing yet, farther than asked for, the distance, overlap
+ROUNDING = 1e-14  # of the size of A - B: two supports that differ by less along a direction are the same
 
 SETTLED = 1e-10
 """Of the size of A - B: what a distance or depth of round sets may be off here; their normals are off by the
@@ -63,11 +56,8 @@ sees it. It is less than what a depth may be off: else a face that a corner is b
 asked again and again.
 """
 
-TURNS = 100
-"""Of GJK at most: polytopes take up to 20, round sets approach without end and stop by rounding."""
-
-ROOM = 40
-"""Faces that a new corner of EPA's polytope may bring."""
+TURNS = 100  # of GJK at most: polytopes take up to 20, round sets approach without end and stop by rounding
+ROOM = 40  # faces that a new corner of EPA's polytope may bring
 
 
 def settling() -> Any:
@@ -211,8 +201,7 @@ def _put(row: Any, v: Vector3) -> None:
 def _nearest(S: Any, weights: Any, count: Any) -> tuple[Any, Any]:
     """Keep the corners whose hull holds the nearest point.
 
-    Returns:
-        how many are kept, 4 where the origin is inside, and the point.
+    Returns how many are kept, 4 where the origin is inside, and the point.
     """
     best = zeros(8)  # weights of all four, squared distance, nearest point
     best[4] = float("inf")
@@ -331,8 +320,7 @@ def _inside(
 def _completed(vertex: Vertex, S: Any, count: Any, size: Any, last: Vector3, P: Any) -> Any:
     """Corners of a tetrahedron that holds the origin, on it or in it.
 
-    Returns:
-        1 if A - B is flat, and the direction in which it is, else 0.
+    Returns 1 if A - B is flat, and the direction in which it is, else 0.
     """
     for_range(count * ROW, lambda k: _copy(S, P, k))
     row = zeros(ROW)
@@ -421,8 +409,7 @@ def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any) -> None:
 def _opened(P: Any, F: Any, corners: Any, gone: Any, add: Any, new: Any, faces: Any, size: Any) -> Any:
     """Faces that see the new corner go; those between their rim and the corner come.
 
-    Returns:
-        how many faces there are.
+    Returns how many faces there are.
     """
     w = at(P[new])
 

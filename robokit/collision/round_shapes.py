@@ -27,14 +27,9 @@ from robokit.spatial.control_flow import cond, for_range, rounding, smallest, wh
 from robokit.spatial.scalars import added, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
-TURNS = 8
-"""Of Newton's method at most: two pairs may go, and each other turn squares the error."""
-
-LAST = 1e-14
-"""Of the coordinates, and as an angle [rad]: what is less is rounding."""
-
-LOWER, UPPER = -2, -3
-"""Numbers of the features of round shapes: the rim or tip below and above their middle."""
+TURNS = 8  # of Newton's method at most: two pairs may go, and each other turn squares the error
+LAST = 1e-14  # of the coordinates, and as an angle [rad]: what is less is rounding
+LOWER, UPPER = -2, -3  # numbers of the features of round shapes: the rim or tip below and above their middle
 
 STOPS, GOES, FOUND = range(3)
 
@@ -235,11 +230,8 @@ def _turn(pairs: _Pairs, n: Vector3) -> tuple[Any, ...]:
 def _point(x: Any, s: Any, i: Any, d: Vector3) -> Vector3:
     """The point of feature i of shape s that is farthest along d.
 
-    Args:
-        x: with SHAPES.
-        s: number of the shape.
-        i: a row of ``corners``, LOWER or UPPER.
-        d: direction, of any length.
+    ``x``: with SHAPES; ``s``: number of the shape; ``i``: a row of ``corners``, LOWER or UPPER; ``d``:
+    direction, of any length.
     """
     size = vector(x.shape_size, s)
 

@@ -23,14 +23,9 @@ FLAT = 1e-5
 """Of the size of a hull: triangles whose corners are this close to one plane are one face. Files of float32
 are flat to 1e-7."""
 
-DIRECTIONS = 600
-"""In which corners are chosen; between them they are 0.1 rad apart."""
-
-PARTS = 6
-"""Of the directions, one after the other: of 100,000 points and all directions there would be 0.5 GB."""
-
-MORE = 32
-"""Corners added at once, at most, where the error is still too large."""
+DIRECTIONS = 600  # in which corners are chosen; between them they are 0.1 rad apart
+PARTS = 6  # of the directions, in turn: of 100,000 points and all directions there would be 0.5 GB
+MORE = 32  # corners added at once, at most, where the error is still too large
 
 
 @frozen(eq=False)
@@ -101,12 +96,8 @@ def face_normals(corners: np.ndarray, polygons: Sequence[Sequence[int]]) -> np.n
 def polytope(points: np.ndarray, error: float = 0.0) -> Polytope:
     """The convex hull of points.
 
-    Args:
-        points: (n, 3) [m]. Points in one plane make a flat hull of two faces.
-        error: how far points may reach out of it, at most [m]; 0 keeps all corners.
-
-    Raises:
-        ValueError: the points lie on a line.
+    ``points``: (n, 3) [m]. Points in one plane make a flat hull of two faces. ``error``: how far points may
+    reach out of it, at most [m]; 0 keeps all corners. Raises ValueError: the points lie on a line.
     """
     points = np.asarray(points, dtype=float)
     if error > 0.0 and len(points) > 8:
@@ -119,8 +110,7 @@ def polytope(points: np.ndarray, error: float = 0.0) -> Polytope:
 def exact_polytope(points: np.ndarray) -> Polytope:
     """The convex hull of points with all its corners: its faces are triangles, some in one plane.
 
-    Raises:
-        ValueError: the points lie on a line.
+    Raises ValueError: the points lie on a line.
     """
     points = np.asarray(points, dtype=float)
     hull = solid_hull(points)
@@ -308,14 +298,9 @@ def _flat(points: np.ndarray) -> Polytope:
 # ---- balls, cylinders and cones ---------------------------------------------------------------------------
 
 
-FEWEST = 24
-"""Corners of a ball at least."""
-
-SHARE = 0.05
-"""Of a ball's radius: the error is no larger, however large the one that is allowed."""
-
-COAXIAL = 0.1
-"""Of the error: how far two circles may be from being those of one cylinder, or a tip from an axis."""
+FEWEST = 24  # corners of a ball at least
+SHARE = 0.05  # of a ball's radius: the error is no larger, however large the one that is allowed
+COAXIAL = 0.1  # of the error: how far two circles, or a tip, may be off one cylinder's axis
 
 
 @frozen(eq=False)
@@ -332,9 +317,7 @@ class Round:
 def round_hull(corners: np.ndarray, error: float) -> Round | None:
     """The ball, cylinder or cone that a hull stands for.
 
-    Args:
-        corners: of the hull, (n, 3) [m].
-        error: how far the surfaces may be apart [m].
+    ``corners``: of the hull, (n, 3) [m]; ``error``: how far the surfaces may be apart [m].
     """
     if len(corners) < FEWEST:
         return None
@@ -344,12 +327,8 @@ def round_hull(corners: np.ndarray, error: float) -> Round | None:
 def kept_hull(mesh: Mesh, error: float | None) -> Polytope | Round:
     """A ball, cylinder or cone that stands for a mesh's hull, else its hull of few corners; kept on disk.
 
-    Args:
-        mesh: the mesh.
-        error: how far it may reach out of that, at most [m]; None for the hull with all its corners.
-
-    Raises:
-        Exception: as of :func:`robokit.meshes.hull.hull_corners`.
+    ``error``: how far it may reach out of that, at most [m]; None for the hull with all its corners. Raises
+    Exception: as of :func:`robokit.meshes.hull.hull_corners`.
     """
 
     def made() -> list[np.ndarray]:
@@ -446,11 +425,8 @@ def _about(axis: np.ndarray) -> np.ndarray:
 
 Arrays = dict[str, np.ndarray]
 
-MANY = 24
-"""Corners from which on climbing along edges is faster than a look at all."""
-
-SMALL = 0.01
-"""Of the size of a hull: it is thinned by no more, however large the error that is allowed."""
+MANY = 24  # corners from which on climbing along edges is faster than a look at all
+SMALL = 0.01  # of the size of a hull: it is thinned by no more, however large the error that is allowed
 
 
 @frozen(eq=False)
@@ -549,9 +525,7 @@ CORES: dict[type, Callable[[Any, float | None], Core]] = {
 def core_of(geometry: Any, error: float | None) -> Core:
     """The core of a geometry: of robokit.model, points (n, 3) or what has ``points``.
 
-    Args:
-        geometry: the geometry.
-        error: how far a mesh may reach out of its hull with fewer corners [m]; None for all corners.
+    ``error``: how far a mesh may reach out of its hull with fewer corners [m]; None for all corners.
     """
     points = getattr(geometry, "points", None)
     given = geometry if points is None else np.asarray(points, dtype=float)
@@ -574,10 +548,8 @@ def cube_directions() -> np.ndarray:
 def pair_arrays(pairs: np.ndarray, shapes: int, slack: Any = 0.0) -> Arrays:
     """The arrays PAIRS.
 
-    Args:
-        pairs: of shapes, (n, 2), the first one's number below the second one's.
-        shapes: how many there are.
-        slack: of each pair, (n,), or of all [m].
+    ``pairs``: of shapes, (n, 2), the first one's number below the second one's; ``shapes``: how many there
+    are; ``slack``: of each pair, (n,), or of all [m].
     """
     pairs = np.asarray(pairs, dtype=np.int32).reshape(-1, 2)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
@@ -654,9 +626,7 @@ _NONE = Polytope(np.zeros((0, 3)), np.zeros((0, 3)), ())
 def _partners(pairs: Sequence[np.ndarray], counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of each corner those that are in a pair with it, ascending: as spans, and one after the other.
 
-    Args:
-        pairs: of each hull those of its corners, (k, 2).
-        counts: of each hull how many corners it has.
+    ``pairs``: of each hull those of its corners, (k, 2); ``counts``: of each hull how many corners it has.
     """
     first, most = np.cumsum(counts) - counts, int(counts.max(initial=1))
     base = np.repeat(first, list(map(len, pairs)))

@@ -22,20 +22,16 @@ from typing import Any, NamedTuple
 
 from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, FIELD, POINT, POLYTOPE, SEGMENT, SMOOTH
 from robokit.collision.terrain import NORMAL, edge_of_cell, support_of_cell
-from robokit.spatial import Vector3
+from robokit.engine.loops.fields import once
+from robokit.spatial import Matrix3, Vector3
 from robokit.spatial.control_flow import cond, for_range, smallest, while_loop, whole
 from robokit.spatial.scalars import Scalar, clamp, minimum, sqrt, where
 
 Triple = tuple[Scalar, Scalar, Scalar]
 
-RIM = 8
-"""Corners of the polygon that stands for a round face."""
-
-STEEP = 0.7
-"""A round face is what faces d where its normal is within 45 degrees of d; else it is the side."""
-
-EDGE_ON = 0.1
-"""A face whose normal has less than this along d is seen edge-on: the edge stands for it."""
+RIM = 8  # corners of the polygon that stands for a round face
+STEEP = 0.7  # a round face is what faces d where its normal is within 45 degrees of d; else it is the side
+EDGE_ON = 0.1  # a face whose normal has less than this along d is seen edge-on: the edge stands for it
 
 TILT = 2.4e-4
 """A round face that is tilted by less, as what stands on ground that gives way is, has its polygon's first
@@ -72,13 +68,42 @@ def tangents(n: Vector3) -> tuple[Vector3, Vector3]:
     return t1, Vector3(b, sign + n.y * n.y * a, -n.y)
 
 
+def pose(numbers: Any) -> tuple[Matrix3, Vector3]:
+    """Rotation by rows and origin."""
+    rows = [[numbers[3 * i + k] for k in range(3)] for i in range(3)]
+    return Matrix3(rows), Vector3(*(numbers[9 + k] for k in range(3)))
+
+
+def place(x: Any, body: Any, r: Vector3) -> Vector3:
+    """A point of a body in world axes, from the step's origin."""
+    return rotation(x, body) @ r + vector(x.p, body)
+
+
+def rotation(x: Any, body: Any) -> Matrix3:
+    """From a body's axes to those of the world."""
+    return Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)])
+
+
+def shape_pose(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
+    """Rotation and origin of a shape, in world axes from the step's origin: of its body if it has corners."""
+    body = x.shape_body[s]
+    E, p = rotation(x, body), vector(x.p, body)
+
+    def own() -> Any:
+        R, r = pose(x.shape_placement[s])
+        return (E @ R).rows, tuple(E @ r + p)
+
+    def of_body() -> Any:
+        return E.rows, tuple(p)
+
+    rows, origin = cond(x.shape_kind[s] <= POLYTOPE, of_body, own)
+    return Matrix3(rows), Vector3(*origin)
+
+
 def support(x: Any, s: Any, d: Vector3) -> Triple:
     """The point of the core of shape s that is farthest along d, in the axes of the shape.
 
-    Args:
-        x: with SHAPES.
-        s: number of the shape.
-        d: direction, of any length.
+    ``x``: with SHAPES; ``s``: number of the shape; ``d``: direction, of any length.
     """
     kind = x.shape_kind[s]
 
@@ -94,18 +119,14 @@ def support(x: Any, s: Any, d: Vector3) -> Triple:
     return cond(kind <= POLYTOPE, lambda: tuple(vector(x.corners, farthest(x, s, d))), other)
 
 
-CUBE = 4
-"""Parts of the edge of a cube of directions: 96 in all."""
+CUBE = 4  # parts of the edge of a cube of directions: 96 in all
 
 
 def farthest(x: Any, s: Any, d: Vector3, near: Any = -1) -> Any:
     """The corner of shape s that is farthest along d: its row of ``corners``.
 
-    Args:
-        x: with SHAPES.
-        s: number of the shape, one with corners.
-        d: direction, of any length.
-        near: a corner of it that may be near, where climbing begins; -1 for none.
+    ``x``: with SHAPES; ``s``: number of the shape, one with corners; ``d``: direction, of any length;
+    ``near``: a corner of it that may be near, where climbing begins; -1 for none.
     """
     return cond(x.shape_starts[s] < 0, lambda: _of_all(x, s, d), lambda: _climbed(x, s, d, near))
 
@@ -135,9 +156,7 @@ def _climbed(x: Any, s: Any, d: Vector3, near: Any) -> Any:
 def part_of_cube(d: Vector3, parts: int = CUBE) -> Any:
     """Number of the part of a cube of directions in which d is; of the null vector that of some.
 
-    Args:
-        d: direction, of any length.
-        parts: of each edge of the cube.
+    ``d``: direction, of any length; ``parts``: of each edge of the cube.
     """
     a, b, c = abs(d.x), abs(d.y), abs(d.z)
     x_most, y_most = (a >= b) & (a >= c), b >= c
@@ -232,6 +251,15 @@ def facing(x: Any, s: Any, d: Vector3) -> Facing:
             ),
         )
     )
+
+
+def faced(x: Any, s: Any, d: Vector3) -> Facing:
+    """As support.facing, whose code a kernel has once."""
+    return once(x, _faced, s, tuple(d))
+
+
+def _faced(x: Any, s: Any, d: Any) -> Facing:
+    return facing(x, s, Vector3(*d))
 
 
 def _segment(x: Any, i: Any, j: Any, d: Vector3) -> Facing:

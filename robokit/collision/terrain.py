@@ -31,36 +31,27 @@ OPPOSITE, NORMAL, STATE, CENTRE = 3, 6, 7, 8
 three numbers: how far the prism reaches down [m]; 1 where a contact did not count; 1 where those along the
 normal are looked for. Then the middle of the body's ball."""
 
-FLUSH = 1e-6, 1e-5
-"""Of the size of a cell, in double and in single precision: what is off by less is in one plane, or on an
-edge."""
+FLUSH = 1e-6, 1e-5  # of a cell's size, in double and single precision: less is in one plane, or on an edge
 
 BESIDE = 1e-3
 """Of the size of a cell: a contact of another normal than its triangle's is on an edge if it is off by less.
 It cannot be elsewhere, and a rim's place at a corner is known to the root of what its distance may be off."""
 
-LEVEL = 1e-12
-"""Square of the sine of an angle: normals with less between them are the same."""
+LEVEL = 1e-12  # square of the sine of an angle: normals with less between them are the same
 
 ALIGNED = 1e-6
 """Square of the sine of an angle: what has flat or straight parts lies on a triangle if the normal
 is nearer to the triangle's; which of both their normals gives the lesser depth would be chance. Likewise it
 lies across an edge of the triangle if the normal is nearer to being perpendicular to it."""
 
-FARTHEST = 1e8
-"""Cells from the grid: beyond, the ground ends."""
-
-DEEP = 4.0
-"""Of a body's size, and a cell's: prisms reach down so far, and no body leaves them below."""
-
-RING = ((1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1))
-"""The corners around one, along the edges."""
+FARTHEST = 1e8  # cells from the grid: beyond, the ground ends
+DEEP = 4.0  # of a body's size, and a cell's: prisms reach down so far, and no body leaves them below
+RING = ((1, 0), (1, 1), (0, 1), (-1, 0), (-1, -1), (0, -1))  # the corners around one, along the edges
 
 ROWS, COLUMNS, FEATURES = 64, 32, 1 << 19
 """Cells that have numbers of their own, along x and y, and features of each: 2^31 numbers in all."""
 
-KINDS, NEAREST, EDGES = 4, 3, 23167
-"""Kinds of features; that of the nearest points; edges of one shape (narrow.py)."""
+KINDS, NEAREST, EDGES = 4, 3, 23167  # of features; that of the nearest points; edges of a shape (narrow.py)
 
 
 def vector(array: Any, k: Any) -> Vector3:
@@ -83,11 +74,8 @@ def height(x: Any, i: Any, j: Any) -> Any:
 def cells_below(x: Any, s: Any, c: Vector3, r: Any) -> tuple[Any, Any, Any, Any]:
     """The cells under a ball: the first along x and y, how many along y, and the number of triangles.
 
-    Args:
-        x: with SHAPES.
-        s: the field.
-        c: centre of the ball, in the axes of the field [m].
-        r: its radius [m].
+    ``x``: with SHAPES; ``s``: the field; ``c``: centre of the ball, in the axes of the field [m]; ``r``: its
+    radius [m].
     """
     dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
 
@@ -102,8 +90,7 @@ def cells_below(x: Any, s: Any, c: Vector3, r: Any) -> tuple[Any, Any, Any, Any]
 def enter(x: Any, s: Any, cells: Sequence[Any], t: Any, c: Vector3, r: Any, reach: Any) -> Any:
     """Make triangle t of those below a ball the prism at work.
 
-    Returns:
-        whether it may be nearer to the ball than ``reach``.
+    Returns whether it may be nearer to the ball than ``reach``.
     """
     i, j, half = located(cells, t)
     dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
@@ -296,9 +283,7 @@ def sooner(x: Any, s: Any, y: Vector3, radius: Any, depth: Any) -> Any:
 def across_nearest_edge(x: Any, n: Vector3) -> Vector3:
     """A normal that is perpendicular to an edge of the triangle, if n nearly is.
 
-    Args:
-        x: with the prism at work.
-        n: a unit vector.
+    ``x``: with the prism at work; ``n``: a unit vector.
     """
 
     def side(k: Any, square: Any, *best: Any) -> tuple[Any, ...]:

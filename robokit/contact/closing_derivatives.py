@@ -29,19 +29,14 @@ from robokit.spatial import Force, Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, while_loop
 from robokit.spatial.scalars import where
 
-TERMS = 40
-"""Of the series, at most: enough for six turns in half a step."""
-
-SIZE = 108
-"""Numbers of a joint: P, Q and W, each 6 x 6 by columns."""
+TERMS = 40  # of the series, at most: enough for six turns in half a step
+SIZE = 108  # numbers of a joint: P, Q and W, each 6 x 6 by columns
 
 
 def drift_tangents(x: Any, drift: int, v: Any) -> None:
     """x.tangents[drift] of all joints with a motion that is no sum.
 
-    Args:
-        drift: 0 for that before the kick, 1 for that after it.
-        v: velocity before the drift, (nv,).
+    ``drift``: 0 for that before the kick, 1 for that after it; ``v``: velocity before the drift, (nv,).
     """
     h = 0.5 * x.dt[0]
 

@@ -21,8 +21,8 @@ from typing import Any
 
 from robokit.collision.fields import FIELD, PAIRS, PLANE, POINT, SEGMENT, SHAPES
 from robokit.collision.gjk import FAR
-from robokit.collision.narrow import narrow, nearest_cores, place, shape_pose, towards
-from robokit.collision.support import support, vector
+from robokit.collision.narrow import narrow, nearest_cores, towards
+from robokit.collision.support import place, shape_pose, support, vector
 from robokit.collision.terrain import FARTHEST, NORMAL, cells_below, enter, height
 from robokit.contact.fields import MOTION, ROBOT
 from robokit.contact.kinematics import place_links
@@ -42,13 +42,11 @@ _ROBOT = (
 
 _MOTION = ("R", "p", "origin", "S", "coordinate")
 
-ROUNDING = 1e-9
-"""Of a distance that is known to be enough: it is looked for a little farther."""
+ROUNDING = 1e-9  # of a distance that is known to be enough: it is looked for a little farther
 
 NOWHERE = float("nan")
 
-MEETS = 1e-6
-"""Of the radii of capsules: segments that are nearer tell their normal to fewer than ten digits."""
+MEETS = 1e-6  # of the radii of capsules: segments that are nearer tell their normal to fewer than ten digits
 
 ARRAYS = (
     *SHAPES,

@@ -102,11 +102,8 @@ def _float(q: Any, at: Any, v: Any, row: Any, h: Scalar) -> None:
 def place_bodies(x: Any, q: Any, apart: Any = 0) -> None:
     """Origin, poses R and p, columns S with gains and inertias I of a configuration.
 
-    Args:
-        x: the step.
-        q: the configuration.
-        apart: 1 for inertias of each whole that hangs on nothing about its first base: about an origin far
-            from it their differences round as the square of the distance.
+    ``q``: the configuration; ``apart``: 1 for inertias of each whole that hangs on nothing about its first
+    base: about an origin far from it their differences round as the square of the distance.
     """
     write_row(x.I, 0, [0.0] * 10)
     place_links(x, q)

@@ -28,25 +28,17 @@ FIRM = 0.1
 """Softness of the ground under a loose body over that under a robot of its size: what slides begins to at
 most 2 ms too early when it is pushed by a tenth more than friction holds."""
 
-LARGE = 0.2
-"""Radius from which size no longer counts [m]."""
+LARGE = 0.2  # radius from which size no longer counts [m]
 
 QUICK = 0.2
 """Speed of an impact that doubles the damping, over sink / time: an impact then bends the spring by a twelfth
 of what the weight does, pi / 8 of this; what that gives back is 4e-3 of a speed of 0.1 m/s, where nothing
 falls."""
 
-STEADY = 3e-3
-"""Depth over thickness^2 / length. A body on its narrow end then tips at 0.97 or more of its limit."""
-
-ROUND = 4.0
-"""Depth of a body with corners over that of a round one: there one point carries all in the end, not two."""
-
-THINNEST = 1.0 / 16.0
-"""Least (thickness / length)^2 that this asks for."""
-
-LEAST = 1e-12
-"""Effective mass [kg] or inertia [kg m^2] that stands for none."""
+STEADY = 3e-3  # depth over thickness^2 / length: on its narrow end a body tips at 0.97 or more of its limit
+ROUND = 4.0  # depth of a body with corners, all on one in the end, over that of a round one, on two
+THINNEST = 1.0 / 16.0  # least (thickness / length)^2 that this asks for
+LEAST = 1e-12  # effective mass [kg] or inertia [kg m^2] that stands for none
 
 
 # ---- bodies ----------------------------------------------------------------------------------------------
@@ -226,10 +218,8 @@ def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
     On a ground that gives way a loose body leans to the side to which it would tip, swings that way as it is
     put down, and so tips before it must. The depth follows from a box around it, THINNEST its proportions at
     most. Of several loose bodies the one decides that allows least, and each may have to carry all: a tower
-    of twenty boxes sways for half a minute where each gives way as it may alone.
-
-    Args:
-        shapes: arrays of SHAPES, the world's among them.
+    of twenty boxes sways for half a minute where each gives way as it may alone. ``shapes``: arrays of
+    SHAPES, the world's among them.
     """
     R, p = neutral_poses(robot)
     body = shapes["shape_body"]
@@ -346,9 +336,8 @@ def body_numbers(robot: Robot) -> Arrays:
 def joint_numbers(robot: Robot, law: Any) -> Arrays:
     """Damping, dry friction and stops of the joints.
 
-    Args:
-        law: by joint 0..N: damping and friction of each dof (an object with ``most`` [N m | N], or None), and
-            its stop (``lower``, ``upper``, ``k``, ``d``, or None), as robokit.sim.joint_forces has them.
+    ``law``: by joint 0..N: damping and friction of each dof (an object with ``most`` [N m | N], or None), and
+    its stop (``lower``, ``upper``, ``k``, ``d``, or None), as robokit.sim.joint_forces has them.
     """
     tree = robot.tree
     damping, friction = np.zeros(tree.nv), np.zeros(tree.nv)
@@ -382,11 +371,9 @@ def motor_numbers(
 ) -> Arrays:
     """Motors of joints with one dof, which want nothing yet.
 
-    Args:
-        bodies: of the driven joints, (n,).
-        gains: kp and kd, (n, 2) or what NumPy makes that of.
-        limits: largest effort and speed, likewise.
-        inertia: that each moves, (n,); None takes that of the neutral configuration.
+    ``bodies``: of the driven joints, (n,); ``gains``: kp and kd, (n, 2) or what NumPy makes that of;
+    ``limits``: largest effort and speed, likewise; ``inertia``: that each moves, (n,); None takes that of the
+    neutral configuration.
     """
     tree, n = robot.tree, len(bodies)
     dofs = np.array([tree.v_slice[i].start for i in bodies], dtype=np.int32)

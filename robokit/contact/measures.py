@@ -32,29 +32,14 @@ from robokit.errors import UnknownName
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import Scalar, added, floor, maximum, where
 
-NEVER = -1.0
-"""Number of a step that has not come."""
-
-SHORTEST = 5e-3
-"""Shortest interruption, slip, stop or saturation that counts [s]."""
-
-IMPACT = 0.1
-"""Speed of approach of an impact [m/s]; of one at a joint limit [rad/s | m/s]."""
-
-REST = 1e-3
-"""Speed of a robot at rest: the root of twice its kinetic energy over its mass [m/s]."""
-
-CALM = 0.1
-"""Shortest rest at the end of a run that is one [s]."""
-
-BLOW = 0.01
-"""Time after the last arrival of a point over which an impact's impulse is summed [s]."""
-
-SOFT = 1e-2
-"""Speed of approach up to which a link that touches in the first instant stood on the ground [m/s]."""
-
-MOST_NAMES = 3
-"""Links that an answer lists by name."""
+NEVER = -1.0  # number of a step that has not come
+SHORTEST = 5e-3  # shortest interruption, slip, stop or saturation that counts [s]
+IMPACT = 0.1  # speed of approach of an impact [m/s]; of one at a joint limit [rad/s | m/s]
+REST = 1e-3  # speed of a robot at rest: the root of twice its kinetic energy over its mass [m/s]
+CALM = 0.1  # shortest rest at the end of a run that is one [s]
+BLOW = 0.01  # time after the last arrival of a point over which an impact's impulse is summed [s]
+SOFT = 1e-2  # speed of approach up to which a link that touches at first stood on the ground [m/s]
+MOST_NAMES = 3  # links that an answer lists by name
 
 Columns = dict[str, np.ndarray]
 
@@ -162,14 +147,9 @@ class RunEvents:
         return self.ground and bool(self.of("first contact"))
 
 
-MONITORS: list[Monitor] = []
-"""All that runs are monitored for, in the order of a report."""
-
-MEASURES: dict[str, Monitor] = {}
-"""Those that are measures, by name."""
-
-KINDS: dict[str, EventKind] = {}
-"""All kinds of events, by name."""
+MONITORS: list[Monitor] = []  # all that runs are monitored for, in the order of a report
+MEASURES: dict[str, Monitor] = {}  # those that are measures, by name
+KINDS: dict[str, EventKind] = {}  # all kinds of events, by name
 
 
 SUBJECTS = "link", "joint", "drive", "body", "robot"

@@ -26,8 +26,7 @@ from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import added, maximum, sqrt, where
 
-NOTED_CONTACT = 14
-"""Numbers of a contact that is noted."""
+NOTED_CONTACT = 14  # numbers of a contact that is noted
 
 MONITOR = (
     whole("measured_at", len(KEPT)),  # where the numbers of each measure begin in `measured`, or -1
@@ -72,11 +71,8 @@ NOTES = (
 Contacts are those that press, and for turning friction one more at the same place, which has no force.
 """
 
-SLIDING = 1e-3
-"""Speed over the ground from which a point slides [m/s]."""
-
-CONE = 0.9
-"""Share of Coulomb's limit from which it does."""
+SLIDING = 1e-3  # speed over the ground from which a point slides [m/s]
+CONE = 0.9  # share of Coulomb's limit from which it does
 
 
 def monitor(x: Any) -> None:

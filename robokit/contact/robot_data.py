@@ -26,14 +26,9 @@ from robokit.spatial import Matrix3, Transform
 
 Arrays = dict[str, np.ndarray]
 
-KINDS = tuple(JOINT_TABLE)
-"""Kinds of joints in the order of their numbers."""
-
-BLOCK = 4
-"""Rows and columns of a block of A, and numbers of a vector: what linear.py works on."""
-
-FEW = 2
-"""Parts whose order makes no difference to the fill (linear.py)."""
+KINDS = tuple(JOINT_TABLE)  # kinds of joints in the order of their numbers
+BLOCK = 4  # rows and columns of a block of A, and numbers of a vector: what linear.py works on
+FEW = 2  # parts whose order makes no difference to the fill (linear.py)
 
 PLANAR, SPHERICAL, FLOATING = map(KINDS.index, ("planar", "spherical", "floating"))
 """Those whose motions are no sums: the last in the table, so that all before PLANAR are."""
@@ -42,9 +37,8 @@ PLANAR, SPHERICAL, FLOATING = map(KINDS.index, ("planar", "spherical", "floating
 def robot_data(robot: Robot) -> Arrays:
     """The arrays ROBOT of a robot, by name; made once and read-only.
 
-    Args:
-        robot: the robot, or several in one world. With B samples of inertias, ``inertia`` is
-            (B, n_bodies, 10).
+    ``robot``: the robot, or several in one world. With B samples of inertias, ``inertia`` is (B, n_bodies,
+    10).
     """
     found: Arrays = robot.derived.get("numbers of a step", lambda: _made(robot))
     return found

@@ -33,15 +33,13 @@ from robokit.engine.signature import ArrayOf
 from robokit.spatial.control_flow import call, cond, for_range, while_loop
 from robokit.spatial.scalars import Scalar, maximum, where
 
-TICKS = 1024
-"""Of a step: a power of two, so that all lengths are exact. Halves are not shorter than one."""
+TICKS = 1024  # Of a step: a power of two, so that all lengths are exact. Halves are not shorter than one.
 
 ENTRIES = ("rejected", "shortest", "longest", "not_met")
 """Of ``control``: parts that were not gone on from; shortest and longest halves [s]; parts of two ticks whose
 error was above the tolerance."""
 
-GONE_ON = 0.25
-"""Share of the tolerance below which the next part is twice as long: errors grow with its square."""
+GONE_ON = 0.25  # share of the tolerance below which a part is doubled: errors grow as squares
 
 KEPT = tuple(a for a in ARRAYS if a.role == "inout" and a.name != "needed")
 """What a part that is rejected must leave as it was."""
@@ -61,8 +59,7 @@ CONTROL = (
 
 STEP_TAKES = tuple(a for a in ARRAYS if a.role != "work")
 
-CONTROLLED = (*STEP_TAKES, *CONTROL)
-"""All that a controlled step takes."""
+CONTROLLED = (*STEP_TAKES, *CONTROL)  # all that a controlled step takes
 
 
 @functools.cache

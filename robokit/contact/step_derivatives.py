@@ -230,8 +230,7 @@ GIVEN_TO_STEP = """
 """
 """What it was given, or noted, besides the robot and the shapes."""
 
-OWN = ("W", "a", "f", "composite", "mean")
-"""Work arrays of the same names as the step's, for the same purpose."""
+OWN = ("W", "a", "f", "composite", "mean")  # work arrays with the names and purposes of the step's
 
 
 def arrays() -> tuple[ArrayOf, ...]:

@@ -30,8 +30,7 @@ from robokit.spatial import Matrix3, Transform, Vector3
 # Where functions of robots are computed: ``device=`` of the public functions, and arrays on a card.
 
 
-HERE = frozenset(("numpy", "builtins", "robokit"))
-"""Modules whose objects are not on a card."""
+HERE = frozenset(("numpy", "builtins", "robokit"))  # modules whose objects are not on a card
 
 
 class Device(NamedTuple):
@@ -153,8 +152,7 @@ def check_gradient(name: str, x: Any) -> None:
 
 Scalars = Sequence[Any]
 
-ORIGIN = (0.0, 0.0, 0.0)
-"""The point of a link if none is given: its origin."""
+ORIGIN = (0.0, 0.0, 0.0)  # the point of a link if none is given: its origin
 
 
 def link_names(robot: Robot, link: Any) -> str | tuple[str, ...]:
@@ -205,8 +203,7 @@ def link_by_link(text: Callable[[Any, Any], Scalars], at: Scalars, frames: Seque
     return list(chain.from_iterable(each))
 
 
-AXES = ("world", "body")
-"""Axes that vectors of a link are given in: the world's, or the link's own."""
+AXES = ("world", "body")  # axes that vectors of a link are given in: the world's, or the link's own
 
 
 def _shown(_: Robot, value: Any) -> str:

@@ -46,11 +46,8 @@ CONFIGURATIONS = {
 }
 """What stands in q for each kind of joint; an angle for all others."""
 
-STATES = 4
-"""Random states that are tried for the checking program."""
-
-NEVER_NEGATIVE = ("damping", "proximal")
-"""Inputs that the public functions refuse below 0."""
+STATES = 4  # random states that are tried for the checking program
+NEVER_NEGATIVE = ("damping", "proximal")  # inputs that the public functions refuse below 0
 
 INERTIAL = "inertial parameters of the bodies 0..N: m, m c, I_xx, I_xy, I_yy, I_xz, I_yz, I_zz, body axes"
 

@@ -32,8 +32,7 @@ __all__ = [
     "operational_space_inertia",
 ]
 
-PROXIMAL_SINGLE = 1e-4
-"""The proximal share in single precision."""
+PROXIMAL_SINGLE = 1e-4  # the proximal share in single precision
 
 SINGULAR = ("inertias", "the frames cannot move in some direction here; give a damping, such as 1e-6")
 """What is not finite in a singular pose, and what to do."""
@@ -44,8 +43,7 @@ UNBOUNDED = (
 )
 """The same for constraints."""
 
-NO_GAINS = (0.0, 0.0)
-"""Baumgarte's gains by default: no stabilisation."""
+NO_GAINS = (0.0, 0.0)  # baumgarte's gains by default: no stabilisation
 
 _NO_GAINS = np.zeros(2)
 _NO_GAINS.flags.writeable = False

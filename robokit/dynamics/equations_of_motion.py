@@ -575,8 +575,7 @@ def forward_dynamics(
 
 # ---- hybrid dynamics: prescribed joints, and bases that nothing drives ------------------------------------
 
-ENDLESS = 1e9
-"""Rotor inertia of a joint that no force moves [kg m^2 | kg]."""
+ENDLESS = 1e9  # rotor inertia of a joint that no force moves [kg m^2 | kg]
 
 
 def hybrid_dynamics(

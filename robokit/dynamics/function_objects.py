@@ -438,8 +438,7 @@ class Function:
         return sized(space, robot) if isinstance(space, tuple) else (size,)
 
 
-TEXT_OF = ".row.text"
-"""What leads from the name of a Function to its text, in a pickle."""
+TEXT_OF = ".row.text"  # what leads from the name of a Function to its text, in a pickle
 
 
 def _of_text(text: Callable[..., Any], watched: bool, *arguments: Any) -> Function:
@@ -481,8 +480,7 @@ def _row(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 # ---- the way to them: a decorator for texts of the user's own, and robokit's own by name ------------------
 
-INPUT_SPACES = ("q", "v", "a", "tau", "f_ext")
-"""What an input may be beside a shape."""
+INPUT_SPACES = ("q", "v", "a", "tau", "f_ext")  # what an input may be beside a shape
 
 
 TAKEN = ("robot", "out", "engine", "dtype", "reproducible", "device")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import linecache
 import math
@@ -38,8 +39,7 @@ from robokit.spatial.control_flow import recorder, zeros
 
 Scalars = Sequence[Any]
 
-BASE_DOFS = 6
-"""Velocities of a floating base, the first ones of v."""
+BASE_DOFS = 6  # velocities of a floating base, the first ones of v
 
 
 @frozen
@@ -237,11 +237,8 @@ MOMENTA = Kind(lambda robot: [(6, COUNT * robot.nbodies)], lambda _, M: [_flat(M
 SPATIAL = Kind(lambda _: [(6,)], lambda _, f: [list(f)], meaning="a spatial vector, angular first")
 """A spatial vector, (6,)."""
 
-POINT = Kind(lambda _: [(3,)], lambda _, p: [list(p)], meaning="x, y, z")
-"""A point or vector of space, (3,)."""
-
-NUMBER = Kind(lambda _: [()], lambda _, x: [[x]], meaning="a number")
-"""A number."""
+POINT = Kind(lambda _: [(3,)], lambda _, p: [list(p)], meaning="x, y, z")  # a point or vector of space, (3,)
+NUMBER = Kind(lambda _: [()], lambda _, x: [[x]], meaning="a number")  # a number
 
 POSES = Kind(
     lambda robot: [(len(robot.links), 3, 4)],
@@ -627,10 +624,11 @@ def _state(text: Callable[..., Any], given: list[list[Any]]) -> Any:
 def located(name: str, text: Callable[..., Any], error: Exception) -> FunctionError:
     """The error with the innermost line outside robokit and NumPy that it comes from; no frames before it."""
     frames = error.__traceback__
-    own = None
+    own, raised_in = None, ""
     place = (*_beginning(text), name)
     while frames is not None:
         code = frames.tb_frame.f_code
+        raised_in = code.co_filename
         if not code.co_filename.startswith(_INSIDE):
             own = own or frames
             place = (code.co_filename, frames.tb_lineno, code.co_name)
@@ -639,7 +637,7 @@ def located(name: str, text: Callable[..., Any], error: Exception) -> FunctionEr
     file, line, function = place
     source = linecache.getline(file, line).strip()
     where = f"{file}, line {line}, in {function}" + (f": {source}" if source else "")
-    hint = BY_JOINT if _of_lists(error) else ""
+    hint = BY_JOINT if _of_lists(error, raised_in, file) else ""
     if isinstance(error, RobokitError) and not isinstance(error, UnknownName):
         hint = OF_NUMBERS
     if str(error).startswith("only integers, slices"):
@@ -649,10 +647,18 @@ def located(name: str, text: Callable[..., Any], error: Exception) -> FunctionEr
     return FunctionError(f"{name}: {type(error).__name__}: {error}{hint}\n  {where}", file, line)
 
 
-def _of_lists(error: Exception) -> bool:
-    """Whether the error is that of a list that is too short, or of one used as a number."""
+def _of_lists(error: Exception, raised_in: str, place: str) -> bool:
+    """Whether the error is that of a list that is too short, or of one used as a number.
+
+    Args:
+        error: raised somewhere in the user's function.
+        raised_in: the file that raised it.
+        place: the innermost file of the user's.
+    """
+    if isinstance(error, IndexError):
+        return raised_in in (place, __file__)
     of_lists = any(f"'{kind.__name__}'" in str(error) for kind in (list, Numbers, ByJoint))
-    return isinstance(error, IndexError) or (isinstance(error, TypeError) and of_lists)
+    return isinstance(error, TypeError) and of_lists
 
 
 def _beginning(text: Callable[..., Any]) -> tuple[str, int]:
@@ -660,6 +666,7 @@ def _beginning(text: Callable[..., Any]) -> tuple[str, int]:
     return (code.co_filename, code.co_firstlineno) if code else ("<unknown>", 0)
 
 
-_INSIDE = tuple(
-    os.path.dirname(os.path.abspath(file)) + os.sep for file in (os.path.dirname(__file__), np.__file__)
+_INSIDE = (
+    *(os.path.dirname(os.path.abspath(file)) + os.sep for file in (os.path.dirname(__file__), np.__file__)),
+    contextlib.__file__,
 )

@@ -39,8 +39,7 @@ from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.tree import dof_depths
 
-MOST = 200_000
-"""Operations that are written out."""
+MOST = 200_000  # operations that are written out
 
 BRANCHES_FOR_LAPACK = 17.0
 """How long an operation along branches takes, in those of LAPACK's dense Cholesky: 1.1 ns over 0.065 ns (AMD
@@ -262,8 +261,7 @@ def _loop(robot: Robot, run: LoopKernel, **given: np.ndarray) -> None:
 
 # ---- calls -----------------------------------------------------------------------------------------------
 
-Outs = Sequence[np.ndarray]
-"""Results of one state, to write to."""
+Outs = Sequence[np.ndarray]  # results of one state, to write to
 
 Fill = Callable[..., None]
 

@@ -59,6 +59,19 @@ def _result(function: str, names: tuple[str, ...], values: tuple[Any, ...]) -> A
 Shapes = tuple[tuple[str, tuple[int, ...]], ...]
 
 
+def derived_shapes(how: str, inputs: Shapes, outputs: Shapes) -> tuple[Shapes, Shapes]:
+    """Inputs and outputs of a function, of its "pullback" or its "pushforward"."""
+    if how == "pullback":
+        return (*inputs, *_named("w_", outputs)), _named("g_", inputs)
+    if how == "pushforward":
+        return (*inputs, *_named("d", inputs)), _named("d", outputs)
+    return inputs, outputs
+
+
+def _named(prefix: str, shapes: Shapes) -> Shapes:
+    return tuple((prefix + name, shape) for name, shape in shapes)
+
+
 class HostFunction:
     """A function for one robot: arrays with any leading axes in, arrays with the same leading axes out.
 
@@ -75,49 +88,32 @@ class HostFunction:
 
     def __call__(self, *given: Any) -> tuple[np.ndarray, ...]:
         """The outputs, one array each; ShapeError for a wrong shape, InvalidValue for NaN or infinity."""
-        arrays, leads = [], []
-        for (name, shape), x in zip(self.inputs, given, strict=True):
-            array = np.asarray(x, dtype=float)
-            lead = array.shape[: array.ndim - len(shape)]
-            if array.shape != (*lead, *shape):
-                axes = ", ".join(map(str, ("...", *shape)))
-                raise ShapeError(f"{name}: expected shape ({axes}), got {array.shape}")
-            arrays.append(array)
-            leads.append(lead)
-        lead = self._lead(leads)
-        flat = []
-        for (_, shape), array, own in zip(self.inputs, arrays, leads, strict=True):
-            if math.prod(own) == 1:  # one for all
-                flat.append(np.ascontiguousarray(array.reshape(-1)))
-            else:
-                wide = np.broadcast_to(array, (*lead, *shape))
-                flat.append(np.ascontiguousarray(wide.reshape(math.prod(lead), math.prod(shape))))
-        if lead and all(x.ndim == 1 for x in flat) and flat:
-            flat[0] = flat[0][None]
-        return tuple(
-            np.asarray(x).reshape((*lead, *shape))
-            for x, (_, shape) in zip(self.rows(flat), self.outputs, strict=True)
-        )
+        arrays = [np.asarray(x, dtype=float, order="C") for x in given]
+        return self._outputs(arrays, lambda x, shape: np.array(np.broadcast_to(x, shape), order="C"))
 
     def of_tensors(self, *given: Any) -> tuple[Any, ...]:
         """The outputs of PyTorch's tensors on a card, as :meth:`__call__`."""
-        leads = []
+        return self._outputs(given, lambda x, shape: x.expand(*shape))
+
+    def _outputs(self, given: Sequence[Any], wide: Callable[[Any, Any], Any]) -> tuple[Any, ...]:
+        """The outputs of arrays that ``wide`` makes arrays of larger shapes."""
+        leads, flat = [], []
         for (name, shape), x in zip(self.inputs, given, strict=True):
-            lead = tuple(x.shape[: x.dim() - len(shape)])
+            lead = tuple(x.shape[: x.ndim - len(shape)])
             if tuple(x.shape) != (*lead, *shape):
                 axes = ", ".join(map(str, ("...", *shape)))
                 raise ShapeError(f"{name}: expected shape ({axes}), got {tuple(x.shape)}")
             leads.append(lead)
-        lead, flat = self._lead(leads), []
+        lead = self._lead(leads)
         for (_, shape), x, own in zip(self.inputs, given, leads, strict=True):
             if math.prod(own) == 1:  # one for all
                 flat.append(x.reshape(-1))
             else:
-                flat.append(x.expand(*lead, *shape).reshape(math.prod(lead), math.prod(shape)))
-        if lead and all(x.dim() == 1 for x in flat) and flat:
+                flat.append(wide(x, (*lead, *shape)).reshape(math.prod(lead), math.prod(shape)))
+        if lead and all(x.ndim == 1 for x in flat) and flat:
             flat[0] = flat[0][None]
-        found = zip(self.rows(flat), self.outputs, strict=True)
-        return tuple(x.reshape((*lead, *shape)) for x, (_, shape) in found)
+        found = (np.float64(x) if x.__class__ is float else x for x in self.rows(flat))
+        return tuple(x.reshape((*lead, *shape)) for x, (_, shape) in zip(found, self.outputs, strict=True))
 
     def rows(self, flat: list[np.ndarray]) -> tuple[np.ndarray, ...]:
         """The outputs of rows of inputs, (B, n) or for all of them (n,), without their shapes."""
@@ -138,18 +134,16 @@ class HostFunction:
     @cached_attribute
     def pullback(self) -> HostFunction:
         """Inputs and a weight for each output -> the gradient of the weighted sum by each input."""
-        weights = tuple((f"w_{name}", shape) for name, shape in self.outputs)
-        gradients = tuple((f"g_{name}", shape) for name, shape in self.inputs)
-        return HostFunction(self.robot, derived(self.key, "pullback"), (*self.inputs, *weights), gradients)
+        return self._derived("pullback")
 
     @cached_attribute
     def pushforward(self) -> HostFunction:
         """Inputs and a direction for each -> the derivative of each output along it."""
-        directions = tuple((f"d{name}", shape) for name, shape in self.inputs)
-        changes = tuple((f"d{name}", shape) for name, shape in self.outputs)
-        return HostFunction(
-            self.robot, derived(self.key, "pushforward"), (*self.inputs, *directions), changes
-        )
+        return self._derived("pushforward")
+
+    def _derived(self, how: str) -> HostFunction:
+        shapes = derived_shapes(how, self.inputs, self.outputs)
+        return HostFunction(self.robot, derived(self.key, how), *shapes)
 
     def bound(self, name: str, given: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """The inputs in order, given in order or by name; TypeError for too many, too few or others."""

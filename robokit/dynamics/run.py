@@ -21,11 +21,8 @@ from robokit.model.robot import Robot, check_robot, of_joint
 FExt = Mapping[str, Any] | np.ndarray | None
 """External forces: by link in world axes, or an array in body coordinates; see :func:`body_forces`."""
 
-LOOKS = 32
-"""States whose accelerations are not finite that are searched for a joint to blame."""
-
-MACHINE_CODE: Any = type(len)
-"""Type of the compiled functions of single states, which take output arrays."""
+LOOKS = 32  # states whose accelerations are not finite that are searched for a joint to blame
+MACHINE_CODE: Any = type(len)  # type of the compiled functions of single states, which take output arrays
 
 DTYPES = ("float64", "float32")
 

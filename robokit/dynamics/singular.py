@@ -28,12 +28,10 @@ from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.spatial.linear import ldl
 
-RELATIVE = 1e-13
-"""Pivots below this share of H_ii are rounding noise."""
+RELATIVE = 1e-13  # pivots below this share of H_ii are rounding noise
 
 
-BLOCK = 2048
-"""Samples that are looked at together, as arrays."""
+BLOCK = 2048  # samples that are looked at together, as arrays
 
 
 def singular_joint(robot: Robot, q: np.ndarray | None = None) -> Joint | None:

@@ -274,11 +274,8 @@ ALGORITHMS = (
     Algorithm(wrenches_in_bodies, "q f_ext", BODY_FORCES, "f", inertial=False),
 )
 
-WITH_FORCES = "_f_ext"
-"""Ending of the name of the kernel that takes external forces too."""
-
-WITH_WORLD_FORCES = "_world_forces"
-"""Ending of the name of the kernel for external forces that are held fixed in the world."""
+WITH_FORCES = "_f_ext"  # ending of the name of the kernel that takes external forces too
+WITH_WORLD_FORCES = "_world_forces"  # ending of kernels for external forces fixed in the world
 
 
 def _kernels() -> dict[str, Algorithm]:

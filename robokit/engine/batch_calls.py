@@ -21,8 +21,7 @@ from robokit.interpreter import at_fork
 
 # -- Functions as they stand, on Python's floats or NumPy's columns: slow, and the same numbers ------------
 
-SECONDS = 1e-5
-"""A guess of the time per state of a batch."""
+SECONDS = 1e-5  # a guess of the time per state of a batch
 
 
 def run_plain(
@@ -33,11 +32,8 @@ def run_plain(
 ) -> None:
     """Run a function once.
 
-    Args:
-        text: what to run.
-        arrays: (n,) or (rows, n) each.
-        outs: what it returns is written to these.
-        rows: states of the batch; None for one state.
+    ``text``: what to run; ``arrays``: (n,) or (rows, n) each; ``outs``: what it returns is written to these;
+    ``rows``: states of the batch; None for one state.
     """
     if rows is None:
         try:
@@ -60,14 +56,9 @@ def run_plain(
 # The machine code is called through ctypes, which releases the GIL, so Python threads are real threads
 # here. Each holds a workspace of its own. Rows are independent: the result does not depend on the division.
 
-BLOCK_SECONDS = 0.05
-"""Longest time between two looks at Ctrl-C."""
-
-PAYS_SECONDS = 200e-6
-"""Work that a thread must have to be worth waking."""
-
-PAST = 0.25
-"""Outputs larger than this part of the last cache are written past it: other data need their place in it."""
+BLOCK_SECONDS = 0.05  # longest time between two looks at Ctrl-C
+PAYS_SECONDS = 200e-6  # work that a thread must have to be worth waking
+PAST = 0.25  # of the last cache: larger outputs are written past it, since others need their place there
 
 NEAR = 12 * 2**20
 """Bytes of the largest outputs that are not, however large the last cache: a server's is shared by many
@@ -103,15 +94,10 @@ at_fork(after_in_child=_forget_threads)
 def in_threads(work: Callable[[Part], Answer], parts: Sequence[Part], stop: threading.Event) -> list[Answer]:
     """Do the parts of a work at the same time: the first in this thread, the others in those of the pool.
 
-    Parts for which no thread can be had are done here, one after the other.
-
-    Args:
-        work: does one part, without the GIL; it ends early once ``stop`` is set.
-        parts: in any order.
-        stop: set when this is over: threads that still write must not outlive an interrupted caller.
-
-    Returns:
-        what the parts give, in any order.
+    Parts for which no thread can be had are done here, one after the other. ``work``: does one part, without
+    the GIL; it ends early once ``stop`` is set; ``parts``: in any order; ``stop``: set when this is over:
+    threads that still write must not outlive an interrupted caller. Returns what the parts give, in any
+    order.
     """
     own, futures = list(parts[:1]), list[Future[Answer]]()
     try:
@@ -152,14 +138,9 @@ class BatchRunner:
     ) -> int:
         """Run over all rows.
 
-        Args:
-            inputs: (rows, n) each, or (n,) for one row that serves the whole batch.
-            outputs: (rows, ...) each.
-            rows: how many.
-            threads: largest number of threads; None for the number that is worthwhile.
-
-        Returns:
-            the status of all rows together.
+        ``inputs``: (rows, n) each, or (n,) for one row that serves the whole batch; ``outputs``: (rows, ...)
+        each; ``rows``: how many; ``threads``: largest number of threads; None for the number that is
+        worthwhile. Returns the status of all rows together.
         """
         arrays = (*inputs, *outputs)
         addresses = (ctypes.c_void_p * len(arrays))(*map(address, arrays))

@@ -33,17 +33,10 @@ from robokit.stages import stage
 
 _log = logging.getLogger(__name__)
 
-CODE_BUDGET = 900_000
-"""Operations that are compiled at most, those of repeated iterations counted once: a minute or so."""
-
-LONG = 60_000
-"""Operations from which on a straight line is so slow to compile that another recording is tried."""
-
-SECONDS_A_BYTE = 1.5e-6
-"""That baseline code runs before better code is made, a fraction of what it takes to make that (AMD EPYC)."""
-
-TIERED = True
-"""Whether first calls make do with baseline code. Benchmarks, which ask for speed alone, set it to False."""
+CODE_BUDGET = 900_000  # operations compiled at most, repeated iterations counted once: a minute or so
+LONG = 60_000  # operations from which on a line compiles so slowly that another recording is tried
+SECONDS_A_BYTE = 1.5e-6  # of running baseline code before better is made, which takes longer (AMD EPYC)
+TIERED = True  # whether first calls make do with baseline code; benchmarks, for speed alone, say False
 
 MAKING = threading.RLock()
 """Held while code is made, one kernel at a time: a process is never forked with a compiler half-way, which
@@ -55,10 +48,9 @@ at_fork(before=MAKING.acquire, after_in_parent=MAKING.release, after_in_child=MA
 def aside(name: str, compile_well: Callable[[], None]) -> None:
     """Replace code that was there soon, in a thread; who runs it goes on until the better code is there.
 
-    Args:
-        name: of the kernel.
-        compile_well: makes and hands over better code. It holds :data:`MAKING` for no longer than it records
-            and writes: LLVM's part, nearly all of the time, keeps no caller and no fork waiting.
+    ``name``: of the kernel. ``compile_well``: makes and hands over better code. It holds :data:`MAKING` for
+    no longer than it records and writes: LLVM's part, nearly all of the time, keeps no caller and no fork
+    waiting.
     """
 
     def work() -> None:
@@ -78,8 +70,7 @@ ENGINE_VARIABLE = "ROBOKIT_ENGINE"
 def engine() -> str:
     """The engine that the environment asks for: "python" keeps all kernels made from now on from compiling.
 
-    Raises:
-        UnknownName: it asks for another.
+    Raises UnknownName: it asks for another.
     """
     wanted = os.environ.get(ENGINE_VARIABLE) or "llvm"
     if wanted not in ENGINES:
@@ -87,8 +78,7 @@ def engine() -> str:
     return wanted
 
 
-Found = tuple[dict[str, Any], bytes]
-"""Metadata and code of a target."""
+Found = tuple[dict[str, Any], bytes]  # metadata and code of a target
 
 Identity = bytes | Callable[[], bytes] | None
 """What a function depends on besides robokit's own source, or a callable that tells when code is wanted."""
@@ -129,11 +119,8 @@ class Code:
 class Maker:
     """Makes the code of one kernel.
 
-    Attributes:
-        symbol: in the names of its code.
-        text: what it computes.
-        refused: why there is no machine code (no compiler, function too long, not wanted, not allowed); None
-            as long as there may be.
+    ``symbol``: in the names of its code; ``text``: what it computes; ``refused``: why there is no machine
+    code (no compiler, function too long, not wanted, not allowed); None as long as there may be.
     """
 
     def __init__(self, signature: Signature, text: FlatFunction, key: Identity) -> None:
@@ -150,19 +137,14 @@ class Maker:
     def _key(self) -> bytes | None:
         """What the function depends on besides robokit's own source.
 
-        Raises:
-            TraceTooLarge: it takes a recording to tell, and the function is longer than the budget.
+        Raises TraceTooLarge: it takes a recording to tell, and the function is longer than the budget.
         """
         if callable(self._identity):
             self._identity = self._identity()
         return self._identity
 
     def program(self) -> Program:
-        """The recorded graph.
-
-        Raises:
-            TraceTooLarge: the function is longer than the budget.
-        """
+        """The recorded graph. Raises TraceTooLarge: the function is longer than the budget."""
         with self._lock:
             if self._program is None:
                 self._program = self._record()
@@ -178,11 +160,8 @@ class Maker:
     def planned(self, target: Target | None = None) -> Planned:
         """The kernel ready to be written: its graph, and how to share its repeated iterations if that pays.
 
-        Args:
-            target: for which; None for those of this process.
-
-        Raises:
-            TraceTooLarge: the function or its code is longer than the budgets.
+        ``target``: for which; None for those of this process. Raises TraceTooLarge: the function or its code
+        is longer than the budgets.
         """
         if target is not None and not target.shares:
             return self._described(self._ready(self.program()), None)
@@ -255,10 +234,8 @@ class Maker:
     def code(self, target: Target, baseline: bool = False) -> Code | None:
         """The code for a target of this process, None if there can be none.
 
-        Args:
-            target: where it runs.
-            baseline: whether baseline code will do, which is there sooner; whoever runs it asks for better
-                code (:meth:`improve`) when :meth:`Code.ran` says so.
+        ``target``: where it runs; ``baseline``: whether baseline code will do, which is there sooner; whoever
+        runs it asks for better code (:meth:`improve`) when :meth:`Code.ran` says so.
         """
         baseline = baseline and TIERED
 
@@ -296,15 +273,10 @@ class Maker:
     def compiled(self, target: Target, baseline: bool = False, aside: bool = False) -> Found:
         """Metadata and code for any target, from the cache or made now.
 
-        Args:
-            target: where it runs.
-            baseline: as in :meth:`code`.
-            aside: whether other threads may make code meanwhile. Then the lock of the cache's file is taken
-                without :data:`MAKING`, for LLVM's part alone: who has `MAKING` may wait for that lock.
-
-        Raises:
-            TraceTooLarge: the function or its code is longer than the budgets.
-            CompilerMissing: there is no compiler for this target.
+        ``target``: where it runs; ``baseline``: as in :meth:`code`. ``aside``: whether other threads may make
+        code meanwhile. Then the lock of the cache's file is taken without :data:`MAKING`, for LLVM's part
+        alone: who has `MAKING` may wait for that lock. Raises TraceTooLarge: the function or its code is
+        longer than the budgets; CompilerMissing: there is no compiler for this target.
         """
         name = self._file_name(target)
         found = None if name is None else _kept(name, baseline)
@@ -320,11 +292,8 @@ class Maker:
     def _compile(self, target: Target, name: str | None, baseline: bool, locked: bool = False) -> Found:
         """Metadata and code, compiled now and kept in the cache.
 
-        Args:
-            target: what for.
-            name: of the cache's file; None to name it by the code's own text.
-            baseline: as in :meth:`code`.
-            locked: whether the making of that file is locked already.
+        ``target``: what for; ``name``: of the cache's file; None to name it by the code's own text;
+        ``baseline``: as in :meth:`code`; ``locked``: whether the making of that file is locked already.
         """
         described = {"kernel": self._signature.name, "part": target.name}
         try:

@@ -16,8 +16,7 @@ import numpy as np
 from robokit.errors import ShapeError, shown
 from robokit.interpreter import at_fork
 
-LINE_BYTES = 64
-"""Of the processor's caches."""
+LINE_BYTES = 64  # of the processor's caches
 
 
 def aligned(size: int, dtype: str = "float64") -> np.ndarray:
@@ -54,20 +53,11 @@ def address(array: Any) -> int:
 # - A forked child starts with nothing kept; its parent's results stay valid there.
 
 
-LARGE = 1 << 20
-"""Bytes below which results are new arrays: the allocator keeps small memory itself."""
-
-VARIABLE = "ROBOKIT_KEPT_MEMORY"
-"""Environment variable with the limit [MB]."""
-
-DEFAULT_LIMIT = 256 << 20
-"""Most bytes that are kept where nobody says otherwise."""
-
-WASTE = 1.25
-"""A block may be this much larger than the result that it is lent to."""
-
-TURNS = 64
-"""A block that was passed over by so many loans goes back to the system."""
+LARGE = 1 << 20  # bytes below which results are new arrays: the allocator keeps small memory itself
+VARIABLE = "ROBOKIT_KEPT_MEMORY"  # environment variable with the limit [MB]
+DEFAULT_LIMIT = 256 << 20  # most bytes that are kept where nobody says otherwise
+WASTE = 1.25  # a block may be this much larger than the result that it is lent to
+TURNS = 64  # a block that was passed over by so many loans goes back to the system
 
 
 def limit_of_the_environment() -> int:
@@ -99,11 +89,7 @@ class BufferPool:
     """Blocks of memory: those lent, and those that are free."""
 
     def __init__(self, limit: int) -> None:
-        """Nothing yet.
-
-        Args:
-            limit: most bytes that are kept free.
-        """
+        """Nothing yet. ``limit``: most bytes that are kept free."""
         self.limit = limit
         self._lock = threading.Lock()
         self._lent: dict[int, tuple[weakref.ref[Loan], np.ndarray]] = {}
@@ -211,11 +197,7 @@ def limit() -> int:
 def set_limit(size: int) -> None:
     """Keep at most so many bytes of the memory of large results that have died, 0 for none.
 
-    Args:
-        size: [bytes].
-
-    Raises:
-        ShapeError: not a number of bytes.
+    ``size``: [bytes]. Raises ShapeError: not a number of bytes.
     """
     if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
         raise ShapeError(f"size: expected a number of bytes, 0 or more, got {shown(size)}")

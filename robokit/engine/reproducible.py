@@ -28,8 +28,7 @@ from robokit.errors import RobokitError, UnknownName, WrongType
 
 REPRODUCIBLE_VARIABLE = "ROBOKIT_REPRODUCIBLE"
 
-_HALF = [0.5]
-"""In a list, so that Python does not compute with it before the process has begun."""
+_HALF = [0.5]  # in a list, so that Python does not compute with it before the process has begun
 
 _WORDS = {"": False, "0": False, "1": True}
 
@@ -37,9 +36,7 @@ _WORDS = {"": False, "0": False, "1": True}
 def wanted(given: bool | None) -> bool:
     """What a caller asks for; None leaves it to the environment.
 
-    Raises:
-        WrongType: neither True nor False nor None.
-        UnknownName: the environment asks for something else.
+    Raises WrongType: neither True nor False nor None; UnknownName: the environment asks for something else.
     """
     if given is None:
         word = os.environ.get(REPRODUCIBLE_VARIABLE, "")
@@ -54,8 +51,7 @@ def wanted(given: bool | None) -> bool:
 def _exact() -> bool:
     """True; a library may have told the processor to take tiny numbers for 0.
 
-    Raises:
-        RobokitError: one has.
+    Raises RobokitError: one has.
     """
     if sys.float_info.min * _HALF[0] == 0.0:
         raise RobokitError(

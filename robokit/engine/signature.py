@@ -28,10 +28,8 @@ Bounds = Sequence[tuple[int, int, float]]
 class ArrayOf:
     """An array that a kernel takes.
 
-    Raises:
-        UnknownName: there is no such role or kind.
-        ShapeError: a size below 0, or one that is neither a number nor a name.
-        WrongType: all states share it, and it is no input and no work.
+    Raises UnknownName: there is no such role or kind; ShapeError: a size below 0, or one that is neither a
+    number nor a name; WrongType: all states share it, and it is no input and no work.
     """
 
     name: str  # of the argument
@@ -105,9 +103,7 @@ class Signature:
     def check_memory(self, arrays: Sequence[np.ndarray]) -> None:
         """Check the sizes of flat arrays: inputs, then outputs.
 
-        Raises:
-            TypeError: too many or too few.
-            ShapeError: one of another size.
+        Raises TypeError: too many or too few; ShapeError: one of another size.
         """
         wanted = self.memory
         if len(arrays) != len(wanted):
@@ -125,9 +121,7 @@ class Signature:
     def arrays(self, given: Sequence[Any]) -> list[np.ndarray]:
         """The arguments as arrays (n,) or (B, n).
 
-        Raises:
-            TypeError: too many or too few.
-            ShapeError: a wrong shape or dtype.
+        Raises TypeError: too many or too few; ShapeError: a wrong shape or dtype.
         """
         wanted = self.inputs
         if len(given) != len(wanted):
@@ -141,17 +135,15 @@ class Signature:
     def rows(self, arrays: Sequence[np.ndarray]) -> int | None:
         """How many states the arguments are; None for one state that is no batch.
 
-        Raises:
-            ShapeError: batches of different sizes.
+        Raises ShapeError: batches of different sizes.
         """
         return arguments.batch_size(self.input_names, arrays)
 
     def check_values(self, arrays: Sequence[np.ndarray]) -> None:
         """Explain what machine code only refuses.
 
-        Raises:
-            InvalidValue: an argument holds NaN or infinity, a quaternion is not of unit length, or a
-                scalar is beyond its bound.
+        Raises InvalidValue: an argument holds NaN or infinity, a quaternion is not of unit length, or a
+        scalar is beyond its bound.
         """
         given = arrays[: len(self.inputs)]
         arguments.check_values(self.input_names, given, self.quaternions, self.bounds)
@@ -159,8 +151,7 @@ class Signature:
     def outs(self, out: Any, rows: int | None) -> list[np.ndarray]:
         """Arrays for the outputs: the caller's, checked, or new ones where out is None.
 
-        Raises:
-            ShapeError: out does not fit, or two of its arrays overlap.
+        Raises ShapeError: out does not fit, or two of its arrays overlap.
         """
         shapes = [shape if rows is None else (rows, *shape) for shape in self.output_shapes]
         if out is None:

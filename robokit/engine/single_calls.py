@@ -47,17 +47,10 @@ from robokit.dataclass_tools import frozen
 from robokit.engine.backend.llvm import CompilerMissing, code_of
 from robokit.engine.memory import LINE_BYTES, address, aligned
 
-MOST_ARGUMENTS = 24
-"""Inputs and outputs together."""
-
-MOST_DIMENSIONS = 4
-"""Of an argument."""
-
-ROWS = -1
-"""Stands for the number of states, the first dimension of all arguments of a batch."""
-
-FIRST_WORDS = 7
-"""Words of a description before the addresses."""
+MOST_ARGUMENTS = 24  # inputs and outputs together
+MOST_DIMENSIONS = 4  # of an argument
+ROWS = -1  # stands for the number of states, the first dimension of all arguments of a batch
+FIRST_WORDS = 7  # words of a description before the addresses
 
 ADDRESSES = (
     "array",
@@ -557,11 +550,8 @@ LAYOUT = Layout(
     writeable=0x501,
 )
 
-_PYARRAY_NEW, _PYARRAY_SET_BASE = 93, 282
-"""Places of PyArray_New and PyArray_SetBaseObject in NumPy's table of C functions."""
-
-_ABI_VERSIONS = (1, 2)
-"""Of NumPy, whose arrays are alike."""
+_PYARRAY_NEW, _PYARRAY_SET_BASE = 93, 282  # in NumPy's table of C functions
+_ABI_VERSIONS = (1, 2)  # of NumPy, whose arrays are alike
 
 
 def layout_is_known() -> bool:
@@ -623,8 +613,7 @@ def can_hold(holder: type) -> bool:
 def python_addresses() -> list[int]:
     """Where the machine code's :data:`ADDRESSES` are in this process.
 
-    Raises:
-        ImportError, AttributeError, ValueError: NumPy's functions are not where they should be.
+    Raises ImportError, AttributeError, ValueError: NumPy's functions are not where they should be.
     """
     api = ctypes.pythonapi
     functions = {
@@ -646,8 +635,7 @@ def python_addresses() -> list[int]:
 def _numpy_api() -> Any:
     """NumPy's table of C functions.
 
-    Raises:
-        ImportError, AttributeError, ValueError: not there, or of an unknown ABI.
+    Raises ImportError, AttributeError, ValueError: not there, or of an unknown ABI.
     """
     core = "numpy._core" if int(np.__version__.split(".")[0]) >= 2 else "numpy.core"
     capsule = importlib.import_module(f"{core}._multiarray_umath")._ARRAY_API

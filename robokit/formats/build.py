@@ -35,8 +35,7 @@ from robokit.model.parts import Mimic, Scene, free_name
 from robokit.model.robot import Robot
 from robokit.spatial.scalars import maximum, minimum
 
-CLOSE = 1e-12
-"""Distance of an anchor from a link's axis, over the link's place in the world and 1 m, that is rounding."""
+CLOSE = 1e-12  # distance of an anchor from a link's axis, over the link's place and 1 m, that is rounding
 
 
 def build_robot(
@@ -46,18 +45,11 @@ def build_robot(
     mimic: str | None = None,
     strict: bool = False,
 ) -> Robot:
-    """The robot of a description.
+    """The robot of a description; ``base`` is "fixed" or "floating", None as the file says.
 
-    Args:
-        side: what a reader has read.
-        base: "fixed" or "floating"; None: as the file says.
-        root: name of the body whose tree is the robot, where the file has several trees.
-        mimic: as for :func:`robokit.load_urdf`.
-        strict: refuse warnings like errors.
-
-    Raises:
-        LoadError: the description is no robot, or has warnings and strict is set.
-        UnknownName: there is no tree of that root.
+    ``root`` names the body whose tree is the robot, where the file has several trees; ``mimic`` is as for
+    :func:`robokit.load_urdf`; ``strict`` refuses warnings like errors. Raises LoadError where the description
+    is no robot, or is refused; UnknownName where there is no tree of that root.
     """
     try:
         robot = _Build(side, base, root).robot()

@@ -22,6 +22,7 @@ from robokit import disk_cache
 from robokit.dataclass_tools import frozen
 from robokit.errors import Diagnostic, RobokitError, Severity, listed
 from robokit.files import replacing
+from robokit.meshes.surface import revolve
 from robokit.model.geometry import RGBA, Placement
 from robokit.urdf.description import UNLIMITED, JointDescription, LinkDescription
 
@@ -43,8 +44,7 @@ ignored       it changes no motion, and the robot does not have it
 unjudged      the robot's masses and limits were not looked at, for a URDF cannot say it
 """
 
-WORLD = "world"
-"""Name of the fixed frame in the formats that have one."""
+WORLD = "world"  # name of the fixed frame in the formats that have one
 
 
 @frozen
@@ -278,14 +278,11 @@ class Description:
         return {joint.child: joint for joint in self.joints}
 
     def say(self, code: str, what: str, names: Iterable[str], text: str, hint: str = "") -> None:
-        """Add a diagnostic of things that are no part of a robot, or another part; of none, nothing.
+        """Add a diagnostic, of ``CODES``, of things that are no part of a robot, or another part; of none,
+        nothing.
 
-        Args:
-            code: of ``CODES``.
-            what: the kind of thing in the plural, such as "springs of joints".
-            names: of these things.
-            text: what becomes of them, for one and for many alike.
-            hint: what to do.
+        ``what`` is the kind of thing in the plural, such as "springs of joints"; ``text`` says what becomes
+        of them, for one and for many alike, and ``hint`` what to do.
         """
         found = list(dict.fromkeys(names))
         if not found:
@@ -298,11 +295,7 @@ class Description:
 
 
 def check_numbers(side: Description) -> None:
-    """See that the numbers of a description are numbers: limits may be infinite, nothing else.
-
-    Raises:
-        RobokitError: one is not.
-    """
+    """Raise RobokitError unless the numbers of a description are numbers; limits alone may be infinite."""
     for body in side.bodies.values():
         parts = {"pose": np.append(body.pose.position, body.pose.rotation), "mass": body.mass}
         parts |= {"centre of mass": body.com, "inertia": body.inertia}
@@ -406,17 +399,13 @@ def with_composite_joints(side: Description, other: Description) -> Description:
 # ==== kept meshes =================================================================================
 # Meshes that a description holds itself, as files: a robot's meshes are files that others can read, too.
 
-FOLDER = "meshes"
-"""Name of the folder of these meshes, in the folder of compiled code."""
+FOLDER = "meshes"  # name of the folder of these meshes, in the folder of compiled code
 
 
 def file_of_mesh(name: str, points: np.ndarray, faces: np.ndarray) -> Path:
     """The binary STL of a mesh, named after it and its content, written where it is not there yet.
 
-    Args:
-        name: of the mesh.
-        points: (n, 3) [m].
-        faces: (m, 3) numbers of points.
+    ``points`` are (n, 3) [m], ``faces`` (m, 3) numbers of points.
     """
     content = stl_bytes(np.asarray(points, dtype="<f4")[np.asarray(faces, dtype=np.int64)])
     stem = re.sub(r"[^\w-]+", "_", Path(name).stem)[:40] or "mesh"
@@ -461,26 +450,14 @@ ELLIPSOID_RINGS, ELLIPSOID_POINTS = 12, 24
 
 def ellipsoid_mesh(radii: Any) -> tuple[np.ndarray, np.ndarray]:
     """Points and faces of a mesh inside an ellipsoid."""
-    n, m = ELLIPSOID_POINTS, ELLIPSOID_RINGS
-    theta = np.pi * np.arange(1, m) / m
-    phi = 2.0 * np.pi * np.arange(n) / n
-    ring = np.array([[np.sin(t) * np.cos(p), np.sin(t) * np.sin(p), np.cos(t)] for t in theta for p in phi])
-    points = np.vstack([ring, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]]) * np.asarray(radii, dtype=float)
-    top, bottom, faces = len(ring), len(ring) + 1, []
-    for k in range(n):
-        after = (k + 1) % n
-        faces += [(top, k, after), (bottom, (m - 2) * n + after, (m - 2) * n + k)]
-        for r in range(m - 2):
-            a, b, c, d = r * n + k, r * n + after, (r + 1) * n + k, (r + 1) * n + after
-            faces += [(a, c, b), (b, c, d)]
-    return points, np.array(faces)
+    up = np.pi * np.arange(ELLIPSOID_RINGS + 1) / ELLIPSOID_RINGS
+    outline = np.stack([np.sin(up), -np.cos(up)], axis=1)
+    outline[[0, -1], 0] = 0.0
+    points, faces = revolve(outline, ELLIPSOID_POINTS)
+    return points * np.asarray(radii, dtype=float), faces
 
 
 def cone_mesh(radius: float, length: float) -> tuple[np.ndarray, np.ndarray]:
     """Points and faces of a mesh inside a cone along z, centred, with its tip up."""
-    n = ELLIPSOID_POINTS
-    phi = 2.0 * np.pi * np.arange(n) / n
-    ring = np.stack([radius * np.cos(phi), radius * np.sin(phi), np.full(n, -length / 2.0)], axis=1)
-    points = np.vstack([ring, [[0.0, 0.0, length / 2.0], [0.0, 0.0, -length / 2.0]]])
-    faces = [face for k in range(n) for face in ((n, k, (k + 1) % n), (n + 1, (k + 1) % n, k))]
-    return points, np.array(faces)
+    outline = np.array([[0.0, -0.5], [1.0, -0.5], [0.0, 0.5]]) * (radius, length)
+    return revolve(outline, ELLIPSOID_POINTS)

@@ -60,14 +60,9 @@ KINDS = {
 
 
 def read_drake(path: str | os.PathLike[str], package_dirs: Sequence[str] = ()) -> Description:
-    """Read a file through Drake.
+    """Read an SDF or a URDF through Drake; RobokitError where it refuses the file.
 
-    Args:
-        path: an SDF or a URDF.
-        package_dirs: folders searched first for ``model://`` and ``package://``.
-
-    Raises:
-        RobokitError: Drake refuses the file.
+    ``package_dirs``: folders searched first for ``model://`` and ``package://``.
     """
     if Path(path).suffix.lower() in (".urdf", ".xacro"):
         side = _load(path, Path(path), Path(path), "URDF through Drake")
@@ -88,11 +83,7 @@ def read_drake(path: str | os.PathLike[str], package_dirs: Sequence[str] = ()) -
 
 
 def _load(path: str | os.PathLike[str], file: Path, second: Path, format: str) -> Description:
-    """The side of a file; of the second, without shapes, if Drake refuses the first.
-
-    Args:
-        path: what messages name.
-    """
+    """The side of a file; of the second, without shapes, if Drake refuses it. ``path`` is for messages."""
     notes = []
     with quiet_drake():
         try:
@@ -400,16 +391,11 @@ DYNAMIC = (
 OLD = {"use_parent_model_frame": (1, 7), "pose frame": (1, 7)}
 """Element, or element and attribute -> the first version of SDF that does not have it."""
 
-MESHES = (".obj", ".vtk", ".gltf")
-"""Endings of the mesh files that Drake reads."""
+MESHES = (".obj", ".vtk", ".gltf")  # endings of the mesh files that Drake reads
 
 
 class DrakeFiles(SdfFiles):
-    """An SDF and what it includes, written again for Drake.
-
-    Attributes:
-        meshes_left_out: whether a collision mesh was.
-    """
+    """An SDF and what it includes, written again for Drake; ``meshes_left_out``: a collision mesh was."""
 
     def __init__(self, path: Path, package_dirs: Sequence[str | os.PathLike[str]] = ()) -> None:
         super().__init__(path, package_dirs)
@@ -417,11 +403,8 @@ class DrakeFiles(SdfFiles):
         self.meshes_left_out = False
 
     def write(self, folder: Path, meshes: bool = True) -> Path:
-        """Write copies of all files into a folder; the path of the first.
-
-        Args:
-            folder: an empty one.
-            meshes: whether collision meshes are kept.
+        """Write copies of all files into an empty folder, without collision meshes if so; the path of the
+        first.
         """
         from lxml import etree
 

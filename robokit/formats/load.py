@@ -40,14 +40,12 @@ if TYPE_CHECKING:
 
 # ---- which program reads a description, and what it reads ----------------------------------------
 
-PROGRAMS = ("robokit", "mujoco", "drake", "pinocchio")
-"""Programs that may read a URDF."""
+PROGRAMS = ("robokit", "mujoco", "drake", "pinocchio")  # programs that may read a URDF
 
 USD_ENDINGS = (".usd", ".usda", ".usdc", ".usdz")
 HEAD_BYTES = 1 << 16
 
-USD_BEGINNINGS = (b"#usda", b"PXR-USDC")
-"""How USD files begin, as text and packed."""
+USD_BEGINNINGS = (b"#usda", b"PXR-USDC")  # how USD files begin, as text and packed
 
 
 def read_description(
@@ -57,17 +55,11 @@ def read_description(
     xacro_args: Mapping[str, str] | None = None,
     loops: str = "declared",
 ) -> Description:
-    """Read a description: URDF, xacro, MJCF, SDF or USD.
+    """Read a description: URDF (by one of ``PROGRAMS``), xacro with its arguments, MJCF, SDF or USD.
 
-    Args:
-        through: the program that reads a URDF, one of ``PROGRAMS``.
-        package_dirs: folders searched first for ``package://`` files.
-        xacro_args: values of the arguments of a .xacro file.
-        loops: of a URDF that robokit reads, as for :func:`robokit.load_urdf`.
-
-    Raises:
-        RobokitError: no such file, none of these formats, or the file cannot be read.
-        MissingDependency: the program that reads the format is not installed.
+    ``package_dirs`` are folders searched first for ``package://`` files; ``loops`` is of a URDF that robokit
+    reads, as for :func:`robokit.load_urdf`. Raises RobokitError for no such file, none of these formats, or
+    one that cannot be read; MissingDependency where the program that reads it is not installed.
     """
     one_of("through", through, PROGRAMS)
     file = path_argument("path", path)
@@ -99,13 +91,8 @@ def read_robot(
 ) -> Description:
     """Read all of an MJCF, SDF or USD file that a robot and its surroundings can have.
 
-    Args:
-        package_dirs, xacro_args: as for :func:`read_description`.
-        root: what of the file is the robot, where the reader chooses: a model of an SDF world.
-
-    Raises:
-        RobokitError: the file cannot be read.
-        MissingDependency: the program that reads the format is not installed.
+    ``root``: what of the file is the robot, where the reader chooses: a model of an SDF world. Other
+    arguments and errors are as for :func:`read_description`.
     """
     kind = format_of(path)
     with path.open("rb") as stream:
@@ -142,14 +129,11 @@ def _read_elsewhere(
     package_dirs: Sequence[str | os.PathLike[str]],
     xacro_args: Mapping[str, str] | None,
 ) -> Description:
-    """What another program reads, in a child with bounded time and memory; a xacro file is expanded first.
+    """What another program (a key of ``PROGRAMS``) reads, in a child with bounded time and memory.
 
-    Args:
-        file: what the user named.
-        program: a key of ``other_programs.PROGRAMS``.
-        reader: module and name of the function that reads.
-        more: its arguments behind the path.
-        package_dirs, xacro_args: as for :func:`read_description`.
+    A xacro file is expanded first. ``reader`` has the module and the name of the function that reads,
+    ``more`` its arguments behind the path; ``package_dirs`` and ``xacro_args`` are as for
+    :func:`read_description`.
     """
     if not is_xacro(file):
         return _described(file, file, program, reader, more)
@@ -318,15 +302,10 @@ def check_other(
     mimic: str | None = None,
     **options: Any,
 ) -> tuple[RobotDescription | None, list[Diagnostic]] | None:
-    """Judge a file that is no URDF; never raises over the file.
+    """Judge a file that is no URDF; never raises over the file. None for a URDF, and for what is no file.
 
-    Args:
-        base, package_dirs, meshes, mimic: as for :func:`robokit.urdf.check_urdf`.
-        options: others of :func:`robokit.load`.
-
-    Returns:
-        None for a URDF, and for what is no file; else the robot as a URDF describes it (None where it cannot)
-        and all findings, errors first.
+    Else the robot as a URDF describes it (None where it cannot) and all findings, errors first. Arguments are
+    as for :func:`robokit.urdf.check_urdf`; ``options`` are others of :func:`robokit.load`.
     """
     if not path.is_file() or format_of(path) == "URDF":
         return None

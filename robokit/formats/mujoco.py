@@ -36,8 +36,7 @@ from robokit.formats.other_programs import one_line
 from robokit.model.geometry import Placement
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
-KINDS = {0: "floating", 1: "spherical", 2: "prismatic", 3: "revolute"}
-"""MuJoCo's types of joints: free, ball, slide, hinge."""
+KINDS = {0: "floating", 1: "spherical", 2: "prismatic", 3: "revolute"}  # free, ball, slide, hinge
 
 SEVERAL = {
     ("prismatic", "prismatic", "prismatic", "spherical"): "floating",
@@ -50,23 +49,15 @@ PARTS = re.compile(r"_(TX|TY|TZ|RZ|R)$")
 
 GEOMS = {2: "sphere", 3: "capsule", 5: "cylinder", 6: "box", 7: "mesh"}
 
-GROUNDS = (0, 1)
-"""Planes and height fields: on the fixed frame they are the scene's, not the robot's."""
-
-NO_MESHES = "read without meshes"
-"""Beginning of the note about meshes that MuJoCo cannot have."""
+GROUNDS = (0, 1)  # planes and height fields: on the fixed frame they are the scene's, not the robot's
+NO_MESHES = "read without meshes"  # beginning of the note about meshes that MuJoCo cannot have
 
 
 def read_mujoco(path: str | os.PathLike[str], folder: str = "") -> Description:
-    """Read a file through MuJoCo, with MuJoCo's own defaults.
+    """Read a file through MuJoCo, with its own defaults; RobokitError where it refuses the file.
 
-    Args:
-        folder: where names of meshes start from, if that is not the file's own folder.
-
-    Mesh files that are missing or that MuJoCo cannot read are left out; a note says so.
-
-    Raises:
-        RobokitError: MuJoCo refuses the file.
+    ``folder`` is where names of meshes start from, if that is not the file's own. Mesh files that are missing
+    or that MuJoCo cannot read are left out; a note says so.
     """
     notes: list[str] = []
     model, spec = compiled(Path(path), notes, folder=folder)
@@ -103,15 +94,10 @@ def _merged_root(path: Path, side: Description) -> str:
 
 
 def compiled(path: Path, notes: list[str], lenient: bool = True, folder: str = "") -> tuple[Any, Any]:
-    """The model (``mujoco.MjModel``) and its ``MjSpec``.
+    """The model (``mujoco.MjModel``) and its ``MjSpec``; RobokitError where MuJoCo refuses the file.
 
-    Args:
-        notes: what MuJoCo says is added.
-        lenient: read a file without its meshes where it cannot be read with them.
-        folder: as for ``read_mujoco``.
-
-    Raises:
-        RobokitError: MuJoCo refuses the file.
+    What MuJoCo says is added to ``notes``. ``lenient``: read a file without its meshes where it cannot be
+    read with them. ``folder`` is as for ``read_mujoco``.
     """
     import mujoco
 
@@ -278,7 +264,7 @@ def _joint(model: Any, data: Any, j: int, parent: str, child: str) -> DescribedJ
     out.damping, out.friction = first_number(model.dof_damping[v]), float(model.dof_frictionloss[v])
     out.armature, out.stiffness = float(model.dof_armature[v]), first_number(model.jnt_stiffness[j])
     for k in actuators_of(model, j):  # an actuator has a rotor and damping of its own, from MuJoCo 4 on
-        gear = float(model.actuator_gear[k, 0])
+        gear = gear_of(model, k)
         for name in ("armature", "damping"):
             table = getattr(model, f"actuator_{name}", None)
             more = 0.0 if table is None else gear * gear * first_number(table[k])
@@ -489,8 +475,7 @@ def _three(origin: np.ndarray, x: np.ndarray, y: np.ndarray) -> Placement:
 
 # ---- The range of effort that a model of MuJoCo allows a joint -----------------------------------
 
-JOINT_TRANSMISSIONS = (0, 1)
-"""Types of transmission that act on a joint; the gear's first number is their factor."""
+JOINT_TRANSMISSIONS = (0, 1)  # types that act on a joint; the gear's first number is their factor
 
 FREE = (-math.inf, math.inf)
 
@@ -501,8 +486,25 @@ def actuators_of(model: Any, j: int) -> list[int]:
     """The actuators of a joint."""
     return [
         k
-        for k in range(model.nu)
+        for k in range(len(model.actuator_trnid))
         if int(model.actuator_trnid[k, 0]) == j and int(model.actuator_trntype[k]) in JOINT_TRANSMISSIONS
+    ]
+
+
+def gear_of(model: Any, k: int) -> float:
+    """The first number of an actuator's gear; from MuJoCo 4 on, an actuator may have several forces."""
+    first = getattr(model, "actuator_outadr", None)
+    return float(model.actuator_gear[k if first is None else int(first[k]), 0])
+
+
+def control_ranges(model: Any, k: int) -> list[Range]:
+    """The limited ranges of an actuator's controls; from MuJoCo 4 on, it may have none, or several."""
+    first, count = (getattr(model, f"actuator_ctrl{what}", None) for what in ("adr", "num"))
+    those = [k] if first is None or count is None else range(int(first[k]), int(first[k]) + int(count[k]))
+    return [
+        (float(model.actuator_ctrlrange[c, 0]), float(model.actuator_ctrlrange[c, 1]))
+        for c in those
+        if model.actuator_ctrllimited[c]
     ]
 
 
@@ -515,7 +517,7 @@ def effort_range(model: Any, j: int) -> Range:
     lower = upper = 0.0
     own = actuators_of(model, j)
     for k in own:
-        gear = float(model.actuator_gear[k, 0])
+        gear = gear_of(model, k)
         least, most = sorted(gear * x for x in actuator_range(model, k)) if gear else (0.0, 0.0)
         lower, upper = lower + least, upper + most
     if not own:
@@ -538,9 +540,10 @@ def actuator_range(model: Any, k: int) -> Range:
         and not model.actuator_biasprm[k, 1:3].any()
     )
     fixed = int(model.actuator_gaintype[k]) == mujoco.mjtGain.mjGAIN_FIXED
-    if plain and fixed and _follows_control(model, k) and model.actuator_ctrllimited[k]:
+    if plain and fixed and _follows_control(model, k):
         gain = float(model.actuator_gainprm[k, 0])
-        lower, upper = sorted(gain * float(c) + constant for c in model.actuator_ctrlrange[k])
+        for ends in control_ranges(model, k):
+            lower, upper = sorted(gain * c + constant for c in ends)
     if model.actuator_forcelimited[k]:
         lower = max(lower, float(model.actuator_forcerange[k, 0]))
         upper = min(upper, float(model.actuator_forcerange[k, 1]))
@@ -563,14 +566,9 @@ def _follows_control(model: Any, k: int) -> bool:
 #
 # What robokit's robots have no counterpart for is said, one diagnostic for each kind of thing.
 
-UNNAMED = "MuJoCo Model"
-"""The name that MuJoCo gives a model without one."""
-
-SEEN_GROUPS = 3
-"""MuJoCo's viewer shows the groups of geoms below it, unless told otherwise."""
-
-GRAY = (0.5, 0.5, 0.5, 1.0)
-"""Colour of a geom that has none: then its material's counts."""
+UNNAMED = "MuJoCo Model"  # the name that MuJoCo gives a model without one
+SEEN_GROUPS = 3  # MuJoCo's viewer shows the groups of geoms below it, unless told otherwise
+GRAY = (0.5, 0.5, 0.5, 1.0)  # colour of a geom that has none: then its material's counts
 
 MOTION_FLAGS = tuple(
     f"mjDSBL_{flag}"
@@ -581,18 +579,15 @@ MOTION_FLAGS = tuple(
 )
 """Flags of MuJoCo that switch off what moves a robot; PASSIVE is SPRING and DAMPER of older versions."""
 
-TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body")
+TRANSMISSIONS = ("joint", "jointinparent", "slidercrank", "tendon", "site", "body", "relative orientation")
 """Names of MuJoCo's types of transmission."""
 
 
 def read_mujoco_robot(path: str, folder: str = "") -> Description:
     """Read an MJCF with all that a robot and its surroundings can have of it.
 
-    Args:
-        path, folder: as for :func:`robokit.formats.mujoco.read_mujoco`.
-
-    Raises:
-        RobokitError: MuJoCo refuses the file, or there is no body in it.
+    Arguments are as for ``read_mujoco``. Raises RobokitError where MuJoCo refuses the file, or it has no
+    body.
     """
     notes: list[str] = []
     model, spec = compiled(Path(path), notes, lenient=False, folder=folder)
@@ -608,12 +603,9 @@ def read_mujoco_robot(path: str, folder: str = "") -> Description:
 
 
 def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
-    """Add to a description what the model has beside bodies and joints.
+    """Add to the description of a model what it has beside bodies and joints.
 
-    Args:
-        side: of the model.
-        model, data: ``mujoco.MjModel``, and an ``MjData`` with the kinematics at zero.
-        spec: the ``mujoco.MjSpec`` that was compiled.
+    ``data`` is an ``MjData`` with the kinematics at zero, ``spec`` the ``mujoco.MjSpec`` that was compiled.
     """
     scene = side.scene = DescribedScene()
     scene.dt = float(model.opt.timestep)
@@ -626,11 +618,11 @@ def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
     _configurations(scene, model, says)
     _say_of_joints(model, side, says)
     _say_of_constraints(model, says)
+    _say_of_contacts(model, says)
     _say_of_the_rest(model, says)
 
 
-Says = Callable[..., None]
-""":meth:`Description.say` of the description that is read."""
+Says = Callable[..., None]  # :meth:`Description.say` of the description that is read
 
 # ---- Shapes: what is seen and what touches -------------------------------------------------------
 
@@ -864,26 +856,29 @@ def _apart(scene: DescribedScene, model: Any, says: Says) -> None:
 
 def _actuators(scene: DescribedScene, model: Any, says: Says) -> None:
     others: dict[str, list[str]] = {}
-    scaled, delayed, clipped, pulling = [], [], [], []
-    for k in range(model.nu):
+    scaled, delayed, clipped, pulling, disabled = [], [], [], [], []
+    for k in range(len(model.actuator_trnid)):
         name = name_of(model, "actuator", k)
+        if int(model.opt.disableactuator) >> int(model.actuator_group[k]) & 1:
+            disabled.append(name)
+            continue
         why = _not_taken(model, k)
         if why:
             others.setdefault(why, []).append(name)
             continue
         joint, gear = _transmission(model, k)
-        gain = float(model.actuator_gainprm[k, 0])
         effort = None
         if int(model.actuator_trntype[k]) not in JOINT_TRANSMISSIONS:
             pulling.append(name)
             effort = abs(gear) * max(map(abs, actuator_range(model, k)))
         constant, kp, kd = _bias(model, k)
         control = "position" if kp else "velocity" if kd else "torque"
+        gain = kp if _is_pid(model, k) else float(model.actuator_gainprm[k, 0])
         if gain != {"position": kp, "velocity": kd, "torque": 1.0}[control] or constant or gear != 1.0:
             scaled.append(name)
-        if int(model.actuator_dyntype[k]):
+        if int(model.actuator_dyntype[k]) or _has(model, "actuator_delay", k):
             delayed.append(name)
-        if model.actuator_ctrllimited[k]:
+        if control_ranges(model, k):
             clipped.append(name)
         stiffness, damping = gear * gear * kp, gear * gear * kd
         scene.actuators.append(DescribedActuator(name, control, joint, stiffness, damping, effort))
@@ -893,7 +888,8 @@ def _actuators(scene: DescribedScene, model: Any, says: Says) -> None:
     says("rewritten", "actuators of tendons", pulling, text)
     text = "targets are forces, positions or velocities of the joint, without the file's factors and offsets"
     says("rewritten", "actuators", scaled, text)
-    says("rewritten", "actuators", delayed, "acting at once; the file filters the control")
+    says("rewritten", "actuators", delayed, "acting at once; the file filters or delays the control")
+    says("ignored", "disabled actuators", disabled, "left out")
     says("ignored", "ranges of control", clipped, "targets are not clipped; limits of force are kept")
 
 
@@ -907,13 +903,20 @@ def _bias(model: Any, k: int) -> tuple[float, float, float]:
     return constant, 0.0 - by_position, 0.0 - by_velocity
 
 
+def _is_pid(model: Any, k: int) -> bool:
+    """Whether an actuator is MuJoCo 4's servo of position and velocity; with memory, it is no linear one."""
+    import mujoco
+
+    return int(model.actuator_gaintype[k]) == getattr(mujoco.mjtGain, "mjGAIN_PID", -1)
+
+
 def _transmission(model: Any, k: int) -> tuple[str, float]:
     """The joint that an actuator drives, and the force on it per force of the actuator.
 
     A fixed tendon whose joints all follow one of them acts as if on that one: it has the sum of their forces,
     each as the joint moves with it. "" where there is no such joint.
     """
-    gear, at = float(model.actuator_gear[k, 0]), int(model.actuator_trnid[k, 0])
+    gear, at = gear_of(model, k), int(model.actuator_trnid[k, 0])
     kind = TRANSMISSIONS[int(model.actuator_trntype[k])]
     if kind in ("joint", "jointinparent"):
         return name_of(model, "joint", at), gear
@@ -950,7 +953,7 @@ def _not_taken(model: Any, k: int) -> str:
         return "acting on a joint of several coordinates"
     biases = mujoco.mjtBias.mjBIAS_NONE, mujoco.mjtBias.mjBIAS_AFFINE
     if (
-        int(model.actuator_gaintype[k]) != mujoco.mjtGain.mjGAIN_FIXED
+        (int(model.actuator_gaintype[k]) != mujoco.mjtGain.mjGAIN_FIXED and not _is_pid(model, k))
         or int(model.actuator_biastype[k]) not in biases
         or not _follows_control(model, k)
     ):
@@ -972,8 +975,10 @@ def _springs(side: Description, scene: DescribedScene, model: Any, says: Says) -
         damp = _coefficients(model, "dof_damping", int(model.jnt_dofadr[j]))[1:]
         for k in actuators_of(model, j):
             more = _coefficients(model, "actuator_damping", k)[1:]
-            gear = abs(float(model.actuator_gear[k, 0]))
-            damp = tuple(x + y * gear ** (n + 3) for n, (x, y) in enumerate(zip(damp, more, strict=True)))
+            gear = abs(gear_of(model, k))
+            damp = tuple(
+                x + math.prod((y, *[gear] * n)) for n, (x, y) in enumerate(zip(damp, more, strict=True), 3)
+            )
         if any(stiff + damp):
             own = DescribedSpring(joint.name, (0.0, *stiff), (0.0, *damp), joint.rest, joint.rest)
             joint.springs += (own,)
@@ -1009,9 +1014,15 @@ def _coefficients(model: Any, name: str, k: int) -> tuple[float, ...]:
 def _on_joint(spring: DescribedSpring, c: float) -> DescribedSpring:
     """A spring of length c q as one of the coordinate q of a joint, which feels c times the tension."""
     least, most = sorted((spring.least / c, spring.most / c))
-    stiff = tuple(x * c ** (k + 2) for k, x in enumerate(spring.stiffness))
-    damp = tuple(x * abs(c) ** (k + 2) for k, x in enumerate(spring.damping))
+    stiff = tuple(math.prod((x, *[c] * k)) for k, x in enumerate(spring.stiffness, 2))
+    damp = tuple(math.prod((x, *[abs(c)] * k)) for k, x in enumerate(spring.damping, 2))
     return replace(spring, stiffness=stiff, damping=damp, least=least, most=most)
+
+
+def _has(model: Any, name: str, k: int) -> bool:
+    """Whether an element has numbers other than 0 in an array, which older versions of MuJoCo do not have."""
+    array = getattr(model, name, None)
+    return array is not None and bool(np.any(array[k]))
 
 
 def _configurations(scene: DescribedScene, model: Any, says: Says) -> None:
@@ -1051,7 +1062,7 @@ def _say_of_joints(model: Any, side: Description, says: Says) -> None:
     balls = [n for j, n in enumerate(names) if kinds[j] == "spherical" and model.jnt_limited[j]]
     says("left-out", "limits of ball joints", balls, "a ball joint has none here")
     several_dofs = [(j, n) for j, n in enumerate(names) if kinds[j] in ("spherical", "floating")]
-    springs = [n for j, n in several_dofs if first_number(model.jnt_stiffness[j])]
+    springs = [n for j, n in several_dofs if any(_coefficients(model, "jnt_stiffness", j))]
     says("left-out", "springs of ball or free joints", springs, "only joints of one coordinate have springs")
     dof = model.jnt_dofadr
     free = [
@@ -1061,6 +1072,8 @@ def _say_of_joints(model: Any, side: Description, says: Says) -> None:
         and (first_number(model.dof_damping[dof[j]]) or model.dof_frictionloss[dof[j]])
     ]
     says("left-out", "damping or friction of free joints", free, "free joints have none here")
+    yielding = [n for j, n in enumerate(names) if _has(model, "jnt_springyield", j)]
+    says("left-out", "joints with springs that yield", yielding, "their springs are elastic here")
     curved = [n for j, n in several_dofs if any(_coefficients(model, "dof_damping", int(dof[j]))[1:])]
     says("left-out", "ball or free joints with nonlinear dampers", curved, "only the linear part is taken")
     mocap = [name_of(model, "body", b) for b in range(1, model.nbody) if int(model.body_mocapid[b]) >= 0]
@@ -1100,11 +1113,29 @@ def _say_of_constraints(model: Any, says: Says) -> None:
         for t, n in enumerate(names_of(model, "tendon", model.ntendon))
         if model.tendon_limited[t]
         or model.tendon_frictionloss[t]
-        or np.ravel(getattr(model, "tendon_armature", np.zeros(model.ntendon)))[t]
-        or np.ravel(getattr(model, "tendon_springyield", np.zeros(model.ntendon)))[t]
+        or _has(model, "tendon_armature", t)
+        or _has(model, "tendon_springyield", t)
     ]
     text = "limits, friction, armature and yield of tendons do not act"
     says("left-out", "tendons with more than a spring", acting, text)
+
+
+def _say_of_contacts(model: Any, says: Says) -> None:
+    touching = [(k, name_of(model, "geom", k)) for k in range(model.ngeom) if _touches(model, k)]
+    pairs = list(enumerate(names_of(model, "pair", model.npair)))
+    for kind, those in (("geom", touching), ("pair", pairs)):
+        sticky = [n for k, n in those if _has(model, f"{kind}_adhesion", k)]
+        says("left-out", f"{kind}s with adhesion", sticky, "contacts do not pull")
+    driven = [n for k, n in touching if _has(model, "geom_surfacevel", k)]
+    says("left-out", "geoms with a surface velocity", driven, "set Ground(velocity=...) for a conveyor belt")
+    own = []
+    for k, n in pairs:
+        ends = int(model.pair_geom1[k]), int(model.pair_geom2[k])
+        usual = np.maximum(*(model.geom_friction[g] for g in ends))[[0, 0, 1, 2, 2]]
+        dim = max(int(model.geom_condim[g]) for g in ends)
+        if int(model.pair_dim[k]) != dim or not np.allclose(model.pair_friction[k], usual):
+            own.append(n)
+    says("left-out", "pairs with friction of their own", own, "friction is that of the links")
 
 
 def _say_of_the_rest(model: Any, says: Says) -> None:
@@ -1121,6 +1152,8 @@ def _say_of_the_rest(model: Any, says: Says) -> None:
     option = model.opt
     fluid = [n for n in ("density", "viscosity") if getattr(option, n)] + ["wind"] * bool(option.wind.any())
     says("left-out", "options", fluid, "there is no fluid around a robot")
+    override = ["o_friction"] * bool(option.enableflags & mujoco.mjtEnableBit.mjENBL_OVERRIDE)
+    says("left-out", "options", override, "friction is that of the geoms")
     off = [name for name in MOTION_FLAGS if option.disableflags & getattr(mujoco.mjtDisableBit, name, 0)]
     flags = [name.removeprefix("mjDSBL_").lower() for name in off]
     says("left-out", "disabled flags", flags, "what they switch off in MuJoCo acts here")
@@ -1130,6 +1163,10 @@ def _say_of_the_rest(model: Any, says: Says) -> None:
             ("solref", model.geom_solref, (0.02, 1.0)),
             ("solimp", model.geom_solimp, (0.9, 0.95, 0.001, 0.5, 2.0)),
             ("margin", model.geom_margin, 0.0),
+            ("solreffriction", model.dof_solref, (0.02, 1.0)),
+            ("solimpfriction", model.dof_solimp, (0.9, 0.95, 0.001, 0.5, 2.0)),
+            ("solref of constraints", model.eq_solref, (0.02, 1.0)),
+            ("solimp of constraints", model.eq_solimp, (0.9, 0.95, 0.001, 0.5, 2.0)),
             ("solreflimit", model.jnt_solref, (0.02, 1.0)),
             ("solimplimit", model.jnt_solimp, (0.9, 0.95, 0.001, 0.5, 2.0)),
         )

@@ -49,16 +49,10 @@ class NoAnswer(RobokitError):
 
 
 def call(module: str, function: str, *arguments: Any) -> Any:
-    """What a function of robokit returns, called in the child.
+    """What a function of robokit returns, called in the child; the module may import other programs.
 
-    Args:
-        module: the function's, which may import other programs.
-        function: its name.
-        arguments: what can be pickled.
-
-    Raises:
-        NoAnswer: there is none.
-        MissingDependency, RobokitError: what the function raised.
+    The arguments can be pickled. Raises NoAnswer where there is none, and the function's MissingDependency or
+    RobokitError.
     """
     try:
         kind, content = _child.ask((module, function, arguments))
@@ -72,14 +66,7 @@ def call(module: str, function: str, *arguments: Any) -> Any:
 
 
 def require(key: str) -> None:
-    """See that a program can be imported, in the child.
-
-    Args:
-        key: of ``PROGRAMS``.
-
-    Raises:
-        MissingDependency: it is not installed, or its installation is broken.
-    """
+    """Raise MissingDependency unless a program of ``PROGRAMS`` can be imported, in the child."""
     program = PROGRAMS[key]
     if importlib.util.find_spec(program.module.partition(".")[0]) is None:
         raise MissingDependency(
@@ -201,12 +188,10 @@ FAULTS = (
 
 
 def peer_faults(program: str, read: Callable[[], bytes], fuses: bool = True) -> list[str]:
-    """The faults of the installed version that concern a file, a sentence each.
+    """The faults of a program's installed version that concern a file, a sentence each.
 
-    Args:
-        program: key of ``robokit.formats.other_programs.PROGRAMS``.
-        read: gives the file, URDF or MJCF; called only where a fault may concern it.
-        fuses: whether links behind fixed joints are merged in this reading.
+    ``read`` gives the file, URDF or MJCF, and is called only where a fault may concern it; ``fuses``: links
+    behind fixed joints are merged in this reading.
     """
     from lxml import etree
 

@@ -24,11 +24,7 @@ KINDS = {
 
 
 def read_pinocchio(path: str | os.PathLike[str]) -> Description:
-    """Read a URDF through Pinocchio.
-
-    Raises:
-        RobokitError: Pinocchio refuses the file.
-    """
+    """Read a URDF through Pinocchio; RobokitError where it refuses the file."""
     import pinocchio as pin
 
     try:

@@ -68,29 +68,17 @@ HOLDERS = (
 SINGLE = {*NUMBERS, "inertial", "inertia", "geometry", "axis", "limit", "dynamics", "parent", "child"}
 """Elements of which the first counts."""
 
-MOST_NESTED = 100
-"""Models in models."""
-
-NEWEST = (9,)
-"""Version of a file that says none: newer than all."""
-
-MOST_INCLUDED_FILES = 1000
-"""Files that a model may include, directly and through others."""
+MOST_NESTED = 100  # models in models
+NEWEST = (9,)  # version of a file that says none: newer than all
+MOST_INCLUDED_FILES = 1000  # files that a model may include, directly and through others
 
 
 class SdfFiles:
-    """An SDF and what it includes.
+    """An SDF and what it includes; ``notes`` say what was set aside.
 
-    Args:
-        path: the file.
-        package_dirs: folders searched first for ``model://`` and ``package://``.
-        text: what is in the file, where that was expanded first.
-
-    Attributes:
-        notes: what was set aside.
-
-    Raises:
-        RobokitError: no XML, a model that includes itself, or one that is not there.
+    ``package_dirs`` are folders searched first for ``model://`` and ``package://``, ``text`` is what is in
+    the file, where that was expanded first. Raises RobokitError for no XML, a model that includes itself, or
+    one that is not there.
     """
 
     def __init__(
@@ -115,10 +103,8 @@ class SdfFiles:
         return self._finders[file]
 
     def included(self, include: Any) -> tuple[Path, Any] | None:
-        """The file of an <include> and its <model>; None where it is not there.
-
-        Raises:
-            RobokitError: the file has no model.
+        """The file of an <include> and its <model>, None for no file; RobokitError for one without a
+        model.
         """
         if include not in self._included:
             return None
@@ -341,11 +327,8 @@ def _split_joints(root: Any) -> None:
 
 # ==== sdf =========================================================================================
 
-NAME = "{https://robokit}name"
-"""Attribute with a robot's name that SDF does not take; "" for a joint that only SDF needs."""
-
-MODEL = "__model__"
-"""SDF's name for the frame of a model itself."""
+NAME = "{https://robokit}name"  # a robot's name that SDF does not take; "" for a joint that only SDF needs
+MODEL = "__model__"  # SDF's name for the frame of a model itself
 
 KINDS = {
     "revolute": "revolute",
@@ -372,13 +355,14 @@ COLOURS: dict[str, RGBA] = {
 }
 """Colours that scripts of Gazebo name, as Gazebo/NAME."""
 
-WATER = 1000.0
-"""Density of what says none [kg/m^3]."""
+WATER = 1000.0  # density of what says none [kg/m^3]
 
 HANDLED = {
     "world": {"name", "model", "include", "joint", "frame", "gravity", "light", "scene", "gui", "physics"},
     "model": {"link", "joint", "frame", "model", "include", "pose", "static"},
     "link": {"pose", "inertial", "collision", "visual", "gravity"},
+    "inertial": {"pose", "mass", "inertia", "density"},
+    "axis": {"xyz", "limit", "dynamics", "mimic", "use_parent_model_frame"},
     "collision": {"pose", "geometry", "density", "laser_retro", "max_contacts"},
     "visual": {
         "pose",
@@ -398,10 +382,10 @@ HANDLED["joint"] |= {"gearbox_ratio", "gearbox_reference_body", "rotor_inertia",
 SURFACE = ("surface", "friction", "ode", "mu", "mu2")
 """What is read of a surface, and a second friction like the first."""
 
-MESHED = ("ellipsoid", "cone")
-"""Shapes that become meshes."""
+MESHED = ("ellipsoid", "cone")  # shapes that become meshes
 
 MOVES_OTHERWISE = {"kinematic", "velocity_decay", "fluid_added_mass", "enable_wind", "wind"}
+MOVES_OTHERWISE |= {"linear_bushing_rpy", "linear_spring_damper"}  # of Drake
 """What changes motions: a warning, where the others are a note."""
 
 
@@ -411,15 +395,10 @@ def read_sdf(
     model: str | None = None,
     text: bytes | None = None,
 ) -> Description:
-    """Read a model of an SDF.
+    """Read a model of an SDF: the named one, where the file has several that are not static.
 
-    Args:
-        package_dirs: folders searched first for ``model://`` and ``package://``.
-        model: name of one model, needed where the file has several that are not static.
-        text: what is in the file, where that was expanded first.
-
-    Raises:
-        RobokitError: no SDF, a name that is not there, or several models and none chosen.
+    Arguments are as for :class:`SdfFiles`. Raises RobokitError for no SDF, a name that is not there, or
+    several models and none chosen.
     """
     try:
         files = SdfFiles(Path(path), package_dirs, text)
@@ -561,11 +540,7 @@ class _Model:
         return self._in_world
 
     def place(self, name: str) -> Placement:
-        """Pose of a frame in the model's own frame.
-
-        Raises:
-            RobokitError: no such frame, or frames that are placed by each other.
-        """
+        """Pose of a frame in the model's own; RobokitError for none, or frames placed by each other."""
         steps: dict[str, Placement] = {}
         while name not in self._known:
             element = self._frames.get(name)
@@ -616,11 +591,7 @@ class _Model:
         )
 
     def body(self, name: str) -> str:
-        """The link, by its name in the robot, that a frame is fixed to.
-
-        Raises:
-            RobokitError: no such frame, or a model without links.
-        """
+        """The link, by its name in the robot, that a frame is fixed to; RobokitError where there is none."""
         seen: set[str] = set()
         while name != WORLD:
             if name in seen:
@@ -709,7 +680,7 @@ class _Reader:
                 side.gravity = np.array(numbers)
         side.notes += dict.fromkeys(self.files.notes)
         side.scene = self._scene()
-        where = {joint.name: _coordinates(bodies[joint.child].pose) for joint in loose}
+        where = {joint.name: free_coordinates(bodies[joint.child].pose) for joint in loose}
         if any(each != (1.0, *(0.0,) * 6) for each in where.values()):
             side.scene.configurations["initial"] = where
         self._remark(side)
@@ -812,6 +783,8 @@ class _Reader:
             if tag == "collision":
                 solids = shapes
         inertial = link.find("inertial")
+        if inertial is not None:
+            self._tell(inertial, body_name)
         if inertial is not None and inertial.get("auto", "").lower() in ("1", "true"):
             density = number(inertial, "density", WATER)
             body.mass, body.com, body.inertia = self._of_solids(where, link, density, solids)
@@ -968,6 +941,7 @@ class _Reader:
             self.crosses[own] = element.get("split")
         axis = element.find("axis")
         if axis is not None:
+            self._tell(axis, where)
             self._read_axis(model, joint, axis, at, name)
         if kind in ("revolute", "prismatic", "continuous", "helical") and axis is None:
             raise RobokitError(f"{self.file}: {where} (line {element.sourceline}): needs an <axis>")
@@ -1181,7 +1155,7 @@ def inertial_of(inertial: Any) -> InertialDescription:
     return InertialDescription(number(inertial, "mass", 1.0), (xx, xy, xz, yy, yz, zz))
 
 
-def _coordinates(pose: Placement) -> tuple[float, ...]:
+def free_coordinates(pose: Placement) -> tuple[float, ...]:
     """Quaternion wxyz and position of a free body."""
     upright = np.array_equal(pose.rotation, np.eye(3))
     quat = (1.0, 0.0, 0.0, 0.0) if upright else tuple(rotation_to_quat_wxyz(pose.rotation.tolist()))
@@ -1210,14 +1184,10 @@ def placement(pose: Any) -> Placement:
 
 
 def _numbers(element: Any, *counts: int) -> list[float]:
-    """The numbers in an element, [] where there is none or nothing in it.
+    """The numbers in an element, [] where there is none or nothing in it, as many as one of ``counts``, if
+    given.
 
-    Args:
-        element: or None.
-        counts: how many there may be; any number if none is given.
-
-    Raises:
-        RobokitError: a word, or another count.
+    Raises RobokitError for a word, or another count.
     """
     words = [] if element is None else (element.text or "").split()
     try:

@@ -47,11 +47,7 @@ def read_urdf(
     xacro_args: Mapping[str, str] | None = None,
     loops: str = "declared",
 ) -> Description:
-    """Read a URDF, or a xacro file with its arguments.
-
-    Raises:
-        UrdfError: there is no tree of links and joints in it.
-    """
+    """Read a URDF, or a xacro file with its arguments; UrdfError for no tree of links and joints."""
     args = xacro_args if is_xacro(path) else None
     description, found = check_urdf(path, "either", package_dirs, xacro_args=args, loops=loops)
     _refuse_if_broken(str(path), found)
@@ -62,9 +58,7 @@ def read_urdf(
 def describe_urdf(robot: RobotDescription, extensions: bytes = b"") -> Description:
     """The side of a description whose links and joints form a tree.
 
-    Args:
-        robot: the description.
-        extensions: the XML, in which <gazebo> and <mujoco> elements may speak of gravity and actuators.
+    In ``extensions``, the XML, <gazebo> and <mujoco> elements may speak of gravity and actuators.
     """
     bodies = {link.name: _body(link) for link in robot.links}
     children: dict[str, list[JointDescription]] = {}
@@ -175,9 +169,7 @@ def robot_text(
 ) -> bytes:
     """The XML of a URDF; a .xacro file is expanded, with these arguments.
 
-    Raises:
-        UrdfError: the file cannot be expanded.
-        OSError: the file cannot be read.
+    Raises UrdfError where it cannot be expanded, OSError where it cannot be read.
     """
     return (
         expand_xacro(path, xacro_args, package_dirs).encode() if is_xacro(path) else Path(path).read_bytes()

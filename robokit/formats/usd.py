@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from robokit.formats.description import (
     parents_first,
 )
 from robokit.formats.other_programs import one_line
-from robokit.formats.sdf import WATER, inertia_about, solid_of
+from robokit.formats.sdf import WATER, free_coordinates, inertia_about, solid_of
 from robokit.model.geometry import RGBA, Placement
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
@@ -45,8 +46,7 @@ AXES = {"X": (1.0, 0.0, 0.0), "Y": (0.0, 1.0, 0.0), "Z": (0.0, 0.0, 1.0)}
 UP = {"Z": Placement(), "Y": Placement(np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]]))}
 """Axis of a stage that points up -> rotation into a world with z up."""
 
-Edge = tuple[Any, str, str, Placement, Placement]
-"""Joint, names of its two bodies, and its frame in either."""
+Edge = tuple[Any, str, str, Placement, Placement]  # joint, names of its two bodies, and its frame in either
 
 FREEDOMS = ("transX", "transY", "transZ", "rotX", "rotY", "rotZ")
 """Degrees of freedom of a joint without a type of its own, as limits and drives name them."""
@@ -61,22 +61,21 @@ def _refusal_text(refusal: Exception) -> str:
 
 
 def read_usd(path: str | os.PathLike[str], whole: bool = False) -> Description:
-    """Read a USD stage.
+    """Read a USD stage; RobokitError for no stage, or no rigid bodies in it.
 
-    Args:
-        whole: read all that a robot can have: visual shapes, meshes, drives, masses of colliders; what it
-            cannot have is told in ``said``.
-
-    Raises:
-        RobokitError: no stage, or no rigid bodies in it.
+    ``whole``: read all that a robot can have: visual shapes, meshes, drives, masses of colliders; what it
+    cannot have is told in ``said``.
     """
-    from pxr import Usd
+    from pxr import Tf, Usd
 
     try:
         stage = Usd.Stage.Open(os.fspath(path))
     except Exception as refusal:  # of any type: it is another program's
         raise RobokitError(f"{path}: USD cannot open it: {_refusal_text(refusal)}") from None
-    return _Stage(path, stage, whole).description()
+    try:
+        return _Stage(path, stage, whole).description()
+    except Tf.ErrorException as refusal:
+        raise RobokitError(f"{path}: USD cannot read it: {_refusal_text(refusal)}") from None
 
 
 class _Stage:
@@ -85,7 +84,8 @@ class _Stage:
     Attributes:
         metres, kilograms: units of the stage.
         up: rotation of the stage's world into one with z up.
-        names: path of a rigid body -> its name in the description.
+        names: path of a rigid body -> its name in the description: its own, or the path where that is taken.
+        joint_names: the same of joints.
     """
 
     def __init__(self, path: str | os.PathLike[str], stage: Any, whole: bool) -> None:
@@ -99,7 +99,10 @@ class _Stage:
             raise RobokitError(f"{path}: upAxis is {letter!r}; USD knows Y and Z")
         self.up = UP[letter]
         self.prims = list(stage.Traverse(Usd.TraverseInstanceProxies()))
+        for prim in self.prims:
+            _check_types(path, prim)
         self.names: dict[str, str] = {}
+        self.joint_names: dict[str, str] = {}
         self.bodies = {WORLD: DescribedBody(WORLD, Placement(), static=True)}
         self.still: list[str] = []
         self.scene = DescribedScene()
@@ -120,6 +123,10 @@ class _Stage:
             raise RobokitError(f"{self.path}: no prim with PhysicsRigidBodyAPI: there is no robot in it")
         tree: list[Edge] = []
         closing: list[Edge] = []
+        for prim in self.prims:
+            if prim.IsA(UsdPhysics.Joint):
+                path, name = str(prim.GetPath()), prim.GetName()
+                self.joint_names[path] = path if name in self.joint_names.values() else name
         for prim in self.prims:
             edge = self._edge(UsdPhysics.Joint(prim)) if prim.IsA(UsdPhysics.Joint) else None
             if edge is not None:
@@ -201,7 +208,7 @@ class _Stage:
         joint, first, second, in_first, in_second = edge
         kind, axis, _ = self._freedom(joint.GetPrim())
         turn = frame_along(np.zeros(3), axis) if axis.any() else Placement()
-        name = joint.GetPrim().GetName()
+        name = self.joint_names[str(joint.GetPath())]
         self.say("rewritten", "joints", name, "they close loops, and are loop joints of the robot")
         length = self._rod(joint.GetPrim())
         if length > 0.0:
@@ -276,7 +283,7 @@ class _Stage:
     ) -> list[DescribedJoint]:
         """The joint, or several with bodies without mass between them."""
         prim = joint.GetPrim()
-        name = prim.GetName()
+        name = self.joint_names[str(prim.GetPath())]
         kind, axis, free = self._freedom(prim)
         if kind == "other":
             text = "they are no joints: their bodies move freely"
@@ -328,10 +335,15 @@ class _Stage:
             return out
         out.axis = frame.rotation @ axis
         _read_axis(out, prim, letter, self.metres, self.kilograms)
+        out.laws = tuple(replace(law, leader=self._leader(law.leader)) for law in out.laws or ())
         drive = _drive(prim, letter or ("angular" if kind == "revolute" else "linear"))
         if drive and self.whole:
             self._read_drive(out, drive)
         return out
+
+    def _leader(self, path: str) -> str:
+        """The joint that a mimic law names by its path."""
+        return self.joint_names.get(path, path.rpartition("/")[2])
 
     def _read_drive(self, joint: DescribedJoint, drive: Any) -> None:
         gain = 1.0 / DEGREE if joint.kind == "revolute" else 1.0 / self.metres
@@ -366,7 +378,7 @@ class _Stage:
             if each != prim and each.HasAPI(UsdPhysics.RigidBodyAPI):
                 continue
             if each.HasAPI(UsdPhysics.CollisionAPI):
-                collides = UsdPhysics.CollisionAPI(each).GetCollisionEnabledAttr().Get() is not False
+                collides = _at_first(UsdPhysics.CollisionAPI(each).GetCollisionEnabledAttr()) is not False
             todo += [(c, collides) for c in reversed(each.GetFilteredChildren(Usd.TraverseInstanceProxies()))]
             if not each.IsA(UsdGeom.Gprim):
                 if each.GetTypeName() not in NO_PART and not each.IsA(UsdPhysics.Joint):
@@ -400,7 +412,7 @@ class _Stage:
             from pxr import UsdGeom
 
             cone = UsdGeom.Cone(prim)
-            points, faces = cone_mesh(float(cone.GetRadiusAttr().Get()), float(cone.GetHeightAttr().Get()))
+            points, faces = cone_mesh(_size(cone.GetRadiusAttr()), _size(cone.GetHeightAttr()))
             points = points @ TURNS[axis_letter(cone, "Z")].T * scale * self.metres
             self.say("rewritten", "Cones", prim.GetName(), f"a mesh of {len(faces)} triangles inside it")
             at = origin.inverse() @ pose
@@ -464,6 +476,12 @@ class _Stage:
                 self.say("left-out", "collision groups", prim.GetName(), "a robot has pairs of links instead")
         for name in self.still:
             self.say("rewritten", "bodies", name, "kinematic or not enabled: they stand still")
+        loose = [joint for joint in side.joints if joint.kind == "floating" and joint.parent == WORLD]
+        for joint in loose:
+            joint.name = joint.name or f"{joint.child}_free"
+        where = {joint.name: free_coordinates(self.bodies[joint.child].pose) for joint in loose}
+        if any(each != (1.0, *(0.0,) * 6) for each in where.values()):
+            self.scene.configurations["initial"] = where
         for (code, what, text), names in self._said.items():
             side.say(code, what, names, text)
 
@@ -493,8 +511,36 @@ def _unit(path: str | os.PathLike[str], name: str, value: float) -> float:
     return float(value)
 
 
+def _check_types(path: str | os.PathLike[str], prim: Any) -> None:
+    """An error for an attribute whose value is of another type than it says, which USD lets pass."""
+    for attribute in prim.GetAuthoredAttributes():
+        value, kind = _at_first(attribute), attribute.GetTypeName()
+        if kind and value is not None and type(value) is not type(kind.defaultValue):
+            raise RobokitError(f"{path}: <{attribute.GetPath()}>: expected a {kind}, got {value}")
+
+
+def _at_first(attribute: Any) -> Any:
+    """The value of an attribute, of one that changes with time the first; None if it has none."""
+    from pxr import Usd
+
+    return attribute.Get(Usd.TimeCode.EarliestTime())
+
+
+def _size(attribute: Any) -> float:
+    """A length of a shape; its schema's where the file says none."""
+    return float(_at_first(attribute))
+
+
+def _transform(prim: Any) -> np.ndarray:
+    """From a prim's coordinates to the stage's, (4, 4), for row vectors; at the first time of a motion."""
+    from pxr import Usd, UsdGeom
+
+    cache = UsdGeom.XformCache(Usd.TimeCode.EarliestTime())
+    return np.array(cache.GetLocalToWorldTransform(prim), dtype=float)
+
+
 def _get(attribute: Any, absent: Any) -> Any:
-    value = attribute.Get() if attribute and attribute.HasAuthoredValue() else None
+    value = _at_first(attribute) if attribute and attribute.HasAuthoredValue() else None
     return absent if value is None else value
 
 
@@ -589,18 +635,21 @@ def _read_axis(out: DescribedJoint, prim: Any, letter: str, metres: float, kilog
 
 
 def _laws(prim: Any, unit: float) -> list[Law]:
-    """Mimic laws: PhysX has joint + gearing * leader + offset = 0, Newton joint = coef0 + coef1 * leader."""
+    """Mimic laws, their leaders by path.
+
+    PhysX has joint + gearing * leader + offset = 0, Newton joint = coef0 + coef1 * leader.
+    """
     laws = []
     leader = prim.GetRelationship("newton:mimicJoint")
     if leader and leader.GetTargets():
         k, o = (_get(prim.GetAttribute(f"newton:mimicCoef{n}"), 1.0 * n) for n in (1, 0))
-        laws.append(Law(leader.GetTargets()[0].name, float(k), float(o) * unit))
+        laws.append(Law(str(leader.GetTargets()[0]), float(k), float(o) * unit))
     for which in (*FREEDOMS[3:], *FREEDOMS[:3]):
         leader = prim.GetRelationship(f"physxMimicJoint:{which}:referenceJoint")
         if leader and leader.GetTargets():
             gearing = _get(prim.GetAttribute(f"physxMimicJoint:{which}:gearing"), 1.0)
             offset = _get(prim.GetAttribute(f"physxMimicJoint:{which}:offset"), 0.0)
-            laws.append(Law(leader.GetTargets()[0].name, -float(gearing), -float(offset) * unit))
+            laws.append(Law(str(leader.GetTargets()[0]), -float(gearing), -float(offset) * unit))
     return laws
 
 
@@ -626,12 +675,8 @@ TURNS = {
 
 
 def axis_letter(schema: Any, absent: str) -> str:
-    """The axis of a joint or shape: "X", "Y" or "Z".
-
-    Raises:
-        RobokitError: it is another word.
-    """
-    letter = str(schema.GetAxisAttr().Get() or absent)
+    """The axis of a joint or shape, "X", "Y" or "Z"; RobokitError for another word."""
+    letter = str(_at_first(schema.GetAxisAttr()) or absent)
     if letter not in TURNS:
         raise RobokitError(f"{schema.GetPath()}: its axis is {letter!r}; expected X, Y or Z")
     return letter
@@ -639,9 +684,7 @@ def axis_letter(schema: Any, absent: str) -> str:
 
 def rigid_pose(prim: Any, metres: float) -> tuple[Placement, np.ndarray]:
     """Pose of a prim in the stage's world without its scale, and the scale, (3,)."""
-    from pxr import UsdGeom
-
-    matrix = np.array(UsdGeom.XformCache().GetLocalToWorldTransform(prim), dtype=float)
+    matrix = _transform(prim)
     # Rows are the prim's axes: USD multiplies row vectors.
     axes = matrix[:3, :3]
     scale = np.linalg.norm(axes, axis=1)
@@ -660,7 +703,7 @@ def collision_shapes(body: Any, metres: float) -> tuple[list[DescribedShape], fl
             continue
         if not prim.HasAPI(UsdPhysics.CollisionAPI):
             continue
-        if UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr().Get() is False:
+        if _at_first(UsdPhysics.CollisionAPI(prim).GetCollisionEnabledAttr()) is False:
             continue
         pose, scale = rigid_pose(prim, metres)
         shape = _shape(prim, scale * metres)
@@ -668,7 +711,7 @@ def collision_shapes(body: Any, metres: float) -> tuple[list[DescribedShape], fl
             kind, size, turn = shape
             own = origin.inverse() @ pose @ Placement(turn)
             found.append(DescribedShape(kind, size, own, prim.GetName()))
-    density = UsdPhysics.MassAPI(body).GetDensityAttr().Get()
+    density = _at_first(UsdPhysics.MassAPI(body).GetDensityAttr())
     volume = sum(solid[0] for solid in map(solid_of, found) if solid is not None)
     return found, float(density) * volume if density and volume else None
 
@@ -678,18 +721,18 @@ def _shape(prim: Any, scale: np.ndarray) -> tuple[str, tuple[float, ...], np.nda
 
     kind = prim.GetTypeName()
     if kind == "Cube":
-        edge = float(UsdGeom.Cube(prim).GetSizeAttr().Get())
+        edge = _size(UsdGeom.Cube(prim).GetSizeAttr())
         return "box", tuple(float(edge * s) for s in scale), np.eye(3)
     if kind == "Sphere":
-        return "sphere", (float(UsdGeom.Sphere(prim).GetRadiusAttr().Get() * scale.max()),), np.eye(3)
+        return "sphere", (_size(UsdGeom.Sphere(prim).GetRadiusAttr()) * float(scale.max()),), np.eye(3)
     if kind in ("Cylinder", "Capsule"):
         typed = UsdGeom.Cylinder(prim) if kind == "Cylinder" else UsdGeom.Capsule(prim)
         letter = axis_letter(typed, "Z")
         k = "XYZ".index(letter)
         across = float(np.delete(scale, k).max())
         size = (
-            float(typed.GetRadiusAttr().Get()) * across,
-            float(typed.GetHeightAttr().Get()) * float(scale[k]),
+            _size(typed.GetRadiusAttr()) * across,
+            _size(typed.GetHeightAttr()) * float(scale[k]),
         )
         return kind.lower(), size, TURNS[letter]
     if kind == "Mesh":
@@ -703,10 +746,10 @@ def _mesh(prim: Any, origin: Placement, metres: float) -> tuple[np.ndarray, np.n
 
     typed = UsdGeom.Mesh(prim)
     attributes = typed.GetPointsAttr(), typed.GetFaceVertexCountsAttr(), typed.GetFaceVertexIndicesAttr()
-    points, counts, corners = (attribute.Get() for attribute in attributes)
+    points, counts, corners = map(_at_first, attributes)
     if not points or not counts or not corners:
         return None
-    matrix = np.array(UsdGeom.XformCache().GetLocalToWorldTransform(prim), dtype=float)
+    matrix = _transform(prim)
     world = (np.array(points, dtype=float) @ matrix[:3, :3] + matrix[3, :3]) * metres
     own = (world - origin.position) @ origin.rotation
     counts, corners = np.array(counts), np.array(corners)
@@ -718,7 +761,7 @@ def _mesh(prim: Any, origin: Placement, metres: float) -> tuple[np.ndarray, np.n
         for n, end in zip(counts.tolist(), ends.tolist(), strict=True)
         for k in range(1, n - 1)
     ]
-    left_handed = str(typed.GetOrientationAttr().Get()) == "leftHanded"
+    left_handed = str(_at_first(typed.GetOrientationAttr())) == "leftHanded"
     mirrored = (np.linalg.det(matrix[:3, :3]) < 0.0) != left_handed
     triangles = np.array(faces, dtype=np.int64).reshape(-1, 3)
     return own, triangles[:, ::-1] if mirrored else triangles

@@ -7,14 +7,7 @@ from typing import Any
 
 
 def answer(question: tuple[str, str, tuple[Any, ...]]) -> tuple[str, Any]:
-    """Call a function.
-
-    Args:
-        question: module, name of the function, its arguments.
-
-    Returns:
-        ("done", what it returns), or the name of the class and the message of robokit's error.
-    """
+    """Call a function, (module, name, arguments): ("done", its result), or class and text of an error."""
     from robokit.errors import MissingDependency, RobokitError
 
     module, function, arguments = question

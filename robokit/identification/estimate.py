@@ -50,8 +50,7 @@ from robokit.model.robot import Robot, check_robot
 
 
 MAX_STEPS = 200
-DECREMENT_TOLERANCE = 1e-12
-"""Newton decrement at which the minimum is reached, in units of the logarithm of probability."""
+DECREMENT_TOLERANCE = 1e-12  # Newton decrement at the minimum, in units of log probability
 
 
 @frozen
@@ -167,16 +166,14 @@ def _rates(prior: Prior, p: int) -> np.ndarray:
 # ---- pseudo-inertia ----------------------------------------------------------------------------
 
 ROWS, COLUMNS = np.triu_indices(4)
-BASIS = np.zeros((COUNT, 4, 4))
-"""Symmetric matrices of length 1 that span all of them, (10, 4, 4)."""
+BASIS = np.zeros((COUNT, 4, 4))  # symmetric matrices of length 1 that span all of them, (10, 4, 4)
 BASIS[np.arange(COUNT), ROWS, COLUMNS] = np.where(ROWS == COLUMNS, 1.0, np.sqrt(0.5))
 BASIS[np.arange(COUNT), COLUMNS, ROWS] = BASIS[np.arange(COUNT), ROWS, COLUMNS]
 
 LEAST_THICKNESS_SHARE = 1e-3
 """Least principal second moment of a prior body, as a share of their sum: a rod is given this thickness."""
 
-LEAST_GYRATION_RADIUS = 0.02
-"""Radius of gyration of a prior body that is a point [m]."""
+LEAST_GYRATION_RADIUS = 0.02  # radius of gyration of a prior body that is a point [m]
 
 
 def pseudo_inertia(parameters: np.ndarray) -> np.ndarray:
@@ -230,8 +227,7 @@ def nearest_possible(parameters: np.ndarray) -> np.ndarray:
 
 # ---- What an identification has found: parameters, how certain they are, a robot that has them ---
 
-WELL_DETERMINED_SHARE = 0.1
-"""Fraction of its prior deviation to which data bring a combination that they determine well."""
+WELL_DETERMINED_SHARE = 0.1  # of its prior deviation, to which data bring a combination
 
 
 @frozen(eq=False)
@@ -528,8 +524,7 @@ def _plain(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-LEAST_NOISE = 1e-8
-"""Smallest error of a joint force that is assumed, as a fraction of the root mean square of all forces."""
+LEAST_NOISE = 1e-8  # smallest assumed error of a joint force, over the rms of all forces
 
 
 def identify(
@@ -759,17 +754,13 @@ def _scales(columns: Columns, data: Measurements) -> np.ndarray:
 
 # ---- warnings ----------------------------------------------------------------------------------
 
-UNEXPLAINED_SHARE = 0.5
-"""Residual, as a fraction of a force's root mean square, above which the data must be wrong."""
+UNEXPLAINED_SHARE = 0.5  # residual over a force's rms above which the data must be wrong
 
 OUTLIER_FACTOR, OUTLIER_FORCE_SHARE, OUTLIER_COUNT_SHARE = 10.0, 0.1, 0.1
 """Outliers: least error in usual errors, least fraction of the force, and largest fraction of all forces."""
 
-MAX_JOINTS_NAMED = 3
-"""Number of joints that a warning of outliers names."""
-
-MEDIAN_OF_NORMAL = 0.6745
-"""Median magnitude of normally distributed noise, in standard deviations."""
+MAX_JOINTS_NAMED = 3  # number of joints that a warning of outliers names
+MEDIAN_OF_NORMAL = 0.6745  # median magnitude of normally distributed noise, in standard deviations
 
 
 def warn_impossible(robot: Robot, data: Measurements, residual: np.ndarray, noise: np.ndarray) -> None:

@@ -30,12 +30,9 @@ from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 
 CRITERIA = ("volume", "condition")
-DEFAULT_HALF_RANGES = {"angle": math.pi, "shift": 0.5}
-"""Half the range of a joint without limits [rad | m]."""
-DEFAULT_SPEED_LIMIT = 2.0
-"""Limit of the velocity of a joint that has none [rad/s | m/s]."""
-JUDGED_STATES = 120
-"""States at which a motion is judged."""
+DEFAULT_HALF_RANGES = {"angle": math.pi, "shift": 0.5}  # half the range of a joint without limits [rad | m]
+DEFAULT_SPEED_LIMIT = 2.0  # limit of the velocity of a joint that has none [rad/s | m/s]
+JUDGED_STATES = 120  # states at which a motion is judged
 
 
 @frozen(eq=False)

@@ -25,8 +25,7 @@ from robokit.model.edit import armature_by_dof
 from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot, check_robot
 
-CHUNK = 1024
-"""States whose regressors are in memory at once."""
+CHUNK = 1024  # states whose regressors are in memory at once
 
 ZERO_COLUMN_TOLERANCE, RANK_TOLERANCE = 1e-10, 1e-7
 """Share of the longest column at which one is zero; singular value, columns of length 1, of dependence."""
@@ -181,11 +180,8 @@ def _chunk_starts(states: int, progress: bool) -> Sequence[int]:
 SYMBOLS = ("m", "m c_x", "m c_y", "m c_z", "I_xx", "I_xy", "I_yy", "I_xz", "I_yz", "I_zz")
 """Names of a body's ten parameters, in order."""
 
-FRICTION = ("viscous", "coulomb")
-"""Kinds of friction: viscous, proportional to velocity; and Coulomb's, constant against it."""
-
-MOTOR = "armature"
-"""Inertia of a motor as its joint feels it."""
+FRICTION = ("viscous", "coulomb")  # proportional to velocity; constant against it
+MOTOR = "armature"  # inertia of a motor as its joint feels it
 
 
 def inertial_names(robot: Robot) -> list[str]:
@@ -279,8 +275,7 @@ def one_blas_thread() -> Iterator[None]:
 #
 # Source: Gautier 1991, by QR; columns are taken in order, so that what acts through the parent goes there.
 
-DEPENDENCE_TOLERANCE = 1e-7
-"""Share of its length by which a column must leave the span of the others to count as independent."""
+DEPENDENCE_TOLERANCE = 1e-7  # share of an independent column outside the others' span
 
 
 @frozen

@@ -45,11 +45,8 @@ POSES = {
 }
 TEXT = "std_msgs/String"
 
-MAGIC = bytes((137, 77, 67, 65, 80, 48, 13, 10))
-"""How an MCAP file begins."""
-
-LONGEST_RECORD = 1 << 30
-"""Bytes of a record of an MCAP file."""
+MAGIC = bytes((137, 77, 67, 65, 80, 48, 13, 10))  # how an MCAP file begins
+LONGEST_RECORD = 1 << 30  # bytes of a record of an MCAP file
 
 UNPACKED_BYTES, UNPACKED_RATIO = 128 << 20, 100
 """Bytes that files may unpack to, and times their own size for larger ones, as of archives of arrays."""
@@ -332,8 +329,7 @@ class _Batch:
 
 # ---- states of joints ----------------------------------------------------------------------------
 
-QUANTITIES = ("position", "velocity", "effort")
-"""What is measured of a joint: [rad | m], [rad/s | m/s], [N m | N]."""
+QUANTITIES = ("position", "velocity", "effort")  # [rad | m], [rad/s | m/s], [N m | N]
 
 
 class JointState(NamedTuple):
@@ -369,11 +365,7 @@ def stamp_of(message: Any) -> int:
 
 
 def joint_state(message: Any) -> JointState:
-    """The joints of a message.
-
-    Raises:
-        ValueError: it is none, or contradicts itself; says how.
-    """
+    """The joints of a message; ValueError, which says how, where it is none or contradicts itself."""
     stamp = stamp_of(message)
     joints = message_field(message, "joints")
     if joints is not None and not isinstance(joints, str | bytes | int | float):

@@ -48,17 +48,10 @@ from robokit.sim.trajectory import Trajectory
 # Source: zero-phase Butterworth filter and central differences, as M. Gautier, 1997, "Dynamic identification
 # of robots with power model"; the cutoff by C. L. Mallows, 1973.
 
-ORDER = 4
-"""Order of the Butterworth filter; run twice, its response is 1 / (1 + (f/fc)^8)."""
-
-CUTOFFS = 60
-"""Number of frequencies that are compared."""
-
-BASE = "base"
-"""Beginning of the names of a floating base's six rows."""
-
-HIGHEST_CUTOFF = 0.15
-"""Of the sampling rate: up to there second differences of fourth order err by 1 %, (2 pi 0.15)^4 / 90."""
+ORDER = 4  # order of the Butterworth filter; run twice, its response is 1 / (1 + (f/fc)^8)
+CUTOFFS = 60  # number of frequencies that are compared
+BASE = "base"  # beginning of the names of a floating base's six rows
+HIGHEST_CUTOFF = 0.15  # of the sampling rate: fourth-order differences err by 1 %, (2 pi 0.15)^4 / 90
 
 MARGIN = 4.0
 """Periods of the cutoff next to ends and gaps that do not count.
@@ -66,8 +59,7 @@ MARGIN = 4.0
 There the filter rings; its slowest pole, at 2 pi fc sin(pi / 8), leaves exp(-9.6) of that.
 """
 
-LEAST_SAMPLES = 30
-"""Least number of samples of a log that is smoothed: twice the filter's padding."""
+LEAST_SAMPLES = 30  # least number of samples of a log that is smoothed: twice the filter's padding
 
 
 @frozen(eq=False)
@@ -89,18 +81,11 @@ class SmoothMotion:
 
 
 def smooth(log: Trajectory, cutoff: float | None = None) -> SmoothMotion:
-    """Smooth a log and differentiate it twice.
+    """Smooth a trajectory with its robot, read or simulated, and differentiate it twice: the motion at equal
+    steps.
 
-    Args:
-        log: a trajectory with its robot, of :func:`robokit.read_log` or of a simulation.
-        cutoff: frequency that the filter halves [Hz]; chosen from motion and noise if None.
-
-    Returns:
-        the motion at equal steps.
-
-    Raises:
-        WrongType: not a trajectory.
-        ShapeError: too few samples, or a cutoff beyond half the sampling rate.
+    ``cutoff`` is the frequency that the filter halves [Hz]; None: chosen from motion and noise. Raises
+    WrongType for no trajectory; ShapeError for too few samples, or a cutoff beyond half the sampling rate.
     """
     robot = robot_of(log)
     if len(log.t) < LEAST_SAMPLES:
@@ -133,12 +118,7 @@ def smooth(log: Trajectory, cutoff: float | None = None) -> SmoothMotion:
 
 
 def robot_of(log: Any) -> Robot:
-    """The robot of a log.
-
-    Raises:
-        WrongType: not a trajectory.
-        ShapeError: one without its robot.
-    """
+    """The robot of a log; WrongType for what is no trajectory, ShapeError for one without its robot."""
     if not isinstance(log, Trajectory):
         raise WrongType("log", log, "a Trajectory: robokit.read_log(path, robot)")
     if log.robot is None:
@@ -453,14 +433,9 @@ def model_forces(robot: Robot, q: np.ndarray, v: np.ndarray, a: np.ndarray) -> n
 # ==== identify ====================================================================================
 # Identification from a log: smoothed, thinned, fitted, and judged on what the fit has not seen.
 
-SHARE = 0.75
-"""Fraction of a log that is fitted; the rest validates the fit, unless another log does."""
-
-CARRIED_SHARE = 0.1
-"""Largest force on a floating base that counts as flying, as a fraction of the robot's weight."""
-
-LEAST_SHARE = 0.1
-"""Least fraction of a joint's forces that is used even if the others are next to reversals."""
+SHARE = 0.75  # fraction of a log that is fitted; the rest validates the fit, unless another log does
+CARRIED_SHARE = 0.1  # largest force on a base that counts as flying, over the robot's weight
+LEAST_SHARE = 0.1  # least fraction of a joint's forces that is used even if the others are next to reversals
 
 GOOD_CONDITION = 100.0
 """Condition number of the scaled equations up to which a motion excites its combinations well.
@@ -634,11 +609,7 @@ def identify_log(
 
 
 def _check_flight(robot: Robot, motion: SmoothMotion, chosen: np.ndarray) -> None:
-    """Check that no external force acts on a floating base.
-
-    Raises:
-        ShapeError: something does, which the log has no forces of.
-    """
+    """Raise ShapeError where an external force, of which the log has none, acts on a floating base."""
     base = next((j.v_slice for j in robot.joints if j.name == FLOATING_BASE), None)
     if base is None:
         return
@@ -696,16 +667,12 @@ def _weights(robot: Robot, motion: SmoothMotion, chosen: np.ndarray) -> tuple[np
 # ==== replay ======================================================================================
 # A log beside the simulation of its start with its torques: the motions, and the page of both.
 
-STATES = 200
-"""States of a log at which its lowest point is looked for."""
-
-TOGETHER = 8
-"""Joints whose unexplained torques share a plot: as many as one tells apart. Each has its own, too."""
+STATES = 200  # states of a log at which its lowest point is looked for
+TOGETHER = 8  # joints whose unexplained torques share a plot, beside its own: as many as one tells apart
 
 FORCE = "N m | N"
 
-SERVO = 4.0
-"""Samples of the log in which servos bring joints without efforts to where the log has them."""
+SERVO = 4.0  # samples of the log in which servos bring joints without efforts to where the log has them
 
 
 def simulate_log(log: Trajectory, ground: Ground | bool | None = None, progress: bool = False) -> Trajectory:

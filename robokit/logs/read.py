@@ -43,8 +43,7 @@ from robokit.spatial.rotation import quat_wxyz_to_rotation, rotation_to_quat_wxy
 # ==== base motion =================================================================================
 # How the base of a floating robot moved, from odometry, poses or the tree of frames (tf) of a log.
 
-ODD_TWIST = 0.3
-"""Share of a velocity by which a twist may differ from the rate of its pose before its axes are looked at."""
+ODD_TWIST = 0.3  # share of a velocity that a twist may miss the pose's rate by; else its axes are looked at
 
 
 @frozen(eq=False)
@@ -60,16 +59,10 @@ class BaseMotion:
 def base_motion(
     robot: Robot, recording: Recording, t: np.ndarray, q: np.ndarray, topic: str | None = None
 ) -> BaseMotion | None:
-    """The motion of a floating base at stamps t; None of one that is fixed, or where the log does not say.
+    """The motion of a floating base at stamps t [ns], (T,); None of one that is fixed, or where the log does
+    not say.
 
-    Args:
-        recording: of the log.
-        t: stamps [ns], (T,).
-        q: configurations with the joints' positions, (T, nq).
-        topic: where it is taken from.
-
-    Raises:
-        ShapeError: a topic that has no poses.
+    q are configurations with the joints' positions, (T, nq). Raises ShapeError for a topic that has no poses.
     """
     links = set(robot.link_names)
     poses = _of_topic(recording, topic)
@@ -194,11 +187,8 @@ def _of_root(
 def quaternion_rates(quaternions: np.ndarray, rates: np.ndarray) -> np.ndarray:
     """2 vec(q* r): of first derivatives the angular velocity in body axes, of second ones its derivative.
 
-    Source: dq/dt = q omega / 2, and d2q/dt2 = q (alpha - |omega|^2 / 2) / 2.
-
-    Args:
-        quaternions: wxyz, (T, 4).
-        rates: their first or second derivatives, (T, 4).
+    Source: dq/dt = q omega / 2, and d2q/dt2 = q (alpha - |omega|^2 / 2) / 2. Quaternions are wxyz, (T, 4), as
+    are their first or second derivatives, ``rates``.
     """
     w, u = quaternions[:, :1], quaternions[:, 1:]
     found = w * rates[:, 1:] - rates[:, :1] * u - np.cross(u, rates[:, 1:])
@@ -206,12 +196,9 @@ def quaternion_rates(quaternions: np.ndarray, rates: np.ndarray) -> np.ndarray:
 
 
 def rates_of(kind: str, t: np.ndarray, q: np.ndarray) -> np.ndarray:
-    """Velocities of a joint with a quaternion, from its positions.
+    """Velocities of a "floating" or "spherical" joint at times t, (T,) [s], from its positions.
 
-    Args:
-        kind: "floating" or "spherical".
-        t: times [s], (T,).
-        q: quaternions and, for a floating one, positions, (T, 7 or 4).
+    q has quaternions and, for a floating one, positions, (T, 7 or 4).
     """
     quaternions = continuous(q[:, :4])
     omega = quaternion_rates(quaternions, np.gradient(quaternions, t, axis=0))
@@ -260,11 +247,8 @@ def _late(name: str, t: np.ndarray, own: np.ndarray) -> list[str]:
 
 # ==== read ========================================================================================
 
-BAGS = (".bag", ".mcap", ".db3")
-"""Endings of bags; a folder is a bag of ROS 2."""
-
-ROWS = 65536
-"""States whose energies are computed at once."""
+BAGS = (".bag", ".mcap", ".db3")  # endings of bags; a folder is a bag of ROS 2
+ROWS = 65536  # states whose energies are computed at once
 
 DEGREES = 180.0 / math.pi
 
@@ -369,11 +353,7 @@ def is_bag(path: Path) -> bool:
 
 
 def base_of(path: Path) -> str:
-    """The base that a log is about: "floating" where it says how a base moves, by its topics or columns.
-
-    Raises:
-        ShapeError: a bag that cannot be read.
-    """
+    """The base of a log, "floating" where topics or columns say how it moves; ShapeError for a bad bag."""
     if is_bag(path):
         kinds = topics_of(path).values()
         return "floating" if any(POSES.get(kind) in ("odometry", "pose") for kind in kinds) else "fixed"
@@ -401,12 +381,7 @@ class _Options:
 
 
 def _described(recording: Recording, base: str | None) -> Robot:
-    """The robot of /robot_description.
-
-    Raises:
-        ShapeError: the bag has none.
-        UrdfError: it cannot become a robot.
-    """
+    """The robot of /robot_description; ShapeError where the bag has none, UrdfError for one that is none."""
     text = described(recording)
     if base not in (None, "fixed", "floating"):
         raise ShapeError(f"base: expected 'fixed' or 'floating', got {base!r}")
@@ -514,12 +489,7 @@ def _in_order(t: np.ndarray) -> tuple[np.ndarray, list[str]]:
 
 
 def _selected(recording: Recording, known: set[str]) -> list[_Series]:
-    """The series of a recording; of topics with the same joints those of one.
-
-    Args:
-        recording: what was read.
-        known: joints of the robot.
-    """
+    """The series of a recording; of topics with the same ``known`` joints of the robot those of one."""
     by_topic: dict[str, list[Block]] = {}
     for block in recording.blocks:
         by_topic.setdefault(block.topic, []).append(block)
@@ -669,11 +639,7 @@ def logged_trajectory(
 
 
 def _check_names(robot: Robot, options: _Options) -> None:
-    """See that the robot has the joints that ``rename`` and ``missing`` name.
-
-    Raises:
-        UnknownName: it has not.
-    """
+    """Raise UnknownName unless the robot has the joints that ``rename`` and ``missing`` name."""
     for what, names in (("rename", options.rename.values()), ("missing", options.missing)):
         for name in names:
             known = {*robot.joint_names, *(j.name for j in robot.mimic_joints)}
@@ -718,9 +684,8 @@ def _tell_names(robot: Robot, table: _Table, series: Sequence[_Series], options:
 class _Table:
     """The samples of all joints at common times.
 
-    Attributes:
-        measured, velocities, efforts: joints with each of them, in the robot's order.
-        notes: what was noticed.
+    ``measured``, ``velocities``, ``efforts``: joints with each of them, in the robot's order; ``notes``: what
+    was noticed.
     """
 
     def __init__(self, robot: Robot, t: np.ndarray, series: Sequence[_Series], options: _Options) -> None:
@@ -866,13 +831,7 @@ def gaps(t: np.ndarray) -> list[str]:
 
 
 def check_states(robot: Robot, measured: list[str], q: np.ndarray, degrees: bool) -> list[str]:
-    """What is odd about measured states, in words.
-
-    Args:
-        measured: joints with positions.
-        q: configurations, (T, nq).
-        degrees: whether they were taken as degrees.
-    """
+    """What is odd about measured states q, (T, nq), in words; ``degrees``: they were taken as degrees."""
     notes = []
     outside, turned = [], []
     for joint in robot.joints:
@@ -906,24 +865,18 @@ def check_states(robot: Robot, measured: list[str], q: np.ndarray, degrees: bool
     return notes
 
 
-WINDOWS = 20
-"""Parts of a log in which velocities are compared with changes of position: noise averages out over them."""
-
-ODD_SHARE = 0.3
-"""Fraction of a joint's path that velocities may miss."""
+WINDOWS = 20  # parts of a log in which velocities are compared with changes of position: noise averages out
+ODD_SHARE = 0.3  # fraction of a joint's path that velocities may miss
 
 
-STANDS_STILL = 10.0
-"""Times the path that noise makes of a joint at rest: joints with less are not compared."""
+STANDS_STILL = 10.0  # times the path that noise makes of a joint at rest: joints with less are not compared
 
 
 def check_rates(robot: Robot, t: np.ndarray, names: list[str], q: np.ndarray, v: np.ndarray) -> list[str]:
     """Measured velocities that are not the rates of the positions, in words.
 
-    Args:
-        t: stamps [ns], (T,).
-        names: joints with measured velocities.
-        q, v: the states, (T, nq) and (T, nv).
+    t are stamps [ns], (T,), ``names`` joints with measured velocities, q and v the states, (T, nq) and (T,
+    nv).
     """
     seconds = (t - t[0]) * 1e-9
     edges = np.unique(np.linspace(0, len(t) - 1, WINDOWS + 1).astype(int))

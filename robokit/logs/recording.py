@@ -30,8 +30,7 @@ from robokit.model.robot import Robot
 
 # ==== What a log holds, before it is brought to a robot: blocks of samples as they were written ===
 
-GAP = 10.0
-"""Times the usual step: a longer one is a gap in a log, and a step back by more is a clock that was reset."""
+GAP = 10.0  # of the usual step: longer ones are gaps; a step back by more is a clock that was reset
 
 
 @frozen(eq=False)
@@ -100,11 +99,8 @@ UNITS = {"rad": 1.0, "m": 1.0, "s": 1.0, "rads": 1.0, "nm": 1.0, "n": 1.0, "deg"
 UNITS |= {"degree": UNITS["deg"], "degrees": UNITS["deg"], "degs": UNITS["deg"], "mm": 1e-3}
 """Units in a header, to SI."""
 
-NANOSECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
-"""Units of time that a column may have."""
-
-LATEST = 2.0**62
-"""Stamps from this one on are invalid [ns]: it is in the year 2116."""
+NANOSECONDS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}  # units of time that a column may have
+LATEST = 2.0**62  # stamps from this one on are invalid [ns]: it is in the year 2116
 
 TIME = {"time", "t", "timestamp", "stamp", "timestamps", "times", "rosbagtimestamp", "elapsed", "clock"}
 CLOCKS = [[word] for word in sorted(TIME)]
@@ -149,16 +145,11 @@ def read_table(
     time_unit: str | None = None,
     rename: Mapping[str, str] | None = None,
 ) -> Recording:
-    """The samples of a CSV, .npz or .npy file.
+    """The samples of a CSV, .npz or .npy file, with the robot's ``coordinates``.
 
-    Args:
-        coordinates: of the robot.
-        rate: samples per second [1/s], for a table without times.
-        time_unit: "s", "ms", "us" or "ns"; guessed, and noted, if None.
-        rename: names in the table and what the robot calls them.
-
-    Raises:
-        ShapeError: not such a file, a damaged one, or one whose columns are not understood.
+    ``rate`` is for a table without times [1/s]; ``time_unit`` is "s", "ms", "us" or "ns", guessed, and noted,
+    if None; ``rename`` has names in the table and what the robot calls them. Raises ShapeError for another
+    file, a damaged one, or one whose columns are not understood.
     """
     recording = Recording(str(path))
     table = _Table(recording, coordinates, rate, time_unit, rename or ())
@@ -185,12 +176,7 @@ def words_of(header: str) -> list[str]:
 
 
 def column_of(header: str, names: Iterable[str]) -> tuple[str, str, float] | None:
-    """What a header says: a name, a quantity and a factor to SI units; None where it is no measurement.
-
-    Args:
-        header: of the column.
-        names: that are known, the longest first.
-    """
+    """A header's name, quantity and factor to SI units, or None; ``names`` are known, longest first."""
     text = header.strip().strip("\"'").lstrip("/")
     for name in names:
         for found in re.finditer(re.escape(name), text):
@@ -234,6 +220,22 @@ def numbered_column(header: str) -> tuple[str, int] | None:
         words.pop()
     quantity = QUANTITY_OF.get(words[-1])
     return None if quantity is None else (quantity, int(found[2]))
+
+
+def _is_own(cells: Sequence[str]) -> bool:
+    """Whether a table is one that ``Trajectory.to_csv`` wrote."""
+    return "energy/kinetic" in cells and "momentum/kx" in cells
+
+
+def _is_part(column: Column, cells: Sequence[str], at: Mapping[int, np.ndarray]) -> bool:
+    """Whether a column of a table of ``to_csv`` is a part of another: an actuator's force includes tau.
+
+    A joint without an actuator has a zero there, beside the controller's tau.
+    """
+    own, force = f"tau/{column.name}", f"actuator_force/{column.name}"
+    if not _is_own(cells) or own not in cells or force not in cells:
+        return False
+    return cells[column.place] == (own if at[cells.index(force)].any() else force)
 
 
 class _Table:
@@ -281,6 +283,7 @@ class _Table:
         rows = _rows(self.recording, text, delimiter, places, cells, body)
         at = {place: rows[:, k] for k, place in enumerate(places)}
         t = self._times([(at[place], cells[place], unit) for place, unit in times], len(rows))
+        columns = [c for c in columns if not _is_part(c, cells, at)]
         self._block(t, [(c.name, c.quantity, c.factor * at[c.place]) for c in columns])
 
     def _names_in_rows(self, cells: list[str], body: str, delimiter: str | None) -> dict[int, str]:
@@ -318,7 +321,7 @@ class _Table:
                 f"joints: {listed(map(quoted, self.coordinates.joints))}"
             )
         taken = {c.place for c in columns} | {k for k, _ in times}
-        expected = OWN if "energy/kinetic" in cells and "momentum/kx" in cells else ()
+        expected = OWN if _is_own(cells) else ()
         rest = [
             cell
             for place, cell in enumerate(cells)
@@ -628,30 +631,23 @@ def _quantity(key: str) -> str | None:
 
 # ==== ROS 1 and ROS 2 bags and MCAP files, read without ROS by the packages rosbags and mcap ======
 
-MESSAGES = 4096
-"""Messages of one answer of the child, each of which has bounds of time and memory of its own."""
+MESSAGES = 4096  # messages of one answer of the child, each of which has bounds of time and memory of its own
 
 BAR = "{desc} {percentage:3.0f} % |{bar}| {remaining} left"
 
 MISSING = {"mcap_protobuf": "mcap-protobuf-support", "google": "mcap-protobuf-support"}
 """Package on PyPI of a module, where the two differ."""
 
-MOST_TOPICS = 20
-"""Topics that a message lists."""
+MOST_TOPICS = 20  # topics that a message lists
 
 
 def read_bag(path: Path, topics: tuple[str, ...] = (), progress: bool = False) -> Recording:
-    """The states of joints, poses and the description of the robot in a bag.
+    """The states of joints, poses and the description of the robot in a .bag, .mcap or .db3 file, or a ROS 2
+    folder.
 
-    Args:
-        path: a .bag or .mcap file, a .db3 file, or the folder of a ROS 2 bag.
-        topics: of states of joints, those to read; all by default.
-        progress: whether to show a bar on stderr.
-
-    Raises:
-        ShapeError: not such a file, a damaged one, or one without states of joints; lists its topics.
-        UnknownName: a topic that it has not.
-        MissingDependency: rosbags or mcap is not installed.
+    ``topics`` are those of states of joints to read, all by default; ``progress`` shows a bar on stderr.
+    Raises ShapeError for another file, a damaged one, or one without states of joints, with its topics;
+    UnknownName for a topic that it has not; MissingDependency where rosbags or mcap is not installed.
     """
     _check_files(path)
     recording = Recording(str(path))
@@ -668,11 +664,7 @@ def read_bag(path: Path, topics: tuple[str, ...] = (), progress: bool = False) -
 
 
 def topics_of(path: Path) -> dict[str, str]:
-    """The type of each topic of a bag.
-
-    Raises:
-        ShapeError, MissingDependency: as in :func:`read_bag`.
-    """
+    """The type of each topic of a bag; errors are as in :func:`read_bag`."""
     _check_files(path)
     try:
         with Child(bag_child.__file__, work="reads") as child:
@@ -683,12 +675,7 @@ def topics_of(path: Path) -> dict[str, str]:
 
 
 def robot_description(path: Path) -> str:
-    """The text of /robot_description in a bag.
-
-    Raises:
-        ShapeError: there is none.
-        MissingDependency: as in :func:`read_bag`.
-    """
+    """The text of /robot_description in a bag; ShapeError where there is none, else as :func:`read_bag`."""
     recording = Recording(str(path))
     _check_files(path)
     try:
@@ -702,11 +689,7 @@ def robot_description(path: Path) -> str:
 
 
 def described(recording: Recording) -> str:
-    """The description of the robot in a recording.
-
-    Raises:
-        ShapeError: there is none.
-    """
+    """The description of the robot in a recording; ShapeError where there is none."""
     if recording.description is None:
         raise ShapeError(
             f"robot: {recording.source} has no /robot_description (std_msgs/String); give the robot: "
@@ -716,15 +699,10 @@ def described(recording: Recording) -> str:
 
 
 def robot_of_description(text: str, source: str, **options: Any) -> Robot:
-    """The robot of a /robot_description.
+    """The robot of a URDF in /robot_description of ``source``, which messages name; UrdfError where it is
+    none.
 
-    Args:
-        text: of the URDF.
-        source: the bag, for messages.
-        options: of robokit.loads_urdf.
-
-    Raises:
-        UrdfError: it cannot become a robot.
+    ``options``: of robokit.loads_urdf.
     """
     from robokit.urdf import loads_urdf
 
@@ -767,11 +745,7 @@ def _ask(child: Child, path: Path, question: Any) -> dict[str, Any]:
 
 
 def _wanted(recording: Recording, topics: tuple[str, ...]) -> set[str]:
-    """The topics to read.
-
-    Raises:
-        ShapeError: a topic that is not there, or none that has states of joints.
-    """
+    """The topics to read; ShapeError for one that is not there, or none that has states of joints."""
     kinds = recording.topics
     joints = {t for t, kind in kinds.items() if kind in bag_child.JOINTS or "JointState" in kind}
     for topic in topics:
@@ -836,20 +810,11 @@ def _read(child: Child, path: Path, recording: Recording, progress: bool) -> Non
 # {"hip": 0.1, "knee": 0.2}                              by joint
 # {"pose": {"position": {...}, "orientation": {...}}}    of a floating base, alone or beside joints
 
-LONGEST_LINE = 1 << 20
-"""Characters of a line; longer ones are skipped in pieces."""
-
-NAMED = 5
-"""Bad lines that are named one by one; the others are counted."""
-
-POLL = 0.02
-"""Seconds between looks at a file that has not grown."""
-
-STDIN = 0
-"""File descriptor of standard input."""
-
-LONGEST_WAIT = 1.0
-"""Seconds that a line waits for its stamp at most."""
+LONGEST_LINE = 1 << 20  # characters of a line; longer ones are skipped in pieces
+NAMED = 5  # bad lines that are named one by one; the others are counted
+POLL = 0.02  # seconds between looks at a file that has not grown
+STDIN = 0  # file descriptor of standard input
+LONGEST_WAIT = 1.0  # seconds that a line waits for its stamp at most
 
 
 class JointStream:
@@ -966,14 +931,10 @@ class JointStream:
         q[joint.q_slice] = [*(x / size for x in numbers[:4]), *numbers[4:]]
 
     def follow(self, file: IO[str], stop: Callable[[], bool] = lambda: False) -> Iterator[np.ndarray]:
-        """Configurations of the lines of a file, as they come and not sooner than their stamps say.
+        """Configurations of the lines of an open file, as they come and not sooner than their stamps say.
 
         A regular file is followed as it grows until ``stop`` says so; a pipe ends, and so does standard
         input, also where it is a file.
-
-        Args:
-            file: open for reading.
-            stop: whether to end.
         """
         grows = file.fileno() != STDIN and stat.S_ISREG(os.fstat(file.fileno()).st_mode)
         start: tuple[int, float] | None = None

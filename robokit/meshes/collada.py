@@ -34,8 +34,7 @@ from robokit.meshes.untrusted import (
 )
 from robokit.model.geometry import RGBA
 
-HEAD_BYTES = 1 << 16
-"""Bytes in which the element <asset> is looked for: it is the first of a document."""
+HEAD_BYTES = 1 << 16  # bytes in which the element <asset> is looked for: it is the first of a document
 
 _UP_AXIS = re.compile(rb"<(?:[\w.-]+:)?up_axis>\s*([XYZ])_UP\s*<")
 
@@ -225,8 +224,7 @@ def _target(by_id: dict[str, Any], url: str | None) -> Any:
 # Triangles, polylists and polygons, with their places in pictures. Counts are compared with the lists that
 # they describe before triangles are made, and each list is read once, however many primitives share it.
 
-MOST_INPUTS = 64
-"""Numbers that a corner of a polygon may have: its vertex, its normal, places in pictures."""
+MOST_INPUTS = 64  # numbers that a corner of a polygon may have: its vertex, its normal, places in pictures
 
 
 @frozen

@@ -69,8 +69,7 @@ def _corners(path: Path, name: str, state: tuple[int, int]) -> np.ndarray:
     return corners
 
 
-FLAT = 1e-9
-"""Thickness beside the length of what is in one plane, up to rounding."""
+FLAT = 1e-9  # thickness beside the length of what is in one plane, up to rounding
 
 
 def _hull(points: np.ndarray) -> np.ndarray:
@@ -93,14 +92,9 @@ def _hull(points: np.ndarray) -> np.ndarray:
 # axis; all other corners at equal heights on this axis and equal distances from it are circles too. A polygon
 # counts as a circle if the circle through its corners leaves it by at most the error.
 
-FEWEST_CORNERS = 12
-"""Least number of corners of a circle."""
-
-CIRCLE_TOLERANCE = 0.25
-"""Corners this near a circle lie on it, relative to the error."""
-
-PLANE_TOLERANCE = 0.02
-"""Corners this near a face's plane lie in it, relative to the error."""
+FEWEST_CORNERS = 12  # least number of corners of a circle
+CIRCLE_TOLERANCE = 0.25  # corners this near a circle lie on it, relative to the error
+PLANE_TOLERANCE = 0.02  # corners this near a face's plane lie in it, relative to the error
 
 
 @frozen
@@ -205,8 +199,7 @@ def _simplify_rings(rings: list[tuple[float, float]], error: float) -> list[tupl
 
 # ---- boxes ---------------------------------------------------------------------------------------
 
-BOX_TOLERANCE = 1e-9
-"""Distance of points from the corners, over the box's diagonal, that is let pass."""
+BOX_TOLERANCE = 1e-9  # distance of points from the corners, over the box's diagonal, that is let pass
 
 
 def box_of_corners(points: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:

@@ -42,8 +42,7 @@ from robokit.model.geometry import RGBA
 # Source: glTF 2.0 specification, chapters 3.5 (scenes), 3.6 (binary data), 3.7 (meshes), 3.9 (materials) and
 # 4.4 (GLB).
 
-TRIANGLES, STRIP, FAN = 4, 5, 6
-"""Modes of a primitive; points and lines are not shown."""
+TRIANGLES, STRIP, FAN = 4, 5, 6  # modes of a primitive; points and lines are not shown
 
 _HARMLESS = ("KHR_materials_", "KHR_texture_", "KHR_mesh_quantization", "KHR_lights_", "EXT_texture_webp")
 
@@ -395,14 +394,9 @@ OBJ_STEPS, OBJ_STEPS_A_BYTE = 100_000_000, 20
 """Materials of an OBJ times its vertices, in any file, and more for each of its bytes: trimesh goes through
 all vertices for each material."""
 
-MOST_MATERIALS = 2_000
-"""Pieces of an OBJ: trimesh compares the names of all of them, and each material is one."""
-
-MOST_SOLIDS = 100
-"""Solids of a text STL that are written so that they cannot be joined; trimesh compares all their names."""
-
-LONGEST_PLY_HEAD, MOST_PLY_PROPERTIES = 1 << 16, 64
-"""Bytes of the head of a PLY; elements and properties that it describes."""
+MOST_MATERIALS = 2_000  # pieces of an OBJ: trimesh compares all their names, and each material is one
+MOST_SOLIDS = 100  # of a text STL that cannot be joined: trimesh compares all their names
+LONGEST_PLY_HEAD, MOST_PLY_PROPERTIES = 1 << 16, 64  # bytes; elements and properties
 
 _PICTURE = "robokit_picture"
 _PLY_SIZES = {

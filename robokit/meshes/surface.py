@@ -16,8 +16,7 @@ from robokit.model.geometry import RGBA
 
 # ==== A piece of a mesh file: triangles with their colours and a picture ==========================
 
-Picture = Path | bytes
-"""An image: the path of its file, or the content of one that is stored inside a mesh file."""
+Picture = Path | bytes  # path of an image file, or the content of one stored inside a mesh file
 
 
 @frozen
@@ -42,6 +41,23 @@ class Surface:
         if mirrored:
             faces, uv = faces[:, ::-1], None if uv is None else uv[:, ::-1]
         return replace(self, vertices=vertices, faces=faces, uv=uv)
+
+
+def revolve(outline: np.ndarray, around: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points (k around, 3) and faces, wound outward, of a surface of revolution about z.
+
+    The outline (distance from z, height), (k, 2), goes upwards; each of its points makes a ring of so many.
+    """
+    turn = 2.0 * np.pi * np.arange(around) / around
+    r, z = outline.T
+    points = np.stack(
+        [np.outer(r, np.cos(turn)), np.outer(r, np.sin(turn)), np.outer(z, turn >= 0.0)], axis=-1
+    )
+    ring, k = (x.ravel() for x in np.indices((len(outline) - 1, around)))
+    first, beside = ring * around + k, ring * around + (k + 1) % around
+    lower = np.stack([first, beside, beside + around], axis=1)[r[ring] > 0.0]
+    upper = np.stack([first, beside + around, first + around], axis=1)[r[ring + 1] > 0.0]
+    return points.reshape(-1, 3), np.concatenate([lower, upper])
 
 
 def compose(outer: np.ndarray, inner: np.ndarray) -> np.ndarray:
@@ -82,8 +98,7 @@ def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 # ==== mesh simplification for display: fewer triangles, scaled, mirrored where the scale is negative ====
 
-SAME_PIECE = 0.05
-"""Two estimates of a corner's place in a picture mean the same piece of it if they are no farther apart."""
+SAME_PIECE = 0.05  # two estimates of a corner's place in a picture this near mean the same piece of it
 
 
 def simplified_surfaces(

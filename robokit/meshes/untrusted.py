@@ -28,8 +28,7 @@ from robokit.files import open_regular
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-MOST_BYTES = 512 << 20
-"""Bytes of a mesh file, together with the buffers and lists of materials that it names."""
+MOST_BYTES = 512 << 20  # bytes of a mesh file, together with the buffers and lists of materials that it names
 
 MOST_TRIANGLES, FREE_TRIANGLES, BYTES_A_TRIANGLE = 10_000_000, 100_000, 2
 """Triangles: at most; in any file; bytes of the file for each one beyond. Meshes placed twice count twice."""
@@ -41,8 +40,7 @@ LARGEST_COORDINATE = 1e18
 """Largest coordinate [m]: the square of a distance is still a single-precision number, as pages and graphics
 cards compute with. So is that of its inverse, the smallest unit of length."""
 
-MOST_TAGS = 4_000_000
-"""Elements of an XML text, or entries of a JSON text: each takes far more memory than its characters."""
+MOST_TAGS = 4_000_000  # elements of XML or entries of JSON, which take far more memory than characters
 
 
 class Budget:
@@ -143,11 +141,8 @@ POINTER = (b"version https://git-lfs", b"version https://hawser")
 Source: Git LFS specification, "The Pointer", and its form before version 1.
 """
 
-FETCH = "fetch the files of its repository: git lfs pull"
-"""What to do about a Git LFS pointer."""
-
-LEVELS = 2
-"""Folders above its own that a mesh file may reach, as a robot's relative names may."""
+FETCH = "fetch the files of its repository: git lfs pull"  # what to do about a Git LFS pointer
+LEVELS = 2  # folders above its own that a mesh file may reach, as a robot's relative names may
 
 
 _ENDS = re.compile(rb"\.(?:%s)[ \t]*(?=[<>\"\r\n]|\Z)" % b"|".join(e[1:].encode() for e in COMPANIONS), re.I)
@@ -235,8 +230,7 @@ def companion(folder: Path, name: str, read: bool = False) -> Path:
 
 
 _NOTED: ContextVar[dict[str, None] | None] = ContextVar("names that are looked for", default=None)
-_READ, _SEEN = "+", "-"
-"""Before a name that is noted: whether the file is read with the mesh."""
+_READ, _SEEN = "+", "-"  # before a name that is noted: whether the file is read with the mesh
 
 
 @contextlib.contextmanager
@@ -318,11 +312,8 @@ def shortened(name: str) -> str:
 # PostScript). So the format is told from the content, whatever the file is called, and Pillow is given that
 # format alone. Sizes are compared before anything is decoded.
 
-MOST_PIXELS, LONGEST_SIDE = 1 << 25, 16_384
-"""Pixels of a picture, 8192 x 4096, and of its longest side."""
-
-MOST_SCANS = 200
-"""Passes over a progressive JPEG; usual are ten. Each costs the time of the whole picture and few bytes."""
+MOST_PIXELS, LONGEST_SIDE = 1 << 25, 16_384  # pixels of a picture, 8192 x 4096, and of its longest side
+MOST_SCANS = 200  # of a progressive JPEG, usually ten: each costs the time of the whole picture
 
 _FIRST_BYTES = {
     b"\x89PNG\r\n\x1a\n": "PNG",

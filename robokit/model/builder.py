@@ -332,8 +332,7 @@ def _axis(name: str, kind: str, axis: Any) -> np.ndarray:
     return unit_axis(kind, array.tolist())
 
 
-PERPENDICULAR = 1e-6
-"""Cosine of the angle of the axes of a cross up to which it is a right one; files round their axes."""
+PERPENDICULAR = 1e-6  # cosine of the angle of a cross's axes that is a right one: files round their axes
 
 
 def _second_axis(name: str, kind: str, axis: np.ndarray, given: Any) -> np.ndarray | None:

@@ -81,8 +81,7 @@ def _to_frame(at: Placement) -> Transform:
 
 # ---- contacts ------------------------------------------------------------------------------------
 
-HELD = {"position": 3, "pose": 6}
-"""What is held of a link, and how many numbers that is."""
+HELD = {"position": 3, "pose": 6}  # what is held of a link, and how many numbers that is
 
 
 @frozen

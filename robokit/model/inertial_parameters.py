@@ -26,8 +26,7 @@ from robokit.spatial import RigidInertia, Symmetric3, Vector3
 
 COUNT = 10
 
-TRIANGLE_TOLERANCE = 1e-3
-"""Share of its moments by which an inertia may miss the triangle inequality, as descriptions round them."""
+TRIANGLE_TOLERANCE = 1e-3  # share of the moments: descriptions round them
 
 
 def row(I: RigidInertia) -> list[Any]:
@@ -268,8 +267,7 @@ def _check(names: Sequence[str], parameters: np.ndarray) -> None:
 # ---- the equivalent box --------------------------------------------------------------------------
 # The box of even density that has a body's mass and inertia: a picture of ten numbers.
 
-LARGEST_JUDGED = 1e100
-"""Numbers beyond are not judged: their products leave the floating-point range."""
+LARGEST_JUDGED = 1e100  # numbers beyond are not judged: their products leave the floating-point range
 
 
 @frozen

@@ -113,8 +113,7 @@ def _number(what: str, value: Any) -> float:
     return value
 
 
-MakeShapes = Callable[[], tuple[tuple[Shape, ...], tuple[Shape, ...]]]
-"""Gives the visuals and the collisions of a link."""
+MakeShapes = Callable[[], tuple[tuple[Shape, ...], tuple[Shape, ...]]]  # visuals and collisions
 
 
 @frozen
@@ -311,7 +310,7 @@ class LoopJoint:
 # -- What a robot's file says beside the robot ------------------------------------------------------------
 
 
-@frozen(eq=False)
+@frozen
 class Scene:
     """Contents of a robot's file beside the robot itself: ``robot.scene``, or None.
 

@@ -33,17 +33,15 @@ from robokit.model.tree import Tree
 from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
 from robokit.spatial.scalars import Scalar, added
 
-SECOND_MOMENTS = (4, 6, 9)
-"""Places of I_xx, I_yy and I_zz in the ten parameters of a body."""
+SECOND_MOMENTS = (4, 6, 9)  # places of I_xx, I_yy and I_zz in the ten parameters of a body
 
 
 def regrouped(tree: Tree, to_ground: bool) -> tuple[RigidInertia, ...]:
     """Inertias of bodies 0..N that give the same motion of the whole with fewer numbers.
 
-    Args:
-        tree: the tree; with the inertias of samples, arrays (B,), the results are arrays too.
-        to_ground: whether what acts only through body 0 is left out: joint forces, H and accelerations stay,
-            but the total mass, the momentum of the whole and the potential energy need it.
+    ``tree``: the tree; with the inertias of samples, arrays (B,), the results are arrays too; ``to_ground``:
+    whether what acts only through body 0 is left out: joint forces, H and accelerations stay, but the total
+    mass, the momentum of the whole and the potential energy need it.
     """
     found = list(tree.I)
     for i in tree.inward():
@@ -141,11 +139,8 @@ def _times(I: RigidInertia, s: Scalar) -> RigidInertia:
 # Source: Khalil, Dombre, Modeling, Identification and Control of Robots, 3.2 and 9.4 (fewer operations by the
 # choice of frames); RBDA 4.2.  Differs: frames are only slid, so that the axes stay those of the description.
 
-ROUNDING_SHARE = 1e-15
-"""Share of the terms of a sum that is rounding of what should be 0."""
-
-SWEEPS = 3
-"""So often every frame is looked at; the second time changes little."""
+ROUNDING_SHARE = 1e-15  # share of the terms of a sum that is rounding of what should be 0
+SWEEPS = 3  # so often every frame is looked at; the second time changes little
 
 OFFSET, MOMENT, PRODUCT = 3.0, 3.0, 2.0
 """Operations saved by a zero in an offset, a first moment, a product of inertia: roughly, in proportion."""

@@ -24,7 +24,7 @@ from robokit.arguments import (
     whole_number,
 )
 from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE, UNIT_QUATERNION_TOLERANCE, WORLD
-from robokit.dataclass_tools import Derived, Recent, cached_attribute, frozen
+from robokit.dataclass_tools import Derived, Recent, cached_attribute, frozen, same
 from robokit.errors import Diagnostic, InvalidValue, ShapeError, UnknownName, WrongType, shown
 from robokit.model import inertial_parameters as inertial
 from robokit.model.geometry import Placement, Shape
@@ -33,8 +33,14 @@ from robokit.model.parts import Joint, Link, LoopJoint, Scene
 from robokit.model.tree import Coupling, Tree, inertia_pattern
 from robokit.spatial.scalars import added
 
-MOST_GRAVITIES = 4
-"""Number of unused variants that a robot keeps: each has machine code, megabytes for a humanoid."""
+MOST_GRAVITIES = 4  # unused variants that a robot keeps, each with megabytes of code for a humanoid
+
+
+COMPARED = (
+    *("name", "base", "joints", "links", "fixed_joints", "loop_joints", "mimic_joints", "parameters"),
+    "scene",
+)
+"""Fields of a robot that two equal ones have in common, beside what is in their fingerprints."""
 
 
 @frozen(eq=False)
@@ -78,6 +84,19 @@ class Robot:
             f"<Robot {self.name!r}: {self.base} base, {self.nbodies} bodies, nq {self.nq}, nv {self.nv}, "
             f"{mass}>"
         )
+
+    def __eq__(self, other: object) -> bool:
+        """Whether two robots are alike in all but the file they came from, as after pickling or saving."""
+        if not isinstance(other, Robot):
+            return NotImplemented
+        if self is other:
+            return True
+        if self.fingerprint != other.fingerprint:  # which the tree is part of
+            return False
+        return all(same(getattr(self, name), getattr(other, name)) for name in COMPARED)
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
 
     def _repr_html_(self) -> str:
         """A still of the robot and a button that opens its page, as a notebook cell."""

@@ -363,8 +363,7 @@ def plain_tree(parent: Sequence[int], loops: Sequence[tuple[int, int]] = ()) -> 
 #
 # Source: mimic element of URDF; equations of motion under v_full = G v, RBDA section 3.3 (H_r = G^T H G).
 
-NO_COORDINATE = -1
-"""Index of the coordinate of joints that do not move: none."""
+NO_COORDINATE = -1  # index of the coordinate of joints that do not move: none
 
 
 @frozen

@@ -48,11 +48,8 @@ from robokit.parity.verdict import Finding
 
 # ==== Masses and inertias of B's bodies beside those of A's links, merged links included ==========
 
-SUM_ROUNDING = 1e-11
-"""Rounding of a sum of bodies, relative to the sum."""
-
-Cluster = tuple[list[str], list[str]]
-"""Links of A and bodies of B that are the same matter."""
+SUM_ROUNDING = 1e-11  # rounding of a sum of bodies, relative to the sum
+Cluster = tuple[list[str], list[str]]  # links of A and bodies of B that are the same matter
 
 
 class Bodies:
@@ -408,17 +405,10 @@ def sum_candidates(a: Rigid, own: Rigid, pose: Placement) -> Iterator[tuple[str,
 
 READ_BY_MUJOCO = (".stl", ".obj", ".msh")
 
-QUARTER_TURN_TOLERANCE = 1e-2
-"""How far a box may be from quarter turns for its edges to be taken in another order."""
-
-OTHER_MESH_THRESHOLD = 1e-2
-"""Relative difference of bounding boxes above which two files hold different meshes."""
-
-OTHER_KIND_COST, NEARBY_COST = 4.0, 0.05
-"""Cost of pairing shapes of two kinds, and of how far away they may be for that."""
-
-Placed = tuple[str, DescribedShape, Placement]
-"""Name of the body, its shape, and the shape's pose in A's world."""
+QUARTER_TURN_TOLERANCE = 1e-2  # of a box whose edges may be in another order
+OTHER_MESH_THRESHOLD = 1e-2  # relative difference of bounding boxes of two different meshes
+OTHER_KIND_COST, NEARBY_COST = 4.0, 0.05  # of pairing shapes of two kinds, and how far away they may be
+Placed = tuple[str, DescribedShape, Placement]  # body, shape, and the shape's pose in A's world
 
 
 class Shapes:
@@ -666,8 +656,7 @@ def _symmetric(a: DescribedShape, here: Placement, there: Placement) -> tuple[Pl
 
 # ==== Joints of B beside those of A: kind, axis, limits, passive forces, mimic laws ===============
 
-AXIS_TOLERANCE = 1e-4
-"""Angle between two axes that rounding of the file may make [rad]."""
+AXIS_TOLERANCE = 1e-4  # angle between two axes that rounding of the file may make [rad]
 
 
 def joint_findings(
@@ -860,11 +849,8 @@ def _axes(a: DescribedJoint, pairing: Pairing) -> Iterator[tuple[str, str, np.nd
 
 DEGREES = 180.0 / math.pi
 
-UNLIMITED_POSITION = 1e6
-"""A limit from which on a joint is unlimited [rad | m]."""
-
-UNLIMITED_RATIO = 1e3
-"""Limits that are so many times A's are none."""
+UNLIMITED_POSITION = 1e6  # a limit from which on a joint is unlimited [rad | m]
+UNLIMITED_RATIO = 1e3  # limits that are so many times A's are none
 
 
 def near(x: float, y: float, tolerance: float) -> bool:
@@ -989,8 +975,7 @@ def value_causes(a: DescribedJoint, b: DescribedJoint, tolerance: float) -> Iter
     yield from _value("armature", a.armature, b.armature, 0.0, False, tolerance)
 
 
-Numbers = tuple[float | None, float | None]
-"""Two numbers of a joint, None where not known."""
+Numbers = tuple[float | None, float | None]  # two numbers of a joint, None where not known
 
 
 def _exchanged(a: Numbers, b: Numbers, tolerance: float) -> bool:
@@ -1098,8 +1083,7 @@ def mimic_findings(pairing: Pairing, tolerance: float) -> Iterator[Finding]:
             yield Finding("mimic-added", "joint", names[0], 0, text)
 
 
-Equation = tuple[dict[str, float], float]
-"""Factors of joints, by A's names, and the constant that the sum is."""
+Equation = tuple[dict[str, float], float]  # factors of joints, by A's names, and the constant that the sum is
 
 
 class Couplings:

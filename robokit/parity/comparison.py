@@ -90,8 +90,7 @@ def names_there(robot: Robot) -> dict[str, str]:
 
 OMITTED_ELEMENTS = ("visual", "collision", "limit", "dynamics", "mimic", "safety_controller", "calibration")
 
-THEIR_WORLD = "world"
-"""Name of the fixed frame of MuJoCo and of Drake."""
+THEIR_WORLD = "world"  # name of the fixed frame of MuJoCo and of Drake
 
 
 def _parsed(text: bytes, **options: Any) -> Any:
@@ -469,8 +468,7 @@ def open_engine(name: str, text: bytes, robot: Robot, changes: list[str]) -> Ans
     return answers
 
 
-MOST_OPEN_FILES = 8
-"""Files that the child keeps open: one is enough for each thread that compares."""
+MOST_OPEN_FILES = 8  # files that the child keeps open: one is enough for each thread that compares
 
 _open: dict[int, tuple[Answering, list[str]]] = {}
 
@@ -494,8 +492,7 @@ def answer_here(number: int, x: State) -> tuple[Answers, list[str]]:
 
 # ==== comparison ==================================================================================
 
-TOLERANCE = 1e-10
-"""Largest relative error that counts as agreement."""
+TOLERANCE = 1e-10  # largest relative error that counts as agreement
 
 QUANTITIES = ("mass", "CoM", "H", "C", "tau", "qdd", "A_G", "rotation", "position")
 
@@ -809,8 +806,7 @@ def _reason(error: RobokitError) -> str:
 
 # ---- Comparisons as lines of text, at most 80 columns wide; only a long file name can exceed that
 
-NAME_WIDTH = 32
-"""Columns for the name of a file; a longer name takes a line of its own."""
+NAME_WIDTH = 32  # columns for the name of a file; a longer name takes a line of its own
 
 
 def table(robot: Robot, found: list[Comparison], states: int = 3) -> list[str]:

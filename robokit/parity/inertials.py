@@ -69,8 +69,7 @@ class Rigid:
 NO_MASS = Rigid(0.0, np.zeros(3), np.zeros((3, 3)))
 
 
-LENGTH_TOLERANCE = 1e-9
-"""Distance of two centres of mass that is none, however small the body is [m]."""
+LENGTH_TOLERANCE = 1e-9  # distance of two centres of mass that is none, however small the body is [m]
 
 
 @frozen
@@ -113,8 +112,7 @@ class Slack:
 
 # ---- What a reader makes of <inertial> if it goes wrong in a known way: a list of candidates for B's inertia
 
-WATER = 1000.0
-"""Density of Drake's ball, and default density of MuJoCo, PhysX and SDF [kg/m^3]."""
+WATER = 1000.0  # density of Drake's ball, and default density of MuJoCo, PhysX and SDF [kg/m^3]
 
 
 LENGTH_FACTORS = (1000.0, 0.001, 100.0, 0.01, 0.0254, 1.0 / 0.0254, 0.3048, 1.0 / 0.3048)
@@ -321,20 +319,14 @@ UNIT_FACTORS = {
 WEAK_CAUSES = ("mass-scaled", "inertia-scaled", "mass-clamped", "inertia-clamped")
 """Causes with a number that is taken from B: they fit more easily than others."""
 
-ROUNDING_TOLERANCE = 1e-4
-"""Relative difference up to which rounding is the cause that is named."""
-
-ROUNDING_LENGTH = 1e-6
-"""What rounding may move a body whose own size is smaller: origins of joints are rounded too [m]."""
+ROUNDING_TOLERANCE = 1e-4  # relative difference up to which rounding is the cause that is named
+ROUNDING_LENGTH = 1e-6  # by which rounding may move small bodies: joints' origins are rounded [m]
 
 ROUNDINGS = (0.0, 1e-5, ROUNDING_TOLERANCE)
 """Roundings of B's numbers under which a cause is looked for: none, six digits, five digits."""
 
-CAUSE_THRESHOLD = 20.0
-"""How many times its rounding a difference has to be, for a cause to be named under that rounding."""
-
-Found = tuple[str, str]
-"""Code of a cause, and the verdict."""
+CAUSE_THRESHOLD = 20.0  # times its rounding that a difference is, for a cause to be named under it
+Found = tuple[str, str]  # code of a cause, and the verdict
 
 
 def number(x: float) -> str:
@@ -363,11 +355,9 @@ def causes_of(
 ) -> list[Found]:
     """Every cause that turns the link's inertia into B's, the likeliest first; empty if there is none.
 
-    Args:
-        own: the inertial as A writes it, None if A has none.
-        a, b: A's and B's body in the link's frame.
-        shapes: candidates made of the link's shapes; called only if nothing else fits.
-        more: candidates that come before the others, such as those of merged links.
+    ``own``: the inertial as A writes it, None if A has none; ``a``, ``b``: A's and B's body in the link's
+    frame; ``shapes``: candidates made of the link's shapes; called only if nothing else fits; ``more``:
+    candidates that come before the others, such as those of merged links.
     """
     weak: list[Found] = []
     for rounding in ROUNDINGS:
@@ -564,8 +554,7 @@ DENSITIES = {
 }
 """Densities that are tried [kg/m^3]."""
 
-LARGEST_MESH_FILE = 8 << 20
-"""Mesh files above this size are not read for a comparison [bytes]."""
+LARGEST_MESH_FILE = 8 << 20  # mesh files above this size are not read for a comparison [bytes]
 
 Finder = Callable[[str], Path | None]
 

@@ -29,8 +29,7 @@ from robokit.parity.inertials import (
 from robokit.parity.verdict import Finding
 from robokit.urdf.description import JointDescription
 
-NAME_VOTES = 1000
-"""Votes of a joint's name for a pair of groups; a link's name has 2."""
+NAME_VOTES = 1000  # votes of a joint's name for a pair of groups; a link's name has 2
 
 
 @dataclass
@@ -490,8 +489,7 @@ class Aligner:
 
 # ---- What becomes of a joint's <origin> if a reader goes wrong in a known way --------------------
 
-Wrong = tuple[str, str, Placement]
-"""Code of the cause, what it says of the origin, and the placement that it makes."""
+Wrong = tuple[str, str, Placement]  # cause, what it says of the origin, and the placement
 
 
 def origin_causes(joint: JointDescription) -> Iterator[Wrong]:

@@ -54,20 +54,11 @@ from robokit.urdf.mesh_files import Resolver, folders
 #
 # Source: Lynch and Park, Modern Robotics, sections 4.1 and 8.1. Differs: bodies by their centres of mass.
 
-STATE_COUNT = 3
-"""Random states: what two robots have in common at one of them they hardly have at three."""
-
-DRAW_COUNT = 4
-"""How often A's numbers are moved by their rounding to see what that does."""
-
-ROUNDING_MARGIN = 10.0
-"""How many times more than such a draw all roundings together may do: they are dozens, and rarely add up."""
-
-MACHINE_PRECISION = 1e-15
-"""Rounding of the sums that poses and bodies are made of."""
-
-NONE = 1e-12
-"""Relative difference of H, C or gravity that the rounding of their own sums makes."""
+STATE_COUNT = 3  # random states: what two robots have in common at one of them they hardly have at three
+DRAW_COUNT = 4  # how often A's numbers are moved by their rounding to see what that does
+ROUNDING_MARGIN = 10.0  # times such a draw that all roundings together may do: dozens, which rarely add up
+MACHINE_PRECISION = 1e-15  # rounding of the sums that poses and bodies are made of
+NONE = 1e-12  # relative difference of H, C or gravity that the rounding of their own sums makes
 
 WIDTHS = {"revolute": 1, "prismatic": 1, "spherical": 3, "planar": 3, "floating": 6}
 """Kind of a joint -> its number of velocities. Joints of other kinds are held at zero."""
@@ -111,8 +102,7 @@ class States:
     v: np.ndarray  # velocities (n, nv)
 
 
-Answers = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""H (n, nv, nv), C (n, nv) and gravity (n, nv)."""
+Answers = tuple[np.ndarray, np.ndarray, np.ndarray]  # H (n, nv, nv), C (n, nv) and gravity (n, nv)
 
 
 @frozen
@@ -141,15 +131,11 @@ def compared_dynamics(
     loops open. The base is free unless A or B fixes it, or the caller says so.
 
     An entry H_ij is measured by sqrt(H_ii H_jj), and a force by the largest that the same accelerations can
-    make. What rounding can do is measured too: all of A's numbers are moved by as much as B's numbers of
-    that sort are off at most, larger differences than ``ROUNDING_TOLERANCE`` and the tolerance left out: they
-    are no rounding.
-
-    Args:
-        pairing, alignment: what belongs together, and where it is.
-        base: what A's base is to be, if the caller says so.
-        tolerance: largest relative difference of two numbers that counts as none.
-        size: of the robot [m].
+    make. What rounding can do is measured too: all of A's numbers are moved by as much as B's numbers of that
+    sort are off at most, larger differences than ``ROUNDING_TOLERANCE`` and the tolerance left out: they are
+    no rounding. ``pairing``, ``alignment``: what belongs together, and where it is; ``base``: what A's base
+    is to be, if the caller says so; ``tolerance``: largest relative difference of two numbers that counts as
+    none; ``size``: of the robot [m].
     """
     made = _mechanisms(pairing, alignment, base)
     if made is None:
@@ -568,8 +554,7 @@ def _to_the_root(tree: Tree, name: str) -> list[DescribedJoint]:
 LOOP_POSITIONS = (0.0, 0.7, -0.4)
 """Positions of a loop's joint at which A's loop is held against B's [rad | m]: three tell any two apart."""
 
-Ends = tuple[int | None, int | None]
-"""Groups of B that a loop connects."""
+Ends = tuple[int | None, int | None]  # groups of B that a loop connects
 
 
 class Loops:
@@ -853,8 +838,7 @@ def shared_factor(findings: list[Finding], massive: int) -> list[Finding]:
 
 # ==== referee =====================================================================================
 
-DEFAULT_TOLERANCE = 1e-6
-"""Largest relative difference that counts as none, unless the caller says otherwise."""
+DEFAULT_TOLERANCE = 1e-6  # largest relative difference that counts as none, unless the caller says otherwise
 
 PathLike = str | os.PathLike[str]
 

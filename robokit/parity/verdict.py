@@ -280,14 +280,12 @@ _ROWS: tuple[tuple[str, str, str, str], ...] = (
      "isaac-sim/IsaacLab#37 stack-of-tasks/pinocchio#379 unitreerobotics/unitree_rl_gym#98"),
 )  # fmt: skip
 
-CAUSES = {row[0]: Cause(row[0], row[1], row[2], tuple(row[3].split())) for row in _ROWS}
-"""Code -> the cause."""
+CAUSES = {row[0]: Cause(row[0], row[1], row[2], tuple(row[3].split())) for row in _ROWS}  # code -> the cause
 
 
 # ---- A verdict as lines of text and as a table for JSON ------------------------------------------
 
-MOST_SHOWN = 8
-"""Number of findings of one cause that are shown."""
+MOST_SHOWN = 8  # number of findings of one cause that are shown
 
 
 def verdict_lines(verdict: Verdict, width: int | None = None, most: int | None = MOST_SHOWN) -> list[str]:

@@ -156,11 +156,7 @@ class Velocity(Actuator):
 
 
 def actuators_of(given: Any) -> tuple[Actuator, ...]:
-    """What was given as ``actuators``: one or several.
-
-    Raises:
-        WrongType: something else.
-    """
+    """What was given as ``actuators``, one or several, as a list; WrongType for anything else."""
     return several("actuators", given, (Torque, PD, Velocity), ACCEPTED)
 
 
@@ -193,9 +189,7 @@ def by_joint(
 ) -> np.ndarray:
     """Numbers of the driven joints, (n,) or (B, n); a mapping may leave out what has a default.
 
-    Raises:
-        UnknownName: a joint that is not one of these.
-        ShapeError: a wrong shape, or a joint without a number.
+    Raises UnknownName for another joint, ShapeError for a wrong shape or a joint without a number.
     """
     names, n = tuple(joint.name for joint in joints), len(joints)
     if isinstance(value, Mapping):
@@ -219,14 +213,10 @@ def by_joint(
 
 
 def with_rotors(robot: Robot, actuators: Sequence[Actuator]) -> Robot:
-    """The robot with the inertias of its actuators' rotors on the diagonal of H; itself without any.
+    """The robot with its actuators' rotor inertias on the diagonal of H, not its joints' own armature.
 
-    They take the place of the joints' own armature.
-
-    The same rotors give the same object, and with it the same machine code.
-
-    Raises:
-        UnknownName, ShapeError: as :class:`~robokit.sim.run_inputs.DrivenJoints`.
+    Without rotors it is the robot itself. The same rotors give the same object, and with it the same machine
+    code. Raises as :class:`~robokit.sim.run_inputs.DrivenJoints`.
     """
     rotors: dict[int, float] = {}
     for k, actuator in enumerate(actuators):
@@ -311,24 +301,15 @@ class Layout:
 class Signal:
     """The values of some joints at each step.
 
-    Attributes:
-        table: (T or 1, B or 1, n); None where they come from keyframes or a function.
-        keyframes: with the columns that the joints have in them, or None.
-        function: (t, q, v) -> values, or None.
+    ``table``: (T or 1, B or 1, n); None where they come from keyframes or a function; ``keyframes``: with the
+    columns that the joints have in them, or None; ``function``: (t, q, v) -> values, or None.
     """
 
     def __init__(self, name: str, value: Any, layout: Layout, default: np.ndarray) -> None:
-        """Take what was given.
+        """Take the ``value`` of the argument ``name``; None, and joints left out, for ``default``, (1, B or
+        1, n).
 
-        Args:
-            name: of the argument, for messages.
-            value: what was given; None for the default.
-            layout: of the joints.
-            default: (1, B or 1, n), of joints that are not named.
-
-        Raises:
-            ShapeError: a wrong shape or content.
-            UnknownName: a joint that is not one of these.
+        Raises ShapeError for a wrong shape or content, UnknownName for a joint that is not in the layout.
         """
         self.name, self.layout, self.default = name, layout, default
         self.table: np.ndarray | None = None
@@ -438,7 +419,7 @@ class Signal:
 CURVES = ("linear", "cubic")
 
 
-@frozen(eq=False)
+@frozen
 class Keyframes:
     """Values of named joints over time, interpolated between keyframes: targets of actuators.
 
@@ -588,20 +569,11 @@ class Keyframes:
 
 # ---- files -------------------------------------------------------------------------------------------------
 
-LARGEST_FILE = 256 << 20
-"""Bytes of a .csv, which is read row by row, and of numbers in a .npz."""
-
-LARGEST_JSON = 64 << 20
-"""Bytes of a .json, which is in memory as a whole, as objects that are some times larger."""
-
-MOST_ENTRIES = 4_000_000
-"""Entries of a .json: each takes far more memory than its characters."""
-
-LONGEST_ROW = 1 << 20
-"""Characters of a row of a .csv; one of a humanoid has a thousand."""
-
-MOST_JOINTS = 10_000
-"""More than any robot has: names and columns beyond are those of another file."""
+LARGEST_FILE = 256 << 20  # bytes of a .csv, which is read row by row, and of numbers in a .npz
+LARGEST_JSON = 64 << 20  # bytes of a .json, which is in memory as objects that are some times larger
+MOST_ENTRIES = 4_000_000  # entries of a .json: each takes far more memory than its characters
+LONGEST_ROW = 1 << 20  # characters of a row of a .csv; one of a humanoid has a thousand
+MOST_JOINTS = 10_000  # more than any robot has: names and columns beyond are those of another file
 
 Table = tuple[np.ndarray, tuple[str, ...], np.ndarray, tuple[str, ...]]
 """Times (K,), n joints, values (K, n), K names."""
@@ -797,8 +769,7 @@ def _is_finite(given: Any) -> bool:
         return False
 
 
-READERS: dict[str, Callable[[Path], Table]] = {".csv": _csv, ".json": _json, ".npz": _npz}
-"""By the ending of the file."""
+READERS: dict[str, Callable[[Path], Table]] = {".csv": _csv, ".json": _json, ".npz": _npz}  # by the ending
 
 
 # ==== prescribed motion ===========================================================================
@@ -879,30 +850,22 @@ class PrescribedMotion:
 
 
 def motions_of(given: Any) -> tuple[PrescribedMotion, ...]:
-    """What was given as ``motions``.
-
-    Raises:
-        WrongType: something else.
-    """
+    """What was given as ``motions``, as a list; WrongType for anything else."""
     return several("motions", given, (PrescribedMotion,), "rk.PrescribedMotion(...), or a list of these")
 
 
 class Motions:
     """Prescribed motions fitted to a robot and to the steps of a run.
 
-    Attributes:
-        bodies: of the joints.
-        dofs, places: of these in v and q.
-        rows: B where they differ from row to row, else None.
+    ``bodies``: of the joints; ``dofs``, ``places``: of these in v and q; ``rows``: B where they differ from
+    row to row, else None.
     """
 
     def __init__(self, robot: Robot, given: Sequence[PrescribedMotion], dt: float, steps: int) -> None:
         """Fit them.
 
-        Raises:
-            UnknownName: no such joint.
-            ShapeError: a joint of several degrees of freedom, one that follows another, or that is prescribed
-                twice; an array of another length.
+        Raises UnknownName for a joint that is not there; ShapeError for one of several degrees of freedom,
+        one that follows another or is prescribed twice, and for an array of another length.
         """
         self.dt, self.steps, self.rows = dt, steps, None
         self.names: list[str] = []
@@ -954,11 +917,9 @@ class Motions:
     def start(
         self, q: np.ndarray, v: np.ndarray, rows: np.ndarray | None = None, step: int = 0
     ) -> tuple[np.ndarray, np.ndarray]:
-        """States (nq,) and (nv,), or rows of them, put on the motions as they are after so many steps.
+        """States (nq,) and (nv,), or rows of them, put on the motions as they are after ``step`` steps.
 
-        Args:
-            rows: which of a batch they are, if not all.
-            step: taken until then.
+        ``rows``: numbers of those of a batch, if they are not all.
         """
         if not self:
             return q, v
@@ -984,19 +945,14 @@ class Motions:
         return np.stack(each)
 
 
-USUAL = 1e-3
-"""Step that rates at a start are found with where none is given yet [s]."""
-
-UNKNOWN = 1_000_000_000
-"""Steps from which a run has no end that is known."""
+USUAL = 1e-3  # step that rates at a start are found with where none is given yet [s]
+UNKNOWN = 1_000_000_000  # steps from which a run has no end that is known
 
 
 class _Law:
     """Position and velocity of one joint, at times in steps.
 
-    Attributes:
-        count: of positions in an array, else None.
-        rows: B of an array by rows, else None.
+    ``count``: of positions in an array, else None; ``rows``: B of an array by rows, else None.
     """
 
     def __init__(self, what: str, name: str, motion: PrescribedMotion, dt: float) -> None:

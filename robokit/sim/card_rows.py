@@ -35,7 +35,6 @@ from robokit.sim.steppers import (
     add_up,
     begins_with,
     blank,
-    commands,
     differ,
     enlarged,
     entries_of,
@@ -44,6 +43,7 @@ from robokit.sim.steppers import (
     not_finite,
     row_numbers,
     scene_of,
+    step_inputs,
 )
 
 # ==== steps with contacts: the kernel of contact/step.py ==========================================
@@ -59,12 +59,10 @@ POLYGONS = 2048
 """Numbers that detection works with beside its memory: 29 for each corner of the largest face, of which hulls
 have 64 at most."""
 
-HELD_BYTES = 1 << 30
-"""Of inputs that change with the steps, of one launch."""
+HELD_BYTES = 1 << 30  # of inputs that change with the steps, of one launch
 
 
-KEPT = 16
-"""Kernels that a process keeps, so that the next rollout of a robot need not write its code again."""
+KEPT = 16  # kernels that a process keeps, so that the next rollout of a robot need not write its code again
 
 _kernels: Recent[KnownKernel] = Recent(KEPT)
 
@@ -82,23 +80,12 @@ def _kernel(
 
 
 class ContactOnCard:
-    """The states of many rows on a card, and their steps.
+    """The states of many rows on a card, and their steps, which a CUDA graph may have: they never wait or
+    allocate.
 
-    Steps neither wait nor allocate, and may be part of a CUDA graph.
-
-    Args:
-        program: the step.
-        state: arrays of steps of one row.
-        card: driver.Card.
-        rows: how many.
-        dtype: of the numbers on the card.
-        steps: of which there is place for inputs of their own.
-        few: of kernel_of_robot.
-        options: of engine.cuda.loops.Code.
-
-    Attributes:
-        loops: the kernel and its memory.
-        sizes: of its arrays.
+    ``state`` has the arrays of one row, ``dtype`` is of the numbers on the card, ``steps`` is how many may
+    have inputs of their own; ``few`` is of kernel_of_robot, and other options are of engine.cuda.loops.Code.
+    ``loops`` is the kernel with its memory, ``sizes`` those of its arrays.
     """
 
     def __init__(
@@ -177,21 +164,14 @@ class ContactOnCard:
         self.loops.write("status", np.zeros((1, 1)), which=which)
 
     def steps(self, count: int, stream: int = 0, changing: bool = False) -> None:
-        """So many steps of all rows.
-
-        Args:
-            count: how many.
-            stream: on which.
-            changing: whether each has inputs of its own.
-        """
+        """So many steps of all rows; ``changing``: each has inputs of its own."""
         self._last = count, stream, changing
         self.loops.run(count, stream, changing)
 
     def settle(self) -> None:
         """See that all rows took their steps; those that had no place for what they found do so now. Waits.
 
-        Raises:
-            DeviceError: a kernel failed as Python would.
+        Raises DeviceError where a kernel failed as Python would.
         """
         count, stream, changing = self._last
         while True:
@@ -237,20 +217,14 @@ class ContactOnCard:
 
 
 class CardRunner:
-    """Rows of a program on a card, with the methods of ContactRunner.
+    """Rows of a program on a card, which :meth:`roll` takes through steps as ContactRunner does.
 
-    Attributes:
-        failed: of each row whose state did not stay finite, the step after which.
-        card: on which.
-        dtype: of the numbers there.
+    ``failed``: of each row whose state did not stay finite, the step after which; ``card``: on which;
+    ``dtype``: of the numbers there.
     """
 
     def __init__(self, stepper: ContactStepper, card: Any) -> None:
-        """Prepare it for rows of the program of a stepper, with its arrays.
-
-        Raises:
-            DeviceError: the card takes no such steps.
-        """
+        """Prepare it for rows of a stepper's program; DeviceError where the card takes no such steps."""
         program = stepper.program
         where = f'device="cuda:{card.number}"'
         if program.accuracy is not None:
@@ -287,7 +261,7 @@ class CardRunner:
         self._begin(arrays, rows)
         for k in range(1, len(marks)):
             try:
-                self.advance(marks[k - 1], marks[k])
+                self._advance(marks[k - 1], marks[k])
             except KeyboardInterrupt:
                 return k, True
             record(k, 0, rows)
@@ -295,11 +269,7 @@ class CardRunner:
                 progress(marks[k] - marks[k - 1])
         return len(marks), False
 
-    def divide(self, arrays: Sequence[np.ndarray], rows: int, threads: int) -> None:
-        """Take the rows, before :meth:`advance`."""
-        self._begin(arrays, rows)
-
-    def advance(self, first: int, last: int) -> None:
+    def _advance(self, first: int, last: int) -> None:
         """Steps first..last of all rows; then the arrays have their states."""
         at = first
         while at < last:
@@ -311,25 +281,13 @@ class CardRunner:
 
     def _put(self, first: int, steps: int) -> int:
         """Write the inputs of the next steps; how many these are for."""
-        layout, rest = self.program.given, iter(self.given[6:])
-        tau, found = self.given[2], dict[str, np.ndarray]()
-        tables = {"tau": tau}
-        if layout.drives:
-            tables["u"] = next(rest)
-        if layout.places:
-            tables["push_wrench"] = next(rest)
-        if layout.motions:
-            tables["motion_values"] = next(rest)
-        self._changing = any(len(x) > 1 for x in tables.values())
+        tables = self.given[2], *self.given[6:]
+        self._changing = any(len(x) > 1 for x in tables)
         if self._changing:
             steps = min(steps, self.rows.steps_held)
         for k in range(steps if self._changing else 1):
-            now = {name: x[min(first + k, len(x) - 1)] for name, x in tables.items()}
-            found = {"joint_forces": now["tau"]}
-            if "u" in now:
-                found |= commands(self.rows.arrays, now["u"], now["tau"])
-            found |= {name: now[name] for name in ("push_wrench", "motion_values") if name in now}
-            for name, x in found.items():
+            tau, *given = (x[min(first + k, len(x) - 1)] for x in tables)
+            for name, x in step_inputs(self.program, self.rows.arrays, tau, given).items():
                 if x.size:
                     self.rows.loops.write(name, x, at=k)
         return steps
@@ -358,39 +316,9 @@ class CardRunner:
             if x[name].size:
                 self.rows.loops.write(name, np.zeros((1, *x[name].shape[1:])))
 
-    @property
-    def good(self) -> np.ndarray:
-        """Rows whose state is finite, (rows,)."""
-        return self._finite
-
-    def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
-        """Set some rows, by number, to states (n, ...): nothing was before."""
-        self.rows.start(q, v, rows)
-        for total in self.sums.values():
-            total[rows] = 0.0
-        self._finite[rows] = True
-
-    def state(self) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
-        """All that :meth:`restore` needs."""
-        return [(self._finite.copy(), self.rows.kept())]
-
-    def restore(self, state: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> None:
-        """Go on from there."""
-        ((finite, kept),) = state
-        self._finite = finite.copy()
-        self.rows.put_back({name: x.copy() for name, x in kept.items()})
-
 
 def card_runner(program: Program, dt: float, number: int) -> Any:
-    """What takes many rows of a program through many steps on a card.
-
-    Args:
-        dt: time step [s].
-        number: of the card.
-
-    Raises:
-        DeviceError: there is no such card, or it has no such steps.
-    """
+    """What takes many rows of a program through steps of dt [s] on a card; DeviceError where nothing does."""
     card = driver.card(number)
     if program.contact:
         return CardRunner(ContactStepper(program, dt), card)
@@ -406,18 +334,14 @@ def card_runner(program: Program, dt: float, number: int) -> Any:
 # ==== rows of a Simulation ========================================================================
 # Many states of a robot on a card, as their caller says: what a Simulation with device="cuda" is made of.
 
-Array = Any
-"""Of NumPy, or on the card."""
+Array = Any  # of NumPy, or on the card
 
 
 class CardStates:
     """Rows that are stepped together on a card, with the methods of ManyStates.
 
-    Attributes:
-        rows: B.
-        done: steps taken.
-        library: whose arrays the states are seen as; None for plain views.
-        memory: where they are seen, and what goes there.
+    ``rows``: B; ``done``: steps taken; ``library``: whose arrays the states are seen as; None for plain
+    views; ``memory``: where they are seen, and what goes there.
     """
 
     def __init__(
@@ -492,11 +416,8 @@ class CardStates:
         return 0 if self.library is None else self.library.stream(self.card.number)
 
     def step(self, tau: Array, u: Array, steps: int) -> None:
-        """So many steps.
-
-        Args:
-            tau: joint forces, (nv,) or (B, nv); None for none.
-            u: what driven joints are given, (B, n); None for what they have.
+        """So many steps with joint forces tau, (nv,) or (B, nv), or None, and inputs u of driven joints,
+        (B, n), or None for what they have.
         """
         for x in (tau, u):
             self._seen_as(library_of(x))
@@ -551,7 +472,7 @@ class _Contact:
     """Steps with contacts: engine/cuda/loops.py."""
 
     def __init__(self, own: CardStates, number: int) -> None:
-        self.own, self.given = own, own.program.given
+        self.own = own
         state = ContactStepper(own.program, own.dt).state
         self.on = ContactOnCard(own.program, state, own.card, own.rows, own.dtype.name)
         own.memory.allocate({"zero": 8, "ones": 8, "notes": 8 * own.rows})
@@ -585,22 +506,15 @@ class _Contact:
 
     def give(self, tau: Array, u: Array, found: list[np.ndarray], now: bool, stream: int) -> None:
         """Inputs of the steps to come; ``now``: those of pushes and motions are others than before."""
-        arrays, loops = self.on.arrays, self.on.loops
-        rest = list(found)
-        if self.given.drives:
-            rest.pop(0)
-        for on, name in ((self.given.places, "push_wrench"), (self.given.motions, "motion_values")):
-            if on and now:
-                loops.write(name, rest.pop(0).astype(float), stream)
-        if library_of(tau) is None and library_of(u) is None:
+        program, arrays, loops = self.own.program, self.on.arrays, self.on.loops
+        there = library_of(tau) is not None or library_of(u) is not None
+        forces = np.zeros((1, program.robot.nv)) if there or tau is None else np.atleast_2d(tau)
+        given = found if there or u is None else [np.asarray(u, float), *found[1:]]
+        for name, x in step_inputs(program, arrays, forces, given).items():
+            if x.size and (now if name in ("push_wrench", "motion_values") else not there):
+                loops.write(name, x, stream)
+        if not there:
             self._unforced = tau is None
-            forces = np.zeros((1, self.own.program.robot.nv)) if tau is None else np.atleast_2d(tau)
-            x = {"joint_forces": forces}
-            if u is not None:
-                x |= commands(arrays, np.asarray(u, float), forces)
-            for name, each in x.items():
-                if each.size:
-                    loops.write(name, each, stream)
             return
         library, number = self.own.library, self.own.card.number
         assert library is not None

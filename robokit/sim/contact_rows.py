@@ -29,12 +29,12 @@ from robokit.sim.steppers import (
     add_up,
     begins_with,
     blank,
-    commands,
     differ,
     enlarged,
     entries_of,
     row_numbers,
     scene_of,
+    step_inputs,
     steps_taken,
 )
 
@@ -65,12 +65,9 @@ class OwnMeasures:
     ) -> None:
         """The numbers after a step, in place of those before; of one state, or of rows of states.
 
-        Args:
-            numbers: all that are measured, the monitor's as they are after the step.
-            state: q and v after the step, and its joint forces.
-            forces: on the links that can touch the ground, and on all, (L + 1, 3) [N].
-            parameters: of the program.
-            more: inputs of the step.
+        ``numbers`` has all that is measured, the monitor's as after the step; ``state`` q, v and joint
+        forces; ``forces`` those on the links that can touch the ground, and on all, (L + 1, 3) [N]; ``more``
+        inputs of the step.
         """
         if self._kernel is None:
             self._kernel = self._built(forces.shape[-2] * forces.shape[-1])
@@ -111,11 +108,7 @@ INPUTS = {a.name for a in LANE_ARRAYS if a.role == "in"}
 
 
 def kernel_in_lanes(shared: Arrays, rows: Arrays, reproducible: bool, dtype: str) -> LoopKernel | None:
-    """The kernel that takes steps of rows in lanes; None where they cannot go so.
-
-    Args:
-        shared, rows, reproducible, dtype: see :class:`Lanes`.
-    """
+    """The kernel that takes steps of rows in lanes, or None; arguments as of :class:`Lanes`."""
     inputs = {name: x for name, x in rows.items() if name in INPUTS}
     if not may_go_in_lanes(shared, inputs):
         return None
@@ -123,14 +116,10 @@ def kernel_in_lanes(shared: Arrays, rows: Arrays, reproducible: bool, dtype: str
 
 
 class Lanes(KernelRows):
-    """What takes steps of rows in lanes.
+    """What takes steps of rows in lanes, by a kernel of :func:`kernel_in_lanes`.
 
-    Args:
-        kernel: from :func:`kernel_in_lanes`.
-        shared: arrays of a step.
-        rows: what each row has of its own, (rows, ...) each.
-        sizes: of these arrays.
-        dtype: of its numbers.
+    ``shared`` are arrays of a step, ``rows`` what each row has of its own, (rows, ...) each; ``sizes`` and
+    ``dtype`` are of these arrays.
     """
 
     def __init__(
@@ -155,16 +144,14 @@ class Lanes(KernelRows):
 
 # ---- rows on several threads ------------------------------------------------------------------------------
 
-SECONDS = 3e-5
-"""Of a step, roughly, before any is taken."""
+SECONDS = 3e-5  # of a step, roughly, before any is taken
 
 
 class ContactRunner:
     """Rows of a program, divided among threads (as engine/batch_calls.py).
 
-    Attributes:
-        failed: of each row whose state did not stay finite, the step after which.
-        in_lanes: whether there are rows enough to go together.
+    ``failed``: of each row whose state did not stay finite, the step after which; ``in_lanes``: whether there
+    are rows enough to go together.
     """
 
     def __init__(self, stepper: ContactStepper) -> None:
@@ -264,9 +251,8 @@ class ContactRunner:
 class _Share:
     """The rows of one thread.
 
-    Attributes:
-        rows: which.
-        states: what steps read and write, and what else each row has of its own, (rows, ...) each.
+    ``rows``: which; ``states``: what steps read and write, and what else each row has of its own, (rows, ...)
+    each.
     """
 
     def __init__(self, runner: ContactRunner, arrays: Sequence[np.ndarray], rows: range) -> None:
@@ -429,18 +415,8 @@ class _Share:
             x = x[first : first + steps] if len(x) > 1 else x
             return np.array(x[:, at] if x.shape[1] > 1 else x, self.dtype)
 
-        layout, rest = self.program.given, iter(self.given[6:])
-        found = {"joint_forces": cut(self.given[2])}
-        if layout.drives:
-            u, tau = cut(next(rest)), found["joint_forces"]
-            found |= {n: x.astype(self.dtype) for n, x in commands(self.shared, u, tau).items()}
-        if layout.places:
-            wrench = cut(next(rest))
-            found["push_wrench"] = wrench.reshape(*wrench.shape[:2], -1, 6)
-        if layout.motions:
-            values = cut(next(rest))
-            found["motion_values"] = values.reshape(*values.shape[:2], -1, 3)
-        return found
+        found = step_inputs(self.program, self.shared, cut(self.given[2]), map(cut, self.given[6:]))
+        return {name: x.astype(self.dtype, copy=False) for name, x in found.items()}
 
     def _make_room(self, sizes: dict[str, int]) -> None:
         """Larger arrays, with what is in them."""

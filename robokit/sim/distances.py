@@ -223,19 +223,13 @@ class BodyContacts:
     restitution: float = 0.0  # speed after an impact over that before
 
 
-NO_CONTACTS = BodyContacts()
-"""Bodies that pass through each other."""
+NO_CONTACTS = BodyContacts()  # bodies that pass through each other
 
 
 def body_contacts(robot: Robot, given: Any, ground: bool) -> BodyContacts:
-    """What a run makes of its argument ``self_collision``.
+    """What ``self_collision`` makes: True, False or pairs of bodies; None is True where there is a ground.
 
-    Args:
-        given: True, False, pairs of bodies; None for True where there is a ground.
-        ground: whether there is one.
-
-    Raises:
-        ShapeError: none of these, or pairs of another robot.
+    Raises ShapeError for anything else, and for pairs of another robot.
     """
     if isinstance(given, CollisionPairs):
         if given.names != body_names(robot):
@@ -257,11 +251,8 @@ Pairs = tuple[tuple[str, str], ...]
 GROUND, SOLID = "ground", "solid {}"
 """Names of the plane and the height field together, and of solids by their number in ``Ground(shapes=)``."""
 
-KEPT = 16
-"""Of a robot: prepared questions, those that were asked last."""
-
-AT_ONCE = 1 << 22
-"""Numbers of distances that collisions of many configurations are picked from at a time."""
+KEPT = 16  # of a robot: prepared questions, those that were asked last
+AT_ONCE = 1 << 22  # numbers of distances that collisions of many configurations are picked from at a time
 
 OUTPUTS = ("distance", "normal", "points", "gradient")
 
@@ -385,8 +376,7 @@ class Collisions(Sequence[Collision]):
         return "\n".join([f"<Collisions: {len(self)}{batch}; depth and names:", *lines, *more]) + ">"
 
 
-MOST_SHOWN = 10
-"""Pairs that a repr lists."""
+MOST_SHOWN = 10  # pairs that a repr lists
 
 
 def _metres(d: float) -> str:
@@ -648,11 +638,7 @@ class _Scene:
 
 
 class Query:
-    """Pairs of links of a robot as arrays, and machine code that measures them.
-
-    Attributes:
-        pairs: their names.
-    """
+    """Pairs of links of a robot as arrays, their names in ``pairs``, and machine code that measures them."""
 
     def __init__(
         self, robot: Robot, a: Any, b: Any, ground: Ground | None, pairs: Any, gradient: bool

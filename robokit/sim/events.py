@@ -91,8 +91,7 @@ class StepForces:
 
 # ---- notes -------------------------------------------------------------------------------------------------
 
-MOST_BYTES = 128_000_000
-"""Memory up to which steps are noted as they are taken: those of a humanoid for half a minute."""
+MOST_BYTES = 128_000_000  # up to which steps are noted as they are taken: half a minute of a humanoid
 
 
 @dataclass
@@ -220,8 +219,7 @@ class Notes:
 
 # ---- runs that are too long ------------------------------------------------------------------------------
 
-Choose = Callable[[Notes], np.ndarray]
-"""Which rows of notes are kept."""
+Choose = Callable[[Notes], np.ndarray]  # which rows of notes are kept
 
 
 def everything(notes: Notes) -> np.ndarray:
@@ -261,14 +259,10 @@ def retaken(
     inputs: StepInputs,
     choose: Choose = everything,
 ) -> Notes:
-    """The steps of a run taken once more.
+    """The steps of a run taken once more, of dt [s] each, from ``start`` (q and v) with their inputs.
 
-    Args:
-        dt: time step [s].
-        start: q and v.
-        marks: steps taken until each record.
-        inputs: of the steps.
-        choose: which rows are kept of those from each record to the next.
+    ``marks`` counts the steps until each record, and ``choose`` says which are kept of those from each record
+    to the next.
     """
     own, parts = stepper(program, dt), []
     own.begin(*start)
@@ -313,13 +307,8 @@ def contacts_of(
     """Places and forces of contacts with what stands still, or what moves, in the steps that led to records.
 
     A link has as many points as it ever has at once on the ground, and on each other link. One that does not
-    touch is at the link's origin.
-
-    Args:
-        notes: of these steps at least.
-        marks: steps taken until each record.
-        q: configurations of the records, (T, nq).
-        moving: those between links that move, and no others.
+    touch is at the link's origin. ``marks`` counts the steps until each record, q has the configurations of
+    the records, (T, nq); ``moving``: contacts between links that move, and no others.
     """
     names = scene_of(program).links
     rows = notes.last(np.array(marks[1:], int) - 1)
@@ -470,12 +459,9 @@ class StepFacts:
         return self.dt * float((values[first:end] * np.diff(self.edges[first : end + 1])).sum())
 
     def spans(self, on: np.ndarray, gap: float = 0, least: float = 0) -> list[tuple[int, int]]:
-        """(first, last + 1) of the steps in which something holds.
+        """(first, last + 1) of the steps in which ``on``, (S,), holds.
 
-        Args:
-            on: (S,) whether it does.
-            gap: interruptions up to so many steps do not count.
-            least: shorter spans do not count.
+        Interruptions of up to ``gap`` steps do not count, nor do spans shorter than ``least``.
         """
         joined: list[list[int]] = []
         changes = np.flatnonzero(np.diff(np.concatenate(([0], on.astype(np.int8), [0]))))
@@ -533,13 +519,7 @@ class Subjects:
 
 
 def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) -> StepFacts:
-    """The facts of the steps that were noted.
-
-    Args:
-        dt: time step [s].
-        notes: of steps.
-        inputs: what these were given.
-    """
+    """The facts of the steps of dt [s] that were noted, and what these were given."""
     tau, given = inputs.rows(notes.step)
     if program.contact:
         found = _of_contact(program, dt, notes, tau)
@@ -638,12 +618,7 @@ __all__ = ["Answer", "Event", "answers", "events_of", "from_rows", "report"]
 
 
 def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) -> list[Event]:
-    """The events of a run in the order of time.
-
-    Args:
-        facts: of every step.
-        summary: of the run.
-    """
+    """The events of a run in the order of time, from the facts of every step and the run's summary."""
     robot = program.robot.name
     names = {**Subjects.of(program).names, "robot": (robot,)}
     found = [
@@ -662,11 +637,7 @@ def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) ->
 
 
 def from_rows(rows: Any) -> list[Event]:
-    """The events of a file.
-
-    Raises:
-        TypeError, ValueError: they are none.
-    """
+    """The events of a file; TypeError or ValueError where they are none."""
     found = []
     for time, kind, subject, size, unit, text in rows:
         words = [str(x) for x in (kind, subject, unit, text)]
@@ -677,12 +648,8 @@ def from_rows(rows: Any) -> list[Event]:
 def answers(events: Sequence[Event], end: float, ground: bool = True) -> list[Answer]:
     """The questions that everyone has after a run, answered from its events, for the report and the page.
 
-    A peak is that of a step, however few were recorded.
-
-    Args:
-        events: of the run, in the order of time.
-        end: of the run [s].
-        ground: whether there was something to fall on.
+    A peak is that of a step, however few were recorded. The events are in the order of time, ``end`` is the
+    run's [s], and ``ground`` says whether there was something to fall on.
     """
     run = RunEvents(events, end, ground)
     return [answer for monitor in MONITORS for answer in monitor.answers(run)]
@@ -690,11 +657,8 @@ def answers(events: Sequence[Event], end: float, ground: bool = True) -> list[An
 
 # ---- a run in a few lines ----------------------------------------------------------------------------------
 
-WIDTH = 80
-"""Columns of a report's lines."""
-
-LABEL = 13
-"""Columns of the first word of a line."""
+WIDTH = 80  # columns of a report's lines
+LABEL = 13  # columns of the first word of a line
 
 CORRECTED = {
     "energy_corrected": "J",

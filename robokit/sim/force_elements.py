@@ -24,17 +24,13 @@ from robokit.model.robot import Robot
 # Springs and dampers between two points, or at a joint: as they are given, and fitted to a robot.
 
 
-Tension = Callable[[Any, Any], Any]
-"""(length, rate) -> tension."""
+Tension = Callable[[Any, Any], Any]  # (length, rate) -> tension
 
 BOUNDS = {None: (-math.inf, math.inf), "pull": (0.0, math.inf), "push": (-math.inf, 0.0)}
 """Least and largest tension of what acts one way only."""
 
-STEP = 1e-6
-"""Change of a length over the robot's size, and of an angle in rad, by which slopes are taken."""
-
-NODES = 8
-"""Of Gauss's rule, by which energies of functions are integrated from one record to the next."""
+STEP = 1e-6  # change of a length over the robot's size, and of an angle in rad, by which slopes are taken
+NODES = 8  # of Gauss's rule, by which energies of functions are integrated from one record to the next
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,11 +276,9 @@ NO_SPRINGS = Springs()
 def springs_of(given: Any, robot: Robot) -> Springs:
     """What was given as ``springs``, fitted to a robot.
 
-    Raises:
-        WrongType: something else.
-        UnknownName: no such link or joint.
-        ShapeError: a joint of several degrees of freedom, or both ends on one body.
-        InvalidValue, FunctionError: a function whose tension is no number, or that cannot be traced.
+    Raises WrongType for what is none; UnknownName without such a link or joint; ShapeError for a joint of
+    several degrees of freedom, or both ends on one body; InvalidValue and FunctionError for a function whose
+    tension is no number, or that cannot be traced.
     """
     springs = several("springs", given, (Spring, JointSpring), ACCEPTED)
     rests, names = [], []
@@ -378,14 +372,13 @@ def _ends(robot: Robot, spring: Spring, q: np.ndarray, v: np.ndarray) -> tuple[n
 
 FRAMES = ("link", "world")
 
-ROUNDED = 1e-6
-"""Part of a step that a push may be longer or shorter by rounding."""
+ROUNDED = 1e-6  # part of a step that a push may be longer or shorter by rounding
 
 Place = tuple[int, tuple[float, float, float] | None]
 """Body and point in its coordinates [m]; None where the wrench is about the world's origin."""
 
 
-@frozen(eq=False)
+@frozen
 class Push:
     """An external force on a link.
 
@@ -458,11 +451,7 @@ class Push:
 
 
 def pushes_of(given: Any) -> tuple[Push, ...]:
-    """What was given as ``pushes``: one or several, as Push or as tuples of its first five attributes.
-
-    Raises:
-        WrongType: something else.
-    """
+    """What was given as ``pushes``: Push, tuples of its first five attributes, or several; else WrongType."""
     if given is None:
         return ()
     if isinstance(given, Push) or (isinstance(given, tuple) and given and isinstance(given[0], str)):
@@ -504,19 +493,15 @@ def _covered(push: Push, dt: float) -> list[tuple[int, int, float]]:
 class OutsideForces:
     """Pushes fitted to a robot and to the steps of a run.
 
-    Attributes:
-        places: where they act: (body, point in it or None).
-        links: of these places.
-        rows: B where wrenches differ from row to row of a rollout, else None.
+    ``places``: where they act: (body, point in it or None); ``links``: of these places; ``rows``: B where
+    wrenches differ from row to row of a rollout, else None.
     """
 
     def __init__(self, robot: Robot, pushes: Sequence[Push], dt: float, steps: int) -> None:
         """Fit them.
 
-        Raises:
-            UnknownName: no such link.
-            ShapeError: a link that cannot move, a start after the end of the run, or different numbers of
-                rows.
+        Raises UnknownName without such a link; ShapeError for a link that cannot move, a start after the end
+        of the run, or different numbers of rows.
         """
         self.places: list[Place] = []
         self.links: list[str] = []

@@ -16,6 +16,7 @@ from robokit.dynamics.other_libraries import (
     HostFunction,
     Shapes,
     check_one_sample,
+    derived_shapes,
     jax_function,
     torch_function,
 )
@@ -108,13 +109,7 @@ class StepFunction(LibraryFunction):
     def __init__(
         self, kept: KeptSteps, steps: int | None, parameters: Sequence[str], how: str = "value"
     ) -> None:
-        """A function.
-
-        Args:
-            steps: how many; None for one, without an axis for it.
-            parameters: names of those that are inputs.
-            how: what of it.
-        """
+        """A function of so many steps, None for one without an axis; named parameters are inputs."""
         self.kept, self.steps, self.parameters, self.how = kept, steps, tuple(parameters), how
         self.robot = kept.robot
         axis = () if steps is None else (steps,)
@@ -125,13 +120,7 @@ class StepFunction(LibraryFunction):
             *((name, shape_of(kept, name)) for name in self.parameters),
         )
         outputs: Shapes = tuple((f"{name}_next", (*axis, *shape)) for name, shape in states)
-        self.inputs, self.outputs = inputs, outputs
-        if how == "pullback":
-            self.inputs = (*inputs, *((f"w_{name}", shape) for name, shape in outputs))
-            self.outputs = tuple((f"g_{name}", shape) for name, shape in inputs)
-        elif how == "pushforward":
-            self.inputs = (*inputs, *((f"d{name}", shape) for name, shape in inputs))
-            self.outputs = tuple((f"d{name}", shape) for name, shape in outputs)
+        self.inputs, self.outputs = derived_shapes(how, inputs, outputs)
 
     def derived(self, how: str) -> StepFunction:
         """See the base class."""
@@ -337,12 +326,8 @@ class DistanceFunction(LibraryFunction):
         """A function; ``of`` measures with gradients."""
         self.robot, self.how, self._of = robot, how, of
         self.pairs: Pairs = of.pairs
-        nq, count = (robot.nq,), (len(of.pairs),)
-        self.inputs, self.outputs = (("q", nq),), (("distance", count),)
-        if how == "pullback":
-            self.inputs, self.outputs = (("q", nq), ("w_distance", count)), (("g_q", nq),)
-        elif how == "pushforward":
-            self.inputs, self.outputs = (("q", nq), ("dq", nq)), (("ddistance", count),)
+        shapes = (("q", (robot.nq,)),), (("distance", (len(of.pairs),)),)
+        self.inputs, self.outputs = derived_shapes(how, *shapes)
 
     def derived(self, how: str) -> DistanceFunction:
         """See the base class."""

@@ -26,8 +26,7 @@ from robokit.spatial.scalars import added, sine_and_cosine
 # ==== solids at rest ==============================================================================
 # Convex solids at rest in the world: boxes, balls, cylinders, capsules and hulls that robots fall on.
 
-MOST_POINTS = 100_000
-"""Points of which a solid may be the hull."""
+MOST_POINTS = 100_000  # points of which a solid may be the hull
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +129,7 @@ class Solid:
 
 
 def solid(name: str, given: Any) -> Solid:
-    """A Solid, or one of a Shape of robokit.model.
-
-    Raises:
-        WrongType: neither.
-    """
+    """A Solid, or one of a Shape of robokit.model; WrongType for anything else."""
     if isinstance(given, Solid):
         return given
     if isinstance(given, Shape):
@@ -202,8 +197,7 @@ def _placement(given: Any) -> Placement:
 
 # ==== HeightField: ground whose height is given on a grid, by an array or by a picture ============
 
-MOST_HEIGHTS = 1 << 22
-"""Heights of a field: 2048 x 2048."""
+MOST_HEIGHTS = 1 << 22  # heights of a field: 2048 x 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,14 +325,9 @@ def _grey(path: Any) -> np.ndarray:
 # ==== the ground ==================================================================================
 # The ground: a plane, a height field and solids at rest, with the constants of the contact law.
 
-DEEPEST = 1e-3
-"""Depth at which one point carries the whole weight of a robot that is not small [m]."""
-
-SHARE = 1.0 / 200.0
-"""The same of a small robot, over its radius: a fall from twenty radii ends less than a fifth of one deep."""
-
-STANDARD = 9.81
-"""Gravity [m/s^2] of the time in which an impact is absorbed."""
+DEEPEST = 1e-3  # depth at which one point carries the whole weight of a robot that is not small [m]
+SHARE = 1.0 / 200.0  # the same of a small robot over its radius: falls from 20 radii end 1/5 of one deep
+STANDARD = 9.81  # gravity [m/s^2] of the time in which an impact is absorbed
 
 
 @dataclass(frozen=True)
@@ -575,8 +564,7 @@ def weight(robot: Robot) -> Any:
 
 # ---- what is given, checked -------------------------------------------------------------------------------
 
-STEEPEST = math.radians(89.0)
-"""Tilt of the plane, at most [rad]: it is given by its height over the origin."""
+STEEPEST = math.radians(89.0)  # tilt of the plane, at most [rad]: it is given by its height over the origin
 
 
 def coefficients(mu: Any) -> float | tuple[float, ...]:
@@ -654,12 +642,10 @@ def world_of(ground: Ground) -> World:
 
 # ---- in the file of a trajectory ---------------------------------------------------------------------------
 
-HEIGHTS = "ground_heights"
-"""Name of the array of a height field."""
+HEIGHTS = "ground_heights"  # name of the array of a height field
 
 
-OLD = ("slip", "sweeps", "max_points", "accuracy")
-"""What older files have, and does nothing any more."""
+OLD = ("slip", "sweeps", "max_points", "accuracy")  # what older files have, and does nothing any more
 
 
 def record_ground(ground: Ground) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -674,11 +660,7 @@ def record_ground(ground: Ground) -> tuple[dict[str, Any], dict[str, np.ndarray]
 
 
 def restored_ground(about: Mapping[str, Any], heights: np.ndarray | None) -> Ground:
-    """The ground of a record.
-
-    Raises:
-        LookupError, TypeError, ValueError: the record is none.
-    """
+    """The ground of a record; LookupError, TypeError or ValueError where the record is none."""
     given = {name: value for name, value in about.items() if name not in OLD}
     given["shapes"] = [Solid.of_record(row) for row in given.get("shapes", ())]
     if given.get("terrain") is not None:

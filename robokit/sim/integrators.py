@@ -244,9 +244,8 @@ def rkmk(
 ) -> tuple[Rows, Rows, Scalar, Force | None]:
     """q = q exp(theta), with theta and v by a Runge-Kutta method in the joints' Lie algebras.
 
-    Returns:
-        the state by joint after the step, the work of joint forces and of those from outside [J], and the
-        impulse of these about the centre of mass [N m s; N s], None where there is none.
+    Returns the state by joint after the step, the work of joint forces and of those from outside [J], and the
+    impulse of these about the centre of mass [N m s; N s], None where there is none.
     """
     tree, dynamics = p.tree, Dynamics(p)
     held = held_forces(p, q, v, tau, dt, carried, ledger)
@@ -320,14 +319,9 @@ METHODS: dict[str, Method] = {
 
 
 def method(name: Any, contact: bool) -> tuple[str, Method]:
-    """The method of that name; None takes "contact" where it is needed and "rkmk4" elsewhere.
+    """The method of that name; None takes "contact" where something can touch and "rkmk4" elsewhere.
 
-    Args:
-        name: what was asked for.
-        contact: whether something can touch.
-
-    Raises:
-        UnknownName: no such method, or one that knows no contact where something can touch.
+    Raises UnknownName for no such method, or one that knows no contact where something can touch.
     """
     if name is None:
         name = "contact" if contact else "rkmk4"
@@ -374,8 +368,7 @@ Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger, Carried], tuple[Rows
 
 # ---- forces that a step holds -----------------------------------------------------------------------------
 
-SWEEPS = 3
-"""Solves. In the last one stops that pull are let go."""
+SWEEPS = 3  # Solves. In the last one stops that pull are let go.
 
 
 @dataclass
@@ -393,13 +386,9 @@ class Held:
 def held_forces(
     p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried, ledger: Ledger | None = None
 ) -> Held:
-    """Those of a step from the state (q, v), entered into the ledger as the step's.
+    """Joint forces held in a step of dt [s] from (q, v), by joint; its ledger, if there is one, gets them.
 
-    Args:
-        q, v, tau: state and joint forces, by joint.
-        dt: step [s].
-        carried: what the step before has handed on.
-        ledger: of the step, or None.
+    ``carried``: what the step before has handed on.
     """
     if not p.joints.active and not p.given.layout.drives:
         zero = [[0.0] * len(row) for row in v]
@@ -462,8 +451,7 @@ def mean(a: Rows, b: Rows) -> Rows:
 # far it is wound, at most f / k. A joint that sticks is held by a spring and does not creep. A stop is a
 # contact in one dimension: max(0, -k phi - d phi') where phi is the distance left to the limit.
 
-SLOWEST = 1e-9
-"""Speed below which a bristle's friction has no direction [rad/s | m/s]."""
+SLOWEST = 1e-9  # speed below which a bristle's friction has no direction [rad/s | m/s]
 
 
 class JointState:
@@ -500,8 +488,7 @@ class JointState:
     def linearise(self, x: Rows, last: bool) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
         """Active stops and friction dampers from the iterate x; in the last sweep, no stop that pulls.
 
-        Returns:
-            slope b and force at rest of the linearised law, tau = force - b qd, by joint and dof.
+        Returns slope b and force at rest of the linearised law, tau = force - b qd, by joint and dof.
         """
         first = not self.w
         if first:
@@ -622,8 +609,7 @@ SMALL = 1e-12
 """Part of the energies below which a kinetic energy is hardly scaled to meet them: a robot that comes to rest
 stays there, and what is missing is carried until there is motion again."""
 
-TINY = 1e-30
-"""Added to what is divided by: nothing beside any energy, and more than 0 in single precision too."""
+TINY = 1e-30  # added to divisors: nothing beside any energy, more than 0 in single precision, too
 
 
 @frozen
@@ -652,16 +638,11 @@ def conserve(
     carried: Carried,
     impulse: Force | None = None,
 ) -> tuple[Rows, Rows]:
-    """The state (q1, v1) at the end of a step, corrected to the energy and momenta of the start of the run.
+    """The state (q1, v1) after a step of dt [s] from q, by joint, corrected to the run's energy and momenta.
 
-    Args:
-        q: the configuration before the step, by joint.
-        q1, v1: the state after, by joint.
-        dt: time step [s].
-        work: what joint forces and those from outside gave during the step [J].
-        ledger: takes what was missing.
-        carried: energy and momentum wanted before the step; takes those after.
-        impulse: of the forces from outside about the centre of mass, world axes [N m s; N s], or None.
+    ``work`` is what joint forces and those from outside gave during the step [J], ``impulse`` that of the
+    forces from outside about the centre of mass in world axes [N m s; N s], or None. The ledger takes what
+    was missing; ``carried`` has the energy and momentum wanted before the step, and takes those after.
     """
     if floats(tree):
         return _floating(tree, q, q1, v1, dt, work, ledger, carried, impulse)

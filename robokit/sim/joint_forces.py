@@ -39,8 +39,7 @@ DAMPING_TIME = 0.5
 What swings freely shrinks by a factor of e in twice this time: a hand is at rest ten seconds after a fall.
 """
 
-STUCK = 5e-6
-"""Angle or distance that a bristle of dry friction is wound before the joint slides, at most [rad | m]."""
+STUCK = 5e-6  # angle or distance of a bristle's dry friction before the joint slides, at most [rad | m]
 
 GIVING = 8e-4
 """Time constant of a bristle against the dof's own inertia, at most [s].
@@ -48,14 +47,9 @@ GIVING = 8e-4
 What is heavy for its friction would creep for long before a softer bristle is wound.
 """
 
-STOP_TIME = 5e-3
-"""Time constant of a stop against the joint's own inertia [s], where it gives way by STOP_DEPTH."""
-
-STOP_ANGLE = 0.01
-"""Angle by which a stop gives way under the robot's weight at the subtree's radius of gyration [rad]."""
-
-STOP_DEPTH = 1e-3
-"""The same of a prismatic joint [m], without a ground whose ``sink`` is given."""
+STOP_TIME = 5e-3  # time constant of a stop against the joint's inertia [s], at STOP_DEPTH
+STOP_ANGLE = 0.01  # of a stop under the robot's weight at the subtree's radius of gyration [rad]
+STOP_DEPTH = 1e-3  # the same of a prismatic joint [m], without a ground whose ``sink`` is given
 
 
 @frozen
@@ -136,30 +130,19 @@ class JointLaw:
 
 
 def assumed_damping(amount: float | str) -> str:
-    """The damping that was assumed, in words.
-
-    Args:
-        amount: [N m s/rad], or "inertia" for the inertia that a joint carries over DAMPING_TIME.
-    """
+    """The damping that was assumed, in words: [N m s/rad], or "inertia" for that over DAMPING_TIME."""
     return f"inertia / {DAMPING_TIME:g} s" if isinstance(amount, str) else f"{amount:g} N m s/rad"
 
 
 def joint_law(
     robot: Robot, default_damping: float | None = 0.0, sink: float | None = None
 ) -> tuple[JointLaw, list[str]]:
-    """The robot's passive joint forces, computed once.
+    """The robot's passive joint forces, computed once, and the names of joints that got the default damping.
 
-    Args:
-        default_damping: given to moving joints that have none, the floating base excepted
-            [N m s/rad | N s/m]; None takes the inertia that the joint carries over DAMPING_TIME.
-        sink: depth by which the stops of prismatic joints give way under the robot's weight, as contacts do
-            [m]; time constants of stops go with its root. None: STOP_DEPTH.
-
-    Returns:
-        the law, and the names of the joints that got the default.
-
-    Raises:
-        ModelError: dry friction below zero.
+    ``default_damping`` is for moving joints that have none, the floating base excepted [N m s/rad | N s/m];
+    None takes the inertia that the joint carries over DAMPING_TIME. ``sink`` is the depth by which stops of
+    prismatic joints give way under the robot's weight, as contacts do [m]; time constants of stops go with
+    its root. None: STOP_DEPTH. Raises ModelError for dry friction below zero.
     """
     return robot.derived.get(
         ("joint law", default_damping, sink), lambda: _joint_law(robot, default_damping, sink or STOP_DEPTH)
@@ -331,16 +314,10 @@ class DriveState:
         tau: ByJoint,
         dt: Scalar,
     ) -> None:
-        """Prepare the step.
+        """Prepare a step of dt [s] with q at mid step and v at the start, by joint.
 
-        Args:
-            drives: the driven joints.
-            numbers: of each.
-            u: of each, what does not depend on the state.
-            q: configuration at mid step, by joint.
-            v: velocities at the start, by joint.
-            tau: joint forces given besides, by joint; those of driven joints share their limits.
-            dt: step [s].
+        ``numbers`` are those of each driven joint, and u what it is given that does not depend on the state;
+        tau are joint forces given besides, by joint, of which those on driven joints share their limits.
         """
         self.drives, self.numbers, self.tau, self.dt = drives, numbers, tau, dt
         self.old: list[list[Scalar]] | None = None
@@ -356,10 +333,8 @@ class DriveState:
         """1.0 where a driven joint is at a limit, else 0.0."""
 
     def linearise(self, x: ByJoint) -> tuple[list[list[Scalar]], list[list[Scalar]]]:
-        """Slope b and force at rest of all joint forces given, tau = force - b qd, from the iterate x.
-
-        Returns:
-            both by joint and dof; joints without a drive have slope 0 and their tau.
+        """Slope b and force at rest of all joint forces given, tau = force - b qd, at the iterate x, by
+        joint and dof; joints without a drive have slope 0 and their tau.
         """
         self.old = self.lines or None
         self.lines, self.limited = [], []
@@ -425,20 +400,16 @@ class DriveState:
 Place = tuple[int, tuple[Scalar, Scalar, Scalar] | None]
 """Body and point in its coordinates [m]; None where the wrench is about the world's origin."""
 
-BodyForces = list[Force | None]
-"""Force on each body 0..N in its coordinates, None where there is none."""
+BodyForces = list[Force | None]  # force on each body 0..N in its coordinates, None where there is none
 
 
 def body_forces(
     tree: Tree, X: Sequence[Any], places: Sequence[Place], wrenches: Sequence[Scalar], base: Sequence[Scalar]
 ) -> BodyForces:
-    """The forces from outside in one configuration.
+    """The forces from outside in one configuration, by body, from transforms X = ^iX_lambda(i).
 
-    Args:
-        X: ^iX_lambda(i).
-        places: where the wrenches act.
-        wrenches: moment and force of each in world axes, 6 a place [N m; N].
-        base: (6,) wrench on body 1 in its coordinates [N m; N]; empty where there is none.
+    Wrenches are moment and force in world axes, 6 a place [N m; N]; ``base`` is a wrench on body 1 in its
+    coordinates, (6,), or empty.
     """
     forces: BodyForces = [None] * (tree.n + 1)
     if base:
@@ -532,11 +503,8 @@ class GivenLayout:
         return bool(self.places) or self.base or bool(self.bodies) or self.fixed_links
 
     def problem(self, numbers: Sequence[Scalar], inputs: Sequence[Sequence[Scalar]]) -> Given:
-        """What is given in a step.
-
-        Args:
-            numbers: the parameters of the drives, then three coordinates for each point of a body.
-            inputs: as :attr:`inputs`.
+        """What is given in a step: ``numbers`` of the drives, then three coordinates for each point of a
+        body; ``inputs`` as :attr:`inputs`.
         """
         rest, values = iter(numbers), iter(inputs)
         drives = [
@@ -599,16 +567,10 @@ class Given:
     def enter_outside(
         self, ledger: Ledger, tree: Tree, X: Sequence[Any], f: BodyForces, V: Sequence[Motion], dt: Scalar
     ) -> Force | None:
-        """Enter what the forces from outside do in the time dt on bodies that move at V.
+        """Enter what the forces f from outside, by body, do in the time dt [s] on bodies that move at V.
 
-        Args:
-            X: transforms of a robot seen from its base, or from the world.
-            f: the forces, by body.
-            V: velocities of the bodies.
-            dt: time [s].
-
-        Returns:
-            their impulse about the centre of mass, world axes [N m s; N s]; None where there are none.
+        X are transforms of a robot seen from its base, or from the world. Returns the impulse about the
+        centre of mass in world axes [N m s; N s]; None where there are no such forces.
         """
         if not self.layout.outside:
             return None
@@ -641,8 +603,7 @@ class Given:
 # "Geometric numerical integration", section VII.2; H. C. Andersen, "Rattle" (1983).
 # Cost: that of the loops in ../../algorithms/loop_dynamics.py three times.
 
-PROXIMAL_SINGLE = 1e-4
-"""The proximal share in single precision."""
+PROXIMAL_SINGLE = 1e-4  # the proximal share in single precision
 
 
 @frozen
@@ -660,10 +621,8 @@ class LoopLaw:
 class LoopKick:
     """The loops of an implicit solve.
 
-    Attributes:
-        loops: at the pose nearest to that of the solve in which they are closed; from the first solve on.
-        impulses: on the successors, by row [N s | N m s].
-        factor: of the last solve.
+    ``loops``: at the pose nearest to that of the solve in which they are closed; from the first solve on;
+    ``impulses``: on the successors, by row [N s | N m s]; ``factor``: of the last solve.
     """
 
     factor: Factor
@@ -676,16 +635,10 @@ class LoopKick:
     def solve(
         self, sweep: ImplicitSweep, T: Sequence[Force], tau: Rows, v: Rows
     ) -> tuple[Rows, list[Motion]]:
-        """The solve of a sweep with the loops' impulses in it.
+        """The solve of a sweep with the loops' impulses in it: y by joint and by body.
 
-        Args:
-            sweep: the matrix.
-            T: momenta and impulses of the bodies 0..N, body coordinates.
-            tau: forces of the joints, by joint.
-            v: velocities before, by joint.
-
-        Returns:
-            y by joint and by body.
+        T are momenta and impulses of the bodies 0..N in body coordinates, tau forces of the joints and v
+        velocities before, by joint.
         """
         y, _ = sweep.solve(T, tau)
         if sweep.H is None:
@@ -703,11 +656,9 @@ class LoopKick:
 
 
 def project(law: LoopLaw, tree: Tree, factor: Factor, q: Rows, v: Rows) -> tuple[Rows, Rows]:
-    """The state with its loops closed and its velocities such that they stay so.
+    """The state (q, v) of a step's end, by joint, with its loops closed and its velocities tangent to them.
 
-    Args:
-        factor: of H near this pose: it only weighs the corrections.
-        q, v: the state at the step's end, by joint.
+    ``factor``: of H near this pose; it only weighs the corrections.
     """
     system = law.system(tree, factor, tree.transforms(q))
     q, loops = closest(system, tree, law.models, q)

@@ -22,12 +22,7 @@ Arrays = Mapping[str, np.ndarray]
 def on_arrays(
     kernel: LoopKernel, sizes: Mapping[str, int], arrays: Sequence[np.ndarray], compiled: bool = True
 ) -> Callable[[], Any]:
-    """A call without arguments on arrays of one state, in place; by Python where there is no machine code.
-
-    Args:
-        arrays: those that the kernel takes, contiguous.
-        compiled: whether machine code is wanted.
-    """
+    """A call without arguments on contiguous arrays of one state, in place; in Python without code."""
     if compiled and engine() != "python":
         with contextlib.suppress(NoMachineCode):
             return kernel.single(sizes, arrays)
@@ -37,10 +32,8 @@ def on_arrays(
 class KernelRows:
     """Rows of arrays on which a kernel runs in place, many steps of many rows in a call without the GIL.
 
-    Attributes:
-        arrays: by name.
-        compiled: whether there is machine code.
-        memory: the environment of the kernel that it has then.
+    ``arrays``: by name; ``compiled``: whether there is machine code; ``memory``: the environment of the
+    kernel that it has then.
     """
 
     def __init__(
@@ -53,14 +46,11 @@ class KernelRows:
         driver: str = "rows",
         wanted: bool = True,
     ) -> None:
-        """Find the addresses of all arrays and of the code, as they are now.
+        """Find the addresses of all arrays, contiguous ones, and of the code, as they are now.
 
-        Args:
-            arrays: those that the kernel takes, contiguous.
-            own: names of those that each row has of its own, (rows, ...); the others are for all of them.
-            dtype: of its numbers.
-            driver: "rows" for one after the other, "batch" for several in lanes (engine/loops/emit.py).
-            wanted: whether machine code is.
+        ``own`` names the arrays that each row has of its own, (rows, ...); the others are for all rows.
+        ``driver`` is "rows" for one row after the other, "batch" for several in lanes (engine/loops/emit.py);
+        ``wanted``: whether machine code is.
         """
         self.kernel, self.sizes, self.arrays = kernel, sizes, arrays
         self._own = [a.name in own for a in kernel.taken]
@@ -82,13 +72,12 @@ class KernelRows:
         self.compiled = self._call is not None
 
     def run(self, a: int, b: int, given: Arrays, steps: int, done: np.ndarray, memory: Any = None) -> None:
-        """Steps of rows a..b.
+        """Steps of rows a..b, with ``given`` inputs that differ by step or row, (steps or 1, rows or 1, ...)
+        each.
 
-        Args:
-            given: inputs that differ by step or row, (steps or 1, rows or 1, ...) each.
-            done: (b - a,) gets how many each row took, fewer where its state is not finite, or the kernel
-                says that they are to be taken again; that of "batch" gives no numbers.
-            memory: an environment of the kernel, for this thread.
+        ``done``, (b - a,), gets how many steps each row took, fewer where its state is not finite, or the
+        kernel says that they are to be taken again; the driver "batch" gives no numbers. ``memory`` is an
+        environment of the kernel for this thread.
         """
         if not self.compiled:
             self._by_python(a, b, given, steps, done)

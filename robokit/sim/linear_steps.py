@@ -38,27 +38,19 @@ from robokit.sim.starts import BURIED, check_coordinates, check_starts, states
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import ContactState, step_numbers
 
-TIGHT = 1e-13
-"""Of the residual, over the impulses of the step: differences over 1e-7 then see six digits."""
+TIGHT = 1e-13  # of the residual, over the impulses of the step: differences over 1e-7 then see six digits
 
 
 class LinearSteps:
     """First steps of a program from given states, and how their ends change with these.
 
-    Attributes:
-        robot: the robot.
-        simulation: the arrays of the step.
-        found: of the last pullback, what parameters are worth (STEP_PULLBACK of contact/fields.py).
-        wanted: what motors are given besides joint forces, (n_motors,) [N m | N]; None leaves their command.
+    ``simulation``: the arrays of the step; ``found``: of the last pullback, what parameters are worth
+    (STEP_PULLBACK of contact/fields.py); ``wanted``: what motors are given besides joint forces, (n_motors,)
+    [N m | N]; None leaves their command.
     """
 
     def __init__(self, program: Program, dt: float, engine: str | None = None) -> None:
-        """The arrays.
-
-        Args:
-            dt: time step [s].
-            engine: "python" for no machine code.
-        """
+        """The arrays of steps of dt [s]; ``engine``: "python" for no machine code."""
         self.robot = program.robot
         options = {"engine": engine, "springs": program.springs.functions}
         self.simulation = ContactState(program.robot, dt, step_numbers(program, dt), **options)
@@ -122,9 +114,7 @@ class LinearSteps:
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(q, v) after a step; how a number changes with q, v and tau, (3, nv), in reverse mode.
 
-        Args:
-            q, v, tau: the state and the joint forces.
-            of_q, of_v: how it changes with the next q, in the tangent space, and with the next v; (nv,) each.
+        ``of_q`` and ``of_v``, (nv,): how it changes with the next q, in the tangent space, and the next v.
         """
         nv = len(self.simulation.arrays["v"])
         closed = self._taken(q, v, tau)
@@ -137,9 +127,8 @@ class LinearSteps:
     def pulled(self, of_q: np.ndarray, of_v: np.ndarray, again: bool = False) -> np.ndarray:
         """What q, v and tau are worth, (3, nv), after a step that :meth:`pullback` has taken.
 
-        Args:
-            of_q, of_v: what the next q and v are worth, (nv,) each.
-            again: whether nothing but these has changed since the last call.
+        ``of_q`` and ``of_v``, (nv,), are what the next q and v are worth; ``again``: nothing else has
+        changed.
         """
         found = self._run(pullback_kernel(), "of_start", of_end=np.array([of_q, of_v]), again=int(again))
         if self.wanted is not None:
@@ -259,8 +248,7 @@ class LinearSteps:
 
 # ---- steps that are kept ----------------------------------------------------------------------------------
 
-KEPT = 4
-"""Sets of arguments whose steps a robot keeps."""
+KEPT = 4  # sets of arguments whose steps a robot keeps
 
 
 class KeptSteps:
@@ -278,15 +266,9 @@ class KeptSteps:
     def __init__(
         self, robot: Robot, arguments: dict[str, Any], engine: str | None, actuators: Sequence[Actuator]
     ) -> None:
-        """Set them up.
+        """Set them up for arguments of ``simulate``; ``engine``: "python" for no machine code.
 
-        Args:
-            arguments: dt, ground, integrator, joint_damping, self_collision, springs as of ``simulate``.
-            engine: "python" for no machine code.
-            actuators: checked.
-
-        Raises:
-            as :func:`set_up`; ShapeError: actuators, and a step without contact.
+        Raises as :func:`set_up`, and ShapeError for actuators with a step without contact.
         """
         self.robot, self._actuators, self._engine = with_rotors(robot, actuators), actuators, engine
         self.springs = arguments.get("springs")
@@ -336,13 +318,7 @@ class KeptSteps:
 
 
 def kept_steps(robot: Robot, engine: str | None, actuators: Any = None, **arguments: Any) -> KeptSteps:
-    """Those of a set of arguments, made where they are not kept by the robot.
-
-    Args:
-        engine: "python" for no machine code.
-        actuators: as of ``simulate``.
-        arguments: dt, ground, integrator, joint_damping, self_collision, springs, likewise.
-    """
+    """Steps for arguments of ``simulate``, kept by the robot; ``engine``: "python" for no machine code."""
     drives = actuators_of(actuators)
     given = (engine, *arguments.values(), *drives)
     about = *map(type, given), *given
@@ -365,8 +341,7 @@ def _known(given: Any) -> Hashable:
 
 # ---- forward mode -----------------------------------------------------------------------------------------
 
-ROWS = 30_000
-"""Directions that are computed at once, about."""
+ROWS = 30_000  # directions that are computed at once, about
 
 
 class StepDerivatives(NamedTuple):
@@ -519,13 +494,7 @@ def _check_depth(kept: KeptSteps, steps: LinearSteps, q: np.ndarray) -> None:
 def each_row(
     kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
 ) -> Iterator[tuple[KeptSteps, list[np.ndarray]]]:
-    """The step of each row of a batch, and the row's arrays.
-
-    Args:
-        kept: of the whole batch.
-        given: q, v, tau and others of nv numbers, (B or 1, n) each.
-        engine, joint_damping, self_collision: of the step.
-    """
+    """The step of each row of a batch, and its arrays of ``given`` ones, (B or 1, n) each."""
     program, dt = kept.setup.program, kept.setup.dt
     robot, ground = program.robot, program.ground
     names = ["q", "v", "tau", "dq", "dv"][: len(given)]
@@ -671,11 +640,7 @@ OF_MOTORS = ("target", "velocity", "feedforward", "kp", "kd")
 
 
 def shape_of(kept: KeptSteps, name: str) -> tuple[int, ...]:
-    """Of a parameter's value.
-
-    Raises:
-        UnknownName: there is none of this name.
-    """
+    """The shape of a parameter's value; UnknownName where there is none of this name."""
     shapes: dict[str, tuple[int, ...]] = dict.fromkeys(OF_PAIRS, ())
     shapes |= {"gravity": (3,), "inertias": (kept.robot.nbodies + 1, 10)}
     if kept.inputs is not None:
@@ -686,11 +651,7 @@ def shape_of(kept: KeptSteps, name: str) -> tuple[int, ...]:
 
 
 class StepParameters:
-    """Those of steps that are at work.
-
-    Attributes:
-        names: of all that there are.
-    """
+    """Those of steps that are at work. ``names``: of all that there are."""
 
     def __init__(self, kept: KeptSteps, steps: LinearSteps) -> None:
         self.kept, self.steps = kept, steps
@@ -731,9 +692,7 @@ class StepParameters:
     ) -> np.ndarray | None:
         """What actuators want at a state, with what was entered, (n,) [N m | N].
 
-        Args:
-            q0, v0: the state at the start, which positions that are not given are held at.
-            state: q and v.
+        At (q0, v0), the start, positions that are not given are held; ``state`` is q and v.
         """
         if self.kept.inputs is None:
             return None
@@ -758,11 +717,7 @@ class StepParameters:
         return kd + 2.0 * x["dt"][0] * kp * R / (1.0 + 2.0 * R)
 
     def worth(self, q: np.ndarray, v: np.ndarray) -> dict[str, Any]:
-        """What all of them are worth after a pullback; NaN where the step was not finite.
-
-        Args:
-            q, v: the state before the step.
-        """
+        """What all of them are worth after a pullback from (q, v); NaN where the step was not finite."""
         found = self.steps.found
         if not found:
             return {name: np.full(shape_of(self.kept, name), np.nan) for name in self.names}

@@ -107,12 +107,7 @@ class ImplicitSweep:
         self.H = H
 
     def solve(self, T: Sequence[Force], tau: ByJoint) -> tuple[list[list[Scalar]], list[Motion]]:
-        """y by joint and by body.
-
-        Args:
-            T: momenta and impulses of the bodies 0..N, body coordinates.
-            tau: forces of the joints, by joint.
-        """
+        """y by joint and by body, of momenta T of bodies 0..N (body coordinates) and joint forces tau."""
         tree, X, U, D = self.tree, self.X, self.U, self.D
         if self.H is not None:
             return self._solve_dense(self.H, T, tau)
@@ -154,8 +149,7 @@ class ImplicitSweep:
 # in axes that do not turn: :func:`advance` gives the velocity as seen from the base's new axes.
 # :func:`momenta_after` has the velocity products of an implicit solve.
 
-Rows = list[Any]
-"""Scalars by joint: one list for each body 0..N."""
+Rows = list[Any]  # scalars by joint: one list for each body 0..N
 
 
 def free_base(tree: Tree, i: int) -> bool:
@@ -191,20 +185,13 @@ def momenta_after(
     w: Rows,
     dt: Scalar,
 ) -> list[Force]:
-    """Momenta of the bodies after dt without joint forces, had their joints no acceleration.
+    """Momenta of the bodies after dt [s] without joint forces, had their joints no acceleration.
 
         T_i = P_i - dt (I_i a_i + W_i x* I_i W_i),    a_i = X a_lambda + W_i x S w_i
 
-    The velocity products are taken at w, where the bodies have the velocities W. They do no work where w is
-    the mean of the velocities before and after.
-
-    Args:
-        X: ^iX_lambda(i).
-        P: momenta now, body coordinates.
-        w: velocities for the products, by joint.
-        dt: time [s].
-
-    Source: the bias force of the RNEA, RBDA table 5.1.
+    The velocity products are taken at w, by joint, where the bodies have the velocities W. They do no work
+    where w is the mean of the velocities before and after. X is ^iX_lambda(i), P the momenta now, in body
+    coordinates. Source: the bias force of the RNEA, RBDA table 5.1.
     """
     a: list[Motion] = [Motion(Vector3.zero(), tree.a0)]
     W = [Motion.zero()]
@@ -309,13 +296,10 @@ def keep_momentum(
     X: Sequence[Any],
     V: Sequence[Motion],
 ) -> tuple[list[list[Scalar]], Force]:
-    """v with the base's velocity corrected to the centroidal momentum wanted, and what was missing.
+    """v of a robot that floats, by joint, with the base's velocity corrected, and what was missing.
 
-    Args:
-        tree: the tree of a robot that floats.
-        wanted: h_G [N m s; N s], world axes.
-        v: velocities by joint.
-        X, V: transforms and body velocities of that state.
+    ``wanted`` is the centroidal momentum h_G [N m s; N s] in world axes; X and V are transforms and body
+    velocities of that state.
     """
     h, I, p_G = centroidal_state(tree, at_base(tree, X), V)
     missing = wanted - h
@@ -343,8 +327,7 @@ def keep_momentum(
 # articulated bodies of RBDA chapter 7.
 # Cost: O(n).
 
-LEAST = 1e-12
-"""Mobility [1/kg | 1/(kg m^2)] that stands for none."""
+LEAST = 1e-12  # mobility [1/kg | 1/(kg m^2)] that stands for none
 
 
 def effective_inertias(robot: Robot, dofs: Sequence[tuple[int, int]]) -> list[Any]:
@@ -409,8 +392,7 @@ def _inverse(numerator: float, mobility: Any) -> Any:
 
 # ---- all joints in one walk ------------------------------------------------------------------------------
 
-Columns = Sequence[Motion]
-"""Phi: the velocities by the six unit forces, moments first."""
+Columns = Sequence[Motion]  # phi: the velocities by the six unit forces, moments first
 
 
 def unit_forces() -> list[Force]:
@@ -469,8 +451,7 @@ def joint_mobilities(sweep: ImplicitSweep) -> list[list[Scalar]]:
 SLOTS, OWN = ENTRIES[: ENTRIES.index("steps")], ENTRIES[ENTRIES.index("steps") :]
 """Entries of all steps, first in the ledger; and the last ones, those of steps of "contact" alone."""
 
-DISSIPATED = ("contact", "friction", "stops", "collision")
-"""Entries that add up to the dissipated energy."""
+DISSIPATED = ("contact", "friction", "stops", "collision")  # entries that add up to the dissipated energy
 
 CONTROL = ("rejected", "shortest", "longest", "not_met")
 """What follows where these are divided to an accuracy (contact/step_control.py)."""
@@ -481,11 +462,9 @@ IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)
 
 
 class Ledger:
-    """The ledger in one step: its entries before the step, to which the step adds.
+    """The ledger in one step: its entries as they are now, those before the step to which the step adds.
 
-    Attributes:
-        entries: as they are now.
-        held: the joint forces of the step (held_forces.Held), for what is measured; None without any.
+    ``held`` are the joint forces of the step (held_forces.Held), for what is measured; None without any.
     """
 
     def __init__(self, before: Sequence[Scalar]) -> None:
@@ -521,10 +500,9 @@ class CarriedLayout:
 class Carried:
     """The carried numbers in one step: those from before, and those for the next.
 
-    Attributes:
-        momentum: (h_G in world axes) or None; a step replaces it.
-        wound: {(joint, dof): angle or distance}; a step replaces them.
-        energy: the energy that the robot ought to have [J], or None; a step replaces it.
+    ``momentum``: (h_G in world axes) or None; a step replaces it; ``wound``: {(joint, dof): angle or
+    distance}; a step replaces them; ``energy``: the energy that the robot ought to have [J], or None; a step
+    replaces it.
     """
 
     def __init__(self, layout: CarriedLayout, before: Sequence[Scalar]) -> None:

@@ -200,13 +200,11 @@ LOOK = (
 )
 """What a state looks like."""
 
-ARRAYS = (*STEP_ARRAYS, *LOOK)
-"""All arrays of the module, in the order in which their places are given."""
+ARRAYS = (*STEP_ARRAYS, *LOOK)  # all arrays of the module, in the order in which their places are given
 
 FILE = "page_step.wasm.gz"
 
-HANDS = 2
-"""Pushes that are the host's."""
+HANDS = 2  # pushes that are the host's
 
 
 @functools.cache
@@ -276,12 +274,7 @@ class ContactPage:
 
 
 def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPage:
-    """What the module is given of a program.
-
-    Args:
-        dt: time step [s].
-        pushes: keep the pushes of the run; they are the first ones.
-    """
+    """What the module is given of a program with steps dt [s]; ``pushes``: keep the first ones, the run's."""
     kept = replace(program, accuracy=None)
     kept = kept if pushes else without_pushes(kept)
     given = step_numbers(kept, dt)

@@ -50,15 +50,10 @@ def of_states(
     tau: np.ndarray,
     dt: float,
 ) -> np.ndarray:
-    """Numbers of states, one per row of the rollout: (B, size); NaN of those that are not finite.
+    """Numbers of states (B, ...), one row of the rollout each: (B, size); NaN of those that are not finite.
 
-    Args:
-        name: of the kernel.
-        text: of the program, or of the same without its inertias, as :meth:`Program.built` takes it.
-        size: how many numbers.
-        q, v: the states, (B, ...).
-        tau: joint forces, (B or 1, nv).
-        dt: time step [s].
+    ``name`` is the kernel's, ``text`` of the program, or of the same without its inertias, as
+    :meth:`Program.built` takes it; tau are joint forces, (B or 1, nv), dt the time step [s].
     """
     plain, robot = copy(program), program.robot
     plain.measured = NOTHING_MEASURED
@@ -87,11 +82,7 @@ centroidal momentum, angular and linear, world axes [N m s; N s]."""
 
 
 def figures(program: Program, dt: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The figures of states (B, ...), one per row of the rollout: (B, SIZE); NaN if they are not finite.
-
-    Args:
-        dt: time step [s].
-    """
+    """The figures of states (B, ...), one per row of the rollout: (B, SIZE); NaN if they are not finite."""
     return of_states(program, "figures", _text, SIZE, q, v, np.zeros((1, program.robot.nv)), dt)
 
 
@@ -125,11 +116,8 @@ def root(tree: Tree) -> int:
 
 REDUCTIONS = ("max", "min", "mean", "final", "first_above", "first_below")
 
-INPUTS = ("q", "v", "tau", "t", "contact_force")
-"""What a function may take of a step."""
-
-LARGEST = 1e30
-"""Values from here on count as not finite."""
+INPUTS = ("q", "v", "tau", "t", "contact_force")  # what a function may take of a step
+LARGEST = 1e30  # values from here on count as not finite
 
 
 @frozen
@@ -207,9 +195,8 @@ class OwnTracker:
     def of(measure: Measure, program: Program) -> OwnTracker:
         """The tracker of a measure for a robot.
 
-        Raises:
-            ShapeError: an output that is no number, or an input of a wrong size.
-            UnknownName: a link that cannot touch the ground.
+        Raises ShapeError for an output that is no number or an input of a wrong size, UnknownName for a link
+        that cannot touch the ground.
         """
         robot = without_inertias(program.robot) if program.open else program.robot
         key = measure.function.key(robot)
@@ -338,13 +325,9 @@ class OwnTracker:
 def values_at_start(
     program: Program, tracker: OwnTracker, q: np.ndarray, v: np.ndarray, tau: np.ndarray, dt: float
 ) -> np.ndarray:
-    """The values at the starts (B, ...), (B, outputs), by a kernel; NaN where a start is not finite.
+    """A measure's values at starts (B, ...), (B, outputs), by a kernel; NaN where a start is not finite.
 
-    Args:
-        tracker: of the measure.
-        q, v: the starts.
-        tau: joint forces of the first step, (B or 1, nv).
-        dt: time step [s].
+    tau are joint forces of the first step, (B or 1, nv), dt is the time step [s].
     """
     inertial = COUNT * (program.robot.nbodies + 1)
 
@@ -503,16 +486,11 @@ def first_largest(values: np.ndarray, least: float) -> np.ndarray:
 
 
 def wanted_measures(given: Any) -> tuple[str | Measure, ...]:
-    """What was asked for, checked.
+    """What was asked for, checked: True for all that robokit knows, names, :class:`Measure`, several; None or
+    False for none.
 
-    Args:
-        given: True for all that robokit knows, a name or a :class:`Measure`, several of them; None or False
-            for none.
-
-    Raises:
-        UnknownName: no measure of that name.
-        WrongType: neither a name nor a Measure.
-        ShapeError: two of the same name.
+    Raises UnknownName for no measure of that name, WrongType for what is neither, ShapeError for two of the
+    same name.
     """
     if given is None or given is False:
         return ()
@@ -545,22 +523,14 @@ def wanted_measures(given: Any) -> tuple[str | Measure, ...]:
 
 
 class ChosenMeasures:
-    """The measures of a rollout.
-
-    Attributes:
-        wanted: names of robokit's, and those of the user's own.
-        subjects: whom robokit's are about.
-        program: the step, with what it must keep.
+    """The measures of a rollout: ``wanted`` names robokit's and the user's own, ``subjects`` are whom
+    robokit's are about, and ``program`` is the step with what it must keep.
     """
 
     def __init__(self, wanted: Sequence[str | Measure], program: Program) -> None:
-        """Find out what the steps must keep.
+        """Find out what the steps must keep for what :func:`wanted_measures` gave.
 
-        Args:
-            wanted: from :func:`wanted_measures`.
-
-        Raises:
-            ShapeError, UnknownName: a measure of the user's own does not fit the robot.
+        Raises ShapeError or UnknownName where a measure of the user's own does not fit the robot.
         """
         self.wanted, self.subjects = tuple(wanted), subjects_of(program)
         names = dict.fromkeys(known[each].reads for each in wanted if isinstance(each, str))
@@ -572,13 +542,7 @@ class ChosenMeasures:
         self.program.measured = MeasuredLayout(tuple(trackers))
 
     def first(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, dt: float) -> np.ndarray:
-        """What is kept before the first step, (B, size).
-
-        Args:
-            q, v: the starts, (B, ...).
-            tau: joint forces of the first step, (B or 1, nv).
-            dt: time step [s].
-        """
+        """What is kept before the first step, (B, size), of starts and joint forces (B or 1, nv)."""
         layout = self.program.measured
         numbers = np.tile(np.array(layout.start), (len(q), 1))
         for _, tracker in self.own:

@@ -55,8 +55,7 @@ from robokit.sim.trajectory import Trajectory
 # ==== the rows of a rollout =======================================================================
 # The rows of a rollout: their present states, their records, and which of them do not stay finite.
 
-LARGEST = [motion.AT[name] for name in ("depth", "residual")]
-"""Entries of the ledger that are largest values, not sums."""
+LARGEST = [motion.AT[name] for name in ("depth", "residual")]  # no sums, but largest values
 
 
 class Batch:
@@ -90,18 +89,13 @@ class Batch:
         measured: np.ndarray | None = None,
         number: int | None = None,
     ) -> None:
-        """Take the starts.
+        """Take the starts q and v, (rows, ...).
 
-        Args:
-            q, v: starts, (rows, ...).
-            tau: joint forces, (steps or 1, rows or 1, nv), or None.
-            dt: time step [s].
-            marks: steps taken at each record.
-            keep: part of the ledger that is recorded.
-            out: arrays for the records of q and v.
-            given: inputs from actuators and pushes.
-            measured: numbers of the measures before the first step, (rows, size).
-            number: of the card that takes the steps; None for the processor.
+        tau are joint forces, (steps or 1, rows or 1, nv), or None; ``given`` inputs from actuators and
+        pushes. ``marks`` counts the steps at each record, ``keep`` is the part of the ledger that is
+        recorded, and ``out`` has arrays for the records of q and v. ``measured`` are numbers of the measures
+        before the first step, (rows, size); ``number`` is that of the card that takes the steps, None for the
+        processor.
         """
         self.program, self.dt, self.marks, self.keep = program, dt, list(marks), keep
         self.given = list(given)
@@ -166,11 +160,7 @@ class Batch:
         self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
 
     def drop_excess(self) -> int:
-        """Fill the rows whose energy has grown without a cause with NaN, from their first such record on.
-
-        Returns:
-            their number.
-        """
+        """Fill rows from their first record with energy without a cause on with NaN; how many they are."""
         n = self.finished
         if self.marks[n - 1] < FEWEST_STEPS:
             return 0
@@ -220,14 +210,10 @@ class Batch:
 
 
 def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
-    """What takes many rows of a program through many steps.
+    """What takes many rows of a program through many steps of dt [s], on a card of this number or the
+    processor.
 
-    Args:
-        dt: time step [s].
-        number: of the card that does it; None for the processor.
-
-    Raises:
-        DeviceError: there is no such card, or it has no such steps.
+    Raises DeviceError where there is no such card, or it has no such steps.
     """
     if number is None:
         if not program.contact:
@@ -239,16 +225,9 @@ def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
 
 
 def check_room(states: int, rows: int, size: int, dtype: str) -> None:
-    """Refuse records that the machine's memory cannot hold.
+    """Raise ShapeError for records that the machine's memory cannot hold.
 
-    Args:
-        states: recorded of each row.
-        rows: of the rollout.
-        size: scalars of a state.
-        dtype: of these.
-
-    Raises:
-        ShapeError: it cannot.
+    ``states`` are recorded of each row, and ``size`` is how many scalars of ``dtype`` one has.
     """
     need = states * (rows * size * np.dtype(dtype).itemsize + 8)
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -261,28 +240,20 @@ def check_room(states: int, rows: int, size: int, dtype: str) -> None:
 
 # ---- energy without a cause --------------------------------------------------------------------------------
 
-FEWEST_STEPS = 20
-"""Steps of a rollout from which its rows are checked: in fewer, energy has no time to grow."""
-
-FARTHEST = 1e8
-"""Largest coordinate [rad | m] of a sound run; the kernels refuse angles that have lost their digits."""
+FEWEST_STEPS = 20  # steps of a rollout from which its rows are checked: in fewer, energy has no time to grow
+FARTHEST = 1e8  # largest coordinate of a sound run [rad | m]; kernels refuse angles without digits
 
 
 def energy_failures(
     program: Program, q: np.ndarray, v: np.ndarray, work: np.ndarray | None, failed: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that have more energy at the end than they could draw on, see robokit.sim.run_loop.
+    """Numbers of the rows that have more energy at the end than they could draw on, (F,), and of the first
+    such record of each, (F,).
 
-    The ends of all rows are checked, and all records of those rows that fail there or are not finite. A row
-    that has lost the energy again by the end is not found.
-
-    Args:
-        q, v: the records, (T, B, nq) and (T, B, nv).
-        work: of the joint forces on each row until its end, (B,) [J]; None without joint forces.
-        failed: (B,) whether a row is not finite.
-
-    Returns:
-        numbers of the rows, (F,), and of the first record of each that has too much, (F,).
+    See robokit.sim.run_loop. The ends of all rows are checked, and all records of those rows that fail there
+    or are not finite. A row that has lost the energy again by the end is not found. q and v are the records,
+    (T, B, ...); ``work`` is that of the joint forces on each row until its end, (B,) [J], None without joint
+    forces; ``failed``, (B,), says which rows are not finite.
     """
     given = np.zeros(len(failed)) if work is None else 2.0 * np.maximum(work, 0.0)
     rows = np.flatnonzero((np.abs(q[0]) <= FARTHEST).all(axis=1))
@@ -729,15 +700,10 @@ def _finite(x: np.ndarray, summary: Callable[[np.ndarray], Any]) -> float:
 
 
 def controls(tau: Any, setup: RunSetup, dtype: str = "float64") -> tuple[np.ndarray | None, int]:
-    """Joint forces as (steps or 1, rows or 1, nv), and the number of rows.
+    """Joint forces as (steps or 1, rows or 1, nv) of a dtype, and the number of rows.
 
-    Args:
-        tau: what was given, see :func:`robokit.rollout`.
-        setup: the rollout; if no other argument says how many rows there are, tau may.
-        dtype: of the joint forces that are returned.
-
-    Raises:
-        ShapeError: tau of a shape or content that makes no sense, or another number of rows.
+    tau is what :func:`robokit.rollout` was given; it may say how many rows there are where nothing else does.
+    Raises ShapeError for a shape or content that makes no sense, or another number of rows.
     """
     steps, rows, n = setup.steps, setup.rows, setup.robot.nv
     if tau is None:

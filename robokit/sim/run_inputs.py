@@ -42,14 +42,9 @@ from robokit.sim.steppers import default_step, step_for_spin
 
 # ==== What simulate and rollout make of their arguments, and which of them they refuse ============
 
-FRAME = 5e-3
-"""Time between recorded states by default [s]."""
-
-LARGEST_CONTACT_STEP = 4e-3
-"""Longest step with a ground that is not warned of [s]."""
-
-MOST_STEPS = 1e10
-"""Steps of a run; a year of them."""
+FRAME = 5e-3  # time between recorded states by default [s]
+LARGEST_CONTACT_STEP = 4e-3  # longest step with a ground that is not warned of [s]
+MOST_STEPS = 1e10  # steps of a run; a year of them
 
 
 @frozen
@@ -257,13 +252,9 @@ def set_up_run(
 ) -> RunSetup:
     """Check the arguments that simulate, rollout and Simulation share, and prepare the run.
 
-    Args:
-        many: whether q0 and v0 may be rows.
-        rows: how many there are; None where the arguments say it.
-        by_step: whether the caller gives something anew in each step.
-        options: others of :func:`set_up`.
-
-    Raises and warns as :func:`robokit.simulate`.
+    ``many``: q0 and v0 may be rows; ``rows``: how many, None where the arguments say it; ``by_step``: the
+    caller gives something anew in each step; ``options``: others of :func:`set_up`. Raises and warns as
+    :func:`robokit.simulate`.
     """
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
@@ -307,13 +298,11 @@ def states_at_start(
     names: tuple[str, str] = ("q0", "v0"),
     chosen: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """A start as it was given, checked: (nq,) and (nv,), or rows of them.
+    """A start as it was given, checked: (nq,) and (nv,), or with ``many`` rows of them.
 
-    Args:
-        many: whether q and v may be rows.
-        counts: how many there may be besides one, all finite; None for any number, of which some may fail.
-        names: of q and v to the caller.
-        chosen: numbers of the rows that are wanted of as many as counts[0]; the others may be anything.
+    ``counts`` says how many rows there may be besides one, all finite; None for any number, of which some may
+    fail. ``names`` are those of q and v to the caller. ``chosen`` are the rows that are wanted of as many as
+    counts[0]; the others may be anything.
     """
     found = []
     for name, given, n in zip(names, (q, v), (robot.nq, robot.nv), strict=True):
@@ -332,15 +321,10 @@ def states_at_start(
 def _count_rows(
     q: np.ndarray, v: np.ndarray, counts: Sequence[tuple[str, int | None]], known: int | None = None
 ) -> tuple[int, bool]:
-    """The number of rows, and whether it is known or one of ``counts`` says it.
+    """The number of rows, and whether it is known or one of ``counts`` says it; ShapeError where they differ.
 
-    Args:
-        q, v: starts, (nq,) and (nv,), or rows of them.
-        counts: (name, number of rows or None) of other arguments that may have one value a row.
-        known: the number; None where the arguments say it.
-
-    Raises:
-        ShapeError: different numbers.
+    q and v are starts, (nq,) and (nv,), or rows of them. ``counts`` has (name, number of rows or None) of
+    other arguments that may have one value a row; ``known`` is the number, None where the arguments say it.
     """
     sizes = [len(np.atleast_2d(x)) for x in (q, v)]
     rows, counted = known or max(sizes), known is not None
@@ -365,18 +349,15 @@ def _count_rows(
 
 # ---- driven joints ----------------------------------------------------------------------------------------
 
-ENDLESS = 1e30
-"""Stands for no limit in a row where others have one."""
+ENDLESS = 1e30  # stands for no limit in a row where others have one
 
 
 class DrivenJoints:
     """The driven joints of a run, in the order of the actuators.
 
-    Attributes:
-        joints: the joints.
-        drives: what the step's text depends on.
-        rows: B where gains or targets differ from row to row of a rollout, else None.
-        by_function: whether a target is a function of the state.
+    ``joints``: the joints; ``drives``: what the step's text depends on; ``rows``: B where gains or targets
+    differ from row to row of a rollout, else None; ``by_function``: whether a target is a function of the
+    state.
     """
 
     def __init__(
@@ -389,19 +370,11 @@ class DrivenJoints:
         rows: int | None,
         divided: bool = False,
     ) -> None:
-        """Fit them.
+        """Fit actuators that were checked to steps of dt [s] from configurations q0, (B or 1, nq).
 
-        Args:
-            actuators: checked.
-            dt: step [s].
-            steps: of the run.
-            q0: configurations at the start, (B or 1, nq).
-            rows: B of a rollout, 1 in a simulation; None where nothing else says how many there are.
-            divided: whether steps are taken in parts, to an accuracy.
-
-        Raises:
-            UnknownName: no such joint.
-            ShapeError: a joint that cannot be driven, or is driven twice; gains or targets that do not fit.
+        ``rows`` is B of a rollout, 1 in a simulation, and None where nothing else says it; ``divided``: steps
+        are taken in parts, to an accuracy. Raises UnknownName without such a joint; ShapeError for a joint
+        that cannot be driven, or is driven twice, and for gains or targets that do not fit.
         """
         self.robot, self.dt, self.steps, self.count, self.divided = robot, dt, steps, rows, divided
         self.joints: list[Joint] = []
@@ -570,11 +543,7 @@ class DrivenJoints:
         return tuple(np.concatenate(x, axis=1) for x in zip(*each, strict=True))
 
     def whole_table(self) -> np.ndarray:
-        """The same for all steps and rows of a rollout, (T or 1, B or 1, n).
-
-        Raises:
-            ShapeError: a target is a function.
-        """
+        """Targets of all steps and rows of a rollout, (T or 1, B or 1, n); ShapeError for a function."""
         for *_, signals in self._units:
             for signal in signals.values():
                 if signal.function is not None:
@@ -608,8 +577,7 @@ class DrivenJoints:
 # robokit.sim.joint_forces has the law. Everything is computed by + - * / and powers of two, so the numbers
 # are the same to the bit with every C library and every NumPy, as reproducible runs need them.
 
-FAR = 700.0
-"""Beyond it e^-z is next to nothing."""
+FAR = 700.0  # beyond it e^-z is next to nothing
 
 LOG2_E = 1.4426950408889634
 LN_2 = (0.693147180369123816490, 1.90821492927058770002e-10)
@@ -617,13 +585,10 @@ LN_2 = (0.693147180369123816490, 1.90821492927058770002e-10)
 
 
 def servo_numbers(kp: Any, kd: Any, mass: Any, dt: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(b, lag, factor of target velocities) of robokit.sim.joint_forces.
+    """(b, lag, factor of target velocities) of robokit.sim.joint_forces, for time steps dt [s].
 
-    Args:
-        kp: stiffness [N m/rad | N/m], any shape.
-        kd: damping [N m s/rad | N s/m].
-        mass: inertia that the joint moves [kg m^2 | kg].
-        dt: step [s].
+    The arrays have any shape: stiffness kp [N m/rad | N/m], damping kd [N m s/rad | N s/m], and the inertia
+    that the joint moves, mass [kg m^2 | kg].
     """
     alpha = end_share(dt * kd / mass)
     R = kp * dt * dt / mass
@@ -655,8 +620,7 @@ def decay(z: np.ndarray) -> np.ndarray:
 
 # ---- all inputs -------------------------------------------------------------------------------------------
 
-NEVER = np.iinfo(np.int64).max
-"""Number of a step that does not come."""
+NEVER = np.iinfo(np.int64).max  # number of a step that does not come
 
 
 class RunInputs:
@@ -686,17 +650,11 @@ class RunInputs:
         divided: bool = False,
         motions: Sequence[PrescribedMotion] = (),
     ) -> None:
-        """Fit them to the robot and the steps.
+        """Fit actuators, pushes and motions that were checked to the robot and steps of dt [s] from q0, (B or
+        1, nq).
 
-        Args:
-            actuators, pushes: checked.
-            dt: step [s].
-            steps: of the run.
-            q0: configurations at the start, (B or 1, nq).
-            rows: of a rollout; None where nothing else says how many there are.
-            base: whether the first six joint forces are a wrench on a base that floats.
-            divided: whether steps are taken in parts, to an accuracy.
-            motions: that are prescribed.
+        ``rows`` are those of a rollout, None where nothing else says how many; ``base``: the first six joint
+        forces are a wrench on a base that floats; ``divided``: steps are taken in parts, to an accuracy.
         """
         self.driven = DrivenJoints(robot, actuators, dt, steps, q0, rows, divided)
         self.outside = OutsideForces(robot, pushes, dt, steps)

@@ -50,27 +50,21 @@ from robokit.stages import stage
 # that energy. A step that is far too long can also make contacts give energy, which the ledger has as
 # dissipation below zero; more of that than the robot could draw on stops the run too.
 
-ROUNDING = 1e-9
-"""Share of the potential energy that rounding may change."""
+ROUNDING = 1e-9  # share of the potential energy that rounding may change
 
 
-FIRST = 64
-"""Recorded states at which a run is looked at for the first time."""
+FIRST = 64  # recorded states at which a run is looked at for the first time
 
 
 def first_excess(
     kinetic: np.ndarray, potential: np.ndarray, work: np.ndarray, least: Any, dissipated: Any = 0.0
 ) -> np.ndarray:
-    """The first recorded state of each run whose energy cannot be explained.
+    """Number of each run's first recorded state whose energy cannot be explained, (...); T where there is
+    none.
 
-    Args:
-        kinetic, potential: of the recorded states, (T, ...) each [J].
-        work: given by the controller until then, (T, ...) [J].
-        least: energy that is there besides, a number or (...) [J].
-        dissipated: until then, (T, ...) [J]; 0 where it is not known.
-
-    Returns:
-        number of the state, (...); T where there is none.
+    Energies [J] are kinetic and potential of the recorded states, the work that the controller gave until
+    then and what was dissipated, 0 where it is not known, (T, ...) each; ``least``, a number or (...), is
+    there besides.
     """
     with np.errstate(all="ignore"):
         given = np.zeros_like(work)
@@ -101,10 +95,9 @@ def spring_energy(program: Program, q: np.ndarray) -> float:
 class EnergyWatch:
     """Looks at the energies of a run now and then, and keeps them for its trajectory.
 
-    Attributes:
-        kinetic, potential: of the states that were looked at, (T,) each [J].
-        due: number of recorded states at which to look again: twice those of the last time, so that looking
-            costs no more, however long the run is.
+    ``kinetic``, ``potential``: of the states that were looked at, (T,) each [J]; ``due``: number of recorded
+    states at which to look again: twice those of the last time, so that looking costs no more, however long
+    the run is.
     """
 
     def __init__(self, program: Program, q: np.ndarray) -> None:
@@ -147,8 +140,7 @@ class EnergyWatch:
 
 # ==== Warnings about the result of a run, by the figures of its summary ===========================
 
-UNBALANCED = 0.1
-"""An energy error above this share of the energy that moved is worth a warning."""
+UNBALANCED = 0.1  # an energy error above this share of the energy that moved is worth a warning
 
 
 def warn_of_length(refused: str | None, name: str) -> None:
@@ -161,11 +153,9 @@ def warn_of_length(refused: str | None, name: str) -> None:
 
 
 def warn_of(s: dict[str, Any], start: float = 0.0) -> None:
-    """Warn of a run whose contacts are not to be trusted.
+    """Warn of a run whose contacts are not to be trusted, by its summary s.
 
-    Args:
-        s: its summary.
-        start: depth of the start in the ground that was warned of [m]; 0 where none was.
+    ``start``: depth of the start in the ground that was warned of [m]; 0 where none was.
     """
     if s.get("deepest_penetration", 0.0) > start + DEEP:
         warn(
@@ -193,8 +183,7 @@ def warn_of(s: dict[str, Any], start: float = 0.0) -> None:
 
 # ---- whips ------------------------------------------------------------------------------------------------
 
-OFF = 1e-3
-"""Error of an angle in a run that is worth a warning [rad]: what ``accuracy`` usually is."""
+OFF = 1e-3  # error of an angle in a run that is worth a warning [rad]: what ``accuracy`` usually is
 
 OF_THE_WAY = 2e-5
 """And over the way that the joint has gone: of a swing of frequency w it is (w dt)^2 / 12, 1 rad at 15 rad/s
@@ -306,12 +295,9 @@ class Records:
 
 
 def trajectory_of(program: Program, dt: float, records: Records, notes: Notes | None) -> Trajectory:
-    """The trajectory of a run, with the figures of its summary that follow from the records.
+    """The trajectory of a run, with the figures of its summary that follow from its records, one at least.
 
-    Args:
-        dt: time step [s].
-        records: at least one.
-        notes: of all steps; None where there are too many.
+    ``notes``: of all steps; None where there are too many.
     """
     robot = program.robot
     t = dt * np.array(records.steps, dtype=float)
@@ -425,16 +411,11 @@ def _summary(
 
 # ---- the middle of steps ----------------------------------------------------------------------------------
 
-History = tuple[tuple[int, np.ndarray], ...]
-"""Numbers of steps, ascending, and the velocities that they began with."""
+History = tuple[tuple[int, np.ndarray], ...]  # numbers of steps, ascending, and velocities at their start
 
 
 class MiddleOfSteps:
-    """Predicts the middle of steps.
-
-    Attributes:
-        history: what is known of the steps before, two of them at most besides the last that was asked for.
-    """
+    """Predicts the middle of steps from ``history``: at most two steps before the last one asked for."""
 
     def __init__(self, robot: Robot, dt: float) -> None:
         """Of a robot; ``dt``: time step [s]."""
@@ -536,14 +517,8 @@ class Run:
     ) -> None:
         """Set out from a state.
 
-        Args:
-            q, v: the start.
-            dt: time step [s].
-            every: steps between two records; 0 for none.
-            controller: (t, q, v) -> joint forces, asked before every step about its middle; or None.
-            inputs: of actuators and pushes.
-            alone: whether the arrays of its steps are its own for good.
-
+        ``every`` counts the steps between two records, 0 for none. The controller, (t, q, v) -> joint forces,
+        is asked before every step about its middle. ``alone``: the arrays of its steps are its own for good.
         ``lock`` is held while the state changes, and not while functions of the user run; ``beside`` are
         joint forces that are added to the controller's.
         """
@@ -590,9 +565,7 @@ class Run:
     ) -> None:
         """Go on from a state, and forget what was recorded after it; all of it, where it is of another run.
 
-        Args:
-            q, v, done, memory, entries: the state.
-            path: the last of ``path`` when it was.
+        ``path``: the last of the run's ``path`` when the state was.
         """
         known = next((k for k, (name, _) in enumerate(self.path) if name == path), None)
         if known is not None:
@@ -889,10 +862,9 @@ class Run:
 
 @contextlib.contextmanager
 def stepping(steps: int, progress: bool) -> Iterator[Any]:
-    """A bar for so many steps if that is wanted, else None: then they are a stage like others.
+    """A bar for so many steps if ``progress`` is wanted, else None: then they are a stage like others.
 
-    Raises:
-        MissingDependency: tqdm is not installed.
+    Raises MissingDependency where tqdm is not installed.
     """
     if not progress:
         with stage("simulating"):

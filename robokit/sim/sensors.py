@@ -105,14 +105,9 @@ def step_motion(
     marks: Sequence[int],
     ends: tuple[np.ndarray, np.ndarray],
 ) -> StepMotion:
-    """The motion of records.
+    """The motion of records, of notes of the steps around them and inputs of these.
 
-    Args:
-        dt: time step [s].
-        notes: of the steps around the records at least.
-        inputs: of the steps.
-        marks: steps taken until each record.
-        ends: q and v of the last record, (nq,) and (nv,).
+    ``marks`` counts the steps until each record; ``ends`` are q and v of the last one, (nq,) and (nv,).
     """
     if not program.contact:
         return instants(program, dt, notes, inputs, marks, ends)
@@ -128,12 +123,7 @@ def step_motion(
 
 
 def kicks(program: Program, dt: float, taken: Notes) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Accelerations (n, nv) of steps with contact, and wrenches of loop joints on their successors, (n, 6).
-
-    Args:
-        dt: time step [s].
-        taken: notes of the steps.
-    """
+    """Accelerations (n, nv) of steps with contact, and wrenches of loop joints on successors, (n, 6)."""
     robot, x = program.robot, taken.arrays
     mean, long = x["mean"], (dt * taken.share)[:, None]
     a = (x["after"] - x["before"]) / long
@@ -148,8 +138,7 @@ def kicks(program: Program, dt: float, taken: Notes) -> tuple[np.ndarray, dict[s
     return a, loops
 
 
-RIGID = 1e-8
-"""Compliance of loops over the mobility of all that moves: what two iterations leave is its square."""
+RIGID = 1e-8  # compliance of loops over the mobility of all that moves; two iterations leave its square
 
 
 def _with_closing(

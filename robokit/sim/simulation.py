@@ -68,8 +68,7 @@ from robokit.sim.trajectory import Trajectory
 # ==== the same run with half the step =============================================================
 # How far a run can be trusted: it is taken once more with half the step, and the two are compared.
 
-AGREEMENT = 0.01
-"""Distance of the centres of mass up to which the runs agree, over the robot's size."""
+AGREEMENT = 0.01  # distance of the centres of mass up to which the runs agree, over the robot's size
 
 
 def with_rows_twice(actuators: Sequence[Actuator], steps: int) -> list[Actuator]:
@@ -317,11 +316,10 @@ def _with_half_steps(setup: RunSetup) -> RunSetup:
 if TYPE_CHECKING:
     from robokit.sim.card_rows import CardStates
 
-NOTED = 1000
-"""Steps that are noted before the notes are dropped, where nothing is recorded."""
+NOTED = 1000  # steps that are noted before the notes are dropped, where nothing is recorded
 
 
-@frozen(eq=False)
+@frozen
 class SimulationState:
     """The state of a simulation, from which :meth:`Simulation.restore` continues to the last bit.
 
@@ -1037,11 +1035,8 @@ class Simulation:
 class ManyStates:
     """Rows that are stepped together, in place.
 
-    Attributes:
-        rows: B.
-        q, v: the states, (B, ...).
-        failed: (B,) rows whose state is no longer finite.
-        done: steps taken.
+    ``rows``: B; ``q``, ``v``: the states, (B, ...); ``failed``: (B,) rows whose state is no longer finite;
+    ``done``: steps taken.
     """
 
     def __init__(
@@ -1054,15 +1049,7 @@ class ManyStates:
         inputs: RunInputs,
         threads: int | None,
     ) -> None:
-        """At the start.
-
-        Args:
-            q, v: starts, (B or 1, ...).
-            rows: B.
-            dt: time step [s].
-            inputs: of actuators and pushes.
-            threads: None for as many as pay.
-        """
+        """At starts q and v, (B or 1, ...); ``threads``: None for as many as pay."""
         self.rows = rows
         self.program, self.dt, self.inputs, self.threads = program, dt, inputs, threads
         self._start = [np.array(np.broadcast_to(x, (rows, x.shape[1]))) for x in (q, v)]
@@ -1083,11 +1070,10 @@ class ManyStates:
         return [np.array(x, order="C")[None] for x in each], change
 
     def step(self, tau: np.ndarray | None, u: np.ndarray | None, steps: int) -> None:
-        """So many steps; none where it is interrupted.
+        """So many steps, none where it is interrupted.
 
-        Args:
-            tau: joint forces, (nv,) or (B, nv); None for none.
-            u: what driven joints are given, (B, n); None for what they have.
+        tau are joint forces, (nv,) or (B, nv), or None; u is what driven joints are given, (B, n), None for
+        what they have.
         """
         before, done = self.state(), self.done
         try:

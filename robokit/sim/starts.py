@@ -53,23 +53,12 @@ from robokit.spatial.scalars import added, sine_and_cosine
 #
 # Source: D. W. Marquardt, "An algorithm for least-squares estimation of nonlinear parameters" (1963).
 
-CLOSED = 1e-4
-"""A loop that is open by less than this is closed [rad | m]; files round the poses of their joints."""
-
-STEPS = 100
-"""Steps until a start is given up."""
-
-LONGEST = 0.3
-"""Longest step of a joint [rad | m]: a longer one may jump to another way of closing the loop."""
-
-ROUNDED = 1e-10
-"""A loop that is open by less, and does not close further, is closed but for rounding [rad | m]."""
-
-DEPENDENT = 1e-9
-"""What is left of a constraint beside the others, as a share of the largest, where it repeats them."""
-
-LEAST = 1e-14
-"""Steps shorter than this change nothing [rad | m]."""
+CLOSED = 1e-4  # loops that are open by less are closed [rad | m]; files round the poses of their joints
+STEPS = 100  # steps until a start is given up
+LONGEST = 0.3  # longest step of a joint [rad | m]: a longer one may jump to another way of closing the loop
+ROUNDED = 1e-10  # loops open by less that do not close further are closed but for rounding [rad | m]
+DEPENDENT = 1e-9  # what is left of a constraint that repeats others, as a share of the largest
+LEAST = 1e-14  # steps shorter than this change nothing [rad | m]
 
 
 def close_loops(robot: Robot, q: Any = None, keep: Sequence[str] = ()) -> np.ndarray:
@@ -155,12 +144,9 @@ def closed_start(
 ) -> tuple[np.ndarray, np.ndarray, dict[str, float]]:
     """The start of a simulation with its loops closed, and what that changed, for the summary.
 
-    Args:
-        q, v: (nq,) and (nv,), or rows of them; one row of either serves for all rows of the other.
-        keep: dofs that stay as they are, with their velocities.
-
-    Raises:
-        ShapeError: a loop cannot be closed from there.
+    q and v are (nq,) and (nv,), or rows of them; one row of either serves for all rows of the other. The dofs
+    ``keep`` stay as they are, with their velocities. Raises ShapeError where a loop cannot be closed from
+    there.
     """
     if not loop_models(robot):
         return q, v, {}
@@ -173,8 +159,7 @@ def closed_start(
     return q1, v1 if v.ndim == 2 else v1[0], said
 
 
-REGULAR = 1e-11
-"""Least inertia of a motion that the loops allow, over that of the robot: less is rounding."""
+REGULAR = 1e-11  # least inertia of a motion that the loops allow, over that of the robot: less is rounding
 
 
 def held_by_loops(robot: Robot) -> Joint | None:
@@ -375,14 +360,9 @@ def _check(robot: Robot, q: np.ndarray, one: str | None, what: str, rows: np.nda
 # Every number comes from the configuration by + - * / and square roots in an order that is written here, so
 # that starts of sweeps have the same bits on every machine.
 
-CLOSE = 1e-10
-"""Gap that is none [m]."""
-
-LOOKED = 0.25
-"""Of the robot's size: how far ahead it is looked when it is lowered."""
-
-ROUNDS = 10_000
-"""Of lowering, at most."""
+CLOSE = 1e-10  # gap that is none [m]
+LOOKED = 0.25  # of the robot's size: how far ahead it is looked when it is lowered
+ROUNDS = 10_000  # of lowering, at most
 
 
 def touching_shapes(robot: Robot, ground: Ground) -> list[PlacedCore]:
@@ -408,13 +388,8 @@ def ground_gaps(robot: Robot, q: np.ndarray, ground: Ground) -> np.ndarray:
 def lowered(robot: Robot, q: np.ndarray, ground: Ground, clearance: Any) -> np.ndarray:
     """Heights of the base, (B,) [m], at which each row of q (B, nq) hangs ``clearance`` over the ground.
 
-    NaN where there is nothing under the robot.
-
-    Args:
-        robot: a robot with a floating base.
-        q: configurations, of which the base's height does not matter.
-        ground: what is under it.
-        clearance: gap of the nearest shape, a number or (B,) [m].
+    The robot's base floats; its height in q does not matter. ``clearance`` is the gap of the nearest shape, a
+    number or (B,) [m]. NaN where there is nothing under the robot.
     """
     wanted = np.broadcast_to(clearance, len(q))
     if ground.only_plane:
@@ -424,11 +399,7 @@ def lowered(robot: Robot, q: np.ndarray, ground: Ground, clearance: Any) -> np.n
 
 
 def lowered_base(robot: Robot, q: np.ndarray, ground: Ground, clearance: float) -> float:
-    """The same of one configuration (nq,).
-
-    Raises:
-        ShapeError: there is nothing under the robot.
-    """
+    """The height of one configuration (nq,), as :func:`lowered`; ShapeError for nothing underneath."""
     if not touching_shapes(robot, ground):
         return ground.height + clearance
     z = float(lowered(robot, q[None], ground, clearance)[0])
@@ -584,12 +555,7 @@ def states(what: str, value: Any, n: int, least: int = 1, robot: Robot | None = 
 
 
 def check_coordinates(what: str, robot: Robot, q: np.ndarray) -> None:
-    """Raise InvalidValue where q has a quaternion that is not unit, or an angle beyond the range of sines.
-
-    Args:
-        q: configurations, (nq,) or (B, nq).
-        what: they are to the caller.
-    """
+    """Raise InvalidValue for q, (nq,) or (B, nq), with quaternions not unit, or angles beyond sines."""
     check_quaternions(what, robot, q)
 
     def found() -> tuple[float, Any]:
@@ -611,11 +577,8 @@ def check_quaternions(what: str, robot: Robot, q: np.ndarray) -> None:
 
 # ---- what overlaps -----------------------------------------------------------------------------------------
 
-ROWS = 1024
-"""Starts whose poses are computed together."""
-
-FEW = 16
-"""Starts that one after the other are quicker."""
+ROWS = 1024  # starts whose poses are computed together
+FEW = 16  # starts that one after the other are quicker
 
 
 @frozen
@@ -679,14 +642,9 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
 
 # ---- errors and warnings -----------------------------------------------------------------------------------
 
-OVERLAP = 1e-3
-"""Bodies that overlap by more at the start are worth a warning [m]."""
-
-DEEP = 0.01
-"""A link deeper in the ground than this is worth a warning [m]."""
-
-BURIED = 0.1
-"""A start deeper in the ground than this is a mistake [m]."""
+OVERLAP = 1e-3  # bodies that overlap by more at the start are worth a warning [m]
+DEEP = 0.01  # a link deeper in the ground than this is worth a warning [m]
+BURIED = 0.1  # a start deeper in the ground than this is a mistake [m]
 
 PAST_ANGLE, PAST_DEPTH = 0.05, 5e-3
 """A start this far past the limit of a joint is worth a warning [rad], of a slide [m]."""
@@ -695,8 +653,7 @@ PAST_ANGLE, PAST_DEPTH = 0.05, 5e-3
 def check_starts(program: Program, q: np.ndarray, what: str = "q0") -> StartContacts:
     """What overlaps at the starts (nq,) or (B, nq), which the caller knows as ``what``.
 
-    Raises:
-        ShapeError: a start deep inside the ground, which would throw the robot away.
+    Raises ShapeError for a start deep inside the ground, which would throw the robot away.
     """
     found = start_contacts(program, np.atleast_2d(q))
     for row, why in buried(program, found):
@@ -724,17 +681,9 @@ def buried(program: Program, found: StartContacts) -> Iterator[tuple[int, str]]:
 def checked_starts(robot: Robot, program: Program, q: np.ndarray, v: np.ndarray, dt: float) -> float:
     """Refuse starts deep inside the ground, and warn of those that no run should have.
 
-    Args:
-        robot: as it was given; that of the program may have rotors besides.
-        program: the step.
-        q, v: the starts, (nq,) and (nv,), or rows of them; a single row goes with many.
-        dt: time step [s].
-
-    Returns:
-        how deep in the ground the start is [m], where it was warned of that; else 0.
-
-    Raises:
-        ShapeError: as :func:`check_starts`.
+    ``robot`` is as it was given; that of the program may have rotors besides. The starts are (nq,) and (nv,),
+    or rows of them; a single row goes with many. Returns how deep in the ground the start is [m], where it
+    was warned of that; else 0. Raises ShapeError as :func:`check_starts`.
     """
     found, one = check_starts(program, q), program.robot
     _of_limits(robot, q)
@@ -786,11 +735,7 @@ def two_digits(dt: float) -> float:
 
 
 def _of_limits(robot: Robot, q: np.ndarray) -> None:
-    """Warn of a start past the limit of a joint: the spring of the stop throws the joint back.
-
-    Args:
-        q: configurations at the start, (nq,) or (B, nq).
-    """
+    """Warn of a start q, (nq,) or (B, nq), past a joint's limit: the stop's spring throws it back."""
     joints = [j for j in robot.joints if _one_coordinate(j) and j.kind != "continuous"]
     if not joints:
         return
@@ -827,8 +772,7 @@ def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:
 
 # ==== Configurations to start from: a robot just above the ground =================================
 
-SHAKE = 0.02
-"""Standard deviation of the random change of every joint [rad | m] and of the tilt [rad]."""
+SHAKE = 0.02  # standard deviation of the random change of every joint [rad | m] and of the tilt [rad]
 
 
 def standing_height(
@@ -974,31 +918,18 @@ def _start(robot: Any, q: Any) -> np.ndarray:
 
 # ---- bodies moved apart ------------------------------------------------------------------------------------
 
-STANDING_ROUNDS = 30
-"""At most. Each takes the overlaps as linear in the joints; most starts of robots need two to four."""
-
-DECIMALS = 6
-"""Of the change of a coordinate [rad | m]: the last bits of distances differ between processors."""
-
-SLIGHT = 1e-4
-"""Change of a coordinate that tells the slope of a distance [rad | m]."""
-
-CLEAR = 1e-3
-"""Distance to which bodies that overlap are moved apart [m]."""
+STANDING_ROUNDS = 30  # at most: each takes overlaps as linear in the joints; most starts need two to four
+DECIMALS = 6  # of the change of a coordinate [rad | m]: the last bits of distances differ between processors
+SLIGHT = 1e-4  # change of a coordinate that tells the slope of a distance [rad | m]
+CLEAR = 1e-3  # distance to which bodies that overlap are moved apart [m]
 
 
 def moved_apart(robot: Robot, bodies: Sequence[tuple[int, int]], q: np.ndarray) -> np.ndarray:
-    """The configuration q, with the joints moved that keep its bodies from overlapping.
+    """The configuration q, (nq,), with joints moved that keep its pairs of bodies from overlapping.
 
     One overlap after the other is undone by the least change of the joints with one coordinate that lie
-    between its bodies, inside their limits (Kaczmarz), until none is left. Loops stay closed.
-
-    Args:
-        bodies: pairs that are to be apart.
-        q: configuration, (nq,), which is returned as it is where nothing overlaps.
-
-    Returns:
-        (nq,); with the overlaps that are left where no way out of them was found.
+    between its bodies, inside their limits (Kaczmarz), until none is left. Loops stay closed. Where nothing
+    overlaps q is returned as it is; where no way out is found overlaps are left.
     """
     if not bodies:
         return q

@@ -148,12 +148,7 @@ class MeasuredLayout:
         return slice(at, at + len(tracker.start))
 
     def after(self, before: Sequence[Scalar], happened: Callable[[Scalar], Happened]) -> list[Scalar]:
-        """The numbers after a step.
-
-        Args:
-            before: the numbers before it.
-            happened: number of the step -> what happened in it.
-        """
+        """The numbers after a step from those before; ``happened``: number of the step -> what it did."""
         if not self.trackers:
             return []
         step, at = before[0], 1
@@ -175,10 +170,8 @@ NOTHING_MEASURED = MeasuredLayout()
 class Program:
     """A robot's step with everything but the state.
 
-    Attributes:
-        loops: the loop joints, or None.
-        layout: of what a step of passive motion hands to the next.
-        open: whether inertias, and what follows from them, are an input of the step, not constants.
+    ``loops``: the loop joints, or None; ``layout``: of what a step of passive motion hands to the next;
+    ``open``: whether inertias, and what follows from them, are an input of the step, not constants.
     """
 
     robot: Robot  # the robot
@@ -250,11 +243,8 @@ class Program:
         return np.concatenate(rows, axis=-1, dtype=float)
 
     def problem(self, parameters: Sequence[Any], more: Sequence[Any] = ()) -> Problem:
-        """The step's problem, of plain numbers or scalars of a kernel.
-
-        Args:
-            parameters: as in :meth:`parameters`.
-            more: inputs from outside.
+        """The step's problem, of plain numbers or scalars of a kernel: parameters as in
+        :meth:`parameters`, and inputs.
         """
         rest, tree, joints = iter(parameters[1:]), self.robot.tree, self.joints
         if self.open:
@@ -287,13 +277,8 @@ class Program:
     ) -> list[list[Any]]:
         """What the kernel of a step returns: the next q, v, ledger and carried numbers.
 
-        Args:
-            p: the step's problem.
-            before: q, v and joint forces before, by joint.
-            after: q and v after, by joint.
-            tau: the joint forces, flat.
-            sums, kept: ledger and carried numbers after the step.
-            parameters: of the kernel.
+        ``before`` has q, v and joint forces, ``after`` q and v, by joint; tau is flat; ``sums`` and ``kept``
+        are ledger and carried numbers after the step.
         """
         q1, v1 = self.robot.join_q(after[0]), self.robot.join_v(after[1])
         entries = sums.entries[: self.sums]
@@ -327,14 +312,11 @@ class Program:
         outputs: Sequence[tuple[str, tuple[int, ...]]],
         feedback: Mapping[str, str] | None = None,
     ) -> Kernel:
-        """A kernel of the step, or of a part of it, built once.
+        """A kernel of the step, or of a part of it, named ``what``, built once.
 
-        Args:
-            what: name of the kernel.
-            text: of this program, or of the same without its inertias.
-            inputs: that are given after q, v and tau, before carried numbers and parameters.
-            outputs: of the text.
-            feedback: as in :meth:`Kernel.build`.
+        ``text`` is of this program, or of the same without its inertias; ``inputs`` come after q, v and tau,
+        before carried numbers and parameters; ``outputs`` are of the text, and ``feedback`` is as in
+        :meth:`Kernel.build`.
         """
         robot = self.robot
         program, kernels, name, key = self._place(what)

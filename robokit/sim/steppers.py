@@ -14,7 +14,7 @@ import pickle
 import sys
 import time
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -92,11 +92,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def step_numbers(program: Program, dt: float) -> Arrays:
-    """All arrays of a step that do not change in a run.
-
-    Args:
-        dt: time step [s].
-    """
+    """All arrays of steps of dt [s] that do not change in a run."""
     robot, scene = program.robot, scene_of(program)
     found = {**robot_data(robot), **_bodies(program, 0), **loop_numbers(robot)}
     one = robot if robot.samples is None else robot.sample(0)
@@ -157,13 +153,7 @@ def differ(program: Program) -> bool:
 
 
 def row_numbers(program: Program, dt: float, scene: Scene, rows: np.ndarray) -> Arrays:
-    """The arrays in which rows of a batch differ, (n, ...) each.
-
-    Args:
-        dt: time step [s].
-        scene: of the first row.
-        rows: numbers of some rows, (n,).
-    """
+    """The arrays in which rows of these numbers (n,) differ, (n, ...) each; ``scene``: of the first."""
     robot, ground, found = program.robot, program.ground, dict[str, np.ndarray]()
     samples = robot.samples is not None
     if samples and touches_as_its_inertia(robot):
@@ -320,17 +310,13 @@ def _pushes(program: Program) -> Arrays:
 
 # ==== one state through the step ==================================================================
 
-TOLERANCE = 1e-6
-"""Of a step's residual beyond rounding, over the impulses of the step, before the polish that squares it."""
+TOLERANCE = 1e-6  # of a step's residual beyond rounding, over its impulses, before the polish squares it
 
 AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 0}
 """Places to begin with. A step that needs more is taken again with more."""
 
-NOTED_AT_START = {"n_noted": 64, "n_noted_contacts": 512}
-"""The same of what is noted."""
-
-KEPT_BYTES = 1 << 24
-"""Room for notes that is kept for those of the next steps; new room takes 2 ms."""
+NOTED_AT_START = {"n_noted": 64, "n_noted_contacts": 512}  # the same of what is noted
+KEPT_BYTES = 1 << 24  # room for notes that is kept for those of the next steps; new room takes 2 ms
 
 MEMORY = {
     "near_pair": "n_near",
@@ -351,8 +337,7 @@ NOTHING_MEASURED = {
 }
 """Of the monitor."""
 
-ENDS = tuple(name for name in MEMORY if name.endswith("_pair"))
-"""Those of them that end so."""
+ENDS = tuple(name for name in MEMORY if name.endswith("_pair"))  # those of them that end so
 
 KEPT_ARRAYS = ("kept", "change", "loop_force", "dry_force", "motion_force", "part")
 """What else it hands on, if there is such an array."""
@@ -383,12 +368,10 @@ class ContactState:
     def __init__(self, robot: Robot, dt: float, numbers: Mapping[str, np.ndarray], **options: Any) -> None:
         """At rest in the neutral configuration.
 
-        Args:
-            dt: time step [s].
-            numbers: the arrays ROBOT, SHAPES, PAIRS and FORCES by name, and what of STEP is given; with
-                "accuracy" those of CONTROL, and steps are divided to it (contact/step_control.py).
-            options: ``tolerance``; ``dtype``; ``reproducible``; ``engine``, "python" for no machine code;
-                ``springs``, tensions that are functions.
+        ``numbers`` has the arrays ROBOT, SHAPES, PAIRS and FORCES by name, and what of STEP is given; with
+        "accuracy" those of CONTROL, and steps are divided to it (contact/step_control.py). Options are
+        ``tolerance``, ``dtype``, ``reproducible``, ``engine``, "python" for no machine code, and ``springs``,
+        tensions that are functions.
         """
         self.dtype: str = options.get("dtype", "float64")
         kernel = controlled_kernel if "accuracy" in numbers else step_kernel
@@ -475,11 +458,7 @@ class ContactState:
         return found
 
     def make_room(self, sizes: dict[str, int]) -> None:
-        """Larger arrays, with what is in them.
-
-        Args:
-            sizes: new ones by name, of those in ``ADDED``.
-        """
+        """Larger arrays, of new ``sizes`` by names of ``ADDED``, with what is in them."""
         larger, made = self.sizes | sizes, {}
         for a in self.kernel.taken:
             old = self.arrays[a.name]
@@ -576,12 +555,7 @@ def steps_taken(x: Mapping[str, np.ndarray]) -> Any:
 
 
 def enlarged(sizes: Mapping[str, int], needed: Sequence[int] | np.ndarray) -> dict[str, int]:
-    """Half as much again as was needed, where it was too little.
-
-    Args:
-        sizes: as they are.
-        needed: what a step says, an array of its name.
-    """
+    """Sizes of half as much again as a step ``needed``, an array of its name, where they were too small."""
     needs = zip(ADDED, (int(n) for n in needed[1:]), strict=True)
     return {name: need + need // 2 for name, need in needs if need > sizes[name]}
 
@@ -644,29 +618,22 @@ def _sizes(
 # A start whose bodies spin faster than that asks for itself: the step is halved until none turns by more than
 # SPIN in it.
 
-LONGEST = 1e-3
-"""Default time step [s] of a robot that needs no shorter one."""
-
-SHORTEST = LONGEST / 2**10
-"""Least default time step [s]."""
-
-CARRIED = 0.1
-"""Least inertia of a link about its joint, over that which the joint turns: 0.6 of it in chains of hinges."""
+LONGEST = 1e-3  # default time step [s] of a robot that needs no shorter one
+SHORTEST = LONGEST / 2**10  # least default time step [s]
+CARRIED = 0.1  # least inertia of a link about its joint over that which the joint turns; 0.6 in hinges
 
 SPIN = 0.3
 """A body that turns by more in a step is worth a warning [rad]. The sine of the half is off its series' first
 term by 0.4 %, which the axes of a step, those of its middle, leave out; at 1 rad it is 4 %."""
 
-ROWS = 1024
-"""Starts that are looked at together."""
+ROWS = 1024  # starts that are looked at together
 
 
 def step_for_spin(dt: float, robot: Robot, q: np.ndarray, v: np.ndarray) -> float:
-    """A time step halved as often as the spins of starts ask, but for those that ask for less than SHORTEST.
+    """The step dt [s] halved as often as the spins of starts ask, but for those that ask for less than
+    SHORTEST.
 
-    Args:
-        dt: the step [s].
-        q, v: the starts, (nq,) and (nv,), or rows of them; a single row goes with many.
+    The starts are (nq,) and (nv,), or rows of them; a single row goes with many.
     """
     speed, _, _ = fastest_spin(robot, q, v, SPIN / dt, SPIN / SHORTEST)
     return _halved(dt, speed)
@@ -682,10 +649,8 @@ def fastest_spin(
 ) -> tuple[float, int, int]:
     """The largest angular velocity of a body [rad/s], its row and the body; (least, 0, 0) if none is larger.
 
-    Args:
-        q, v: as in :func:`step_for_spin`; rows that are not finite are skipped.
-        least: [rad/s].
-        most: rows with larger ones are skipped, too [rad/s].
+    Starts are as in :func:`step_for_spin`; rows that are not finite, or are faster than ``most`` [rad/s], are
+    skipped.
     """
     q, v = np.atleast_2d(q), np.atleast_2d(v)
     found, rows = (least, 0, 0), max(len(q), len(v))
@@ -708,14 +673,7 @@ def fastest_spin(
 
 
 def default_step(robot: Robot, falls: bool) -> float:
-    """Time step for a robot: 1 ms, halved as often as its links ask.
-
-    Args:
-        falls: whether the method is that of falls; for the others 1 ms is enough.
-
-    Returns:
-        the step [s].
-    """
+    """Time step for a robot [s]: 1 ms, halved as often as its links ask if the method is that of falls."""
     rate = robot.derived.get("turning rate", lambda: turning_rate(robot)) if falls else 0.0
     return max(_halved(LONGEST, rate), SHORTEST) if SPIN / LONGEST < rate < math.inf else LONGEST
 
@@ -775,8 +733,7 @@ def _turning_rate(robot: Robot, least: dict[tuple[int, int], Any]) -> float:
 # The texts of the algorithms run here with NumPy arrays in place of scalars, many states at once. Nothing is
 # compiled, because these figures are needed only once for each recorded state.
 
-BLOCK = 2048
-"""States at a time: arrays of this length stay in the cache."""
+BLOCK = 2048  # states at a time: arrays of this length stay in the cache
 
 
 def in_blocks(
@@ -843,15 +800,9 @@ def kernel_inputs(
 ) -> list[np.ndarray]:
     """What rows of a run begin with: inputs of the step's kernel, (steps or 1, rows or 1, n) each.
 
-    Args:
-        q, v: starts, (rows, ...).
-        dt: time step [s].
-        tau: joint forces, (steps or 1, rows or 1, nv) [N m | N]; None for none.
-        given: inputs from actuators and pushes.
-
-    Returns:
-        q, v, tau, ledger, carried numbers and parameters, in the program's dtype but for the ledger of steps
-        with contacts, then ``given``.
+    The starts q and v are (rows, ...), joint forces tau (steps or 1, rows or 1, nv) [N m | N] or None,
+    ``given`` inputs from actuators and pushes. Returns q, v, tau, ledger, carried numbers and parameters, in
+    the program's dtype but for the ledger of steps with contacts, then ``given``.
     """
     real = program.dtype
     with np.errstate(over="ignore"):  # such rows fail
@@ -875,8 +826,7 @@ def not_finite(*arrays: np.ndarray) -> np.ndarray:
     return suspect
 
 
-SUMMED = ("ledger", "outside_impulse", "motor_sums")
-"""Arrays of the step with contact that are sums over all steps."""
+SUMMED = ("ledger", "outside_impulse", "motor_sums")  # sums over all steps with contact
 
 LARGEST = {"ledger": [accounts.AT[name] for name in ("depth", "residual", "overlap", "most")]}
 """Entries of these that are no sums."""
@@ -885,10 +835,8 @@ LARGEST = {"ledger": [accounts.AT[name] for name in ("depth", "residual", "overl
 def add_up(total: np.ndarray, since: np.ndarray, largest: Sequence[int] = ()) -> None:
     """Add sums in single precision, which would lose digits over thousands of steps, to those in double.
 
-    Args:
-        total: (..., n), in place.
-        since: those since the last call, (..., n); they begin anew.
-        largest: entries that are largest values, no sums.
+    Those ``since`` the last call, (..., n), begin anew; ``total`` changes in place; entries ``largest`` are
+    no sums.
     """
     places = list(largest)
     top = np.maximum(total[..., places], since[..., places])
@@ -966,19 +914,28 @@ def tally(program: Program, entries: np.ndarray) -> dict[str, Any]:
     }
 
 
-def commands(x: dict[str, np.ndarray], u: np.ndarray, tau: np.ndarray) -> dict[str, np.ndarray]:
-    """Joint forces and commands of motors as the step takes them.
+def step_inputs(
+    program: Program, x: Mapping[str, np.ndarray], tau: np.ndarray, given: Iterable[np.ndarray]
+) -> Arrays:
+    """Arrays of a step by name, from joint forces tau and inputs from actuators, pushes and motions.
 
-    Args:
-        u: what drives are given, (..., drives) [N m | N].
-        tau: joint forces, (..., nv) [N m | N]: those of driven joints go through the motors.
+    All have the same leading axes: tau is (..., nv) [N m | N], the inputs are (..., size) as in
+    ``program.given.inputs``. Joint forces of driven joints go through the motors.
     """
-    rows, u = x["dof_row"][x["motor_dof"]], u + tau[..., x["dof_row"][x["motor_dof"]]]
-    command = np.empty((*u.shape, 2))
-    command[..., 0], command[..., 1] = u, x["motor_command"][:, 1]
-    own = np.array(np.broadcast_to(tau, tau.shape))
-    own[..., rows] = 0.0
-    return {"joint_forces": own, "motor_command": command}
+    found = {"joint_forces": tau}
+    for (name, _), values in zip(program.given.inputs, given, strict=True):
+        if name == "drives":
+            rows = x["dof_row"][x["motor_dof"]]
+            u = values + tau[..., rows]
+            found["joint_forces"] = np.array(tau)
+            found["joint_forces"][..., rows] = 0.0
+            last = np.broadcast_to(x["motor_command"][:, 1], u.shape)
+            found["motor_command"] = np.stack([u, last], axis=-1)
+        elif name == "pushes":
+            found["push_wrench"] = values.reshape(*values.shape[:-1], -1, 6)
+        else:
+            found["motion_values"] = values.reshape(*values.shape[:-1], -1, 3)
+    return found
 
 
 def entries_of(program: Program, x: dict[str, np.ndarray]) -> np.ndarray:
@@ -992,19 +949,10 @@ def entries_of(program: Program, x: dict[str, np.ndarray]) -> np.ndarray:
 
 
 class ContactStepper:
-    """Steps of one state by the kernel of contact/step.py.
-
-    Attributes:
-        state: all arrays of the step, the state among them.
-    """
+    """Steps of one state by the kernel of contact/step.py; ``state`` has all arrays, the state among them."""
 
     def __init__(self, program: Program, dt: float, alone: bool = False) -> None:
-        """At rest in the neutral configuration.
-
-        Args:
-            dt: time step [s].
-            alone: whether its arrays are its own for good; else others get them when it is gone.
-        """
+        """At rest in the neutral configuration; unless it is ``alone``, others get its arrays after it."""
         self.program, self.dt = program, dt
         self.state = self._made() if alone else self._spare()
         self._given: Any = None
@@ -1075,15 +1023,9 @@ class ContactStepper:
 
     def give(self, tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
         """Joint forces of the steps to come, and inputs from actuators and pushes."""
-        x, layout, rest = self.state.arrays, self.program.given, iter(given)
-        x["joint_forces"][:] = tau
-        if layout.drives:
-            for name, numbers in commands(x, next(rest), tau).items():
-                x[name][...] = numbers
-        if layout.places:
-            x["push_wrench"][:] = np.reshape(next(rest), (-1, 6))
-        if layout.motions:
-            x["motion_values"][:] = np.reshape(next(rest), (-1, 3))
+        x = self.state.arrays
+        for name, numbers in step_inputs(self.program, x, tau, given).items():
+            x[name][...] = numbers
 
     def take(self, steps: int) -> int:
         """So many steps: how many left a state that is finite. None at all compile the step."""
@@ -1160,10 +1102,8 @@ class ContactStepper:
 class PassiveStepper:
     """Steps of one state by the kernel of passive motion: a rollout of one row.
 
-    Attributes:
-        q, v: the state, in place.
-        noting: whether each step is noted.
-        taken: steps since it was made.
+    ``q``, ``v``: the state, in place; ``noting``: whether each step is noted; ``taken``: steps since it was
+    made.
     """
 
     def __init__(self, program: Program, dt: float, alone: bool = False) -> None:

@@ -58,8 +58,7 @@ from robokit.urdf import dump, loads_urdf
 # then show whether it is the robot that moved.
 
 
-TOLERANCE = 1e-9
-"""Share by which numbers may differ: rotations that a URDF writes as angles are read back to rounding."""
+TOLERANCE = 1e-9  # share by which numbers may differ: a URDF's angles are rotations to rounding
 
 Folders = Sequence[str | os.PathLike[str]]
 
@@ -107,13 +106,9 @@ def _text(robot: Robot) -> str | None:
 def restored(
     given: Mapping[str, Any], numbers: Mapping[str, np.ndarray], package_dirs: Folders
 ) -> Robot | None:
-    """The robot of a record, made of its text.
+    """The robot of a record, made of its text; None where there is no text that makes this robot.
 
-    Returns:
-        None where the record has no text that makes this robot.
-
-    Warns:
-        UserWarning: the text does not make the robot that was stored; says what differs.
+    Warns of what differs where the text does not make the robot that was stored.
     """
     text = given.get("urdf")
     if not isinstance(text, str):
@@ -135,15 +130,10 @@ def restored(
 def fitted(
     robot: Robot, given: Mapping[str, Any], numbers: Mapping[str, np.ndarray], exactly: bool = False
 ) -> Robot:
-    """A robot under the gravity of the record, if it is the recorded one.
+    """A robot under the gravity of the record (``given`` and ``numbers``), if it is the recorded one.
 
-    Args:
-        robot: to be compared.
-        given, numbers: the record.
-        exactly: give it the recorded inertial parameters where its own are not these to the bit.
-
-    Raises:
-        ShapeError: it is another robot; says what differs.
+    ``exactly``: give it the recorded inertial parameters where its own are not these to the bit. Raises
+    ShapeError, which says what differs, for another robot.
     """
     differs = _difference(robot, given, numbers, inertias=not exactly)
     if differs:
@@ -238,15 +228,11 @@ def _with_files_in(robot: Robot, folders: Folders) -> Robot:
 
 FORMAT = 2
 
-SAVED_STEPS = 5_000
-"""Steps of a run up to which its events are saved even if nobody has asked for them."""
-
-KEPT_FACTS = 50_000_000
-"""Bytes of facts about single steps that are kept for others, such as a page; those of long runs are not."""
+SAVED_STEPS = 5_000  # steps of a run up to which its events are saved even if nobody has asked for them
+KEPT_FACTS = 50_000_000  # bytes of facts about steps that are kept for others, such as a page
 
 
-POSES = 4096
-"""Records whose links' poses are in memory at once."""
+POSES = 4096  # records whose links' poses are in memory at once
 
 
 @frozen
@@ -324,7 +310,7 @@ class Trajectory:
     program: Program | None = field(default=None, repr=False, compare=False)
     actuator_force: np.ndarray | None = None
     contact_impulse: np.ndarray | None = None
-    marks: Sequence[int] = field(default=(), repr=False)
+    marks: Sequence[int] = field(default=(), repr=False, compare=False)
     inputs: StepInputs | None = field(default=None, repr=False, compare=False)
     notes: Notes | None = field(default=None, repr=False, compare=False)
     losses: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
@@ -862,8 +848,7 @@ def _change(x: np.ndarray) -> str:
     return f"{x[0]:.4g} to {x[-1]:.4g}" if len(x) else "none"
 
 
-CONTACTS = "", "body_"
-"""Beginnings of names of contacts: with what stands still, and between links that move."""
+CONTACTS = "", "body_"  # beginnings of names of contacts: with what stands still, and between links that move
 
 PARTS_OF_CONTACTS = "points", "forces", "normals"
 
@@ -873,8 +858,7 @@ NAMES_OF_CONTACTS = "contact_links", "contacts_against"
 def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory:
     """The trajectory of a file's contents, without its robot.
 
-    Raises:
-        LookupError, TypeError, ValueError, AttributeError, OverflowError: they do not make one.
+    Raises LookupError, TypeError, ValueError, AttributeError or OverflowError where they make none.
     """
     words = "loop_joints", "springs", "prescribed", "losses"
     loops, springs, prescribed, causes = (tuple(map(str, about.get(n, ()))) for n in words)
@@ -951,8 +935,7 @@ PARTS = {
 
 MOMENTUM = ("kx", "ky", "kz", "lx", "ly", "lz")
 
-ROWS = 4096
-"""Rows that are text at once."""
+ROWS = 4096  # rows that are text at once
 
 
 def table_columns(run: Any, robot: Robot) -> Iterator[tuple[str, np.ndarray]]:
@@ -983,11 +966,7 @@ def table_columns(run: Any, robot: Robot) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def write_csv(run: Any, robot: Robot, path: Path) -> None:
-    """Write the table as comma-separated values, numbers with all their digits.
-
-    Raises:
-        WriteError: the file cannot be written.
-    """
+    """Write the table as comma-separated values, with all digits; WriteError where that fails."""
     names, arrays = zip(*table_columns(run, robot), strict=True)
     with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
         file.write(",".join(map(_cell, names)) + "\n")
@@ -1007,13 +986,7 @@ Arrays = dict[str, np.ndarray]
 
 
 def write_file(path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write the file.
-
-    Args:
-        path: path of the file.
-        about: all that is no array, for JSON.
-        arrays: by name.
-    """
+    """Write the file: ``about``, all that is no array, as JSON, and arrays by name."""
     everything: dict[str, Any] = {"about": np.array(json.dumps(about, default=_plain)), **arrays}
     with open(path, "wb") as file:
         np.savez_compressed(file, **everything)
@@ -1026,9 +999,8 @@ def _plain(value: Any) -> Any:
 def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
     """What :func:`write_file` wrote; sizes are checked before anything is unpacked.
 
-    Raises:
-        ShapeError: not such a file, or one that unpacks to far more than it holds.
-        OSError: it cannot be opened.
+    Raises OSError where it cannot be opened, ShapeError for another file, or one that unpacks to far more
+    than it holds.
     """
     try:
         arrays = read_arrays(path)

@@ -51,12 +51,12 @@ def for_range(count: Any, body: Callable[..., Any], *start: Any) -> Any:
         count: of turns; below 1 there are none. A real number counts with its whole part, see :func:`whole`.
         body: called with the index, 0, 1, ..., and what is carried; returns what it carries on, in the same
             number, form and kind as it began: 0.0 is a real number, 0 a whole one. It may write to arrays.
-        start: what is carried into the first turn: numbers, or tuples and lists of them.
+        start: what is carried into the first turn: numbers, or tuples, lists and NumPy's arrays of them.
 
     Returns:
         one value where one is carried, else a tuple.
     """
-    recording = getattr(recorder, "now", None)
+    recording, count = getattr(recorder, "now", None), scalars.unboxed(count)
     if recording is not None:
         count = whole(count) if _is_real(count) else count
         return _one_or_all(recording.for_range(count, body, start))
@@ -99,8 +99,8 @@ def cond(condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) 
         then: called without arguments.
         otherwise: likewise; returns as many numbers in the same form.
     """
-    recording = getattr(recorder, "now", None)
-    if isinstance(condition, int | np.bool_):
+    recording, condition = getattr(recorder, "now", None), scalars.unboxed(condition)
+    if isinstance(condition, int):
         return then() if scalars.holds(condition) else otherwise()
     if recording is not None:
         return recording.cond(condition, then, otherwise)
@@ -168,6 +168,7 @@ def zeros(*shape: Any, kind: str = "real") -> Any:
         TypeError: a size is no whole number.
         ValueError: a size is below 0, there are 2^31 entries or more, or there is no such kind.
     """
+    shape = tuple(map(scalars.unboxed, shape))
     for n in shape:
         if isinstance(n, float):
             raise TypeError(
@@ -229,7 +230,7 @@ def whole(x: Any) -> Any:
     Raises:
         ValueError: x is NaN, or the whole number has more than 32 bits.
     """
-    recording = getattr(recorder, "now", None)
+    recording, x = getattr(recorder, "now", None), scalars.unboxed(x)
     if recording is not None and not isinstance(x, int | float):
         return recording.whole(x)
     if isinstance(x, np.ndarray):
@@ -294,10 +295,11 @@ class Memory(np.ndarray):
 def count_from_start(index: Any) -> None:
     """Refuse a number below 0 as an index: one that is known only later would not count from the end.
 
-    Raises:
-        IndexError: there is one.
+    Raises IndexError: there is one; TypeError: there is a real number.
     """
     for i in index if isinstance(index, tuple) else (index,):
+        if isinstance(i, float):
+            raise TypeError(f"an index is a whole number, not {i}: whole(x) makes one of a real number")
         if isinstance(i, (int, np.integer)) and i < 0:
             raise IndexError(f"index out of range: {i} is below 0, and indices count from the start")
 
@@ -350,8 +352,7 @@ def shaped_like(pattern: Any, numbers: Iterator[Any]) -> Any:
 def carried_on(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
     """The values that a body returns, checked to be as many as it was given.
 
-    Raises:
-        TypeError: it returned another number of them, or none.
+    Raises TypeError: it returned another number of them, or none.
     """
     found = (returned,) if len(start) == 1 else () if returned is None and not start else returned
     if not isinstance(found, tuple | list) or len(flat(list(found))) != len(flat(list(start))):
@@ -372,8 +373,7 @@ def carried_on(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
 def chosen(condition: Any, a: Any, b: Any, where: Callable[[Any, Any, Any], Any]) -> Any:
     """The numbers of a where a condition holds, else those of b, in the form of a.
 
-    Raises:
-        TypeError: they are not as many.
+    Raises TypeError: they are not as many.
     """
     first, second = flat(() if a is None else a), flat(() if b is None else b)
     if len(first) != len(second):
@@ -394,8 +394,7 @@ def numbers(values: Any) -> list[Any]:
 def shaped(pattern: Any, items: Sequence[Any]) -> Any:
     """Numbers in the form of a pattern: the inverse of :func:`numbers`.
 
-    Raises:
-        TypeError: the pattern has something else than tuples, lists and NumPy arrays of numbers.
+    Raises TypeError: the pattern has something else than tuples, lists and NumPy arrays of numbers.
     """
     rest = iter(items)
 
@@ -418,11 +417,7 @@ def shaped(pattern: Any, items: Sequence[Any]) -> Any:
 
 
 def check_residuals(count: int, wanted: int) -> None:
-    """Raise unless an equation has as many residuals as unknown numbers.
-
-    Raises:
-        ValueError: it has not.
-    """
+    """Raise ValueError unless an equation has as many residuals as unknown numbers."""
     if count != wanted:
         raise ValueError(
             f"solution: the residual returns {count} numbers for {wanted} unknown ones; return as many as "
@@ -462,9 +457,9 @@ class _Counted:
 
 def known_count(count: Any) -> Any:
     """A count of turns as a whole number, a column of them for a column; None where it is not known."""
-    if isinstance(count, int | np.integer):
+    if isinstance(count, int):
         return int(count)
-    if isinstance(count, float | complex | np.floating | np.ndarray):
+    if isinstance(count, float | complex | np.ndarray):
         return whole(count)
     try:
         return int(count)
@@ -485,11 +480,7 @@ def _kind(x: Any) -> str:
 
 
 def check_truth(condition: Any) -> None:
-    """Raise unless something may be the outcome of a comparison.
-
-    Raises:
-        TypeError: it is a number.
-    """
+    """Raise TypeError unless something may be the outcome of a comparison: it is no number."""
     if isinstance(condition, float | complex | np.floating) or hasattr(condition, "ref"):
         raise TypeError(
             f"a condition or test is the outcome of a comparison, such as x > 0.0, not {condition!r}"
@@ -508,11 +499,7 @@ def known_truth(condition: Any) -> bool | None:
 def only(rows: Any) -> Iterator[Any]:
     """While it lasts, other rows keep what is theirs in memory; None for all that take part already.
 
-    Args:
-        rows: truths, one each, or a recorded one.
-
-    Yields:
-        the rows that take part.
+    ``rows``: truths, one each, or a recorded one. Yields the rows that take part.
     """
     before = getattr(_rows, "on", None)
     _rows.on = rows if before is None else before if rows is None else rows & before
@@ -524,11 +511,7 @@ def only(rows: Any) -> Iterator[Any]:
 
 @contextmanager
 def closed(error: Exception) -> Iterator[None]:
-    """While it lasts, memory made before cannot be written.
-
-    Args:
-        error: raised where it is.
-    """
+    """While it lasts, memory made before cannot be written. ``error``: raised where it is."""
     before = getattr(_closed, "depth", 0), getattr(_closed, "error", None)
     _closed.depth, _closed.error = before[0] + 1, error
     try:
@@ -587,11 +570,7 @@ def _cond_of_rows(condition: np.ndarray, then: Callable[[], Any], otherwise: Cal
 def _foreign_loop(
     x: Any, loop: _Loop | _Counted, start: tuple[Any, ...], most: int | None
 ) -> tuple[Any, ...]:
-    """A loop of the library that a number comes from.
-
-    Raises:
-        TypeError: it has none.
-    """
+    """A loop of the library that a number comes from. Raises TypeError: it has none."""
     if not _of_jax(x):
         raise TypeError(
             f"scalars of type {type(x).__name__} have no loops whose length is known only at run time: give "
@@ -638,16 +617,13 @@ def _jax_loop(loop: _Loop | _Counted, start: tuple[Any, ...], most: int | None) 
 # A bound is given as it is in double precision. In single precision rounding is 2^29 times as much, and so is
 # what stands for it; an error of second order, or one whose square counts, goes with the root of that.
 
-RATIO = 2.0**29
-"""Rounding in single precision over that in double: 2^-24 and 2^-53."""
+RATIO = 2.0**29  # rounding in single precision over that in double: 2^-24 and 2^-53
 
 
 def rounding(bound: float, power: float = 1.0) -> Any:
     """A bound in double precision, and the same in single.
 
-    Args:
-        bound: in double precision.
-        power: of the rounding that it grows with.
+    ``bound``: in double precision; ``power``: of the rounding that it grows with.
     """
     return in_precision(bound, bound * RATIO**power)
 

@@ -15,11 +15,14 @@ Source: series of Taylor after a reduction of the argument, as in J.-M. Muller, 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from robokit.spatial.scalars import Scalar, clamp, cos, floor, library, sin, sqrt, where
+import numpy as np
+
+from robokit.spatial.scalars import Scalar, clamp, cos, floor, library, of_each, sin, sqrt, unboxed, where
 
 __all__ = ["acos", "asin", "atan", "atan2", "exp", "log", "power", "tan", "tanh"]
 
@@ -27,18 +30,28 @@ LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 """ln 2 in two parts; the first has 32 bits, so that its product with a whole number is exact."""
 
-LARGEST, LEAST = 710.0, -746.0
-"""Beyond these exp is infinite, or 0."""
+LARGEST, LEAST = 710.0, -746.0  # beyond these exp is infinite, or 0
 
 EXP = tuple(1.0 / math.factorial(k) for k in range(15, 0, -1))
 LOG = tuple(2.0 / k for k in range(23, 0, -2))
 ATAN = tuple((-1.0) ** k / (2 * k + 1) for k in range(9, -1, -1))
 """Coefficients of exp(x) - 1, of log((1 + x) / (1 - x)) and of atan(x) over x, the highest first."""
 
-LARGEST_POWER = 64
-"""Up to here x**n is a product."""
+LARGEST_POWER = 64  # up to here x**n is a product
 
 
+def _by_entry(function: Callable[..., Scalar]) -> Callable[..., Scalar]:
+    """A function that takes arrays of scalars, too; an array of numbers is one scalar, of a batch."""
+
+    @functools.wraps(function)
+    def of(*numbers: Scalar) -> Scalar:
+        objects = any(type(x) is np.ndarray and x.dtype == object for x in numbers)
+        return of_each(of, *numbers) if objects else function(*numbers)
+
+    return of
+
+
+@_by_entry
 def exp(x: Scalar) -> Scalar:
     """e to the power of x."""
     own = library(x, "exp")
@@ -48,6 +61,7 @@ def exp(x: Scalar) -> Scalar:
     return (rest + 1.0) * a * b
 
 
+@_by_entry
 def log(x: Scalar) -> Scalar:
     """Natural logarithm; -inf at 0, NaN below."""
     own = library(x, "log")
@@ -73,8 +87,7 @@ def power(x: Scalar, y: Scalar) -> Scalar:
 
     0 to the power of 0 is 1. Of x below 0 there are powers for whole y only; others are NaN.
     """
-    if getattr(y, "ndim", 1) == 0:  # NumPy's whole numbers are no int
-        y = y.item()
+    y = unboxed(y)
     if isinstance(y, int | float) and abs(y) <= LARGEST_POWER and 2 * y == int(2 * y):
         result: Any = 1.0
         for _ in range(int(abs(y))):
@@ -99,11 +112,13 @@ def _flat_at_zero(x: Scalar, result: Scalar, y: Any) -> Scalar:
     return where(x == 0.0, 0.0, result) if isinstance(y, int | float) and y > 1 else result
 
 
+@_by_entry
 def tan(x: Scalar) -> Scalar:
     """Tangent [x in rad]."""
     return sin(x) / cos(x)
 
 
+@_by_entry
 def tanh(x: Scalar) -> Scalar:
     """Hyperbolic tangent: a smooth step from -1 to 1."""
     own = library(x, "tanh")
@@ -115,6 +130,7 @@ def tanh(x: Scalar) -> Scalar:
     return where(x < 0.0, -size, size)
 
 
+@_by_entry
 def atan2(y: Scalar, x: Scalar) -> Scalar:
     """Angle of the point (x, y), from -pi to pi [rad]; 0 for (0, 0), and -0.0 is 0.0."""
     own = library(y, "atan2") or library(x, "atan2")
@@ -136,18 +152,21 @@ def atan2(y: Scalar, x: Scalar) -> Scalar:
     return where(y < 0.0, -angle, angle)
 
 
+@_by_entry
 def atan(x: Scalar) -> Scalar:
     """Angle whose tangent is x [rad]."""
     own = library(x, "atan")
     return atan2(x, 1.0) if own is None else own(x)
 
 
+@_by_entry
 def asin(x: Scalar) -> Scalar:
     """Angle whose sine is x, from -pi/2 to pi/2 [rad]; NaN where there is none."""
     own = library(x, "asin")
     return atan2(x, sqrt((1.0 - x) * (1.0 + x))) if own is None else own(x)
 
 
+@_by_entry
 def acos(x: Scalar) -> Scalar:
     """Angle whose cosine is x, from 0 to pi [rad]; NaN where there is none."""
     own = library(x, "acos")

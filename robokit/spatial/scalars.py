@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy import ndarray
 
 # Sine and cosine in additions and multiplications: the same bits on every machine
 # --------------------------------------------------------------------------------
@@ -28,13 +29,11 @@ import numpy as np
 #
 # Of angles beyond 2^30 rad the functions of the C library and of NumPy are taken: kernels refuse them.
 
-LIMIT = 2.0**30
-"""Largest angle [rad]."""
+LIMIT = 2.0**30  # largest angle [rad]
 
 MAGIC = 1.5 * 2.0**52
 TWO_OVER_PI = 0.6366197723675814
-Way = tuple[float, float, tuple[float, ...]]
-"""Largest angle, the number that rounds, and the parts of pi/2."""
+Way = tuple[float, float, tuple[float, ...]]  # largest angle, the number that rounds, and the parts of pi/2
 
 FAR: Way = (LIMIT, MAGIC, (1.570796251296997, 7.549789415861596e-08, 5.390302858158119e-15))
 NEAR: Way = (2.0**20, MAGIC, (1.5707963267341256, 6.077100506506192e-11))
@@ -61,11 +60,7 @@ COS_FLOAT32 = (0.04166664685483267, -0.0013887366920632739, 2.4438380580700725e-
 
 
 def sine_and_cosine(x: float) -> tuple[float, float]:
-    """Sine and cosine of one angle [rad].
-
-    Raises:
-        ValueError: x is infinite.
-    """
+    """Sine and cosine of one angle [rad]. Raises ValueError: x is infinite."""
     if x == 0.0:  # most angles in descriptions are 0; the result below would be the same
         return 0.0, 1.0
     size = abs(x)
@@ -138,8 +133,7 @@ def _polynomial(c: Sequence[float], r2: np.ndarray, r4: np.ndarray) -> np.ndarra
     return np.asarray(total)
 
 
-Scalar = Any
-"""Anything with + - * / and the functions below."""
+Scalar = Any  # anything with + - * / and the functions below
 
 Item = TypeVar("Item")
 
@@ -153,8 +147,33 @@ def _pick(condition: Any, a: Scalar, b: Scalar) -> Scalar:
     return a if holds(condition) else b
 
 
-def _of_each(function: Callable[[Scalar], Scalar], x: np.ndarray) -> np.ndarray:
-    return np.frompyfunc(function, 1, 1)(x)
+def of_each(function: Callable[..., Scalar], *numbers: Any) -> Any:
+    """What a function gives for the entries of arrays of objects; of arrays without axes a scalar."""
+    return np.frompyfunc(function, len(numbers), 1)(*map(_boxed, numbers))
+
+
+def _boxed(x: Any) -> np.ndarray:
+    """As an array of objects: NumPy would come back with anything else."""
+    if isinstance(x, np.ndarray):
+        return x.astype(object)
+    box = np.empty((), object)
+    box[()] = unboxed(x)
+    return box
+
+
+def unboxed(x: Any) -> Any:
+    """What is in a number of NumPy's, or in an array without axes; else x itself."""
+    return x.item() if isinstance(x, np.generic | np.ndarray) and not x.ndim else x
+
+
+def _by_entry(function: Callable[..., Scalar], of_columns: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of NumPy that takes arrays of scalars, too."""
+
+    def of(*numbers: Any) -> Any:
+        objects = any(np.asarray(x).dtype == object for x in numbers)
+        return of_each(function, *numbers) if objects else of_columns(*numbers)
+
+    return of
 
 
 _FLOAT = SimpleNamespace(
@@ -176,15 +195,17 @@ _COMPLEX = SimpleNamespace(
     library=cmath,
 )
 _NUMPY = SimpleNamespace(
-    sin=lambda x: _of_each(sin, x) if x.dtype == object else sines_and_cosines(x)[0],
-    cos=lambda x: _of_each(cos, x) if x.dtype == object else sines_and_cosines(x)[1],
-    sqrt=lambda x: _of_each(sqrt, x) if x.dtype == object else np.sqrt(x),
-    atan2=np.arctan2,
-    floor=lambda x: _of_each(floor, x) if x.dtype == object else np.floor(x),
-    where=np.where,
-    maximum=np.maximum,
-    minimum=np.minimum,
+    sin=_by_entry(lambda x: sin(x), lambda x: sines_and_cosines(x)[0]),
+    cos=_by_entry(lambda x: cos(x), lambda x: sines_and_cosines(x)[1]),
+    sqrt=_by_entry(lambda x: sqrt(x), np.sqrt),
+    atan2=_by_entry(lambda y, x: atan2(y, x), np.arctan2),
+    floor=_by_entry(lambda x: floor(x), np.floor),
+    where=_by_entry(lambda condition, a, b: where(condition, a, b), np.where),
+    maximum=_by_entry(lambda a, b: maximum(a, b), np.maximum),
+    minimum=_by_entry(lambda a, b: minimum(a, b), np.minimum),
 )
+
+_WHOLE = {np.dtype(code).type for code in np.typecodes["AllInteger"]}  # types of NumPy's whole numbers
 
 _TABLE: dict[type, Any] = {
     float: _FLOAT,
@@ -196,9 +217,9 @@ _TABLE: dict[type, Any] = {
     complex: _COMPLEX,
     np.complex128: _COMPLEX,
     np.ndarray: _NUMPY,
-}
+} | dict.fromkeys(_WHOLE, _FLOAT)
 
-_CONSTANT = (float, int, bool, np.bool_, np.float64)
+_CONSTANT = frozenset({float, int, bool, np.bool_, np.float64, *_WHOLE})
 
 
 OUTERMOST: set[type] = set()
@@ -208,11 +229,8 @@ OUTERMOST: set[type] = set()
 def register(scalar_type: type, functions: Any, outermost: bool = False) -> None:
     """Give a scalar type its functions.
 
-    Args:
-        scalar_type: the type of the scalars.
-        functions: an object with sin, cos, sqrt, atan2, floor, where, maximum, minimum (those
-            that exist).
-        outermost: whether they go before those of other types.
+    ``scalar_type``: the type of the scalars; ``functions``: an object with sin, cos, sqrt, atan2, floor,
+    where, maximum, minimum (those that exist); ``outermost``: whether they go before those of other types.
     """
     _TABLE[scalar_type] = functions
     if outermost:
@@ -298,15 +316,19 @@ def _functions(scalar_type: type) -> Any:
 
 
 def _choose(*scalars: Scalar) -> Any:
-    """Functions of the first argument that is not a plain number, unless there is an outermost one."""
-    if OUTERMOST:
-        for scalar in scalars:
-            if type(scalar) in OUTERMOST:
-                return _TABLE[type(scalar)]
+    """Functions of the first argument that is not a plain number, unless there is an outermost one.
+
+    Of arrays beside scalars of robokit's, which know of none, NumPy's functions.
+    """
+    found: Any = _FLOAT
     for scalar in scalars:
-        if type(scalar) not in _CONSTANT:
-            return _functions(type(scalar))
-    return _FLOAT
+        kind = type(scalar)
+        if kind not in _CONSTANT:
+            if kind in OUTERMOST:
+                return _TABLE[kind]
+            if found is _FLOAT or (kind is ndarray and not hasattr(found, "library")):
+                found = _functions(kind)
+    return found
 
 
 def library(x: Scalar, name: str) -> Callable[..., Scalar] | None:

@@ -41,11 +41,8 @@ ROUNDS = 10
 HALF = np.uint64(32)
 LOW_HALF = np.uint64(0xFFFFFFFF)
 
-SOBOL_BITS = 32
-"""Binary digits of a coordinate of a Sobol point; there are 2^32 points."""
-
-SHIFT_ROW = np.uint64(0xFFFFFFFFFFFFFFFF)
-"""The row that no sweep has: it draws the shift of a Sobol sequence."""
+SOBOL_BITS = 32  # binary digits of a coordinate of a Sobol point; there are 2^32 points
+SHIFT_ROW = np.uint64(0xFFFFFFFFFFFFFFFF)  # the row that no sweep has: it draws the shift of a Sobol sequence
 
 LARGEST_SEED = 2**64 - 1
 

@@ -35,8 +35,7 @@ from robokit.sweeps.table import (
 
 # ==== The folder of a sweep: writing files completely or not at all, and its sweep.json ===========
 
-CHUNKS = "chunks"
-"""Folder of the chunks, in that of the sweep."""
+CHUNKS = "chunks"  # folder of the chunks, in that of the sweep
 
 _BINARY = getattr(os, "O_BINARY", 0)
 
@@ -92,11 +91,8 @@ def disk_problem(folder: Path, error: OSError) -> str:
 
 # ---- sweep.json --------------------------------------------------------------------------------
 
-FORMAT = 2
-"""Number of the folder's layout, raised when an older robokit could not read it or would change it."""
-
-SEALED = 2
-"""The first layout whose files have a hash of all that is in them."""
+FORMAT = 2  # number of the folder's layout, raised when an older robokit could not read it or would change it
+SEALED = 2  # the first layout whose files have a hash of all that is in them
 
 SWEEP_FILE = "sweep.json"
 

@@ -37,11 +37,8 @@ from robokit.sweeps.distributions import (
 # ==== the parameters of rows: names, units, meanings and ranges, and their values in each row =====
 # A name with a colon refers to one link or joint: ``mass:torso``, ``joint:left_knee``. Angles are in radians.
 
-MAX_GRAVITIES = 8
-"""Different ones of a sweep: each needs code of its own."""
-
-ROBOT = "robot"
-"""Name of the parameter that says which robot a row has."""
+MAX_GRAVITIES = 8  # different ones of a sweep: each needs code of its own
+ROBOT = "robot"  # name of the parameter that says which robot a row has
 
 
 @frozen
@@ -346,8 +343,7 @@ def grid_size(parameters: Mapping[str, Distribution]) -> int:
 
 # ---- states at the start -----------------------------------------------------------------------
 
-ORIENTATION_PARAMETERS = ("tilt", "yaw", "direction")
-"""Parameters that turn the robot."""
+ORIENTATION_PARAMETERS = ("tilt", "yaw", "direction")  # parameters that turn the robot
 
 VELOCITY_PARAMETERS = (
     "speed",
@@ -355,8 +351,7 @@ VELOCITY_PARAMETERS = (
     *(f"{what}_{x}" for what in ("velocity", "angular_velocity") for x in "xyz"),
 )
 
-STANDING_GAP = 0.02
-"""Gap under a robot that starts standing, where no height is given [m]: as of ``robokit fall``."""
+STANDING_GAP = 0.02  # under a robot that starts standing without a height [m]: as of ``robokit fall``
 
 Values = Mapping[str, np.ndarray]
 
@@ -648,8 +643,7 @@ def replace_invalid(values: Values) -> tuple[dict[str, np.ndarray], dict[int, st
 
 # ---- actuators ---------------------------------------------------------------------------------
 
-GAINS = {"kp": "kp", "kd": "kd", "gain": "kd"}
-"""Parameter that is a factor of a gain."""
+GAINS = {"kp": "kp", "kd": "kd", "gain": "kd"}  # parameter that is a factor of a gain
 
 ACTUATOR_PARAMETERS = ("kp", "kd", "effort", "target", "target_noise")
 """Parameters, or beginnings of them, that change actuators."""

@@ -216,20 +216,14 @@ def measure_from_json(content: Any) -> str | StoredMeasure:
 # Row k is a function of the recipe and of k: its parameters, its start, its motion, its measures. None of it
 # depends on the chunk that it is computed in, on the machine, or on other rows.
 
-FORMAT = Format(1)
-"""The recipe's format; its number is raised when rows would come out otherwise, or could not be read."""
-
-MAX_ROWS = 2**32
-"""Rows of a sweep: a Sobol sequence has so many points."""
-
-MAX_STEPS = 1e8
-"""Time steps of a row."""
+FORMAT = Format(1)  # raised when rows would come out otherwise, or could not be read
+MAX_ROWS = 2**32  # rows of a sweep: a Sobol sequence has so many points
+MAX_STEPS = 1e8  # time steps of a row
 
 OPTIONS = ("integrator", "joint_damping")
 """Arguments of :func:`robokit.rollout` that a recipe may have besides its own."""
 
-Values = Mapping[str, np.ndarray]
-"""Parameters of rows by name, (B,) each."""
+Values = Mapping[str, np.ndarray]  # parameters of rows by name, (B,) each
 
 
 @frozen(eq=False)
@@ -605,8 +599,7 @@ def rows_run_together(recipe: Recipe, values: Values, count: int) -> list[tuple[
     return groups
 
 
-OFFSET, PRIME = 0xCBF29CE484222325, 0x100000001B3
-"""Constants of FNV-1a for 64 bits."""
+OFFSET, PRIME = 0xCBF29CE484222325, 0x100000001B3  # constants of FNV-1a for 64 bits
 
 
 def state_hash(q: np.ndarray, v: np.ndarray) -> np.ndarray:

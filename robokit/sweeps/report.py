@@ -43,16 +43,12 @@ from robokit.viewer.payload_keys import ColumnData, InputData, PartData, ReasonD
 WORKER = (*LIVE_WORKER[:-1], "live/rerun.js", LIVE_WORKER[-1])
 """The page's Worker, which also takes whole runs."""
 
-BLOCK = 4096
-"""Rows whose inputs are made at once."""
+BLOCK = 4096  # rows whose inputs are made at once
 
 INSTEAD = "the command below makes the page of this row"
 
-MAX_RERUN = 30_000
-"""Rows of a robot that run again in the page: their inputs take about a second a thousand."""
-
-MAX_BYTES = 16_000_000
-"""Of the starts of rows, unpacked; rows beyond it are left to ``robokit replay``."""
+MAX_RERUN = 30_000  # rows of a robot that run again in the page: their inputs take about a second a thousand
+MAX_BYTES = 16_000_000  # of the starts of rows, unpacked; rows beyond it are left to ``robokit replay``
 
 
 @frozen
@@ -286,14 +282,9 @@ def _proportional(column: np.ndarray, factors: Sequence[np.ndarray]) -> tuple[in
 
 # ---- which rows a page holds -------------------------------------------------------------------
 
-MAX_ROWS = 100_000
-"""Rows of a page: as many as a browser opens within a second or two."""
-
-WORST = 100
-"""Rows with the largest and with the smallest values of each measure that a page holds in any case."""
-
-MAX_FAILURES = 20_000
-"""Rows that failed, of those that a page holds in any case."""
+MAX_ROWS = 100_000  # rows of a page: as many as a browser opens within a second or two
+WORST = 100  # rows with the largest and smallest values of each measure, which a page always holds
+MAX_FAILURES = 20_000  # rows that failed, of those that a page holds in any case
 
 
 @frozen
@@ -357,11 +348,8 @@ def _spaced(number: int) -> str:
 
 # ==== report ======================================================================================
 
-MAX_NUMBERS = 2_500_000
-"""Values that a page holds: rows times columns."""
-
-MAX_VALUES = 8
-"""Values of a list that the recipe names in words."""
+MAX_NUMBERS = 2_500_000  # values that a page holds: rows times columns
+MAX_VALUES = 8  # values of a list that the recipe names in words
 
 REPORT_SCRIPTS = (
     *("base/util.js", "base/theme.js", "base/panels.js", "base/shortcuts.js", "live/engine.js"),
@@ -635,25 +623,15 @@ def ground_words(ground: Ground | None, drawn: bool = False) -> str:
 
 # ---- the columns -----------------------------------------------------------------------------------------
 
-BINS = 48
-"""Bins of a histogram: at most so many, and at least half as many."""
-
-MAX_TICKS = 20 * BINS
-"""A column with more different values among its first MAX_VALUES_SEEN rows counts as continuous."""
+BINS = 48  # bins of a histogram: at most so many; of times, at least half as many
+MAX_TICKS = 20 * BINS  # columns with more values among the first MAX_VALUES_SEEN rows are continuous
 
 MAX_VALUES_SEEN = 100_000
 
-EQUAL_TOLERANCE = 1e-12
-"""Numbers that differ by a smaller share of themselves are one number."""
-
-LARGEST = 1e38
-"""Larger numbers, as of rows that explode, are shown as this one: pages hold single precision."""
-
-MAX_LABELS = 40
-"""Texts that a column of texts keeps by name, the most frequent; the others are "other"."""
-
-HIDDEN = ("row", "final_hash", "state_hash", "seed")
-"""Columns that say nothing to a reader."""
+EQUAL_TOLERANCE = 1e-12  # numbers that differ by a smaller share of themselves are one number
+LARGEST = 1e38  # larger numbers, as of rows that explode, are shown as this one: pages hold single precision
+MAX_LABELS = 40  # texts that a column of texts keeps by name, the most frequent; the others are "other"
+HIDDEN = ("row", "final_hash", "state_hash", "seed")  # columns that say nothing to a reader
 
 
 @frozen
@@ -701,10 +679,13 @@ def column_data(name: str, values: np.ndarray, about: ColumnInfo, held: np.ndarr
 
 
 def bins_of(known: np.ndarray, low: float, high: float) -> int:
-    """So many bins that each holds as many of the values that occur: times come in steps of the run."""
+    """So many bins that each holds as many of the values that occur: times come in steps of the run.
+
+    Other numbers have 2 n^(1/3) bins (the Rice rule): the bars of a small sweep show its distribution, too.
+    """
     ticks = np.unique(known[:MAX_VALUES_SEEN].astype(np.float32))
     if not BINS // 2 <= len(ticks) <= min(MAX_TICKS, len(known) // 4):
-        return BINS
+        return min(BINS, math.ceil(2.0 * math.cbrt(len(known))))
     uneven = {m: np.histogram(ticks, m, (low, high))[0].std() * m for m in range(BINS, BINS // 2 - 1, -1)}
     return min(uneven, key=lambda m: uneven[m])
 

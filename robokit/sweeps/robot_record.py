@@ -339,11 +339,8 @@ def keep_shapes(robot: Robot, shapes: RobotShapes | None, error: float) -> None:
         robot.derived.get(("shapes that touch", error), lambda: shapes)
 
 
-ACTUATORS: dict[str, type[Actuator]] = {cls.__name__: cls for cls in (Torque, PD, Velocity)}
-"""Kinds of actuators by name."""
-
-NO_LIMIT = "inf"
-"""An infinite limit: JSON has no infinity."""
+ACTUATORS: dict[str, type[Actuator]] = {cls.__name__: cls for cls in (Torque, PD, Velocity)}  # by name
+NO_LIMIT = "inf"  # an infinite limit: JSON has no infinity
 
 
 def actuator_to_json(actuator: Actuator) -> dict[str, Any]:

@@ -26,11 +26,8 @@ from robokit.errors import MissingDependency
 HASH, FAILURE = "final_hash", "failure"
 """Columns beside parameters and measures: of the last state, 0 of a row that failed; and why it failed."""
 
-HASH_LETTERS = 20
-"""Hexadecimal digits of a chunk's hash in its name: 80 bits."""
-
-SEAL_BYTES = 32
-"""Bytes of a chunk's seal. It lies before the footer, where Parquet lets other data be."""
+HASH_LETTERS = 20  # hexadecimal digits of a chunk's hash in its name: 80 bits
+SEAL_BYTES = 32  # Bytes of a chunk's seal. It lies before the footer, where Parquet lets other data be.
 
 _RECIPE, _UNITS = "robokit.recipe", "robokit.fields"
 """Keys in the metadata of a file: the recipe's text, and the columns' units (JSON), for which Parquet itself

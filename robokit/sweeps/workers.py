@@ -66,41 +66,18 @@ from robokit.sweeps.table import FAILURE, arrow
 # calls ``rk.sweep`` needs no ``if __name__ == "__main__"``, and Ctrl-C in a terminal reaches the command
 # alone. They end with the command however it ends (:func:`dask_setup`). The scheduler listens on 127.0.0.1.
 
-CHUNKS_A_THREAD = 3
-"""Chunks for each thread of a worker that Dask holds at a time: one computed, the next one at hand."""
-
-CHUNKS_AT_HAND = 10_000
-"""Chunks that are taken from those to come at a time: enough for 3,000 workers."""
-
-CHECK_SECONDS = 0.5
-"""Time between two checks of the cluster [s]."""
-
-FETCH_SECONDS = 120.0
-"""How long a result may take from a worker before its chunk is computed again [s]."""
-
-FETCHERS = 32
-"""Results that are fetched at once, so that a worker that is slow to answer does not hold up the others."""
-
-MAX_ATTEMPTS = 2
-"""How often a chunk is tried that raises an error or ends its worker; then the sweep goes on without it."""
-
-MAX_FAILED = 8
-"""Chunks that may fail, or lose their workers, before the sweep gives up: it is not the rows then."""
-
-CONNECT_SECONDS = 10.0
-"""How long an existing scheduler may take to answer [s]."""
-
-AGAIN_SECONDS = 30.0
-"""How long a lost scheduler may take to answer again [s]."""
-
-CLOSE_SECONDS = 0.5
-"""How long a client and a scheduler may take to end [s]; nothing depends on it."""
-
-START_SECONDS = 90.0
-"""How long no process of this machine may be ready to work [s]."""
-
-MAX_STARTS = 4
-"""How often the processes of this machine are started, when all of them have been ended together."""
+CHUNKS_A_THREAD = 3  # of a worker that Dask holds at a time: one computed, the next at hand
+CHUNKS_AT_HAND = 10_000  # chunks that are taken from those to come at a time: enough for 3,000 workers
+CHECK_SECONDS = 0.5  # time between two checks of the cluster [s]
+FETCH_SECONDS = 120.0  # how long a result may take from a worker before its chunk is computed again [s]
+FETCHERS = 32  # results fetched at once, so that a worker slow to answer does not hold up others
+MAX_ATTEMPTS = 2  # at a chunk that raises an error or ends its worker; then the sweep goes on
+MAX_FAILED = 8  # chunks that may fail, or lose workers, before the sweep gives up: it is not the rows
+CONNECT_SECONDS = 10.0  # how long an existing scheduler may take to answer [s]
+AGAIN_SECONDS = 30.0  # how long a lost scheduler may take to answer again [s]
+CLOSE_SECONDS = 0.5  # how long a client and a scheduler may take to end [s]; nothing depends on it
+START_SECONDS = 90.0  # how long no process of this machine may be ready to work [s]
+MAX_STARTS = 4  # of the processes of this machine, when all of them have been ended together
 
 ENVIRONMENT = {
     "DASK_LOGGING__DISTRIBUTED": "critical",
@@ -599,8 +576,7 @@ class RunSummary:
     redone: tuple[str, ...]  # chunks that were there and damaged or of another sweep, as lines of text
 
 
-CARD = 32
-"""Times as many rows as on a processor keep a card busy, about."""
+CARD = 32  # times as many rows as on a processor keep a card busy, about
 
 
 def default_chunk(count: int, steps: int, device: str | None = None) -> int:
@@ -627,11 +603,9 @@ def run_sweep(
 ) -> RunSummary:
     """Compute the missing rows of a sweep; arguments and errors as those of :func:`robokit.sweep`.
 
-    Args:
-        recipe: of its rows (:class:`robokit.sweeps.recipe.Recipe`).
-        folder: new, or with ``resume`` that of the same sweep.
-        chunk: rows of a chunk; that of the folder is kept with ``resume``.
-        workers: None computes a single chunk in this process.
+    ``recipe``: of its rows (:class:`robokit.sweeps.recipe.Recipe`); ``folder``: new, or with ``resume`` that
+    of the same sweep; ``chunk``: rows of a chunk; that of the folder is kept with ``resume``; ``workers``:
+    None computes a single chunk in this process.
     """
     arrow()  # before anything is computed
     where = Path(folder)
@@ -811,8 +785,7 @@ def _failures(failed: dict[tuple[int, int], str]) -> str:
 
 # ---- how far a sweep is ------------------------------------------------------------------------
 
-LINE_SECONDS = 30.0
-"""Time between two lines where standard error is no terminal [s]."""
+LINE_SECONDS = 30.0  # time between two lines where standard error is no terminal [s]
 
 
 class SweepProgress:

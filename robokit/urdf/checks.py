@@ -48,17 +48,10 @@ from robokit.urdf.structure import (
 #
 # Values are never corrected. Tolerances are relative, wide enough for numbers printed with few digits.
 
-INERTIA_TOLERANCE = 1e-3
-"""Violation of an inertia's inequalities that rounding can explain, relative to its largest moment."""
-
-ZERO_GYRATION = 1e-12
-"""Inertia per mass [m^2] below which it counts as zero: that of a body of a micrometre."""
-
-DEFINITE_MINOR = 1e-9
-"""Smallest minor, of an inertia scaled to 1, that no rounding can have made positive."""
-
-AXIS_TOLERANCE = 1e-3
-"""Deviation of an axis' length from 1 that rounding can explain."""
+INERTIA_TOLERANCE = 1e-3  # violation of an inertia's inequalities by rounding, over its largest moment
+ZERO_GYRATION = 1e-12  # inertia per mass [m^2] below which it counts as zero: that of a body of a micrometre
+DEFINITE_MINOR = 1e-9  # smallest minor, of an inertia scaled to 1, that no rounding can have made positive
+AXIS_TOLERANCE = 1e-3  # deviation of an axis' length from 1 that rounding can explain
 
 
 def check_inertias(robot: RobotDescription, report: Report) -> None:
@@ -311,14 +304,11 @@ def _check_seen(
     heavy: list[bool],
     report: Report,
 ) -> None:
-    """Bodies that move and are seen although none of their links has an ``<inertial>``.
+    """Warn of bodies that move and are seen although none of their links has an ``<inertial>``.
 
-    Args:
-        tree, links, bodies: the robot.
-        base: "floating" where the root's body moves too.
-        heavy: by position in the tree's order, whether the link or one beyond it has mass or inertia. Where
-            none has, the finding about the joint that moves them says enough.
-        report: gets the warnings.
+    ``base`` is "floating" where the root's body moves too. ``heavy`` says, by position in the tree's order,
+    whether the link or one beyond it has mass or inertia: where none has, the finding about the joint that
+    moves them says enough.
     """
     for k, body in bodies.items():
         members = [links[tree.order[m]] for m in body]
@@ -435,8 +425,7 @@ def _moves_what_the_base_moves(
 
 # ---- extents of shapes ---------------------------------------------------------------------------
 
-LARGEST_LENGTH = 1e50
-"""Longer lengths [m] are not judged: their powers overflow."""
+LARGEST_LENGTH = 1e50  # longer lengths [m] are not judged: their powers overflow
 
 
 @frozen
@@ -460,12 +449,10 @@ class Extent:
 
 
 def link_extent(link: LinkDescription, pose: Pose = HERE, mesh_box: MeshBox | None = None) -> Extent | None:
-    """The room of all shapes of a link, or None where it has none or one whose size is not known.
+    """The room of all shapes of a link in the frame of ``pose``, or None where there is none of known size.
 
-    Args:
-        link: visuals and collisions count alike; of the volumes the larger of the two sums is taken.
-        pose: of the link in the frame of the result.
-        mesh_box: gives the boxes of meshes; without it a mesh makes the room unknown.
+    Visuals and collisions count alike; of the volumes the larger of the two sums is taken. ``mesh_box`` gives
+    the boxes of meshes; without it a mesh makes the room unknown.
     """
     low, high = np.full(3, math.inf), np.full(3, -math.inf)
     sums, largest = [0.0, 0.0], 0.0
@@ -606,20 +593,11 @@ def _shape_volume(geometry: Geometry, local: tuple[np.ndarray, np.ndarray]) -> f
 # again with all links that are welded to it, because masses are often given to one of them and shapes to
 # another; only what is odd both times is reported.
 
-LARGEST_DENSITY = 22_590.0
-"""Density of osmium [kg/m^3]: no element is denser."""
-
-ROUNDING_TOLERANCE = 1e-2
-"""Relative error of numbers that a file gives with two figures, and room for alloys beside pure osmium."""
-
-SMALLEST_DENSITY = 1.2
-"""Density of air [kg/m^3]: a shape that weighs less would float."""
-
-COM_TOLERANCE = 0.25
-"""Accepted distance of the centre of mass from the bounding box, relative to the box's largest edge."""
-
-INERTIA_EXCESS = 5.0
-"""Largest accepted moment of inertia, relative to the largest that the mass can have inside the shapes."""
+LARGEST_DENSITY = 22_590.0  # density of osmium [kg/m^3]: no element is denser
+ROUNDING_TOLERANCE = 1e-2  # relative error of two figures, and room for alloys beside pure osmium
+SMALLEST_DENSITY = 1.2  # density of air [kg/m^3]: a shape that weighs less would float
+COM_TOLERANCE = 0.25  # distance of the centre of mass from the bounding box, over its largest edge
+INERTIA_EXCESS = 5.0  # largest moment of inertia, over the largest that the mass can have in the shapes
 
 QUARTER_TURNS = (("x", [0, 2, 1]), ("y", [2, 1, 0]), ("z", [1, 0, 2]))
 """Axis of a quarter turn, and the moments of inertia about x, y, z after it."""
@@ -628,8 +606,7 @@ HOLLOW_CUBE_SHARE = 5.0 / 9.0
 """Moment of inertia of a cube whose mass lies in its walls, 5/18 m s^2, relative to the largest that a mass
 can have inside the cube, 1/2 m s^2: hardly any part has more."""
 
-INERTIA_DEFICIT = 1e-3
-"""Smallest accepted moment of inertia, relative to the full box: that of a part of 1/30 of its size."""
+INERTIA_DEFICIT = 1e-3  # least moment of inertia, over the full box: of a part of 1/30 of its size
 
 
 def check_zero(robot: RobotDescription, report: Report) -> None:
@@ -668,11 +645,7 @@ def check_plausible(
 ) -> None:
     """Densities, centres of mass and inertias that the shapes of a link, or no material at all, explain.
 
-    Args:
-        robot: a description without errors.
-        tree: its links.
-        report: gets the notes.
-        mesh_box: gives the boxes of meshes; without it links with meshes are not judged by their shapes.
+    ``mesh_box`` gives the boxes of meshes; without it links with meshes are not judged by their shapes.
     """
     bodies: dict[str, RigidBody] | None = None
     rooms: dict[int, tuple[Extent | None, float]] = {}
@@ -842,12 +815,8 @@ def _judge(
 ) -> Iterator[tuple[str, tuple[str, str | None]]]:
     """(code, (message, hint)) of what an extent does not explain.
 
-    Args:
-        inertial: the link's.
-        room: where its mass may be.
-        own: the link's own shapes, which say how small an inertia is odd.
-        mass: of all that is in the room [kg].
-        pose: of the link in the frame of the room.
+    ``room``, at ``pose`` in its own frame, is where the link's mass may be, ``mass`` that of all in it [kg];
+    ``own`` are the link's own shapes, which say how small an inertia is odd.
     """
     R, p = pose
     com = R @ np.array(inertial.origin.xyz) + p
@@ -940,19 +909,13 @@ def check(
     mimic: str | None = None,
     z_up: bool = False,
 ) -> None:
-    """Checks a description; every finding goes to the report.
+    """Checks a description; every finding goes to the report, beside those of the parser.
 
-    Args:
-        robot: the description.
-        report: the findings so far, those of the parser, and those to come.
-        resolver: finds meshes and textures.
-        base: "fixed" or "floating": decides which massless parts make H singular. "either" judges a
-            fixed base and notes what would be singular with a floating one.
-        plausible: whether to look beyond what loading needs: masses beside shapes, zero outside limits.
-        meshes: whether meshes are read for that, for their size.
-        mimic: "independent" warns of mimic joints, whose coupling is dropped; "couple" finds those that
-            cannot be coupled.
-        z_up: whether shapes were turned by the up axes of their meshes.
+    ``base``, "fixed" or "floating", decides which massless parts make H singular; "either" judges a fixed
+    base and notes what would be singular with a floating one. ``plausible``: look beyond what loading needs:
+    masses beside shapes (of meshes with ``meshes``), zero outside limits. ``mimic``: "independent" warns of
+    mimic joints, whose coupling is dropped; "couple" finds those that cannot be coupled. ``z_up``: shapes
+    were turned by the up axes of their meshes.
     """
     if report.has("xacro-unexpanded"):
         return  # its names are templates: whatever followed would be noise

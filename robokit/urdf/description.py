@@ -19,8 +19,7 @@ from robokit.spatial.scalars import sine_and_cosine
 
 Triple = tuple[float, float, float]
 
-JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")
-"""URDF's joint types."""
+JOINT_TYPES = ("revolute", "continuous", "prismatic", "fixed", "floating", "planar")  # URDF's joint types
 
 OWN_TYPES = ("spherical", "cylindrical")
 """Types of joints that robokit reads beside URDF's, where <robot> has the attribute ``OWN_MARK``."""

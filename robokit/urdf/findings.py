@@ -297,8 +297,7 @@ _NOTES = _rows(
     ("mimic-on-fixed", "a mimic on a joint that does not move", "delete the mimic"),
 )
 
-CODES: dict[str, Code] = {**_ERRORS, **_WARNINGS, **_NOTES}
-"""All codes, errors first: code -> (severity, meaning, fix)."""
+CODES: dict[str, Code] = {**_ERRORS, **_WARNINGS, **_NOTES}  # errors first
 
 
 # ==== Collects findings, so that all problems of a file are reported at once ======================
@@ -306,17 +305,11 @@ CODES: dict[str, Code] = {**_ERRORS, **_WARNINGS, **_NOTES}
 _ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "note": 2}
 _SHOWN = 20  # findings in the message of an error; the rest is in .diagnostics
 _LONGEST = 600  # characters of each
-
-MOST_COMPARED = 10_000
-"""Pairs of names that are compared for the hints of one report; after that there are no more hints."""
+MOST_COMPARED = 10_000  # pairs of names, for the hints of one report; after that there are no more
 
 
 class Report:
-    """The findings about one file.
-
-    Attributes:
-        file: the file's name in every diagnostic.
-    """
+    """The findings about one file. ``file``: the file's name in every diagnostic."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -379,13 +372,7 @@ class Report:
 
 
 def refusal(file: str, diagnostics: Iterable[Diagnostic], strict: bool = False) -> UrdfError | None:
-    """The error that these findings amount to, or None where the file can be loaded.
-
-    Args:
-        file: name for the first line of the message.
-        diagnostics: the findings.
-        strict: whether warnings refuse the file too.
-    """
+    """The error that findings of a file amount to, or None; ``strict``: warnings refuse it, too."""
     diagnostics = list(diagnostics)
     errors = [d for d in diagnostics if d.severity == "error"]
     warnings = [d for d in diagnostics if d.severity == "warning"] if strict else []

@@ -118,8 +118,7 @@ UNREADABLE = ("file-missing", "file-not-regular", "file-unreadable")
 Check = Callable[..., tuple[RobotDescription | None, list[Diagnostic]] | None]
 """Judges a file of another format; see ``check_files``."""
 
-FORMAT = 1
-"""Version of the JSON; a key may be added without a new number, none is renamed or removed."""
+FORMAT = 1  # version of the JSON; a key may be added without a new number, none is renamed or removed
 
 
 @frozen
@@ -142,15 +141,12 @@ class CheckedFile:
 
 
 def urdf_files(names: Iterable[str], find: Callable[[str], Path]) -> tuple[list[Path], list[str]]:
-    """The files that arguments mean: paths, folders, patterns, names of robots.
+    """The files that arguments mean, each once and in their order; and a line for each argument that means
+    none.
 
-    Args:
-        names: a folder means all .urdf files and robots in .xacro files in it and below it, hidden folders
-            left out; a pattern may hold ``*``, ``?``, ``[...]`` and ``**``.
-        find: path of an argument that is neither a folder nor a pattern; raises RobokitError.
-
-    Returns:
-        The files, each once, in the order of the arguments; and a line for each argument that means none.
+    Arguments are paths, folders, patterns, and names of robots. A folder means all .urdf files and robots in
+    .xacro files in it and below it, hidden folders left out; a pattern may hold ``*``, ``?``, ``[...]`` and
+    ``**``. ``find`` gives the path of any other, or raises RobokitError.
     """
     files: dict[Path, None] = {}
     problems = []
@@ -198,13 +194,9 @@ def check_files(
 ) -> list[CheckedFile]:
     """Judge files one after the other; never raises over a file.
 
-    Args:
-        paths: the files.
-        base, package_dirs, meshes, mimic, mesh_up_axis, loops: as for :func:`robokit.urdf.check_urdf`.
-        xacro_args: for those of the files that are .xacro files.
-        ignore: codes to leave out.
-        root: the robot of a file that has several, for ``others``.
-        others: judges a file that is no URDF, and gives None for one that is.
+    ``xacro_args`` are for .xacro files, ``ignore`` has codes to leave out. ``others`` judges a file that is
+    no URDF, with ``root``, the robot of one that has several, and gives None for a URDF. Other arguments are
+    as for :func:`robokit.urdf.check_urdf`.
     """
     checked = []
     for path in paths:
@@ -235,19 +227,14 @@ def exit_status(checked: Iterable[CheckedFile], strict: bool = False) -> int:
 def as_json(
     checked: Sequence[CheckedFile], strict: bool = False, inertias: bool = False, problems: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Everything found as a dictionary for ``json.dumps``.
+    """Everything found as a dictionary for ``json.dumps``: ``format``, ``status``, ``counts``, ``problems``,
+    ``files``.
 
-    Args:
-        checked: the files.
-        strict: whether warnings count in the status.
-        inertias: add every link's mass, principal moments, principal axes and equivalent box.
-        problems: lines on arguments that mean no file.
-
-    Returns:
-        ``format``, ``status``, ``counts``, ``problems`` and ``files``. Each file has ``file``, ``status``,
-        ``robot``, ``links``, ``joints``, ``moving_joints``, ``mass_kg``, ``counts`` and ``diagnostics``,
-        whose entries have ``severity``, ``code``, ``element``, ``line``, ``message`` and ``hint``. The
-        figures of a file that cannot be read are null.
+    Each file has ``file``, ``status``, ``robot``, ``links``, ``joints``, ``moving_joints``, ``mass_kg``,
+    ``counts`` and ``diagnostics``, whose entries have ``severity``, ``code``, ``element``, ``line``,
+    ``message`` and ``hint``. The figures of a file that cannot be read are null. ``strict``: warnings count
+    in the status; ``inertias``: add every link's mass, principal moments and axes, and equivalent box;
+    ``problems``: lines on arguments that mean no file.
     """
     return {
         "format": FORMAT,
@@ -302,11 +289,9 @@ def as_sarif(
 ) -> dict[str, Any]:
     """Everything found as a SARIF 2.1.0 log for ``json.dumps``, as GitHub's code scanning reads it.
 
-    Source: OASIS SARIF 2.1.0; each code that was found is a rule, each finding a result at its line.
-
-    Args:
-        checked, strict, problems: as for :func:`as_json`. Severities have the names of SARIF's levels.
-        version: robokit's.
+    Source: OASIS SARIF 2.1.0; each code that was found is a rule, each finding a result at its line, and
+    severities have the names of SARIF's levels. ``version`` is robokit's; other arguments are as for
+    :func:`as_json`.
     """
     found = [(one, d) for one in checked for d in one.diagnostics]
     codes = sorted({d.code for _, d in found})
@@ -355,21 +340,14 @@ def _sarif_uri(file: str) -> str:
 # ---- lines for a terminal ------------------------------------------------------------------------
 # By file, then by severity, then by code.
 
-WIDTH = 80
-"""Columns of a line; only longer words, such as paths, exceed it."""
-
-MOST_LISTED = 100
-"""Findings of one code that are listed for a file."""
+WIDTH = 80  # columns of a line; only longer words, such as paths, exceed it
+MOST_LISTED = 100  # findings of one code that are listed for a file
 
 _STYLES = {"error": "1;31", "warning": "1;33", "note": "1;36", "file": "1", "clean": "32", "quiet": "2"}
 
 
 class Paint:
-    """Puts colour codes round a text, if there are to be colours.
-
-    Attributes:
-        on: whether there is any colour.
-    """
+    """Puts colour codes round a text, if it is ``on``."""
 
     def __init__(self, on: bool) -> None:
         self.on = on
@@ -380,12 +358,10 @@ class Paint:
 
 
 def wants_colour(choice: str, stream: IO[str] | None, environ: Mapping[str, str] = os.environ) -> bool:
-    """Whether to colour what goes to a stream.
+    """Whether to colour what goes to a stream, None where a program was started with that output closed.
 
-    Args:
-        choice: "always", "never", or "auto": on a terminal, unless NO_COLOR is set or TERM is dumb.
-        stream: where the lines go; None where a program was started with that output closed.
-        environ: environment variables.
+    ``choice`` is "always", "never", or "auto": on a terminal, unless NO_COLOR is set in ``environ`` or TERM
+    is dumb.
     """
     if choice != "auto":
         return choice == "always"
@@ -397,10 +373,7 @@ def wants_colour(choice: str, stream: IO[str] | None, environ: Mapping[str, str]
 def listing(checked: Sequence[CheckedFile], paint: Paint, inertias: bool = False) -> Iterator[str]:
     """The lines of all files, with their sum where there are several.
 
-    Args:
-        checked: the files.
-        paint: the colours.
-        inertias: add a table of every link's mass, principal moments and equivalent box.
+    ``inertias``: add a table of every link's mass, principal moments and equivalent box.
     """
     for one in checked:
         yield from _file_lines(one, paint)

@@ -42,11 +42,7 @@ class Resolution(NamedTuple):
 
 @dataclass
 class Resolver:
-    """Finds the files that a URDF names.
-
-    Attributes:
-        roots: folders that packages are looked for in, in this order.
-    """
+    """Finds the files that a URDF names; packages are looked for in the folders ``roots``, in this order."""
 
     folder: Path | None = None  # folder of the URDF file, or None for a text
     package_dirs: Sequence[str | os.PathLike[str]] = ()  # folders to search first
@@ -214,10 +210,8 @@ def _leaves(relative: str) -> bool:
 
 
 def folders(package_dirs: Any) -> list[str | os.PathLike[str]]:
-    """The argument ``package_dirs`` as a list; one folder instead of a list is an easy slip.
-
-    Raises:
-        WrongType: neither a folder nor a list of some.
+    """``package_dirs`` as a list; one folder instead of a list is an easy slip. WrongType for anything
+    else.
     """
     if isinstance(package_dirs, (str, os.PathLike)):
         return [package_dirs]

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
 # No DOCTYPE, so no entities; no network; nesting and attribute sizes bounded by the XML library; the
 # encoding is decoded here, strictly, and only encodings of plain text are known.
 
-MAX_BYTES = 64 * 2**20
-"""Largest accepted file [bytes]."""
+MAX_BYTES = 64 * 2**20  # largest accepted file [bytes]
 
 _LONGEST_MESSAGE = 300  # characters of the XML library's message
 
@@ -52,8 +51,7 @@ _PROLOGUE = re.compile(rf"{_BLANK}+|<!--.*?-->|<\?.*?\?>", re.DOTALL)
 _SKIPPED = re.compile(rb"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<\?.*?\?>", re.DOTALL)
 _PREFIX = re.compile(rb"[<\s]([A-Za-z_][A-Za-z0-9_.-]*):")
 
-UNDECLARED = "undeclared:"
-"""Prefixes that the text does not declare get namespaces that begin like this."""
+UNDECLARED = "undeclared:"  # prefixes that the text does not declare get namespaces that begin like this
 
 _LIMITS = (
     (
@@ -347,8 +345,7 @@ VERSIONS: tuple[Version, ...] = ((1, 0), (1, 1), (1, 2))
 Source: urdfdom 6.0, which refuses every other version, and more or fewer than two numbers.
 """
 
-UNIT_TOLERANCE = 1e-3
-"""Deviation of a length from 1 that rounding can explain."""
+UNIT_TOLERANCE = 1e-3  # deviation of a length from 1 that rounding can explain
 
 ZERO: Triple = (0.0, 0.0, 0.0)
 _PHYSICS = frozenset(("gazebo", "transmission", "ros2_control", "contact", "contact_coefficients", "mujoco"))
@@ -357,11 +354,9 @@ _PHYSICS = frozenset(("gazebo", "transmission", "ros2_control", "contact", "cont
 class Reader:
     """Access to one XML tree; every problem goes to the report, with the element's line.
 
-    Attributes:
-        report: where findings go.
-        line: the line of an element's start tag, ``line(element)``.
-        read: the numbers of a text that holds 1, 3 or 4 of them, ``read[3]["0 0 1"]``.
-        version: of URDF that the file claims, 1.0 where it claims none; None where there is no such version.
+    ``report``: where findings go; ``line``: the line of an element's start tag, ``line(element)``; ``read``:
+    the numbers of a text that holds 1, 3 or 4 of them, ``read[3]["0 0 1"]``; ``version``: of URDF that the
+    file claims, 1.0 where it claims none; None where there is no such version.
     """
 
     def __init__(self, root: etree._Element, lines: dict[etree._Element, int], report: Report) -> None:
@@ -492,12 +487,10 @@ class Reader:
     def numbers(
         self, element: etree._Element, attribute: str, count: int, where: str
     ) -> tuple[float, ...] | Literal[False] | None:
-        """The attribute's numbers: None where it is absent, False where they are bad (and reported).
+        """The attribute's numbers, ``count`` of them, 1, 3 or 4: None where it is absent, False where they
+        are bad.
 
-        Args:
-            element, attribute: where they stand.
-            count: how many there must be: 1, 3 or 4.
-            where: place in the file, in words.
+        What is bad is reported, ``where`` in the file.
         """
         text = element.get(attribute)
         if text is None:
@@ -532,14 +525,11 @@ class Reader:
         bad: float | None,
         others: tuple[str, ...] = (),
     ) -> list[float | None]:
-        """One number of each of these attributes, as :meth:`number` gives them.
+        """One number of each of these attributes, as :meth:`number` gives them, at a place in the file in
+        words.
 
-        Args:
-            element: the element.
-            names: of the attributes.
-            where: place in the file, in words.
-            absent, bad: stand for numbers that are not there or are unreadable.
-            others: attributes that may be there too; all but these and the names are noted.
+        ``absent`` and ``bad`` stand for numbers that are not there or are unreadable; ``others`` are
+        attributes that may be there too: all but these and the names are noted.
         """
         read = self.read[1]
         try:
@@ -631,9 +621,8 @@ _LONGEST = 400  # characters; a double needs 25
 class NumberError(ValueError):
     """A text that is no finite number.
 
-    Attributes:
-        code: "number-invalid", "number-not-finite" or "number-count".
-        hint: advice, or None for the usual one.
+    ``code``: "number-invalid", "number-not-finite" or "number-count"; ``hint``: advice, or None for the usual
+    one.
     """
 
     def __init__(self, code: str, message: str, hint: str | None = None) -> None:
@@ -643,11 +632,7 @@ class NumberError(ValueError):
 
 
 def parse_number(text: str) -> float:
-    """One finite number; XML's white space around it is allowed.
-
-    Raises:
-        NumberError: for anything else.
-    """
+    """One finite number, with XML's white space around it; NumberError for anything else."""
     try:
         if _is_simple(text) and math.isfinite(value := float(text)):
             return value
@@ -675,11 +660,7 @@ def parse_number(text: str) -> float:
 
 
 def parse_numbers(text: str, count: int) -> tuple[float, ...]:
-    """Exactly ``count`` finite numbers between XML's white space: blanks, tabs and line breaks.
-
-    Raises:
-        NumberError: for anything else.
-    """
+    """``count`` finite numbers between XML's blanks, tabs and line breaks; NumberError for anything else."""
     try:
         if _is_simple(text):
             values = tuple(map(float, text.split()))

@@ -273,11 +273,8 @@ def check_files(robot: RobotDescription, resolver: Resolver, report: Report) -> 
 def check_heads(robot: RobotDescription, resolver: Resolver, report: Report, z_up: bool) -> None:
     """What the first bytes of meshes and textures say: Git LFS pointers, and COLLADA's up axis.
 
-    Each is told once, with the number of its files: one command fetches all of a repository.
-
-    Args:
-        robot, resolver, report: as for :func:`check_files`.
-        z_up: whether shapes were turned by the up axes already.
+    Each is told once, with the number of its files: one command fetches all of a repository. ``z_up``: shapes
+    were turned by the up axes already; other arguments are as for :func:`check_files`.
     """
     from robokit.meshes.collada import up_axis
     from robokit.meshes.untrusted import FETCH, POINTER, head_of
@@ -313,9 +310,8 @@ def check_heads(robot: RobotDescription, resolver: Resolver, report: Report, z_u
 def mesh_boxes(robot: RobotDescription, resolver: Resolver, report: Report) -> MeshBox:
     """Reads every mesh once; warns of those that cannot be read.
 
-    Returns:
-        File name as written -> lowest and highest corner (3,) in the file's own frame and unit, None where
-        there is no such box.
+    Returns lowest and highest corner (3,) in the file's own frame and unit by file name as written, None
+    where there is no such box.
     """
     boxes: dict[str, tuple[np.ndarray, np.ndarray] | None] = {}
     for where, shape in robot.shapes():
@@ -413,8 +409,7 @@ def _same_name(name: str, folders: Iterable[str], resolver: Resolver) -> str | N
 
 # ==== links, joints and loops =====================================================================
 
-Pose = tuple[np.ndarray, np.ndarray]
-"""Rotation (3, 3) and position (3,) [m] of a frame in another."""
+Pose = tuple[np.ndarray, np.ndarray]  # rotation (3, 3) and position (3,) [m] of a frame in another
 
 HERE: Pose = (np.eye(3), np.zeros(3))
 

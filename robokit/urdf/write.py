@@ -324,12 +324,7 @@ _LIMIT = ("lower", "upper", "effort", "velocity")
 
 
 def write(robot: RobotDescription, refused: list[str]) -> str:
-    """The text of a description.
-
-    Args:
-        robot: the description.
-        refused: gets one line for each name or number that XML cannot hold.
-    """
+    """The text of a description; ``refused`` gets a line for each name or number that XML cannot hold."""
     writer = _Writer(refused)
     children = [writer.material(m) for m in robot.materials]
     children += [writer.link(link) for link in robot.links]

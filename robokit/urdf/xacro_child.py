@@ -32,13 +32,10 @@ def answer(question: dict[str, Any]) -> dict[str, Any]:
 
 
 def expand(path: str, args: dict[str, str], roots: Sequence[str], longest: int) -> dict[str, Any]:
-    """The answer for one file.
+    """The answer for one file at an absolute path, with values of its ``<xacro:arg>``.
 
-    Args:
-        path: absolute path of the file.
-        args: values of its ``<xacro:arg>``.
-        roots: folders that packages are looked for in.
-        longest: characters of the longest text that is given back.
+    ``roots`` are folders that packages are looked for in, ``longest`` the characters of the longest text
+    given back.
     """
     try:
         import xacro
@@ -59,8 +56,11 @@ def expand(path: str, args: dict[str, str], roots: Sequence[str], longest: int) 
             elif isinstance(one, NoPackage):
                 answer["package"] = one.package
         files = [os.path.abspath(str(f)) for f in getattr(xacro, "filestack", None) or () if f]
-        inside = f" (in {files[-1]})" if files and files[-1] != path else ""
-        answer["problem"] += inside
+        inside = [files[-1]] if files and files[-1] != path else []
+        inside += [f"macro {m.body.getAttribute('name')}" for m in getattr(xacro, "macrostack", None) or ()][
+            -1:
+        ]
+        answer["problem"] += f" (in {', '.join(inside)})" if inside else ""
         return answer
     if len(text) > longest:
         return {"problem": f"the expanded text has {len(text)} characters, at most {longest} are read"}
@@ -68,11 +68,7 @@ def expand(path: str, args: dict[str, str], roots: Sequence[str], longest: int) 
 
 
 class Arguments(dict[str, str]):
-    """Values of ``<xacro:arg>``, as xacro takes them.
-
-    Attributes:
-        asked_for: names that the file has declared or used.
-    """
+    """Values of ``<xacro:arg>``, as xacro takes them; the file has declared or used those ``asked_for``."""
 
     def __init__(self, values: dict[str, str]) -> None:
         super().__init__(values)
@@ -88,11 +84,7 @@ class Arguments(dict[str, str]):
 
 
 class NoPackage(Exception):
-    """A package that is in no folder.
-
-    Attributes:
-        package: its name.
-    """
+    """A package, by its name, that is in no folder."""
 
     def __init__(self, package: str) -> None:
         self.package = package

@@ -55,8 +55,7 @@ FLAGS = (
 )
 """No network at the start, and WebGL in software: the same pictures on every machine."""
 
-PATIENCE = 120.0
-"""Longest time that a page may take until it is drawn [s]."""
+PATIENCE = 120.0  # longest time that a page may take until it is drawn [s]
 
 
 def check_browser() -> None:
@@ -167,11 +166,8 @@ def direction(look: Any) -> np.ndarray:
 
 # ==== films and pictures ==========================================================================
 
-SIZE = (1280, 720)
-"""Width and height of a film [px]."""
-
-LARGEST = 4096
-"""Longest side of a film or picture [px]."""
+SIZE = (1280, 720)  # width and height of a film [px]
+LARGEST = 4096  # longest side of a film or picture [px]
 
 MOST_FRAMES = 20_000
 

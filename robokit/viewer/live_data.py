@@ -29,11 +29,8 @@ from robokit.sim.trajectory import Trajectory
 from robokit.viewer.motion_data import base64_text, packed
 from robokit.viewer.payload_keys import LiveData, ModuleData, MotorData, MotorsData, SlotData, StepperData
 
-STRETCH = 0.5
-"""Stretch of the hand's spring at which it holds the robot's weight [m]."""
-
-DAMPING = 0.3
-"""Damping ratio of the robot on that spring."""
+STRETCH = 0.5  # stretch of the hand's spring at which it holds the robot's weight [m]
+DAMPING = 0.3  # damping ratio of the robot on that spring
 
 
 def live_data(trajectory: Trajectory, worker: str) -> LiveData:
@@ -190,8 +187,7 @@ def module_data(kernel: Kernel) -> ModuleData:
 
 # ---- driven joints and their targets -------------------------------------------------------------
 
-MOST_CHANGES = 400
-"""Times at which targets are kept, where they change more often: a screen shows no more."""
+MOST_CHANGES = 400  # times at which targets are kept, where they change more often: a screen shows no more
 
 UNITS = {"position": ("rad", "m"), "velocity": ("rad/s", "m/s"), "force": ("N m", "N")}
 """Range of targets of revolute and of prismatic joints without limits."""

@@ -22,20 +22,11 @@ if TYPE_CHECKING:
 
 ENTRY, FILL, ZERO, INK, SOFT, BRANCH = "#1c7ed6", "#f08c00", "#eef1f5", "#1b2333", "#5f6b7e", "#b6c0cf"
 
-MOST_SQUARES = 120
-"""Rows of a matrix whose cells are drawn one by one; those of a larger one are smaller than a point."""
-
-PATTERN_POINTS = 243.0
-"""Edge of a drawn pattern, about [pt]."""
-
-LONGEST_NAME = 28
-"""Characters of a joint's name."""
-
-MOST_LINES = 60
-"""Rows of a matrix with white lines between its cells."""
-
-GAP = 0.05
-"""White on each side of a cell, in cells."""
+MOST_SQUARES = 120  # rows of a matrix whose cells are drawn one by one; more are smaller than a point
+PATTERN_POINTS = 243.0  # edge of a drawn pattern, about [pt]
+LONGEST_NAME = 28  # characters of a joint's name
+MOST_LINES = 60  # rows of a matrix with white lines between its cells
+GAP = 0.05  # white on each side of a cell, in cells
 
 
 def draw_sparsity(robot: Robot, path: str | Path) -> Path:

@@ -79,14 +79,9 @@ def deflated_whole(values: ArrayLike) -> str:
 # A curve is cut into buckets of equal length, and each keeps its smallest and its largest sample. However
 # long the run, its largest value is shown as it was.
 
-BUCKETS = 500
-"""Buckets of a curve: about as many as its plot has columns."""
-
-NEGLIGIBLE = 0.01
-"""Share of a line's range below which what happens between two frames is left out."""
-
-MOST_PEAKS = 200
-"""Peaks between frames that one line keeps, the largest ones; its extremes are always among them."""
+BUCKETS = 500  # buckets of a curve: about as many as its plot has columns
+NEGLIGIBLE = 0.01  # share of a line's range below which what happens between two frames is left out
+MOST_PEAKS = 200  # between frames that a line keeps, the largest; its extremes are always among them
 
 
 def kept(
@@ -94,13 +89,9 @@ def kept(
 ) -> np.ndarray:
     """Indices of the samples that a plot of several lines keeps.
 
-    Args:
-        columns: the lines, (T,) each; what is not finite counts as no peak.
-        always: indices that are kept besides; the first and the last are.
-        buckets: as many as the plot is to have.
-
-    Returns:
-        Increasing indices, at most 2 * buckets for each line and those of ``always``.
+    ``columns``: the lines, (T,) each; what is not finite counts as no peak; ``always``: indices that are kept
+    besides; the first and the last are; ``buckets``: as many as the plot is to have. Returns increasing
+    indices, at most 2 * buckets for each line and those of ``always``.
     """
     T, most = len(columns[0]), 2 * buckets
     if most >= T:
@@ -127,13 +118,8 @@ def without_repeats(t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def peaks_between(t: np.ndarray, y: np.ndarray, frames: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     """What lines that are drawn from frames would miss: samples outside the range of the frames beside them.
 
-    Args:
-        t: times of the samples, increasing, (S,) [s].
-        y: the lines, (S, m).
-        frames: times of the frames, increasing, (T,) [s].
-
-    Returns:
-        (times, values) of the peaks of each line, in the order of time.
+    ``t``: times of the samples, increasing, (S,) [s]; ``y``: the lines, (S, m); ``frames``: times of the
+    frames, increasing, (T,) [s]. Returns (times, values) of the peaks of each line, in the order of time.
     """
     sound = np.isfinite(y)
     starts = increasing(np.clip(np.searchsorted(t, frames - 1e-9), 0, max(len(t) - 1, 0)))
@@ -167,8 +153,7 @@ def peaks_between(t: np.ndarray, y: np.ndarray, frames: np.ndarray) -> list[tupl
 
 # ==== Curves of the caller's own beside those of the page =========================================
 
-KEY = "own "
-"""Begins the keys of these plots: no key of the page's own plots does."""
+KEY = "own "  # begins the keys of these plots: no key of the page's own plots does
 
 Values = np.ndarray | Sequence[Any] | Callable[[float, np.ndarray, np.ndarray], Any]
 
@@ -328,8 +313,7 @@ def _described(t: np.ndarray) -> str:
 
 # ==== contact forces over time, of the whole robot and by link, with the peaks that single steps had ====
 
-MOST_WORK = 4_000_000
-"""Bodies times steps up to which a page looks at every step: some ten seconds."""
+MOST_WORK = 4_000_000  # bodies times steps up to which a page looks at every step: some ten seconds
 
 
 class ForceHistory:

@@ -24,6 +24,7 @@ import numpy as np
 from robokit.arguments import whole_number
 from robokit.dataclass_tools import frozen
 from robokit.errors import MissingDependency, RobokitError, WrongType, warnings_into
+from robokit.meshes.surface import revolve
 from robokit.model.geometry import Box, Capsule, Sphere
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
@@ -51,44 +52,23 @@ if TYPE_CHECKING:
 # From where the page looks at first, in its colours. Of a motion the start and the middle are shown faint,
 # the end solid.
 
-SIZE = (480, 300)
-"""Width and height [px]."""
-
-FINER = 2
-"""Pixels that are drawn for one of the picture, along each side: smooth edges."""
+SIZE = (480, 300)  # width and height [px]
+FINER = 2  # pixels that are drawn for one of the picture, along each side: smooth edges
 
 FIELD_OF_VIEW = math.radians(30.0)
 ELEVATION = math.radians(17.0)
-AZIMUTHS = (math.radians(-58.0), math.radians(-32.0))
-"""Azimuths of the camera, for motions that are longest along x and along y."""
-
-LIGHT = np.array([0.45, -0.75, 1.5]) / math.sqrt(0.45**2 + 0.75**2 + 1.5**2)
-"""Direction towards the light."""
-
-AMBIENT = 0.55
-"""Share of a colour that is seen where no light falls."""
+AZIMUTHS = (math.radians(-58.0), math.radians(-32.0))  # of motions along x and along y
+LIGHT = np.array([0.45, -0.75, 1.5]) / math.sqrt(0.45**2 + 0.75**2 + 1.5**2)  # direction towards the light
+AMBIENT = 0.55  # share of a colour that is seen where no light falls
 
 SKY, HORIZON = (251, 252, 254), (217, 223, 232)
-SHADOW = 0.2
-"""Share of the light that a shadow takes away."""
-
-FAINT = (0.22, 0.4, 1.0)
-"""How solid the start, the middle and the end of a motion are."""
-
-FILLED = 0.9
-"""Share of the height, or of the width, that is filled."""
-
-UNMOVED = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-"""The pose of the world."""
-
-ROUND = 18
-"""Edges of a circle."""
-
-AT_ONCE = 1_000_000
-"""Pixels of triangles that are looked at together: about 100 MB."""
-
-Corners = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Triangles: corners (n, 3, 3), normals (n, 3, 3) and colours (n, 3)."""
+SHADOW = 0.2  # share of the light that a shadow takes away
+FAINT = (0.22, 0.4, 1.0)  # how solid the start, the middle and the end of a motion are
+FILLED = 0.9  # share of the height, or of the width, that is filled
+UNMOVED = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0])  # the pose of the world
+ROUND = 18  # edges of a circle
+AT_ONCE = 1_000_000  # pixels of triangles that are looked at together: about 100 MB
+Corners = tuple[np.ndarray, np.ndarray, np.ndarray]  # corners and normals (n, 3, 3), colours (n, 3)
 
 
 def still_png(source: Robot | Trajectory) -> bytes:
@@ -315,7 +295,8 @@ def _triangles(geometry: Drawable, colour: np.ndarray) -> Corners:
             ],
             dtype=float,
         )
-    return *_round(outline), colour
+    places, faces = revolve(outline[:, :2], ROUND)
+    return places[faces], revolve(outline[:, 2:], ROUND)[0][faces], colour
 
 
 def _flat(places: np.ndarray) -> np.ndarray:
@@ -325,22 +306,9 @@ def _flat(places: np.ndarray) -> np.ndarray:
     return np.repeat((across / np.where(size > 0.0, size, 1.0))[:, None], 3, axis=1)
 
 
-def _round(outline: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points and normals of a surface of revolution about z."""
-    angle = np.linspace(0.0, 2.0 * np.pi, ROUND + 1)
-    c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
-    made = []
-    for radial, along in ((outline[:, 0], outline[:, 1]), (outline[:, 2], outline[:, 3])):
-        grid = np.stack([c * radial, s * radial, np.broadcast_to(along, (ROUND + 1, len(along)))], axis=-1)
-        p, q, r, t = grid[:-1, :-1], grid[1:, :-1], grid[1:, 1:], grid[:-1, 1:]
-        made.append(np.stack([p, q, r, p, r, t], axis=-2).reshape(-1, 3, 3))
-    return made[0], made[1]
-
-
 # ==== in a notebook cell ==========================================================================
 
-HEIGHT = 620
-"""Height of a cell with a whole page in it [px]."""
+HEIGHT = 620  # height of a cell with a whole page in it [px]
 
 BUTTON = (
     "display:inline-block;padding:5px 14px;border-radius:8px;background:#1d5ae0;color:#fff;font-weight:600;"
@@ -445,8 +413,7 @@ def _text(source: Robot | Trajectory, reason: str) -> str:
 # One thread answers on 127.0.0.1, only requests that name this machine as their host and know an address that
 # cannot be guessed. It ends with the process, and nothing is written to disk.
 
-MOST_PAGES = 20
-"""Number of cells whose robots and motions are kept; older ones are dropped."""
+MOST_PAGES = 20  # number of cells whose robots and motions are kept; older ones are dropped
 
 
 class CellPages:
@@ -527,5 +494,4 @@ def _note(text: str) -> str:
     return f'<!doctype html><meta charset="utf-8"><title>robokit</title><p>{html.escape(text)}</p>'
 
 
-PAGES = CellPages()
-"""The pages of this process."""
+PAGES = CellPages()  # the pages of this process

@@ -70,11 +70,8 @@ SCRIPTS = (
 )  # fmt: skip
 """The page's own scripts, in the order in which they build on one another."""
 
-INITIAL = "initial"
-"""Name of the configuration in which a file has its robot."""
-
-SHORT = 1e-3
-"""Duration of a run that is made for its step alone [s]."""
+INITIAL = "initial"  # name of the configuration in which a file has its robot
+SHORT = 1e-3  # duration of a run that is made for its step alone [s]
 
 WORKER = ("live/passive_step.js", "live/contact_step.js", "live/physics.js", "live/worker.js")
 """Runs beside the page, in pages that ask for physics; its text goes into the page's data."""

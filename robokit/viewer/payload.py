@@ -84,11 +84,8 @@ from robokit.viewer.walk_data import kept, touched_bodies, walk_data
 
 # ==== the events of a run as a page shows them: the important ones, and tables by link and by joint ====
 
-MOST_EVENTS = 500
-"""Events of a page: as many as a reader scrolls through."""
-
-UNKNOWN = EventKind("", "Contacts", len(KINDS), "")
-"""Stands for kinds in files of other versions."""
+MOST_EVENTS = 500  # events of a page: as many as a reader scrolls through
+UNKNOWN = EventKind("", "Contacts", len(KINDS), "")  # stands for kinds in files of other versions
 
 
 def events(trajectory: Trajectory) -> EventsData | None:
@@ -531,8 +528,7 @@ def _follows(robot: Robot, joint: Joint) -> tuple[int, float] | None:
 
 # ---- the nodes of a scene: geometries and pictures stored once -----------------------------------
 
-STEPS = 65535
-"""Steps that a mesh's box is divided into along each axis: finer than a pixel."""
+STEPS = 65535  # steps that a mesh's box is divided into along each axis: finer than a pixel
 
 
 @dataclass
@@ -602,8 +598,7 @@ def shape_data(geometry: Drawable) -> ShapeData:
 
 # ---- the mass matrix -----------------------------------------------------------------------------
 
-COUNTED = ("rnea", "crba", "ltdl", "aba")
-"""Algorithms whose operations the page lists."""
+COUNTED = ("rnea", "crba", "ltdl", "aba")  # algorithms whose operations the page lists
 
 
 def structure(robot: Robot) -> StructureData:

@@ -18,17 +18,10 @@ from robokit.viewer.scene import Role
 
 # ---- long tables of numbers, as robokit.viewer.motion_data writes them --------------------------
 
-Packed = str
-"""Base64 of little-endian float32."""
-
-PackedBits = str
-"""Base64 of single bits."""
-
-Deflated = str
-"""Base64 of deflated bytes (RFC 1950): uint8, or little-endian float64, as the key's description says."""
-
-Whole = str
-"""Base64 of deflated whole numbers, positive or negative (``deflated_whole``)."""
+Packed = str  # base64 of little-endian float32
+PackedBits = str  # base64 of single bits
+Deflated = str  # base64 of deflated bytes (RFC 1950): uint8 or little-endian float64, by its key
+Whole = str  # base64 of deflated whole numbers, positive or negative (``deflated_whole``)
 
 
 # ---- the robot -----------------------------------------------------------------------------------

@@ -105,8 +105,7 @@ def local_box(geometry: Drawable) -> tuple[np.ndarray, np.ndarray]:
 
 # ---- pictures ------------------------------------------------------------------------------------
 
-LARGEST = 512
-"""Pixels along the longer side in a page."""
+LARGEST = 512  # pixels along the longer side in a page
 
 
 def data_uri(picture: str | Path | bytes) -> str:
@@ -286,18 +285,12 @@ BLACK: RGBA = (0.0, 0.0, 0.0, 1.0)
 TRIANGLES, LEAST_TRIANGLES, MOST_TRIANGLES = 80_000, 1_500, 10_000
 """Triangles of all meshes of a robot, shared out; and of one mesh, at least and at most."""
 
-MISSING_SIZE = 0.1
-"""Edge of the box that stands for a mesh that could not be read [m]."""
-
-LEAST_EDGE = 1e-3
-"""Edge of an inertia box, at least [m]: a thinner one could not be seen."""
+MISSING_SIZE = 0.1  # edge of the box that stands for a mesh that could not be read [m]
+LEAST_EDGE = 1e-3  # edge of an inertia box, at least [m]: a thinner one could not be seen
 
 
-Sized = tuple[Path, tuple[float, ...]]
-"""A mesh file and its scale: files are drawn once in each size."""
-
-LEAST_SIZE, LONGEST_AXIS_SIZE = 0.02, 3.0
-"""Sizes of a robot, at least, and at most where joint axes are drawn to scale [m]."""
+Sized = tuple[Path, tuple[float, ...]]  # a mesh file and its scale: files are drawn once in each size
+LEAST_SIZE, LONGEST_AXIS_SIZE = 0.02, 3.0  # of a robot [m]; most where joint axes are drawn to scale
 
 
 def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
@@ -560,8 +553,7 @@ def _stand_ins(nodes: list[Node]) -> list[Node]:
 TERRAIN_COLOUR: RGBA = (0.66, 0.68, 0.62, 1.0)
 SOLID_COLOUR: RGBA = (0.74, 0.70, 0.63, 1.0)
 
-MOST_LINES = 200
-"""Lines of a height field that are drawn along each side: 80,000 triangles."""
+MOST_LINES = 200  # lines of a height field that are drawn along each side: 80,000 triangles
 
 
 def ground_nodes(ground: Ground) -> list[Node]:

@@ -32,14 +32,9 @@ from tornado.httputil import HTTPServerRequest
 FIRST_PORT = 7000
 PORTS = 200
 
-LARGEST_MESSAGE = 65536
-"""Bytes of a message from a browser; meshcat's page sends none unless asked."""
-
-PING = 20.0
-"""Seconds between pings of each browser; one that does not answer until the next is dropped."""
-
-FAREWELL = 1.0
-"""Seconds that browsers have at the end to receive what was sent before."""
+LARGEST_MESSAGE = 65536  # bytes of a message from a browser; meshcat's page sends none unless asked
+PING = 20.0  # seconds between pings of each browser; one that does not answer until the next is dropped
+FAREWELL = 1.0  # seconds that browsers have at the end to receive what was sent before
 
 
 class SceneServer:

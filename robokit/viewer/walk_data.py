@@ -464,13 +464,11 @@ KINDS = (
 )
 """Kinds of values; the page's data says them by their place here."""
 
-LARGEST = 64
-"""Numbers of a value that is read; larger ones are kept where a name is bound to them."""
+LARGEST = 64  # numbers of a value that is read; larger ones are kept where a name is bound to them
 
 NUMBERS = (float, Scalar)
 
-Value = tuple[str, tuple[Any, ...]]
-"""Kind and numbers: floats, or scalars of the tracer."""
+Value = tuple[str, tuple[Any, ...]]  # kind and numbers: floats, or scalars of the tracer
 
 
 def recorded(value: Any, whole: bool = False) -> Value | None:
@@ -528,11 +526,9 @@ _RULES: dict[type, Callable[[Any], Value | None]] = {
 def kept(label: str, robot: Robot, key: tuple[Any, ...], kind: Any, make: Callable[[], Any]) -> Any:
     """Load what is on disk, or make it now and store it.
 
-    Args:
-        label: for ``robokit cache``.
-        robot, key: on what it depends: the dynamics of a single robot, and exact reprs.
-        kind: its type: of the payload's classes, lists, tuples, text, numbers and None.
-        make: makes it.
+    ``label``: for ``robokit cache``; ``robot``, ``key``: on what it depends: the dynamics of a single robot,
+    and exact reprs; ``kind``: its type: of the payload's classes, lists, tuples, text, numbers and None;
+    ``make``: makes it.
     """
     source = disk_cache.source_digest()
     names = [joint.name for joint in robot.body_joints]
@@ -680,20 +676,14 @@ ABA = Walked(
     aba,
 )
 
-WALKED = (RNEA, CRBA, LTDL, ABA)
-"""All of them, in the order of the page."""
+WALKED = (RNEA, CRBA, LTDL, ABA)  # all of them, in the order of the page
 
 
 # ---- the algorithms run on a state ---------------------------------------------------------------
 
-MOST_STEPS = 8_000
-"""Lines of one algorithm that are recorded; the humanoid's CRBA has 1,073."""
-
-MOST_ENTRY_STEPS = 16_000
-"""Lines of LTDL that are recorded, which take single numbers; that of TALOS has 13,593."""
-
-MOST_NODES = 20_000_000
-"""More than so many lines can record: they are what ends a long robot's walk."""
+MOST_STEPS = 8_000  # lines of one algorithm that are recorded; the humanoid's CRBA has 1,073
+MOST_ENTRY_STEPS = 16_000  # lines of LTDL, by single numbers, that are recorded; TALOS has 13,593
+MOST_NODES = 20_000_000  # more than so many lines can record: they are what ends a long robot's walk
 
 
 @frozen
@@ -865,8 +855,7 @@ CAPTIONS = {
 
 # ==== inside the algorithms as the page's data: recorded once for all states, packed, within a size ====
 
-MOST_BYTES = 300_000
-"""Largest size of the walk in a page [bytes]."""
+MOST_BYTES = 300_000  # largest size of the walk in a page [bytes]
 
 
 def touched_bodies(trajectory: Trajectory, robot: Robot, chosen: np.ndarray) -> Whole | None:
@@ -974,8 +963,7 @@ def _notes(robot: Robot, state: State, found: dict[str, Walk]) -> list[str]:
 
 # ---- the recorded graph as the page's program ----------------------------------------------------
 
-OPERANDS = 3
-"""Largest number of operands of an operation."""
+OPERANDS = 3  # largest number of operands of an operation
 
 
 @frozen

@@ -36,8 +36,7 @@ from robokit.spatial.control_flow import for_range, zeros
 from robokit.spatial.scalars import where
 
 HERE = np.eye(3), np.zeros(3)
-LYING = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])
-"""Turns z to x."""
+LYING = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # turns z to x
 
 ANY = [
     sphere(0.4),

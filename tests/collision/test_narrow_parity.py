@@ -18,8 +18,7 @@ except ModuleNotFoundError:  # the light suite has none, and runs nothing of thi
 
 pytestmark = [pytest.mark.parity, pytest.mark.slow]
 
-PAIRS = 5000
-"""Of each of the two tests."""
+PAIRS = 5000  # of each of the two tests
 
 
 def coal_hull(corners: np.ndarray) -> Any:

@@ -140,8 +140,7 @@ ON_GROUND = {
 }  # fmt: skip
 
 
-BOUND = {"cylinder on its rim": 5e-3}
-"""What a disc's rim adds to velocities, which is of order dt, is held."""
+BOUND = {"cylinder on its rim": 5e-3}  # what a disc's rim adds to velocities, which is of order dt, is held
 
 
 def _on_ground(name: str, **more) -> float:
@@ -300,8 +299,7 @@ PARAMETERS = {"pair_friction": 1e-6, "pair_restitution": 1e-6, "gravity": 1e-5, 
 HELD = {"quadruped": 2e-5, "loops": 3e-3}
 """Dry friction's compliance follows inertias, and how the end of a step closes loops."""
 
-ROUNDING = 1e-13
-"""Of the end of a step; a difference has that over the change of the parameter."""
+ROUNDING = 1e-13  # of the end of a step; a difference has that over the change of the parameter
 
 
 def worth(steps: LinearSteps, state: tuple, weights: np.ndarray) -> dict[str, np.ndarray]:

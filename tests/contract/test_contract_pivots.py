@@ -8,8 +8,7 @@ import pytest
 import robokit as rk
 from robokit.model import couple
 
-EDGE = 1e-13
-"""Share of what a joint carries that must be its own."""
+EDGE = 1e-13  # share of what a joint carries that must be its own
 
 BODY = np.diag([0.2, 0.3, 0.4])
 

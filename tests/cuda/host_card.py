@@ -95,16 +95,14 @@ done:
 """
 
 
-SHARED = 232448 // 4
-"""Numbers in a block's shared memory."""
+SHARED = 232448 // 4  # numbers in a block's shared memory
 
 
 LIBC = ctypes.CDLL(None)
 KEYS = [ctypes.c_uint() for _ in SPECIAL]
 for key in KEYS:
     LIBC.pthread_key_create(ctypes.byref(key), None)
-GATE = ctypes.create_string_buffer(64)
-"""A barrier of POSIX threads."""
+GATE = ctypes.create_string_buffer(64)  # a barrier of POSIX threads
 
 _numbers = "".join(
     f"""define i32 @"thread.{n}"() {{

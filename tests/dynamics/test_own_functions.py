@@ -23,7 +23,9 @@ from robokit.engine.loops.recorded_once import RecordedOnce
 from robokit.engine.trace.record import trace
 from robokit.model import couple
 from robokit.spatial import Vector3
-from robokit.spatial.scalars import sqrt, where
+from robokit.spatial.control_flow import cond
+from robokit.spatial.elementary import atan2, exp, tanh
+from robokit.spatial.scalars import maximum, minimum, sqrt, where
 
 H = 1e-30
 
@@ -683,6 +685,35 @@ def test_numbers_may_be_arrays_of_one_number(engine):
             f = rk.function(text, outputs={"y": shape}, name="f")
             assert np.array_equal(f(chain(2), [4.0, 0.0], engine=engine), one), kind
             assert np.array_equal(f(chain(2), [[4.0, 0.0], [9.0, 0.0]], engine=engine), rows), kind
+
+
+OF_NUMPY = {
+    "whole numbers": lambda x: np.int64(3) * x + sqrt(np.int64(4)) + maximum(np.int64(2), x),
+    "a choice": lambda x: where(x > 0.3, np.int32(7), x) + where(np.int8(0) < x, x, 0.0),
+    "of single precision": lambda x: maximum(np.float32(0.25), x) + where(x > 0.3, np.float32(0.5), x),
+    "without axes": lambda x: maximum(np.array(x), 0.25) + atan2(np.array(x), np.array(2.0)),
+    "a condition": lambda x: (
+        where(np.array(x > 0.3), x, 1.0) + cond(np.array(x > 0.3), lambda: x, lambda: 1.0)
+    ),
+    "with axes": lambda x: (
+        where(x > 0.3, np.array([x, 2.0]), np.zeros(2)) @ maximum([1.0, x] * np.ones(2), 0.7)
+    ),
+    "of elements": lambda x: sum(tanh(np.array([x, 0.5 * x]))) + exp(np.array([[x], [0.0]]))[0, 0],
+    "branches": lambda x: sum(cond(x > 0.3, lambda: np.array([x, x * x]), lambda: np.zeros(2))),
+    "known ones": lambda x: minimum(x, np.array([0.2, 0.9])).sum(),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMPY)
+def test_numbers_and_arrays_of_numpy_are_those_that_they_hold(name):
+    """In the functions of scalars, too: entry by entry, recorded as on plain numbers."""
+    f = rk.function(lambda tree, q: OF_NUMPY[name](q[1][0]), outputs={"y": ()}, name="f")
+    q = np.array([[0.4, 0.0], [0.1, 0.0]])
+    plain = f(chain(2), q, engine="python")
+    assert relative(f(chain(2), q), plain) < 1e-14
+    step = f.derivative("q")(chain(2), q)[:, 0]
+    ends = [f(chain(2), q + np.array([h, 0.0]), engine="python") for h in (1e-6, -1e-6)]
+    assert relative(step, (ends[0] - ends[1]) / 2e-6) < 1e-8
 
 
 def test_common_mistakes_in_a_text_are_explained():

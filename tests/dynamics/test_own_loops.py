@@ -21,7 +21,7 @@ from robokit.engine.trace.record import UNROLLED, RunTimeLoop
 from robokit.errors import FunctionError
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import call, cond, for_range, solution, vmap, while_loop, whole, zeros
-from robokit.spatial.scalars import sin
+from robokit.spatial.scalars import maximum, sin, where
 
 ROBOT = rk.load_urdf(rk.find_robot("double_pendulum"))
 QUADRUPED = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
@@ -499,6 +499,56 @@ def test_derivatives_name_the_line_of_a_wrong_index():
     for function in (read, read.derivative("x")):
         with pytest.raises(FunctionError, match=r"has 3 entries(.|\n)*here at test_own_loops.py:\d+: lambda"):
             function(ROBOT, [1.0, 2.0, 3.0], 3.0)
+
+
+OF_NUMPY = {
+    "counts": (
+        lambda x, n: for_range(np.array(2), lambda k, s: s + x[whole(np.int64(1))], whole(n) * 0.0), 8.0
+    ),
+    "indices": (lambda x, n: for_range(n, lambda k, s: s + x[maximum(np.int64(1), k)], 0.0), 4.0 + 4.0),
+    "functions": (lambda x, n: for_range(n, lambda k, s: s + np.sqrt(k) * np.maximum(k, 1), 0.0), 1.0),
+    "choices": (lambda x, n: for_range(n, lambda k, s: s + x[where(k > 0, np.int64(0), k)], 0.0), 2.0),
+    "sizes": (lambda x, n: zeros(np.array(3))[whole(n)] + x[whole(np.array(n) * 1.0)], 0.5),
+    "carried": (
+        lambda x, n: sum(for_range(n, lambda k, s: s * 2.0 + np.array([x[k], 1.0]), np.zeros(2))), 6.0 + 3.0
+    ),
+    "tested": (
+        lambda x, n: while_loop(lambda s: s[0] < n, lambda s: s + np.array([1.0, x[0]]), np.zeros(2))[1], 2.0
+    ),
+    "chosen": (
+        lambda x, n: cond(whole(n) > 1, lambda: np.array([[x[0], x[1]]]), lambda: np.zeros((1, 2)))[0, 1],
+        4.0,
+    ),
+    "given": (lambda x, n: call(lambda a, k: a * k, np.array([x[0], x[1]]), whole(n))[1], 8.0),
+    "no axes": (lambda x, n: for_range(n, lambda k, s: s + np.array(x[k]), np.array(0.0)), 5.0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OF_NUMPY)
+def test_numbers_and_arrays_of_numpy_in_loops(name):
+    """They are the numbers that they hold, and what is carried and chosen may be arrays of numbers."""
+    text, wanted = OF_NUMPY[name]
+    f = rk.function(lambda tree, x, n: text(x, n), inputs={"x": (3,), "n": ()}, outputs={"y": ()}, name="f")
+    x = np.array([[1.0, 4.0, 0.5], [2.0, 3.0, 4.0]])
+    assert f(ROBOT, x[0], 2.0) == wanted == f(ROBOT, x[0], 2.0, engine="python")
+    assert f(ROBOT, x, [2.0, 1.0])[0] == wanted
+    np.testing.assert_allclose(
+        f.derivative("x")(ROBOT, x[0], 2.0) @ [1.0, 0.0, 0.0],
+        (f(ROBOT, x[0] + [0.5, 0.0, 0.0], 2.0) - f(ROBOT, x[0] - [0.5, 0.0, 0.0], 2.0)), atol=1e-12,
+    )  # fmt: skip
+
+
+def test_what_no_loop_carries_is_named_with_the_line():
+    text = lambda tree, x, n: for_range(n, lambda k, s: s * 2.0, Vector3(*x)).x  # noqa: E731
+    wrong = rk.function(text, inputs={"x": (3,), "n": ()}, outputs={"y": ()}, name="f")
+    with pytest.raises(
+        FunctionError, match=r"this is a Vector3(.|\n)*test_own_loops.py, line .*, in <lambda>"
+    ):
+        wrong(ROBOT, [1.0, 2.0, 3.0], 2.0)
+    with pytest.raises(FunctionError, match="one element at a time: write a loop\n"):
+        rk.function(
+            lambda tree, n: zeros(2).__setitem__(slice(0, 2), n), inputs={"n": ()}, outputs={"y": ()}
+        )(ROBOT, 2.0, engine="python")
 
 
 def test_no_rows():

@@ -20,8 +20,7 @@ from robokit.spatial.control_flow import call, cond, for_range, solution, while_
 from robokit.spatial.linear import lu, lu_in_place, lu_solve, lu_solve_in_place, lu_solve_transposed
 from robokit.spatial.scalars import cos, maximum, minimum, sin, sqrt, where
 
-P = np.array([3.0, 1.2, 0.7])
-"""Parameters at which the system below has a solution near its start."""
+P = np.array([3.0, 1.2, 0.7])  # parameters at which the system below has a solution near its start
 
 
 def residual(u, p):

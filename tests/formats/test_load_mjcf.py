@@ -239,6 +239,24 @@ def test_actuators_and_keyframes(zoo):
     assert servo.kp == {"lift": 500.0} and servo.kd["lift"] > 0.0
 
 
+@pytest.mark.skipif(int(mujoco.__version__.split(".")[0]) < 4, reason="MuJoCo 4 has them")
+def test_actuators_beside_those_with_several_controls_and_forces(tmp_path):
+    path = tmp_path / "r.xml"
+    path.write_text(
+        '<mujoco><worldbody><site name="t"/><body><joint name="a"/><geom size="0.1"/><site name="s"/></body>'
+        '<body><joint name="b" actuatorfrcrange="-40 40"/><geom size="0.1"/></body></worldbody><actuator>'
+        '<orientation name="turn" site="s" refsite="t" kp="10" kv="1"/>'
+        '<pid name="servo" joint="a" kp="10" kv="1" gear="3"/>'
+        '<motor name="m" joint="b" ctrlrange="-7 7" gear="2"/></actuator></mujoco>'
+    )
+    robot = rk.load(path)
+    servo, motor = robot.scene.actuators
+    assert (servo.kp, servo.kd, motor.joints) == ({"a": 90.0}, {"a": 9.0}, ("b",))
+    assert robot.joint("b").effort == 14.0
+    (left,) = [d for d in robot.diagnostics if d.severity == "warning"]
+    assert left.element == "1 actuator ('turn')"
+
+
 def test_a_servo_holds_what_mujocos_holds(zoo):
     # The same gains and the same target: at rest, joints hang by the same angle.
     path = zoo["arm_with_gripper"]
@@ -580,7 +598,23 @@ LACKING = {
     "inactive constraint": '<equality><joint name="lock" joint1="h" active="false"/></equality>',
     "coupling of joints": '<equality><joint name="hold" joint1="h" polycoef="0.3 0 0 0 0"/></equality>',
     "skin": "",
+    "disabled actuator": '<option actuatorgroupdisable="2"/><actuator>'
+    '<motor name="off" joint="h" group="2"/></actuator>',
+    "pair with friction of their own": '<worldbody><body><joint/><geom name="g1" size="1"/></body><body>'
+    '<joint/><geom name="g2" size="1"/></body></worldbody><contact><pair name="icy" geom1="g1" geom2="g2" '
+    'friction="0.1 0.1"/></contact>',
 }
+
+LACKING_OF_MUJOCO_4 = {
+    "joint with springs that yield": '<worldbody><body><joint name="clay" stiffness="1" springyield="2"/>'
+    '<geom size="1"/></body></worldbody>',
+    "spring of ball or free joints": '<worldbody><body><joint name="soft" type="ball" stiffness="0 0 1"/>'
+    '<geom size="1"/></body></worldbody>',
+    "geom with adhesion": '<worldbody><geom name="glue" size="1" adhesion="3"/></worldbody>',
+    "geom with a surface velocity": '<worldbody><geom name="belt" size="1" surfacevel="1 0 0"/></worldbody>',
+}
+if int(mujoco.__version__.split(".")[0]) >= 4:
+    LACKING |= LACKING_OF_MUJOCO_4
 
 
 @pytest.mark.parametrize("what", [what for what, text in LACKING.items() if text])
@@ -618,6 +652,11 @@ BAD = {
     "itself": ('<mujoco><include file="r.xml"/><worldbody/></mujoco>', "already included"),
     "no mass": ('<mujoco><worldbody><body name="hollow"><freejoint/></body></worldbody></mujoco>', "hollow"),
     "nothing": ("<mujoco/>", "no body"),
+    "huge gear": (
+        '<mujoco><worldbody><body><joint name="h"/><geom size="1"/></body></worldbody><actuator>'
+        '<motor joint="h" gear="1e200"/></actuator></mujoco>',
+        "joint 'h': its (armature|damping) is nan",
+    ),
 }
 
 

@@ -9,8 +9,7 @@ import robokit as rk
 PYTHON = {"engine": "python"}
 ONE = {**PYTHON, "starts": 1}
 
-LENGTHS = (1.0, 0.7)
-"""Of the links of :func:`arm`, by turns [m]."""
+LENGTHS = (1.0, 0.7)  # of the links of :func:`arm`, by turns [m]
 
 
 def arm(lower=-3.0, upper=3.0, n=2):

@@ -6,8 +6,7 @@ import json
 
 import numpy as np
 
-START = 1_700_000_000_000_000_000
-"""Of the logs [ns]: a time of this century."""
+START = 1_700_000_000_000_000_000  # of the logs [ns]: a time of this century
 
 
 def stamps(t):

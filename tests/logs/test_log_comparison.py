@@ -162,8 +162,7 @@ def test_a_floating_robot_stands_where_its_lowest_point_was(tmp_path):
 # Parameters of a robot that is not as its description says, found from logs of its simulation.
 
 
-NOISE = 0.01
-"""Of the torques, of their size; positions have 2e-5 rad."""
+NOISE = 0.01  # of the torques, of their size; positions have 2e-5 rad
 
 
 def altered(robot, rng):

@@ -152,6 +152,22 @@ def test_what_robokit_writes_is_read_without_a_word(floating, tmp_path):
     assert np.array_equal(rk.Trajectory.load(log.save(tmp_path / "log.npz")).q, log.q)
 
 
+def test_the_effort_of_a_run_is_its_actuators_force_where_there_is_one(robot, tmp_path):
+    held = NAMES[0]
+    run = rk.simulate(
+        robot,
+        duration=0.02,
+        dt=1e-3,
+        controller=lambda t, q, v: np.array([0.3, 0.5]),
+        actuators=rk.PD(joints=(held,), kp=50, kd=5, target=0.2),
+    )
+    log, said = read(run.to_csv(tmp_path / "run.csv"), robot)
+    k = robot.joint_names.index(held)
+    assert said == [] and not np.allclose(run.actuator_force[:, k], run.tau[:, k])
+    assert np.array_equal(log.tau[:, k], run.actuator_force[:, k])
+    assert np.array_equal(log.tau[:, 1 - k], run.tau[:, 1 - k])
+
+
 def test_forces_of_springs_and_prescribed_joints_are_no_efforts(robot, tmp_path):
     springs = [rk.JointSpring(name, stiffness=5.0) for name in NAMES]  # named after their joints
     wave = rk.PrescribedMotion("upper_joint", lambda t: 0.3 * np.sin(5.0 * t))

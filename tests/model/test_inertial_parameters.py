@@ -388,8 +388,7 @@ def test_parameters_that_are_no_numbers_are_refused():
 # ---- which inertias a body can have --------------------------------------------------------------
 # All of those are taken, the others are refused, up to the tolerance.
 
-TOLERANCE = 1e-3
-"""Share of its moments by which with_inertias lets an inertia miss what a body has."""
+TOLERANCE = 1e-3  # share of its moments by which with_inertias lets an inertia miss what a body has
 
 
 def box() -> rk.Robot:

@@ -62,6 +62,14 @@ def test_parts_that_hold_arrays_are_equal_where_these_are():
     assert run == again != later and rk.PD(kp=np.ones(6)) == rk.PD(kp=np.ones(6))
     rows = [rk.rollout(one, np.stack([start, start]), duration=t) for t in (0.01, 0.01, 0.02)]
     assert rows[0] == rows[1] != rows[2]
+    times = np.array([0.0, 1.0])
+    one, two = (rk.Keyframes(times, ("a",), np.array([[0.0], [x]])) for x in (1.0, 2.0))
+    assert copy.deepcopy(one) == one != two
+    one, two = (rk.Push("a", np.array([0.0, 0.0, x])) for x in (1.0, 2.0))
+    assert copy.deepcopy(one) == one != two
+    sim = rk.Simulation(rk.load_urdf(rk.find_robot("arm")), start)
+    begin, there = sim.state(), (sim.step(), sim.state())[1]
+    assert pickle.loads(pickle.dumps(there)) == there == sim.state() != begin
 
 
 @pytest.mark.parametrize("eq", [True, False])

@@ -618,6 +618,21 @@ def test_a_copy_computes_the_same(name):
         assert twin is not robot and twin.joint_names == robot.joint_names
         assert twin.fingerprint == robot.fingerprint and not twin.kernels
         assert (mass_matrix(twin) == H).all()
+        assert twin == robot and hash(twin) == hash(robot) and {robot: 1}[twin] == 1
+
+
+def test_robots_are_equal_where_all_but_their_file_is(tmp_path):
+    robot = rk.load_urdf(rk.find_robot("humanoid"))
+    (tmp_path / "other.urdf").write_bytes(rk.find_robot("humanoid").read_bytes())
+    other = rk.load_urdf(tmp_path / "other.urdf")
+    assert other == robot and other.source != robot.source
+    assert replace(robot, name="x") != robot != "humanoid"
+    assert robot.with_gravity((0, 0, -1.6)) != robot == robot.with_gravity(robot.gravity)
+    heavier = robot.inertial_parameters * 1.1
+    assert robot.with_inertias(heavier) != robot
+    assert robot.with_inertias(heavier) == robot.with_inertias(heavier)
+    narrow = replace(robot.joints[0], lower=0.0, upper=0.1)
+    assert replace(robot, joints=(narrow, *robot.joints[1:])) != robot
 
 
 def test_a_spawned_process_takes_a_robot():

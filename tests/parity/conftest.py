@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-ERROR = "error"
-"""Name of a test's property that is an error."""
+ERROR = "error"  # name of a test's property that is an error
 
 
 @pytest.fixture

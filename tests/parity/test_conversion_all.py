@@ -19,8 +19,7 @@ from robokit.model.geometry import Mesh
 
 pytestmark = [pytest.mark.parity, pytest.mark.slow]
 
-NO_ROBOT = {"alex_psyonic_hands.urdf", "ur3.urdf"}
-"""Files that the importer refuses: see test_parity_all."""
+NO_ROBOT = {"alex_psyonic_hands.urdf", "ur3.urdf"}  # files that the importer refuses: see test_parity_all
 
 REFUSED_BY_MUJOCO = {
     "icub.urdf",
@@ -31,11 +30,8 @@ REFUSED_BY_MUJOCO = {
 }
 """A moving body without mass or inertia, or with one that no body has."""
 
-PARTS = 4
-"""Of the files, so that several processes share them."""
-
-NONE = 2.0**30
-"""A limit of this size is none."""
+PARTS = 4  # of the files, so that several processes share them
+NONE = 2.0**30  # a limit of this size is none
 
 
 def robot_of(path):

@@ -22,8 +22,7 @@ pytestmark = pytest.mark.parity
 FILES = {path: name for name, path in sorted(robot_names.example_robots().items(), reverse=True)}
 FILES |= {ladder.ROBOTS / f"{name}.urdf": name for name in ladder.OWN}
 
-NO_ROBOT = {"alex_psyonic_hands.urdf", "ur3.urdf"}
-"""What the importer refuses."""
+NO_ROBOT = {"alex_psyonic_hands.urdf", "ur3.urdf"}  # what the importer refuses
 
 NO_BODY = {"icub", "icub_reduced", "romeo", "romeo_laas_small", "romeo_small"}
 """Robots with moving bodies that MuJoCo refuses: no mass, or an inertia that no body has."""

@@ -116,6 +116,7 @@ def test_an_argument_that_a_file_never_asks_for_is_a_warning(path):
         ('<link name="$(find none)"/>', "$(find none): there is no such package"),
         ('<xacro:macro name="m"><xacro:m/></xacro:macro><xacro:m/>', "calls itself without end"),
         ('<xacro:include filename="none.xacro"/>', "No such file or directory"),
+        ('<xacro:macro name="m" params="*b"/><xacro:m/>', "Not enough blocks (in macro m)"),
     ],
 )
 def test_what_xacro_says_is_said_once_and_without_names_of_classes(path, body, words):

@@ -275,6 +275,48 @@ def test_bad_stages_are_refused(tmp_path):
         rk.load(tmp_path / "broken.usda")
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("float physics:mass = </robot/b>", "</robot/a.physics:mass>: expected a float, got /robot/b"),
+        ('uniform token[] xformOpOrder = ["xformOp:turn"]', "Invalid xform op"),
+    ],
+)
+def test_values_that_usd_lets_pass_are_named(line, said, tmp_path):
+    kept = "\n".join(x for x in body("a").splitlines()[:-1] if line.split(" = ")[0] not in x.split(" = "))
+    with pytest.raises(LoadError) as caught:
+        load(tmp_path, f"{kept}\n{line}\n}}\n" + body("b"))
+    assert said in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_joints_of_one_name_go_by_their_paths(tmp_path):
+    arms = "".join(
+        f'def Xform "{side}" {{\n{body("link", (0, y, 1))}'
+        + joint("PhysicsRevoluteJoint", "turn", None, None, 'uniform token physics:axis = "Y"\n').replace(
+            "{", f"{{\nrel physics:body0 = </robot/base>\nrel physics:body1 = </robot/{side}/link>\n", 1
+        )
+        + "}\n"
+        for side, y in (("left", 1), ("right", -1))
+    )
+    robot = load(tmp_path, body("base") + arms + joint("PhysicsFixedJoint", "held", None, "base"))
+    assert robot.joint_names == ("turn", "/robot/right/turn")
+    assert robot.link_names[1:] == ("base", "link", "/robot/right/link")
+
+
+def test_a_stage_that_moves_is_read_at_its_first_time(tmp_path):
+    moving = body("a", (9, 9, 9)).replace(
+        "xformOp:translate = (9, 9, 9)", "xformOp:translate.timeSamples = {1: (1, 2, 3), 5: (4, 5, 6)}"
+    )
+    q = load(tmp_path, moving).configuration("initial")
+    np.testing.assert_allclose(q, (1, 0, 0, 0, 1, 2, 3))
+
+
+def test_free_bodies_are_where_the_stage_has_them(tmp_path):
+    robot = load(tmp_path, body("a", (1, 2, 3)) + body("b", (4, 5, 6)))
+    poses = rk.forward_kinematics(robot, robot.configuration("initial"))
+    np.testing.assert_allclose([poses[name][1] for name in "ab"], [(1, 2, 3), (4, 5, 6)])
+
+
 def test_a_distance_joint_with_one_bound_is_a_rod(tmp_path):
     """Units of the stage; without a tree joint its bodies are both free."""
     bounds = "float physics:minDistance = 40\nfloat physics:maxDistance = 40\n"

@@ -23,8 +23,7 @@ from robokit.sim.steppers import ContactState
 TRIPLE = "aarch64-linux-gnu"
 START = 0x400000
 READ, WRITE, EXIT = 63, 64, 94
-BLOCK = 1 << 22
-"""Bytes that a step may take for arrays of its own."""
+BLOCK = 1 << 22  # bytes that a step may take for arrays of its own
 
 ASK = struct.pack("<6I", 0xAA0003E8, 0xAA0103E0, 0xAA0203E1, 0xAA0303E2, 0xD4000001, 0xD65F03C0)
 """ask(number, file, from, n): mov x8, x0; mov x0, x1; mov x1, x2; mov x2, x3; svc 0; ret."""

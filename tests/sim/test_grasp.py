@@ -9,8 +9,7 @@ import sim_models as m
 import robokit as rk
 from robokit.model import Box, Mimic, ModelBuilder, Placement, Shape, couple
 
-SIZE, MASS = (0.08, 0.04, 0.06), 0.5
-"""Of the box."""
+SIZE, MASS = (0.08, 0.04, 0.06), 0.5  # of the box
 
 
 def grasp(together: bool) -> rk.Robot:

@@ -11,8 +11,7 @@ import sim_models as m
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Shape, Sphere
 
-UP = {0.0: (0.0, 0.0, 1.0), 0.4: (np.sin(0.4), 0.0, np.cos(0.4))}
-"""Normals of the plane by its tilt."""
+UP = {0.0: (0.0, 0.0, 1.0), 0.4: (np.sin(0.4), 0.0, np.cos(0.4))}  # normals of the plane by its tilt
 
 
 def leg() -> rk.Robot:

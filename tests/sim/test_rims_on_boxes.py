@@ -12,8 +12,7 @@ import robokit as rk
 from robokit.model import Box, Cylinder, ModelBuilder, Shape
 
 RADIUS = 0.1
-HEIGHT = 0.02
-"""Of the kerb."""
+HEIGHT = 0.02  # of the kerb
 
 
 def cylinder(width: float, radius: float = RADIUS) -> rk.Robot:

@@ -10,8 +10,7 @@ import robokit as rk
 from robokit.model import Box, Cylinder, Mesh, ModelBuilder, Placement, Shape, Sphere
 
 RADIUS, WIDTH = 0.1, 0.05
-LYING = np.array([math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0])
-"""Turns the axis z into -y."""
+LYING = np.array([math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0])  # turns the axis z into -y
 
 
 def _wheel(shape, mass=1.0, radius=RADIUS, width=WIDTH) -> rk.Robot:

@@ -11,8 +11,7 @@ import sim_models as m
 import robokit as rk
 from robokit.model import Box, Capsule, Cylinder, ModelBuilder, Placement, Shape, Sphere
 
-LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
-"""Axes of a log along y."""
+LYING = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # axes of a log along y
 
 CAPSULE = Capsule(0.04, 0.5)
 PILLAR = rk.Solid(Box((0.1, 0.1, 0.3)), (0.0, 0.0, 0.15))

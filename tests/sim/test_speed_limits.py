@@ -9,8 +9,7 @@ import sim_models as m
 import robokit as rk
 from robokit.model import Box, Mimic, ModelBuilder, Placement, Shape, couple
 
-FASTEST, EFFORT, MASS = 0.5, 2.0, 0.5
-"""Of a slider that is at its largest speed after an eighth of a second."""
+FASTEST, EFFORT, MASS = 0.5, 2.0, 0.5  # of a slider that is at its largest speed after an eighth of a second
 
 REACHED = MASS * FASTEST / EFFORT
 

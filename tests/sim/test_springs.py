@@ -11,8 +11,7 @@ from robokit.model import ModelBuilder, Placement
 
 G = 9.81
 ABOVE = np.array([0.0, 0.0, 2.0])
-START = np.array([0.4, 0.2, 1.2, 0.3, 1.0, -0.2])
-"""Of the ball: place and velocity."""
+START = np.array([0.4, 0.2, 1.2, 0.3, 1.0, -0.2])  # of the ball: place and velocity
 
 
 def ball(mass=2.0):

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import pickle
 import sys
 import tracemalloc
 import zipfile
@@ -35,6 +36,7 @@ def test_round_trip_reloads_the_robot(tmp_path):
     assert path.name == "fall.npz"
     loaded = rk.Trajectory.load(path)
     _same(trajectory, loaded)
+    assert loaded == trajectory == pickle.loads(pickle.dumps(trajectory))
     assert loaded.robot.joint_names == robot.joint_names and loaded.robot.base == "floating"
     assert loaded.ground == trajectory.ground
     assert np.array_equal(loaded.contacts.forces, trajectory.contacts.forces)

@@ -1,6 +1,7 @@
 """Every argument of the simulator that makes no sense is named in one clear error."""
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from for_each import for_each
 import robokit as rk
 
 MASKED = np.ma.masked_array([0.1, 0.2], mask=[True, False])
-NO_NUMBERS = ["x", "1", None, True, 1j, [1.0], {}, ..., math.nan, math.inf, -math.inf, 10**400]
+NO_NUMBERS = ["x", "1", None, True, 1j, [1.0], {}, ..., math.nan, math.inf, -math.inf, 10**400, np.ma.masked]
 NO_COUNTS = ["x", True, 1.5, 1j, [1], -1, math.nan]
 NO_STATES = [
     "ab",
@@ -40,6 +41,13 @@ def test_numbers_of_a_run(run, name, wrong):
     if wrong is None and name != "duration":
         return
     _refused(name, run, m.double_pendulum(), **{name: wrong})
+
+
+@for_each("number", [Fraction(1, 50), np.array(0.02), np.float32(0.02)])
+def test_one_number_in_other_clothes(number):
+    robot = m.double_pendulum()
+    run = rk.simulate(robot, duration=number, record_every=np.array(2))
+    assert np.array_equal(run.q, rk.simulate(robot, duration=float(number), record_every=2).q)
 
 
 @for_each("run", [rk.simulate, rk.rollout])

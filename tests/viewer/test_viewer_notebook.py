@@ -22,8 +22,7 @@ from robokit.viewer import embed, notebook
 from robokit.viewer.notebook import MOST_PAGES, PAGES, SIZE, CellPages, still
 from robokit.viewer.page import page_html
 
-MOST = 100_000
-"""Bytes of a cell."""
+MOST = 100_000  # bytes of a cell
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -100,8 +100,7 @@ def add_row(
     cond(i < x.n_rows, write, lambda: None)
 
 
-SPEED = 1e-4
-"""Compliance of a largest speed over the mobility of the dof: what a step leaves of an excess."""
+SPEED = 1e-4  # compliance of a largest speed over the mobility of the dof: what a step leaves of an excess
 
 
 def act_on(x: Any, b: Any, moment: Vector3, force: Vector3, point: Vector3) -> None:

@@ -50,15 +50,13 @@ from robokit.spatial.control_flow import call, cond, for_range, in_precision, sm
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
-TANGENTIAL = 30.0
-"""Stiffness of a bristle over that along the normal: a box gives way by some micrometres before it slides."""
+TANGENTIAL = 30.0  # stiffness of bristles over that along the normal: boxes slide after micrometres
 
 SHORT = 4.0
 """Speed below which a contact does not bounce, over what gravity and the contact's load change in a step: it
 would be back after eight steps, and what rests would be taken to bounce."""
 
-RIGID = 1e-4
-"""Compliance of a bounce over the mobility of the two bodies: what is left of the velocity."""
+RIGID = 1e-4  # compliance of a bounce over the mobility of the two bodies: what is left of the velocity
 
 HARDEST = 0.0, 1e-3
 """Least compliance over the mobility, in double and in single precision: A = H + J^T G J is made about one
@@ -169,10 +167,7 @@ def _impact(x: Any, pair: Any, hit: Scalar, w: Scalar) -> Scalar:
 def impact(more: Scalar, a: Scalar, w: Scalar) -> tuple[Scalar, Scalar]:
     """Damping of an impact that takes as much speed in a step as one that follows the speed; its derivative.
 
-    Args:
-        more: d' u0^2 [N s/m].
-        a: w dt d.
-        w: mobility times dt [m/(N s)].
+    ``more``: d' u0^2 [N s/m]; ``a``: w dt d; ``w``: mobility times dt [m/(N s)].
     """
     share = (2.0 + a) / ((1.0 + a) * (1.0 + a))
     root = sqrt(1.0 + w * share * more)
@@ -182,11 +177,8 @@ def impact(more: Scalar, a: Scalar, w: Scalar) -> tuple[Scalar, Scalar]:
 def _bounce(x: Any, c: Any, u: Scalar, w: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar, Scalar]:
     """(whether a contact falls on, 1.0 where it bounces, the speed of either, that of one that lands or 0).
 
-    Args:
-        c: the contact.
-        u: speed along the normal before, with what a landing took of it.
-        w: mobility of both bodies.
-        load: speed that the contact has given its bodies in the last step.
+    ``c``: the contact; ``u``: speed along the normal before, with what a landing took of it; ``w``: mobility
+    of both bodies; ``load``: speed that the contact has given its bodies in the last step.
     """
     phi, dt, share = x.contact_gap[c], x.dt[0], x.pair_restitution[x.contact_pair[c]]
     n, gravity = vector(x.contact_frame, c, 6), vector(x.gravity, 0)
@@ -287,18 +279,14 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
 # Cost: O(contacts).
 
 
-FIRM = 1e-4
-"""Compliance over that of the contact's bristles at the arm: with theirs a spun ball creeps by 0.3 rad/s."""
+FIRM = 1e-4  # compliance over that of the bristles at the arm: a spun ball creeps by 0.3 rad/s with theirs
 
 LOWEST = 1e-6
 """How far the direction to the lowest point may be off, as one less its cosine: by the rounding of places,
 far from the rim's other contacts."""
 
-RIM = 0.01
-"""Share of the radius by which a point on the rim may seem to be inside: contacts are half-way in a gap."""
-
-UPRIGHT = 1e-5
-"""Tilt of a disc below which it stands on its face, and its points keep their places [rad]."""
+RIM = 0.01  # share of the radius by which a rim's point may seem inside: contacts are half-way in gaps
+UPRIGHT = 1e-5  # tilt of a disc below which it stands on its face, and its points keep their places [rad]
 
 
 def add_spin(
@@ -356,10 +344,8 @@ def rolling_velocity(x: Any, c: Any, p: Vector3, n: Vector3) -> Vector3:
 def _rolled(x: Any, b: Any, shape: Any, p: Vector3, n: Vector3) -> Vector3:
     """The velocity at which a disc's point rolls on, where it is the lowest one.
 
-    Args:
-        b, shape: the disc's body and shape.
-        p: the point, from the step's origin [m].
-        n: the normal towards the disc.
+    ``b``, ``shape``: the disc's body and shape; ``p``: the point, from the step's origin [m]; ``n``: the
+    normal towards the disc.
     """
     R, w = axes_of(x, b), body_velocity(x, b).ang
     a = R @ Vector3(*(x.shape_placement[shape, 3 * k + 2] for k in range(3)))

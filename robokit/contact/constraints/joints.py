@@ -54,8 +54,7 @@ def collect_damping(x: Any) -> None:
 # Cost: O(dofs).
 
 
-FIRM = 1e-2
-"""Compliance over the mobility of the dof."""
+FIRM = 1e-2  # compliance over the mobility of the dof
 
 
 def collect_dry_friction(x: Any) -> None:
@@ -146,8 +145,7 @@ def gap(x: Any, m: Any) -> Scalar:
 # loops.py. Cost: O(prescribed joints).
 
 
-SOFT = 1e-3
-"""Compliance over the mobility: an iteration leaves this share of the force's error."""
+SOFT = 1e-3  # compliance over the mobility: an iteration leaves this share of the force's error
 
 
 def collect_prescribed(x: Any) -> None:

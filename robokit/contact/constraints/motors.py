@@ -31,17 +31,13 @@ from robokit.contact.kinematics import own_inertia
 from robokit.spatial.control_flow import call, cond, for_range, rounding
 from robokit.spatial.scalars import Scalar, clamp, maximum, minimum, where
 
-NOTHING = 1e-16
-"""Share of H that is added to dt b: beside the impulses of a step it is rounding."""
+NOTHING = 1e-16  # share of H that is added to dt b: beside the impulses of a step it is rounding
 
 SERIES = (1.0 / 12.0, -1.0 / 720.0, 1.0 / 30240.0, -1.0 / 1209600.0, 1.0 / 47900160.0, -5.284190138687493e-10)
 """Of (1 / (1 - e^-z) - 1 / z - 1/2) / z in powers of z^2: Bernoulli numbers over factorials."""
 
-NEAR, FAR = 0.5, 40.0
-"""z up to which the series is taken, whose first term left out is 2e-15 there; and from which e^-z is 0."""
-
-SQUARED = 6
-"""e^-z is that of z / 2^6, squared as often."""
+NEAR, FAR = 0.5, 40.0  # z up to which the series holds to 2e-15, and from which e^-z is 0
+SQUARED = 6  # e^-z is that of z / 2^6, squared as often
 
 
 def collect(x: Any) -> None:
@@ -67,11 +63,8 @@ def collect(x: Any) -> None:
 def servo_numbers(kp: Scalar, kd: Scalar, m: Scalar, dt: Scalar) -> tuple[Scalar, Scalar, Scalar]:
     """(b, lag, factor of target velocities) of the law above.
 
-    Args:
-        kp: stiffness [N m/rad | N/m].
-        kd: damping [N m s/rad | N s/m].
-        m: inertia that the joint moves [kg m^2 | kg].
-        dt: step [s].
+    ``kp``: stiffness [N m/rad | N/m]; ``kd``: damping [N m s/rad | N s/m]; ``m``: inertia that the joint
+    moves [kg m^2 | kg]; ``dt``: step [s].
     """
     alpha = end_share(dt * kd / m)
     R = kp * dt * dt / m
@@ -108,5 +101,4 @@ def limited(x: Any, r: Any) -> Scalar:
     return where(abs(wanted - x.r_g[r]) > SLIGHT * abs(wanted), 1.0, 0.0)
 
 
-SLIGHT = 1e-3
-"""A motor is at a limit if it gives less than it wants by more than this share; less is rounding."""
+SLIGHT = 1e-3  # a motor that gives less than it wants by a larger share is at a limit; less is rounding

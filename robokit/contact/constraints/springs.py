@@ -45,11 +45,8 @@ from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, in_precision, rounding
 from robokit.spatial.scalars import Scalar, clamp, maximum, sqrt, where
 
-LENGTH, RATE, TENSION, STIFFNESS, DAMPING, LAG = range(6)
-"""Places in ``spring_state``."""
-
-HUGE = 1e300, 1e37
-"""Bound of an impulse that has none: it may be multiplied by 0."""
+LENGTH, RATE, TENSION, STIFFNESS, DAMPING, LAG = range(6)  # places in ``spring_state``
+HUGE = 1e300, 1e37  # bound of an impulse that has none: it may be multiplied by 0
 
 
 def collect(x: Any) -> None:

@@ -115,8 +115,7 @@ _X86_64, _RELOCATABLE = 62, 1
 _PROGBITS, _SYMBOLS, _RELOCATIONS, _NOBITS = 1, 2, 4, 8
 _ALLOCATED = 2
 _UNWINDING = 0x70000001
-_ABSOLUTE, _RELATIVE, _CALL = 1, 2, 4
-"""Relocations: a 64-bit address, 32-bit distances to data and to functions."""
+_ABSOLUTE, _RELATIVE, _CALL = 1, 2, 4  # relocations: 64-bit address; 32-bit distance to data, to functions
 
 
 class NotLinked(Exception):
@@ -207,11 +206,8 @@ class _Object:
 def image(objects: Sequence[bytes]) -> bytes:
     """Put object files together.
 
-    Args:
-        objects: their contents; a symbol that one leaves open is another's.
-
-    Raises:
-        NotLinked: one of them holds what an image cannot.
+    ``objects``: their contents; a symbol that one leaves open is another's. Raises NotLinked: one of them
+    holds what an image cannot.
     """
     parts = [_Object(content) for content in objects]
     code = bytearray()
@@ -232,11 +228,7 @@ class Image:
     """An image in memory, where it may be run and no longer be written."""
 
     def __init__(self, content: bytes) -> None:
-        """Copy it there.
-
-        Raises:
-            OSError: the system lets this process run no new code.
-        """
+        """Copy it there. Raises OSError: the system lets this process run no new code."""
         start = len(MAGIC) + 8
         end = start + int.from_bytes(content[len(MAGIC) : start], "little")
         head: dict[str, Any] = json.loads(content[start:end])
@@ -263,11 +255,8 @@ def _mprotect() -> Any:
     return function
 
 
-OLDEST = (0, 45)
-"""First llvmlite whose IR has `ptr` and `splat` (LLVM 20)."""
-
-OPTIMISATION = 2
-"""Of code generation."""
+OLDEST = (0, 45)  # first llvmlite whose IR has `ptr` and `splat` (LLVM 20)
+OPTIMISATION = 2  # of code generation
 
 WITHOUT = (
     ("-enable-misched=false", "-enable-misched=true"),
@@ -350,8 +339,7 @@ def runs_machine_code() -> bool:
     return images_possible() and {"avx2", "fma"} <= processor_flags()
 
 
-AVX2 = "x86-64", "+avx2,+fma"
-"""Any processor that :func:`runs_machine_code`, as :func:`host` says it."""
+AVX2 = "x86-64", "+avx2,+fma"  # any processor that :func:`runs_machine_code`, as :func:`host` says it
 
 
 def _target_machine(
@@ -369,9 +357,7 @@ def _target_machine(
 def assemble(text: str, processor: tuple[str, str] | None = None) -> bytes:
     """Machine code of a module's text: an image if one can be made, else an object file.
 
-    Args:
-        text: of the module.
-        processor: name and features of the one that runs it, this one if not given.
+    ``text``: of the module; ``processor``: name and features of the one that runs it, this one if not given.
     """
     if not images_possible():
         return _objects([text], processor)[0]
@@ -460,8 +446,7 @@ def _object(text: str, processor: tuple[str, str] | None = None) -> bytes:
         return _generated(llvm, machine, module, OBJECT)
 
 
-ASSEMBLY, OBJECT = 0, 1
-"""LLVM's numbers of what it generates."""
+ASSEMBLY, OBJECT = 0, 1  # LLVM's numbers of what it generates
 
 
 def _generated(llvm: Any, machine: Any, module: Any, what: int) -> bytes:
@@ -492,13 +477,9 @@ def _optimise(llvm: Any, module: Any, machine: Any, long: bool, vectors: bool) -
 def cross(text: str, triple: str, cpu: str = "") -> tuple[str, bytes]:
     """Assembly and object code of a module for another processor: to be looked at, not to be run.
 
-    Args:
-        text: of the module.
-        triple: of the target, for example "aarch64-linux-gnu".
-        cpu: the processor's name in LLVM's words; its baseline if empty.
-
-    Raises:
-        CompilerMissing: this llvmlite was built without that target.
+    ``text``: of the module; ``triple``: of the target, for example "aarch64-linux-gnu"; ``cpu``: the
+    processor's name in LLVM's words; its baseline if empty. Raises CompilerMissing: this llvmlite was built
+    without that target.
     """
     return elsewhere([lambda: _cross(text, triple, cpu)])[0]
 
@@ -544,16 +525,13 @@ def _loading_context() -> Any:
 class Loaded:
     """Machine code in memory; keep it alive as long as its addresses are in use.
 
-    Attributes:
-        size: of it [bytes].
-        address: where a function is, by its name.
+    ``size``: of it [bytes]; ``address``: where a function is, by its name.
     """
 
     def __init__(self, code: bytes) -> None:
         """Load what :func:`assemble` made.
 
-        Raises:
-            CompilerMissing: the system lets this process run no new code.
+        Raises CompilerMissing: the system lets this process run no new code.
         """
         self.size = len(code)
         if code.startswith(MAGIC):
@@ -588,10 +566,8 @@ def name_of(text: str) -> str:
 def code_of(text: str, about: dict[str, Any], making: Any = None) -> Loaded:
     """Code of a module, kept on disk under its text.
 
-    Args:
-        text: the module.
-        about: what the disk says of it.
-        making: a context in which it is compiled, if it is not there.
+    ``text``: the module; ``about``: what the disk says of it; ``making``: a context in which it is compiled,
+    if it is not there.
     """
     place = name_of(text)
     found = disk_cache.load(place)
@@ -654,8 +630,7 @@ selection of instructions, it takes a twelfth of the time or less; the code is h
 a long one call, selection is not the quick one: a step with contacts takes a second more, once a machine, and
 every run of it is faster (Talos falls in 0.9 s and not in 1.3)."""
 
-LONG_FROM = 500_000
-"""Characters of such a module."""
+LONG_FROM = 500_000  # characters of such a module
 
 _CALLED = re.compile(r"define internal ([^@\n]*@\w+_function[1-9]\d*\([^\n]*\) #2) \{")
 _OWN = re.compile(r"define (?!internal)|define internal [^@\n]*@\w+_(?:function0|once)\(")
@@ -738,10 +713,8 @@ def soon(text: str) -> str:
 def divided(text: str, count: int) -> list[str]:
     """Modules that together are the given one; the first holds the drivers.
 
-    Args:
-        text: a module as the emitters write it.
-        count: processors that will compile. There is at most one module for each, or, of a long text,
-            the same number for each, of about :data:`MOST` characters at most.
+    ``text``: a module as the emitters write it. ``count``: processors that will compile. There is at most one
+    module for each, or, of a long text, the same number for each, of about :data:`MOST` characters at most.
     """
     if _number(len(text), count) < 2:
         return [text]
@@ -803,27 +776,18 @@ def _number(characters: int, count: int) -> int:
 
 T = TypeVar("T")
 
-WAIT_SECONDS = 0.5
-"""Between two looks for Ctrl-C on systems where waiting is not interrupted (Windows)."""
-
-_GATE = _thread.allocate_lock()
-"""Held while a job begins: a fork holds it and so finds none that begins."""
-
-_BUSY: set[int] = set()
-"""Threads that are at work."""
-
-_ending = threading.Event()
-"""Set when the program ends."""
+WAIT_SECONDS = 0.5  # between two looks for Ctrl-C on systems where waiting is not interrupted (Windows)
+_GATE = _thread.allocate_lock()  # held while a job begins: a fork holds it and so finds none that begins
+_BUSY: set[int] = set()  # threads that are at work
+_ending = threading.Event()  # set when the program ends
 
 
 def elsewhere(jobs: Sequence[Callable[[], T]], count: int = 1) -> list[T]:
     """Results of the jobs, each done by one of at most ``count`` threads made for them.
 
     Where no thread can be had, and inside a job, the caller does them. When the program ends, jobs of other
-    threads than the main one are not begun any more.
-
-    Raises:
-        BaseException: what the first job that failed raised; jobs that were not begun are left out.
+    threads than the main one are not begun any more. Raises BaseException: what the first job that failed
+    raised; jobs that were not begun are left out.
     """
     if _thread.get_ident() in _BUSY:
         return [job() for job in jobs]

@@ -52,13 +52,10 @@ class Loaded(Protocol):
 class Target(ABC):
     """A place where kernels run, and the form that they have there.
 
-    Attributes:
-        name: in the cache and in messages; no other target of the same real has it.
-        real: the numbers of the code.
-        shares: whether large functions that are taken several times (``call`` and ``vmap``) and repeated
-            iterations are written once.
-        columns: most columns of a function that go side by side through code of one state
-            (``control_flow.vmap``).
+    ``name``: in the cache and in messages; no other target of the same real has it; ``real``: the numbers of
+    the code; ``shares``: whether large functions that are taken several times (``call`` and ``vmap``) and
+    repeated iterations are written once; ``columns``: most columns of a function that go side by side through
+    code of one state (``control_flow.vmap``).
     """
 
     name: str
@@ -90,8 +87,7 @@ class Target(ABC):
     def features(self) -> str:
         """All besides the source that the code depends on: the compiler, and what the processor can do.
 
-        Raises:
-            CompilerMissing: there is no compiler for this target.
+        Raises CompilerMissing: there is no compiler for this target.
         """
 
     @abstractmethod
@@ -100,19 +96,11 @@ class Target(ABC):
 
     @abstractmethod
     def assemble(self, text: Any) -> bytes:
-        """Code of what :meth:`write` gave.
-
-        Raises:
-            CompilerMissing: there is no compiler for this target.
-        """
+        """Code of what :meth:`write` gave. Raises CompilerMissing: there is no compiler for this target."""
 
     @abstractmethod
     def load(self, code: bytes) -> Loaded:
-        """Make code callable in this process.
-
-        Raises:
-            CompilerMissing: it cannot run here.
-        """
+        """Make code callable in this process. Raises CompilerMissing: it cannot run here."""
 
 
 # -- This process ----------------------------------------------------------------------------------------

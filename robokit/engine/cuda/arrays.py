@@ -22,8 +22,7 @@ import numpy as np
 from robokit.engine.cuda import driver
 from robokit.errors import DeviceError, ShapeError
 
-PLATFORM = "cuda"
-"""What PyTorch calls the memory that is meant."""
+PLATFORM = "cuda"  # what PyTorch calls the memory that is meant
 
 
 def platform() -> str:
@@ -31,8 +30,7 @@ def platform() -> str:
     return PLATFORM
 
 
-KEPT = 256
-"""Lists and numbers among arrays on a card that are kept there, so that they are copied once."""
+KEPT = 256  # lists and numbers among arrays on a card that are kept there, so that they are copied once
 
 _kept: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
 _recorded: list[Any] = []  # those whose addresses CUDA graphs have
@@ -53,10 +51,7 @@ class Seen(NamedTuple):
 class Library:
     """Arrays of one library; those of PyTorch and CuPy have methods for all that kernels need.
 
-    Attributes:
-        name: of its module.
-        kind: of its arrays, in the module.
-        words: what it calls an array.
+    ``name``: of its module; ``kind``: of its arrays, in the module; ``words``: what it calls an array.
     """
 
     name, kind, words = "", "ndarray", ""
@@ -126,10 +121,7 @@ class Library:
     def kept(self, x: np.ndarray, number: int, key: Any = None) -> Any:
         """NumPy's array on a card, where it stays for the next call, on whatever stream.
 
-        Args:
-            x: the array.
-            number: of the card.
-            key: that stands for its content, if it never changes while it is there.
+        ``number``: of the card; ``key``: that stands for its content, if it never changes while it is there.
         """
         place = self.name, number, x.dtype.str, x.shape, key or x.tobytes()
         card, stream = driver.card(number), self.stream(number)
@@ -284,8 +276,7 @@ LIBRARIES: tuple[Library, ...] = (TORCH, CUPY, JAX)
 def library_of(x: Any) -> Library | None:
     """The library of an array on a card; None for anything else.
 
-    Raises:
-        DeviceError: an array on a card of a library that is not known here.
+    Raises DeviceError: an array on a card of a library that is not known here.
     """
     root = type(x).__module__.partition(".")[0]
     if root in ("numpy", "builtins", "robokit"):
@@ -314,15 +305,10 @@ def common(
 ) -> Common | None:
     """What the arrays on cards among some arguments have in common; None where there are none.
 
-    Args:
-        names: of the arguments.
-        given: arrays, and what is no array.
-        wanted: number of the card that was asked for, None for that of the arrays.
-        dtype: that was asked for, None for that of the arrays.
-
-    Raises:
-        DeviceError: they are of several libraries, on several cards, or on another one than was asked for.
-        ShapeError: they are of several dtypes.
+    ``names``: of the arguments; ``given``: arrays, and what is no array; ``wanted``: number of the card that
+    was asked for, None for that of the arrays; ``dtype``: that was asked for, None for that of the arrays.
+    Raises DeviceError: they are of several libraries, on several cards, or on another one than was asked for;
+    ShapeError: they are of several dtypes.
     """
     first, found = "", None
     for name, x in zip(names, given, strict=True):
@@ -354,11 +340,8 @@ def common(
 def number_of(device: Any) -> int | None:
     """The number of a card that is asked for by name; None for "cpu" and None.
 
-    Args:
-        device: "cuda", "cuda:1", "cpu", None, or an object whose str is one of these (a torch.device).
-
-    Raises:
-        DeviceError: no such device.
+    ``device``: "cuda", "cuda:1", "cpu", None, or an object whose str is one of these (a torch.device). Raises
+    DeviceError: no such device.
     """
     text = "cpu" if device is None else str(device)
     kind, _, number = text.partition(":")
@@ -372,12 +355,8 @@ def number_of(device: Any) -> int | None:
 def column(seen: Seen, lead: int) -> tuple[int, int, int] | None:
     """How a kernel finds the numbers of an array: address, strides from number to number and state to state.
 
-    Args:
-        seen: an array (n, ...) of one state, or (B, n, ...).
-        lead: axes before those of one state, 0 or 1.
-
-    Returns:
-        None where the numbers of a state are not evenly spaced.
+    ``seen``: an array (n, ...) of one state, or (B, n, ...); ``lead``: axes before those of one state, 0 or
+    1. Returns None where the numbers of a state are not evenly spaced.
     """
     shape, strides = seen.shape[lead:], seen.strides[lead:]
     between, expected = 1, None
@@ -413,24 +392,16 @@ def result(library: Library, memory: Any, shape: tuple[int, ...], single: bool) 
 #
 # Memory of a card as an array that other libraries take without a copy.
 
-CPU, CUDA = 1, 2
-"""Kinds of devices in DLPack."""
-
-FLOATING = 2
-"""Kind of numbers in DLPack."""
+CPU, CUDA = 1, 2  # kinds of devices in DLPack
+FLOATING = 2  # kind of numbers in DLPack
 
 
 class View:
     """Numbers of many states on a card, (B, n), side by side number by number.
 
     ``torch.as_tensor(view, device="cuda")``, ``cupy.asarray(view)`` and ``jax.dlpack.from_dlpack(view)`` are
-    the same memory, ``numpy.asarray(view)`` a copy on the host.
-
-    Attributes:
-        pointer: address on the card.
-        shape: (B, n).
-        dtype: of the numbers.
-        card: the card.
+    the same memory, ``numpy.asarray(view)`` a copy on the host. ``pointer``: address on the card; ``shape``:
+    (B, n); ``dtype``: of the numbers.
     """
 
     def __init__(self, card: Any, pointer: int, shape: tuple[int, int], dtype: Any, owner: Any) -> None:
@@ -545,11 +516,8 @@ def seen_by(library: Library | None, view: View) -> Any:
 
 Pointer = ctypes.c_void_p
 
-GRAPHS = 1
-"""Trait of handlers that may be recorded in CUDA graphs."""
-
-INTERNAL = 13
-"""Code of an error."""
+GRAPHS = 1  # trait of handlers that may be recorded in CUDA graphs
+INTERNAL = 13  # code of an error
 
 
 def _structure(name: str, *fields: tuple[str, Any]) -> Any:
@@ -607,20 +575,14 @@ class Given(NamedTuple):
     shape: tuple[int, ...]  # its own
 
 
-Launch = Callable[[Sequence[Given], Sequence[Given], int], None]
-"""(inputs, outputs, stream): queues a launch."""
+Launch = Callable[[Sequence[Given], Sequence[Given], int], None]  # (inputs, outputs, stream): queues a launch
 
 
 def register(jax: Any, name: str, launch: Launch) -> str:
     """Make a launch a foreign function of XLA.
 
-    Args:
-        jax: the module.
-        name: of what is launched, for messages.
-        launch: the launch.
-
-    Returns:
-        the name that ``jax.ffi.ffi_call`` takes.
+    ``jax``: the module; ``name``: of what is launched, for messages; ``launch``: the launch. Returns the name
+    that ``jax.ffi.ffi_call`` takes.
     """
 
     def handle(place: Any) -> int | None:

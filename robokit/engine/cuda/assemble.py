@@ -24,14 +24,9 @@ from robokit.errors import DeviceError
 
 TRIPLE = "nvptx64-nvidia-cuda"
 
-PART = "; part"
-"""What the first line of a module begins with, in a text of several."""
-
-REGISTERS = "; registers "
-"""What the first line of a text begins with that says how many registers a thread gets at most."""
-
-WRITTEN_FOR = "sm_75"
-"""The architecture whose PTX LLVM writes: ptxas makes code for any later one of it."""
+PART = "; part"  # what the first line of a module begins with, in a text of several
+REGISTERS = "; registers "  # begins the first line of a text, before a thread's most registers
+WRITTEN_FOR = "sm_75"  # the architecture whose PTX LLVM writes: ptxas makes code for any later one of it
 
 _ROUNDED = re.compile(r"\b(add|sub|mul)\.(f32|f64)\b")
 
@@ -50,11 +45,7 @@ class Usage:
 
 @functools.cache
 def architectures() -> list[tuple[int, int]]:
-    """Compute capabilities that ptxas makes code for, in order.
-
-    Raises:
-        DeviceError: there is no ptxas.
-    """
+    """Compute capabilities that ptxas makes code for, in order. Raises DeviceError: there is no ptxas."""
     said = _run([tool("ptxas"), "--help"])
     return sorted({(int(x), int(y)) for x, y in re.findall(r"\bsm_(\d+)(\d)\b", said)})
 
@@ -62,10 +53,8 @@ def architectures() -> list[tuple[int, int]]:
 def architecture(major: int, minor: int) -> str:
     """The newest architecture that code can be made for and that a card of this capability runs.
 
-    A card runs code of the same major number, and no larger minor one.
-
-    Raises:
-        DeviceError: there is none, or no ptxas.
+    A card runs code of the same major number, and no larger minor one. Raises DeviceError: there is none, or
+    no ptxas.
     """
     known = architectures()
     fitting = [each for each in known if each[0] == major and each[1] <= minor]
@@ -88,8 +77,7 @@ def shared_memory(arch: str) -> int:
 def tool(name: str) -> str:
     """Path of ptxas or nvlink: of the PyPI package, else of $CUDA_HOME, else of $PATH.
 
-    Raises:
-        DeviceError: there is none.
+    Raises DeviceError: there is none.
     """
     file = f"{name}.exe" if sys.platform == "win32" else name
     places = [
@@ -114,11 +102,7 @@ def tool(name: str) -> str:
 
 @functools.cache
 def release() -> str:
-    """Of ptxas, for example "ptxas 13.5.92".
-
-    Raises:
-        DeviceError: there is no ptxas.
-    """
+    """Of ptxas, for example "ptxas 13.5.92". Raises DeviceError: there is no ptxas."""
     text = _run([tool("ptxas"), "--version"])
     found = re.search(r"V(\d+(?:\.\d+)+)", text)
     return f"ptxas {found[1] if found else text.strip().splitlines()[-1]}"
@@ -137,13 +121,8 @@ def identity(arch: str) -> str:
 def assemble(text: str, arch: str) -> bytes:
     """Code of a text.
 
-    Args:
-        text: modules of LLVM IR, as above.
-        arch: for example "sm_90".
-
-    Raises:
-        DeviceError: ptxas or nvlink is missing, or refuses.
-        CompilerMissing: there is no llvmlite, or it knows no NVIDIA cards.
+    ``text``: modules of LLVM IR, as above; ``arch``: for example "sm_90". Raises DeviceError: ptxas or nvlink
+    is missing, or refuses; CompilerMissing: there is no llvmlite, or it knows no NVIDIA cards.
     """
     return assembled(text, arch)[0]
 
@@ -183,10 +162,8 @@ def modules(text: str) -> list[str]:
 def ptx(text: str) -> str:
     """PTX of a module of LLVM IR, the same for all architectures.
 
-    LLVM has fused what may be fused; ptxas is kept from fusing more, which would change the last bits.
-
-    Raises:
-        CompilerMissing: there is no llvmlite, or it knows no NVIDIA cards.
+    LLVM has fused what may be fused; ptxas is kept from fusing more, which would change the last bits. Raises
+    CompilerMissing: there is no llvmlite, or it knows no NVIDIA cards.
     """
     return _ROUNDED.sub(r"\1.rn.\2", llvm.cross_assembly(text, TRIPLE, WRITTEN_FOR))
 
@@ -212,11 +189,7 @@ def usages(said: str) -> list[Usage]:
 
 
 def _run(command: Sequence[str]) -> str:
-    """What a tool says.
-
-    Raises:
-        DeviceError: it fails.
-    """
+    """What a tool says. Raises DeviceError: it fails."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()

@@ -28,8 +28,7 @@ LIBRARIES = ("nvcuda.dll",) if sys.platform == "win32" else ("libcuda.so.1", "li
 OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE, NO_CODE, OLD_DRIVER = 2, 3, 100, 209, 222
 """Numbers of errors that are explained here; the driver has a sentence for all of them."""
 
-CAPTURE = range(900, 908)
-"""Those of what cannot be recorded in a CUDA graph."""
+CAPTURE = range(900, 908)  # those of what cannot be recorded in a CUDA graph
 
 FORKED = (
     "a forked process cannot use the card that its parent uses; start it with "
@@ -40,8 +39,7 @@ RELAXED, APART = 2, 1
 """While other threads record graphs, this one may do what cannot be part of one; a stream that waits for no
 other."""
 
-KEPT = 64
-"""One part in so many of a card's memory stays with this process, though nobody needs it now."""
+KEPT = 64  # one part in so many of a card's memory stays with this process, though nobody needs it now
 
 _RELEASE_THRESHOLD = 4
 _MULTIPROCESSORS, _MAJOR, _MINOR = 16, 75, 76
@@ -53,11 +51,7 @@ _lock = threading.RLock()
 
 @functools.cache
 def _cuda() -> Any:
-    """The driver's library, ready.
-
-    Raises:
-        DeviceError: there is none, or it finds no card.
-    """
+    """The driver's library, ready. Raises DeviceError: there is none, or it finds no card."""
     for name in LIBRARIES:
         with contextlib.suppress(OSError):
             library = ctypes.CDLL(name)
@@ -86,8 +80,7 @@ def _sentence(library: Any, status: int) -> str:
 def driver_version() -> tuple[int, int]:
     """The newest CUDA that the driver knows, e.g. (13, 0).
 
-    Raises:
-        DeviceError: there is no driver, or no card.
+    Raises DeviceError: there is no driver, or no card.
     """
     number = ctypes.c_int()
     _cuda().cuDriverGetVersion(ctypes.byref(number))
@@ -95,11 +88,7 @@ def driver_version() -> tuple[int, int]:
 
 
 def count() -> int:
-    """How many cards there are.
-
-    Raises:
-        DeviceError: there is no driver, or no card.
-    """
+    """How many cards there are. Raises DeviceError: there is no driver, or no card."""
     number, library = ctypes.c_int(), _cuda()
     status = library.cuDeviceGetCount(ctypes.byref(number))
     if status:
@@ -118,8 +107,7 @@ def current() -> int:
 def card(number: int = 0) -> Card:
     """The card of a number, the same object each time.
 
-    Raises:
-        DeviceError: there is no such card, or no driver.
+    Raises DeviceError: there is no such card, or no driver.
     """
     with _lock:
         if number not in _cards:
@@ -165,8 +153,7 @@ class Card:
     def arch(self) -> str:
         """Its architecture as the compilers write it, for example "sm_90".
 
-        Raises:
-            DeviceError: there is no ptxas, or it makes no code for this card.
+        Raises DeviceError: there is no ptxas, or it makes no code for this card.
         """
         return assemble.architecture(*self.capability)
 
@@ -180,11 +167,7 @@ class Card:
         return f"<{self.name}, cuda:{self.number}, compute capability {major}.{minor}>"
 
     def _call(self, function: str, *arguments: Any, asked: int = 0) -> None:
-        """Call the driver.
-
-        Raises:
-            DeviceError: it refuses.
-        """
+        """Call the driver. Raises DeviceError: it refuses."""
         status = getattr(self._library, function)(*arguments)
         if not status:
             return
@@ -247,8 +230,7 @@ class Card:
     def load(self, code: bytes) -> Module:
         """Copy code to the card.
 
-        Raises:
-            DeviceError: the driver is too old for it, or the card has too little memory.
+        Raises DeviceError: the driver is too old for it, or the card has too little memory.
         """
         needed, known = assemble.version(), driver_version()
         if needed and needed[0] > known[0]:
@@ -303,8 +285,7 @@ class Card:
     def allocate(self, size: int, stream: int = 0) -> int:
         """Memory of so many bytes, from the moment that the stream gets there; its address.
 
-        Raises:
-            DeviceError: there is not so much.
+        Raises DeviceError: there is not so much.
         """
         pointer = ctypes.c_uint64()
         with self.current():
@@ -355,11 +336,7 @@ class Card:
     # -- time ------------------------------------------------------------------------------------
 
     def synchronize(self, stream: int = 0) -> None:
-        """Wait until a stream has done what is queued on it.
-
-        Raises:
-            DeviceError: something of it failed.
-        """
+        """Wait until a stream has done what is queued on it. Raises DeviceError: something of it failed."""
         with self.current():
             self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
 
@@ -396,11 +373,7 @@ class Card:
 
 
 class Module:
-    """Code on a card.
-
-    Attributes:
-        card: the card.
-    """
+    """Code on a card."""
 
     def __init__(self, card: Card, code: bytes) -> None:
         self.card = card
@@ -422,11 +395,8 @@ def _unload(card: Card, handle: Any) -> None:
 class Function:
     """A kernel in code on a card.
 
-    Attributes:
-        module: the code.
-        registers: that a thread has.
-        local: bytes of memory that a thread has for itself.
-        largest_block: threads of a block at most.
+    ``module``: the code; ``registers``: that a thread has; ``local``: bytes of memory that a thread has for
+    itself; ``largest_block``: threads of a block at most.
     """
 
     def __init__(self, module: Module, name: str) -> None:
@@ -508,23 +478,16 @@ class Memory:
 
     :meth:`on` orders what several threads and streams do with them. When nobody has the object any more, the
     arrays are given back after all of that, on a stream of the package's own: a stream that used them may be
-    gone by then, and the garbage collector may run while a CUDA graph is recorded.
-
-    Attributes:
-        card: the card.
-        others: each gives the stream on which those who have the arrays without :meth:`on` work, and is asked
-            when nobody has them any more.
+    gone by then, and the garbage collector may run while a CUDA graph is recorded. ``others``: each gives the
+    stream on which those who have the arrays without :meth:`on` work, and is asked when nobody has them any
+    more.
     """
 
     def __init__(self, card: Any, sizes: Mapping[str, int]) -> None:
         """Allocate.
 
-        Args:
-            card: driver.Card.
-            sizes: of each array [bytes].
-
-        Raises:
-            DeviceError: the card has too little memory.
+        ``card``: driver.Card; ``sizes``: of each array [bytes]. Raises DeviceError: the card has too little
+        memory.
         """
         self.card, self.others = card, list[Callable[[], int]]()
         self._places: dict[str, int] = {}
@@ -614,11 +577,8 @@ def _give_back(
 Column = tuple[int, int, int]
 """Where an array is: (pointer, between, own). Number j of state t is at ``between j + own t``."""
 
-LARGEST = 2**31 - 1
-"""Most numbers between two numbers of a state."""
-
-BLOCK, WARP = 128, 32
-"""Threads of a block: in large batches, and in small ones, which so reach more multiprocessors."""
+LARGEST = 2**31 - 1  # most numbers between two numbers of a state
+BLOCK, WARP = 128, 32  # threads of a block, in large and small batches: these reach more multiprocessors
 
 WAVES = 2
 """Blocks that follow each other on a multiprocessor at most where numbers do not fit into registers: more of
@@ -626,15 +586,11 @@ them leave it partly idle in the end (ABA of G1 on an H200: 582 million a second
 128 states; the quadruped's CRBA in double precision loses a tenth).
 """
 
-ROUNDS = 4
-"""Blocks of a multiprocessor from which on a batch is large."""
+ROUNDS = 4  # blocks of a multiprocessor from which on a batch is large
 
 
-TILES = 4
-"""Tiles of 32 states for each multiprocessor up to which a batch is small (measured on an H200)."""
-
-TEAM = "; team "
-"""Before the numbers of a team, in the second line of a text."""
+TILES = 4  # tiles of 32 states for each multiprocessor up to which a batch is small (measured on an H200)
+TEAM = "; team "  # before the numbers of a team, in the second line of a text
 
 
 @frozen
@@ -650,13 +606,9 @@ class OnCard:
     """A kernel on a card.
 
     In large batches a thread has a state of its own. In small ones, whose states do not fill the card, a team
-    of warps has 32 of them where there is code for that. The results are the same bits.
-
-    Attributes:
-        card: the card.
-        name: of the kernel, for messages.
-        count: arrays that it takes: inputs, then outputs.
-        small: most states of a small batch.
+    of warps has 32 of them where there is code for that. The results are the same bits. ``name``: of the
+    kernel, for messages; ``count``: arrays that it takes: inputs, then outputs; ``small``: most states of a
+    small batch.
     """
 
     def __init__(
@@ -664,9 +616,8 @@ class OnCard:
     ) -> None:
         """A kernel whose code is loaded when it is first needed.
 
-        Args:
-            card, name, count: as above.
-            load: the code, or that for teams, which there may not be.
+        ``card``, ``name``, ``count``: as above; ``load``: the code, or that for teams, which there may not
+        be.
         """
         self.card, self.name, self.count = card, name, count
         self.small = TILES * WARP * card.multiprocessors
@@ -681,13 +632,8 @@ class OnCard:
     def ready(self, rows: int | None = None) -> Function:
         """The function for so many states; its code is made, or found on disk, at the first call.
 
-        Args:
-            rows: number of states; None for many.
-
-        Raises:
-            DeviceError: it cannot be made or loaded.
-            TraceTooLarge: it is too long.
-            CompilerMissing: there is no llvmlite.
+        ``rows``: number of states; None for many. Raises DeviceError: it cannot be made or loaded;
+        TraceTooLarge: it is too long; CompilerMissing: there is no llvmlite.
         """
         return self._chosen(self.small + 1 if rows is None else rows)[0]
 
@@ -710,15 +656,10 @@ class OnCard:
     def __call__(self, arrays: Sequence[Column], rows: int, stream: int = 0) -> None:
         """Queue the kernel for all states.
 
-        Args:
-            arrays: where the inputs, then the outputs are. States side by side, (n, B): (pointer, B, 1).
-                State after state, (B, n): (pointer, 1, n). One state for all: (pointer, 1, 0).
-            rows: number of states.
-            stream: on which.
-
-        Raises:
-            ShapeError: too many or too few arrays, or numbers too far apart.
-            DeviceError: as :meth:`ready`.
+        ``arrays``: where the inputs, then the outputs are. States side by side, (n, B): (pointer, B, 1).
+        State after state, (B, n): (pointer, 1, n). One state for all: (pointer, 1, 0). ``rows``: number of
+        states; ``stream``: on which. Raises ShapeError: too many or too few arrays, or numbers too far apart;
+        DeviceError: as :meth:`ready`.
         """
         if len(arrays) != self.count:
             raise ShapeError(f"{self.name} takes {self.count} arrays on the card, got {len(arrays)}")
@@ -743,8 +684,7 @@ class OnCard:
 #
 # Many steps of a recorded kernel on a card: the states stay there from one step to the next.
 
-HELD_BYTES = 1 << 30
-"""Of inputs that change with the steps, on the card at once."""
+HELD_BYTES = 1 << 30  # of inputs that change with the steps, on the card at once
 
 
 class RolloutOnCard:
@@ -752,19 +692,12 @@ class RolloutOnCard:
 
     What is fed back is on the card twice: a step reads the one and writes the other. Nothing waits, and
     nothing is allocated, between :meth:`begin` and :meth:`look`, but in :meth:`put` of other arrays.
-
-    Attributes:
-        card: the card.
-        columns: where the present states are, one Column for each input of the kernel.
-        memory: of the states and the inputs.
+    ``columns``: where the present states are, one Column for each input of the kernel; ``memory``: of the
+    states and the inputs.
     """
 
     def __init__(self, kernel: Any, card: Any) -> None:
-        """Make or find the code of an engine.Kernel.
-
-        Raises:
-            ValueError: an output is not fed back.
-        """
+        """Make or find the code of an engine.Kernel. Raises ValueError: an output is not fed back."""
         signature = kernel.signature
         if len(signature.feedback) != len(signature.outputs):
             raise ValueError(f"{kernel.name}: every output must be fed back")
@@ -789,10 +722,7 @@ class RolloutOnCard:
     def begin(self, arrays: Sequence[np.ndarray], rows: int, stream: int = 0) -> None:
         """Copy the states and what does not change to the card.
 
-        Args:
-            arrays: the inputs, (steps or 1, rows or 1, n) each.
-            rows: how many.
-            stream: on which.
+        ``arrays``: the inputs, (steps or 1, rows or 1, n) each; ``rows``: how many; ``stream``: on which.
         """
         self.rows, self.columns = rows, [(0, 1, 0)] * len(self.sizes)
         with self.memory.on(stream):
@@ -820,10 +750,8 @@ class RolloutOnCard:
     def steps(self, count: int, changing: dict[int, list[Column]] | None = None, stream: int = 0) -> None:
         """Queue so many steps of all rows.
 
-        Args:
-            count: how many.
-            changing: inputs that change from step to step, one Column a step.
-            stream: on which.
+        ``count``: how many; ``changing``: inputs that change from step to step, one Column a step;
+        ``stream``: on which.
         """
         with self.memory.on(stream):
             for step in range(count):

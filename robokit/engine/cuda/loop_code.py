@@ -60,23 +60,18 @@ from robokit.engine.loops.record import (
 from robokit.engine.signature import ArrayOf
 from robokit.engine.trace.ops import AND, NOT, OPERATIONS, OR
 
-TILE = 32
-"""States of a tile: the threads of a warp."""
-
-SMALL = 512
-"""Bytes of an array of zeros that each thread has for itself, where its size is known."""
+TILE = 32  # states of a tile: the threads of a warp
+SMALL = 512  # bytes of an array of zeros that each thread has for itself, where its size is known
 
 NOTES = ("status", "taken", "goal")
 """Whole numbers at the start of a state's tile: 0 or what failed; passes that it took, and that it should."""
 
-NOT_FINITE = -1
-"""The status of a state that is no longer finite."""
+NOT_FINITE = -1  # the status of a state that is no longer finite
 
 MOST_TURNS, MOST_LOADS = 4, 32
 """Of a loop whose turns are taken at once: turns, and numbers that are read before the first is used."""
 
-FEW_KINDS = 16
-"""Different whole numbers in an array, up to which comparisons with any of them are looked at."""
+FEW_KINDS = 16  # different whole numbers in an array, up to which comparisons with any of them are looked at
 
 BASES = ("tile", "given", "work", "shared")
 

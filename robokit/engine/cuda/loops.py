@@ -351,8 +351,7 @@ end:
 
 # -- Memory and passes -----------------------------------------------------------------------------------
 
-BLOCK = 32
-"""Threads of a block: one warp, so that few states are on all multiprocessors, and none waits for others."""
+BLOCK = 32  # threads: one warp, so that few states are on all multiprocessors, and none waits for others
 
 REGISTERS = 255
 """Registers of a thread. Fewer would let more threads run at once, but what does not fit goes to memory,
@@ -370,11 +369,8 @@ RESIDENT = 4
 again (0.80 million steps a second of falls of G1 on an H200; six warps: 0.63, eight: 0.65).
 """
 
-PART = 400_000
-"""Characters of IR that are compiled together, about."""
-
-HEAP = 4096
-"""Numbers for arrays of zeros whose size is known only when they are made."""
+PART = 400_000  # characters of IR that are compiled together, about
+HEAP = 4096  # numbers for arrays of zeros whose size is known only when they are made
 
 
 class Code:
@@ -423,8 +419,7 @@ class Code:
         self.text = card_text(writer, watched, PART, registers, *looks) + copies_text(real, beside)
 
 
-KEPT = 16
-"""Codes of a kernel, for other sizes and contents, that a process keeps on the card."""
+KEPT = 16  # codes of a kernel, for other sizes and contents, that a process keeps on the card
 
 
 @frozen(eq=False)
@@ -552,11 +547,8 @@ class Loops:
     def run(self, passes: int, stream: int = 0, changing: bool = False, resumed: bool = False) -> None:
         """So many passes of all states, one after the other; of one that failed no more.
 
-        Args:
-            passes: how many.
-            stream: on which.
-            changing: whether each pass has inputs of its own.
-            resumed: whether these are the passes of the last call, for states that stopped in it.
+        ``passes``: how many; ``stream``: on which; ``changing``: whether each pass has inputs of its own;
+        ``resumed``: whether these are the passes of the last call, for states that stopped in it.
         """
         m = self.memory
         words = (
@@ -670,17 +662,13 @@ class Loops:
 #
 # A function with loops on a card, called with pointers: as driver.py calls a straight line.
 
-SIZES = 8
-"""Batches of so many sizes have memory of their own at a time."""
+SIZES = 8  # batches of so many sizes have memory of their own at a time
 
 
 class LoopedOnCard:
     """A function with loops on a card, with the methods of OnCard.
 
-    Attributes:
-        card: the card.
-        name: of the kernel, for messages.
-        loaded: whether a call finds all that it needs.
+    ``name``: of the kernel, for messages; ``loaded``: whether a call finds all that it needs.
     """
 
     loaded = True
@@ -695,9 +683,7 @@ class LoopedOnCard:
     def ready(self, rows: int | None = None) -> None:
         """Make, or find on disk, its code, which is the same for any number of states.
 
-        Raises:
-            DeviceError: it cannot be made.
-            CompilerMissing: there is no llvmlite.
+        Raises DeviceError: it cannot be made; CompilerMissing: there is no llvmlite.
         """
         if not self._made:
             self._of(1, 0)
@@ -724,9 +710,8 @@ class LoopedOnCard:
     def __call__(self, arrays: Sequence[Column], rows: int, stream: int = 0, check: bool = False) -> None:
         """Queue it for all states; arguments as of OnCard.
 
-        Args:
-            arrays, rows, stream: as there.
-            check: whether to raise what the function's text raised for one of the states; waits.
+        ``arrays``, ``rows``, ``stream``: as there; ``check``: whether to raise what the function's text
+        raised for one of the states; waits.
         """
         if len(arrays) != len(self.kernel.arrays):
             raise ShapeError(f"{self.name} takes {len(self.kernel.arrays)} arrays, got {len(arrays)}")

@@ -37,11 +37,8 @@ from robokit.engine.trace.graph import Node, Program, TraceTooLarge, needed
 from robokit.engine.trace.ops import ADD, CALL, COS, GUARD, INPUT, INTRINSICS, RESULT, SIN, SUB
 from robokit.engine.trace.record import called, position
 
-LONG = 12_000
-"""Operations from which on a program is cut into pieces."""
-
-PIECE = 2_000
-"""Operations of a piece, about."""
+LONG = 12_000  # operations from which on a program is cut into pieces
+PIECE = 2_000  # operations of a piece, about
 
 LIMITS = {FLOAT32: 128, FLOAT64: 255}
 """Registers of a thread in code of several pieces. In single precision 128, so that 16 warps share a
@@ -149,11 +146,8 @@ class CardWriter(ChunkWriter):
 def flat_code(program: Program, name: str, real: Real, in_one_order: bool = False) -> str:
     """The text of a program for a card, as assemble.py takes it.
 
-    Args:
-        program: what to compute.
-        name: of the kernel.
-        real: its numbers.
-        in_one_order: whether no product is fused with a sum (engine/reproducible.py).
+    ``name``: of the kernel; ``real``: its numbers; ``in_one_order``: whether no product is fused with a sum
+    (engine/reproducible.py).
     """
     products, ends = fused_products(program)
     if in_one_order:
@@ -277,14 +271,9 @@ done:
 # worker; how deep a round goes into the window is chosen so that no worker is left with most of it. What a
 # round gives to a later one has a place in memory that all share.
 
-UNEVEN = 1.5
-"""How many times its share of a round a worker may have, where operations depend on each other."""
-
-SLACK = 1.15
-"""How many times its share of a round a worker may have in order to read less from others."""
-
-TREE = 24
-"""Operations at most of values that are read once and so stay with what reads them."""
+UNEVEN = 1.5  # how many times its share of a round a worker may have, where operations depend on each other
+SLACK = 1.15  # how many times its share of a round a worker may have in order to read less from others
+TREE = 24  # operations at most of values that are read once and so stay with what reads them
 
 
 @dataclass
@@ -299,12 +288,7 @@ class Shared:
 def expanded(program: Program, marked: Collection[int]) -> tuple[Program, set[int]]:
     """The program without calls: the body of each stands where it is called.
 
-    Args:
-        program: the graph.
-        marked: some of its nodes.
-
-    Returns:
-        the program, and these nodes and their copies.
+    ``marked``: some of its nodes. Returns the program, and these nodes and their copies.
     """
     if not program.blocks:
         return program, set(marked)
@@ -350,11 +334,8 @@ def expanded(program: Program, marked: Collection[int]) -> tuple[Program, set[in
 def shared(program: Program, workers: int, fused: Collection[int], window: int) -> Shared:
     """Share a program without calls and guards among workers.
 
-    Args:
-        program: the graph.
-        workers: how many.
-        fused: products that are fused with the sum that alone reads them.
-        window: operations that a round is taken from, for each worker.
+    ``workers``: how many; ``fused``: products that are fused with the sum that alone reads them; ``window``:
+    operations that a round is taken from, for each worker.
     """
     nodes = program.nodes
     units = _units(program, fused)
@@ -508,31 +489,17 @@ WARPS = {FLOAT32: 16, FLOAT64: 8}
 """Of a team: faster than half or twice as many on an H200, for derivatives of dynamics. A multiprocessor has
 registers for these and no more."""
 
-LEAST = 8
-"""States that a team has at least: fewer leave most lanes idle."""
-
-WORTH = 24
-"""Operations of a warp in a round, on average, from which on a barrier pays."""
-
-HELD = {FLOAT32: 32, FLOAT64: 96}
-"""Values that a warp keeps in registers from one round to the next, at most."""
-
-WINDOW = {FLOAT32: 128, FLOAT64: 256}
-"""Operations that a round is taken from, for each warp."""
-
-FILE = 65536
-"""Registers of a multiprocessor."""
+LEAST = 8  # states that a team has at least: fewer leave most lanes idle
+WORTH = 24  # operations of a warp in a round, on average, from which on a barrier pays
+HELD = {FLOAT32: 32, FLOAT64: 96}  # values that a warp keeps in registers from one round to the next, at most
+WINDOW = {FLOAT32: 128, FLOAT64: 256}  # operations that a round is taken from, for each warp
+FILE = 65536  # registers of a multiprocessor
 
 BARRIER = "call void @llvm.nvvm.barrier0()"
 
 
 class TeamWriter(CardWriter):
-    """Writes what each warp does.
-
-    Attributes:
-        team: what is done by which warp and when.
-        states: of a team.
-    """
+    """Writes what each warp does. ``team``: what is done by which warp and when; ``states``: of a team."""
 
     def __init__(self, program: Program, team: Shared, real: Real, products: set[int], states: int) -> None:
         plan = Plan(1, [], team.slot, set(team.slot), [], {}, {}, team.slots)
@@ -594,14 +561,9 @@ class TeamWriter(CardWriter):
 def team_code(program: Program, name: str, real: Real, in_one_order: bool, room: int) -> str:
     """The text of a program for a card, as assemble.py takes it.
 
-    "" where its workspace is too large, its rounds are too short, or it has conditional blocks.
-
-    Args:
-        program: what to compute.
-        name: of the kernel.
-        real: its numbers.
-        in_one_order: as in :func:`flat_code`.
-        room: shared memory of a block [bytes].
+    "" where its workspace is too large, its rounds are too short, or it has conditional blocks. ``name``: of
+    the kernel; ``real``: its numbers; ``in_one_order``: as in :func:`flat_code`; ``room``: shared memory of a
+    block [bytes].
     """
     if len(program.order) <= LONG:
         return ""
@@ -660,8 +622,7 @@ done:
 #
 # How a kernel is written for a card and assembled; the maker keeps the code on disk as it keeps all code.
 
-MOST = 200_000
-"""Operations of a kernel: ptxas takes half a second of a processor for 1,000, so minutes for so many."""
+MOST = 200_000  # operations of a kernel: ptxas takes half a second for 1,000, so minutes for so many
 
 
 class CardTarget(Target):
@@ -675,10 +636,8 @@ class CardTarget(Target):
     def __init__(self, real: Real, card: Card | str, team: bool = False) -> None:
         """For a card, or for an architecture that need not be here, "sm_90".
 
-        Args:
-            real: the numbers.
-            card: the card or the architecture.
-            team: whether a team of warps has the states of a tile.
+        ``real``: the numbers; ``card``: the card or the architecture; ``team``: whether a team of warps has
+        the states of a tile.
         """
         self.real, self.card, self.team = real, card, team
         self.name = "cuda, teams" if team else "cuda"
@@ -701,8 +660,7 @@ class CardTarget(Target):
     def write(self, kernel: Planned) -> tuple[str, int]:
         """The text; it has its own workspace. "" where there is none for teams.
 
-        Raises:
-            TraceTooLarge: the kernel has too many operations.
+        Raises TraceTooLarge: the kernel has too many operations.
         """
         count, one_order = len(kernel.program.order), kernel.signature.reproducible
         if count > MOST:

@@ -42,8 +42,7 @@ forward dynamics are 1 MB, and take a third longer than one after the other. Wit
 takes 5 to 8 % longer, its ABA 2 % (AMD EPYC); with 64 kB the derivatives take up to 7 % longer for AVX2.
 """
 
-FITS = 5_500
-"""Most nodes of a kernel whose code is taken to fit in that cache: its tiles go through it one by one."""
+FITS = 5_500  # most nodes of a kernel that is taken to fit in that cache: its tiles pass one by one
 
 
 @frozen

@@ -47,19 +47,13 @@ from robokit.engine.trace.record import position as result_of
 # bits), and sometimes one byte more (Intel 64 and IA-32 Architectures Software Developer's Manual, volume
 # 2). A value of 64 bytes is two registers, r and r + 8.
 
-Place = tuple[int, int]
-"""In memory: a register and a distance [bytes]."""
+Place = tuple[int, int]  # in memory: a register and a distance [bytes]
 
 RAX, RDX, WORKSPACE, ARGUMENTS, RSI, RDI, FRAME_GIVEN, CONSTANTS, FRAME = 0, 2, 3, 5, 6, 7, 9, 13, 14
 
-POINTERS = 1, RDX, RSI, RDI, 8, 9, 10, 11
-"""Registers for the addresses of the caller's arrays."""
-
-NONE = -16
-"""In place of an operand that an instruction does not have."""
-
-IN_MEMORY = 16
-"""Added to the register of an address."""
+POINTERS = 1, RDX, RSI, RDI, 8, 9, 10, 11  # registers for the addresses of the caller's arrays
+NONE = -16  # in place of an operand that an instruction does not have
+IN_MEMORY = 16  # added to the register of an address
 
 LOAD, STORE, MOVE, MASK = 0x10, 0x11, 0x28, 0x50
 
@@ -79,17 +73,10 @@ TAIL = {ops.LT: b"\x01", ops.LE: b"\x02", ops.EQ: b"\x00", ops.FLOOR: b"\x09"}
 ENTER = bytes.fromhex("53 55 41 55 41 56 50 48 89 FB 48 89 F5 4D 89 CE 4C 8D 2D")
 """push rbx, rbp, r13, r14, rax; mov rbx, rdi; mov rbp, rsi; mov r14, r9; lea r13, [rip + 32 bits]."""
 
-LEAVE = bytes.fromhex("C5 F8 77 58 41 5E 41 5D 5D 5B C3")
-"""vzeroupper; pop rax, r14, r13, rbp, rbx; ret."""
-
-HAND_ON = bytes.fromhex("48 89 DF 48 89 EE")
-"""mov rdi, rbx; mov rsi, rbp."""
-
-ALIGN = 64
-"""Of constants and of the code [bytes]."""
-
-OUTSIDE = ALIGN // 8
-"""Addresses of functions outside, before the code."""
+LEAVE = bytes.fromhex("C5 F8 77 58 41 5E 41 5D 5D 5B C3")  # vzeroupper; pop rax, r14, r13, rbp, rbx; ret
+HAND_ON = bytes.fromhex("48 89 DF 48 89 EE")  # mov rdi, rbx; mov rsi, rbp
+ALIGN = 64  # of constants and of the code [bytes]
+OUTSIDE = ALIGN // 8  # addresses of functions outside, before the code
 
 distance = struct.Struct("<i").pack
 
@@ -124,8 +111,7 @@ class _Beginnings(dict[tuple[int, int, int, int], bytes]):
 
 BEGINNINGS = _Beginnings()
 
-UNPACK = form(0x14, 1), form(0x15, 1)
-"""The first numbers of two registers, and the second ones."""
+UNPACK = form(0x14, 1), form(0x15, 1)  # the first numbers of two registers, and the second ones
 
 
 class Forms:
@@ -154,9 +140,7 @@ class Forms:
 class Bytes:
     """Code and constants of functions that call each other.
 
-    Attributes:
-        code: the functions.
-        entries: where each of them begins.
+    ``code``: the functions; ``entries``: where each of them begins.
     """
 
     def __init__(self, real: Real) -> None:
@@ -225,11 +209,8 @@ class Bytes:
 
 # -- Straight lines --------------------------------------------------------------------------------------
 
-At = int | Place
-"""Where a value is: a register of vectors, or a place in memory."""
-
-Fixed = tuple[int, int, float, int]
-"""Output, position and value of a constant, and how many times it stands there."""
+At = int | Place  # where a value is: a register of vectors, or a place in memory
+Fixed = tuple[int, int, float, int]  # of a constant: output, position, value, how often it stands there
 
 SINES = """define internal void @sines_at_{lanes}(ptr %from, ptr %sin, ptr %cos) #0 {{
   %x = load {t}, ptr %from, align {align}
@@ -321,9 +302,7 @@ class MachineCode:
 class Function:
     """Writes one function.
 
-    Attributes:
-        own: instructions for most of its values.
-        scratch: the register for what is needed at once.
+    ``own``: instructions for most of its values; ``scratch``: the register for what is needed at once.
     """
 
     def __init__(self, code: MachineCode, lanes: int, columns: bool) -> None:

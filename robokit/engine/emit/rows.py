@@ -180,9 +180,7 @@ class Tile:
 class RowReader(Tile):
     """Writes the stage that reads.
 
-    Attributes:
-        tables: constants that the stage needs; complete after :meth:`function`.
-        prefix: of their names.
+    ``tables``: constants that the stage needs; complete after :meth:`function`; ``prefix``: of their names.
     """
 
     def __init__(
@@ -266,14 +264,9 @@ class RowReader(Tile):
 # -- Lanes to rows ---------------------------------------------------------------------------------------
 
 
-LEAST = 32
-"""Scalars of the shortest row that is stored in aligned vectors."""
-
-PIECE = 2
-"""Doubles in 16 bytes."""
-
-SUMS = 2
-"""Sums of the check, so that they do not wait for each other."""
+LEAST = 32  # scalars of the shortest row that is stored in aligned vectors
+PIECE = 2  # doubles in 16 bytes
+SUMS = 2  # sums of the check, so that they do not wait for each other
 
 
 def worth_aligning(size: int, lanes: int) -> bool:
@@ -289,12 +282,9 @@ class BlockLoop:
 
     A square of w vectors is transposed by log2(w) shuffles a vector, and processors shuffle one vector a
     cycle. Doubles take fewer: their columns lie in memory, so pieces of two lanes, 16 bytes, are put beside
-    each other as they are loaded, which takes no shuffle. Those of the even columns make one vector and
-    those of the odd columns another. Their first halves are one row of w numbers, their second halves the
-    next row. A batch of mass matrices of a humanoid takes 0.95 of the time so.
-
-    Attributes:
-        tables: constants that it needs.
+    each other as they are loaded, which takes no shuffle. Those of the even columns make one vector and those
+    of the odd columns another. Their first halves are one row of w numbers, their second halves the next row.
+    A batch of mass matrices of a humanoid takes 0.95 of the time so. ``tables``: constants that it needs.
     """
 
     def __init__(self, out: Lines, name: str, lanes: int, hint: str = "", finite: bool = False) -> None:
@@ -411,15 +401,9 @@ class BlockLoop:
         Column c of the result holds, in each lane, the scalar of column c - late of that lane's row. The
         delay is made digit by digit, in binary: for each digit, the lanes whose delay has it take their
         scalars from `digit` columns earlier, by one shuffle a column. For the first columns of a block these
-        come from the block before.
-
-        Args:
-            values: w columns.
-            history: the last columns of the block before, as returned; None at the first block.
-            late: by how many columns, for each row.
-
-        Returns:
-            the w delayed columns, and the history for the next block.
+        come from the block before. ``values``: w columns; ``history``: the last columns of the block before,
+        as returned; None at the first block; ``late``: by how many columns, for each row. Returns the w
+        delayed columns, and the history for the next block.
         """
         left, given, digit = [], list(history or ()), 1
         while digit < self.w:
@@ -542,10 +526,8 @@ def aligned_rows(
 class RowWriter(Tile):
     """Writes the stage that writes.
 
-    Attributes:
-        finite: whether outputs are checked.
-        past_caches: whether any output can be written past the caches.
-        tables: constants and functions that the stage needs; complete after :meth:`function`.
+    ``finite``: whether outputs are checked; ``past_caches``: whether any output can be written past the
+    caches; ``tables``: constants and functions that the stage needs; complete after :meth:`function`.
     """
 
     def __init__(self, program: Program, plan: Plan, finite: bool, real: Real) -> None:
@@ -623,16 +605,11 @@ class RowWriter(Tile):
 # -- Between two steps of a rollout ----------------------------------------------------------------------
 
 
-Move = tuple[int, int]
-"""(slot to, slot from)."""
+Move = tuple[int, int]  # (slot to, slot from)
 
 
 class PassWriter(RowReader):
-    """Writes the stage @next.
-
-    Attributes:
-        tables: constants that the stage needs; complete after :meth:`function`.
-    """
+    """Writes the stage @next. ``tables``: constants that the stage needs; complete after :meth:`function`."""
 
     def __init__(
         self, program: Program, plan: Plan, feedback: Pairs, real: Real, bounds: Bounds = ()
@@ -683,9 +660,8 @@ class PassWriter(RowReader):
 def in_order(moves: Sequence[Move], spare: int) -> list[Move]:
     """The moves, meant all at once, in an order in which no slot is written before it is read for good.
 
-    Args:
-        moves: at most one to each slot.
-        spare: a slot that is in none of them, for those that go round in a circle.
+    ``moves``: at most one to each slot; ``spare``: a slot that is in none of them, for those that go round in
+    a circle.
     """
     waiting = {to: source for to, source in moves if to != source}
     readers = Counter(waiting.values())
@@ -721,11 +697,7 @@ def in_order(moves: Sequence[Move], spare: int) -> list[Move]:
 
 
 class LinkedWriter(RowReader):
-    """Writes the function.
-
-    Attributes:
-        tables: constants that it needs; complete after :meth:`linked`.
-    """
+    """Writes the function. ``tables``: constants that it needs; complete after :meth:`linked`."""
 
     def linked(self, name: str, stages: Sequence[str]) -> str:
         """The function; the stages are those between reading and writing."""

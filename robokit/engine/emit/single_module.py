@@ -98,12 +98,8 @@ def single_module(
 def _straight(program: Program, width: int, name: str, fused: bool, machine_code: bool) -> tuple[str, int]:
     """The chunks, and the function that calls them on the caller's arrays; their module and workspace.
 
-    Args:
-        program: what to compute.
-        width: doubles per machine vector.
-        name: prefix of the symbols.
-        fused: whether products are fused with sums.
-        machine_code: as in :func:`single_module`.
+    ``width``: doubles per machine vector; ``name``: prefix of the symbols; ``fused``: whether products are
+    fused with sums; ``machine_code``: as in :func:`single_module`.
     """
     parameters = "ptr noalias %ws, ptr noalias %args"
     plan, functions, stages = chunk_code(

@@ -46,21 +46,13 @@ from robokit.engine.trace.record import called
 from robokit.engine.trace.record import lane as lane_of
 from robokit.engine.trace.record import position as result_of
 
-WIDEST = 8
-"""Most equal constants that one store writes."""
-
-MOST_STORES = 256
-"""Stores in one function, of outputs that no operation computes."""
+WIDEST = 8  # most equal constants that one store writes
+MOST_STORES = 256  # stores in one function, of outputs that no operation computes
 
 
-REST_OF_STAGE = ", ptr %strides, i64 %t, i64 %stop"
-"""More parameters of the functions of batches (batch_module.py)."""
-
-FRAME = ", ptr noalias %frame"
-"""The parameter of a body whose calls have places of their own (passes/schedule.py)."""
-
-LOOK = 20
-"""Every so many nodes, values are counted, so that not too many are kept in registers."""
+REST_OF_STAGE = ", ptr %strides, i64 %t, i64 %stop"  # more parameters of batches (batch_module.py)
+FRAME = ", ptr noalias %frame"  # of a body whose calls have places of their own (passes/schedule.py)
+LOOK = 20  # every so many nodes, values are counted, so that not too many are kept in registers
 
 REGISTERS = defaultdict(lambda: 36, {32: 20})
 """By the bytes of a value, how many that is: AVX2 has 16 registers, of 32 bytes, AVX-512 has 32.
@@ -306,10 +298,8 @@ class ChunkWriter:
     def _go(self, path: Path, position: int, last: Mapping[int, int]) -> None:
         """Leave and enter guarded blocks until the conditions around are those of the path.
 
-        Args:
-            path: conditions, the outermost first.
-            position: in the chunk, of the node that comes next.
-            last: position in the chunk of the last use of each node.
+        ``path``: conditions, the outermost first; ``position``: in the chunk, of the node that comes next;
+        ``last``: position in the chunk of the last use of each node.
         """
         shared = 0
         while shared < min(len(path), len(self.branches)) and path[shared] == self.branches[shared].condition:
@@ -831,10 +821,8 @@ def chunk_code(
 def in_turn(writer: ChunkWriter, parameters: str, steps: Sequence[str] = ()) -> tuple[list[str], list[str]]:
     """The functions of a program, and the names of those that run one after the other.
 
-    Args:
-        writer: of its chunks.
-        parameters: of each chunk's function.
-        steps: the functions of iterations that share code.
+    ``writer``: of its chunks; ``parameters``: of each chunk's function; ``steps``: the functions of
+    iterations that share code.
     """
     plan, texts = writer.plan, writer.functions()
     rest = range(len(plan.chunks), len(texts))  # constants, and what is passed on

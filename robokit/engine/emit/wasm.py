@@ -28,14 +28,12 @@ from typing import Any
 from robokit.spatial import scalars
 from robokit.spatial.scalars import FAR, NEAR, TWO_OVER_PI
 
-I32, I64, F64 = 0x7F, 0x7E, 0x7C
-"""Kinds of values."""
+I32, I64, F64 = 0x7F, 0x7E, 0x7C  # kinds of values
 
 GET, SET, TEE, CALL_FUNCTION, GLOBAL_GET, GLOBAL_SET = 0x20, 0x21, 0x22, 0x10, 0x23, 0x24
 NUMBER, PUT, TAKE = range(-3, 0)
 
-Code = Any
-"""An instruction: bytes, or a tuple of one of these numbers and what it names."""
+Code = Any  # an instruction: bytes, or a tuple of one of these numbers and what it names
 
 PLAIN = {
     "block": b"\x02\x40", "loop": b"\x03\x40", "if": b"\x04\x40", "else": b"\x05", "end": b"\x0b",
@@ -54,11 +52,8 @@ PLAIN = {
 }  # fmt: skip
 """Instructions that name nothing; loads and stores go before their offset."""
 
-OPENS = {PLAIN["block"], PLAIN["loop"], PLAIN["if"]}
-"""What an "end" closes."""
-
-OFTEN = 3
-"""Times that a constant is named from which on it is a global."""
+OPENS = {PLAIN["block"], PLAIN["loop"], PLAIN["if"]}  # what an "end" closes
+OFTEN = 3  # times that a constant is named from which on it is a global
 
 PAGE = 65536
 
@@ -76,11 +71,8 @@ class Variable:
 class Function:
     """A function.
 
-    Attributes:
-        name: of it.
-        parameters: variables that hold its arguments.
-        results: kinds of what it leaves on the stack.
-        code: its instructions.
+    ``name``: of it; ``parameters``: variables that hold its arguments; ``results``: kinds of what it leaves
+    on the stack; ``code``: its instructions.
     """
 
     name: str
@@ -131,10 +123,7 @@ def _declared(name: Any) -> bytes:
 def body(function: Function, numbers: Mapping[Any, int], index: Mapping[str, int]) -> bytes:
     """A function as it stands in the code section, without its length.
 
-    Args:
-        function: the function.
-        numbers: number of each.
-        index: number of each function.
+    ``numbers``: number of each; ``index``: number of each function.
     """
     place, declared = variable_numbers(function)
     coded = dict[Code, bytes]()

@@ -344,11 +344,9 @@ class Uniformity:
 class Varying:
     """Values of a function that may differ between lanes.
 
-    Attributes:
-        nodes: their numbers.
-        own: arrays of which every lane has one of its own.
-        left: what control operations leave: their numbers, and positions.
-        results: for each of the function's results, whether it may differ.
+    ``nodes``: their numbers; ``own``: arrays of which every lane has one of its own; ``left``: what control
+    operations leave: their numbers, and positions; ``results``: for each of the function's results, whether
+    it may differ.
     """
 
     def __init__(self, uniformity: Uniformity, pattern: Pattern) -> None:
@@ -429,8 +427,7 @@ _VALUES = {opcode: each.value for opcode, each in WHOLE_OPERATIONS.items()} | {
 
 _CONTROLS = (FOR, WHILE, COND, ZEROS, *CALLS)
 
-Part = tuple[int, bool]
-"""A region, and whether its test is meant."""
+Part = tuple[int, bool]  # a region, and whether its test is meant
 
 
 class Usage:
@@ -473,9 +470,7 @@ def _usage(graph: LoopGraph, live: Live, region: Region, is_test: bool) -> dict[
 class _Run:
     """Runs what decides how often each region runs.
 
-    Attributes:
-        times: that each part ran.
-        most: elements of arrays of zeros at a time, by their kind.
+    ``times``: that each part ran; ``most``: elements of arrays of zeros at a time, by their kind.
     """
 
     def __init__(self, graph: LoopGraph, live: Live, sizes: Sequence[int], arrays: Sequence[Any]) -> None:

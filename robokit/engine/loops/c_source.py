@@ -46,8 +46,7 @@ from robokit.engine.trace.ops import CONST, COS, OPERATIONS, SIN
 from robokit.errors import one_line
 from robokit.spatial import scalars
 
-SIZE = 500
-"""Operations of a function, about: between 100 and 2,000 GCC's time and the code's hardly change."""
+SIZE = 500  # operations of a function, about: between 100 and 2,000 GCC's time and the code's hardly change
 
 WORDS = """
     auto break case char const continue default do double else enum extern float for goto if inline int long
@@ -58,8 +57,7 @@ WORDS = """
 """
 """Words of C and C++, and names in the code: no argument has them."""
 
-LONGEST = 100
-"""Characters of a name in C: files named after it must fit any file system, some of which take 143."""
+LONGEST = 100  # characters of a name in C: some file systems take no more than 143
 
 _APART = """/* Kept apart: joined again, the functions would take long to compile. */
 #if defined(__GNUC__)
@@ -129,10 +127,8 @@ def comment(lines: Sequence[str]) -> str:
 def header(name: str, about: Sequence[str], declarations: str) -> str:
     """A header file.
 
-    Args:
-        name: of the function and of the file.
-        about: lines of its comment.
-        declarations: what it declares.
+    ``name``: of the function and of the file; ``about``: lines of its comment; ``declarations``: what it
+    declares.
     """
     guard = f"{name.upper()}_H"
     return "\n".join(
@@ -434,14 +430,9 @@ def _indented(lines: Iterator[str]) -> Iterator[str]:
 def c_source(program: Program, name: str, arguments: Sequence[str], real: Real = FLOAT64) -> tuple[str, int]:
     """The functions of a program, the last of which computes it, and its workspace.
 
-    Args:
-        program: what to compute; with no shared functions (trace/record.py).
-        name: of the function.
-        arguments: names of its inputs and outputs, identifiers of C. None begins with "x_" or is "work".
-        real: kind of the numbers.
-
-    Returns:
-        the source, and the numbers that its function keeps on the stack.
+    ``program``: what to compute; with no shared functions (trace/record.py); ``name``: of the function.
+    ``arguments``: names of its inputs and outputs, identifiers of C. None begins with "x_" or is "work".
+    ``real``: kind of the numbers. Returns the source, and the numbers that its function keeps on the stack.
     """
     graph, live = straight(program, SIZE)
     own = [graph.arrays[k].own for k in graph.functions[0].arrays if graph.arrays[k].own]

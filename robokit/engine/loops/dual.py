@@ -43,10 +43,8 @@ _levels = itertools.count(1)
 class Dual:
     """A number and its derivatives along some directions.
 
-    Attributes:
-        level: of the derivation; an inner one has a larger number.
-        value: any scalar.
-        tangents: the derivative along each direction, scalars.
+    ``level``: of the derivation; an inner one has a larger number; ``value``: any scalar; ``tangents``: the
+    derivative along each direction, scalars.
     """
 
     __slots__ = ("level", "tangents", "value")
@@ -312,10 +310,8 @@ def _recording(recorder: Any) -> Iterator[None]:
 class Derivation:
     """The words of control_flow over dual numbers of a level; what is around it is told pairs instead.
 
-    Attributes:
-        level: of its numbers.
-        directions: how many derivatives each has. With none, the level's numbers count as their values.
-        outer: what records around it, or None.
+    ``level``: of its numbers. ``directions``: how many derivatives each has. With none, the level's numbers
+    count as their values. ``outer``: what records around it, or None.
     """
 
     def __init__(self, directions: int, level: int | None = None) -> None:
@@ -340,10 +336,8 @@ class Derivation:
     def lowered(self, x: Any, all_reals: bool = True) -> Any:
         """Numbers and arrays as those around it know them.
 
-        Args:
-            x: numbers and arrays, and tuples and lists of them.
-            all_reals: whether real numbers without derivatives become pairs as well, so that what has some
-                later is of the same form.
+        ``x``: numbers and arrays, and tuples and lists of them; ``all_reals``: whether real numbers without
+        derivatives become pairs as well, so that what has some later is of the same form.
         """
         if isinstance(x, (tuple, list)):
             return _like(x, [self.lowered(each, all_reals) for each in x])
@@ -516,13 +510,10 @@ def fill(array: Any, value: float) -> None:
 def jvp(function: Callable[..., Any], values: Sequence[Any], *directions: Sequence[Any]) -> tuple[Any, ...]:
     """A function's value, and its derivative along each of some directions.
 
-    Args:
-        function: of numbers and arrays, as those that are recorded.
-        values: its arguments: numbers and arrays.
-        directions: for each direction a number or an array like each argument; None where it does not change.
-
-    Returns:
-        the value, and for each direction what is like it: numbers, arrays, tuples and lists of them.
+    ``function``: of numbers and arrays, as those that are recorded; ``values``: its arguments: numbers and
+    arrays; ``directions``: for each direction a number or an array like each argument; None where it does not
+    change. Returns the value, and for each direction what is like it: numbers, arrays, tuples and lists of
+    them.
     """
     words = Derivation(len(directions))
     arguments = []
@@ -554,9 +545,7 @@ def _tangents(words: Derivation, x: Any, k: int) -> Any:
 class _Solution:
     """The derivatives of numbers that solve an equation: -(dr/du)^-1 times those of the residual.
 
-    Attributes:
-        words: the derivation.
-        unknown: the numbers, or the array, without derivatives of the level.
+    ``words``: the derivation; ``unknown``: the numbers, or the array, without derivatives of the level.
     """
 
     def __init__(
@@ -677,14 +666,9 @@ def jacobian_with_loops(
 ) -> list[list[Any]]:
     """The derivatives of all outputs with respect to some inputs.
 
-    Args:
-        text: one sequence of scalars for each input -> one flat sequence for each output.
-        arguments: of it.
-        of: numbers of the inputs.
-
-    Returns:
-        for each output and each of these inputs the matrix (scalars of the output) x (scalars of the input),
-        row by row.
+    ``text``: one sequence of scalars for each input -> one flat sequence for each output; ``arguments``: of
+    it; ``of``: numbers of the inputs. Returns for each output and each of these inputs the matrix (scalars of
+    the output) x (scalars of the input), row by row.
     """
     units = [(k, j) for k in of for j in range(len(arguments[k]))]
     values, *columns = _along(text, arguments, [{unit: 1.0} for unit in units])
@@ -701,9 +685,8 @@ def jacobian_by_loop(
 ) -> list[list[Any]]:
     """The same in a loop over the directions, whose code is that of one.
 
-    Args:
-        text, arguments, of: as in :func:`jacobian_with_loops`.
-        sizes: numbers of scalars of the outputs.
+    ``text``, ``arguments``, ``of``: as in :func:`jacobian_with_loops`; ``sizes``: numbers of scalars of the
+    outputs.
     """
     units = [(k, j) for k in of for j in range(len(arguments[k]))]
     count = len(units)

@@ -58,8 +58,7 @@ from robokit.engine.loops.record import (
 from robokit.engine.signature import ArrayOf
 from robokit.engine.trace.ops import ADD, CONST, MUL, OPERATIONS, SUB
 
-RUNNING = (ADD, SUB, PARAMETER, VALUE)
-"""What a running sum goes on from."""
+RUNNING = (ADD, SUB, PARAMETER, VALUE)  # what a running sum goes on from
 
 STACK = 4096
 """Bytes of the largest array that stands on the stack: no more than the page that guards its end, and small
@@ -67,11 +66,8 @@ enough for its numbers to become registers. Larger ones, and those whose size is
 workspace.
 """
 
-HEADER = 64
-"""Bytes at the start of a block of the workspace: where the next one is, and where this one ends."""
-
-INTERRUPTED, ENDED = -1, -2
-"""Status of a call that Ctrl-C has ended, and of one that another thread has."""
+HEADER = 64  # bytes at the start of a block of the workspace: where the next one is, and where this one ends
+INTERRUPTED, ENDED = -1, -2  # status of a call that Ctrl-C has ended, and of one that another thread has
 
 MORE = """define internal ptr @more(ptr %context, ptr %block, i64 %bytes) noinline #2 {
 entry:
@@ -101,8 +97,7 @@ What was in blocks after the present one is over: memory lasts as long as its re
 """
 
 
-TURNS = 1 << 14
-"""Turns of loops between two looks at the clock: less than a hundredth of their time."""
+TURNS = 1 << 14  # turns of loops between two looks at the clock: less than a hundredth of their time
 
 INTERRUPTION = f"""define internal i1 @interrupted(ptr %context) noinline #2 {{
 entry:
@@ -173,10 +168,8 @@ class ModuleWriter:
     def kernel(self, own: Sequence[bool], lanes: int, masked: bool = False) -> str:
         """The kernel itself: the name of ``NAME(ptr arrays..., i32 sizes...)``.
 
-        Args:
-            own: for each array, whether every state has one of its own.
-            lanes: states at once.
-            masked: whether it may run in some lanes alone; then it takes which, after the sizes.
+        ``own``: for each array, whether every state has one of its own; ``lanes``: states at once;
+        ``masked``: whether it may run in some lanes alone; then it takes which, after the sizes.
         """
         sizes = len(self.graph.functions[0].region.parameters)
         return self.function(Pattern(0, lanes, tuple(own), (False,) * sizes, masked))
@@ -945,9 +938,7 @@ class Driver:
     def linked(self, body: str, masked: str = "") -> str:
         """``i64 NAME_linked(ptr args, ptr env, i64 mask)``: for callers in machine code; it tells a status.
 
-        Args:
-            body: name of the function for all lanes.
-            masked: of the one for some.
+        ``body``: name of the function for all lanes; ``masked``: of the one for some.
         """
         out = self._begin()
         memory = self._work()

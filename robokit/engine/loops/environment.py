@@ -116,10 +116,8 @@ def taken(kernel: Callee) -> list[ArrayOf]:
 def matched(kernel: Callee, arguments: Sequence[Any]) -> tuple[dict[str, Any], Sequence[Any], list[Claim]]:
     """Sizes and arrays of a call, and what must hold for them.
 
-    Raises:
-        TypeError: too many or too few arguments.
-        ShapeError: an array of another number of dimensions.
-        WrongType: a size that no array tells is not given.
+    Raises TypeError: too many or too few arguments; ShapeError: an array of another number of dimensions;
+    WrongType: a size that no array tells is not given.
     """
     wanted = taken(kernel)
     first = _first(kernel, arguments)
@@ -160,8 +158,7 @@ def _first(kernel: Callee, arguments: Sequence[Any]) -> int:
 def record_call(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> None:
     """Record that a kernel is called on parts of arrays.
 
-    Raises:
-        TypeError, ShapeError, WrongType: these cannot be its arguments.
+    Raises TypeError, ShapeError, WrongType: these cannot be its arguments.
     """
     where = told("called", users_line())
     for a, x in zip(taken(kernel), arguments[_first(kernel, arguments) :], strict=True):
@@ -198,9 +195,7 @@ def record_opened(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) ->
 def note_claims(claims: Sequence[Claim]) -> None:
     """Check what must hold, where it is known now; the rest is checked when the calling kernel runs.
 
-    Raises:
-        ShapeError: it does not hold.
-        TypeError: it does not follow from the sizes of the calling kernel.
+    Raises ShapeError: it does not hold; TypeError: it does not follow from the sizes of the calling kernel.
     """
     for claim in claims:
         unknown = [n for n in (*claim.wanted, *claim.given) if not isinstance(n, int)]
@@ -252,11 +247,7 @@ class Values:
         self.outside = {own: outer for f in graph.functions for outer, own in f.values.items()}
 
     def __call__(self, x: Size) -> int:
-        """The number.
-
-        Raises:
-            TypeError: it does not follow from sizes.
-        """
+        """The number. Raises TypeError: it does not follow from sizes."""
         return x if isinstance(x, int) else self._of(x.number)
 
     def _of(self, number: int) -> int:
@@ -276,8 +267,7 @@ class Values:
         return int(WHOLE_OPERATIONS[opcode].value(a, b))
 
 
-Blocks = list[tuple[int, np.ndarray]]
-"""Address and memory of each block of a workspace."""
+Blocks = list[tuple[int, np.ndarray]]  # address and memory of each block of a workspace
 
 
 class NoMachineCode(Exception):
@@ -289,10 +279,8 @@ class Context:
 
     The workspace is a list of blocks. A block begins with the address of the next one and of its own end;
     memory is taken from its start to its end, then from the next one, and given back in the opposite order.
-
-    Attributes:
-        address: of the status, the function that makes blocks, the first block, the turns of loops until the
-            next look at the clock, the second of the last look, and the functions for time and for Ctrl-C.
+    ``address``: of the status, the function that makes blocks, the first block, the turns of loops until the
+    next look at the clock, the second of the last look, and the functions for time and for Ctrl-C.
     """
 
     def __init__(self) -> None:
@@ -360,8 +348,7 @@ def _add(blocks: Blocks, after: int | None, size: int) -> int | None:
     return place
 
 
-FIRST_BLOCK = 1 << 14
-"""Bytes of the workspace that a call begins with."""
+FIRST_BLOCK = 1 << 14  # bytes of the workspace that a call begins with
 
 
 class Environment:

@@ -25,8 +25,7 @@ from robokit.spatial.control_flow import call
 class KnownArray(Array):
     """An array whose content is known.
 
-    Attributes:
-        content: its numbers, or what is known of them: None where a number is not.
+    ``content``: its numbers, or what is known of them: None where a number is not.
     """
 
     __slots__ = ("content",)
@@ -44,8 +43,7 @@ class KnownArray(Array):
 class HeldArray(Array):
     """An array of which a straight line knows what it has written or read.
 
-    Attributes:
-        zero: which of its numbers are 0 whatever is written to them.
+    ``zero``: which of its numbers are 0 whatever is written to them.
     """
 
     __slots__ = ("zero",)
@@ -170,9 +168,7 @@ def _unrolling(on: bool) -> Iterator[None]:
 def unrolled(x: Any, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of a namespace as it is recorded: its loops unroll if ``x.unrolls`` has it.
 
-    Args:
-        x: the namespace of a kernel of this kind.
-        function: of it, and of numbers and arrays.
+    ``x``: the namespace of a kernel of this kind; ``function``: of it, and of numbers and arrays.
     """
 
     def recorded(*given: Any) -> Any:
@@ -280,10 +276,7 @@ def kernel_of(
 def once(x: Any, function: Callable[..., Any], *arguments: Any) -> Any:
     """``function(x, *arguments)``, whose code a kernel has once, wherever it is called by this.
 
-    Args:
-        x: the namespace of a kernel.
-        function: of it, and of numbers and arrays.
-        arguments: these.
+    ``x``: the namespace of a kernel; ``function``: of it, and of numbers and arrays; ``arguments``: these.
     """
     known = vars(x).setdefault("once", {})
     if function not in known:
@@ -295,9 +288,7 @@ def once(x: Any, function: Callable[..., Any], *arguments: Any) -> Any:
 def by_lane(x: Any, function: Callable[[Any], Any]) -> None:
     """``function(x)``; states in lanes run it one after the other, with branches and loops of their own.
 
-    Args:
-        x: the namespace of a kernel.
-        function: of it.
+    ``x``: the namespace of a kernel; ``function``: of it.
     """
     known = vars(x).setdefault("once", {})
     if (function, "by lane") not in known:

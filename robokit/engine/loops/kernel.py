@@ -98,9 +98,8 @@ class Source:
     def of(function: Callable[..., None], *made_from: Any) -> Source | None:
         """None where it is not known what source this process runs, or the function is not one of robokit.
 
-        Args:
-            function: it reads nothing that may change.
-            made_from: what else the code depends on, with an exact repr.
+        ``function``: it reads nothing that may change; ``made_from``: what else the code depends on, with an
+        exact repr.
         """
         where = getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
         own = where[0].startswith("robokit.") and getattr(sys.modules[where[0]], where[1], None) is function
@@ -1053,8 +1052,7 @@ def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str =
 def _numbers(a: ArrayOf, given: Any, dtype: str) -> np.ndarray:
     """An argument as the kernel takes it.
 
-    Raises:
-        WrongType: it has other numbers, or whole ones that 32 bits do not hold.
+    Raises WrongType: it has other numbers, or whole ones that 32 bits do not hold.
     """
     wanted = "whole numbers of 32 bits" if a.kind == INTEGER else "real numbers"
     try:
@@ -1083,13 +1081,8 @@ def wasm_module(kernels: Sequence[LoopKernel]) -> bytes:
 
     A kernel with arrays of zeros takes two more numbers, the first byte of a workspace, which 8 divides, and
     the one after its last (:meth:`LoopKernel.workspace`). It returns 0 or a status
-    (:meth:`LoopKernel.failures`), as one with checks does; nothing else is checked.
-
-    Args:
-        kernels: of different names.
-
-    Raises:
-        RobokitError: two of the same name, or one that is named "memory".
+    (:meth:`LoopKernel.failures`), as one with checks does; nothing else is checked. ``kernels``: of different
+    names. Raises RobokitError: two of the same name, or one that is named "memory".
     """
     from robokit.engine.emit import wasm
 

@@ -54,7 +54,7 @@ from robokit.engine.trace.ops import CONST, OPERATIONS, SELECT, TRUTHS
 from robokit.engine.trace.scalar import NO_BRANCH, Scalar, Truth
 from robokit.spatial import control_flow
 from robokit.spatial.control_flow import cond, count_from_start, while_loop
-from robokit.spatial.scalars import holds, register
+from robokit.spatial.scalars import holds, register, unboxed
 
 (
     PARAMETER, WHOLE, PLUS, MINUS, TIMES, WHOLE_LT, WHOLE_LE, WHOLE_EQ, WHOLE_SELECT, TO_REAL,
@@ -352,8 +352,7 @@ class LoopGraph(Graph):
     def here(self, number: int) -> int:
         """The node that has a value in the function that is being recorded.
 
-        Raises:
-            Escaped: its region is over.
+        Raises Escaped: its region is over.
         """
         region = self.place[number]
         for frame in reversed(self.frames):
@@ -379,8 +378,7 @@ class LoopGraph(Graph):
     def array_here(self, number: int, level: int = -1) -> int:
         """The array of a function that is being recorded which is an array of a function around it.
 
-        Raises:
-            Escaped: its region is over.
+        Raises Escaped: its region is over.
         """
         memory = self.arrays[number]
         if not self.frames:
@@ -403,10 +401,8 @@ class LoopGraph(Graph):
     def check(self, truth: Any, error: str, message: str) -> None:
         """Record that a comparison must hold where it stands.
 
-        Args:
-            truth: the comparison.
-            error: name of the exception, one of Python's own.
-            message: of the exception.
+        ``truth``: the comparison; ``error``: name of the exception, one of Python's own; ``message``: of the
+        exception.
         """
         if isinstance(truth, Truth):
             self.add((CHECK, self.node(truth), error, message))
@@ -472,7 +468,12 @@ class LoopGraph(Graph):
             return self.add((WHOLE, int(x)))
         if isinstance(x, (float, np.floating)):
             return self.plain(self.constant(float(x)))
-        raise wrong("a number, a comparison or an array is expected", x, "tuples and lists of them are, too")
+        raise wrong(
+            "a number, a comparison or an array is expected",
+            x,
+            f"this is a {type(x).__name__}; tuples, lists and NumPy's arrays of them are, too, and list(v) "
+            "of a vector v",
+        )
 
     def wrapped(self, number: int) -> Any:
         """A scalar of a node."""
@@ -489,10 +490,7 @@ ERRORS = {
 def failure(graph: LoopGraph, kernel: str, status: int) -> Exception:
     """What a call of machine code failed with: the error that Python has there, and the line.
 
-    Args:
-        graph: the recording.
-        kernel: its name.
-        status: twice the number of the node, or one more where there was no memory.
+    ``kernel``: its name; ``status``: twice the number of the node, or one more where there was no memory.
     """
     number, code = divmod(status, 2)
     node, line = graph.nodes[number], told("here", graph.lines[number])
@@ -548,6 +546,7 @@ class Integer:
     """A whole number that is known only when the kernel runs: an index, a count."""
 
     __slots__ = ("graph", "number")
+    __array_ufunc__ = scalar.of_numpy
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, graph: LoopGraph, number: int) -> None:
@@ -704,8 +703,7 @@ def _floor_divided(graph: LoopGraph, a: Any, b: Any) -> Any:
 class Array:
     """Memory of a state, or numbers that all states share, in a recording: what NumPy's indexing gives.
 
-    Attributes:
-        shape: whole numbers, some of which are known only when the kernel runs.
+    ``shape``: whole numbers, some of which are known only when the kernel runs.
     """
 
     __slots__ = ("graph", "kind", "number", "offset", "shape", "writable")
@@ -766,10 +764,8 @@ class Array:
     def _within(self, index: Any, size: Any, *pairs: tuple[Any, Any]) -> None:
         """Refuse an index that is outside, if that is known, or known later in a checked kernel.
 
-        Args:
-            index: as it was given.
-            size: of its dimension.
-            pairs: of numbers, the first of which must not be above the second.
+        ``index``: as it was given; ``size``: of its dimension; ``pairs``: of numbers, the first of which must
+        not be above the second.
         """
         for low, high in pairs:
             if self.graph.checked or (isinstance(low, int) and isinstance(high, int)):
@@ -835,7 +831,7 @@ def _where(condition: Any, a: Any, b: Any) -> Any:
         return a if holds(condition) else b
     if isinstance(a, Truth) or isinstance(b, Truth):
         return (condition & a) | (~condition & b)
-    if all(isinstance(x, (int, Integer)) for x in (a, b)):
+    if all(isinstance(x, (int, np.integer, Integer)) for x in (a, b)):
         graph: Any = condition.graph
         return graph.wrapped(graph.add((WHOLE_SELECT, condition.number, graph.node(a), graph.node(b))))
     return scalar.where(condition, _real(a), _real(b))
@@ -851,6 +847,8 @@ scalar.FUNCTIONS.minimum = lambda a, b: _where(b < a, b, a)
 scalar.DEFERS.add(Integer)
 _OF_INTEGERS = {name: _of_reals(getattr(scalar.FUNCTIONS, name)) for name in ("sin", "cos", "sqrt", "atan2")}
 register(Integer, SimpleNamespace(**{**vars(scalar.FUNCTIONS), **_OF_INTEGERS, "floor": lambda x: x}))
+for _name, _method in scalar.METHODS.items():
+    setattr(Integer, _name, _method)
 
 
 # -- The recorder ----------------------------------------------------------------------------------------
@@ -862,7 +860,12 @@ register(Integer, SimpleNamespace(**{**vars(scalar.FUNCTIONS), **_OF_INTEGERS, "
 
 
 def flat(values: Any) -> list[Any]:
-    """The numbers of nested tuples and lists, in order; of an array, those that say where its memory is."""
+    """The numbers of nested tuples, lists and NumPy's arrays, in order.
+
+    Those of an array of a recording say where its memory is.
+    """
+    if isinstance(values, np.ndarray):
+        values = values.tolist()
     if isinstance(values, (tuple, list)):
         return [x for each in values for x in flat(each)]
     if isinstance(values, Array):
@@ -872,6 +875,10 @@ def flat(values: Any) -> list[Any]:
 
 def rebuilt(pattern: Any, numbers: Iterator[Any], arrays: Callable[[int], int] | None = None) -> Any:
     """Numbers in the nested form of a pattern; its arrays are parts of others, if these are given."""
+    if isinstance(pattern, np.ndarray) and pattern.ndim:
+        made = np.empty(pattern.shape, object)
+        made.ravel()[:] = [next(numbers) for _ in range(pattern.size)]
+        return made
     if isinstance(pattern, (tuple, list)):
         items = [rebuilt(each, numbers, arrays) for each in pattern]
         return pattern._make(items) if hasattr(pattern, "_make") else type(pattern)(items)
@@ -885,6 +892,8 @@ def rebuilt(pattern: Any, numbers: Iterator[Any], arrays: Callable[[int], int] |
 
 def form(values: Any, kinds: Iterator[str], bases: Callable[[Array], int]) -> Any:
     """What two values must have in common to be the same in form and kind."""
+    if isinstance(values, np.ndarray) and values.ndim:
+        return values.shape, *(next(kinds) for _ in range(values.size))
     if isinstance(values, (tuple, list)):
         return type(values), *(form(each, kinds, bases) for each in values)
     own = tuple([next(kinds) for _ in flat(values)])
@@ -895,13 +904,15 @@ def form(values: Any, kinds: Iterator[str], bases: Callable[[Array], int]) -> An
 
 
 def described(graph: LoopGraph, values: Any) -> str:
-    """Form and kinds of numbers in nested tuples and lists."""
+    """Form and kinds of numbers in nested tuples, lists and NumPy's arrays."""
+    if isinstance(values, np.ndarray) and values.ndim:
+        return f"NumPy array {described(graph, values.tolist())}"
     if isinstance(values, (tuple, list)):
         return f"({', '.join(described(graph, each) for each in values)})" if values else "nothing"
     if isinstance(values, Array):
         sizes = ["n" if isinstance(n, Integer) else str(n) for n in values.shape]
         return f"array of {values.kind}s ({', '.join(sizes)})"
-    return "nothing" if values is None else graph.kinds[graph.node(values)]
+    return "nothing" if values is None else graph.kinds[graph.node(unboxed(values))]
 
 
 def _pattern(graph: LoopGraph, values: Any) -> tuple[str, list[int]]:

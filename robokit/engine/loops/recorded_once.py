@@ -94,8 +94,7 @@ class RecordedOnce:
     def loops(self) -> LoopGraph | None:
         """What was recorded, if it has loops.
 
-        Raises:
-            TraceTooLarge: the function is longer than the budget.
+        Raises TraceTooLarge: the function is longer than the budget.
         """
         made = self._recorded
         return made if isinstance(made, LoopGraph) else None
@@ -111,9 +110,7 @@ class RecordedOnce:
     def program(self) -> Program:
         """What was recorded, as a straight line.
 
-        Raises:
-            TraceTooLarge: the function is longer than the budget.
-            RunTimeLoop: it has loops.
+        Raises TraceTooLarge: the function is longer than the budget; RunTimeLoop: it has loops.
         """
         made = self._recorded
         if isinstance(made, LoopGraph):
@@ -122,11 +119,7 @@ class RecordedOnce:
 
     @cached_attribute
     def digest(self) -> bytes:
-        """Hash of what was recorded.
-
-        Raises:
-            TraceTooLarge: the function is longer than the budget.
-        """
+        """Hash of what was recorded. Raises TraceTooLarge: the function is longer than the budget."""
         made = self._recorded
         content: Any
         if isinstance(made, LoopGraph):
@@ -168,8 +161,7 @@ def _no_kernels(*_: Any) -> None:
 class Row(list[Any]):
     """The numbers of an input in a recording with loops.
 
-    Attributes:
-        array: the same with places that are known only later.
+    ``array``: the same with places that are known only later.
     """
 
     def __init__(self, array: Array) -> None:
@@ -185,12 +177,9 @@ def sizes_of(outputs: Outputs) -> list[tuple[str, int]]:
 def recorded_with_loops(text: FlatFunction, inputs: Inputs, outputs: Outputs) -> LoopGraph:
     """The recording of a function on flat arrays; its arrays are the inputs and the outputs.
 
-    Quotients stay quotients, as on plain numbers, and indices are checked.
-
-    Raises:
-        TraceTooLarge: the function records more than the budget.
-        ValueError: the function returns other sizes than declared.
-        FunctionError: it returns a value that has left its loop, branch or function.
+    Quotients stay quotients, as on plain numbers, and indices are checked. Raises TraceTooLarge: the function
+    records more than the budget; ValueError: the function returns other sizes than declared; FunctionError:
+    it returns a value that has left its loop, branch or function.
     """
     graph = LoopGraph(checked=True, exact=True, budget=NODE_BUDGET)
     region = graph.regions[0]
@@ -256,9 +245,8 @@ _VALUES: dict[int, Callable[..., Any]] = PLAY | {
 def play(graph: LoopGraph, arrays: Sequence[Any]) -> None:
     """Do again what a recording of arrays does, on others.
 
-    Args:
-        graph: the recording; it has no sizes.
-        arrays: in place of the kernel's own; those that it reads at places that are known may be lists.
+    ``graph``: the recording; it has no sizes; ``arrays``: in place of the kernel's own; those that it reads
+    at places that are known may be lists.
     """
     before = getattr(playing, "line", None)
     try:
@@ -399,11 +387,9 @@ class _Player:
 class FlatKernel(LoopKernel):
     """A function with loops for one robot.
 
-    Args:
-        symbol: in the names of its code.
-        text: one sequence of scalars for each input -> one flat sequence for each output.
-        signature: of its kernel.
-        names: of the inputs and outputs in code for others; none for machine code.
+    ``symbol``: in the names of its code; ``text``: one sequence of scalars for each input -> one flat
+    sequence for each output; ``signature``: of its kernel; ``names``: of the inputs and outputs in code for
+    others; none for machine code.
     """
 
     def __init__(
@@ -433,9 +419,8 @@ class FlatKernel(LoopKernel):
     def run(self, arrays: Sequence[np.ndarray], outs: Sequence[np.ndarray], rows: int | None) -> None:
         """Run it on one state or a batch; the outputs are written in place.
 
-        Raises:
-            FunctionError: an index is out of range, or there is no such whole number.
-            NoMachineCode: there is none.
+        Raises FunctionError: an index is out of range, or there is no such whole number; NoMachineCode: there
+        is none.
         """
         if rows is not None:
             arrays = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1]))) for a in arrays]
@@ -490,11 +475,7 @@ class FlatKernel(LoopKernel):
             raise FunctionError(f"{name}: {kind}: {message}") from None
 
     def check_values(self, arrays: Sequence[np.ndarray]) -> None:
-        """As that of the signature, which explains; here is a quick look.
-
-        Raises:
-            InvalidValue: as there.
-        """
+        """As that of the signature, which explains; here is a quick look. Raises InvalidValue: as there."""
         shape = self.signature
         good = not shape.quaternions and all(np.isfinite(a).all() for a in arrays)
         if not good or any((np.abs(arrays[i][..., k]) > most).any() for i, k, most in shape.bounds):

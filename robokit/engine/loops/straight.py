@@ -36,12 +36,7 @@ NEVER = 2**62
 def straight(program: Program, size: int) -> tuple[LoopGraph, Live]:
     """The recording of a program, whose arrays are the inputs, the outputs and, at the end, its own memory.
 
-    Args:
-        program: what to compute.
-        size: operations of a function, about.
-
-    Returns:
-        the recording, and what of it is needed.
+    ``size``: operations of a function, about. Returns the recording, and what of it is needed.
     """
     graph = _Line(program, size).graph
     outputs = slice(program.first_output, program.first_output + len(program.outputs))

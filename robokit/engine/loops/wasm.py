@@ -76,20 +76,14 @@ _CHOICES = (SELECT, GUARD, WHOLE_SELECT)
 
 _EFFECTS = (STORE, ZEROS, CHECK, FOR, WHILE, COND, *CALLS)
 
-_AT_ONCE = (CONST, WHOLE, PARAMETER, VALUE)
-"""What computes nothing."""
-
-_HERE = {*_EFFECTS, *_AT_ONCE, SIN, COS}
-"""What is computed in its place, or nowhere."""
+_AT_ONCE = (CONST, WHOLE, PARAMETER, VALUE)  # what computes nothing
+_HERE = {*_EFFECTS, *_AT_ONCE, SIN, COS}  # what is computed in its place, or nowhere
 
 
 def wasm_functions(graph: LoopGraph, live: Live, name: str) -> list[Function]:
     """A kernel's functions, itself the last.
 
-    Args:
-        graph: the recording.
-        live: what of it is needed.
-        name: of the kernel; its functions' names begin with it.
+    ``live``: what of it is needed; ``name``: of the kernel; its functions' names begin with it.
     """
     works = live.reach(lambda n: graph.nodes[n][0] == ZEROS)
     fails = works | live.reach(lambda n: graph.nodes[n][0] == CHECK)
@@ -99,9 +93,7 @@ def wasm_functions(graph: LoopGraph, live: Live, name: str) -> list[Function]:
 class _Writer:
     """Writes one function.
 
-    Attributes:
-        code: its instructions so far.
-        variables: those of values that are in one.
+    ``code``: its instructions so far; ``variables``: those of values that are in one.
     """
 
     def __init__(
@@ -464,8 +456,7 @@ class _Writer:
 # A module is kept with where its arrays lie (:class:`Module`). A host calls ``step()`` after it has written
 # the inputs, and reads the outputs.
 
-CHUNK = 3000
-"""Operations of a function, about: of longer ones browsers make slower code, shorter ones are more bytes."""
+CHUNK = 3000  # operations of a function, about: browsers make slower code of longer, shorter are more bytes
 
 
 @frozen

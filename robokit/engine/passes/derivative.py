@@ -57,14 +57,10 @@ def tangents(
 ) -> list[list[Tangents]]:
     """The derivatives of all outputs along some directions.
 
-    Args:
-        program: what to differentiate.
-        value: of each node, as ``replayed`` gives them.
-        seeds: (input, offset) -> {direction: derivative of that scalar along the direction}; directions are
-            numbered from 0.
-
-    Returns:
-        for each output the derivatives of its scalars; a direction that makes no difference is missing.
+    ``program``: what to differentiate; ``value``: of each node, as ``replayed`` gives them; ``seeds``:
+    (input, offset) -> {direction: derivative of that scalar along the direction}; directions are numbered
+    from 0. Returns for each output the derivatives of its scalars; a direction that makes no difference is
+    missing.
     """
     nodes = program.nodes
     begin = {n: seeds[node[1:]] for n, node in enumerate(nodes) if node[0] == INPUT and node[1:] in seeds}
@@ -96,11 +92,7 @@ def _lines(program: Program, begin: Mapping[int, Tangents]) -> list[list[int]]:
 def _matters(program: Program, begin: Mapping[int, int]) -> list[int]:
     """For each node the directions, as bits, that it depends on and on which an output depends by it.
 
-    A node of a body has those of all calls.
-
-    Args:
-        program: the graph.
-        begin: directions along which some nodes change.
+    A node of a body has those of all calls. ``begin``: directions along which some nodes change.
     """
     nodes, order = program.nodes, program.order
     reads = {n: moved_by(nodes, nodes[n]) for n in order if nodes[n][0] == SOLVED}
@@ -149,11 +141,9 @@ def column(
 ) -> None:
     """Add to the tangents of the inputs those of the nodes of a line.
 
-    Args:
-        nodes, value: of the program.
-        slopes: of quotients, functions and solved equations, by node, as far as they are known.
-        line: numbers of nodes.
-        found: node -> tangent; a node without one does not depend on the direction.
+    ``nodes``, ``value``: of the program; ``slopes``: of quotients, functions and solved equations, by node,
+    as far as they are known; ``line``: numbers of nodes; ``found``: node -> tangent; a node without one does
+    not depend on the direction.
     """
     get = found.get
     for number in line:
@@ -229,10 +219,8 @@ def _solution(
 class _Along:
     """Values of a program's nodes and their derivatives along one direction, as far as they are computed.
 
-    Args:
-        program: what to differentiate.
-        arguments: of the program.
-        seeds: (input, offset) -> derivative of that scalar along the direction.
+    ``program``: what to differentiate; ``arguments``: of the program; ``seeds``: (input, offset) ->
+    derivative of that scalar along the direction.
     """
 
     def __init__(
@@ -338,14 +326,9 @@ def adjoints(
 ) -> dict[tuple[int, int], Any]:
     """Reverse mode.
 
-    Args:
-        program: what to differentiate.
-        value: of each node, as :func:`replayed` gives them.
-        seeds: node -> weight; constants have none.
-
-    Returns:
-        (input, offset) -> derivative of the weighted sum of these nodes; a scalar that makes no difference
-        is missing.
+    ``program``: what to differentiate; ``value``: of each node, as :func:`replayed` gives them; ``seeds``:
+    node -> weight; constants have none. Returns (input, offset) -> derivative of the weighted sum of these
+    nodes; a scalar that makes no difference is missing.
     """
     nodes = program.nodes
     ends = [number for number, node in enumerate(nodes) if node[0] == INPUT]
@@ -438,16 +421,12 @@ def _residuals(equation: Equation, value: list[Any], weights: Sequence[Any]) -> 
     return equation.adjoints(weights, along, pull)
 
 
-Path = tuple[tuple[int, bool], ...]
-"""Choices that must all fall so: (node of the condition, which way)."""
-
-Need = frozenset[Path]
-"""Where a value matters: along any of these paths."""
+Path = tuple[tuple[int, bool], ...]  # choices that must all fall so: (node of the condition, which way)
+Need = frozenset[Path]  # where a value matters: along any of these paths
 
 ALWAYS: Need = frozenset({()})
 
-MOST_PATHS = 16
-"""Paths that are told apart; a value with more of them counts as needed always."""
+MOST_PATHS = 16  # paths that are told apart; a value with more of them counts as needed always
 
 
 def _needs(
@@ -535,10 +514,8 @@ class Recorded:
     def program(self, arguments: Sequence[Sequence[Any]], calls: bool = False) -> Program:
         """The program, for such arguments.
 
-        Args:
-            arguments: that it is to be played on.
-            calls: whether functions that it takes several times may be recorded once, where the arguments'
-                graph does so.
+        ``arguments``: that it is to be played on; ``calls``: whether functions that it takes several times
+        may be recorded once, where the arguments' graph does so.
         """
         if self._program is not None:
             return self._program
@@ -562,15 +539,10 @@ class Recorded:
 def jacobian(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> FlatFunction:
     """The function of the derivatives of all outputs with respect to some inputs, by forward mode.
 
-    Args:
-        text: to differentiate.
-        inputs: (name, number of scalars) of each.
-        outputs: (name, shape) of each.
-        of: numbers of the inputs.
-
-    Returns:
-        a function of the same inputs. Its outputs are, for each output and for each of these inputs, the
-        matrix (scalars of the output) x (scalars of the input), row by row.
+    ``text``: to differentiate; ``inputs``: (name, number of scalars) of each; ``outputs``: (name, shape) of
+    each; ``of``: numbers of the inputs. Returns a function of the same inputs. Its outputs are, for each
+    output and for each of these inputs, the matrix (scalars of the output) x (scalars of the input), row by
+    row.
     """
     recorded = Recorded(text, inputs, outputs)
     begins = [sum(inputs[k][1] for k in of[:i]) for i in range(len(of))]
@@ -612,12 +584,9 @@ def along(
 ) -> Callable[..., tuple[list[list[Any]], list[list[Any]]]]:
     """The function of the derivatives of all outputs along a direction of some inputs.
 
-    Args:
-        text, inputs, outputs, of: as in :func:`jacobian`.
-
-    Returns:
-        a function of the same inputs, then a direction for each of these inputs, of as many scalars. It
-        gives the outputs of the function and their derivatives.
+    ``text``, ``inputs``, ``outputs``, ``of``: as in :func:`jacobian`. Returns a function of the same inputs,
+    then a direction for each of these inputs, of as many scalars. It gives the outputs of the function and
+    their derivatives.
     """
     recorded = Recorded(text, inputs, outputs)
     count = len(inputs)

@@ -39,16 +39,12 @@ from robokit.engine.trace.record import called
 #
 # emit/straight_line.py writes the branches.
 
-Path = tuple[int, ...]
-"""The conditions of the guards that a node is inside of, the outermost first."""
-
-Common = Callable[[Path, Path], Path]
-"""What two paths have in common."""
+Path = tuple[int, ...]  # the conditions of the guards that a node is inside of, the outermost first
+Common = Callable[[Path, Path], Path]  # what two paths have in common
 
 CHOICES = (GUARD, SELECT)
 
-LEAST = 8
-"""Fewest nodes that a branch pays for."""
+LEAST = 8  # fewest nodes that a branch pays for
 
 
 def paths(program: Program) -> dict[int, Path]:
@@ -194,12 +190,8 @@ def blocks(
 
     A node inside a guard waits until the first choice that needs a value of the block, or the first call. The
     choice itself waits until it is read, so that the block's values are used where they are at hand.
-
-    Args:
-        program: the graph.
-        order: some of its nodes; None for all.
-        reads: what the body of each shared function reads from the program around it.
-        path: as in :func:`paths`, where it is known.
+    ``order``: some of its nodes; None for all; ``reads``: what the body of each shared function reads from
+    the program around it; ``path``: as in :func:`paths`, where it is known.
     """
     order = program.order if order is None else order
     path = paths(program) if path is None else path
@@ -365,11 +357,9 @@ def _written(
 ) -> Program:
     """The program with some sums rewritten.
 
-    Args:
-        program: as recorded.
-        begins: nodes that become ± x + first + second product, as (signed x, [(product, sign), ...]).
-        follows: nodes that become the sum so far and one product, as (product, sign).
-        same: nodes whose value another then has.
+    ``program``: as recorded; ``begins``: nodes that become ± x + first + second product, as (signed x,
+    [(product, sign), ...]); ``follows``: nodes that become the sum so far and one product, as (product,
+    sign); ``same``: nodes whose value another then has.
     """
     nodes = program.nodes
     fresh: list[Node] = [nodes[0]]
@@ -459,11 +449,8 @@ def contractions(
 ) -> dict[int, int]:
     """Sums and differences of a chunk, each with the product that it is fused with, which nothing else uses.
 
-    Args:
-        program: the graph.
-        chunk: nodes of one function, in order.
-        kept: nodes that others read, from memory.
-        inside: conditions around each node; both must be under the same ones.
+    ``chunk``: nodes of one function, in order; ``kept``: nodes that others read, from memory; ``inside``:
+    conditions around each node; both must be under the same ones.
     """
     nodes, wide = program.nodes, program.wide
     uses = Counter(program.operands(chunk))
@@ -483,11 +470,8 @@ def last_reads(
 ) -> dict[int, int]:
     """Where in a chunk each value is read last; a product is computed where its sum is.
 
-    Args:
-        program: the graph.
-        chunk: nodes of one function, in order.
-        sums: what :func:`contractions` found.
-        inside: conditions around each node, which are read there, too.
+    ``chunk``: nodes of one function, in order; ``sums``: what :func:`contractions` found; ``inside``:
+    conditions around each node, which are read there, too.
     """
     nodes, last = program.nodes, dict[int, int]()
     for position, n in enumerate(chunk):

@@ -53,9 +53,7 @@ def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
 def played_again(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """The outputs on other scalars; who records them is asked and told what was asked and told at first.
 
-    Args:
-        program: recorded with ``shares="asked"``.
-        arguments: of the program.
+    ``program``: recorded with ``shares="asked"``; ``arguments``: of the program.
     """
     nodes, value, answers = program.nodes, begun(program, arguments), dict[int, list[list[Any]]]()
     own, bodies = program.lines()
@@ -215,11 +213,8 @@ def moved_by(nodes: Sequence[Any], node: Any) -> Sequence[int]:
     return node[3 + count : 3 + 2 * count]
 
 
-Column = Callable[[list[int], dict[int, Any]], None]
-"""Adds to the tangents of some nodes those of the nodes of a line."""
-
-Play = Callable[[list[int]], None]
-"""Computes the values of some nodes, in order."""
+Column = Callable[[list[int], dict[int, Any]], None]  # adds to tangents those of a line's nodes
+Play = Callable[[list[int]], None]  # computes the values of some nodes, in order
 
 Pull = Callable[[list[int], dict[int, Any], Sequence[int]], list[Any]]
 """The adjoints of the last nodes, where those of others are known; a line of nodes is between them."""
@@ -228,12 +223,9 @@ Pull = Callable[[list[int], dict[int, Any], Sequence[int]], list[Any]]
 class Equation:
     """The equation that a node (SOLVED, i, n, v..., r..., b..., x...) belongs to.
 
-    Attributes:
-        first: number of the node of its first unknown; those of the others follow.
-        at: nodes of the unknown numbers.
-        residuals: nodes of the residuals.
-        right, solved: nodes of any right-hand side and of what the function's own solver gives for it, or
-            none.
+    ``first``: number of the node of its first unknown; those of the others follow; ``at``: nodes of the
+    unknown numbers; ``residuals``: nodes of the residuals; ``right``, ``solved``: nodes of any right-hand
+    side and of what the function's own solver gives for it, or none.
     """
 
     def __init__(self, nodes: Sequence[Any], number: int) -> None:

@@ -21,8 +21,7 @@ from robokit.engine.trace.graph import LANES, Program
 from robokit.engine.trace.ops import CALL, CONST, COS, INPUT, RESULT, SIN, TRUTHS
 from robokit.engine.trace.record import called, lane, position
 
-STORE = 2
-"""Weight of an output's store in a chunk, in operations: LLVM's time grows faster than their number."""
+STORE = 2  # weight of an output's store in a chunk, in operations: LLVM's time grows faster than their number
 
 
 @dataclass
@@ -76,8 +75,7 @@ class Plan:
 def fixed_places(program: Program, lanes: int, bundled: bool, shortest_run: int) -> Plan:
     """What has its place before anything is cut: inputs, sines and cosines of inputs, constant outputs.
 
-    Args:
-        program, lanes, bundled, shortest_run: as in :func:`call_plan`.
+    ``program``, ``lanes``, ``bundled``, ``shortest_run``: as in :func:`call_plan`.
     """
     nodes = program.nodes
     plan = Plan(lanes, [], {}, set(), [], {}, {}, 0)
@@ -396,8 +394,7 @@ def borrowed_by(
 # needs a result reads it there.
 
 
-LASTING = 0.5
-"""Least part of a function's results that the kernel returns."""
+LASTING = 0.5  # least part of a function's results that the kernel returns
 
 
 @dataclass
@@ -419,9 +416,7 @@ class Frames:
 def blocks_with_frames(program: Program, line: list[int]) -> set[int]:
     """Blocks that are called several times from the program's own line, and most of whose results last.
 
-    Args:
-        program: the graph.
-        line: its own line, in order.
+    ``line``: its own line, in order.
     """
     nodes = program.nodes
     lasting = set(program.returned())
@@ -443,11 +438,8 @@ def blocks_with_frames(program: Program, line: list[int]) -> set[int]:
 def call_frames(program: Program, line: list[int], blocks: set[int], first: int) -> Frames:
     """Places for the calls of these blocks.
 
-    Args:
-        program: the graph.
-        line: its own line, in order, without what has its place already.
-        blocks: as :func:`blocks_with_frames` found them.
-        first: place from which on there is room.
+    ``line``: its own line, in order, without what has its place already; ``blocks``: as
+    :func:`blocks_with_frames` found them; ``first``: place from which on there is room.
     """
     nodes, body, own = program.nodes, program.bodies(), set(line)
     found = Frames(blocks, slots=first)
@@ -500,10 +492,7 @@ class Copy:
 def once(program: Program, insides: list[list[int]], alone: set[int]) -> dict[int, tuple[int, int]]:
     """The results of blocks with lanes that are called once: (value of the body, lane) of each.
 
-    Args:
-        program: the graph.
-        insides: the nodes of each body.
-        alone: as in :func:`called_once`.
+    ``insides``: the nodes of each body; ``alone``: as in :func:`called_once`.
     """
     own = {k: set(insides[k]) for k in alone}
     found = {}
@@ -521,11 +510,8 @@ def in_lanes(
 ) -> set[tuple[int, int]]:
     """Give arguments of blocks that are called once their place among the lanes; (call, number) of each.
 
-    Args:
-        program: the graph.
-        line: the program's own line.
-        slot: place of each node that has one; those of the arguments are added.
-        alone: as in :func:`called_once`.
+    ``line``: the program's own line; ``slot``: place of each node that has one; those of the arguments are
+    added; ``alone``: as in :func:`called_once`.
     """
     own, found = set(line), set[tuple[int, int]]()
     for call in line if alone else ():
@@ -545,14 +531,9 @@ def passed_on(
 ) -> tuple[dict[int, int], set[tuple[int, int]]]:
     """Arguments that are one value of another block, lane by lane: both are the same place in memory.
 
-    Args:
-        program: the graph.
-        results: as :func:`once` found them.
-        line: the program's own line.
-        alone: as in :func:`called_once`.
-
-    Returns:
-        the value of each such parameter, and (call, number) of what need not be copied.
+    ``results``: as :func:`once` found them; ``line``: the program's own line; ``alone``: as in
+    :func:`called_once`. Returns the value of each such parameter, and (call, number) of what need not be
+    copied.
     """
     body = program.bodies()
     same, found = dict[int, int](), set[tuple[int, int]]()

@@ -29,8 +29,7 @@ from robokit.engine.trace.ops import (
 
 _INSIDE, _CONSTANT, _OUTSIDE, _OWN = range(4)
 
-_LATE = np.array([0, 2, 1])
-"""Place of such an operand among those that commute."""
+_LATE = np.array([0, 2, 1])  # place of such an operand among those that commute
 
 _COMMUTES = np.array([operation.commutes for operation in OPERATIONS])
 
@@ -94,12 +93,9 @@ class Similarity:
     ) -> Similarity:
         """The pieces' descriptions.
 
-        Args:
-            program: the graph.
-            pieces: of its line.
-            owner: by node, what is named where it is read: the node itself, or the place that it is in.
-            within: by node, what is the same of it in pieces that are alike.
-            stored: by node, whether a piece that leaves it must leave it in the same place.
+        ``pieces``: of its line; ``owner``: by node, what is named where it is read: the node itself, or the
+        place that it is in; ``within``: by node, what is the same of it in pieces that are alike; ``stored``:
+        by node, whether a piece that leaves it must leave it in the same place.
         """
         count, x = pieces.count, pieces.operand
         by = pieces.piece[pieces.reader]
@@ -198,26 +194,16 @@ def _named(
 # Values that a piece makes for the same readers lie side by side and are called a *bundle*; a row names
 # where its bundles begin. emit/straight_line.py writes the functions and the table.
 
-WORTH = 18_000
-"""Nodes from which on shared code is looked for: a shorter line is faster as it is (7 % at this length)."""
-
-PIECE = 350
-"""Nodes per chunk of what is not shared: mostly loads and stores, of which long lines compile slowly."""
-
-LEAST = 3
-"""Pieces that must be equal to share a function."""
-
-LONGEST = 4_000
-"""Nodes of the longest shared function: LLVM's time grows faster than that of its pieces."""
+WORTH = 18_000  # nodes from which shared code is looked for: shorter lines are faster as they are (7 %)
+PIECE = 350  # nodes per chunk that is not shared: mostly loads and stores, which compile slowly
+LEAST = 3  # pieces that must be equal to share a function
+LONGEST = 4_000  # nodes of the longest shared function: LLVM's time grows faster than that of its pieces
 
 _SIGNLESS = [ADD if each.number == SUB else each.number for each in OPERATIONS]
 """Opcode of each operation, that of a sum for a difference."""
 
-SHARED = 0.6
-"""Share of a line that iterations leave at most where they are what makes it short."""
-
-END = -1
-"""Stands among the readers of an output for the caller."""
+SHARED = 0.6  # share of a line that iterations leave at most where they are what makes it short
+END = -1  # stands among the readers of an output for the caller
 
 
 @dataclass
@@ -250,12 +236,9 @@ class Rerolled(Plan):
 def rerolled(program: Program, size: int) -> Rerolled | None:
     """Plan a program with shared pieces, all of whose inputs and outputs live in the workspace.
 
-    Args:
-        program: what to compute; its marks say where iterations begin.
-        size: nodes per chunk of what is not shared, about.
-
-    Returns:
-        the plan, for any number of lanes, or None where it would not save half of the code.
+    ``program``: what to compute; its marks say where iterations begin; ``size``: nodes per chunk of what is
+    not shared, about. Returns the plan, for any number of lanes, or None where it would not save half of the
+    code.
     """
     if len(program.order) < WORTH or not program.marks:
         return None
@@ -361,13 +344,8 @@ def _counted(groups: np.ndarray) -> np.ndarray:
 def _alike(program: Program, pieces: list[list[int]], signs: bool = True) -> tuple[list[bool], int]:
     """Which pieces have enough others of the same operations: a guess, before places are known.
 
-    Args:
-        program: the graph.
-        pieces: of its line.
-        signs: whether a sum and a difference are two operations.
-
-    Returns:
-        that, and the fewest nodes that can be left to write.
+    ``pieces``: of its line; ``signs``: whether a sum and a difference are two operations. Returns that, and
+    the fewest nodes that can be left to write.
     """
     nodes = program.nodes
     if signs:

@@ -48,11 +48,8 @@ from robokit.engine.trace.ops import (
 # :func:`packed` writes any two operations of one kind side by side.
 
 
-DEPTH = 8
-"""How far a pair of readers is followed back to what it is computed of."""
-
-ROUNDS = 2
-"""How often all is gone through: in the first round conditions of guards may come after what is inside."""
+DEPTH = 8  # how far a pair of readers is followed back to what it is computed of
+ROUNDS = 2  # through everything: at first, conditions of guards may come after what is inside
 
 _SIDES = frozenset(each.number for each in OPERATIONS if each.commutes) | {SUB}
 """Opcodes whose operands may change places, if need be with their signs."""
@@ -65,10 +62,8 @@ def isomorphic_pairs(
 ) -> list[int]:
     """For each node the one that does the same with other numbers; 0 where there is none.
 
-    Args:
-        program: the graph.
-        seeds: pairs of input nodes that correspond to each other.
-        inside: guards around nodes. Those around partners are the same, or partners.
+    ``seeds``: pairs of input nodes that correspond to each other. ``inside``: guards around nodes. Those
+    around partners are the same, or partners.
     """
     return _Search(program, inside).found(seeds)
 
@@ -273,16 +268,13 @@ def units(program: Program, pairs: dict[int, int]) -> Iterator[list[int]]:
 # Two operations that wait for each other stay apart: they are found when the new order of evaluation is made.
 
 
-WORTH = 0.85
-"""Share of the operations that may be left: above it, moving numbers between lanes takes the gain."""
+WORTH = 0.85  # share of the operations that may be left: moves between lanes take the rest
 
 
 def packed(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
     """The same program with its partners in two lanes; nodes are renumbered.
 
-    Args:
-        program: the graph.
-        seeds: (input, offset, other offset) of inputs that correspond to each other.
+    ``seeds``: (input, offset, other offset) of inputs that correspond to each other.
     """
     at = {node[1:]: n for n, node in enumerate(program.nodes) if node[0] == INPUT}
     given = [(at[k, a], at[k, b]) for k, a, b in seeds if (k, a) in at and (k, b) in at]
@@ -403,10 +395,8 @@ class _Writer:
     def _sum(self, x: int, y: int, adds: tuple[bool, bool], swapped: bool) -> int:
         """A sum in one lane and, maybe, a difference in the other.
 
-        Args:
-            x, y: operands.
-            adds: whether each lane adds.
-            swapped: whether the second lane's operands are y and x.
+        ``x``, ``y``: operands; ``adds``: whether each lane adds; ``swapped``: whether the second lane's
+        operands are y and x.
         """
         if adds[0] == adds[1] and (adds[0] or not swapped):
             return self._put((ADD if adds[0] else SUB, x, y), wide=True)

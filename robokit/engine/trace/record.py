@@ -29,7 +29,7 @@ from robokit.errors import FunctionError
 from robokit.interpreter import without_collector
 from robokit.spatial import control_flow
 from robokit.spatial.control_flow import Memory, closed, flat, recorded_by, shaped_like
-from robokit.spatial.scalars import holds, iterations, telling
+from robokit.spatial.scalars import holds, iterations, of_each, telling
 
 # -- Functions that are taken several times --------------------------------------------------------------
 #
@@ -48,8 +48,7 @@ WORTH = 60
 """Multiplications of all columns together from which on they are taken side by side: moving the arguments
 into lanes and the values out of them takes time, too."""
 
-LARGE = 200
-"""Multiplications of a column from which on its code is written once for all columns like it."""
+LARGE = 200  # multiplications of a column from which on its code is written once for all columns like it
 
 LONG = 450
 """Operations from which on a function is called where code is not dear: a straight line is cut there anyway
@@ -391,8 +390,7 @@ class Recorder:
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As :func:`robokit.spatial.control_flow.cond`: a guarded choice of each value.
 
-        Raises:
-            TypeError: the branches differ in form.
+        Raises TypeError: the branches differ in form.
         """
         control_flow.check_truth(condition)
         if not isinstance(condition, Truth):
@@ -406,6 +404,8 @@ class Recorder:
             other = otherwise()
 
         def choice(c: Truth, x: Any, y: Any) -> Any:
+            if type(x) is ndarray or type(y) is ndarray:
+                return of_each(choice, c, x, y)
             if isinstance(x, Truth | bool) and isinstance(y, Truth | bool):
                 return (c & x) | (opposite & y)
             if type(y) is Scalar and abs(y.ref) >= begin and graph.nodes[abs(y.ref)][0] > CONST:

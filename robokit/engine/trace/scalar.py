@@ -99,8 +99,7 @@ NUMPY_FUNCTIONS: dict[str, Callable[..., Any]] = METHODS | {
 def of_numpy(_: Any, function: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
     """A function of NumPy on traced scalars, numbers and arrays of them: ``__array_ufunc__``.
 
-    Raises:
-        TypeError: it is none of :data:`FUNCTIONS`.
+    Raises TypeError: it is none of :data:`FUNCTIONS`.
     """
     text = NUMPY_FUNCTIONS.get(function.__name__)
     if text is None or method != "__call__" or options:
@@ -110,17 +109,8 @@ def of_numpy(_: Any, function: np.ufunc, method: str, *inputs: Any, **options: A
             "robokit.spatial.scalars and robokit.spatial.elementary"
         )
     if any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
-        return np.frompyfunc(text, function.nin, 1)(*map(_boxed, inputs))
-    return text(*(x.item() if isinstance(x, np.ndarray | np.generic) else x for x in inputs))
-
-
-def _boxed(x: Any) -> np.ndarray:
-    """As an array of objects: NumPy would come back with anything else."""
-    if isinstance(x, np.ndarray):
-        return x.astype(object)
-    box = np.empty((), object)
-    box[()] = x
-    return box
+        return scalars.of_each(text, *inputs)
+    return text(*map(scalars.unboxed, inputs))
 
 
 NO_BRANCH = (
@@ -130,8 +120,7 @@ NO_BRANCH = (
 )
 """What is said where Python asks whether a scalar or a comparison is true."""
 
-DEFERS: set[type] = {ndarray}
-"""Types that know themselves what to do with a scalar."""
+DEFERS: set[type] = {ndarray}  # types that know themselves what to do with a scalar
 
 
 class Scalar:
