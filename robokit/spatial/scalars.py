@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy import ndarray
 
 # Sine and cosine in additions and multiplications: the same bits on every machine
 # --------------------------------------------------------------------------------
@@ -28,13 +29,11 @@ import numpy as np
 #
 # Of angles beyond 2^30 rad the functions of the C library and of NumPy are taken: kernels refuse them.
 
-LIMIT = 2.0**30
-"""Largest angle [rad]."""
+LIMIT = 2.0**30  # largest angle [rad]
 
 MAGIC = 1.5 * 2.0**52
 TWO_OVER_PI = 0.6366197723675814
-Way = tuple[float, float, tuple[float, ...]]
-"""Largest angle, the number that rounds, and the parts of pi/2."""
+Way = tuple[float, float, tuple[float, ...]]  # largest angle, the number that rounds, and the parts of pi/2
 
 FAR: Way = (LIMIT, MAGIC, (1.570796251296997, 7.549789415861596e-08, 5.390302858158119e-15))
 NEAR: Way = (2.0**20, MAGIC, (1.5707963267341256, 6.077100506506192e-11))
@@ -61,11 +60,7 @@ COS_FLOAT32 = (0.04166664685483267, -0.0013887366920632739, 2.4438380580700725e-
 
 
 def sine_and_cosine(x: float) -> tuple[float, float]:
-    """Sine and cosine of one angle [rad].
-
-    Raises:
-        ValueError: x is infinite.
-    """
+    """Sine and cosine of one angle [rad]. Raises ValueError: x is infinite."""
     if x == 0.0:  # most angles in descriptions are 0; the result below would be the same
         return 0.0, 1.0
     size = abs(x)
@@ -138,8 +133,7 @@ def _polynomial(c: Sequence[float], r2: np.ndarray, r4: np.ndarray) -> np.ndarra
     return np.asarray(total)
 
 
-Scalar = Any
-"""Anything with + - * / and the functions below."""
+Scalar = Any  # anything with + - * / and the functions below
 
 Item = TypeVar("Item")
 
@@ -211,8 +205,7 @@ _NUMPY = SimpleNamespace(
     minimum=_by_entry(lambda a, b: minimum(a, b), np.minimum),
 )
 
-_WHOLE = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
-"""Types of NumPy's whole numbers."""
+_WHOLE = {np.dtype(code).type for code in np.typecodes["AllInteger"]}  # types of NumPy's whole numbers
 
 _TABLE: dict[type, Any] = {
     float: _FLOAT,
@@ -236,11 +229,8 @@ OUTERMOST: set[type] = set()
 def register(scalar_type: type, functions: Any, outermost: bool = False) -> None:
     """Give a scalar type its functions.
 
-    Args:
-        scalar_type: the type of the scalars.
-        functions: an object with sin, cos, sqrt, atan2, floor, where, maximum, minimum (those
-            that exist).
-        outermost: whether they go before those of other types.
+    ``scalar_type``: the type of the scalars; ``functions``: an object with sin, cos, sqrt, atan2, floor,
+    where, maximum, minimum (those that exist); ``outermost``: whether they go before those of other types.
     """
     _TABLE[scalar_type] = functions
     if outermost:
@@ -330,16 +320,15 @@ def _choose(*scalars: Scalar) -> Any:
 
     Of arrays beside scalars of robokit's, which know of none, NumPy's functions.
     """
-    kinds = [*map(type, scalars)]
-    kind: type = float
-    for each in kinds:
-        if each in OUTERMOST:
-            kind = each
-            break
-        if kind is float and each not in _CONSTANT:
-            kind = each
-    found = _functions(kind)
-    return _NUMPY if np.ndarray in kinds and not hasattr(found, "library") else found
+    found: Any = _FLOAT
+    for scalar in scalars:
+        kind = type(scalar)
+        if kind not in _CONSTANT:
+            if kind in OUTERMOST:
+                return _TABLE[kind]
+            if found is _FLOAT or (kind is ndarray and not hasattr(found, "library")):
+                found = _functions(kind)
+    return found
 
 
 def library(x: Scalar, name: str) -> Callable[..., Scalar] | None:
