@@ -131,6 +131,20 @@ class Peer:
             v.append(self.to.v_back(q[-1], self.data.qvel))
         return np.array(q), np.array(v)
 
+    def contact_forces(self) -> tuple[np.ndarray, np.ndarray]:
+        """Forces of the last step: normal, tangential, tangential (n, 3); in the world on robots (n, 3) [N].
+
+        The latter are 0 for contacts between bodies.
+        """
+        n, wrench = self.data.ncon, np.zeros(6)
+        own, world = np.zeros((n, 3)), np.zeros((n, 3))
+        for k in range(n):
+            self.mujoco.mj_contactForce(self.model, self.data, k, wrench)
+            own[k], contact = wrench[:3], self.data.contact[k]
+            still = [self.model.geom_bodyid[g] == 0 for g in (contact.geom1, contact.geom2)]
+            world[k] = (still[0] - float(still[1])) * (contact.frame.reshape(3, 3).T @ own[k])
+        return own, world
+
     @property
     def warned(self) -> bool:
         """Whether MuJoCo met a bad state, which it resets."""
