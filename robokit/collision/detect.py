@@ -36,23 +36,14 @@ from robokit.collision.fields import (
     MEMORY,
     PAIRS,
     PLANE,
-    POLYTOPE,
     POSES,
     SHAPES,
 )
-from robokit.collision.narrow import (
-    Pairs,
-    faced,
-    gap_along,
-    narrow_pairs,
-    on_plane,
-    place,
-    rotation,
-    shape_pose,
-)
-from robokit.collision.support import corner, middle_of_part, part_of_cube, support, tangents, vector
+from robokit.collision.flush import touches
+from robokit.collision.narrow import Pairs, gap_along, narrow_pairs, on_plane
+from robokit.collision.support import middle_of_part, part_of_cube, place, rotation, tangents, vector
 from robokit.engine.loops.environment import NoMachineCode
-from robokit.engine.loops.fields import kernel_of, once, real
+from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.maker import engine
 from robokit.spatial import Vector3
@@ -60,313 +51,11 @@ from robokit.spatial.control_flow import (
     call,
     cond,
     for_range,
-    in_precision,
     rounding,
-    smallest,
     while_loop,
     zeros,
 )
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
-from robokit.spatial.vectors import chosen
-
-# ==== contacts that a flush face hides ============================================================
-# Contacts of a fixed polytope that another one beside it hides: ghost edges of flush faces.
-#
-# Solids side by side are one surface, whose inner edges and walls nothing touches. A contact at the point p
-# of solid a, with the normal n out of a, is hidden by the solid s if
-#
-#     p lies in s or on it, within what is flush; along a's surface, with a normal of an edge, within BESIDE,
-#     something of s is farther along n than p: n is no normal of s there, and
-#     where p is moved out of s along a's surface, by the nearest face of s that does not face against n, it
-#     leaves a as well.
-#
-# The last keeps the foot of a wall on a floor, where the wall goes on above it, and the bottom of a valley.
-# An edge or corner of a touches nothing where its face goes on in one plane over others of its material, and
-# what lies across flush faces has their normal. Where the friction changes the edges bear what presses there.
-
-
-FLUSH = 1e-6, 1e-5
-"""Of the size of a solid, in double and in single precision: what is off by less is flush."""
-
-
-BESIDE = 1e-4, 1e-3
-"""Of the size of the shape that touches a solid: a contact on an edge is there to within this. Where a round
-side touches an edge is known to the root of what its distance may be off."""
-
-
-ZERO = (0.0, 0.0, 0.0)
-
-LEVEL = 1e-12
-"""Square of the sine of an angle: a face that is tilted by less against a's surface is parallel to it."""
-
-
-SHALLOW = 1e-2
-"""Of the size of a solid: what is deeper in it than this stands on no face of it."""
-
-
-ALIGNED = 1e-6
-"""Square of the sine of an angle: a normal that is off by less is that of the face."""
-
-
-def hidden(x: Any, a: Any, b: Any, p: Vector3, n: Vector3) -> Any:
-    """Whether a contact of shape a is hidden by one of those beside it.
-
-    Args:
-        x: with SHAPES and POSES.
-        a: a shape.
-        b: the one that touches it.
-        p: the contact's point on its surface, from the step's origin in world axes [m].
-        n: the contact's normal, out of a.
-    """
-    return once(x, _hidden, a, b, tuple(p), tuple(n)) > 0
-
-
-def _hidden(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
-    m = shape_pose(x, a)[0].transpose_apply(Vector3(*n))
-
-    def along(k: Any, most: Any) -> Any:
-        return maximum(most, vector(x.face_normal, x.shape_faces[a, 0] + k).dot(m))
-
-    most = for_range(x.shape_faces[a, 1], along, 0.0)
-    # A normal of no face is one of an edge: along the surface the contact may be off it.
-    on_edge = 1.0 - most * most >= in_precision(LEVEL, 1e-6)
-    off = where(on_edge, in_precision(*BESIDE) * x.shape_bound[b], 0.0)
-
-    def one(k: Any, found: Any) -> Any:
-        s = x.beside[x.shape_beside[a, 0] + k]
-        return cond(found > 0, lambda: found, lambda: _hides(x, a, s, Vector3(*p), Vector3(*n), off))
-
-    return for_range(x.shape_beside[a, 1], one, 0)
-
-
-def inside_surface(x: Any, a: Any, b: Any, feature: Any, p: Vector3, gap: Any, n: Vector3) -> Any:
-    """Whether a corner or edge of shape a that touches is none, as its face goes on in one plane.
-
-    That is across the edge, or on both sides of the corner along one of its edges, on solids beside it. An
-    edge that crosses at a corner crosses both of the edges there. What faces the surface may reach less far
-    over these solids than it is deep: it leaves them sideways, and still stands on the edge.
-
-    Args:
-        x, a, b, p, n: as in :func:`hidden`.
-        feature, gap: of the contact, as of narrow.py.
-    """
-    of_a = (feature % 4 == 0) | (feature % 4 == 2)
-    some = of_a & (x.shape_beside[a, 2] > 0) & (x.shape_kind[a] == POLYTOPE)
-    at_corner = where(feature % 4 == 0, 1, 0)
-    return cond(some, lambda: once(x, _goes_on, a, b, at_corner, tuple(p), gap, tuple(n)), lambda: 0) > 0
-
-
-def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, gap: Any, n: Any) -> Any:
-    (R, r), (S, o) = shape_pose(x, a), shape_pose(x, b)
-    m, q, flush = R.transpose_apply(Vector3(*n)), R.transpose_apply(Vector3(*p) - r), _flush(x, a)
-    first, count, corners = x.shape_faces[a, 0], x.shape_faces[a, 1], x.shape_corners[a, 0]
-    face = _facing(x, a, m)
-    up = vector(x.face_normal, face)
-    down = S.transpose_apply(-Vector3(*n))
-    lower = faced(x, b, down)
-    decides = where(at_corner > 0, 1, -1)  # one edge of a corner that goes on is enough
-
-    def level(way: Vector3) -> Any:
-        """Whether the surface goes on from the point to a side, and what of the other shape faces it."""
-        d = S.transpose_apply(R @ way)
-
-        def farther(k: Any, most: Any) -> Any:
-            return maximum(most, d.dot(Vector3(*corner(x, b, lower, down, k)[:3])))
-
-        reach = for_range(lower.count, farther, -float("inf")) + d.dot(S.transpose_apply(o - Vector3(*p)))
-        reach = reach + x.shape_radius[b]
-        goes_on = once(x, _on_surface, a, tuple(R @ (q + way * (4.0 * flush)) + r), tuple(R @ up)) > 0
-        return goes_on & (reach > 2.0 * maximum(-gap, 0.0) + flush)
-
-    def side(k: Any, found: Any) -> Any:
-        outward = vector(x.face_normal, first + k)
-        c = vector(x.corners, corners + x.polygon[x.face_corners[first + k, 0]])
-        out = outward - up * up.dot(outward)
-        size = sqrt(out.dot(out))
-        is_here = (size > SHALLOW) & (abs(outward.dot(q - c)) <= flush) & (found != decides)
-
-        def look() -> Any:
-            across = out * (1.0 / size)
-            along = up.cross(across)
-
-            def one(k: Any, goes: Any) -> Any:
-                way = chosen(at_corner > 0, along * where(k == 0, 1.0, -1.0), across)
-                return cond(goes > 0, lambda: where(level(way), 1, -1), lambda: -1)
-
-            return for_range(1 + at_corner, one, 1)
-
-        return cond(is_here, look, lambda: found)
-
-    return for_range(count, side, 0)
-
-
-def _facing(x: Any, a: Any, m: Vector3) -> Any:
-    """The face of a polytope whose normal is nearest to a direction in its axes."""
-    first = x.shape_faces[a, 0]
-
-    def better(k: Any, most: Any, at: Any) -> Any:
-        h = vector(x.face_normal, first + k).dot(m)
-        return where(h > most, h, most), where(h > most, first + k, at)
-
-    return for_range(x.shape_faces[a, 1], better, 0.0, first)[1]
-
-
-def levelled(x: Any, a: Any, b: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> Any:
-    """Place, gap and normal (7 numbers) of a contact of a corner of b, along the face of a that it is on.
-
-    What lies on several solids side by side has a face of its own and edges of theirs: which of the normals
-    of each gives the lesser depth would be chance. A normal that is farther off stays.
-
-    Args:
-        x, a, b: as in :func:`hidden`.
-        feature, point, gap, n: of the contact.
-    """
-
-    def along_face() -> Any:
-        R, r = shape_pose(x, a)
-        face = _facing(x, a, R.transpose_apply(n))
-        up = R @ vector(x.face_normal, face)
-        c = R @ vector(x.corners, x.shape_corners[a, 0] + x.polygon[x.face_corners[face, 0]]) + r
-        y = point + n * (0.5 * gap) + (n - up) * x.shape_radius[b]
-        height, sine = up.dot(y - c), n.cross(up)
-        beside, _ = once(x, _height, a, tuple(R.transpose_apply(y - up * height - r)), ZERO)
-        level = (sine.dot(sine) < ALIGNED) & (beside <= _flush(x, a))
-        found = *(y - up * (0.5 * height)), height, *up
-        return tuple(where(level, new, old) for new, old in zip(found, (*point, gap, *n), strict=True))
-
-    of_b = (feature % 2 == 1) & (x.shape_beside[a, 1] > 0) & (x.shape_kind[a] == POLYTOPE)
-    return cond(of_b, along_face, lambda: (*point, gap, *n))
-
-
-def _on_surface(x: Any, a: Any, p: Any, up: Any) -> Any:
-    """Whether a point is on a face of shape a, or one beside it of its material, with this normal."""
-    p, up = Vector3(*p), Vector3(*up)
-
-    def one(k: Any, found: Any) -> Any:
-        s = where(k == 0, a, x.beside[x.shape_beside[a, 0] + maximum(k - 1, 0)])
-
-        def look() -> Any:
-            R, r = shape_pose(x, s)
-            q, m = R.transpose_apply(p - r), R.transpose_apply(up)
-            height, _ = once(x, _height, s, tuple(q), ZERO)
-            rises = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
-            flush = minimum(_flush(x, s), _flush(x, a))
-            return where((height <= flush) & (rises <= 4.0 * flush), 1, 0)
-
-        return cond(found > 0, lambda: found, look)
-
-    return for_range(1 + x.shape_beside[a, 2], one, 0)
-
-
-def _flush(x: Any, s: Any) -> Any:
-    """What is off by less is flush with shape s [m]."""
-    return in_precision(*FLUSH) * x.shape_bound[s]
-
-
-def on_face(x: Any, k: Any) -> tuple[Any, Vector3, Any, Vector3]:
-    """The contact of the pair k on that face of its fixed polytope which is not hidden and is left soonest.
-
-    What stands on the seam of two solids would leave each of them soonest through the wall between them.
-
-    Returns:
-        whether there is one; its point half-way between the surfaces, gap and normal, as of a contact.
-    """
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    first, corners = x.shape_faces[a, 0], x.shape_corners[a, 0]
-    R, r = shape_pose(x, a)
-    S, o = shape_pose(x, b)
-    flush = in_precision(*FLUSH) * x.shape_bound[a]
-
-    def face(k: Any, *best: Any) -> Any:
-        f = vector(x.face_normal, first + k)
-        up = R @ f
-        c = vector(x.corners, corners + x.polygon[x.face_corners[first + k, 0]])
-        y = S @ Vector3(*_support(x, b, -S.transpose_apply(up))) + o - up * x.shape_radius[b]
-        gap = f.dot(R.transpose_apply(y - r) - c)
-        p = y - up * gap
-        # By as much as it is deep it may be beside the face, where no other goes on; the face is looked at a
-        # little further in.
-        depth = flush + abs(gap)
-        q = R.transpose_apply(p - r)
-        inward = _middle(x, a, first + k) - q
-        inside = q + inward * minimum(1.0, 4.0 * depth / (sqrt(inward.dot(inward)) + smallest()))
-
-        def over() -> Any:
-            height, _ = once(x, _height, a, tuple(q), ZERO)
-            beside = (height > flush) & (once(x, _on_surface, a, tuple(p), tuple(up)) > 0)
-            is_on = (height <= depth) & ~beside
-            return cond(is_on, lambda: hidden(x, a, b, R @ inside + r, up), lambda: ~is_on)
-
-        covered = cond(gap > best[0], over, lambda: gap <= best[0])
-        numbers = (gap, *(p + up * (0.5 * gap)), *up)
-        return tuple(where(covered, old, new) for old, new in zip(best, numbers, strict=True))
-
-    none = -SHALLOW * x.shape_bound[a]
-    gap, *rest = for_range(x.shape_faces[a, 1], face, none, *(0.0,) * 6)
-    return gap > none, Vector3(*rest[:3]), gap + x.pair_slack[k], Vector3(*rest[3:])
-
-
-def _support(x: Any, s: Any, d: Vector3) -> Any:
-    return once(x, _support_of_numbers, s, tuple(d))
-
-
-def _support_of_numbers(x: Any, s: Any, d: Any) -> Any:
-    return support(x, s, Vector3(*d))
-
-
-def _middle(x: Any, s: Any, face: Any) -> Vector3:
-    """Of the corners of a face."""
-    first, count, corners = x.face_corners[face, 0], x.face_corners[face, 1], x.shape_corners[s, 0]
-
-    def add(k: Any, *total: Any) -> Any:
-        return tuple(vector(x.corners, corners + x.polygon[first + k]) + Vector3(*total))
-
-    return Vector3(*for_range(count, add, 0.0, 0.0, 0.0)) * (1.0 / count)
-
-
-def _hides(x: Any, a: Any, s: Any, p: Vector3, n: Vector3, off: Any) -> Any:
-    R, r = shape_pose(x, s)
-    q, m = R.transpose_apply(p - r), R.transpose_apply(n)
-    flush = in_precision(*FLUSH) * x.shape_bound[s]
-    height, _ = once(x, _height, s, tuple(q), ZERO)
-    above, face = once(x, _height, s, tuple(q), tuple(m))
-
-    def inside() -> Any:
-        farthest = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
-        return cond(farthest > 4.0 * flush, leaves, lambda: 0)
-
-    def leaves() -> Any:
-        outward = vector(x.face_normal, face)
-        along = outward - m * m.dot(outward)
-        rise = along.dot(outward)
-        along = chosen(rise > LEVEL, along * (1.0 / (rise + smallest())), outward)
-        out = q + along * (3.0 * flush - above)
-        S, o = shape_pose(x, a)
-        back = S.transpose_apply(R @ out + r - o)
-        left, _ = once(x, _height, a, tuple(back), ZERO)
-        return where(left > flush, 1, 0)
-
-    return cond((above <= flush) & (height <= maximum(flush, off)), inside, lambda: 0)
-
-
-def _height(x: Any, s: Any, q: Any, n: Any) -> tuple[Any, Any]:
-    """How far a point lies above the nearest face of a polytope, negative inside, and this face.
-
-    Faces whose outward normals point against n do not count.
-    """
-    first, corners = x.shape_faces[s, 0], x.shape_corners[s, 0]
-    q, n = Vector3(*q), Vector3(*n)
-
-    def higher(k: Any, most: Any, at: Any) -> Any:
-        face = first + k
-        c = vector(x.corners, corners + x.polygon[x.face_corners[face, 0]])
-        outward = vector(x.face_normal, face)
-        h = outward.dot(q - c)
-        nearer = (h > most) & (outward.dot(n) >= -in_precision(*FLUSH))
-        return where(nearer, h, most), where(nearer, face, at)
-
-    return for_range(x.shape_faces[s, 1], higher, -float("inf"), first)
-
 
 # ==== contacts of all pairs =======================================================================
 
@@ -639,32 +328,16 @@ def gap_of_balls(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, 
 
 
 def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
-    """Write a contact; instead of one that is hidden, that on the face of the solid which is not."""
+    """Write a contact, unless shapes beside a fixed one hide it."""
+    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
 
     def write(feature: Any, p: Any, gap: Any, n: Any) -> None:
         write_contact(x, k, feature, Vector3(*p), gap, Vector3(*n))
 
-    def instead() -> None:
-        last = x.counts[0] - 1
-        known = (last >= 0) & (x.contact_pair[minimum(maximum(last, 0), x.n_contacts - 1)] == k)
-        cond(known, lambda: None, face)
-
-    def face() -> None:
-        found, p, gap, f = on_face(x, k)
-        cond(found, lambda: call(write, 3, tuple(p), gap, tuple(f)), lambda: None)
-
     def given() -> None:
         call(write, feature, tuple(point), gap, tuple(n))
 
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    px, py, pz, gap, *up = levelled(x, a, b, feature, point, gap, n)
-    point, n = Vector3(px, py, pz), Vector3(*up)
-    p = point - n * (0.5 * gap)
-
-    def edge_or_corner() -> None:
-        cond(inside_surface(x, a, b, feature, p, gap, n), lambda: None, given)
-
-    cond(hidden(x, a, b, p, n), instead, edge_or_corner)
+    cond(touches(x, a, b, feature, point - n * (0.5 * gap), n), given, lambda: None)
 
 
 def write_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:

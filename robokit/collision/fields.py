@@ -56,7 +56,7 @@ SHAPES = (
     # First of those beside it, fixed ones with faces that touch it; how many; how many of them are of its
     # material, which come first.
     whole("shape_beside", "n_shapes", 3),
-    whole("beside", "n_beside"),  # shapes beside others, whose edges they may hide (detect.py)
+    whole("beside", "n_beside"),  # shapes beside others, whose edges they may hide (flush.py)
     real("heights", "n_heights"),  # of the height field, row by row, rows along x [m]
     whole("field", 2),  # how many rows and columns it has
     real("cell", 9, 3, role="work"),  # the triangle of it that is looked at (terrain.py)

@@ -10,17 +10,21 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POLYTOPE, SMOOTH
+from robokit.collision.flush import NOWHERE, beside_others, face_touched, first_corner, is_off
 from robokit.collision.gjk import APART, FAR, nearest_sets
 from robokit.collision.round_shapes import feature, refine
 from robokit.collision.support import (
     RIM,
     Facing,
     corner,
-    facing,
+    faced,
     farthest,
     missed,
+    place,
+    pose,
     round_corner,
     round_face,
+    shape_pose,
     support,
     unit,
     vector,
@@ -119,16 +123,12 @@ def manifold(
     deepest, size = cond(both, polygons, lambda: (float("inf"), 0.0))
     left_out = maximum(*(_missed(x, *each) for each in zip(shapes, faces, outward, strict=True)))
     misses = deepest > distance + rounding(AS_DEEP, 0.5) * size + left_out
-    cond(misses, lambda: add(3, half_way, distance, n), lambda: None)
 
+    def nearest_points() -> None:
+        off = is_off(x, shapes[0], nearest)
+        cond(off, lambda: None, lambda: add(3, half_way, distance, n))
 
-def faced(x: Any, s: Any, d: Vector3) -> Facing:
-    """As support.facing, whose code a kernel has once."""
-    return once(x, _faced, s, tuple(d))
-
-
-def _faced(x: Any, s: Any, d: Any) -> Facing:
-    return facing(x, s, Vector3(*d))
+    cond(misses, nearest_points, lambda: None)
 
 
 def _missed(x: Any, s: Any, face: Facing, d: Vector3) -> Any:
@@ -138,12 +138,6 @@ def _missed(x: Any, s: Any, face: Facing, d: Vector3) -> Any:
     """
     is_round = ((x.shape_kind[s] == CYLINDER) | (x.shape_kind[s] == CONE)) & (face.count > 2)
     return where(is_round, missed(d) * x.shape_size[s, 0], 0.0)
-
-
-def pose(numbers: Any) -> tuple[Matrix3, Vector3]:
-    """Rotation by rows and origin."""
-    rows = [[numbers[3 * i + k] for k in range(3)] for i in range(3)]
-    return Matrix3(rows), Vector3(*(numbers[9 + k] for k in range(3)))
 
 
 def _polygons(
@@ -566,13 +560,29 @@ def _touching(
     (a, b), (place, out) = shapes, found
     field = x.shape_kind[a] == FIELD
 
-    def along_normal() -> None:
-        (Q, r), n = pose(place), vector(x.cell, NORMAL)
+    def along(nx: Any, ny: Any, nz: Any, height: Any) -> None:
+        """Nearest points along the normal of a face of a, which is so far from the origin."""
+        (Q, r), n = pose(place), Vector3(nx, ny, nz)
         y = Q @ Vector3(*_extreme(x, b, last, 1, -Q.transpose_apply(n))[1:]) + r
-        gap = n.dot(y - vector(x.cell, 0))
+        gap = n.dot(y) - height
         for i, number in enumerate((gap, *n, *(y - n * gap), *y)):
             out[i] = number
+
+    def along_normal() -> None:
+        n = vector(x.cell, NORMAL)
+        call(along, *n, n.dot(vector(x.cell, 0)))
         x.cell[STATE, 2] = 1.0
+
+    def on_surface() -> Any:
+        """Along the face of a fixed polytope that is touched, where that is not along the normal."""
+        face = face_touched(x, a, b, place, out)
+
+        def along_face() -> None:
+            n = vector(x.face_normal, face)
+            call(along, *n, n.dot(first_corner(x, a, face)))
+
+        cond(face >= 0, along_face, lambda: None)
+        return where(face == NOWHERE, 2, 0)
 
     def turn(k: Any) -> Any:
         cond(k == 1, along_normal, lambda: None)
@@ -592,7 +602,10 @@ def _touching(
         aligned = sine.dot(sine) < ALIGNED
         return cond(bare & ~aligned, across_edge, lambda: where(straight & aligned, 1, 0))
 
-    while_loop(lambda k: k < 2, turn, cond(field, begin, lambda: 0))
+    def other() -> Any:
+        return cond(beside_others(x, a), on_surface, lambda: 0)
+
+    while_loop(lambda k: k < 2, turn, cond(field, begin, other))
 
 
 def on_plane(x: Any, k: Any, far: Any, corners: Any, add: Add) -> None:
@@ -630,32 +643,6 @@ def _put_of(x: Any, k: Any, add: Add) -> Callable[[Any, Vector3, Any, Vector3], 
         call(give, feature, tuple(q), gap, tuple(n))
 
     return put
-
-
-def place(x: Any, body: Any, r: Vector3) -> Vector3:
-    """A point of a body in world axes, from the step's origin."""
-    return rotation(x, body) @ r + vector(x.p, body)
-
-
-def rotation(x: Any, body: Any) -> Matrix3:
-    """From a body's axes to those of the world."""
-    return Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)])
-
-
-def shape_pose(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
-    """Rotation and origin of a shape, in world axes from the step's origin: of its body if it has corners."""
-    body = x.shape_body[s]
-    E, p = rotation(x, body), vector(x.p, body)
-
-    def own() -> Any:
-        R, r = pose(x.shape_placement[s])
-        return (E @ R).rows, tuple(E @ r + p)
-
-    def of_body() -> Any:
-        return E.rows, tuple(p)
-
-    rows, origin = cond(x.shape_kind[s] <= POLYTOPE, of_body, own)
-    return Matrix3(rows), Vector3(*origin)
 
 
 def gap_along(x: Any, k: Any, d: Vector3) -> Any:

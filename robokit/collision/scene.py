@@ -36,8 +36,8 @@ from robokit.stages import stage
 ERROR = 1e-3
 """How far a mesh may reach out of its hull with fewer corners [m]."""
 
-FLUSH = 1e-6
-"""Of the size of a solid: one that is nearer lies beside it (detect.py)."""
+FLUSH = 1e-5
+"""Of the size of a solid: one that is nearer lies beside it (flush.py)."""
 
 
 @frozen(eq=False)

@@ -22,7 +22,8 @@ from typing import Any, NamedTuple
 
 from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, FIELD, POINT, POLYTOPE, SEGMENT, SMOOTH
 from robokit.collision.terrain import NORMAL, edge_of_cell, support_of_cell
-from robokit.spatial import Vector3
+from robokit.engine.loops.fields import once
+from robokit.spatial import Matrix3, Vector3
 from robokit.spatial.control_flow import cond, for_range, smallest, while_loop, whole
 from robokit.spatial.scalars import Scalar, clamp, minimum, sqrt, where
 
@@ -70,6 +71,38 @@ def tangents(n: Vector3) -> tuple[Vector3, Vector3]:
     b = n.x * n.y * a
     t1 = Vector3(1.0 + sign * n.x * n.x * a, sign * b, -sign * n.x)
     return t1, Vector3(b, sign + n.y * n.y * a, -n.y)
+
+
+def pose(numbers: Any) -> tuple[Matrix3, Vector3]:
+    """Rotation by rows and origin."""
+    rows = [[numbers[3 * i + k] for k in range(3)] for i in range(3)]
+    return Matrix3(rows), Vector3(*(numbers[9 + k] for k in range(3)))
+
+
+def place(x: Any, body: Any, r: Vector3) -> Vector3:
+    """A point of a body in world axes, from the step's origin."""
+    return rotation(x, body) @ r + vector(x.p, body)
+
+
+def rotation(x: Any, body: Any) -> Matrix3:
+    """From a body's axes to those of the world."""
+    return Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)])
+
+
+def shape_pose(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
+    """Rotation and origin of a shape, in world axes from the step's origin: of its body if it has corners."""
+    body = x.shape_body[s]
+    E, p = rotation(x, body), vector(x.p, body)
+
+    def own() -> Any:
+        R, r = pose(x.shape_placement[s])
+        return (E @ R).rows, tuple(E @ r + p)
+
+    def of_body() -> Any:
+        return E.rows, tuple(p)
+
+    rows, origin = cond(x.shape_kind[s] <= POLYTOPE, of_body, own)
+    return Matrix3(rows), Vector3(*origin)
 
 
 def support(x: Any, s: Any, d: Vector3) -> Triple:
@@ -232,6 +265,15 @@ def facing(x: Any, s: Any, d: Vector3) -> Facing:
             ),
         )
     )
+
+
+def faced(x: Any, s: Any, d: Vector3) -> Facing:
+    """As support.facing, whose code a kernel has once."""
+    return once(x, _faced, s, tuple(d))
+
+
+def _faced(x: Any, s: Any, d: Any) -> Facing:
+    return facing(x, s, Vector3(*d))
 
 
 def _segment(x: Any, i: Any, j: Any, d: Vector3) -> Facing:

@@ -17,8 +17,7 @@ import math
 from typing import Any
 
 from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
-from robokit.collision.narrow import shape_pose
-from robokit.collision.support import facing, outermost_turns
+from robokit.collision.support import facing, outermost_turns, shape_pose
 from robokit.collision.terrain import kind_of
 from robokit.contact import closing_derivatives
 from robokit.contact.closing_derivatives import of_motion

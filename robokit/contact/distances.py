@@ -21,8 +21,8 @@ from typing import Any
 
 from robokit.collision.fields import FIELD, PAIRS, PLANE, POINT, SEGMENT, SHAPES
 from robokit.collision.gjk import FAR
-from robokit.collision.narrow import narrow, nearest_cores, place, shape_pose, towards
-from robokit.collision.support import support, vector
+from robokit.collision.narrow import narrow, nearest_cores, towards
+from robokit.collision.support import place, shape_pose, support, vector
 from robokit.collision.terrain import FARTHEST, NORMAL, cells_below, enter, height
 from robokit.contact.fields import MOTION, ROBOT
 from robokit.contact.kinematics import place_links
