@@ -83,8 +83,7 @@ TOLD = "__dataclass_fields__", "__dataclass_params__", "__match_args__"  # what 
 class _Later:
     """An attribute of a class that is made at its first use; two threads that come at once make the same.
 
-    Attributes:
-        around: what goes around a method when it is made, one after the other (``unknown_names``).
+    ``around``: what goes around a method when it is made, one after the other (``unknown_names``).
     """
 
     def __init__(self, cls: type, name: str, make: Callable[..., None]) -> None:
@@ -275,11 +274,7 @@ class Recent(Generic[T]):
     __slots__ = ("_alive", "_last")
 
     def __init__(self, most: int) -> None:
-        """An empty store.
-
-        Args:
-            most: so many values are kept, those that were asked for last.
-        """
+        """An empty store. ``most``: so many values are kept, those that were asked for last."""
         self._alive: WeakValueDictionary[Hashable, T] = WeakValueDictionary()
         self._last: deque[T] = deque(maxlen=most)
 
@@ -299,11 +294,7 @@ class Spare(Generic[T]):
     __slots__ = ("_kept",)
 
     def __init__(self, most: int) -> None:
-        """An empty store.
-
-        Args:
-            most: so many are kept.
-        """
+        """An empty store. ``most``: so many are kept."""
         self._kept: deque[tuple[Hashable, T]] = deque(maxlen=most)
 
     def take(self, key: Hashable, make: Callable[[], T]) -> T:

@@ -39,11 +39,8 @@ from typing import Any, Literal
 
 Severity = Literal["error", "warning", "note"]
 
-COMPARED = 500
-"""Known names that a wrong one is compared with, those next to it in the alphabet."""
-
-LONGEST_NAME = 60
-"""Characters of a name that a message shows and a search for similar names looks at."""
+COMPARED = 500  # known names that a wrong one is compared with, those next to it in the alphabet
+LONGEST_NAME = 60  # characters of a name that a message shows and a search for similar names looks at
 
 
 def quoted(name: object) -> str:

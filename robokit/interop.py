@@ -34,8 +34,7 @@ from robokit.spatial.rotation import quat_wxyz_to_rotation
 
 # ---- Shared by the adapters: checks, and the conversion of velocities that are expressed in other axes
 
-SWAP = [3, 4, 5, 0, 1, 2]
-"""Index that turns [v; omega] into robokit's [omega; v], and back."""
+SWAP = [3, 4, 5, 0, 1, 2]  # index that turns [v; omega] into robokit's [omega; v], and back
 
 
 def check_uncoupled(robot: Robot) -> Robot:

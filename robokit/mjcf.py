@@ -65,14 +65,9 @@ def pose(place: Placement) -> dict[str, str]:
 
 # ---- Bodies of the MJCF model: their names, inertias and joints ----------------------------------
 
-UNLIMITED_POSITION = 1e6
-"""Written for the missing side of a range that is limited on one side only [rad | m]."""
-
-THEIR_WORLD = "world"
-"""Name of MuJoCo's own fixed frame; no body may have it."""
-
-LEAST_INERTIA = 1e-15
-"""Mass and inertia below which MuJoCo refuses a moving body."""
+UNLIMITED_POSITION = 1e6  # written for the missing side of a range that is limited on one side only [rad | m]
+THEIR_WORLD = "world"  # name of MuJoCo's own fixed frame; no body may have it
+LEAST_INERTIA = 1e-15  # mass and inertia below which MuJoCo refuses a moving body
 
 KINDS = {"revolute": "hinge", "continuous": "hinge", "prismatic": "slide", "spherical": "ball"}
 
@@ -307,11 +302,8 @@ def unreadable_mesh(path: Path) -> str:
 
 # ---- Mimic and loop joints as equality constraints -----------------------------------------------
 
-AXIS_POINT_DISTANCE = 0.1
-"""Distance between the two points that hold the axis of a loop's hinge [m]."""
-
-Site = tuple[str, str, Placement]
-"""The site of an end of a loop: its name, and the link and pose that it has."""
+AXIS_POINT_DISTANCE = 0.1  # distance between the two points that hold the axis of a loop's hinge [m]
+Site = tuple[str, str, Placement]  # the site of an end of a loop: its name, and the link and pose that it has
 
 
 def add_mimics(equality: ET.Element, robot: Robot) -> None:
@@ -462,8 +454,7 @@ Where = dict[str, tuple[ET.Element, Placement]]
 """Name of a link -> the body that has it, and the link's pose in that."""
 
 
-Step = tuple[Joint, Placement]
-"""A joint, and the place of its frame in the frame before it."""
+Step = tuple[Joint, Placement]  # a joint, and the place of its frame in the frame before it
 
 
 def _children_in_order(robot: Robot) -> dict[str, list[Joint]]:

@@ -64,8 +64,7 @@ __all__ = [
     "rpy_to_quat_wxyz",
 ]
 
-LOCKED = 1e-15
-"""Cosine of a pitch that is rounding of 0: entries of a matrix have errors of a few 1e-16."""
+LOCKED = 1e-15  # cosine of a pitch that is rounding of 0: entries of a matrix have errors of a few 1e-16
 
 Text = Callable[..., Any]
 

@@ -45,8 +45,7 @@ from robokit.urdf.write import roll_pitch_yaw
 
 VERSION = "1.11"
 
-DRAKE = "http://drake.mit.edu"
-"""Name of the XML namespace of Drake's extensions."""
+DRAKE = "http://drake.mit.edu"  # name of the XML namespace of Drake's extensions
 
 KINDS = {
     "revolute": "revolute",

@@ -38,12 +38,9 @@ _LAYOUTS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {}
 def layout(kind: type, write: Callable[[Any], dict[str, Any]], read: Callable[[Any], Any]) -> None:
     """Let a class, and those that are made of it, be written in another way than field by field.
 
-    Called beside the class: or what its JSON is would depend on what has been imported.
-
-    Args:
-        kind: the class.
-        write: what becomes of it, an object of JSON.
-        read: the same again; raises one of ``INVALID_CONTENT``.
+    Called beside the class: or what its JSON is would depend on what has been imported. ``kind``: the class;
+    ``write``: what becomes of it, an object of JSON; ``read``: the same again; raises one of
+    ``INVALID_CONTENT``.
     """
     _LAYOUTS[kind] = write, read
 
@@ -51,11 +48,8 @@ def layout(kind: type, write: Callable[[Any], dict[str, Any]], read: Callable[[A
 def to_json(value: Any) -> Any:
     """A value as JSON.
 
-    Args:
-        value: None, a truth value, number, text, array, dataclass, or a mapping or sequence of such.
-
-    Raises:
-        TypeError: it is none of these.
+    ``value``: None, a truth value, number, text, array, dataclass, or a mapping or sequence of such. Raises
+    TypeError: it is none of these.
     """
     for kind in type(value).__mro__:
         if kind in _LAYOUTS:
@@ -80,14 +74,9 @@ def to_json(value: Any) -> Any:
 def from_json(kind: Any, content: Any, where: str = "") -> Any:
     """The value of a type that :func:`to_json` wrote.
 
-    Args:
-        kind: the type: a class, ``tuple[...]``, ``list[...]``, ``dict[...]``, ``Mapping[...]``, a union of
-            such, a ``Literal``, or ``Any``.
-        content: what JSON holds.
-        where: its name in the file, for errors.
-
-    Raises:
-        ValueError: it is none, or a class refuses its values; says what was found where.
+    ``kind``: the type: a class, ``tuple[...]``, ``list[...]``, ``dict[...]``, ``Mapping[...]``, a union of
+    such, a ``Literal``, or ``Any``; ``content``: what JSON holds; ``where``: its name in the file, for
+    errors. Raises ValueError: it is none, or a class refuses its values; says what was found where.
     """
     try:
         return _read(kind, content, where)
@@ -212,8 +201,7 @@ class Format:
     def upgraded(self, content: Mapping[str, Any]) -> dict[str, Any] | None:
         """Content of this format, or of one that can be made this one; None for others.
 
-        Raises:
-            KeyError: the content has no number.
+        Raises KeyError: the content has no number.
         """
         number, found = content["format"], dict(content)
         if type(number) is not int:  # True and 1.0 equal 1

@@ -23,9 +23,8 @@ _UNIT = tuple(Vector3(*row) for row in Matrix3.identity().rows)
 class HeldLink(ClosedLoop):
     """A contact in one configuration: a loop joint between the link and the world, closed where it is now.
 
-    Attributes:
-        rows, columns: as in :class:`~robokit.algorithms.loop_constraints.ClosedLoop`, in world axes at the
-            point.
+    ``rows``, ``columns``: as in :class:`~robokit.algorithms.loop_constraints.ClosedLoop`, in world axes at
+    the point.
     """
 
     def __init__(self, tree: Tree, model: ContactModel, X: Sequence[Transform]) -> None:

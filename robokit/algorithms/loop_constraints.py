@@ -57,9 +57,8 @@ class Row(NamedTuple):
 class ClosedLoop:
     """One loop joint in one configuration.
 
-    Attributes:
-        rows: what it constrains.
-        columns: (dof, motion) for each dof of the loop: what it moves S relative to P, in P.
+    ``rows``: what it constrains; ``columns``: (dof, motion) for each dof of the loop: what it moves S
+    relative to P, in P.
     """
 
     def __init__(self, tree: Tree, loop: LoopModel, X: Sequence[Transform]) -> None:

@@ -99,12 +99,9 @@ def _vectors(x: Any, what: str) -> None:
     """Inverse dynamics, and the vectors whose products the derivatives are, for each dof.
 
     motions: s, Psi', Psi'', Psi' + s'. forces: those by q and by qd, I^c s, 2 B^cT s, -s x* (forces held in
-    the world). The Coriolis matrix has s' in place of Psi' + s', B^cT s, and B^c s + I^c s' by qd.
-    f_ext moves with the bodies, what is held stays; both are in body coordinates.
-
-    Args:
-        x: the arrays.
-        what: "derivatives" or "coriolis", "" for the forces alone.
+    the world). The Coriolis matrix has s' in place of Psi' + s', B^cT s, and B^c s + I^c s' by qd. f_ext
+    moves with the bodies, what is held stays; both are in body coordinates. ``x``: the arrays; ``what``:
+    "derivatives" or "coriolis", "" for the forces alone.
     """
     _rest(x)
     for each, count in ((x.Ic, 10), (x.Bc, 12), (x.fc, 6), (x.hc, 6)):

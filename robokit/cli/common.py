@@ -289,10 +289,8 @@ def writable(name: str, *suffixes: str) -> Path:
 class Compiling(logging.Handler):
     """Watches the engine's log while a command runs.
 
-    Attributes:
-        seconds: spent on compiling so far [s].
-        kernels: number of pieces of code that were compiled.
-        started: when the command started, on ``time.monotonic()`` [s].
+    ``seconds``: spent on compiling so far [s]; ``kernels``: number of pieces of code that were compiled;
+    ``started``: when the command started, on ``time.monotonic()`` [s].
     """
 
     def __init__(self) -> None:

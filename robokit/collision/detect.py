@@ -60,17 +60,10 @@ from robokit.spatial.scalars import maximum, minimum, sqrt, where
 # ==== contacts of all pairs =======================================================================
 
 
-FALL = 10.0
-"""Of g dt^2: what is so near may touch before the step is over, though nothing moves yet."""
-
-AFTER = 2**31 - 1
-"""Above the numbers of all pairs."""
-
-CORNERS = 6
-"""Numbers of corners that are remembered of a pair."""
-
-LISTED = 32
-"""Near pairs that are listed before they are looked at."""
+FALL = 10.0  # of g dt^2: what is so near may touch before the step is over, though nothing moves yet
+AFTER = 2**31 - 1  # above the numbers of all pairs
+CORNERS = 6  # numbers of corners that are remembered of a pair
+LISTED = 32  # near pairs that are listed before they are looked at
 
 DIRECTIONS = 2**14
 """Parts of the edge of a cube of directions along which gaps are known: as many as a whole number tells."""
@@ -85,10 +78,8 @@ def detect(x: Any) -> None:
     """Fill CONTACTS, and bring MEMORY and CANDIDATES up to date.
 
     ``counts`` are the numbers of contacts and near pairs, also beyond the place that there is, and of those
-    that there was no place for. Contacts are in the order of their pairs; near pairs ascend.
-
-    Args:
-        x: with SHAPES, PAIRS, POSES, CANDIDATES, MEMORY and CONTACTS, ``gravity`` and ``dt``.
+    that there was no place for. Contacts are in the order of their pairs; near pairs ascend. ``x``: with
+    SHAPES, PAIRS, POSES, CANDIDATES, MEMORY and CONTACTS, ``gravity`` and ``dt``.
     """
     for k in range(4):
         x.counts[k] = 0
@@ -220,11 +211,8 @@ def _last(x: Any) -> _Last:
 def _look(x: Any, near: _Near, count: Any, last: _Last) -> None:
     """Contacts of pairs whose balls are near, and what is known of them.
 
-    Args:
-        x: as in :func:`detect`.
-        near: these, in their order.
-        count: how many.
-        last: the pairs of the last step.
+    ``x``: as in :func:`detect`; ``near``: these, in their order; ``count``: how many; ``last``: the pairs of
+    the last step.
     """
     direction, corners = zeros(3), zeros(CORNERS, kind="integer")
 
@@ -279,12 +267,7 @@ def _look(x: Any, near: _Near, count: Any, last: _Last) -> None:
 
 
 def remembered(near_pair: Any, size: Any) -> Any:
-    """How many pairs a list has before its first -1.
-
-    Args:
-        near_pair: of MEMORY.
-        size: of the array.
-    """
+    """How many pairs a list has before its first -1. ``near_pair``: of MEMORY; ``size``: of the array."""
     return while_loop(
         lambda k: cond(k < size, lambda: where(near_pair[k] >= 0, 1, 0), lambda: 0) > 0, lambda k: k + 1, 0
     )
@@ -403,10 +386,8 @@ def _write(array: Any, k: Any, values: Any) -> None:
 def detect_on_planes(x: Any) -> None:
     """Fill CONTACTS as :func:`robokit.collision.detect.detect` does, where each pair begins with a plane.
 
-    Which pair and corner is looked at is the same in all lanes. Nothing is remembered.
-
-    Args:
-        x: with SHAPES, PAIRS, POSES and CONTACTS, ``gravity`` and ``dt``.
+    Which pair and corner is looked at is the same in all lanes. Nothing is remembered. ``x``: with SHAPES,
+    PAIRS, POSES and CONTACTS, ``gravity`` and ``dt``.
     """
     for k in range(4):
         x.counts[k] = 0
@@ -437,8 +418,7 @@ def detect_on_planes(x: Any) -> None:
 
 Arrays = dict[str, np.ndarray]
 
-PLACES = 256
-"""Contacts and near pairs that there is place for to begin with."""
+PLACES = 256  # contacts and near pairs that there is place for to begin with
 
 
 @functools.cache
@@ -506,11 +486,9 @@ class Detector:
     ) -> None:
         """Prepare it.
 
-        Args:
-            scene: arrays SHAPES and PAIRS by name.
-            bodies: how many there are, the world among them.
-            far: gap up to which contacts are found [m]; 0 for shapes that overlap.
-            reproducible: whether the bits are the same everywhere.
+        ``scene``: arrays SHAPES and PAIRS by name; ``bodies``: how many there are, the world among them;
+        ``far``: gap up to which contacts are found [m]; 0 for shapes that overlap; ``reproducible``: whether
+        the bits are the same everywhere.
         """
         self.kernel, self.places = detect_kernel(reproducible), PLACES
         given = {"gravity": np.array([0.0, 0.0, -1.0]), "dt": np.array([math.sqrt(far / FALL)])}
@@ -562,23 +540,16 @@ class Detector:
 # Cost: 3 ns a shape in each step, and each 10 to 100 steps 20 ns for each pair of balls side by side.
 
 
-MARGIN = 0.25
-"""Of the mean radius of the bodies' balls: how much larger all are taken."""
-
-AHEAD = 4.0
-"""Of how far a shape may move in the step, likewise. Speeds that grow do not end it at once."""
-
-GUARD = 1e-9
-"""Of a larger ball: beyond rounding."""
+MARGIN = 0.25  # of the mean radius of the bodies' balls: how much larger all are taken
+AHEAD = 4.0  # Of how far a shape may move in the step, likewise. Speeds that grow do not end it at once.
+GUARD = 1e-9  # of a larger ball: beyond rounding
 
 
 def find_candidates(x: Any, balls: Any) -> None:
     """Bring the candidates up to date.
 
-    Args:
-        x: with SHAPES, PAIRS and CANDIDATES.
-        balls: a row a shape, of which the first five count: the centre, the radius and how far it may move
-            in the step, and this alone [m].
+    ``x``: with SHAPES, PAIRS and CANDIDATES; ``balls``: a row a shape, of which the first five count: the
+    centre, the radius and how far it may move in the step, and this alone [m].
     """
 
     def left(s: Any, found: Any) -> Any:

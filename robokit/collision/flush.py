@@ -28,8 +28,7 @@ from robokit.spatial.control_flow import cond, for_range, in_precision, smallest
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
-FLUSH = 1e-5, 1e-5
-"""Of the size of a solid, in double and in single precision: what is off by less is flush."""
+FLUSH = 1e-5, 1e-5  # of the size of a solid, in double and in single precision: what is off by less is flush
 
 SEAM = 1e-8, 1e-6
 """Likewise: what is off by less is on the seam of two solids, and the first one's. Normals of flush faces
@@ -49,8 +48,7 @@ LEVEL = 1e-12
 """Square of the sine of an angle: a face that is tilted by less against a's surface is parallel to it."""
 
 
-SHALLOW = 1e-2
-"""Of the size of a solid: what is deeper in it than this stands on no face of it."""
+SHALLOW = 1e-2  # of the size of a solid: what is deeper in it than this stands on no face of it
 
 
 STAYS, NOWHERE = -1, -2
@@ -265,11 +263,8 @@ def _facing(x: Any, a: Any, m: Vector3) -> Any:
 def _on_surface(x: Any, a: Any, p: Any, up: Any, least: Any) -> Any:
     """Whether a point is on a face, with this normal, of one of those beside shape a of its material.
 
-    Args:
-        x, a: as in :func:`hidden`.
-        p: from the step's origin in world axes [m].
-        up: the normal.
-        least: shapes with this number or above do not count.
+    ``x``, ``a``: as in :func:`hidden`; ``p``: from the step's origin in world axes [m]; ``up``: the normal;
+    ``least``: shapes with this number or above do not count.
     """
     p, up = Vector3(*p), Vector3(*up)
 

@@ -33,11 +33,8 @@ from robokit.model.parts import Link
 from robokit.model.robot import Robot
 from robokit.stages import stage
 
-ERROR = 1e-3
-"""How far a mesh may reach out of its hull with fewer corners [m]."""
-
-FLUSH = 1e-5
-"""Of the size of a solid: one that is nearer lies beside it (flush.py)."""
+ERROR = 1e-3  # how far a mesh may reach out of its hull with fewer corners [m]
+FLUSH = 1e-5  # of the size of a solid: one that is nearer lies beside it (flush.py)
 
 
 @frozen(eq=False)
@@ -149,14 +146,8 @@ def robot_shapes(robot: Robot, error: float | None = ERROR) -> RobotShapes:
 
     Those are the collision shapes; the visual ones where no link has one; boxes of even density with the
     links' inertias where no link has a shape. Where no shape of a link can be read, its simple visual shapes
-    stand for it, or that box.
-
-    Args:
-        robot: the robot.
-        error: how far a mesh may reach out of its hull [m]; None for hulls with all their corners.
-
-    Warns:
-        UserWarning: meshes that cannot be read, once for the robot.
+    stand for it, or that box. ``error``: how far a mesh may reach out of its hull [m]; None for hulls with
+    all their corners. Warns UserWarning: meshes that cannot be read, once for the robot.
     """
     found: RobotShapes = robot.derived.get(("shapes that touch", error), lambda: _robot_shapes(robot, error))
     return found
@@ -230,11 +221,8 @@ def touching_pairs(robot: Robot, error: float = ERROR) -> tuple[tuple[int, int],
 
     Left out are a body and the nearest one with a shape that carries it, bodies that a loop joint connects,
     those that the robot's file keeps apart, and bodies of one robot that touch in the neutral configuration:
-    they are made so. That is judged by hulls with all their corners.
-
-    Args:
-        robot: the robot, or several in one world.
-        error: how far a mesh may reach out of its hull [m].
+    they are made so. That is judged by hulls with all their corners. ``robot``: the robot, or several in one
+    world; ``error``: how far a mesh may reach out of its hull [m].
     """
     found: tuple[tuple[int, int], ...] = robot.derived.get(
         ("touching pairs", error), lambda: _touching_pairs(robot, error)

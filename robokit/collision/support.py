@@ -29,14 +29,9 @@ from robokit.spatial.scalars import Scalar, clamp, minimum, sqrt, where
 
 Triple = tuple[Scalar, Scalar, Scalar]
 
-RIM = 8
-"""Corners of the polygon that stands for a round face."""
-
-STEEP = 0.7
-"""A round face is what faces d where its normal is within 45 degrees of d; else it is the side."""
-
-EDGE_ON = 0.1
-"""A face whose normal has less than this along d is seen edge-on: the edge stands for it."""
+RIM = 8  # corners of the polygon that stands for a round face
+STEEP = 0.7  # a round face is what faces d where its normal is within 45 degrees of d; else it is the side
+EDGE_ON = 0.1  # a face whose normal has less than this along d is seen edge-on: the edge stands for it
 
 TILT = 2.4e-4
 """A round face that is tilted by less, as what stands on ground that gives way is, has its polygon's first
@@ -108,10 +103,7 @@ def shape_pose(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
 def support(x: Any, s: Any, d: Vector3) -> Triple:
     """The point of the core of shape s that is farthest along d, in the axes of the shape.
 
-    Args:
-        x: with SHAPES.
-        s: number of the shape.
-        d: direction, of any length.
+    ``x``: with SHAPES; ``s``: number of the shape; ``d``: direction, of any length.
     """
     kind = x.shape_kind[s]
 
@@ -127,18 +119,14 @@ def support(x: Any, s: Any, d: Vector3) -> Triple:
     return cond(kind <= POLYTOPE, lambda: tuple(vector(x.corners, farthest(x, s, d))), other)
 
 
-CUBE = 4
-"""Parts of the edge of a cube of directions: 96 in all."""
+CUBE = 4  # parts of the edge of a cube of directions: 96 in all
 
 
 def farthest(x: Any, s: Any, d: Vector3, near: Any = -1) -> Any:
     """The corner of shape s that is farthest along d: its row of ``corners``.
 
-    Args:
-        x: with SHAPES.
-        s: number of the shape, one with corners.
-        d: direction, of any length.
-        near: a corner of it that may be near, where climbing begins; -1 for none.
+    ``x``: with SHAPES; ``s``: number of the shape, one with corners; ``d``: direction, of any length;
+    ``near``: a corner of it that may be near, where climbing begins; -1 for none.
     """
     return cond(x.shape_starts[s] < 0, lambda: _of_all(x, s, d), lambda: _climbed(x, s, d, near))
 
@@ -168,9 +156,7 @@ def _climbed(x: Any, s: Any, d: Vector3, near: Any) -> Any:
 def part_of_cube(d: Vector3, parts: int = CUBE) -> Any:
     """Number of the part of a cube of directions in which d is; of the null vector that of some.
 
-    Args:
-        d: direction, of any length.
-        parts: of each edge of the cube.
+    ``d``: direction, of any length; ``parts``: of each edge of the cube.
     """
     a, b, c = abs(d.x), abs(d.y), abs(d.z)
     x_most, y_most = (a >= b) & (a >= c), b >= c

@@ -42,13 +42,11 @@ _ROBOT = (
 
 _MOTION = ("R", "p", "origin", "S", "coordinate")
 
-ROUNDING = 1e-9
-"""Of a distance that is known to be enough: it is looked for a little farther."""
+ROUNDING = 1e-9  # of a distance that is known to be enough: it is looked for a little farther
 
 NOWHERE = float("nan")
 
-MEETS = 1e-6
-"""Of the radii of capsules: segments that are nearer tell their normal to fewer than ten digits."""
+MEETS = 1e-6  # of the radii of capsules: segments that are nearer tell their normal to fewer than ten digits
 
 ARRAYS = (
     *SHAPES,

@@ -22,6 +22,7 @@ from robokit import disk_cache
 from robokit.dataclass_tools import frozen
 from robokit.errors import Diagnostic, RobokitError, Severity, listed
 from robokit.files import replacing
+from robokit.meshes.surface import revolve
 from robokit.model.geometry import RGBA, Placement
 from robokit.urdf.description import UNLIMITED, JointDescription, LinkDescription
 
@@ -449,26 +450,14 @@ ELLIPSOID_RINGS, ELLIPSOID_POINTS = 12, 24
 
 def ellipsoid_mesh(radii: Any) -> tuple[np.ndarray, np.ndarray]:
     """Points and faces of a mesh inside an ellipsoid."""
-    n, m = ELLIPSOID_POINTS, ELLIPSOID_RINGS
-    theta = np.pi * np.arange(1, m) / m
-    phi = 2.0 * np.pi * np.arange(n) / n
-    ring = np.array([[np.sin(t) * np.cos(p), np.sin(t) * np.sin(p), np.cos(t)] for t in theta for p in phi])
-    points = np.vstack([ring, [[0.0, 0.0, 1.0], [0.0, 0.0, -1.0]]]) * np.asarray(radii, dtype=float)
-    top, bottom, faces = len(ring), len(ring) + 1, []
-    for k in range(n):
-        after = (k + 1) % n
-        faces += [(top, k, after), (bottom, (m - 2) * n + after, (m - 2) * n + k)]
-        for r in range(m - 2):
-            a, b, c, d = r * n + k, r * n + after, (r + 1) * n + k, (r + 1) * n + after
-            faces += [(a, c, b), (b, c, d)]
-    return points, np.array(faces)
+    up = np.pi * np.arange(ELLIPSOID_RINGS + 1) / ELLIPSOID_RINGS
+    outline = np.stack([np.sin(up), -np.cos(up)], axis=1)
+    outline[[0, -1], 0] = 0.0
+    points, faces = revolve(outline, ELLIPSOID_POINTS)
+    return points * np.asarray(radii, dtype=float), faces
 
 
 def cone_mesh(radius: float, length: float) -> tuple[np.ndarray, np.ndarray]:
     """Points and faces of a mesh inside a cone along z, centred, with its tip up."""
-    n = ELLIPSOID_POINTS
-    phi = 2.0 * np.pi * np.arange(n) / n
-    ring = np.stack([radius * np.cos(phi), radius * np.sin(phi), np.full(n, -length / 2.0)], axis=1)
-    points = np.vstack([ring, [[0.0, 0.0, length / 2.0], [0.0, 0.0, -length / 2.0]]])
-    faces = [face for k in range(n) for face in ((n, k, (k + 1) % n), (n + 1, (k + 1) % n, k))]
-    return points, np.array(faces)
+    outline = np.array([[0.0, -0.5], [1.0, -0.5], [0.0, 0.5]]) * (radius, length)
+    return revolve(outline, ELLIPSOID_POINTS)

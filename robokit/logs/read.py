@@ -684,9 +684,8 @@ def _tell_names(robot: Robot, table: _Table, series: Sequence[_Series], options:
 class _Table:
     """The samples of all joints at common times.
 
-    Attributes:
-        measured, velocities, efforts: joints with each of them, in the robot's order.
-        notes: what was noticed.
+    ``measured``, ``velocities``, ``efforts``: joints with each of them, in the robot's order; ``notes``: what
+    was noticed.
     """
 
     def __init__(self, robot: Robot, t: np.ndarray, series: Sequence[_Series], options: _Options) -> None:

@@ -43,6 +43,23 @@ class Surface:
         return replace(self, vertices=vertices, faces=faces, uv=uv)
 
 
+def revolve(outline: np.ndarray, around: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points (k around, 3) and faces, wound outward, of a surface of revolution about z.
+
+    The outline (distance from z, height), (k, 2), goes upwards; each of its points makes a ring of so many.
+    """
+    turn = 2.0 * np.pi * np.arange(around) / around
+    r, z = outline.T
+    points = np.stack(
+        [np.outer(r, np.cos(turn)), np.outer(r, np.sin(turn)), np.outer(z, turn >= 0.0)], axis=-1
+    )
+    ring, k = (x.ravel() for x in np.indices((len(outline) - 1, around)))
+    first, beside = ring * around + k, ring * around + (k + 1) % around
+    lower = np.stack([first, beside, beside + around], axis=1)[r[ring] > 0.0]
+    upper = np.stack([first, beside + around, first + around], axis=1)[r[ring + 1] > 0.0]
+    return points.reshape(-1, 3), np.concatenate([lower, upper])
+
+
 def compose(outer: np.ndarray, inner: np.ndarray) -> np.ndarray:
     """The product of two transforms of a scene, (4, 4) each; ValueError if it is not finite."""
     with np.errstate(all="ignore"):

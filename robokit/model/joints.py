@@ -352,9 +352,7 @@ def _row(name: str) -> JointKind:
 class JointModel:
     """A row of the table with its axis and pitch: what an algorithm sees as joint i.
 
-    Attributes:
-        kind: the row.
-        S: motion subspace in body coordinates, constant.
+    ``kind``: the row; ``S``: motion subspace in body coordinates, constant.
     """
 
     __slots__ = ("S", "axis", "kind", "pitch")
@@ -390,9 +388,8 @@ class JointModel:
     def random(self, rng: np.random.Generator, lower: Sequence[float], upper: Sequence[float]) -> list[float]:
         """A configuration inside the bounds: uniform, quaternions uniform on the sphere.
 
-        Args:
-            rng: NumPy random generator.
-            lower, upper: bounds of the plain coordinates, nq of them; a quaternion's are ignored.
+        ``rng``: NumPy random generator; ``lower``, ``upper``: bounds of the plain coordinates, nq of them; a
+        quaternion's are ignored.
         """
         q = [float(rng.uniform(a, b)) for a, b in zip(lower, upper, strict=True)]
         k = self.kind.quaternion

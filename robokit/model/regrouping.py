@@ -39,10 +39,9 @@ SECOND_MOMENTS = (4, 6, 9)  # places of I_xx, I_yy and I_zz in the ten parameter
 def regrouped(tree: Tree, to_ground: bool) -> tuple[RigidInertia, ...]:
     """Inertias of bodies 0..N that give the same motion of the whole with fewer numbers.
 
-    Args:
-        tree: the tree; with the inertias of samples, arrays (B,), the results are arrays too.
-        to_ground: whether what acts only through body 0 is left out: joint forces, H and accelerations stay,
-            but the total mass, the momentum of the whole and the potential energy need it.
+    ``tree``: the tree; with the inertias of samples, arrays (B,), the results are arrays too; ``to_ground``:
+    whether what acts only through body 0 is left out: joint forces, H and accelerations stay, but the total
+    mass, the momentum of the whole and the potential energy need it.
     """
     found = list(tree.I)
     for i in tree.inward():

@@ -355,11 +355,9 @@ def causes_of(
 ) -> list[Found]:
     """Every cause that turns the link's inertia into B's, the likeliest first; empty if there is none.
 
-    Args:
-        own: the inertial as A writes it, None if A has none.
-        a, b: A's and B's body in the link's frame.
-        shapes: candidates made of the link's shapes; called only if nothing else fits.
-        more: candidates that come before the others, such as those of merged links.
+    ``own``: the inertial as A writes it, None if A has none; ``a``, ``b``: A's and B's body in the link's
+    frame; ``shapes``: candidates made of the link's shapes; called only if nothing else fits; ``more``:
+    candidates that come before the others, such as those of merged links.
     """
     weak: list[Found] = []
     for rounding in ROUNDINGS:

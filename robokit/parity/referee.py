@@ -131,15 +131,11 @@ def compared_dynamics(
     loops open. The base is free unless A or B fixes it, or the caller says so.
 
     An entry H_ij is measured by sqrt(H_ii H_jj), and a force by the largest that the same accelerations can
-    make. What rounding can do is measured too: all of A's numbers are moved by as much as B's numbers of
-    that sort are off at most, larger differences than ``ROUNDING_TOLERANCE`` and the tolerance left out: they
-    are no rounding.
-
-    Args:
-        pairing, alignment: what belongs together, and where it is.
-        base: what A's base is to be, if the caller says so.
-        tolerance: largest relative difference of two numbers that counts as none.
-        size: of the robot [m].
+    make. What rounding can do is measured too: all of A's numbers are moved by as much as B's numbers of that
+    sort are off at most, larger differences than ``ROUNDING_TOLERANCE`` and the tolerance left out: they are
+    no rounding. ``pairing``, ``alignment``: what belongs together, and where it is; ``base``: what A's base
+    is to be, if the caller says so; ``tolerance``: largest relative difference of two numbers that counts as
+    none; ``size``: of the robot [m].
     """
     made = _mechanisms(pairing, alignment, base)
     if made is None:

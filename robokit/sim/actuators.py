@@ -301,10 +301,8 @@ class Layout:
 class Signal:
     """The values of some joints at each step.
 
-    Attributes:
-        table: (T or 1, B or 1, n); None where they come from keyframes or a function.
-        keyframes: with the columns that the joints have in them, or None.
-        function: (t, q, v) -> values, or None.
+    ``table``: (T or 1, B or 1, n); None where they come from keyframes or a function; ``keyframes``: with the
+    columns that the joints have in them, or None; ``function``: (t, q, v) -> values, or None.
     """
 
     def __init__(self, name: str, value: Any, layout: Layout, default: np.ndarray) -> None:
@@ -859,10 +857,8 @@ def motions_of(given: Any) -> tuple[PrescribedMotion, ...]:
 class Motions:
     """Prescribed motions fitted to a robot and to the steps of a run.
 
-    Attributes:
-        bodies: of the joints.
-        dofs, places: of these in v and q.
-        rows: B where they differ from row to row, else None.
+    ``bodies``: of the joints; ``dofs``, ``places``: of these in v and q; ``rows``: B where they differ from
+    row to row, else None.
     """
 
     def __init__(self, robot: Robot, given: Sequence[PrescribedMotion], dt: float, steps: int) -> None:
@@ -956,9 +952,7 @@ UNKNOWN = 1_000_000_000  # steps from which a run has no end that is known
 class _Law:
     """Position and velocity of one joint, at times in steps.
 
-    Attributes:
-        count: of positions in an array, else None.
-        rows: B of an array by rows, else None.
+    ``count``: of positions in an array, else None; ``rows``: B of an array by rows, else None.
     """
 
     def __init__(self, what: str, name: str, motion: PrescribedMotion, dt: float) -> None:

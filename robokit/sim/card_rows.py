@@ -219,10 +219,8 @@ class ContactOnCard:
 class CardRunner:
     """Rows of a program on a card, which :meth:`roll` takes through steps as ContactRunner does.
 
-    Attributes:
-        failed: of each row whose state did not stay finite, the step after which.
-        card: on which.
-        dtype: of the numbers there.
+    ``failed``: of each row whose state did not stay finite, the step after which; ``card``: on which;
+    ``dtype``: of the numbers there.
     """
 
     def __init__(self, stepper: ContactStepper, card: Any) -> None:
@@ -342,11 +340,8 @@ Array = Any  # of NumPy, or on the card
 class CardStates:
     """Rows that are stepped together on a card, with the methods of ManyStates.
 
-    Attributes:
-        rows: B.
-        done: steps taken.
-        library: whose arrays the states are seen as; None for plain views.
-        memory: where they are seen, and what goes there.
+    ``rows``: B; ``done``: steps taken; ``library``: whose arrays the states are seen as; None for plain
+    views; ``memory``: where they are seen, and what goes there.
     """
 
     def __init__(

@@ -150,9 +150,8 @@ SECONDS = 3e-5  # of a step, roughly, before any is taken
 class ContactRunner:
     """Rows of a program, divided among threads (as engine/batch_calls.py).
 
-    Attributes:
-        failed: of each row whose state did not stay finite, the step after which.
-        in_lanes: whether there are rows enough to go together.
+    ``failed``: of each row whose state did not stay finite, the step after which; ``in_lanes``: whether there
+    are rows enough to go together.
     """
 
     def __init__(self, stepper: ContactStepper) -> None:
@@ -252,9 +251,8 @@ class ContactRunner:
 class _Share:
     """The rows of one thread.
 
-    Attributes:
-        rows: which.
-        states: what steps read and write, and what else each row has of its own, (rows, ...) each.
+    ``rows``: which; ``states``: what steps read and write, and what else each row has of its own, (rows, ...)
+    each.
     """
 
     def __init__(self, runner: ContactRunner, arrays: Sequence[np.ndarray], rows: range) -> None:

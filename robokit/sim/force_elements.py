@@ -493,10 +493,8 @@ def _covered(push: Push, dt: float) -> list[tuple[int, int, float]]:
 class OutsideForces:
     """Pushes fitted to a robot and to the steps of a run.
 
-    Attributes:
-        places: where they act: (body, point in it or None).
-        links: of these places.
-        rows: B where wrenches differ from row to row of a rollout, else None.
+    ``places``: where they act: (body, point in it or None); ``links``: of these places; ``rows``: B where
+    wrenches differ from row to row of a rollout, else None.
     """
 
     def __init__(self, robot: Robot, pushes: Sequence[Push], dt: float, steps: int) -> None:

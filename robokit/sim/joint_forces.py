@@ -621,10 +621,8 @@ class LoopLaw:
 class LoopKick:
     """The loops of an implicit solve.
 
-    Attributes:
-        loops: at the pose nearest to that of the solve in which they are closed; from the first solve on.
-        impulses: on the successors, by row [N s | N m s].
-        factor: of the last solve.
+    ``loops``: at the pose nearest to that of the solve in which they are closed; from the first solve on;
+    ``impulses``: on the successors, by row [N s | N m s]; ``factor``: of the last solve.
     """
 
     factor: Factor

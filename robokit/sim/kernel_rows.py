@@ -32,10 +32,8 @@ def on_arrays(
 class KernelRows:
     """Rows of arrays on which a kernel runs in place, many steps of many rows in a call without the GIL.
 
-    Attributes:
-        arrays: by name.
-        compiled: whether there is machine code.
-        memory: the environment of the kernel that it has then.
+    ``arrays``: by name; ``compiled``: whether there is machine code; ``memory``: the environment of the
+    kernel that it has then.
     """
 
     def __init__(

@@ -44,11 +44,9 @@ TIGHT = 1e-13  # of the residual, over the impulses of the step: differences ove
 class LinearSteps:
     """First steps of a program from given states, and how their ends change with these.
 
-    Attributes:
-        robot: the robot.
-        simulation: the arrays of the step.
-        found: of the last pullback, what parameters are worth (STEP_PULLBACK of contact/fields.py).
-        wanted: what motors are given besides joint forces, (n_motors,) [N m | N]; None leaves their command.
+    ``simulation``: the arrays of the step; ``found``: of the last pullback, what parameters are worth
+    (STEP_PULLBACK of contact/fields.py); ``wanted``: what motors are given besides joint forces, (n_motors,)
+    [N m | N]; None leaves their command.
     """
 
     def __init__(self, program: Program, dt: float, engine: str | None = None) -> None:
@@ -653,11 +651,7 @@ def shape_of(kept: KeptSteps, name: str) -> tuple[int, ...]:
 
 
 class StepParameters:
-    """Those of steps that are at work.
-
-    Attributes:
-        names: of all that there are.
-    """
+    """Those of steps that are at work. ``names``: of all that there are."""
 
     def __init__(self, kept: KeptSteps, steps: LinearSteps) -> None:
         self.kept, self.steps = kept, steps

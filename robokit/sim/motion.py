@@ -500,10 +500,9 @@ class CarriedLayout:
 class Carried:
     """The carried numbers in one step: those from before, and those for the next.
 
-    Attributes:
-        momentum: (h_G in world axes) or None; a step replaces it.
-        wound: {(joint, dof): angle or distance}; a step replaces them.
-        energy: the energy that the robot ought to have [J], or None; a step replaces it.
+    ``momentum``: (h_G in world axes) or None; a step replaces it; ``wound``: {(joint, dof): angle or
+    distance}; a step replaces them; ``energy``: the energy that the robot ought to have [J], or None; a step
+    replaces it.
     """
 
     def __init__(self, layout: CarriedLayout, before: Sequence[Scalar]) -> None:

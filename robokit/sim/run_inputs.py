@@ -355,11 +355,9 @@ ENDLESS = 1e30  # stands for no limit in a row where others have one
 class DrivenJoints:
     """The driven joints of a run, in the order of the actuators.
 
-    Attributes:
-        joints: the joints.
-        drives: what the step's text depends on.
-        rows: B where gains or targets differ from row to row of a rollout, else None.
-        by_function: whether a target is a function of the state.
+    ``joints``: the joints; ``drives``: what the step's text depends on; ``rows``: B where gains or targets
+    differ from row to row of a rollout, else None; ``by_function``: whether a target is a function of the
+    state.
     """
 
     def __init__(

@@ -95,10 +95,9 @@ def spring_energy(program: Program, q: np.ndarray) -> float:
 class EnergyWatch:
     """Looks at the energies of a run now and then, and keeps them for its trajectory.
 
-    Attributes:
-        kinetic, potential: of the states that were looked at, (T,) each [J].
-        due: number of recorded states at which to look again: twice those of the last time, so that looking
-            costs no more, however long the run is.
+    ``kinetic``, ``potential``: of the states that were looked at, (T,) each [J]; ``due``: number of recorded
+    states at which to look again: twice those of the last time, so that looking costs no more, however long
+    the run is.
     """
 
     def __init__(self, program: Program, q: np.ndarray) -> None:

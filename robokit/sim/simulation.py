@@ -1035,11 +1035,8 @@ class Simulation:
 class ManyStates:
     """Rows that are stepped together, in place.
 
-    Attributes:
-        rows: B.
-        q, v: the states, (B, ...).
-        failed: (B,) rows whose state is no longer finite.
-        done: steps taken.
+    ``rows``: B; ``q``, ``v``: the states, (B, ...); ``failed``: (B,) rows whose state is no longer finite;
+    ``done``: steps taken.
     """
 
     def __init__(

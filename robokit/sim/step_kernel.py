@@ -170,10 +170,8 @@ NOTHING_MEASURED = MeasuredLayout()
 class Program:
     """A robot's step with everything but the state.
 
-    Attributes:
-        loops: the loop joints, or None.
-        layout: of what a step of passive motion hands to the next.
-        open: whether inertias, and what follows from them, are an input of the step, not constants.
+    ``loops``: the loop joints, or None; ``layout``: of what a step of passive motion hands to the next;
+    ``open``: whether inertias, and what follows from them, are an input of the step, not constants.
     """
 
     robot: Robot  # the robot

@@ -1102,10 +1102,8 @@ class ContactStepper:
 class PassiveStepper:
     """Steps of one state by the kernel of passive motion: a rollout of one row.
 
-    Attributes:
-        q, v: the state, in place.
-        noting: whether each step is noted.
-        taken: steps since it was made.
+    ``q``, ``v``: the state, in place; ``noting``: whether each step is noted; ``taken``: steps since it was
+    made.
     """
 
     def __init__(self, program: Program, dt: float, alone: bool = False) -> None:

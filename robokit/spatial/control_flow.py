@@ -295,9 +295,7 @@ class Memory(np.ndarray):
 def count_from_start(index: Any) -> None:
     """Refuse a number below 0 as an index: one that is known only later would not count from the end.
 
-    Raises:
-        IndexError: there is one.
-        TypeError: there is a real number.
+    Raises IndexError: there is one; TypeError: there is a real number.
     """
     for i in index if isinstance(index, tuple) else (index,):
         if isinstance(i, float):
@@ -354,8 +352,7 @@ def shaped_like(pattern: Any, numbers: Iterator[Any]) -> Any:
 def carried_on(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
     """The values that a body returns, checked to be as many as it was given.
 
-    Raises:
-        TypeError: it returned another number of them, or none.
+    Raises TypeError: it returned another number of them, or none.
     """
     found = (returned,) if len(start) == 1 else () if returned is None and not start else returned
     if not isinstance(found, tuple | list) or len(flat(list(found))) != len(flat(list(start))):
@@ -376,8 +373,7 @@ def carried_on(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
 def chosen(condition: Any, a: Any, b: Any, where: Callable[[Any, Any, Any], Any]) -> Any:
     """The numbers of a where a condition holds, else those of b, in the form of a.
 
-    Raises:
-        TypeError: they are not as many.
+    Raises TypeError: they are not as many.
     """
     first, second = flat(() if a is None else a), flat(() if b is None else b)
     if len(first) != len(second):
@@ -398,8 +394,7 @@ def numbers(values: Any) -> list[Any]:
 def shaped(pattern: Any, items: Sequence[Any]) -> Any:
     """Numbers in the form of a pattern: the inverse of :func:`numbers`.
 
-    Raises:
-        TypeError: the pattern has something else than tuples, lists and NumPy arrays of numbers.
+    Raises TypeError: the pattern has something else than tuples, lists and NumPy arrays of numbers.
     """
     rest = iter(items)
 
@@ -422,11 +417,7 @@ def shaped(pattern: Any, items: Sequence[Any]) -> Any:
 
 
 def check_residuals(count: int, wanted: int) -> None:
-    """Raise unless an equation has as many residuals as unknown numbers.
-
-    Raises:
-        ValueError: it has not.
-    """
+    """Raise ValueError unless an equation has as many residuals as unknown numbers."""
     if count != wanted:
         raise ValueError(
             f"solution: the residual returns {count} numbers for {wanted} unknown ones; return as many as "
@@ -489,11 +480,7 @@ def _kind(x: Any) -> str:
 
 
 def check_truth(condition: Any) -> None:
-    """Raise unless something may be the outcome of a comparison.
-
-    Raises:
-        TypeError: it is a number.
-    """
+    """Raise TypeError unless something may be the outcome of a comparison: it is no number."""
     if isinstance(condition, float | complex | np.floating) or hasattr(condition, "ref"):
         raise TypeError(
             f"a condition or test is the outcome of a comparison, such as x > 0.0, not {condition!r}"
@@ -512,11 +499,7 @@ def known_truth(condition: Any) -> bool | None:
 def only(rows: Any) -> Iterator[Any]:
     """While it lasts, other rows keep what is theirs in memory; None for all that take part already.
 
-    Args:
-        rows: truths, one each, or a recorded one.
-
-    Yields:
-        the rows that take part.
+    ``rows``: truths, one each, or a recorded one. Yields the rows that take part.
     """
     before = getattr(_rows, "on", None)
     _rows.on = rows if before is None else before if rows is None else rows & before
@@ -528,11 +511,7 @@ def only(rows: Any) -> Iterator[Any]:
 
 @contextmanager
 def closed(error: Exception) -> Iterator[None]:
-    """While it lasts, memory made before cannot be written.
-
-    Args:
-        error: raised where it is.
-    """
+    """While it lasts, memory made before cannot be written. ``error``: raised where it is."""
     before = getattr(_closed, "depth", 0), getattr(_closed, "error", None)
     _closed.depth, _closed.error = before[0] + 1, error
     try:
@@ -591,11 +570,7 @@ def _cond_of_rows(condition: np.ndarray, then: Callable[[], Any], otherwise: Cal
 def _foreign_loop(
     x: Any, loop: _Loop | _Counted, start: tuple[Any, ...], most: int | None
 ) -> tuple[Any, ...]:
-    """A loop of the library that a number comes from.
-
-    Raises:
-        TypeError: it has none.
-    """
+    """A loop of the library that a number comes from. Raises TypeError: it has none."""
     if not _of_jax(x):
         raise TypeError(
             f"scalars of type {type(x).__name__} have no loops whose length is known only at run time: give "
@@ -642,16 +617,13 @@ def _jax_loop(loop: _Loop | _Counted, start: tuple[Any, ...], most: int | None) 
 # A bound is given as it is in double precision. In single precision rounding is 2^29 times as much, and so is
 # what stands for it; an error of second order, or one whose square counts, goes with the root of that.
 
-RATIO = 2.0**29
-"""Rounding in single precision over that in double: 2^-24 and 2^-53."""
+RATIO = 2.0**29  # rounding in single precision over that in double: 2^-24 and 2^-53
 
 
 def rounding(bound: float, power: float = 1.0) -> Any:
     """A bound in double precision, and the same in single.
 
-    Args:
-        bound: in double precision.
-        power: of the rounding that it grows with.
+    ``bound``: in double precision; ``power``: of the rounding that it grows with.
     """
     return in_precision(bound, bound * RATIO**power)
 

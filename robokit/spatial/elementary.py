@@ -30,16 +30,14 @@ LOG2_E = 1.4426950408889634
 LN2_HIGH, LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 """ln 2 in two parts; the first has 32 bits, so that its product with a whole number is exact."""
 
-LARGEST, LEAST = 710.0, -746.0
-"""Beyond these exp is infinite, or 0."""
+LARGEST, LEAST = 710.0, -746.0  # beyond these exp is infinite, or 0
 
 EXP = tuple(1.0 / math.factorial(k) for k in range(15, 0, -1))
 LOG = tuple(2.0 / k for k in range(23, 0, -2))
 ATAN = tuple((-1.0) ** k / (2 * k + 1) for k in range(9, -1, -1))
 """Coefficients of exp(x) - 1, of log((1 + x) / (1 - x)) and of atan(x) over x, the highest first."""
 
-LARGEST_POWER = 64
-"""Up to here x**n is a product."""
+LARGEST_POWER = 64  # up to here x**n is a product
 
 
 def _by_entry(function: Callable[..., Scalar]) -> Callable[..., Scalar]:

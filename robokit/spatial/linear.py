@@ -141,9 +141,8 @@ def _less(x: Scalar, products: Sequence[tuple[Scalar, Scalar]]) -> Scalar:
 def lu_in_place(A: Any, exchanges: Any) -> None:
     """Factors of an array (n, n), which they replace.
 
-    Args:
-        A: the matrix; then L below the diagonal, U above it, and on it the inverse of U's.
-        exchanges: of whole numbers (n,): the row that changes places with each.
+    ``A``: the matrix; then L below the diagonal, U above it, and on it the inverse of U's; ``exchanges``: of
+    whole numbers (n,): the row that changes places with each.
     """
     n = A.shape[0]
 

@@ -28,13 +28,11 @@ import numpy as np
 #
 # Of angles beyond 2^30 rad the functions of the C library and of NumPy are taken: kernels refuse them.
 
-LIMIT = 2.0**30
-"""Largest angle [rad]."""
+LIMIT = 2.0**30  # largest angle [rad]
 
 MAGIC = 1.5 * 2.0**52
 TWO_OVER_PI = 0.6366197723675814
-Way = tuple[float, float, tuple[float, ...]]
-"""Largest angle, the number that rounds, and the parts of pi/2."""
+Way = tuple[float, float, tuple[float, ...]]  # largest angle, the number that rounds, and the parts of pi/2
 
 FAR: Way = (LIMIT, MAGIC, (1.570796251296997, 7.549789415861596e-08, 5.390302858158119e-15))
 NEAR: Way = (2.0**20, MAGIC, (1.5707963267341256, 6.077100506506192e-11))
@@ -61,11 +59,7 @@ COS_FLOAT32 = (0.04166664685483267, -0.0013887366920632739, 2.4438380580700725e-
 
 
 def sine_and_cosine(x: float) -> tuple[float, float]:
-    """Sine and cosine of one angle [rad].
-
-    Raises:
-        ValueError: x is infinite.
-    """
+    """Sine and cosine of one angle [rad]. Raises ValueError: x is infinite."""
     if x == 0.0:  # most angles in descriptions are 0; the result below would be the same
         return 0.0, 1.0
     size = abs(x)
@@ -138,8 +132,7 @@ def _polynomial(c: Sequence[float], r2: np.ndarray, r4: np.ndarray) -> np.ndarra
     return np.asarray(total)
 
 
-Scalar = Any
-"""Anything with + - * / and the functions below."""
+Scalar = Any  # anything with + - * / and the functions below
 
 Item = TypeVar("Item")
 
@@ -211,8 +204,7 @@ _NUMPY = SimpleNamespace(
     minimum=_by_entry(lambda a, b: minimum(a, b), np.minimum),
 )
 
-_WHOLE = {np.dtype(code).type for code in np.typecodes["AllInteger"]}
-"""Types of NumPy's whole numbers."""
+_WHOLE = {np.dtype(code).type for code in np.typecodes["AllInteger"]}  # types of NumPy's whole numbers
 
 _TABLE: dict[type, Any] = {
     float: _FLOAT,
@@ -236,11 +228,8 @@ OUTERMOST: set[type] = set()
 def register(scalar_type: type, functions: Any, outermost: bool = False) -> None:
     """Give a scalar type its functions.
 
-    Args:
-        scalar_type: the type of the scalars.
-        functions: an object with sin, cos, sqrt, atan2, floor, where, maximum, minimum (those
-            that exist).
-        outermost: whether they go before those of other types.
+    ``scalar_type``: the type of the scalars; ``functions``: an object with sin, cos, sqrt, atan2, floor,
+    where, maximum, minimum (those that exist); ``outermost``: whether they go before those of other types.
     """
     _TABLE[scalar_type] = functions
     if outermost:

@@ -603,11 +603,9 @@ def run_sweep(
 ) -> RunSummary:
     """Compute the missing rows of a sweep; arguments and errors as those of :func:`robokit.sweep`.
 
-    Args:
-        recipe: of its rows (:class:`robokit.sweeps.recipe.Recipe`).
-        folder: new, or with ``resume`` that of the same sweep.
-        chunk: rows of a chunk; that of the folder is kept with ``resume``.
-        workers: None computes a single chunk in this process.
+    ``recipe``: of its rows (:class:`robokit.sweeps.recipe.Recipe`); ``folder``: new, or with ``resume`` that
+    of the same sweep; ``chunk``: rows of a chunk; that of the folder is kept with ``resume``; ``workers``:
+    None computes a single chunk in this process.
     """
     arrow()  # before anything is computed
     where = Path(folder)

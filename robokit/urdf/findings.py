@@ -309,11 +309,7 @@ MOST_COMPARED = 10_000  # pairs of names, for the hints of one report; after tha
 
 
 class Report:
-    """The findings about one file.
-
-    Attributes:
-        file: the file's name in every diagnostic.
-    """
+    """The findings about one file. ``file``: the file's name in every diagnostic."""
 
     def __init__(self, file: str) -> None:
         self.file = file

@@ -354,11 +354,9 @@ _PHYSICS = frozenset(("gazebo", "transmission", "ros2_control", "contact", "cont
 class Reader:
     """Access to one XML tree; every problem goes to the report, with the element's line.
 
-    Attributes:
-        report: where findings go.
-        line: the line of an element's start tag, ``line(element)``.
-        read: the numbers of a text that holds 1, 3 or 4 of them, ``read[3]["0 0 1"]``.
-        version: of URDF that the file claims, 1.0 where it claims none; None where there is no such version.
+    ``report``: where findings go; ``line``: the line of an element's start tag, ``line(element)``; ``read``:
+    the numbers of a text that holds 1, 3 or 4 of them, ``read[3]["0 0 1"]``; ``version``: of URDF that the
+    file claims, 1.0 where it claims none; None where there is no such version.
     """
 
     def __init__(self, root: etree._Element, lines: dict[etree._Element, int], report: Report) -> None:
@@ -623,9 +621,8 @@ _LONGEST = 400  # characters; a double needs 25
 class NumberError(ValueError):
     """A text that is no finite number.
 
-    Attributes:
-        code: "number-invalid", "number-not-finite" or "number-count".
-        hint: advice, or None for the usual one.
+    ``code``: "number-invalid", "number-not-finite" or "number-count"; ``hint``: advice, or None for the usual
+    one.
     """
 
     def __init__(self, code: str, message: str, hint: str | None = None) -> None:

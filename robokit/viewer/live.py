@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from robokit.errors import RobokitError, ShapeError, WrongType, library
+from robokit.meshes.surface import revolve
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.robot import Robot
 from robokit.sim.ground import Ground
@@ -151,15 +152,8 @@ def capsule_triangles(capsule: Capsule, around: int = 24, rings: int = 8) -> Tri
     """
     up = np.insert(np.linspace(-np.pi / 2, np.pi / 2, 2 * rings), rings, [0.0, 0.0])
     shift = np.where(np.arange(len(up)) <= rings, -0.5, 0.5) * capsule.length
-    turn = np.linspace(0.0, 2.0 * np.pi, around, endpoint=False)
-    circle = np.stack([np.cos(turn), np.sin(turn), np.zeros(around)], axis=1)
-    points = capsule.radius * np.cos(up)[:, None, None] * circle
-    points[..., 2] = (capsule.radius * np.sin(up) + shift)[:, None]
-    first = np.arange((len(up) - 1) * around)
-    beside = first - first % around + (first + 1) % around
-    lower, upper = (first, beside, beside + around), (first, beside + around, first + around)
-    faces = np.concatenate([np.stack(corners, axis=1) for corners in (lower, upper)])
-    return Triangles(points.reshape(-1, 3), faces)
+    outline = np.stack([capsule.radius * np.cos(up), capsule.radius * np.sin(up) + shift], axis=1)
+    return Triangles(*revolve(outline, around))
 
 
 # ==== the live view ===============================================================================
@@ -411,9 +405,7 @@ FAR = 1.75  # distance of the camera over the diagonal of what it shows
 class LiveStage:
     """Camera, grid and ground of a live view.
 
-    Attributes:
-        meshcat: the Visualizer, once there is one.
-        view: name of the side from which the camera looks.
+    ``meshcat``: the Visualizer, once there is one; ``view``: name of the side from which the camera looks.
     """
 
     def __init__(self) -> None:

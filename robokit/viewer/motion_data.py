@@ -89,13 +89,9 @@ def kept(
 ) -> np.ndarray:
     """Indices of the samples that a plot of several lines keeps.
 
-    Args:
-        columns: the lines, (T,) each; what is not finite counts as no peak.
-        always: indices that are kept besides; the first and the last are.
-        buckets: as many as the plot is to have.
-
-    Returns:
-        Increasing indices, at most 2 * buckets for each line and those of ``always``.
+    ``columns``: the lines, (T,) each; what is not finite counts as no peak; ``always``: indices that are kept
+    besides; the first and the last are; ``buckets``: as many as the plot is to have. Returns increasing
+    indices, at most 2 * buckets for each line and those of ``always``.
     """
     T, most = len(columns[0]), 2 * buckets
     if most >= T:
@@ -122,13 +118,8 @@ def without_repeats(t: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def peaks_between(t: np.ndarray, y: np.ndarray, frames: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
     """What lines that are drawn from frames would miss: samples outside the range of the frames beside them.
 
-    Args:
-        t: times of the samples, increasing, (S,) [s].
-        y: the lines, (S, m).
-        frames: times of the frames, increasing, (T,) [s].
-
-    Returns:
-        (times, values) of the peaks of each line, in the order of time.
+    ``t``: times of the samples, increasing, (S,) [s]; ``y``: the lines, (S, m); ``frames``: times of the
+    frames, increasing, (T,) [s]. Returns (times, values) of the peaks of each line, in the order of time.
     """
     sound = np.isfinite(y)
     starts = increasing(np.clip(np.searchsorted(t, frames - 1e-9), 0, max(len(t) - 1, 0)))

@@ -24,6 +24,7 @@ import numpy as np
 from robokit.arguments import whole_number
 from robokit.dataclass_tools import frozen
 from robokit.errors import MissingDependency, RobokitError, WrongType, warnings_into
+from robokit.meshes.surface import revolve
 from robokit.model.geometry import Box, Capsule, Sphere
 from robokit.model.robot import Robot
 from robokit.sim.trajectory import Trajectory
@@ -294,7 +295,8 @@ def _triangles(geometry: Drawable, colour: np.ndarray) -> Corners:
             ],
             dtype=float,
         )
-    return *_round(outline), colour
+    places, faces = revolve(outline[:, :2], ROUND)
+    return places[faces], revolve(outline[:, 2:], ROUND)[0][faces], colour
 
 
 def _flat(places: np.ndarray) -> np.ndarray:
@@ -302,18 +304,6 @@ def _flat(places: np.ndarray) -> np.ndarray:
     across = np.cross(places[:, 1] - places[:, 0], places[:, 2] - places[:, 0])
     size = np.linalg.norm(across, axis=1, keepdims=True)
     return np.repeat((across / np.where(size > 0.0, size, 1.0))[:, None], 3, axis=1)
-
-
-def _round(outline: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Points and normals of a surface of revolution about z."""
-    angle = np.linspace(0.0, 2.0 * np.pi, ROUND + 1)
-    c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
-    made = []
-    for radial, along in ((outline[:, 0], outline[:, 1]), (outline[:, 2], outline[:, 3])):
-        grid = np.stack([c * radial, s * radial, np.broadcast_to(along, (ROUND + 1, len(along)))], axis=-1)
-        p, q, r, t = grid[:-1, :-1], grid[1:, :-1], grid[1:, 1:], grid[:-1, 1:]
-        made.append(np.stack([p, q, r, p, r, t], axis=-2).reshape(-1, 3, 3))
-    return made[0], made[1]
 
 
 # ==== in a notebook cell ==========================================================================

@@ -526,11 +526,9 @@ _RULES: dict[type, Callable[[Any], Value | None]] = {
 def kept(label: str, robot: Robot, key: tuple[Any, ...], kind: Any, make: Callable[[], Any]) -> Any:
     """Load what is on disk, or make it now and store it.
 
-    Args:
-        label: for ``robokit cache``.
-        robot, key: on what it depends: the dynamics of a single robot, and exact reprs.
-        kind: its type: of the payload's classes, lists, tuples, text, numbers and None.
-        make: makes it.
+    ``label``: for ``robokit cache``; ``robot``, ``key``: on what it depends: the dynamics of a single robot,
+    and exact reprs; ``kind``: its type: of the payload's classes, lists, tuples, text, numbers and None;
+    ``make``: makes it.
     """
     source = disk_cache.source_digest()
     names = [joint.name for joint in robot.body_joints]

@@ -352,8 +352,7 @@ class LoopGraph(Graph):
     def here(self, number: int) -> int:
         """The node that has a value in the function that is being recorded.
 
-        Raises:
-            Escaped: its region is over.
+        Raises Escaped: its region is over.
         """
         region = self.place[number]
         for frame in reversed(self.frames):
@@ -379,8 +378,7 @@ class LoopGraph(Graph):
     def array_here(self, number: int, level: int = -1) -> int:
         """The array of a function that is being recorded which is an array of a function around it.
 
-        Raises:
-            Escaped: its region is over.
+        Raises Escaped: its region is over.
         """
         memory = self.arrays[number]
         if not self.frames:
@@ -403,10 +401,8 @@ class LoopGraph(Graph):
     def check(self, truth: Any, error: str, message: str) -> None:
         """Record that a comparison must hold where it stands.
 
-        Args:
-            truth: the comparison.
-            error: name of the exception, one of Python's own.
-            message: of the exception.
+        ``truth``: the comparison; ``error``: name of the exception, one of Python's own; ``message``: of the
+        exception.
         """
         if isinstance(truth, Truth):
             self.add((CHECK, self.node(truth), error, message))
@@ -494,10 +490,7 @@ ERRORS = {
 def failure(graph: LoopGraph, kernel: str, status: int) -> Exception:
     """What a call of machine code failed with: the error that Python has there, and the line.
 
-    Args:
-        graph: the recording.
-        kernel: its name.
-        status: twice the number of the node, or one more where there was no memory.
+    ``kernel``: its name; ``status``: twice the number of the node, or one more where there was no memory.
     """
     number, code = divmod(status, 2)
     node, line = graph.nodes[number], told("here", graph.lines[number])
@@ -710,8 +703,7 @@ def _floor_divided(graph: LoopGraph, a: Any, b: Any) -> Any:
 class Array:
     """Memory of a state, or numbers that all states share, in a recording: what NumPy's indexing gives.
 
-    Attributes:
-        shape: whole numbers, some of which are known only when the kernel runs.
+    ``shape``: whole numbers, some of which are known only when the kernel runs.
     """
 
     __slots__ = ("graph", "kind", "number", "offset", "shape", "writable")
@@ -772,10 +764,8 @@ class Array:
     def _within(self, index: Any, size: Any, *pairs: tuple[Any, Any]) -> None:
         """Refuse an index that is outside, if that is known, or known later in a checked kernel.
 
-        Args:
-            index: as it was given.
-            size: of its dimension.
-            pairs: of numbers, the first of which must not be above the second.
+        ``index``: as it was given; ``size``: of its dimension; ``pairs``: of numbers, the first of which must
+        not be above the second.
         """
         for low, high in pairs:
             if self.graph.checked or (isinstance(low, int) and isinstance(high, int)):

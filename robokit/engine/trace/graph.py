@@ -141,11 +141,8 @@ class Graph:
 
 # -- The finished graph: only the nodes that an output needs, in an order of evaluation -------------------
 
-LANES = 2
-"""Of a wide value (passes/superword.py)."""
-
-_OPERANDS = itemgetter(slice(1, None))
-"""Of a node."""
+LANES = 2  # of a wide value (passes/superword.py)
+_OPERANDS = itemgetter(slice(1, None))  # of a node
 
 
 def needed(nodes: Sequence[Node], order: Sequence[int], wanted: set[int]) -> list[int]:
@@ -185,11 +182,9 @@ class Program:
     ) -> Program:
         """Drop what no output needs and count what is left.
 
-        Args:
-            graph: the recorded graph.
-            inputs: (name, number of scalars) of each input.
-            outputs: (name, shape) of each output.
-            results: for each output its scalars: a signed reference (int) or a constant (float).
+        ``graph``: the recorded graph; ``inputs``: (name, number of scalars) of each input; ``outputs``:
+        (name, shape) of each output; ``results``: for each output its scalars: a signed reference (int) or a
+        constant (float).
         """
         plain = [[graph.plain(r) if type(r) is int else r for r in row] for row in results]
         for row in plain:
@@ -284,8 +279,7 @@ class Program:
     def evaluate(self, *arguments: Sequence[float]) -> list[list[float]]:
         """Run the graph in plain Python: the oracle that compiled code is compared with.
 
-        Args:
-            arguments: one sequence of floats per input.
+        ``arguments``: one sequence of floats per input.
         """
         value: dict[int, Any] = {}
         nodes = self.nodes

@@ -69,8 +69,7 @@ PARAMETER, INPUT, CONST = -3, -2, -1
 All others are larger.
 """
 
-OPERATIONS: list[Operation] = []
-"""Every operation, by its opcode."""
+OPERATIONS: list[Operation] = []  # every operation, by its opcode
 
 
 def _operation(
@@ -253,8 +252,7 @@ STILL = _operation("still", "still(%s)", lambda a, *_: a)
 SOLVED = _operation("solution", "solution()", lambda i, _, *values: values[int(i)])
 
 
-TRUTHS = frozenset(each.number for each in OPERATIONS if each.truth)
-"""Opcodes whose value is true or false."""
+TRUTHS = frozenset(each.number for each in OPERATIONS if each.truth)  # opcodes whose value is true or false
 
 JUMPS = TRUTHS | {FLOOR, STILL}
 """Operations whose value changes in jumps only, or counts as constant: it has no derivative."""
@@ -262,8 +260,7 @@ JUMPS = TRUTHS | {FLOOR, STILL}
 INTRINSICS = tuple(sorted({each.intrinsic for each in OPERATIONS} - {""}))
 """Functions of LLVM that the operations need."""
 
-COUNTS = tuple(dict.fromkeys(each.count for each in OPERATIONS if each.count))
-"""What operations count as."""
+COUNTS = tuple(dict.fromkeys(each.count for each in OPERATIONS if each.count))  # what operations count as
 
 _PAIRED = frozenset(each.number for each in OPERATIONS if each.paired)
 
@@ -273,8 +270,7 @@ _FLOPS = frozenset(each.count for each in OPERATIONS if each.flop)
 def counted(nodes: Iterable[tuple[Any, ...]]) -> dict[str, int]:
     """How many of these nodes there are of each of :data:`COUNTS`; a sine and a cosine of one angle are one.
 
-    Args:
-        nodes: (opcode, operands...) of each.
+    ``nodes``: (opcode, operands...) of each.
     """
     nodes, counts = list(nodes), dict.fromkeys(COUNTS, 0)
     for opcode, times in Counter(map(itemgetter(0), nodes)).items():

@@ -48,8 +48,7 @@ WORTH = 60
 """Multiplications of all columns together from which on they are taken side by side: moving the arguments
 into lanes and the values out of them takes time, too."""
 
-LARGE = 200
-"""Multiplications of a column from which on its code is written once for all columns like it."""
+LARGE = 200  # multiplications of a column from which on its code is written once for all columns like it
 
 LONG = 450
 """Operations from which on a function is called where code is not dear: a straight line is cut there anyway
@@ -391,8 +390,7 @@ class Recorder:
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As :func:`robokit.spatial.control_flow.cond`: a guarded choice of each value.
 
-        Raises:
-            TypeError: the branches differ in form.
+        Raises TypeError: the branches differ in form.
         """
         control_flow.check_truth(condition)
         if not isinstance(condition, Truth):

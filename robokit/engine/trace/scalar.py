@@ -99,8 +99,7 @@ NUMPY_FUNCTIONS: dict[str, Callable[..., Any]] = METHODS | {
 def of_numpy(_: Any, function: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
     """A function of NumPy on traced scalars, numbers and arrays of them: ``__array_ufunc__``.
 
-    Raises:
-        TypeError: it is none of :data:`FUNCTIONS`.
+    Raises TypeError: it is none of :data:`FUNCTIONS`.
     """
     text = NUMPY_FUNCTIONS.get(function.__name__)
     if text is None or method != "__call__" or options:
@@ -121,8 +120,7 @@ NO_BRANCH = (
 )
 """What is said where Python asks whether a scalar or a comparison is true."""
 
-DEFERS: set[type] = {ndarray}
-"""Types that know themselves what to do with a scalar."""
+DEFERS: set[type] = {ndarray}  # types that know themselves what to do with a scalar
 
 
 class Scalar:
