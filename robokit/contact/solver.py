@@ -101,15 +101,20 @@ def begin_solution(x: Any) -> None:
 def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
     """What comes after the first attempt, which found this.
 
-    Where a path ends before all friction acts, its end is taken: impulses are admissible there, too.
+    Where a path ends before all friction acts, its end is taken, or its begin if that is not finite: impulses
+    are admissible there, too.
     """
+
+    def with_little(it: Any) -> tuple[Any, Any, Any]:
+        once(x, take_friction, 1.0 - FIRST)
+        once(x, begin)
+        return once(x, attempt, it)
 
     def as_friction_grows() -> tuple[Any, Any, Any]:
         for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
-        once(x, take_friction, 1.0 - FIRST)
-        once(x, begin)
-        it, *_ = once(x, attempt, by_law[0])
-        return once(x, attempt, once(x, grow, it))
+        it, *_ = with_little(by_law[0])
+        it, e, found = once(x, attempt, once(x, grow, it))
+        return cond(e < math.inf, lambda: (it, e, found), lambda: with_little(it))
 
     it, e, found = cond(by_law[2] > 0, lambda: by_law, as_friction_grows)
     cond(found > 0, nothing, lambda: unsettled(x))
