@@ -101,7 +101,7 @@ def test_every_step_settles_with_friction_against_turning(friction: dict[str, fl
 
 
 def test_nearly_every_step_of_a_row_of_dominoes_settles() -> None:
-    """Fifteen of these 1,200 took turns between states for ever; the path to the solution of one is not found."""
+    """Fifteen of these 1,200 took turns between states for ever; for one no path is found to its end."""
     size = np.array([0.0075, 0.024, 0.048])
     inertia = np.diag((size**2).sum() - size**2) * 0.006 / 12.0
     builder = ModelBuilder("domino")
