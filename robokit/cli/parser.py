@@ -136,12 +136,13 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, f"invalid choice: {value!r}; {advice}")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """As of argparse; an option that a command does not have is an error of the command."""
+        """As of argparse; what a command does not take is an error of the command."""
         found, rest = super().parse_known_args(args, namespace)
-        names = [text.partition("=")[0] for text in rest]
-        unknown = [name for name in names if name.startswith("--") and len(name) > 2]
-        if unknown:
-            near = nearest_names(unknown[0], (n for n in self._option_string_actions if n.startswith("--")))
+        if rest:
+            names = [text.partition("=")[0] for text in rest]
+            unknown = [name for name in names if name.startswith("--") and len(name) > 2]
+            known = [name for name in self._option_string_actions if name.startswith("--")]
+            near = nearest_names(unknown[0], known) if unknown else []
             advice = f"; did you mean {' or '.join(near)}?" if near else ""
             self.error(f"unrecognized arguments: {' '.join(rest)}{advice}")
         return found, rest

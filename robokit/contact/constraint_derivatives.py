@@ -482,7 +482,7 @@ def _slopes(x: Any, i: Any) -> list[Any]:
     """-dg/du of a constraint, by rows."""
     p, R = tried_of(x, i, HERE, mobility(x, i)), (x.c_R[i, 0], x.c_R[i, 1])
     numbers = x.c_w[i], x.c_mu[i], x.c_arm[i], load(x, i)
-    G, _ = tangent(x.c_kind[i], p, R, *numbers, 0.0)
+    G, _ = tangent(x.c_kind[i], p, R, *numbers)
     a, b, d, e, f, n, p, q = (where(x.c_kind[i] == LINE, z * HELD, z) for z in G)
     return [a, b, e + q, b, d, f - p, e - q, f + p, n]
 

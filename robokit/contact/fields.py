@@ -169,6 +169,7 @@ CONSTRAINTS = (
     real("c_mu", "n_constraints", role="work"),  # coefficient of friction; SPIN: arm of rolling [m]; SPRING:
     # least impulse [N s | N m s]
     real("c_arm", "n_constraints", role="work"),  # SPIN: arm of torsion [m]; SPRING: largest impulse
+    real("c_full", "n_constraints", 2, role="work"),  # mu and arm, while they are less
     real("c_w", "n_constraints", role="work"),  # mobility of what it acts on, roughly [1/kg | 1/(kg m^2)]
     real("c_last", "n_constraints", 3, role="work"),  # FRICTION: impulse of the step before [N s]; else 0
     real("c_u", "n_constraints", 3, role="work"),  # velocities
@@ -194,9 +195,8 @@ CONSTRAINTS = (
     real("r_g", "n_rows", role="work"),
     real("r_G", "n_rows", role="work"),
     real("r_expected", "n_rows", role="work"),
-    whole("n_of", 7, role="work"),  # how many constraints and rows are needed, also beyond the place that
-    # there is; how many of the contacts bounce; of loops whose forces are found; 1 where the law is the
-    # convex one; 1 where A is not symmetric; 0 before C is taken
+    whole("n_of", 5, role="work"),  # how many constraints and rows are needed, also beyond the place that
+    # there is; how many of the contacts bounce; of loops whose forces are found; 1 where A is not symmetric
 )
 """All forces that depend on the velocity to come."""
 
@@ -302,8 +302,10 @@ SOLVER = (
     real("Hv0", "nv", role="work"),
     real("b", "nv", role="work"),  # H v0 + dt (tau - C)
     real("residual", "nv", role="work"),  # H y - b - J^T g
+    real("less", 2, role="work"),  # share of friction that does not act; how the direction changes it
     real("errors", 2, role="work"),  # squares of the error: of the momentum, and of the laws [J]
     real("d", "nv", role="work"),  # search direction
+    real("along", "nv", role="work"),  # change of y along a path, by the share of friction
     real("Hy", "nv", role="work"),
     real("Hd", "nv", role="work"),
     real("A", "n_blocks", "n_blocks", 4, 4, role="work"),  # H + J^T G J, then its factors, rows > columns: by

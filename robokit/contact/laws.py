@@ -14,9 +14,9 @@ In each state the law is linear but for the turning of a direction. Its tangent 
         g_n' = x_n / R_n     g_t' = mu g_n' t + k s s.x_t     k = f / (R_t + (1 - f) w),  f = mu N / |p_t|
 
 Source: P. Alart, A. Curnier, A mixed formulation for frictional contact problems prone to Newton like
-solution methods, Computer Methods in Applied Mechanics and Engineering 92 (1991); R of all forces, and the
-law that ``convex`` stands for: A. Castro, F. Permenter, X. Han, An unconstrained convex formulation of
-compliant contact, IEEE Transactions on Robotics 39 (2023).
+solution methods, Computer Methods in Applied Mechanics and Engineering 92 (1991); R of all forces: A. Castro,
+F. Permenter, X. Han, An unconstrained convex formulation of compliant contact, IEEE Transactions on Robotics
+39 (2023).
 """
 
 from __future__ import annotations
@@ -34,21 +34,10 @@ def tried(g: Any, u: Any, aim: Any, w: Any, R: Any) -> Any:
     return (w * g + aim - u) / (w + R)
 
 
-def lean(mu: Any, R_t: Any, R_n: Any, w: Any, convex: Any) -> Any:
-    """How much of N a tangential impulse makes: 0 by Coulomb's law.
-
-    ``convex``: 1 for the cone as a convex set, whose nearest point is also farther from the ground. That is
-    the law of least cost, with one solution and no energy made, but what slides flies off by mu |u_t|.
-    """
-    return convex * mu * (w + R_t) / (w + R_n)
-
-
-def rubs(p: Any, mu: Any, leans: Any) -> tuple[Any, Any, Any]:
+def rubs(p: Any, mu: Any) -> tuple[Any, Any, Any]:
     """P of a contact with friction: its normal impulse N, the share of p_t that it keeps, and |p_t|."""
-    size = sqrt(p[0] * p[0] + p[1] * p[1])
-    sticks = size < mu * p[2]
-    N = where(sticks, p[2], maximum(0.0, (p[2] + leans * size) / (1.0 + mu * leans)))
-    return N, where(sticks, 1.0, minimum(1.0, mu * N / (size + smallest()))), size
+    size, N = sqrt(p[0] * p[0] + p[1] * p[1]), maximum(0.0, p[2])
+    return N, minimum(1.0, mu * N / (size + smallest())), size
 
 
 def spins(p: Any, rolling: Any, torsion: Any, N: Any) -> tuple[Any, Any, Any]:
@@ -64,7 +53,7 @@ def spins(p: Any, rolling: Any, torsion: Any, N: Any) -> tuple[Any, Any, Any]:
     return clamp(p[2], -bound, bound), minimum(1.0, most / (size + smallest())), size
 
 
-def nearest(kind: Any, p: Any, mu: Any, arm: Any, N: Any, leans: Any) -> tuple[Any, Any, Any]:
+def nearest(kind: Any, p: Any, mu: Any, arm: Any, N: Any) -> tuple[Any, Any, Any]:
     """P(p) of a constraint.
 
     Args:
@@ -72,7 +61,6 @@ def nearest(kind: Any, p: Any, mu: Any, arm: Any, N: Any, leans: Any) -> tuple[A
         p: an impulse (3).
         mu, arm, N: coefficient of friction; of SPIN arms of rolling and torsion, and N of its contact; of
             SPRING the bounds of its third row, the only one.
-        leans: of FRICTION, see :func:`lean`.
     """
 
     def kept(normal: Any, share: Any) -> tuple[Any, Any, Any]:
@@ -80,7 +68,7 @@ def nearest(kind: Any, p: Any, mu: Any, arm: Any, N: Any, leans: Any) -> tuple[A
 
     return cond(
         kind == FRICTION,
-        lambda: kept(*rubs(p, mu, leans)[:2]),
+        lambda: kept(*rubs(p, mu)[:2]),
         lambda: cond(
             kind == LINE,
             lambda: tuple(p),
@@ -97,7 +85,7 @@ Tangent = tuple[tuple[Any, ...], tuple[Any, ...]]
 """G: 11, 12, 22, 13, 23, 33 of its symmetric part, then w x of the skew one, w along t1 and t2; const (3)."""
 
 
-def tangent(kind: Any, p: Any, R: Any, w: Any, mu: Any, arm: Any, N: Any, convex: Any) -> Tangent:
+def tangent(kind: Any, p: Any, R: Any, w: Any, mu: Any, arm: Any, N: Any) -> Tangent:
     """How a constraint's impulse follows its velocity near p: g' = G (aim - u') + const.
 
     Args:
@@ -105,7 +93,7 @@ def tangent(kind: Any, p: Any, R: Any, w: Any, mu: Any, arm: Any, N: Any, convex
         p: see above.
         R: compliance of tangents and normal.
         w: mobility.
-        mu, arm, N, convex: as in :func:`nearest` and :func:`lean`.
+        mu, arm, N: as in :func:`nearest`.
     """
     stiff_t, stiff_n = 1.0 / R[0], 1.0 / R[1]
 
@@ -113,20 +101,18 @@ def tangent(kind: Any, p: Any, R: Any, w: Any, mu: Any, arm: Any, N: Any, convex
         return (stiff_t, 0.0, stiff_t, 0.0, 0.0, stiff_n, 0.0, 0.0), (0.0, 0.0, 0.0)
 
     def rubbing() -> Tangent:
-        normal, share, size = rubs(p, mu, lean(mu, R[0], R[1], w, convex))
+        normal, share, size = rubs(p, mu)
         a, b, across = _direction(p, share, size, R[0], w)
-        stiff = 1.0 / (R[1] + convex * mu * mu * R[0])
-        push, pull = mu * stiff, convex * mu * stiff
-        even, odd, along = 0.5 * (push + pull), 0.5 * (push - pull), mu * pull
+        half = 0.5 * (mu * stiff_n)  # of what N adds, in the symmetric part and in the skew one
         sliding = (
-            across * b * b + along * a * a,
-            (along - across) * a * b,
-            across * a * a + along * b * b,
-            even * a,
-            even * b,
-            stiff,
-            -odd * b,
-            odd * a,
+            across * b * b,
+            -across * a * b,
+            across * a * a,
+            half * a,
+            half * b,
+            stiff_n,
+            -half * b,
+            half * a,
         )
         sticks = size < mu * normal
         chosen = (where(sticks, k, m) for k, m in zip(held()[0], sliding, strict=True))
@@ -159,6 +145,23 @@ def tangent(kind: Any, p: Any, R: Any, w: Any, mu: Any, arm: Any, N: Any, convex
         rubbing,
         lambda: cond(kind == LINE, held, lambda: cond(kind == SPIN, spinning, pulling)),
     )
+
+
+def growth(kind: Any, p: Any, acts: Any, full: Any, N: Any) -> tuple[Any, Any, Any]:
+    """How P(p) changes as mu and arm do by all that they can be: what slides or turns has what it may have.
+
+    Args:
+        kind: FRICTION, LINE, SPIN or SPRING.
+        p, N: as in :func:`nearest`.
+        acts: mu and arm.
+        full: all that they can be.
+    """
+    spins = kind == SPIN
+    size, load = sqrt(p[0] * p[0] + p[1] * p[1]), maximum(0.0, where(spins, N, p[2]))
+    slides = ((kind == FRICTION) | spins) & (size >= acts[0] * load)
+    turns = spins & (abs(p[2]) >= acts[1] * load)
+    rate = where(slides, full[0] * load / (size + smallest()), 0.0)
+    return rate * p[0], rate * p[1], where(turns, where(p[2] < 0.0, -full[1], full[1]) * load, 0.0)
 
 
 def _direction(p: Any, share: Any, size: Any, R_t: Any, w: Any) -> tuple[Any, Any, Any]:

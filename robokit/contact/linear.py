@@ -369,7 +369,7 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
         add_to(x.A, at(j, j), gain * gain * x.r_G[i])
 
     cond(x.n_parts > FEW, out_of_order, lambda: for_range(x.n_blocks, in_order))
-    cond(anywhere(x, x.n_of[5] > 0), lambda: for_range(x.n_blocks, no_skew), nothing)
+    cond(anywhere(x, x.n_of[4] > 0), lambda: for_range(x.n_blocks, no_skew), nothing)
     for_range(rows, of_row)
     cond(constraints > 0, lambda: once(x, _of_bodies, constraints), nothing)
 
@@ -455,7 +455,7 @@ def _skew(x: Any, b: Any) -> list[Any]:
 
 def _carry(x: Any, body: Any, K: Any, skew_part: Callable[[], list[Any]]) -> None:
     """Add to the K of a body."""
-    skew = x.n_of[5] > 0
+    skew = x.n_of[4] > 0
 
     def first() -> None:
         write_row(x.K, body, K)
@@ -504,7 +504,7 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
         one_way(x, lambda: by_fours(A, F), lambda: by_entries(A, F))
 
     enter(x.A, K @ motion(x.S, j))
-    cond(x.n_of[5] > 0, lambda: enter(x.A_skew, -(Skew.of_row(x.K, b) @ motion(x.S, j))), nothing)
+    cond(x.n_of[4] > 0, lambda: enter(x.A_skew, -(Skew.of_row(x.K, b) @ motion(x.S, j))), nothing)
 
 
 def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
@@ -517,7 +517,7 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
         def dof(m: Any) -> None:
             s = motion(x.S, x.pair_dofs[m]) * x.pair_signs[m]
             enter(m, x.A, K @ s)
-            cond(x.n_of[5] > 0, lambda: enter(m, x.A_skew, -(Skew.of_row(x.K, 0) @ s)), nothing)
+            cond(x.n_of[4] > 0, lambda: enter(m, x.A_skew, -(Skew.of_row(x.K, 0) @ s)), nothing)
 
         for_range(count, dof)
 
@@ -584,7 +584,7 @@ def factor(x: Any) -> None:
 
     What is above the diagonal is of no use.
     """
-    cond(anywhere(x, x.n_of[5] > 0), lambda: _factor(x, (x.A, x.A_skew)), lambda: _factor(x, (x.A,)))
+    cond(anywhere(x, x.n_of[4] > 0), lambda: _factor(x, (x.A, x.A_skew)), lambda: _factor(x, (x.A,)))
 
 
 def _factor(x: Any, both: tuple[Any, ...]) -> None:
@@ -682,7 +682,7 @@ def back_substitute(x: Any, b: Any) -> None:
             if not skew:
                 return x.A[place]
             of_U = x.A_skew[place]
-            return where(x.n_of[5] > 0, of_U, x.A[place]) if in_lanes(x) else of_U
+            return where(x.n_of[4] > 0, of_U, x.A[place]) if in_lanes(x) else of_U
 
         own = [known[first + r] for r in rows]
         for r in reversed(rows):
@@ -723,7 +723,7 @@ def back_substitute(x: Any, b: Any) -> None:
     for_range(x.n_columns, lambda c: put(known, c, 0.0))
     for_range(x.nv, lambda r: put(known, place(x, r), b[r]))
     cond(
-        anywhere(x, x.n_of[5] > 0),
+        anywhere(x, x.n_of[4] > 0),
         lambda: for_range(x.n_blocks, lambda m: up(m, True)),
         lambda: for_range(x.n_blocks, lambda m: up(m, False)),
     )

@@ -21,9 +21,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN
+from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN, SPRING
 from robokit.contact.kinematics import bias, generalized, multiply, own_inertia, velocities
-from robokit.contact.laws import lean, nearest, row_nearest, row_tangent, tangent, tried
+from robokit.contact.laws import growth, nearest, row_nearest, row_tangent, tangent, tried
 from robokit.contact.linear import assemble, back_substitute, factor, symbolic
 from robokit.contact.vectors import force, motion, nothing, one_by_one, put, vector, write_row
 from robokit.engine.loops.fields import once
@@ -35,10 +35,16 @@ CAP = 30
 """Iterations of the first attempt at most: several times what the slowest steps of falls take."""
 
 CAP_LATER = 300
-"""The same of later attempts. Those by Coulomb's law go no farther than the first change of state."""
+"""The same of later attempts: with little friction, and from where a path has ended."""
+
+FIRST = 0.1
+"""Share of friction with which a path begins: so little jams nothing, and what rests already sticks."""
+
+CHANGES = 20
+"""Iterations of a path at most, for each force. The longest that was seen took 10."""
 
 APART = 2.0**0.5 - 1.0
-"""Share of a turn between the w of one constraint and of the next: none of them are nearly equal."""
+"""Share of a turn between the rates at which the friction of one constraint and of the next grows."""
 
 LOOPS = 1e-8
 """Tolerance of a robot with loops: each iteration leaves 1e-3 of the error of their forces (loops.py)."""
@@ -79,58 +85,37 @@ AHEAD = 1e-9
 def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
     begin_solution(x)
-    end_solution(x, once(x, attempt, 0, 0))
+    end_solution(x, once(x, attempt, 0))
 
 
 def begin_solution(x: Any) -> None:
     """What comes before the first iteration."""
-    x.n_of[4] = 0
-    x.solved[0] = x.solved[1] = 0.0
+    x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
     once(x, symbolic)
     once(x, begin)
 
 
 def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
-    """What comes after the first attempt, which found this."""
+    """What comes after the first attempt, which found this.
 
-    def from_convex(it: Any) -> tuple[Any, Any, Any]:
-        once(x, begin)
-        return once(x, attempt, 1, it)
-
-    def again() -> tuple[Any, Any, Any]:
-        it, *_ = from_convex(by_law[0])
-        tell_apart(x)
-        return once(x, attempt, 0, it)
-
-    def by_convex() -> tuple[Any, Any, Any]:
-        it, _, found = from_convex(second)
-        x.n_of[4] = 0
-        once(x, leave)
-        x.errors[1] = once(x, error_of_laws)
-        return it, once(x, error), found
-
-    second, e, settled = cond(by_law[2] > 0, lambda: by_law, again)
-    it, e, found = cond(settled > 0, lambda: (second, e, settled), by_convex)
-    cond(found > 0, nothing, lambda: unsettled(x))
-    report(x, it, e, settled > 0)
-
-
-def tell_apart(x: Any) -> None:
-    """Another w for each constraint, up to twice the mobility; solutions are the same.
-
-    Those of a mirror image change their states at once. The sign of the determinant, which changes with each
-    of them, would then not tell which way a path goes on.
+    Where a path ends before all friction acts, its end is taken: impulses are admissible there, too.
     """
 
-    def other(c: Any) -> None:
-        turns = APART * (1.0 * c)
-        x.c_w[c] = x.c_w[c] * (1.0 + turns - floor(turns))
+    def as_friction_grows() -> tuple[Any, Any, Any]:
+        for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
+        once(x, take_friction, 1.0 - FIRST)
+        once(x, begin)
+        it, *_ = once(x, attempt, by_law[0])
+        return once(x, attempt, once(x, grow, it))
 
-    for_range(x.n_of[0], other)
+    it, e, found = cond(by_law[2] > 0, lambda: by_law, as_friction_grows)
+    cond(found > 0, nothing, lambda: unsettled(x))
+    report(x, it, e, (found > 0) & (x.less[0] == 0.0))
+    cond(x.less[0] > 0.0, lambda: once(x, take_friction, 0.0), nothing)
 
 
 def unsettled(x: Any) -> None:
-    """Where the convex law was not met, either: impulses that are admissible."""
+    """Where the laws were not met: impulses that are admissible."""
     once(x, of_velocity)
     once(x, project)
     once(x, leave)
@@ -139,12 +124,11 @@ def unsettled(x: Any) -> None:
     cond(x.n_of[3] > 0, nothing, lambda: once(x, ray))  # H of rods may be singular
 
 
-def attempt(x: Any, convex: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, Any, Any]:
+def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, Any, Any]:
     """Iterations from where y and g are: how many, with those before; the error; 1 at a solution.
 
     Args:
         x: the step.
-        convex: 1 for the convex law, 0 for Coulomb's.
         before: iterations before it.
         at: how many there were, with those of this attempt, where it goes on; else it begins.
         few: of them at most, now; all by default.
@@ -155,13 +139,12 @@ def attempt(x: Any, convex: Any, before: Any, at: Any = None, few: Any = None) -
     last = before + where(before > 0, CAP_LATER, CAP)
     end = last if few is None else minimum(last, at + few)
     goal = where(x.n_of[3] > 0, minimum(x.tolerance[0], rounding(LOOPS, 0.5)), x.tolerance[0])
-    x.n_of[4] = convex
 
     def turn(it: Any, e: Any, settled: Any, kept: Any) -> tuple[Any, Any, Any, Any]:
         cond(kept > 0, lambda: once(x, expect), lambda: once(x, linearise))
         once(x, direction)
-        later, strict = where((it > before) & (e > 0.0), 1, 0), where((before > 0) & (convex == 0), 1, 0)
-        share, now = once(x, search, later, kept, strict)
+        later = where((it > before) & (e > 0.0), 1, 0)
+        share, now = once(x, search, later, kept)
         met = (now <= goal) & (share == 1.0)
         settled, now = cond(met, lambda: once(x, finish, goal, later), lambda: (0, now))
         slow = (kept > 0) & (now > FASTER * e)
@@ -240,7 +223,7 @@ def linearise(x: Any) -> None:
 
     slides = for_range(x.n_of[0], of_constraint, 0)
     for_range(x.n_of[1], of_row)
-    x.n_of[5] = where(slides > 0, 1, 0)
+    x.n_of[4] = where(slides > 0, 1, 0)
     once(x, assemble, x.n_of[0], x.n_of[1])
     once(x, factor)
 
@@ -251,8 +234,21 @@ def expect(x: Any) -> None:
     for_range(x.n_of[1], lambda i: put(x.r_expected, i, row_tangent_of(x, i)[1]))
 
 
+def expect_these(x: Any) -> None:
+    """The impulses that there are."""
+    for_range(x.n_of[0], lambda c: write_row(x.c_expected, c, [x.c_g[c, k] for k in range(3)]))
+    for_range(x.n_of[1], lambda i: put(x.r_expected, i, x.r_g[i]))
+
+
 def direction(x: Any) -> None:
     """d, the velocities that it gives, and the changes to the impulses that the tangents have at its end."""
+    once(x, toward)
+    once(x, back_substitute, x.d)
+    once(x, follow)
+
+
+def toward(x: Any) -> None:
+    """What expected impulses leave of the momentum, A d."""
 
     def swap(c: Any) -> None:
         for k in range(3):
@@ -269,8 +265,6 @@ def direction(x: Any) -> None:
     once(x, impulses, x.n_of[0], x.n_of[1])
     both()
     for_range(x.nv, lambda j: put(x.d, j, x.b[j] - x.Hy[j] + x.Jg[j]))
-    once(x, back_substitute, x.d)
-    follow(x)
 
 
 def follow(x: Any) -> None:
@@ -313,7 +307,7 @@ def go(x: Any, share: Any) -> Any:
 
 
 def go_back(x: Any, share: Any) -> Any:
-    """Take back a share of what was taken of the direction; the error there."""
+    """Take back a share of the direction; the error there, all of it anew."""
     once(x, move, -share)
     take_products(x)
     for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.dt[0] * (x.tau[j] - x.C[j])))
@@ -344,12 +338,13 @@ def move(x: Any, share: Any) -> None:
     for_range(x.n_bodies, lambda b: write_row(x.V_y, b, motion(x.V_y, b) + motion(x.Vd, b) * share))
     for_range(x.n_of[0], of_constraint)
     for_range(x.n_of[1], lambda i: put(x.r_g, i, row_impulse_at(x, i, share)))
+    cond(abs(x.less[1]) > 0.0, lambda: once(x, take_friction, x.less[0] + share * x.less[1]), nothing)
 
 
 def admissible(x: Any, c: Any) -> tuple[Any, ...]:
     """The admissible impulse next to that of a constraint."""
     g = tuple(x.c_g[c, k] for k in range(3))
-    return nearest(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], load(x, c), 0.0)
+    return nearest(x.c_kind[c], g, x.c_mu[c], x.c_arm[c], load(x, c))
 
 
 def admissible_row(x: Any, i: Any) -> Any:
@@ -412,9 +407,8 @@ def polish(x: Any) -> None:
     """What is left of the momentum, by the factors that there are; velocity products stay."""
     for_range(x.nv, lambda j: put(x.d, j, -x.residual[j]))
     once(x, back_substitute, x.d)
-    for_range(x.n_of[0], lambda c: write_row(x.c_expected, c, [x.c_g[c, k] for k in range(3)]))
-    for_range(x.n_of[1], lambda i: put(x.r_expected, i, x.r_g[i]))
-    follow(x)
+    once(x, expect_these)
+    once(x, follow)
     once(x, move, 1.0)
 
 
@@ -423,7 +417,7 @@ def ray(x: Any) -> None:
 
     theta = clip(g.(aim - J y*) / (g.J H^-1 J^T g + g.R g), 0, 1),  y = y* + theta H^-1 J^T g,  H y* = b
     """
-    x.n_of[5] = 0
+    x.n_of[4] = 0
     once(x, assemble, 0, 0)
     once(x, factor)
     once(x, impulses, x.n_of[0], x.n_of[1])
@@ -491,6 +485,110 @@ def report(x: Any, it: Any, e: Any, settled: Any) -> None:
     cond(finite, nothing, lambda: for_range(x.nv, lambda j: put(x.y, j, math.nan)))
 
 
+# ---- friction that grows ----------------------------------------------------------------------------------
+
+
+def grow(x: Any, before: Any) -> Any:
+    """Follow the solution with little friction to that with all of it; the iterations, with those before.
+
+    The first is the only one, and the velocities of all between are bounded: their path leads from one to the
+    other. Each iteration goes to where the first force changes its state, and no farther than the tangents
+    hold. Where the path turns back, the determinant of A changes its sign: friction becomes less then, until
+    the path turns again.
+    """
+
+    def turn(it: Any, e: Any, longest: Any) -> tuple[Any, Any, Any]:
+        once(x, linearise)
+        once(x, along_path, longest)
+        share, now = while_loop(
+            lambda share, now: (now > maximum(NEAR, e)) & (share > rounding(AHEAD, 0.5)),
+            lambda share, now: (0.5 * share, once(x, go_back, 0.5 * share)),
+            1.0,
+            once(x, go, 1.0),
+            most=CAP,
+        )
+        return it + 1, now, where(share < 1.0, share * abs(x.less[1]), 1.0)
+
+    def goes_on(it: Any, e: Any, _: Any) -> Any:
+        return (x.less[0] > 0.0) & (it < last) & (e < math.inf)
+
+    last = before + CHANGES * (1 + x.n_of[0] + x.n_of[1])
+    once(x, leave)
+    it, *_ = while_loop(goes_on, turn, before, 0.0, 1.0)
+    x.less[1] = 0.0
+    return it
+
+
+def along_path(x: Any, longest: Any) -> None:
+    """The direction to the path, and along it to where the first force changes its state.
+
+    Along it, by the share s of friction, A e = J^T dg/ds. To it, it is orthogonal to (e, 1), by H and by the
+    square of J^T dg/ds: where the path turns back, it has no point with the same s nearby.
+
+    Args:
+        x: the step.
+        longest: change of the share of friction at most.
+    """
+    sign = once(x, sign_of_A)
+    x.less[1] = -sign
+    once(x, expect_these)
+    once(x, expect_more)
+    once(x, toward)
+    for_range(x.nv, lambda j: put(x.d, j, x.d[j] + x.residual[j]))
+    square = for_range(x.nv, lambda j, all_: all_ + x.d[j] * x.d[j] * x.row_mobility[j], smallest())
+    once(x, back_substitute, x.d)
+    for_range(x.nv, lambda j: put(x.along, j, x.d[j]))
+    once(x, follow)
+    step = minimum(once(x, first_change, 1.0), longest)
+    square = for_range(x.nv, lambda j, all_: all_ + x.d[j] * x.Hd[j], square)
+    once(x, expect)
+    once(x, toward)
+    once(x, back_substitute, x.d)
+    step = step - for_range(x.nv, lambda j, all_: all_ + x.d[j] * x.Hd[j], 0.0) / square
+    step = minimum(step, where(sign > 0.0, x.less[0], 1.0))
+    x.less[1] = -sign * step
+    for_range(x.nv, lambda j: put(x.d, j, x.d[j] + step * x.along[j]))
+    once(x, expect_more)
+    once(x, follow)
+
+
+def take_friction(x: Any, less: Any) -> None:
+    """Friction acts but for so much of it. Each contact's grows at a rate of its own, to all at the end.
+
+    Contacts that are mirror images would else change their states at once, and the sign of the determinant
+    would not tell which way the path goes on.
+    """
+
+    def of_constraint(c: Any) -> None:
+        acts = where(x.c_kind[c] == SPRING, 1.0, (1.0 - less) * (1.0 + own_rate(c) * less))
+        x.c_mu[c], x.c_arm[c] = (where(acts < 1.0, acts * x.c_full[c, k], x.c_full[c, k]) for k in range(2))
+
+    x.less[0] = less
+    for_range(x.n_of[0], of_constraint)
+
+
+def own_rate(c: Any) -> Any:
+    """A number from 0 to 1 for a constraint, of which no two are nearly equal."""
+    turns = APART * (1.0 * c)
+    return turns - floor(turns)
+
+
+def rate_of_friction(x: Any, c: Any) -> Any:
+    """How the share of its friction that acts changes along the direction."""
+    return -x.less[1] * (1.0 + own_rate(c) * (2.0 * x.less[0] - 1.0))
+
+
+def expect_more(x: Any) -> None:
+    """What is expected of impulses, where friction has changed along the direction."""
+
+    def of_constraint(c: Any) -> None:
+        kind, p, rate = x.c_kind[c], tried_of(x, c, HERE, mobility(x, c)), rate_of_friction(x, c)
+        more = growth(kind, p, (x.c_mu[c], x.c_arm[c]), (x.c_full[c, 0], x.c_full[c, 1]), load(x, c))
+        write_row(x.c_expected, c, [x.c_expected[c, k] + rate * m for k, m in enumerate(more)])
+
+    for_range(x.n_of[0], of_constraint)
+
+
 # ---- laws -------------------------------------------------------------------------------------------------
 
 
@@ -523,12 +621,12 @@ def times(G: Any, u: Any) -> tuple[Any, Any, Any]:
 def tangent_of(x: Any, c: Any) -> tuple[Any, Any, list[Any]]:
     """G of a constraint; what of its impulse is in proportion to N of its contact; its tangent's impulse."""
     p, R, N = tried_of(x, c, HERE, mobility(x, c)), (x.c_R[c, 0], x.c_R[c, 1]), load(x, c)
-    G, const = tangent(x.c_kind[c], p, R, x.c_w[c], x.c_mu[c], x.c_arm[c], N, 1.0 * x.n_of[4])
+    G, const = tangent(x.c_kind[c], p, R, x.c_w[c], x.c_mu[c], x.c_arm[c], N)
     still = times(G, tuple(x.c_aim[c, k] - x.c_u[c, k] for k in range(3)))
 
     def by_load() -> tuple[Any, ...]:
         """Each of both is const here; N of the tangent of the contact, an earlier constraint, may differ."""
-        per = where((N > 0.0) & (x.n_of[4] == 0), 1.0 / where(N > 0.0, N, 1.0), 0.0)
+        per = where(N > 0.0, 1.0 / where(N > 0.0, N, 1.0), 0.0)
         by, more = [per * a for a in const], x.c_expected[x.c_of[c], 2] - N
         return *by, *(a + more * b for a, b in zip(const, by, strict=True))
 
@@ -544,9 +642,9 @@ def row_tangent_of(x: Any, i: Any) -> tuple[Any, Any]:
     return G, const - G * (x.r_gain[i] * x.y[x.r_row[i]])
 
 
-def load(x: Any, c: Any) -> Any:
-    """Normal impulse of the contact that a patch belongs to."""
-    return x.c_g[where(x.c_kind[c] == SPIN, x.c_of[c], c), 2]
+def load(x: Any, c: Any, share: Any = HERE) -> Any:
+    """Normal impulse of the contact that a patch belongs to, at a share of the direction."""
+    return impulse_at(x, where(x.c_kind[c] == SPIN, x.c_of[c], c), 2, share)
 
 
 def tried_of(x: Any, c: Any, share: Any, w: Any) -> tuple[Any, ...]:
@@ -568,8 +666,7 @@ def tried_of_row(x: Any, i: Any, share: Any, w: Any) -> tuple[Any, Any, Any]:
 
 def nearest_of(x: Any, c: Any, w: Any) -> tuple[Any, Any, Any]:
     """P(p) of a constraint."""
-    leans = lean(x.c_mu[c], x.c_R[c, 0], x.c_R[c, 1], w, 1.0 * x.n_of[4])
-    return nearest(x.c_kind[c], tried_of(x, c, HERE, w), x.c_mu[c], x.c_arm[c], load(x, c), leans)
+    return nearest(x.c_kind[c], tried_of(x, c, HERE, w), x.c_mu[c], x.c_arm[c], load(x, c))
 
 
 def row_nearest_of(x: Any, i: Any, w: Any) -> Any:
@@ -684,7 +781,7 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 # ---- the share of a direction -----------------------------------------------------------------------------
 
 
-def search(x: Any, later: Any, kept: Any, strict: Any) -> tuple[Any, Any]:
+def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
     """Take a share of d: all of it where the error is less there, or half; the share, and the error there.
 
     Else it ends where the first force changes its state. Where A has a negative determinant the path to a
@@ -696,9 +793,6 @@ def search(x: Any, later: Any, kept: Any, strict: Any) -> tuple[Any, Any]:
         later: 0 for these.
         kept: 1 where the tangents are those of an iteration before: that direction is taken whole or not at
             all.
-        strict: 1 for a path that ends each direction where the first force changes its state: whole ones
-            over several changes may take turns for ever (J. Katzenelson, An algorithm for solving nonlinear
-            resistor networks, Bell System Technical Journal 44, 1965).
     """
     before = x.errors[0] + x.errors[1]
 
@@ -721,38 +815,43 @@ def search(x: Any, later: Any, kept: Any, strict: Any) -> tuple[Any, Any]:
         return to_change(1.0, 0.25)
 
     def to_change(sign: Any, otherwise: float) -> tuple[Any, Any]:
-        first = once(x, first_change, sign)
-        beyond = (1.0 + in_precision(*BEYOND)) * first + rounding(AHEAD, 0.5)
-        back = where(first < math.inf, -beyond, 1.0)
+        beyond = once(x, first_change, sign)
+        back = where(beyond < math.inf, -beyond, 1.0)
         share = where(sign > 0.0, where(beyond < 1.0, beyond, otherwise), back)
         return share, once(x, go, share)
 
-    def sign_of(c: Any, sign: Any) -> Any:
-        return where(x.Dinv[c] < 0.0, -sign, sign)
+    sign = cond(later > 0, lambda: once(x, sign_of_A), lambda: 1.0)
+    return cond(sign > 0.0, forward, lambda: to_change(sign, 1.0))
 
-    sign = cond(x.n_of[5] * later > 0, lambda: for_range(x.n_columns, sign_of, 1.0), lambda: 1.0)
-    whole = (sign > 0.0) & ((strict == 0) | (later == 0))
-    return cond(whole, forward, lambda: to_change(sign, 1.0))
+
+def sign_of_A(x: Any) -> Any:
+    """The sign of its determinant: that of the product of its pivots. A symmetric one has none below 0."""
+
+    def of_pivot(k: Any, sign: Any) -> Any:
+        return where(x.Dinv[k] < 0.0, -sign, sign)
+
+    return cond(x.n_of[4] > 0, lambda: for_range(x.n_columns, of_pivot, 1.0), lambda: 1.0)
 
 
 def first_change(x: Any, sign: Any) -> Any:
-    """The least share of the direction, forwards or backwards, at which a force changes its state."""
+    """A share of the direction, forwards or backwards, just beyond the first change of a force's state."""
 
     def of_constraint(c: Any, least: Any) -> Any:
-        w, mu = mobility(x, c), x.c_mu[c]
+        kind, w = x.c_kind[c], mobility(x, c)
         p, q = tried_of(x, c, HERE, w), tried_of(x, c, sign, w)
         d = [b - a for a, b in zip(p, q, strict=True)]
-        square = d[0] * d[0] + d[1] * d[1] - mu * mu * d[2] * d[2]
-        half = d[0] * p[0] + d[1] * p[1] - mu * mu * d[2] * p[2]
-        zero = p[0] * p[0] + p[1] * p[1] - mu * mu * p[2] * p[2]
-        inside = half * half - square * zero
-        root = sqrt(maximum(inside, 0.0))
-        far = where(half < 0.0, root - half, -half - root)
-        ends = [_at(-p[2], d[2])]
-        for end in (_at(far, square), _at(zero, far)):
-            ends.append(where((inside >= 0.0) & (p[2] + end * d[2] > 0.0), end, math.inf))
-        for end in ends:
-            least = where(x.c_kind[c] == FRICTION, minimum(least, end), least)
+        mu, arm, spins = x.c_mu[c], x.c_arm[c], kind == SPIN
+        N = maximum(where(spins, load(x, c), p[2]), 0.0)
+        more = where(spins, load(x, c, sign) - load(x, c), d[2])
+        grown = N * rate_of_friction(x, c)
+        slips = _meets(p[:2], d[:2], mu * N, mu * more + x.c_full[c, 0] * grown)
+        wider = arm * more + x.c_full[c, 1] * grown
+        turns = [_at(s * arm * N - p[2], d[2] - s * wider) for s in (1.0, -1.0)]
+        gives = [_at(bound - p[2], d[2]) for bound in (mu, arm)]
+        rubs, pulls = (kind == FRICTION) | spins, kind == SPRING
+        least = where(kind == FRICTION, minimum(least, _at(-p[2], d[2])), least)
+        for holds, ends in ((rubs, slips), (spins, turns), (pulls, gives)):
+            least = where(holds, minimum(least, minimum(*ends)), least)
         return least
 
     def of_row(i: Any, least: Any) -> Any:
@@ -763,7 +862,20 @@ def first_change(x: Any, sign: Any) -> Any:
             least = where(changes, minimum(least, _at(bound - p, q - p)), least)
         return least
 
-    return for_range(x.n_of[1], of_row, for_range(x.n_of[0], of_constraint, math.inf))
+    first = for_range(x.n_of[1], of_row, for_range(x.n_of[0], of_constraint, math.inf))
+    return (1.0 + in_precision(*BEYOND)) * first + rounding(AHEAD, 0.5)
+
+
+def _meets(p: Any, d: Any, most: Any, more: Any) -> list[Any]:
+    """The shares of a direction at which |p + share d| = most + share more."""
+    square = d[0] * d[0] + d[1] * d[1] - more * more
+    half = d[0] * p[0] + d[1] * p[1] - more * most
+    zero = p[0] * p[0] + p[1] * p[1] - most * most
+    inside = half * half - square * zero
+    root = sqrt(maximum(inside, 0.0))
+    far = where(half < 0.0, root - half, -half - root)
+    ends = _at(far, square), _at(zero, far)
+    return [where((inside >= 0.0) & (most + end * more > 0.0), end, math.inf) for end in ends]
 
 
 def _at(way: Any, speed: Any) -> Any:

@@ -129,7 +129,7 @@ def _given(x: Any) -> None:
 
 
 def _turn(x: Any, few: int) -> None:
-    it, e, settled = once(x, attempt, 0, 0, x.turns[0] - 1, few)
+    it, e, settled = once(x, attempt, 0, x.turns[0] - 1, few)
     x.turns[0] = it + 1
     over = (settled > 0) | (it >= CAP) | ~(e < math.inf)
     cond(over, lambda: _end(x, (it, e, settled)), nothing)

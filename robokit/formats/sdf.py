@@ -361,6 +361,8 @@ HANDLED = {
     "world": {"name", "model", "include", "joint", "frame", "gravity", "light", "scene", "gui", "physics"},
     "model": {"link", "joint", "frame", "model", "include", "pose", "static"},
     "link": {"pose", "inertial", "collision", "visual", "gravity"},
+    "inertial": {"pose", "mass", "inertia", "density"},
+    "axis": {"xyz", "limit", "dynamics", "mimic", "use_parent_model_frame"},
     "collision": {"pose", "geometry", "density", "laser_retro", "max_contacts"},
     "visual": {
         "pose",
@@ -383,6 +385,7 @@ SURFACE = ("surface", "friction", "ode", "mu", "mu2")
 MESHED = ("ellipsoid", "cone")  # shapes that become meshes
 
 MOVES_OTHERWISE = {"kinematic", "velocity_decay", "fluid_added_mass", "enable_wind", "wind"}
+MOVES_OTHERWISE |= {"linear_bushing_rpy", "linear_spring_damper"}  # of Drake
 """What changes motions: a warning, where the others are a note."""
 
 
@@ -780,6 +783,8 @@ class _Reader:
             if tag == "collision":
                 solids = shapes
         inertial = link.find("inertial")
+        if inertial is not None:
+            self._tell(inertial, body_name)
         if inertial is not None and inertial.get("auto", "").lower() in ("1", "true"):
             density = number(inertial, "density", WATER)
             body.mass, body.com, body.inertia = self._of_solids(where, link, density, solids)
@@ -936,6 +941,7 @@ class _Reader:
             self.crosses[own] = element.get("split")
         axis = element.find("axis")
         if axis is not None:
+            self._tell(axis, where)
             self._read_axis(model, joint, axis, at, name)
         if kind in ("revolute", "prismatic", "continuous", "helical") and axis is None:
             raise RobokitError(f"{self.file}: {where} (line {element.sourceline}): needs an <axis>")

@@ -17,6 +17,7 @@ from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy import ndarray
 
 # Sine and cosine in additions and multiplications: the same bits on every machine
 # --------------------------------------------------------------------------------
@@ -319,16 +320,15 @@ def _choose(*scalars: Scalar) -> Any:
 
     Of arrays beside scalars of robokit's, which know of none, NumPy's functions.
     """
-    kinds = [*map(type, scalars)]
-    kind: type = float
-    for each in kinds:
-        if each in OUTERMOST:
-            kind = each
-            break
-        if kind is float and each not in _CONSTANT:
-            kind = each
-    found = _functions(kind)
-    return _NUMPY if np.ndarray in kinds and not hasattr(found, "library") else found
+    found: Any = _FLOAT
+    for scalar in scalars:
+        kind = type(scalar)
+        if kind not in _CONSTANT:
+            if kind in OUTERMOST:
+                return _TABLE[kind]
+            if found is _FLOAT or (kind is ndarray and not hasattr(found, "library")):
+                found = _functions(kind)
+    return found
 
 
 def library(x: Scalar, name: str) -> Callable[..., Scalar] | None:

@@ -623,7 +623,7 @@ def ground_words(ground: Ground | None, drawn: bool = False) -> str:
 
 # ---- the columns -----------------------------------------------------------------------------------------
 
-BINS = 48  # bins of a histogram: at most so many, and at least half as many
+BINS = 48  # bins of a histogram: at most so many; of times, at least half as many
 MAX_TICKS = 20 * BINS  # columns with more values among the first MAX_VALUES_SEEN rows are continuous
 
 MAX_VALUES_SEEN = 100_000
@@ -679,10 +679,13 @@ def column_data(name: str, values: np.ndarray, about: ColumnInfo, held: np.ndarr
 
 
 def bins_of(known: np.ndarray, low: float, high: float) -> int:
-    """So many bins that each holds as many of the values that occur: times come in steps of the run."""
+    """So many bins that each holds as many of the values that occur: times come in steps of the run.
+
+    Other numbers have 2 n^(1/3) bins (the Rice rule): the bars of a small sweep show its distribution, too.
+    """
     ticks = np.unique(known[:MAX_VALUES_SEEN].astype(np.float32))
     if not BINS // 2 <= len(ticks) <= min(MAX_TICKS, len(known) // 4):
-        return BINS
+        return min(BINS, math.ceil(2.0 * math.cbrt(len(known))))
     uneven = {m: np.histogram(ticks, m, (low, high))[0].std() * m for m in range(BINS, BINS // 2 - 1, -1)}
     return min(uneven, key=lambda m: uneven[m])
 

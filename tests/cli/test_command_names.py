@@ -44,6 +44,7 @@ def run(capsys, *argv):
         (("sweep", "nosuch", "--count", "2"), "no robot named"),
         (("fall", "arm", "--duraton", "3"), "unrecognized arguments: --duraton 3; did you mean --duration"),
         (("view", "arm", "--base", "flying"), "did you mean floating?"),
+        (("info", "arm", "chain"), "robokit info: error: unrecognized arguments: chain"),
     ],
 )
 def test_a_name_that_does_not_exist_is_wrong_usage_and_says_the_nearest(argv, said, capsys):

@@ -267,7 +267,7 @@ def random_problem(
         for name, value in {**numbers, "r_speed_R": 1e-4 * weight}.items():
             x[name][i] = value
         x["r_w"][i] = numbers["r_gain"] ** 2 * np.linalg.inv(tree["full_H"])[j, j]
-    x["n_of"][:] = len(kinds), rows, 0, 0, 0, 0, 0
+    x["n_of"][:] = len(kinds), rows, 0, 0, 0
     x["dt"], x["tolerance"], x["orders"] = np.array([dt]), np.array([1e-6]), np.array([1])
     x["v0"][:], x["tau"][:] = rng.normal(size=nv), rng.normal(size=nv)
     x["guess"][:] = x["v0"]
@@ -301,7 +301,7 @@ def product_of_factors(x: Arrays) -> np.ndarray:
         np.tril(np.where(inside, x[k].swapaxes(1, 2).reshape(n, n), 0.0), -1) + np.eye(n)
         for k in ("A", "A_skew")
     )
-    A = (U if x["n_of"][5] else L).T @ np.diag(1.0 / x["Dinv"]) @ L
+    A = (U if x["n_of"][4] else L).T @ np.diag(1.0 / x["Dinv"]) @ L
     return A[np.ix_(x["place"], x["place"])]
 
 

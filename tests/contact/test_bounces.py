@@ -87,11 +87,38 @@ def test_a_humanoid_that_is_thrown_at_a_friction_of_one_makes_no_energy() -> Non
 
 @pytest.mark.parametrize("friction", [{"torsional": 0.02}, {"rolling": 0.005}])
 def test_every_step_settles_with_friction_against_turning(friction: dict[str, float]) -> None:
-    """A quadruped is thrown; its moments are bounded by normal impulses of the same step. 1 of 7 did not."""
+    """A quadruped is thrown; its moments are bounded by normal impulses of the same step.
+
+    Of seeds 2, 12, 28, 58 and 61 a step did not: the search did not end where friction begins to turn.
+    """
     robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
     v = np.zeros(robot.nv)
     v[2], v[3] = 3.0, 1.0
-    for seed in (0, 1, 3):
+    for seed in (0, 1, 2, 12, 28, 58, 61):
         q = rk.standing_configuration(robot, height=0.05, tilt=0.1, seed=seed)
         run = rk.simulate(robot, q, v, duration=0.7, dt=2e-3, ground=rk.Ground(**friction), record_every=350)
         assert run.summary["steps_not_settled"] == 0, seed
+
+
+def test_every_step_of_a_row_of_dominoes_settles() -> None:
+    """Four of these 800 took turns between states for ever: their solution is at the end of a path only."""
+    size = np.array([0.0075, 0.024, 0.048])
+    inertia = np.diag((size**2).sum() - size**2) * 0.006 / 12.0
+    builder = ModelBuilder("domino")
+    builder.link("domino", mass=0.006, inertia=inertia, collisions=(Shape(Box(tuple(size))),))
+    domino = builder.build("floating")
+    row = rk.together({f"{k}": domino for k in range(30)})
+    q, v = np.zeros((30, 7)), np.zeros((30, 6))
+    q[:, 0], q[:, 4], q[:, 6] = 1.0, 0.0195 * np.arange(30), 0.024
+    v[0, 1], v[0, 3] = 6.0, 6.0 * 0.024
+    run = rk.simulate(
+        row,
+        q.ravel(),
+        v.ravel(),
+        0.8,
+        1e-3,
+        ground=rk.Ground(friction=0.5),
+        reproducible=True,
+        record_every=100,
+    )
+    assert run.summary["steps_not_settled"] == 0

@@ -31,8 +31,8 @@ def cases(kind: int, count: int = 200) -> list[Case]:
     return found
 
 
-def impulse(case: Case, u: np.ndarray, convex: float = 0.0) -> np.ndarray:
-    """g of a law in closed form, of Coulomb's or of the convex one: another way to the same."""
+def impulse(case: Case, u: np.ndarray) -> np.ndarray:
+    """g of a law in closed form: another way to the same."""
     (R_t, R_n), mu = case["R"], case["mu"]
     x = case["aim"] - u
     if case["kind"] == LINE:
@@ -43,8 +43,6 @@ def impulse(case: Case, u: np.ndarray, convex: float = 0.0) -> np.ndarray:
         bound = case["arm"] * case["N"]
         return np.array([*(x[:2] / R_t * share), np.clip(x[2] / R_n, -bound, bound)])
     N = max(0.0, x[2] / R_n)
-    if slip > mu * R_t * N:
-        N = max(0.0, (x[2] + convex * mu * slip) / (R_n + convex * mu * mu * R_t))
     share = min(1.0, mu * N * R_t / slip)
     return np.array([*(x[:2] / R_t * share), N])
 
@@ -55,49 +53,46 @@ def tried(case: Case, u: np.ndarray, g: np.ndarray) -> list[float]:
     return [float(laws.tried(g[k], u[k], case["aim"][k], case["w"], R[k])) for k in range(3)]
 
 
-def nearest(case: Case, p: Any, convex: float = 0.0) -> np.ndarray:
+def nearest(case: Case, p: Any) -> np.ndarray:
     """P(p)."""
-    leans = laws.lean(case["mu"], *case["R"], case["w"], convex)
-    return np.array(laws.nearest(case["kind"], tuple(p), case["mu"], case["arm"], case["N"], leans))
+    return np.array(laws.nearest(case["kind"], tuple(p), case["mu"], case["arm"], case["N"]))
 
 
-@pytest.mark.parametrize("kind, convex", [(kind, 0.0) for kind in KINDS] + [(FRICTION, 1.0)])
-def test_the_impulse_of_a_law_is_where_it_is_its_own_nearest(kind: int, convex: float) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_impulse_of_a_law_is_where_it_is_its_own_nearest(kind: int) -> None:
     """Whatever w is; and no other one is, as P(p) leads back to it from another."""
     for case in cases(kind):
-        g = impulse(case, case["u"], convex)
+        g = impulse(case, case["u"])
         size = np.abs(g).max() + 1e-12
-        assert np.allclose(nearest(case, tried(case, case["u"], g), convex), g, rtol=0, atol=1e-9 * size)
+        assert np.allclose(nearest(case, tried(case, case["u"], g)), g, rtol=0, atol=1e-9 * size)
         other = g + size * np.array([0.1, -0.2, 0.3])
         for _ in range(2000):
-            last, other = other, nearest(case, tried(case, case["u"], other), convex)
+            last, other = other, nearest(case, tried(case, case["u"], other))
             if np.array_equal(last, other):
                 break  # there it stays
         slow = max(case["w"] / (case["w"] + R) for R in case["R"])
         assert np.abs(other - g).max() <= (1e-6 + slow**1000) * size
 
 
-@pytest.mark.parametrize("kind, convex", [(kind, 0.0) for kind in KINDS] + [(FRICTION, 1.0)])
-def test_the_tangent_is_the_derivative_of_the_law(kind: int, convex: float) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_tangent_is_the_derivative_of_the_law(kind: int) -> None:
     smooth = 0
     for case in cases(kind):
         u = case["u"]
-        g = impulse(case, u, convex)
-        numbers = case["mu"], case["arm"], case["N"], convex
+        g = impulse(case, u)
+        numbers = case["mu"], case["arm"], case["N"]
         G, const = laws.tangent(kind, tried(case, u, g), case["R"], case["w"], *numbers)
         a, b, d, e, f, n, p, q = map(float, G)
         G = np.array([[a, b, e + q], [b, d, f - p], [e - q, f + p, n]])
         size = np.abs(G) @ np.abs(case["aim"] - u) + np.abs(g) + 1e-12
         assert (np.abs(G @ (case["aim"] - u) + const - g) <= 1e-9 * size.max()).all()
         h = 1e-6 * np.eye(3)
-        plus, minus = ([impulse(case, u + s * e, convex) for e in h] for s in (1, -1))
+        plus, minus = ([impulse(case, u + s * e) for e in h] for s in (1, -1))
         second = np.abs(np.array(plus) + np.array(minus) - 2 * g).max()
         if second > 1e-4 * np.abs(np.array(plus) - np.array(minus)).max():
             continue  # on the edge between two states
         smooth += 1
         assert np.allclose((np.array(minus) - plus).T / 2e-6, G, rtol=0, atol=1e-4 * np.abs(G).max() + 1e-9)
-        if convex:
-            assert np.linalg.eigvalsh(G).min() >= -1e-12 * np.abs(G).max() and p == q == 0.0
     assert smooth > 150
 
 
@@ -105,15 +100,30 @@ def test_the_tangent_is_the_derivative_of_the_law(kind: int, convex: float) -> N
 def test_the_nearest_impulse_is_admissible_and_what_is_stays(kind: int) -> None:
     rng = np.random.default_rng(2)
     for case in cases(kind, 100):
-        for convex in (0.0, 1.0):
-            found = nearest(case, 10 * rng.normal(size=3), convex)
-            most, room = (case["mu"] * (found[2] if kind == FRICTION else case["N"])), 1 + 1e-12
-            if kind != LINE:
-                assert np.hypot(*found[:2]) <= most * room
-            if kind == SPIN:
-                assert abs(found[2]) <= case["arm"] * case["N"]
-            assert kind != FRICTION or found[2] >= 0.0
-            assert np.allclose(nearest(case, found, convex), found, rtol=1e-12, atol=0)
+        found = nearest(case, 10 * rng.normal(size=3))
+        most, room = (case["mu"] * (found[2] if kind == FRICTION else case["N"])), 1 + 1e-12
+        if kind != LINE:
+            assert np.hypot(*found[:2]) <= most * room
+        if kind == SPIN:
+            assert abs(found[2]) <= case["arm"] * case["N"]
+        assert kind != FRICTION or found[2] >= 0.0
+        assert np.allclose(nearest(case, found), found, rtol=1e-12, atol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_friction_adds_as_it_grows_is_the_derivative_of_the_law(kind: int) -> None:
+    rng, h, grew = np.random.default_rng(3), 1e-6, 0
+    for case in cases(kind):
+        p, s = tuple(10 * rng.normal(size=3)), rng.uniform(0.1, 0.9)
+
+        def at(share: float, case: Case = case, p: Any = p) -> np.ndarray:
+            return nearest({**case, "mu": share * case["mu"], "arm": share * case["arm"]}, p)
+
+        acts, full = (s * case["mu"], s * case["arm"]), (case["mu"], case["arm"])
+        found = np.array(laws.growth(kind, p, acts, full, case["N"]))
+        assert np.allclose(found, (at(s + h) - at(s - h)) / (2 * h), rtol=1e-6, atol=1e-7)
+        grew += bool(found.any())
+    assert (kind == LINE) == (grew == 0)
 
 
 def row_cases(speed: bool) -> list[dict[str, float]]:

@@ -652,6 +652,11 @@ BAD = {
     "itself": ('<mujoco><include file="r.xml"/><worldbody/></mujoco>', "already included"),
     "no mass": ('<mujoco><worldbody><body name="hollow"><freejoint/></body></worldbody></mujoco>', "hollow"),
     "nothing": ("<mujoco/>", "no body"),
+    "huge gear": (
+        '<mujoco><worldbody><body><joint name="h"/><geom size="1"/></body></worldbody><actuator>'
+        '<motor joint="h" gear="1e200"/></actuator></mujoco>',
+        "joint 'h': its (armature|damping) is nan",
+    ),
 }
 
 

@@ -74,6 +74,11 @@ def test_what_a_robot_cannot_have_is_told_by_name(tmp_path):
     robot = load(tmp_path, body)
     assert "eye" in told(robot, "note") and "control" in told(robot, "note")
     assert "enable_wind" in told(robot, "warning")
+    swims = link("fin").replace("</inertial>", "<fluid_added_mass><xx>1</xx></fluid_added_mass></inertial>")
+    robot = load(
+        tmp_path, link("base") + swims + hinge("a", "base", "fin", "<initial_position>1</initial_position>")
+    )
+    assert "fluid_added_mass" in told(robot, "warning") and "initial_position" in told(robot, "note")
     with pytest.raises(LoadError) as strict:
         load(tmp_path, body, strict=True)
     assert "strict" in str(strict.value)

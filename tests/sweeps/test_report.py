@@ -83,6 +83,9 @@ def test_columns_count_all_rows_and_keep_the_values_of_some():
     degrees = np.degrees(values[np.isfinite(values)])
     assert (found.low, found.high) == (degrees.min(), degrees.max())
     np.testing.assert_array_equal(np.histogram(degrees, len(found.counts))[0], found.counts)
+    assert len(found.counts) == 20  # 2 n^(1/3), at most 48
+    many = column_data("tilt", rng.uniform(0.0, 0.5, 100_000), ColumnInfo("parameter", "rad"), held)
+    assert len(many.counts) == 48
     steps = np.repeat(0.0635 + 1e-3 * np.arange(82), 10)
     assert column_data("peak_force_time", steps, ColumnInfo("measure", "s"), held[:80]).counts == [20] * 41
     hits = column_data("hits", rng.poisson(70_000, 1000), ColumnInfo("measure"), held)

@@ -196,7 +196,7 @@ def test_keys_and_buttons_go_from_event_to_event(page, run):
     page.get_by_role("button", name="Next event").click()
     times.append(time_of(page))
     np.testing.assert_allclose(times, [event.time for event in run.events[:5]], atol=1e-9)
-    page.get_by_role("button", name="Event before").click()
+    page.get_by_role("button", name="Previous event").click()
     page.keyboard.press("p")
     assert time_of(page) == pytest.approx(run.events[2].time, abs=1e-9)
     current = page.locator(".happening.current")

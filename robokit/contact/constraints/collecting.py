@@ -48,10 +48,10 @@ def collect(x: Any) -> None:
 
     It reads the state, POSES and V, H and CONTACTS, and writes what CONSTRAINTS says. ``n_of`` are the
     numbers of constraints and rows that are needed, and of contacts that bounce; with more than there is
-    place for, a step is not solved. The next is the number of loops and prescribed joints; the last two are
+    place for, a step is not solved. The next is the number of loops and prescribed joints; the last is
     the solver's.
     """
-    for k in range(7):
+    for k in range(5):
         x.n_of[k] = 0
     for kind in KINDS:
         kind.collect(x)

@@ -274,7 +274,7 @@ def _close_positions(x: Any) -> None:
 
 def constrain(x: Any, speeds: Any) -> None:
     """The loops as the only constraints, which aim at what is open (0) or opens (1)."""
-    for k in (0, 1, 2, 5):
+    for k in (0, 1, 2, 4):
         x.n_of[k] = 0
     for_range(x.n_loops, lambda k: _constraints(x, k, speeds))
     for_range(x.n_motions, lambda m: _hold(x, m))

@@ -26,7 +26,7 @@ class Lane {
 
   addKeys(shortcuts) {
     shortcuts.add("n", "Next event", () => this.happenings.step(1));
-    shortcuts.add("p", "Event before", () => this.happenings.step(-1));
+    shortcuts.add("p", "Previous event", () => this.happenings.step(-1));
   }
 
   // Groups of neighbours, each [{x, entry}...] in the order of time.

@@ -114,7 +114,7 @@ class Timeline {
     shortcuts.add("ArrowLeft", "One frame back", () => this.step(-1));
     shortcuts.add("ArrowRight", "One frame forward", () => this.step(1));
     shortcuts.add("Shift+ArrowLeft", "Ten frames back", () => this.step(-10));
-    shortcuts.add("Shift+ArrowRight", "Ten frames on", () => this.step(10));
+    shortcuts.add("Shift+ArrowRight", "Ten frames forward", () => this.step(10));
     shortcuts.add("Home", "To the start", () => this.seek(0));
     shortcuts.add("End", "To the end", end);
     shortcuts.add("[", "Slower", () => this.nudgeSpeed(-1));

@@ -1,7 +1,7 @@
 // Any two columns, coloured by a third. A drag chooses the rows inside, a click runs the row. With the focus on it, arrow
 // keys go from row to row and Enter runs it.
 
-const GAP = { left: 58, right: 14, top: 10, bottom: 38 };
+const GAP = { left: 78, right: 14, top: 10, bottom: 38 };
 const REACH = 9; // [px] from a point that is meant
 
 class Scatter {
