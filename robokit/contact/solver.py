@@ -40,7 +40,7 @@ FIRST = 0.1
 AWAY = (
     1e-3  # Error beside a path at most. Farther away, iterations took turns; at 1e-4 they are twice as many.
 )
-CHANGES = 20  # Iterations of a path at most, for each force. The longest that was seen took 10.
+CHANGES = 20  # iterations of a path at most, for each force. The longest that was seen took 10.
 
 APART = 2.0**0.5 - 1.0
 """Share of a turn between the rates at which the friction of one constraint and of the next grows."""
