@@ -37,7 +37,10 @@ CAP_LATER = 300  # the same of later attempts: with little friction, and from wh
 FIRST = 0.1
 """Share of friction with which a path begins: so little jams nothing, and what rests already sticks."""
 
-CHANGES = 20  # Iterations of a path at most, for each force. The longest that was seen took 10.
+AWAY = (
+    1e-3  # Error beside a path at most. Farther away, iterations took turns; at 1e-4 they are twice as many.
+)
+CHANGES = 20  # iterations of a path at most, for each force. The longest that was seen took 10.
 
 APART = 2.0**0.5 - 1.0
 """Share of a turn between the rates at which the friction of one constraint and of the next grows."""
@@ -90,15 +93,20 @@ def begin_solution(x: Any) -> None:
 def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
     """What comes after the first attempt, which found this.
 
-    Where a path ends before all friction acts, its end is taken: impulses are admissible there, too.
+    Where a path ends before all friction acts, its end is taken, or its begin if that is not finite: impulses
+    are admissible there, too.
     """
+
+    def with_little(it: Any) -> tuple[Any, Any, Any]:
+        once(x, take_friction, 1.0 - FIRST)
+        once(x, begin)
+        return once(x, attempt, it)
 
     def as_friction_grows() -> tuple[Any, Any, Any]:
         for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
-        once(x, take_friction, 1.0 - FIRST)
-        once(x, begin)
-        it, *_ = once(x, attempt, by_law[0])
-        return once(x, attempt, once(x, grow, it))
+        it, *_ = with_little(by_law[0])
+        it, e, found = once(x, attempt, once(x, grow, it))
+        return cond(e < math.inf, lambda: (it, e, found), lambda: with_little(it))
 
     it, e, found = cond(by_law[2] > 0, lambda: by_law, as_friction_grows)
     cond(found > 0, nothing, lambda: unsettled(x))
@@ -486,7 +494,7 @@ def grow(x: Any, before: Any) -> Any:
         once(x, linearise)
         once(x, along_path, longest)
         share, now = while_loop(
-            lambda share, now: (now > maximum(NEAR, e)) & (share > rounding(AHEAD, 0.5)),
+            lambda share, now: (now > maximum(AWAY, e)) & (share > rounding(AHEAD, 0.5)),
             lambda share, now: (0.5 * share, once(x, go_back, 0.5 * share)),
             1.0,
             once(x, go, 1.0),
