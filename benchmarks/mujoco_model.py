@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import robokit as rk
+from robokit.meshes.hull import hull_corners
 from robokit.model import Box, Capsule, Cylinder, Mesh, Sphere
 
 LEAST = 1e-12
@@ -68,7 +69,10 @@ def _geometry(spec: Any, geometry: Any, name: str) -> dict[str, Any]:
     if isinstance(geometry, Capsule):
         return {"type": mujoco.mjtGeom.mjGEOM_CAPSULE, "size": [geometry.radius, geometry.length / 2, 0]}
     if isinstance(geometry, Mesh) and geometry.path is not None:
-        spec.add_mesh(name=name, file=str(geometry.path), scale=list(geometry.scale))
+        if geometry.path.suffix.lower() in (".stl", ".obj"):
+            spec.add_mesh(name=name, file=str(geometry.path), scale=list(geometry.scale))
+        else:
+            spec.add_mesh(name=name, uservert=hull_corners(geometry).ravel())
         return {"type": mujoco.mjtGeom.mjGEOM_MESH, "meshname": name}
     raise TypeError(f"no MuJoCo geom for {geometry}")
 

@@ -10,6 +10,7 @@ import numpy as np
 
 import robokit as rk
 from fidelity_cases import scenes as s
+from fidelity_cases.peer import Peer
 from fidelity_cases.table import Found, Look, NotYet, case
 
 
@@ -45,13 +46,30 @@ def folding(look: Look) -> Found:
                 depths += [depth for _, _, depth in pairs]
             what = label if way is not False else f"{label}, self_collision=False"
             limit = 3.0 if way else None
-            found.add(f"{what}: pairs that overlap at rest, mean", "", np.mean(counts))
-            found.add(f"{what}: deepest overlap", "mm", 1e3 * max(depths), most=limit)
+            theirs = {}
+            for key, stiff in (("mujoco", False), ("stiff", True)) if look.peer and way else ():
+                theirs[key] = _there(robot, overlaps, stiff, look.some(4, 1))
+            many = {key: x[0] for key, x in theirs.items()}
+            found.add(f"{what}: pairs that overlap at rest, mean", "", np.mean(counts), **many)
+            deep = {key: x[1] for key, x in theirs.items()}
+            found.add(f"{what}: deepest overlap", "mm", 1e3 * max(depths), **deep, most=limit)
             if failed:
                 found.add(f"{what}: falls that failed", "", failed, most=0.0)
     if not on:
         found.notes.append("simulate(self_collision=) is not there.")
     return found
+
+
+def _there(robot: rk.Robot, overlaps: Overlaps, stiff: bool, falls: int) -> tuple[float, float]:
+    """Pairs that overlap after MuJoCo's falls, mean, and the deepest overlap [mm]; the same pairs touch."""
+    peer, counts, deepest = Peer(s.same_joints(robot), 1e-3, stiff, pairs=rk.collision_pairs(robot)), [], 0.0
+    for seed in range(falls):
+        peer.start(rk.standing_configuration(robot, height=0.02, tilt=math.radians(4.0), seed=seed))
+        peer.step(4000)
+        pairs = overlaps(peer.q)
+        counts.append(len(pairs))
+        deepest = max([deepest, *(depth for _, _, depth in pairs)])
+    return float(np.mean(counts)), 1e3 * deepest
 
 
 class Overlaps:

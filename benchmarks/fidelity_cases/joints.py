@@ -8,7 +8,7 @@ import numpy as np
 
 import robokit as rk
 from fidelity_cases import scenes as s
-from fidelity_cases.mechanisms import Others
+from fidelity_cases.peer import Others
 from fidelity_cases.table import Found, Look, case
 from robokit.model import ModelBuilder
 

@@ -216,16 +216,40 @@ def balance(look: Look) -> Found:
                 pull = max(pull, float(-normal.min(initial=0.0)))
                 cone = np.linalg.norm(aside, axis=-1) - MU * np.maximum(normal, 0.0)
                 over = max(over, float(cone.max(initial=0.0)))
-            where = f"{label}, {1e3 * dt:g} ms"
-            found.add(f"{where}: largest pull", "weights", pull / weight, most=1e-9)
-            found.add(f"{where}: largest force outside the cone", "weights", over / weight, most=1e-9)
             if name is None:
-                missed = _missed_of_boxes(t, dt, still, moving) / weight
+                missed = _missed_of_boxes(t, dt, still, moving)
             else:
                 given = still.forces.sum(axis=1)[1:] - np.array([0.0, 0.0, weight])
-                missed = np.abs(np.diff(t.momentum[:, 3:], axis=0) / dt - given).max() / weight
-            found.add(f"{where}: balance of momentum of a step", "weights", missed, most=1e-9)
+                missed = np.abs(np.diff(t.momentum[:, 3:], axis=0) / dt - given).max()
+            theirs = {}
+            if look.peer and name is not None:
+                for key, stiff in (("mujoco", False), ("stiff", True)):
+                    theirs[key] = _balance_there(robot, q0, dt, stiff)
+            for k, (what, x) in enumerate((
+                ("largest pull", pull),
+                ("largest force outside the cone", over),
+                ("balance of momentum of a step", missed),
+            )):  # fmt: skip
+                them = {key: found_there[k] / weight for key, found_there in theirs.items()}
+                found.add(f"{label}, {1e3 * dt:g} ms: {what}", "weights", x / weight, **them, most=1e-9)
     return found
+
+
+def _balance_there(robot: rk.Robot, q: np.ndarray, dt: float, stiff: bool) -> np.ndarray:
+    """Largest pull, force outside the cone and missing force of a step of MuJoCo's fall of 2 s [N]."""
+    peer = Peer(s.same_joints(robot), dt, stiff, MU, pairs=rk.collision_pairs(robot))
+    peer.start(q)
+    weight, worst = np.array([0.0, 0.0, robot.total_mass * s.G]), np.zeros(3)
+    before = np.zeros(3)
+    for _ in range(round(2.0 / dt)):
+        peer.step()
+        own, world = peer.contact_forces()
+        over = np.linalg.norm(own[:, 1:], axis=1) - MU * np.maximum(own[:, 0], 0.0)
+        after = rk.centroidal_momentum(robot, peer.q, peer.v)[3:]
+        missing = np.abs((after - before) / dt - world.sum(axis=0) + weight).max()
+        before = after
+        worst = np.maximum(worst, [0.0 - own[:, 0].min(initial=0.0), over.max(initial=0.0), missing])
+    return worst
 
 
 def _missed_of_boxes(t: rk.Trajectory, dt: float, still: Any, moving: Any) -> float:

@@ -8,7 +8,6 @@ W. Schiehlen, "Multibody Systems Handbook" (1990), for the squeezing mechanism.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 
 import robokit as rk
 from fidelity_cases import scenes as s
-from fidelity_cases.peer import Peer
+from fidelity_cases.peer import Others, Peer
 from fidelity_cases.table import Found, Look, case
 from robokit.model import ModelBuilder, Placement
 
@@ -25,39 +24,6 @@ Z = (0.0, 0.0, 1.0)
 
 def _at(x: float, y: float, z: float = 0.0) -> Placement:
     return Placement(position=np.array([x, y, z]))
-
-
-States = tuple[np.ndarray, np.ndarray]
-"""q and v of many times."""
-
-
-class Others:
-    """The same motions in MuJoCo, at its defaults and stiff; none without MuJoCo.
-
-    Args:
-        look: how closely to look.
-        robot: whose loops are hinges.
-        dt: time step [s].
-        ready: called with each peer: what it gets besides.
-    """
-
-    def __init__(self, look: Look, robot: rk.Robot, dt: float, ready: Callable[[Peer], Any] | None = None):
-        self.robot, self.peers = robot, {}
-        for key, stiff in (("mujoco", False), ("stiff", bool(robot.loop_joints))) if look.peer else ():
-            if key == "mujoco" or stiff:
-                self.peers[key] = Peer(robot, dt, stiff, None)
-                (ready or (lambda peer: None))(self.peers[key])
-        self.found: dict[str, States] = {}
-
-    def run(self, q: np.ndarray, v: np.ndarray | None, steps: int, every: int) -> None:
-        """The states of each from this one."""
-        for key, peer in self.peers.items():
-            peer.start(q, v)
-            self.found[key] = peer.states(steps, every)
-
-    def of(self, measure: Callable[[np.ndarray, np.ndarray], float]) -> dict[str, float]:
-        """A figure of each, as arguments of Found.add."""
-        return {key: measure(q, v) for key, (q, v) in self.found.items()}
 
 
 def _drift(found: Found, t: rk.Trajectory, most: float, others: Others, scale: float | None = None) -> None:

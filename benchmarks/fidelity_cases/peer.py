@@ -9,6 +9,7 @@ which MuJoCo's manual recommends against slip. Hinges that close loops hold two 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -131,10 +132,58 @@ class Peer:
             v.append(self.to.v_back(q[-1], self.data.qvel))
         return np.array(q), np.array(v)
 
+    def contact_forces(self) -> tuple[np.ndarray, np.ndarray]:
+        """Forces of the last step: normal, tangential, tangential (n, 3); in the world on robots (n, 3) [N].
+
+        The latter are 0 for contacts between bodies.
+        """
+        n, wrench = self.data.ncon, np.zeros(6)
+        own, world = np.zeros((n, 3)), np.zeros((n, 3))
+        for k in range(n):
+            self.mujoco.mj_contactForce(self.model, self.data, k, wrench)
+            own[k], contact = wrench[:3], self.data.contact[k]
+            still = [self.model.geom_bodyid[g] == 0 for g in (contact.geom1, contact.geom2)]
+            world[k] = (still[0] - float(still[1])) * (contact.frame.reshape(3, 3).T @ own[k])
+        return own, world
+
     @property
     def warned(self) -> bool:
         """Whether MuJoCo met a bad state, which it resets."""
         return any(w.number for w in self.data.warning)
+
+
+States = tuple[np.ndarray, np.ndarray]
+"""q and v of many times."""
+
+
+class Others:
+    """The same motions in MuJoCo, at its defaults and, where loops are, stiff; none without MuJoCo.
+
+    Args:
+        look: how closely to look.
+        robot: whose loops are hinges.
+        dt: time step [s].
+        ready: called with each peer: what it gets besides.
+    """
+
+    def __init__(self, look: Any, robot: rk.Robot, dt: float, ready: Callable[[Peer], Any] | None = None):
+        self.peers: dict[str, Peer] = {}
+        keys = ("mujoco", "stiff") if robot.loop_joints else ("mujoco",)
+        for key in keys if look.peer else ():
+            self.peers[key] = Peer(robot, dt, key == "stiff", None)
+            if ready is not None:
+                ready(self.peers[key])
+        self.found: dict[str, States] = {}
+
+    def run(self, q: np.ndarray, v: np.ndarray | None, steps: int, every: int) -> None:
+        """The states of each from this one."""
+        for key, peer in self.peers.items():
+            peer.start(q, v)
+            self.found[key] = peer.states(steps, every)
+
+    def of(self, measure: Callable[[np.ndarray, np.ndarray], float]) -> dict[str, float]:
+        """A figure of each, as arguments of Found.add."""
+        return {key: measure(q, v) for key, (q, v) in self.found.items()}
 
 
 def _close(spec: Any, robot: rk.Robot) -> list[np.ndarray]:

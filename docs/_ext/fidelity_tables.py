@@ -82,8 +82,11 @@ class Summary(Generated):
         """Who measured, and the table."""
         found = json.loads(self.reads(PLACE).read_text(encoding="utf-8"))
         rows = [[entry["title"], *verdict(entry), name] for name, entry in found["cases"].items()]
-        when = sorted({(entry["date"], entry["commit"]) for entry in found["cases"].values()})
-        made = f"{found['machine']}; " + "; ".join(f"commit {commit}, {date}" for date, commit in when) + "."
+        when: dict[str, set[str]] = {}
+        for entry in found["cases"].values():
+            when.setdefault(entry["date"], set()).add(entry["commit"])
+        days = "; ".join(f"{date}: commits {', '.join(sorted(when[date]))}" for date in sorted(when))
+        made = f"{found['machine']}; {days}."
         past = found["before"]
         made += f" *Before* is the step of falls that this one replaced, {past['first']} to {past['last']}."
         return [made, "", *table(("case", "", "figures as wanted", "``--case``"), rows)]

@@ -20,7 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.collision.fields import POLYTOPE
-from robokit.collision.support import corner, faced, pose, shape_pose, support, vector
+from robokit.collision.support import body_pose, corner, faced, pose, shape_pose, support, vector
 from robokit.collision.terrain import ALIGNED, NEAREST
 from robokit.engine.loops.fields import once
 from robokit.spatial import Vector3
@@ -73,7 +73,7 @@ def face_touched(x: Any, a: Any, b: Any, place: Any, nearest: Any) -> Any:
 
 def _face_touched(x: Any, a: Any, b: Any, place: Any, nearest: Any) -> Any:
     n, p = (Vector3(*(nearest[first + c] for c in range(3))) for first in (1, 4))
-    (R, r), (Q, o) = shape_pose(x, a), pose(place)
+    (R, r), (Q, o) = body_pose(x, a), pose(place)
 
     def face(f: Any, least: Any, at: Any) -> Any:
         up = vector(x.face_normal, f)
@@ -157,7 +157,7 @@ def hidden(x: Any, a: Any, b: Any, p: Vector3, n: Vector3) -> Any:
 
 
 def _hidden(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
-    m = shape_pose(x, a)[0].transpose_apply(Vector3(*n))
+    m = body_pose(x, a)[0].transpose_apply(Vector3(*n))
 
     def along(k: Any, most: Any) -> Any:
         return maximum(most, vector(x.face_normal, x.shape_faces[a, 0] + k).dot(m))
@@ -174,7 +174,7 @@ def _hidden(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
     moved, *q = for_range(x.shape_beside[a, 1], moved_out, 0, *p)
 
     def look() -> Any:
-        R, r = shape_pose(x, a)
+        R, r = body_pose(x, a)
         left, _ = once(x, _height, a, tuple(R.transpose_apply(Vector3(*q) - r)), ZERO, ALL)
 
         def still(k: Any, found: Any) -> Any:
@@ -188,7 +188,7 @@ def _hidden(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
 
 def _is_anothers(x: Any, a: Any, p: Any, n: Any) -> Any:
     """Whether a contact is on a face of one beside a, but not on a; on a seam it is the first one's."""
-    R, r = shape_pose(x, a)
+    R, r = body_pose(x, a)
     q, m = R.transpose_apply(Vector3(*p) - r), R.transpose_apply(Vector3(*n))
     height, _ = once(x, _height, a, tuple(q), tuple(m), BUT_ITS_OWN)
     return once(x, _on_surface, a, p, n, where(height > _seam(x, a), x.n_shapes, a))
@@ -200,7 +200,7 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, n: Any) -> Any:
     That is across the edge, or on both sides of the corner along one of its edges, on solids beside it. An
     edge that crosses at a corner crosses both of the edges there.
     """
-    (R, r), (S, o) = shape_pose(x, a), shape_pose(x, b)
+    (R, r), (S, o) = body_pose(x, a), shape_pose(x, b)
     m, q, flush = R.transpose_apply(Vector3(*n)), R.transpose_apply(Vector3(*p) - r), _flush(x, a)
     first, count = x.shape_faces[a, 0], x.shape_faces[a, 1]
     face = _facing(x, a, m)
@@ -272,7 +272,7 @@ def _on_surface(x: Any, a: Any, p: Any, up: Any, least: Any) -> Any:
         s = x.beside[x.shape_beside[a, 0] + k]
 
         def look() -> Any:
-            R, r = shape_pose(x, s)
+            R, r = body_pose(x, s)
             q, m = R.transpose_apply(p - r), R.transpose_apply(up)
             inside, _ = once(x, _height, s, tuple(q), tuple(m), BUT_ITS_OWN)
 
@@ -317,7 +317,7 @@ def _middle(x: Any, s: Any, face: Any) -> Vector3:
 
 def _covers(x: Any, s: Any, p: Any, n: Any, off: Any) -> Any:
     """Whether a point lies in s, of which something is farther along n; and where it leaves s."""
-    (R, r), (p, n) = shape_pose(x, s), (Vector3(*p), Vector3(*n))
+    (R, r), (p, n) = body_pose(x, s), (Vector3(*p), Vector3(*n))
     q, m, flush = R.transpose_apply(p - r), R.transpose_apply(n), _flush(x, s)
     height, _ = once(x, _height, s, tuple(q), ZERO, ALL)
 

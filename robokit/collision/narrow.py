@@ -33,10 +33,11 @@ from robokit.collision.terrain import (
     ALIGNED,
     NORMAL,
     STATE,
-    across_nearest_edge,
+    across_edge,
     cells_below,
     counted,
     enter,
+    is_of_ground,
     located,
     numbered,
 )
@@ -545,14 +546,20 @@ def _contacts(
             is_field = x.shape_kind[a] == FIELD
             cond(is_field, lambda: of_field(feature, q, gap, n), lambda: in_world(feature, q, gap, n))
 
-        _touching(x, (a, b), found, last, _reach(x, k, far), put_if_it_counts)
+        _touching(x, (a, b), at, found, last, _reach(x, k, far), put_if_it_counts)
 
     plane = (x.shape_kind[a] == PLANE) | (x.shape_kind[b] == PLANE)
     cond(plane, lambda: on_plane(x, k, far, corners, add), convex)
 
 
 def _touching(
-    x: Any, shapes: tuple[Any, Any], found: tuple[Any, Any], last: Any, reach: Any, put: Any
+    x: Any,
+    shapes: tuple[Any, Any],
+    at: tuple[Any, Any, Any],
+    found: tuple[Any, Any],
+    last: Any,
+    reach: Any,
+    put: Any,
 ) -> None:
     """Of two cores; a second time along the normal of a height field's triangle, where a contact did not
     count.
@@ -560,13 +567,8 @@ def _touching(
     (a, b), (place, out) = shapes, found
     field = x.shape_kind[a] == FIELD
 
-    def along(nx: Any, ny: Any, nz: Any, height: Any) -> None:
-        """Nearest points along the normal of a face of a, which is so far from the origin."""
-        (Q, r), n = pose(place), Vector3(nx, ny, nz)
-        y = Q @ Vector3(*_extreme(x, b, last, 1, -Q.transpose_apply(n))[1:]) + r
-        gap = n.dot(y) - height
-        for i, number in enumerate((gap, *n, *(y - n * gap), *y)):
-            out[i] = number
+    def along(*face: Any) -> None:
+        _along(x, b, found, last, *face)
 
     def along_normal() -> None:
         n = vector(x.cell, NORMAL)
@@ -592,20 +594,55 @@ def _touching(
     straight = x.shape_kind[b] < SMOOTH
     bare = straight & (x.shape_radius[b] == 0.0)
 
-    def across_edge() -> Any:
-        for i, number in enumerate(across_nearest_edge(x, Vector3(out[1], out[2], out[3]))):
-            out[1 + i] = number
-        return 0
+    def across_ridge() -> Any:
+        x.cell[STATE, 2] = -1.0
+        return _across_ridge(x, shapes, found, along)
 
     def begin() -> Any:
-        sine = Vector3(out[1], out[2], out[3]).cross(vector(x.cell, NORMAL))
+        n, p = (Vector3(*(out[first + c] for c in range(3))) for first in (1, 4))
+        sine = n.cross(vector(x.cell, NORMAL))
         aligned = sine.dot(sine) < ALIGNED
-        return cond(bare & ~aligned, across_edge, lambda: where(straight & aligned, 1, 0))
+        none = cond(bare & ~aligned, lambda: ~is_of_ground(x, a, at, p, n), lambda: bare & ~bare)
+        return cond(none, across_ridge, lambda: where(straight & aligned, 1, 0))
 
     def other() -> Any:
         return cond(beside_others(x, a), on_surface, lambda: 0)
 
     while_loop(lambda k: k < 2, turn, cond(field, begin, other))
+
+
+def _along(x: Any, b: Any, found: tuple[Any, Any], last: Any, nx: Any, ny: Any, nz: Any, height: Any) -> None:
+    """Nearest points along the normal of a face of a, which is so far from the origin."""
+    place, out = found
+    (Q, r), n = pose(place), Vector3(nx, ny, nz)
+    y = Q @ Vector3(*_extreme(x, b, last, 1, -Q.transpose_apply(n))[1:]) + r
+    gap = n.dot(y) - height
+    for i, number in enumerate((gap, *n, *(y - n * gap), *y)):
+        out[i] = number
+
+
+def _across_ridge(x: Any, shapes: tuple[Any, Any], found: tuple[Any, Any], along: Any) -> Any:
+    """Nearest points across the ridge beside a triangle where shape b leaves it soonest, and 0; 1 where that
+    is along its normal.
+    """
+    (a, b), (place, out) = shapes, found
+    n, own = Vector3(out[1], out[2], out[3]), vector(x.cell, NORMAL)
+    Q, _ = pose(place)
+    face = -(Q @ Vector3(*faced(x, b, -Q.transpose_apply(own)).normal))
+
+    def edge(k: Any, most: Any, *best: Any) -> Any:
+        """Nearest to n, or to the normal of what faces the triangle; at last its own normal."""
+        m, height, ridge = across_edge(x, a, k % 3, chosen(k < 3, n, face))
+        m = chosen(k < 6, m, own)
+        height = where(k < 6, height, own.dot(vector(x.cell, 0)))
+        call(along, *m, height)
+        better = (out[0] > most) & (ridge | (k == 6))
+        known = zip((1.0 * out[0], 1.0 * k, *m, height), (most, *best), strict=True)
+        return tuple(where(better, new, old) for new, old in known)
+
+    _, k, *best = for_range(7, edge, -float("inf"), 0.0, *own, 0.0)
+    call(along, *best)
+    return where(k < 6.0, 0, 1)
 
 
 def on_plane(x: Any, k: Any, far: Any, corners: Any, add: Add) -> None:

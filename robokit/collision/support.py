@@ -84,10 +84,14 @@ def rotation(x: Any, body: Any) -> Matrix3:
     return Matrix3([[x.R[body, 3 * i + k] for k in range(3)] for i in range(3)])
 
 
+def body_pose(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
+    """Rotation and origin of the body of a shape: those of the shape itself, if it has corners."""
+    return rotation(x, x.shape_body[s]), vector(x.p, x.shape_body[s])
+
+
 def shape_pose(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
     """Rotation and origin of a shape, in world axes from the step's origin: of its body if it has corners."""
-    body = x.shape_body[s]
-    E, p = rotation(x, body), vector(x.p, body)
+    E, p = body_pose(x, s)
 
     def own() -> Any:
         R, r = pose(x.shape_placement[s])

@@ -7,9 +7,12 @@ but for those that the prisms around it hide. A contact at the point p of a pris
     n is the normal of its triangle, or p is on an edge or corner of it and all of the ground around lies
     below the plane through p with normal n: ridges and peaks,
 
-and is left out if it is an edge's or corner's and all of the ground around lies in this plane: no edge. Where
-a contact does not count, those along the triangle's own normal are taken, of points that leave the ground
-across the edges of the triangle no sooner.
+and is left out if it is an edge's or corner's and all of the ground around lies in this plane: no edge.
+
+The normal comes first: where the shortest way out of the prism alone is none of the ground's, a body with
+flat or straight parts leaves along the normal of the triangle or of a ridge beside it, whichever is soonest.
+Where a contact does not count then, those along the triangle's own normal are taken, of points that leave
+the ground across the edges of the triangle no sooner.
 
 Corners 0, 1, 2 of the triangle with half 0 of cell (i, j) are the grid's (i, j), (i + 1, j), (i + 1, j + 1);
 with half 1 they are (i, j), (i + 1, j + 1), (i, j + 1). Opposite corner k is that of the triangle across the
@@ -21,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from robokit.engine.loops.fields import once
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, smallest, whole
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
@@ -29,7 +33,7 @@ from robokit.spatial.vectors import chosen
 OPPOSITE, NORMAL, STATE, CENTRE = 3, 6, 7, 8
 """Rows of ``cell``: 0 to 2 are the triangle's corners, then those opposite to its edges, its normal, and
 three numbers: how far the prism reaches down [m]; 1 where a contact did not count; 1 where those along the
-normal are looked for. Then the middle of the body's ball."""
+normal are looked for, -1 where those across a ridge. Then the middle of the body's ball."""
 
 FLUSH = 1e-6, 1e-5  # of a cell's size, in double and single precision: less is in one plane, or on an edge
 
@@ -143,7 +147,7 @@ def counts(x: Any, s: Any, place: tuple[Any, Any, Any], feature: Any, p: Vector3
     sine = n.cross(vector(x.cell, NORMAL))
     own = sine.dot(sine) < LEVEL
     beside = where(own, 2.0 * flush, BESIDE * (dx + dy))
-    most, least = _around(x, s, place, p, n, beside)
+    most, least = once(x, _around, s, place, tuple(p), tuple(n), beside)
     seam = most > -float("inf")
     rises, flat = seam & (most > 4.0 * flush), seam & (most <= 4.0 * flush) & (least >= -4.0 * flush)
     kind = feature % KINDS
@@ -156,7 +160,7 @@ def counts(x: Any, s: Any, place: tuple[Any, Any, Any], feature: Any, p: Vector3
     w = clamp((p.y + share * inward.y) / dy, -FARTHEST, FARTHEST)
     k, m = whole(u), whole(w)
     mine = (k == i) & (m == j) & (where(w - m > u - k, 1, 0) == half)
-    other = (feature == NEAREST) & (x.cell[STATE, 2] > 0.0) & ~mine
+    other = (feature == NEAREST) & (x.cell[STATE, 2] != 0.0) & ~mine
     another = seam & where(own, flat & (kind % 2 == 1) & ~mine, (half == 1) & (kind > 1) & ~rises)
     none = other | another | ((kind % 2 == 0) & _goes_on(x, s, place, feature, p, n, own, flush))
     return where(~own & (rises | ~seam), 0, where(none, -1, 1))
@@ -193,19 +197,19 @@ def _beside(x: Any, s: Any, place: Any, k: Any, di: Any, dj: Any) -> Vector3:
     return Vector3(1.0 * i * x.shape_size[s, 0], 1.0 * j * x.shape_size[s, 1], height(x, i, j))
 
 
-def _around(
-    x: Any, s: Any, place: tuple[Any, Any, Any], p: Vector3, n: Vector3, beside: Any
-) -> tuple[Any, Any]:
+def _around(x: Any, s: Any, place: tuple[Any, Any, Any], p: Any, n: Any, beside: Any) -> tuple[Any, Any]:
     """How far the ground around a point of the triangle rises over a plane through it, at most and at least.
 
     Minus and plus infinity for a point inside of the triangle: there is nothing but the triangle around it.
     It is on an edge, or at a corner, if it is not farther off than ``beside`` [m]. Along an edge that is not
     perpendicular to n the ground itself rises.
     """
-    inf = float("inf")
+    p, n, inf = Vector3(*p), Vector3(*n), float("inf")
+    dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
+    both = beside * (dx + dy) / minimum(dx, dy)  # what is beside two edges, also of an acute angle
 
     def is_at(c: Vector3) -> Any:
-        return (abs(c.x - p.x) < beside) & (abs(c.y - p.y) < beside)
+        return (abs(c.x - p.x) < both) & (abs(c.y - p.y) < both)
 
     def side(k: Any, most: Any, least: Any) -> Any:
         a, b = vector(x.cell, k), vector(x.cell, where(k == 2, 0, k + 1))
@@ -247,7 +251,7 @@ def counted(x: Any, s: Any, place: Any, feature: Any, q: Any, gap: Any, n: Any, 
     q, n = Vector3(*q), Vector3(*n)
     half = n * (0.5 * gap)
     found = counts(x, s, place, feature, q - half, n)
-    first = x.cell[STATE, 2] == 0.0
+    first = x.cell[STATE, 2] <= 0.0
 
     def note() -> None:
         x.cell[STATE, 1] = 1.0
@@ -280,21 +284,24 @@ def sooner(x: Any, s: Any, y: Vector3, radius: Any, depth: Any) -> Any:
     return cond(depth > 0.0, lambda: for_range(3, side, 0), lambda: 0) > 0
 
 
-def across_nearest_edge(x: Any, n: Vector3) -> Vector3:
-    """A normal that is perpendicular to an edge of the triangle, if n nearly is.
+def is_of_ground(x: Any, s: Any, place: Any, p: Vector3, n: Vector3) -> Any:
+    """Whether n is a normal of the ground at a point of the triangle's edges: nothing rises over it."""
+    size = x.shape_size[s, 0] + x.shape_size[s, 1]
+    most, _ = once(x, _around, s, place, tuple(p), tuple(n), BESIDE * size)
+    return (most > -float("inf")) & (most <= 4.0 * in_precision(*FLUSH) * size)
 
-    ``x``: with the prism at work; ``n``: a unit vector.
+
+def across_edge(x: Any, s: Any, k: Any, n: Vector3) -> tuple[Vector3, Any, Any]:
+    """The normal of edge k of the triangle that is nearest to n, where the edge is along it, and whether it
+    is one of the ground: of a ridge, between the normals of its two sides.
     """
-
-    def side(k: Any, square: Any, *best: Any) -> tuple[Any, ...]:
-        e = unit(vector(x.cell, where(k == 2, 0, k + 1)) - vector(x.cell, k))
-        c = n.dot(e)
-        nearer = c * c < square
-        return where(nearer, c * c, square), *(
-            where(nearer, a, b) for a, b in zip(n - e * c, best, strict=True)
-        )
-
-    return unit(Vector3(*for_range(3, side, ALIGNED, *n)[1:]))
+    a, b = vector(x.cell, k), vector(x.cell, where(k == 2, 0, k + 1))
+    other, beyond = vector(x.cell, where(k == 0, 2, k - 1)), vector(x.cell, OPPOSITE + k)
+    e = unit(b - a)
+    m = unit(n - e * n.dot(e))
+    flush = in_precision(*FLUSH) * (x.shape_size[s, 0] + x.shape_size[s, 1])
+    ridge = vector(x.cell, NORMAL).dot(beyond - a) < -4.0 * flush  # as in counts: else a plane has ridges
+    return m, m.dot(a), ridge & (m.dot(other - a) <= flush) & (m.dot(beyond - a) <= flush)
 
 
 def numbered(place: tuple[Any, Any, Any], feature: Any) -> Any:

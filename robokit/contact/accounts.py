@@ -72,8 +72,7 @@ ENTRIES = (
 
 AT = {name: k for k, name in enumerate(ENTRIES)}
 
-GIVEN, TOUCHED, IMPULSE, PATH, MASS, MOVED = 0, 1, 2, 8, 11, 12
-"""Places in a row of ``account``."""
+GIVEN, TOUCHED, IMPULSE, PATH, MASS, MOVED = 0, 1, 2, 8, 11, 12  # places in a row of ``account``
 
 
 def open_account(x: Any) -> None:
@@ -399,8 +398,7 @@ SMALL = 1e-12
 """Part of the energies below which a kinetic energy is hardly scaled to meet them: a robot that comes to rest
 stays there, and what is missing is carried until there is motion again."""
 
-MOMENTUM_AT, ENERGY_AT, CENTRE_AT, KNOWN_AT = 0, 6, 7, 10
-"""Places in a row of ``kept``."""
+MOMENTUM_AT, ENERGY_AT, CENTRE_AT, KNOWN_AT = 0, 6, 7, 10  # places in a row of ``kept``
 
 
 class Inner(NamedTuple):

@@ -31,11 +31,8 @@ from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import where
 
-LOST = 1e-6
-"""Of the energy that all of restitution would make: so much may be lost, too."""
-
-MOST = 40
-"""Tries to find the share: each leaves less than the half where W bends little."""
+LOST = 1e-6  # of the energy that all of restitution would make: so much may be lost, too
+MOST = 40  # tries to find the share: each leaves less than the half where W bends little
 
 
 def solve_bounces(x: Any) -> None:

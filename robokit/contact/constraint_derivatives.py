@@ -71,14 +71,9 @@ centre; directions of the two edges, 0 for none; weight of b for the velocity al
 PLACE, NORMAL, CROSS, NEAR, OFFSETS, FREE = 0, 1, 2, 3, 4, 6
 AXIS, TURNS, CENTRE, EDGES, SURFACE = 7, 10, 13, 16, 22
 
-END = 1e-6
-"""Share of an edge from its end where a point on it counts as the end."""
-
-LEVEL = 0.02
-"""Of a shape's size: how far from the plane of a contact the ends of an edge are that lies in it."""
-
-PARALLEL = 1e-3
-"""Sine of the angle of two edges that cross."""
+END = 1e-6  # share of an edge from its end where a point on it counts as the end
+LEVEL = 0.02  # of a shape's size: how far from the plane of a contact the ends of an edge are that lies in it
+PARALLEL = 1e-3  # sine of the angle of two edges that cross
 
 
 def look(x: Any, i: Any, c: Any) -> None:
@@ -194,10 +189,8 @@ def _on_rim(x: Any, i: Any, s: Any, outward: Vector3) -> None:
 def frame_motion(x: Any, i: Any, p: Vector3, n: Vector3, A: Motion, B: Motion) -> Motion:
     """The motion of the frame of constraint i about the origin, as its bodies move by A and B.
 
-    Args:
-        i: a constraint of a contact.
-        p, n: its place and normal.
-        A, B: motions of its bodies about the origin.
+    ``i``: a constraint of a contact; ``p``, ``n``: its place and normal; ``A``, ``B``: motions of its bodies
+    about the origin.
     """
     m = [x.c_moves[i, k] for k in range(7)]
     ends = [p + n * m[OFFSETS + k] for k in range(2)]
@@ -225,11 +218,7 @@ def frame_motion(x: Any, i: Any, p: Vector3, n: Vector3, A: Motion, B: Motion) -
 def along_rim(x: Any, i: Any, M: Motion, A: Motion, B: Motion) -> Scalar:
     """What the gap of a contact at a rim changes beside the velocity of the bodies' points there; else 0.
 
-    Args:
-        x: the step.
-        i: a constraint of a contact.
-        M: the motion of its frame.
-        A, B: those of its bodies.
+    ``i``: a constraint of a contact; ``M``: the motion of its frame; ``A``, ``B``: those of its bodies.
     """
     c = x.c_of[i]
     p, n = vector(x.contact_place, c), vector(x.contact_frame, c, 6)
@@ -280,8 +269,7 @@ def _between(a: Vector3, b: Vector3, weight: Scalar) -> Vector3:
 HELD = 1e3
 """Stiffness of a loop over that of an iteration of the step: the iterations add up to one that holds it."""
 
-FLAT = 1e-9
-"""Share of the bound of friction up to which a force is beside it by rounding."""
+FLAT = 1e-9  # share of the bound of friction up to which a force is beside it by rounding
 
 TOUCHES = 1e-12
 """Of a shape's size, or of a joint's bound: a gap below it is rounding, and what rests on such a gap is held
@@ -577,9 +565,7 @@ def _forces(x: Any) -> list[tuple[Any, Any]]:
 def _along(x: Any, r: Any, count: Any) -> None:
     """Columns r: the impulses that a motion along coordinate r of v changes.
 
-    Args:
-        r: the coordinate.
-        count: of bodies in the list.
+    ``r``: the coordinate; ``count``: of bodies in the list.
     """
     write_row(x.X, 0, [0.0] * 6)
     x.moved[0] = 0
@@ -643,10 +629,8 @@ def _of_two(x: Any, i: Any) -> None:
 def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) -> list[Force]:
     """What a motion of its bodies changes of the force of a constraint on b: of r_q, r_y, r_v and z.
 
-    Args:
-        i: the constraint.
-        A, B: motions of its bodies.
-        opens, opened: changes of their relative velocities at y and before, as axes of joints move.
+    ``i``: the constraint; ``A``, ``B``: motions of its bodies; ``opens``, ``opened``: changes of their
+    relative velocities at y and before, as axes of joints move.
     """
     a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
     loop, spins = x.c_kind[i] == LINE, x.c_kind[i] == SPIN

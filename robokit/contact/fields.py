@@ -200,14 +200,9 @@ CONSTRAINTS = (
 )
 """All forces that depend on the velocity to come."""
 
-FRICTION, LINE, SPIN, SPRING = range(4)
-"""Kinds of constraints."""
-
-DAMPING, DRY, STOP, MOTOR, PRESCRIBED = range(5)
-"""Kinds of rows."""
-
-MIDDLE, END, SPEED = range(3)
-"""Places in ``motion_values``."""
+FRICTION, LINE, SPIN, SPRING = range(4)  # kinds of constraints
+DAMPING, DRY, STOP, MOTOR, PRESCRIBED = range(5)  # kinds of rows
+MIDDLE, END, SPEED = range(3)  # places in ``motion_values``
 
 STATE = (
     real("q", "nq", role="inout"),  # while forces are collected: at the middle of the step

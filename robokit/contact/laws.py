@@ -43,10 +43,8 @@ def rubs(p: Any, mu: Any) -> tuple[Any, Any, Any]:
 def spins(p: Any, rolling: Any, torsion: Any, N: Any) -> tuple[Any, Any, Any]:
     """P of a patch that turns: the impulse about n, the share of p_t that it keeps, and |p_t|.
 
-    Args:
-        p: about t1, t2, n [N m s].
-        rolling, torsion: arms [m].
-        N: normal impulse of its contact [N s].
+    ``p``: about t1, t2, n [N m s]; ``rolling``, ``torsion``: arms [m]; ``N``: normal impulse of its contact
+    [N s].
     """
     size = sqrt(p[0] * p[0] + p[1] * p[1])
     most, bound = maximum(0.0, rolling * N), maximum(0.0, torsion * N)
@@ -56,11 +54,9 @@ def spins(p: Any, rolling: Any, torsion: Any, N: Any) -> tuple[Any, Any, Any]:
 def nearest(kind: Any, p: Any, mu: Any, arm: Any, N: Any) -> tuple[Any, Any, Any]:
     """P(p) of a constraint.
 
-    Args:
-        kind: FRICTION, LINE, SPIN or SPRING.
-        p: an impulse (3).
-        mu, arm, N: coefficient of friction; of SPIN arms of rolling and torsion, and N of its contact; of
-            SPRING the bounds of its third row, the only one.
+    ``kind``: FRICTION, LINE, SPIN or SPRING; ``p``: an impulse (3); ``mu``, ``arm``, ``N``: coefficient of
+    friction; of SPIN arms of rolling and torsion, and N of its contact; of SPRING the bounds of its third
+    row, the only one.
     """
 
     def kept(normal: Any, share: Any) -> tuple[Any, Any, Any]:
@@ -150,11 +146,8 @@ def tangent(kind: Any, p: Any, R: Any, w: Any, mu: Any, arm: Any, N: Any) -> Tan
 def growth(kind: Any, p: Any, acts: Any, full: Any, N: Any) -> tuple[Any, Any, Any]:
     """How P(p) changes as mu and arm do by all that they can be: what slides or turns has what it may have.
 
-    Args:
-        kind: FRICTION, LINE, SPIN or SPRING.
-        p, N: as in :func:`nearest`.
-        acts: mu and arm.
-        full: all that they can be.
+    ``kind``: FRICTION, LINE, SPIN or SPRING; ``p``, ``N``: as in :func:`nearest`; ``acts``: mu and arm;
+    ``full``: all that they can be.
     """
     spins = kind == SPIN
     size, load = sqrt(p[0] * p[0] + p[1] * p[1]), maximum(0.0, where(spins, N, p[2]))
@@ -173,11 +166,8 @@ def _direction(p: Any, share: Any, size: Any, R_t: Any, w: Any) -> tuple[Any, An
 def row_nearest(p: Any, low: Any, high: Any, forward: Any, back: Any) -> Any:
     """P of a row of one coordinate: within its bounds, and not faster than its largest speed.
 
-    Args:
-        p: see above.
-        low, high: bounds of the impulse.
-        forward, back: p with an aim of its largest speed, and of minus that, and the compliance there;
-            infinite where there is none.
+    ``p``: see above; ``low``, ``high``: bounds of the impulse; ``forward``, ``back``: p with an aim of its
+    largest speed, and of minus that, and the compliance there; infinite where there is none.
     """
     return clamp(clamp(p, low, high), minimum(0.0, back), maximum(0.0, forward))
 

@@ -173,10 +173,8 @@ def _eliminated(x: Any, k: Any) -> None:
 def rows_of(x: Any, columns: Any, counts: Any) -> None:
     """Columns of the entries of each row left of the diagonal, descending, and how many: those of its blocks.
 
-    Args:
-        x: with the pattern of a step whose rows have kept their order.
-        columns: gets them, (nv, nv).
-        counts: (nv,).
+    ``x``: with the pattern of a step whose rows have kept their order; ``columns``: gets them, (nv, nv);
+    ``counts``: (nv,).
     """
 
     def row(r: Any) -> None:
@@ -197,13 +195,8 @@ def rows_of(x: Any, columns: Any, counts: Any) -> None:
 def apart(x: Any, one: Any, other: Any) -> Any:
     """Write the dofs that one of two paths has and the other has not to x.pair_dofs, descending.
 
-    Their signs, 1 for those of the other and -1 for those of the one, are in x.pair_signs.
-
-    Args:
-        one, other: the last dofs of the paths.
-
-    Returns:
-        how many dofs they are.
+    Their signs, 1 for those of the other and -1 for those of the one, are in x.pair_signs. ``one``,
+    ``other``: the last dofs of the paths. Returns how many dofs they are.
     """
 
     def step(i: Any, j: Any, count: Any) -> tuple[Any, Any, Any]:
@@ -282,8 +275,7 @@ def _by_load(x: Any, c: Any) -> tuple[Motion, Motion]:
     return m, F[0] * normal[0] + F[1] * normal[1] + F[2] * normal[2]
 
 
-SYMMETRIC = ArticulatedInertia.SIZE
-"""Numbers of the symmetric part of K; those of the skew part follow."""
+SYMMETRIC = ArticulatedInertia.SIZE  # numbers of the symmetric part of K; those of the skew part follow
 
 
 class Skew(NamedTuple):

@@ -31,17 +31,16 @@ from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, smallest, while_loop
 from robokit.spatial.scalars import clamp, floor, maximum, minimum, sqrt, where
 
-CAP = 30
-"""Iterations of the first attempt at most: several times what the slowest steps of falls take."""
-
-CAP_LATER = 300
-"""The same of later attempts: with little friction, and from where a path has ended."""
+CAP = 30  # iterations of the first attempt at most: several times what the slowest steps of falls take
+CAP_LATER = 300  # the same of later attempts: with little friction, and from where a path has ended
 
 FIRST = 0.1
 """Share of friction with which a path begins: so little jams nothing, and what rests already sticks."""
 
-CHANGES = 20
-"""Iterations of a path at most, for each force. The longest that was seen took 10."""
+AWAY = (
+    1e-3  # Error beside a path at most. Farther away, iterations took turns; at 1e-4 they are twice as many.
+)
+CHANGES = 20  # iterations of a path at most, for each force. The longest that was seen took 10.
 
 APART = 2.0**0.5 - 1.0
 """Share of a turn between the rates at which the friction of one constraint and of the next grows."""
@@ -54,8 +53,7 @@ WILD = 10.0
 of 100 links loses 28 % of its energy by it, at 10 and without it 2 %; without it flung chains do not stay
 finite."""
 
-ROUNDING = 1e-12, 3e-6
-"""Of the momentum, in double and in single precision: an error below it is rounding."""
+ROUNDING = 1e-12, 3e-6  # of the momentum, in double and in single precision: an error below it is rounding
 
 OUTSIDE = 1e-10, 2e-5
 """Share of the impulses by which they may be outside of their sets, and momentum be lost; in single precision
@@ -75,11 +73,8 @@ BEYOND = 1e-6, 1e-5
 """How far a share goes beyond the place where the first force changes its state, relative to it: in double
 and in single precision."""
 
-HERE = 0.0
-"""The share at which a direction begins."""
-
-AHEAD = 1e-9
-"""A force that changes its state before this share does so where the direction begins."""
+HERE = 0.0  # the share at which a direction begins
+AHEAD = 1e-9  # a force that changes its state before this share does so where the direction begins
 
 
 def solve(x: Any) -> None:
@@ -98,15 +93,20 @@ def begin_solution(x: Any) -> None:
 def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
     """What comes after the first attempt, which found this.
 
-    Where a path ends before all friction acts, its end is taken: impulses are admissible there, too.
+    Where a path ends before all friction acts, its end is taken, or its begin if that is not finite: impulses
+    are admissible there, too.
     """
+
+    def with_little(it: Any) -> tuple[Any, Any, Any]:
+        once(x, take_friction, 1.0 - FIRST)
+        once(x, begin)
+        return once(x, attempt, it)
 
     def as_friction_grows() -> tuple[Any, Any, Any]:
         for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
-        once(x, take_friction, 1.0 - FIRST)
-        once(x, begin)
-        it, *_ = once(x, attempt, by_law[0])
-        return once(x, attempt, once(x, grow, it))
+        it, *_ = with_little(by_law[0])
+        it, e, found = once(x, attempt, once(x, grow, it))
+        return cond(e < math.inf, lambda: (it, e, found), lambda: with_little(it))
 
     it, e, found = cond(by_law[2] > 0, lambda: by_law, as_friction_grows)
     cond(found > 0, nothing, lambda: unsettled(x))
@@ -127,11 +127,8 @@ def unsettled(x: Any) -> None:
 def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, Any, Any]:
     """Iterations from where y and g are: how many, with those before; the error; 1 at a solution.
 
-    Args:
-        x: the step.
-        before: iterations before it.
-        at: how many there were, with those of this attempt, where it goes on; else it begins.
-        few: of them at most, now; all by default.
+    ``before``: iterations before it; ``at``: how many there were, with those of this attempt, where it goes
+    on; else it begins; ``few``: of them at most, now; all by default.
     """
     begins = before, 0.0, 0, 0
     if at is not None:
@@ -372,12 +369,8 @@ def outside(x: Any) -> Any:
 def finish(x: Any, goal: Any, later: Any) -> tuple[Any, Any]:
     """1 where this is a solution, with admissible impulses and the momentum that they leave solved, else 0.
 
-    The error comes with it. Where it is no solution, what is left goes by the next iterations.
-
-    Args:
-        x: the step.
-        goal: tolerance.
-        later: 0 where one direction leads here, which is not a sum.
+    The error comes with it. Where it is no solution, what is left goes by the next iterations. ``goal``:
+    tolerance; ``later``: 0 where one direction leads here, which is not a sum.
     """
 
     def met() -> tuple[Any, Any]:
@@ -501,7 +494,7 @@ def grow(x: Any, before: Any) -> Any:
         once(x, linearise)
         once(x, along_path, longest)
         share, now = while_loop(
-            lambda share, now: (now > maximum(NEAR, e)) & (share > rounding(AHEAD, 0.5)),
+            lambda share, now: (now > maximum(AWAY, e)) & (share > rounding(AHEAD, 0.5)),
             lambda share, now: (0.5 * share, once(x, go_back, 0.5 * share)),
             1.0,
             once(x, go, 1.0),
@@ -523,11 +516,8 @@ def along_path(x: Any, longest: Any) -> None:
     """The direction to the path, and along it to where the first force changes its state.
 
     Along it, by the share s of friction, A e = J^T dg/ds. To it, it is orthogonal to (e, 1), by H and by the
-    square of J^T dg/ds: where the path turns back, it has no point with the same s nearby.
-
-    Args:
-        x: the step.
-        longest: change of the share of friction at most.
+    square of J^T dg/ds: where the path turns back, it has no point with the same s nearby. ``longest``:
+    change of the share of friction at most.
     """
     sign = once(x, sign_of_A)
     x.less[1] = -sign
@@ -787,12 +777,8 @@ def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
     Else it ends where the first force changes its state. Where A has a negative determinant the path to a
     solution goes the other way. The first direction, from a guess, is taken whole, and so is one from where
     the error is rounding. Errors are those of new velocity products: else two states may take turns.
-
-    Args:
-        x: the step.
-        later: 0 for these.
-        kept: 1 where the tangents are those of an iteration before: that direction is taken whole or not at
-            all.
+    ``later``: 0 for these; ``kept``: 1 where the tangents are those of an iteration before: that direction is
+    taken whole or not at all.
     """
     before = x.errors[0] + x.errors[1]
 

@@ -112,10 +112,8 @@ acts on bodies but they; all forces."""
 def lanes_kernel(kind: str, reproducible: bool = False, lanes: int = LANES["float64"]) -> LoopKernel:
     """The kernel.
 
-    Args:
-        kind: PLANES, FRICTION_ALONE or ALL.
-        reproducible: whether its results are the same bits everywhere.
-        lanes: rows at once.
+    ``kind``: PLANES, FRICTION_ALONE or ALL; ``reproducible``: whether its results are the same bits
+    everywhere; ``lanes``: rows at once.
     """
     arrays = [a for a in ARRAYS if a not in NOTES and not (kind == PLANES and a.name in REMEMBERED)]
     name, function = {
@@ -129,8 +127,7 @@ def lanes_kernel(kind: str, reproducible: bool = False, lanes: int = LANES["floa
 def may_go_in_lanes(x: Mapping[str, np.ndarray], rows: Mapping[str, np.ndarray]) -> bool:
     """Whether the steps of a program can be taken in lanes.
 
-    Args:
-        rows: those in which rows differ, (rows, ...) each.
+    ``rows``: those in which rows differ, (rows, ...) each.
     """
     differ = {name for name, each in rows.items() if (each != each[:1]).any()}
     if len(x["part_rows"]) > FEW:  # lanes keep the order of the rows

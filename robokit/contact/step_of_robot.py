@@ -45,8 +45,7 @@ of G1, and the others go on to their next steps in the meantime."""
 OF_TREE = (advance, place_bodies, velocities, mass_matrix, multiply, bias, generalized, _see)
 """Functions that only the tree decides."""
 
-OF_PATTERN = (assemble, factor, back_substitute)
-"""Those that the pattern of A decides."""
+OF_PATTERN = (assemble, factor, back_substitute)  # those that the pattern of A decides
 
 
 def kernel_of_robot(
@@ -142,8 +141,7 @@ def _end(x: Any, found: Any) -> None:
     x.turns[0] = 0
 
 
-TURNS = whole("turns", 1, role="inout")
-"""0 between two steps, else one more than the iterations so far."""
+TURNS = whole("turns", 1, role="inout")  # 0 between two steps, else one more than the iterations so far
 
 KNOWN = (
     "parent",

@@ -154,14 +154,14 @@ class ContactOnCard:
         """Names of what a step hands on to the next."""
         return [a.name for a in self.kernel.taken if a.role == "inout"]
 
-    def start(self, q: np.ndarray, v: np.ndarray, which: np.ndarray | None = None) -> None:
-        """Begin rows, all or those of these numbers, at states of the host, (n, ...): nothing was before."""
+    def start(self, q: np.ndarray, v: np.ndarray) -> None:
+        """Begin all rows at states of the host, (rows, ...): nothing was before."""
         for a in self.kernel.taken:
             if a.role == "inout" and a.name not in ("q", "v"):
-                self.loops.write(a.name, np.full((1, *a.at(self.sizes)), blank(a.name)), which=which)
-        self.loops.write("q", q, which=which)
-        self.loops.write("v", v, which=which)
-        self.loops.write("status", np.zeros((1, 1)), which=which)
+                self.loops.write(a.name, np.full((1, *a.at(self.sizes)), blank(a.name)))
+        self.loops.write("q", q)
+        self.loops.write("v", v)
+        self.loops.write("status", np.zeros((1, 1)))
 
     def steps(self, count: int, stream: int = 0, changing: bool = False) -> None:
         """So many steps of all rows; ``changing``: each has inputs of its own."""
@@ -246,7 +246,7 @@ class CardRunner:
         self.rows.start(arrays[0][0], arrays[1][0])
         self.rows.loops.write("measured", arrays[3][0, :, self.program.sums :])
         self.sums: dict[str, np.ndarray] = {}
-        self._look(0)
+        self._look()
 
     def roll(
         self,
@@ -277,7 +277,7 @@ class CardRunner:
             self.rows.steps(steps, changing=self._changing)
             self.rows.settle()
             at += steps
-        self._look(last)
+        self._look()
 
     def _put(self, first: int, steps: int) -> int:
         """Write the inputs of the next steps; how many these are for."""
@@ -292,7 +292,7 @@ class CardRunner:
                     self.rows.loops.write(name, x, at=k)
         return steps
 
-    def _look(self, step: int) -> None:
+    def _look(self) -> None:
         """Copy the states from the card; a row that is no longer finite is not a number."""
         loops, x = self.rows.loops, {}
         for name in ("q", "v", *SUMMED, "measured"):

@@ -233,3 +233,22 @@ def test_a_bar_along_a_ridge_rests(over: float) -> None:
     bar = loose(Box((0.1, 0.6 + 2.0 * over, 0.1)), [0.02, 0.002, 0.02])
     found = run(bar, -VALLEY, [1.0, 0, 0, 0, 0.5, 0.5, 0.05], duration=0.1)
     assert -6e-5 < found.q[-1, 6] - 0.05 < 0.0
+
+
+@pytest.mark.parametrize("inclined", [2e-3, 1e-2, 0.1])
+def test_a_bar_inclined_to_a_ridge_touches_it_wherever_it_ends(inclined: float) -> None:
+    """Near a corner of the grid no cell has its shortest way out across the ridge: there was no contact."""
+    rng, heights, depth = np.random.default_rng(0), -0.3 * VALLEY, 1e-4
+    line = np.array([0.5, 0.5, 0.0]) + np.linspace(-0.45, 0.45, 4001)[:, None] * [0.0, 1.0, 0.0]
+    for k in range(40):
+        size = np.array([(0.5, 0.1, 0.1), (0.2, 0.2, 0.1)][k % 2])
+        angles = inclined, rng.uniform(-0.03, 0.03), rng.choice([0.0, np.pi / 4, rng.uniform(0.3, 1.2)])
+        R = Rotation.from_euler("XYZ", angles).as_matrix()
+        p = np.array([0.5, 0.5, 0.0]) - 0.5 * size[2] * R[:, 2]
+        seen = (np.abs((line - p) @ R) <= 0.5 * size)[:, :2].all(axis=1)
+        end = line[seen][[0, -1][k // 2 % 2], 1]
+        p[1] += np.round(end / CELL) * CELL - end + rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-5.0, -2.5)
+        local = (line - p) @ R
+        below = local[(np.abs(local) <= 0.5 * size)[:, :2].all(axis=1), 2]
+        found = contacts(heights, Box(tuple(size)), p + R[:, 2] * (below.max() + 0.5 * size[2] - depth), R)
+        assert found["contact_gap"].min(initial=0.0) < -0.5 * depth, (k, angles)

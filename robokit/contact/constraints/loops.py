@@ -222,8 +222,7 @@ CLOSED = 1e-6, 1e-3
 """Compliance over the mobility of all that moves, in double and in single precision: two iterations leave its
 square of what they take away, and A has its inverse times the rounding of J."""
 
-PASSES = 2
-"""Corrections of positions: each takes off the digits that are right."""
+PASSES = 2  # corrections of positions: each takes off the digits that are right
 
 
 def close_for_kick(x: Any) -> None:

@@ -616,28 +616,14 @@ class Loops:
         with self.memory.on(stream):
             self.card.launch(self._copies[way, size], blocks, BLOCK, words, stream)
 
-    def write(
-        self, name: str, x: np.ndarray, stream: int = 0, at: int = 0, which: np.ndarray | None = None
-    ) -> None:
-        """An array of the host, (rows, ...) or one for all states, (1, ...); waits.
-
-        ``which``: numbers of the states that the rows are of; all by default.
-        """
+    def write(self, name: str, x: np.ndarray, stream: int = 0, at: int = 0) -> None:
+        """An array of the host, (rows, ...) or one for all states, (1, ...); waits."""
         own = np.ascontiguousarray(np.reshape(x, (len(x), -1)).T, self._dtype(name))
-        rows = self.rows if which is None else len(which)
-        places = [self._up(own, stream)]
-        if which is not None:
-            places.append(self._up(np.ascontiguousarray(which, np.int64), stream))
-        column = (places[0], rows, 1) if len(x) > 1 else (places[0], 1, 0)
-        self.take(name, column, stream, at, None if which is None else (places[1], rows))
+        place = self.card.allocate(own.nbytes, stream)
+        self.card.write(place, own, stream)
+        self.take(name, (place, self.rows, 1) if len(x) > 1 else (place, 1, 0), stream, at)
         self.card.synchronize(stream)
-        for place in places:
-            self.card.free(place, stream)
-
-    def _up(self, x: np.ndarray, stream: int) -> int:
-        place: int = self.card.allocate(x.nbytes, stream)
-        self.card.write(place, x, stream)
-        return place
+        self.card.free(place, stream)
 
     def _dtype(self, name: str) -> Any:
         whole = name in NOTES or self.places[name][0].kind == INTEGER
