@@ -87,6 +87,7 @@ def solve(x: Any) -> None:
 
 def begin_solution(x: Any) -> None:
     """What comes before the first iteration."""
+    for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
     x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
     for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
     once(x, symbolic)
