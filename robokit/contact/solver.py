@@ -85,6 +85,7 @@ def solve(x: Any) -> None:
 
 def begin_solution(x: Any) -> None:
     """What comes before the first iteration."""
+    for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
     x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
     once(x, symbolic)
     once(x, begin)
@@ -103,7 +104,6 @@ def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
         return once(x, attempt, it)
 
     def as_friction_grows() -> tuple[Any, Any, Any]:
-        for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
         it, *_ = with_little(by_law[0])
         it, e, found = once(x, attempt, once(x, grow, it))
         return cond(e < math.inf, lambda: (it, e, found), lambda: with_little(it))
