@@ -32,15 +32,17 @@ from robokit.spatial.control_flow import cond, for_range, in_precision, rounding
 from robokit.spatial.scalars import clamp, floor, maximum, minimum, sqrt, where
 
 CAP = 30  # iterations of the first attempt at most: several times what the slowest steps of falls take
-CAP_LATER = 300  # the same of later attempts: with little friction, and from where a path has ended
+CAP_LATER = 300  # the same of later attempts, with little friction and from the end of a path; and of a path
 
 FIRST = 0.1
 """Share of friction with which a path begins: so little jams nothing, and what rests already sticks."""
 
-AWAY = (
-    1e-3  # Error beside a path at most. Farther away, iterations took turns; at 1e-4 they are twice as many.
-)
-CHANGES = 20  # iterations of a path at most, for each force. The longest that was seen took 10.
+AWAY = 1e-3
+"""Error beside a path at most. Farther away, iterations took turns; at 1e-4 they are twice as many."""
+
+CHANGES = 20
+"""Iterations of a path at most, for each force, beside CAP_LATER. The longest that was seen took 10 for each,
+and that of one contact whose sliding turns 70."""
 
 APART = 2.0**0.5 - 1.0
 """Share of a turn between the rates at which the friction of one constraint and of the next grows."""
@@ -87,6 +89,7 @@ def begin_solution(x: Any) -> None:
     """What comes before the first iteration."""
     for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
     x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
+    for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
     once(x, symbolic)
     once(x, begin)
 
@@ -500,12 +503,12 @@ def grow(x: Any, before: Any) -> Any:
             once(x, go, 1.0),
             most=CAP,
         )
-        return it + 1, now, where(share < 1.0, share * abs(x.less[1]), 1.0)
+        return it + 1, now, where(share < 1.0, share, 2.0) * abs(x.less[1])
 
     def goes_on(it: Any, e: Any, _: Any) -> Any:
         return (x.less[0] > 0.0) & (it < last) & (e < math.inf)
 
-    last = before + CHANGES * (1 + x.n_of[0] + x.n_of[1])
+    last = before + CAP_LATER + CHANGES * (x.n_of[0] + x.n_of[1])
     once(x, leave)
     it, *_ = while_loop(goes_on, turn, before, 0.0, 1.0)
     x.less[1] = 0.0
@@ -519,13 +522,19 @@ def along_path(x: Any, longest: Any) -> None:
     square of J^T dg/ds: where the path turns back, it has no point with the same s nearby. ``longest``:
     change of the share of friction at most.
     """
+
+    def weight(j: Any, all_: Any) -> Any:
+        # Of what the error may be, too: where all sticks, what friction adds is rounding.
+        most = AWAY * x.Jg[j]
+        return all_ + (x.d[j] * x.d[j] + most * most) * x.row_mobility[j]
+
     sign = once(x, sign_of_A)
     x.less[1] = -sign
     once(x, expect_these)
     once(x, expect_more)
     once(x, toward)
     for_range(x.nv, lambda j: put(x.d, j, x.d[j] + x.residual[j]))
-    square = for_range(x.nv, lambda j, all_: all_ + x.d[j] * x.d[j] * x.row_mobility[j], smallest())
+    square = for_range(x.nv, weight, smallest())
     once(x, back_substitute, x.d)
     for_range(x.nv, lambda j: put(x.along, j, x.d[j]))
     once(x, follow)
