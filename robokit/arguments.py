@@ -33,6 +33,13 @@ _SYMBOLIC = {
 """By package: what of it cannot become an array of numbers, and what to do."""
 
 
+def _symbol(value: Any) -> str | None:
+    """What a symbol of another library is, also one in a list; None for anything else."""
+    if isinstance(value, list | tuple):
+        return next(filter(None, map(_symbol, value)), None)
+    return _SYMBOLIC.get(type(value).__module__.partition(".")[0].removesuffix("lib"))  # jaxlib is JAX, too
+
+
 def real_array(
     name: str,
     value: Any,
@@ -55,12 +62,14 @@ def real_array(
     except ValueError as problem:
         raise error(f"{name}: expected {accepted}, got a ragged sequence ({problem})") from None
     except (NotImplementedError, TypeError, RuntimeError) as problem:  # of CasADi, of JAX, of PyTorch
-        package = type(value).__module__.partition(".")[0].removesuffix("lib")  # jaxlib is JAX, too
-        got = _SYMBOLIC.get(package) or f"no array ({' '.join(str(problem).split())})"
+        got = _symbol(value) or f"no array ({' '.join(str(problem).split())})"
         raise error(f"{name}: expected real numbers of shape {accepted}, got {got}") from None
     if array.dtype.kind not in "fiu":
         got = "None" if value is None else _KINDS.get(array.dtype.kind, str(array.dtype))
-        if array.dtype.kind in "USO" and array.ndim == 0 and value is not None:
+        symbol = _symbol(array.tolist()) if array.dtype.kind == "O" else None
+        if symbol:
+            got = symbol
+        elif array.dtype.kind in "USO" and array.ndim == 0 and value is not None:
             got = f"{got}: {shown(value)}"
         elif array.dtype.kind == "O" and array.size and isinstance(array.flat[0], Number):
             got = f"objects ({type(array.flat[0]).__name__}); convert them, for example with .astype(float)"

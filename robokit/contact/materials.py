@@ -36,7 +36,7 @@ of what the weight does, pi / 8 of this; what that gives back is 4e-3 of a speed
 falls."""
 
 STEADY = 3e-3  # depth over thickness^2 / length: on its narrow end a body tips at 0.97 or more of its limit
-ROUND = 4.0  # depth of a body with corners, all on one in the end, over that of a round one, on two
+ROUND = 4.0  # depth of a body with corners, one of which carries all in the end, over that of a round one
 THINNEST = 1.0 / 16.0  # least (thickness / length)^2 that this asks for
 LEAST = 1e-12  # effective mass [kg] or inertia [kg m^2] that stands for none
 

@@ -84,16 +84,17 @@ def solve(x: Any) -> None:
 
 def begin_solution(x: Any) -> None:
     """What comes before the first iteration."""
-    x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
+    x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = x.less[2] = 0.0
+    for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
     once(x, symbolic)
     once(x, begin)
 
 
 def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
-    """What comes after the first attempt, which found this: at most three paths, each with less friction first.
+    """What comes after the first attempt, which found this: paths, at most three, each from less friction.
 
-    Where the last ends before all friction acts, its end is taken, or its begin if that is not finite: impulses
-    are admissible there, too.
+    Where the last one ends before all friction acts, its end is taken, or its begin if that is not finite:
+    impulses are admissible there, too.
     """
 
     def with_part(it: Any) -> tuple[Any, Any, Any]:
@@ -110,7 +111,6 @@ def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
         return ((found == 0) | (x.less[0] > 0.0)) & (part <= LEAST)
 
     def along_paths() -> tuple[Any, Any, Any]:
-        for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
         it, e, found, _ = while_loop(fails, along, *by_law, 2.0, most=CAP)
         return cond(e < math.inf, lambda: (it, e, found), lambda: with_part(it))
 
@@ -526,13 +526,19 @@ def along_path(x: Any, longest: Any) -> None:
     square of J^T dg/ds: where the path turns back, it has no point with the same s nearby. ``longest``:
     change of the share of friction at most.
     """
+
+    def weight(j: Any, all_: Any) -> Any:
+        # Of what the error may be, too: where all sticks, what friction adds is rounding.
+        most = AWAY * x.Jg[j]
+        return all_ + (x.d[j] * x.d[j] + most * most) * x.row_mobility[j]
+
     sign = once(x, sign_of_A)
     x.less[1] = -sign
     once(x, expect_these)
     once(x, expect_more)
     once(x, toward)
     for_range(x.nv, lambda j: put(x.d, j, x.d[j] + x.residual[j]))
-    square = for_range(x.nv, lambda j, all_: all_ + x.d[j] * x.d[j] * x.row_mobility[j], smallest())
+    square = for_range(x.nv, weight, smallest())
     once(x, back_substitute, x.d)
     for_range(x.nv, lambda j: put(x.along, j, x.d[j]))
     once(x, follow)

@@ -43,7 +43,7 @@ UNBOUNDED = (
 )
 """The same for constraints."""
 
-NO_GAINS = (0.0, 0.0)  # baumgarte's gains by default: no stabilisation
+NO_GAINS = (0.0, 0.0)  # Baumgarte's gains by default: no stabilisation
 
 _NO_GAINS = np.zeros(2)
 _NO_GAINS.flags.writeable = False

@@ -550,7 +550,7 @@ LAYOUT = Layout(
     writeable=0x501,
 )
 
-_PYARRAY_NEW, _PYARRAY_SET_BASE = 93, 282  # in NumPy's table of C functions
+_PYARRAY_NEW, _PYARRAY_SET_BASE = 93, 282  # their places in NumPy's table of C functions
 _ABI_VERSIONS = (1, 2)  # of NumPy, whose arrays are alike
 
 

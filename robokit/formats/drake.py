@@ -395,7 +395,10 @@ MESHES = (".obj", ".vtk", ".gltf")  # endings of the mesh files that Drake reads
 
 
 class DrakeFiles(SdfFiles):
-    """An SDF and what it includes, written again for Drake; ``meshes_left_out``: a collision mesh was."""
+    """An SDF and what it includes, written again for Drake.
+
+    ``meshes_left_out``: whether a collision mesh was left out.
+    """
 
     def __init__(self, path: Path, package_dirs: Sequence[str | os.PathLike[str]] = ()) -> None:
         super().__init__(path, package_dirs)
@@ -403,8 +406,9 @@ class DrakeFiles(SdfFiles):
         self.meshes_left_out = False
 
     def write(self, folder: Path, meshes: bool = True) -> Path:
-        """Write copies of all files into an empty folder, without collision meshes if so; the path of the
-        first.
+        """Write copies of all files into an empty folder; the path of the first.
+
+        ``meshes``: whether collision meshes are kept.
         """
         from lxml import etree
 

@@ -30,6 +30,7 @@ from robokit.formats.description import (
 from robokit.formats.other_programs import one_line
 from robokit.formats.sdf import WATER, free_coordinates, inertia_about, solid_of
 from robokit.model.geometry import RGBA, Placement
+from robokit.model.parts import free_name
 from robokit.spatial.rotation import quat_wxyz_to_rotation
 
 KINDS = {
@@ -477,8 +478,9 @@ class _Stage:
         for name in self.still:
             self.say("rewritten", "bodies", name, "kinematic or not enabled: they stand still")
         loose = [joint for joint in side.joints if joint.kind == "floating" and joint.parent == WORLD]
+        taken = {joint.name for joint in side.joints}
         for joint in loose:
-            joint.name = joint.name or f"{joint.child}_free"
+            joint.name = joint.name or free_name(f"{joint.child}_free", taken, "_joint")
         where = {joint.name: free_coordinates(self.bodies[joint.child].pose) for joint in loose}
         if any(each != (1.0, *(0.0,) * 6) for each in where.values()):
             self.scene.configurations["initial"] = where

@@ -227,7 +227,7 @@ def nearest_possible(parameters: np.ndarray) -> np.ndarray:
 
 # ---- What an identification has found: parameters, how certain they are, a robot that has them ---
 
-WELL_DETERMINED_SHARE = 0.1  # of its prior deviation, to which data bring a combination
+WELL_DETERMINED_SHARE = 0.1  # share of its prior deviation left to a combination that data determine well
 
 
 @frozen(eq=False)

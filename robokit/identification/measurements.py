@@ -275,7 +275,7 @@ def one_blas_thread() -> Iterator[None]:
 #
 # Source: Gautier 1991, by QR; columns are taken in order, so that what acts through the parent goes there.
 
-DEPENDENCE_TOLERANCE = 1e-7  # share of an independent column outside the others' span
+DEPENDENCE_TOLERANCE = 1e-7  # least share of an independent column that is outside the others' span
 
 
 @frozen

@@ -381,7 +381,7 @@ class _Options:
 
 
 def _described(recording: Recording, base: str | None) -> Robot:
-    """The robot of /robot_description; ShapeError where the bag has none, UrdfError for one that is none."""
+    """The robot of /robot_description; ShapeError without one, UrdfError where it cannot become a robot."""
     text = described(recording)
     if base not in (None, "fixed", "floating"):
         raise ShapeError(f"base: expected 'fixed' or 'floating', got {base!r}")

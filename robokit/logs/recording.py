@@ -176,7 +176,10 @@ def words_of(header: str) -> list[str]:
 
 
 def column_of(header: str, names: Iterable[str]) -> tuple[str, str, float] | None:
-    """A header's name, quantity and factor to SI units, or None; ``names`` are known, longest first."""
+    """Name, quantity and factor to SI units of a header; None where it is no measurement.
+
+    ``names`` are those known, the longest first.
+    """
     text = header.strip().strip("\"'").lstrip("/")
     for name in names:
         for found in re.finditer(re.escape(name), text):
@@ -699,10 +702,9 @@ def described(recording: Recording) -> str:
 
 
 def robot_of_description(text: str, source: str, **options: Any) -> Robot:
-    """The robot of a URDF in /robot_description of ``source``, which messages name; UrdfError where it is
-    none.
+    """The robot of a URDF in /robot_description of ``source``, which messages name.
 
-    ``options``: of robokit.loads_urdf.
+    ``options``: of robokit.loads_urdf. Raises UrdfError where it cannot become a robot.
     """
     from robokit.urdf import loads_urdf
 

@@ -86,7 +86,7 @@ class Robot:
         )
 
     def __eq__(self, other: object) -> bool:
-        """Whether two robots are alike in all but the file they came from, as after pickling or saving."""
+        """Whether two robots are alike in all but the file they came from, as a robot and its copy are."""
         if not isinstance(other, Robot):
             return NotImplemented
         if self is other:

@@ -405,7 +405,7 @@ def sum_candidates(a: Rigid, own: Rigid, pose: Placement) -> Iterator[tuple[str,
 
 READ_BY_MUJOCO = (".stl", ".obj", ".msh")
 
-QUARTER_TURN_TOLERANCE = 1e-2  # of a box whose edges may be in another order
+QUARTER_TURN_TOLERANCE = 1e-2  # how far a box may be from quarter turns that exchange its edges
 OTHER_MESH_THRESHOLD = 1e-2  # relative difference of bounding boxes of two different meshes
 OTHER_KIND_COST, NEARBY_COST = 4.0, 0.05  # of pairing shapes of two kinds, and how far away they may be
 Placed = tuple[str, DescribedShape, Placement]  # body, shape, and the shape's pose in A's world

@@ -56,7 +56,7 @@ from robokit.urdf.mesh_files import Resolver, folders
 
 STATE_COUNT = 3  # random states: what two robots have in common at one of them they hardly have at three
 DRAW_COUNT = 4  # how often A's numbers are moved by their rounding to see what that does
-ROUNDING_MARGIN = 10.0  # times such a draw that all roundings together may do: dozens, which rarely add up
+ROUNDING_MARGIN = 10.0  # how much more all roundings, dozens, may do than such a draw: they rarely add up
 MACHINE_PRECISION = 1e-15  # rounding of the sums that poses and bodies are made of
 NONE = 1e-12  # relative difference of H, C or gravity that the rounding of their own sums makes
 

@@ -326,7 +326,7 @@ def _grey(path: Any) -> np.ndarray:
 # The ground: a plane, a height field and solids at rest, with the constants of the contact law.
 
 DEEPEST = 1e-3  # depth at which one point carries the whole weight of a robot that is not small [m]
-SHARE = 1.0 / 200.0  # the same of a small robot over its radius: falls from 20 radii end 1/5 of one deep
+SHARE = 1.0 / 200.0  # of a small robot, over its radius: a fall from 20 radii ends 1/5 of this one deep
 STANDARD = 9.81  # gravity [m/s^2] of the time in which an impact is absorbed
 
 

@@ -39,7 +39,7 @@ DAMPING_TIME = 0.5
 What swings freely shrinks by a factor of e in twice this time: a hand is at rest ten seconds after a fall.
 """
 
-STUCK = 5e-6  # angle or distance of a bristle's dry friction before the joint slides, at most [rad | m]
+STUCK = 5e-6  # most that a bristle of dry friction gives before the joint slides [rad | m]
 
 GIVING = 8e-4
 """Time constant of a bristle against the dof's own inertia, at most [s].

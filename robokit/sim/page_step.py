@@ -274,7 +274,7 @@ class ContactPage:
 
 
 def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPage:
-    """What the module is given of a program with steps dt [s]; ``pushes``: keep the first ones, the run's."""
+    """What the module is given of a program with steps of dt [s]; ``pushes``: keep those of the run."""
     kept = replace(program, accuracy=None)
     kept = kept if pushes else without_pushes(kept)
     given = step_numbers(kept, dt)

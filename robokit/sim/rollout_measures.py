@@ -82,7 +82,7 @@ centroidal momentum, angular and linear, world axes [N m s; N s]."""
 
 
 def figures(program: Program, dt: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-    """The figures of states (B, ...), one per row of the rollout: (B, SIZE); NaN if they are not finite."""
+    """Figures of states (B, ...), one per row of steps of dt [s]: (B, SIZE); NaN if they are not finite."""
     return of_states(program, "figures", _text, SIZE, q, v, np.zeros((1, program.robot.nv)), dt)
 
 
@@ -542,7 +542,7 @@ class ChosenMeasures:
         self.program.measured = MeasuredLayout(tuple(trackers))
 
     def first(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, dt: float) -> np.ndarray:
-        """What is kept before the first step, (B, size), of starts and joint forces (B or 1, nv)."""
+        """What is kept before the first step, (B, size): of starts (B, ...), tau (B or 1, nv), dt [s]."""
         layout = self.program.measured
         numbers = np.tile(np.array(layout.start), (len(q), 1))
         for _, tracker in self.own:

@@ -89,7 +89,7 @@ class Batch:
         measured: np.ndarray | None = None,
         number: int | None = None,
     ) -> None:
-        """Take the starts q and v, (rows, ...).
+        """Take the starts q and v, (rows, ...), for steps of dt [s].
 
         tau are joint forces, (steps or 1, rows or 1, nv), or None; ``given`` inputs from actuators and
         pushes. ``marks`` counts the steps at each record, ``keep`` is the part of the ledger that is
@@ -160,7 +160,7 @@ class Batch:
         self.q[k, part], self.v[k, part], self.entries[k, part] = q, v, entries[:, self.keep]
 
     def drop_excess(self) -> int:
-        """Fill rows from their first record with energy without a cause on with NaN; how many they are."""
+        """Fill rows with NaN from their first record with too much energy on; how many they are."""
         n = self.finished
         if self.marks[n - 1] < FEWEST_STEPS:
             return 0
@@ -252,8 +252,8 @@ def energy_failures(
 
     See robokit.sim.run_loop. The ends of all rows are checked, and all records of those rows that fail there
     or are not finite. A row that has lost the energy again by the end is not found. q and v are the records,
-    (T, B, ...); ``work`` is that of the joint forces on each row until its end, (B,) [J], None without joint
-    forces; ``failed``, (B,), says which rows are not finite.
+    (T, B, nq) and (T, B, nv); ``work`` is that of the joint forces on each row until its end, (B,) [J], None
+    without joint forces; ``failed``, (B,), says which rows are not finite.
     """
     given = np.zeros(len(failed)) if work is None else 2.0 * np.maximum(work, 0.0)
     rows = np.flatnonzero((np.abs(q[0]) <= FARTHEST).all(axis=1))

@@ -297,7 +297,7 @@ class Records:
 def trajectory_of(program: Program, dt: float, records: Records, notes: Notes | None) -> Trajectory:
     """The trajectory of a run, with the figures of its summary that follow from its records, one at least.
 
-    ``notes``: of all steps; None where there are too many.
+    ``dt``: time step [s]; ``notes``: of all steps; None where there are too many.
     """
     robot = program.robot
     t = dt * np.array(records.steps, dtype=float)
@@ -515,7 +515,7 @@ class Run:
         inputs: Inputs,
         alone: bool = False,
     ) -> None:
-        """Set out from a state.
+        """Set out from a state, in steps of dt [s].
 
         ``every`` counts the steps between two records, 0 for none. The controller, (t, q, v) -> joint forces,
         is asked before every step about its middle. ``alone``: the arrays of its steps are its own for good.

@@ -105,7 +105,7 @@ def step_motion(
     marks: Sequence[int],
     ends: tuple[np.ndarray, np.ndarray],
 ) -> StepMotion:
-    """The motion of records, of notes of the steps around them and inputs of these.
+    """The motion of records, from notes of the steps of dt [s] around them and inputs of these.
 
     ``marks`` counts the steps until each record; ``ends`` are q and v of the last one, (nq,) and (nv,).
     """
@@ -123,7 +123,7 @@ def step_motion(
 
 
 def kicks(program: Program, dt: float, taken: Notes) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Accelerations (n, nv) of steps with contact, and wrenches of loop joints on successors, (n, 6)."""
+    """Accelerations (n, nv) in n steps of dt [s], and wrenches of loop joints on successors, (n, 6)."""
     robot, x = program.robot, taken.arrays
     mean, long = x["mean"], (dt * taken.share)[:, None]
     a = (x["after"] - x["before"]) / long

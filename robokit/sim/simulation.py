@@ -1049,7 +1049,7 @@ class ManyStates:
         inputs: RunInputs,
         threads: int | None,
     ) -> None:
-        """At starts q and v, (B or 1, ...); ``threads``: None for as many as pay."""
+        """At starts q and v, (B or 1, ...), with steps of dt [s]; ``threads``: None for as many as pay."""
         self.rows = rows
         self.program, self.dt, self.inputs, self.threads = program, dt, inputs, threads
         self._start = [np.array(np.broadcast_to(x, (rows, x.shape[1]))) for x in (q, v)]

@@ -555,7 +555,7 @@ def states(what: str, value: Any, n: int, least: int = 1, robot: Robot | None = 
 
 
 def check_coordinates(what: str, robot: Robot, q: np.ndarray) -> None:
-    """Raise InvalidValue for q, (nq,) or (B, nq), with quaternions not unit, or angles beyond sines."""
+    """Raise InvalidValue where q, (nq,) or (B, nq), has a quaternion not unit or too large an angle."""
     check_quaternions(what, robot, q)
 
     def found() -> tuple[float, Any]:

@@ -148,7 +148,7 @@ class MeasuredLayout:
         return slice(at, at + len(tracker.start))
 
     def after(self, before: Sequence[Scalar], happened: Callable[[Scalar], Happened]) -> list[Scalar]:
-        """The numbers after a step from those before; ``happened``: number of the step -> what it did."""
+        """The numbers after a step from those before; ``happened``: number of the step -> what happened."""
         if not self.trackers:
             return []
         step, at = before[0], 1

@@ -366,7 +366,7 @@ class ContactState:
     """
 
     def __init__(self, robot: Robot, dt: float, numbers: Mapping[str, np.ndarray], **options: Any) -> None:
-        """At rest in the neutral configuration.
+        """At rest in the neutral configuration, with steps of dt [s].
 
         ``numbers`` has the arrays ROBOT, SHAPES, PAIRS and FORCES by name, and what of STEP is given; with
         "accuracy" those of CONTROL, and steps are divided to it (contact/step_control.py). Options are
@@ -800,9 +800,9 @@ def kernel_inputs(
 ) -> list[np.ndarray]:
     """What rows of a run begin with: inputs of the step's kernel, (steps or 1, rows or 1, n) each.
 
-    The starts q and v are (rows, ...), joint forces tau (steps or 1, rows or 1, nv) [N m | N] or None,
-    ``given`` inputs from actuators and pushes. Returns q, v, tau, ledger, carried numbers and parameters, in
-    the program's dtype but for the ledger of steps with contacts, then ``given``.
+    The starts q and v are (rows, ...), dt is the time step [s], joint forces tau are (steps or 1, rows or 1,
+    nv) [N m | N] or None, ``given`` inputs from actuators and pushes. Returns q, v, tau, ledger, carried
+    numbers and parameters, in the program's dtype but for the ledger of steps with contacts, then ``given``.
     """
     real = program.dtype
     with np.errstate(over="ignore"):  # such rows fail
@@ -826,7 +826,7 @@ def not_finite(*arrays: np.ndarray) -> np.ndarray:
     return suspect
 
 
-SUMMED = ("ledger", "outside_impulse", "motor_sums")  # sums over all steps with contact
+SUMMED = ("ledger", "outside_impulse", "motor_sums")  # arrays of the step that are sums over all steps
 
 LARGEST = {"ledger": [accounts.AT[name] for name in ("depth", "residual", "overlap", "most")]}
 """Entries of these that are no sums."""
@@ -952,7 +952,7 @@ class ContactStepper:
     """Steps of one state by the kernel of contact/step.py; ``state`` has all arrays, the state among them."""
 
     def __init__(self, program: Program, dt: float, alone: bool = False) -> None:
-        """At rest in the neutral configuration; unless it is ``alone``, others get its arrays after it."""
+        """At rest, in steps of dt [s]; unless it is ``alone``, others get its arrays when it is gone."""
         self.program, self.dt = program, dt
         self.state = self._made() if alone else self._spare()
         self._given: Any = None

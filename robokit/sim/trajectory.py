@@ -58,7 +58,7 @@ from robokit.urdf import dump, loads_urdf
 # then show whether it is the robot that moved.
 
 
-TOLERANCE = 1e-9  # share by which numbers may differ: a URDF's angles are rotations to rounding
+TOLERANCE = 1e-9  # share by which numbers may differ: angles of a URDF are rotations but for rounding
 
 Folders = Sequence[str | os.PathLike[str]]
 

@@ -41,12 +41,17 @@ LARGEST_POWER = 64  # up to here x**n is a product
 
 
 def _by_entry(function: Callable[..., Scalar]) -> Callable[..., Scalar]:
-    """A function that takes arrays of scalars, too; an array of numbers is one scalar, of a batch."""
+    """A function that takes arrays of scalars, and arrays of numbers beside one, entry by entry.
+
+    Arrays of numbers alone are one scalar, of a batch.
+    """
 
     @functools.wraps(function)
     def of(*numbers: Scalar) -> Scalar:
-        objects = any(type(x) is np.ndarray and x.dtype == object for x in numbers)
-        return of_each(of, *numbers) if objects else function(*numbers)
+        arrays = any(type(x) is np.ndarray for x in numbers)
+        own = arrays and not any(library(x, function.__name__) for x in numbers)
+        entries = own and any(np.asarray(x).dtype == object for x in numbers)
+        return of_each(of, *numbers) if entries else function(*numbers)
 
     return of
 
@@ -82,6 +87,7 @@ def log(x: Scalar) -> Scalar:
     return where(x > 0.0, where(x < math.inf, found, x), outside)
 
 
+@_by_entry
 def power(x: Scalar, y: Scalar) -> Scalar:
     """x to the power of y: a product for whole y, with a root for y and a half, else exp(y log x).
 

@@ -149,7 +149,8 @@ def _pick(condition: Any, a: Scalar, b: Scalar) -> Scalar:
 
 def of_each(function: Callable[..., Scalar], *numbers: Any) -> Any:
     """What a function gives for the entries of arrays of objects; of arrays without axes a scalar."""
-    return np.frompyfunc(function, len(numbers), 1)(*map(_boxed, numbers))
+    with np.errstate(all="ignore"):  # as Python's numbers are: they warn of nothing
+        return np.frompyfunc(function, len(numbers), 1)(*map(_boxed, numbers))
 
 
 def _boxed(x: Any) -> np.ndarray:
@@ -163,7 +164,9 @@ def _boxed(x: Any) -> np.ndarray:
 
 def unboxed(x: Any) -> Any:
     """What is in a number of NumPy's, or in an array without axes; else x itself."""
-    return x.item() if isinstance(x, np.generic | np.ndarray) and not x.ndim else x
+    if not isinstance(x, np.generic | np.ndarray) or x.ndim:
+        return x
+    return float(x) if x.dtype.kind == "f" else x.item()  # .item() leaves a long double as it is
 
 
 def _by_entry(function: Callable[..., Scalar], of_columns: Callable[..., Any]) -> Callable[..., Any]:
@@ -205,19 +208,20 @@ _NUMPY = SimpleNamespace(
     minimum=_by_entry(lambda a, b: minimum(a, b), np.minimum),
 )
 
-_WHOLE = {np.dtype(code).type for code in np.typecodes["AllInteger"]}  # types of NumPy's whole numbers
+_WHOLE, _REAL = ({np.dtype(x).type for x in np.typecodes[kind]} for kind in ("AllInteger", "Float"))
+"""Types of NumPy's whole and real numbers."""
 
-_TABLE: dict[type, Any] = {
+_TABLE: dict[type, Any] = dict.fromkeys(_WHOLE, _FLOAT) | dict.fromkeys(_REAL, _NUMPY)
+_TABLE |= {
     float: _FLOAT,
     int: _FLOAT,
     bool: _FLOAT,
     np.bool_: _NUMPY,
     np.float64: _FLOAT,
-    np.float32: _NUMPY,
     complex: _COMPLEX,
     np.complex128: _COMPLEX,
     np.ndarray: _NUMPY,
-} | dict.fromkeys(_WHOLE, _FLOAT)
+}
 
 _CONSTANT = frozenset({float, int, bool, np.bool_, np.float64, *_WHOLE})
 

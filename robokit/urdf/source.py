@@ -525,11 +525,11 @@ class Reader:
         bad: float | None,
         others: tuple[str, ...] = (),
     ) -> list[float | None]:
-        """One number of each of these attributes, as :meth:`number` gives them, at a place in the file in
-        words.
+        """One number of each of these attributes, as :meth:`number` gives them.
 
-        ``absent`` and ``bad`` stand for numbers that are not there or are unreadable; ``others`` are
-        attributes that may be there too: all but these and the names are noted.
+        ``where`` is the place in the file, in words. ``absent`` and ``bad`` stand for numbers that are not
+        there or are unreadable; ``others`` are attributes that may be there too: all but these and the
+        names are noted.
         """
         read = self.read[1]
         try:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.model import Box, ModelBuilder, Placement, Shape
+from robokit.model import Box, Capsule, ModelBuilder, Placement, Shape
 from robokit.sim.steppers import energies
 
 
@@ -94,7 +94,7 @@ def test_every_step_settles_with_friction_against_turning(friction: dict[str, fl
     robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
     v = np.zeros(robot.nv)
     v[2], v[3] = 3.0, 1.0
-    for seed in (0, 1, 2, 12, 28, 58, 61):
+    for seed in (0, 1, 2, 3, 12, 28, 58, 61):
         q = rk.standing_configuration(robot, height=0.05, tilt=0.1, seed=seed)
         run = rk.simulate(robot, q, v, duration=0.7, dt=2e-3, ground=rk.Ground(**friction), record_every=350)
         assert run.summary["steps_not_settled"] == 0, seed
@@ -113,7 +113,7 @@ def test_a_path_ends_at_a_solution_and_not_where_its_last_turn_was_passed() -> N
 
 
 def test_every_step_of_a_row_of_dominoes_settles() -> None:
-    """Fifteen of these 1,200 took turns between states for ever."""
+    """Twelve of these 800 took turns between states for ever."""
     size = np.array([0.0075, 0.024, 0.048])
     inertia = np.diag((size**2).sum() - size**2) * 0.006 / 12.0
     builder = ModelBuilder("domino")
@@ -134,3 +134,23 @@ def test_every_step_of_a_row_of_dominoes_settles() -> None:
         record_every=100,
     )
     assert run.summary["steps_not_settled"] == 0
+
+
+def test_every_step_of_a_bar_that_falls_settles() -> None:
+    """Bars with their mass in the middle jam. Paths from here ended before all friction acted.
+
+    Where all sticks, friction that grows changes nothing, and along the path everything is rounding; sliding
+    that turns takes more iterations than states change.
+    """
+    builder = ModelBuilder("bar")
+    inertia = np.diag([3e-3, 3e-3, 5e-3])
+    builder.link("bar", mass=1.0, inertia=inertia, collisions=(Shape(Capsule(0.05, 0.8)),))
+    robot = builder.build("floating")
+    for seed in (8, 13, 35, 40, 53, 68, 70, 80, 91, 98):
+        rng = np.random.default_rng(seed)
+        turn = rng.normal(size=4)
+        q = [*turn / np.linalg.norm(turn), 0.0, 0.0, 0.6]
+        v = rng.normal(size=6) * [4.0, 4.0, 4.0, 1.0, 1.0, 1.0]
+        ground = rk.Ground(friction=(0.5, 1.0, 1.5)[seed % 3])
+        run = rk.simulate(robot, q, v, 0.6, 4e-3, ground=ground, reproducible=True, record_every=150)
+        assert run.summary["steps_not_settled"] == 0, seed

@@ -171,6 +171,22 @@ def test_plain_python_finds_the_same() -> None:
         assert np.allclose(one["y"], other["y"], rtol=0, atol=1e-9 * np.abs(one["y"]).max())
 
 
+def test_what_memory_held_before_a_step_changes_no_bit() -> None:
+    """Searches took bounds of friction from where only paths write them."""
+    problems = [problem(seed)[1] for seed in (*range(40), 102)]  # of the last the solution is followed
+    given = ("composite", "c_last")
+    own = [
+        name
+        for name, a in problems[0].items()
+        if a.dtype.kind == "f" and name not in given and not any(x[name].any() for x in problems)
+    ]
+    assert {"c_full", "c_du", "c_G", "along", "less", "d", "Jg"} <= set(own)
+    for x in problems:
+        one = solved(x)
+        other = solved({**x, **{name: np.full_like(x[name], np.nan) for name in own}})
+        assert np.array_equal(one["y"], other["y"]) and np.array_equal(one["solved"], other["solved"])
+
+
 @pytest.mark.slow
 def test_a_reproducible_kernel_has_the_bits_of_plain_python() -> None:
     run = kernel("random_solve_reproducible", lambda x: solver.solve(x), reproducible=True)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import working_memory
 
 import robokit as rk
 from robokit.contact.accounts import FIXED, FREE
 from robokit.contact.robot_data import robot_data
+from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim.motion import state_facts
 from robokit.sim.run_inputs import set_up
 from robokit.sim.steppers import ContactState, energies, keeps, step_numbers
@@ -161,3 +163,26 @@ def test_energies_and_momentum_of_states_are_those_of_the_algorithms() -> None:
     found = state_facts(robot, q, v)
     np.testing.assert_allclose(found[:, :2], np.transpose(energies(robot, q, v)), rtol=1e-12)
     np.testing.assert_allclose(found[:, 2:], rk.centroidal_momentum(robot, q, v), atol=1e-11)
+
+
+def boxes_beside_an_arm() -> rk.Trajectory:
+    """A fall of two boxes onto the ground and a solid; all made anew, and so their memory."""
+    box = ModelBuilder("box").link(
+        "box", 1.0, inertia=2e-3 * np.eye(3), collisions=(Shape(Box((0.2, 0.1, 0.1))),)
+    )
+    body, arm = box.build(base="floating"), rk.load_urdf(rk.find_robot("double_pendulum"))
+    place, beside = (Placement(position=np.array(r)) for r in ((0.3, 0.02, 0.12), (2.0, 0.0, 1.5)))
+    world = rk.together({"a": body, "b": (body, place), "c": (arm, beside)})
+    ground = rk.Ground(shapes=[rk.Solid(Box((0.4, 0.4, 0.2)), (0.35, 0.0, 0.0))])
+    q = np.array([1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.06, 1.0, 0.0, 0.0, 0.0, 0.05, 0.0, 0.04, 0.4, 0.1])
+    return rk.simulate(world, q, np.full(world.nv, 0.3), duration=0.2, ground=ground)
+
+
+def test_a_step_reads_nothing_of_its_working_memory_that_it_has_not_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runs = []
+    for numbers in ((0.0, 0), (np.nan, 1)):
+        working_memory.fill(monkeypatch, *numbers)
+        runs.append(boxes_beside_an_arm().v)
+    np.testing.assert_array_equal(*runs)

@@ -24,7 +24,7 @@ from robokit.engine.trace.record import trace
 from robokit.model import couple
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond
-from robokit.spatial.elementary import atan2, exp, tanh
+from robokit.spatial.elementary import atan2, exp, power, tanh
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
 
 H = 1e-30
@@ -695,12 +695,18 @@ OF_NUMPY = {
     "a condition": lambda x: (
         where(np.array(x > 0.3), x, 1.0) + cond(np.array(x > 0.3), lambda: x, lambda: 1.0)
     ),
+    "compared": lambda x: where(np.array([y > 0.3 for y in (x, 0.2)]), np.array([x, 2.0]), 1.0).sum(),
     "with axes": lambda x: (
         where(x > 0.3, np.array([x, 2.0]), np.zeros(2)) @ maximum([1.0, x] * np.ones(2), 0.7)
     ),
     "of elements": lambda x: sum(tanh(np.array([x, 0.5 * x]))) + exp(np.array([[x], [0.0]]))[0, 0],
     "branches": lambda x: sum(cond(x > 0.3, lambda: np.array([x, x * x]), lambda: np.zeros(2))),
     "known ones": lambda x: minimum(x, np.array([0.2, 0.9])).sum(),
+    "angles": lambda x: (atan2(x, np.array([1.0, 2.0])) - atan2(np.array([3.0, -1.0]), x)).sum(),
+    "powers": lambda x: power(np.array([x, 2.0]), 1.3) @ power(np.array([2.0, 3.0]), np.array([x, 0.5])),
+    "long and short doubles": lambda x: (
+        np.longdouble(2) * x + maximum(np.longdouble(0.25), x) + minimum(np.float16(0.25), x)
+    ),
 }
 
 

@@ -77,6 +77,22 @@ def test_a_wrong_shape_or_dtype_says_both_forms_accepted(kernel, v, message):
         kernel(Q, v)
 
 
+@for_each(
+    "package, way",
+    [("casadi", "to_casadi"), ("jax", "to_jax"), ("jaxlib", "to_jax"), ("torch", "detach")],
+)
+def test_symbols_of_other_libraries_name_the_way_for_them(kernel, package, way):
+    def __array__(self, *_):  # noqa: N807
+        raise TypeError("no numbers")
+
+    symbol = type("Symbol", (), {"__module__": f"{package}.symbols", "__array__": __array__})()
+    objects = np.zeros(7, object)
+    objects[1] = symbol
+    for given in (symbol, [0.0, symbol], [[symbol]], objects):
+        with pytest.raises(ShapeError, match=f"^v: expected real numbers of shape .*{way}"):
+            kernel(Q, given)
+
+
 def test_batches_of_different_sizes_name_both(kernel):
     with pytest.raises(ShapeError, match="v: expected a batch of 3 like q, got 4"):
         kernel(np.tile(Q, (3, 1)), np.tile(V, (4, 1)))

@@ -317,6 +317,14 @@ def test_free_bodies_are_where_the_stage_has_them(tmp_path):
     np.testing.assert_allclose([poses[name][1] for name in "ab"], [(1, 2, 3), (4, 5, 6)])
 
 
+def test_names_of_free_joints_are_new_ones(tmp_path):
+    hinge = joint("PhysicsRevoluteJoint", "a_free", "a", "b", 'uniform token physics:axis = "Y"\n')
+    robot = load(tmp_path, body("a", (1, 2, 3)) + body("b", (1, 2, 3)) + hinge + body("c", (4, 5, 6)))
+    assert set(robot.joint_names) == {"a_free", "a_free_joint", "c_free"}
+    poses = rk.forward_kinematics(robot, robot.configuration("initial"))
+    np.testing.assert_allclose([poses[name][1] for name in "ac"], [(1, 2, 3), (4, 5, 6)])
+
+
 def test_a_distance_joint_with_one_bound_is_a_rod(tmp_path):
     """Units of the stage; without a tree joint its bodies are both free."""
     bounds = "float physics:minDistance = 40\nfloat physics:maxDistance = 40\n"

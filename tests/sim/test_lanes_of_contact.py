@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import sim_models as m
+import working_memory
 from test_loops_simulated import spatial_loop
 
 import robokit as rk
@@ -30,6 +31,7 @@ def both(monkeypatch):
         )
         for lanes in (False, True):
             monkeypatch.setattr(LoopKernel, "at_hand", lambda *_, lanes=lanes: lanes)
+            working_memory.fill(monkeypatch, *((math.nan, 1) if lanes else (0.0, 0)))
             found.append(rk.rollout(*arguments, **GIVEN | given))
             assert lanes or not taken
         return *found, sum(taken)

@@ -44,7 +44,7 @@ def test_numbers_of_a_run(run, name, wrong):
 
 
 @for_each("number", [Fraction(1, 50), np.array(0.02), np.float32(0.02)])
-def test_one_number_in_other_clothes(number):
+def test_one_number_of_another_type(number):
     robot = m.double_pendulum()
     run = rk.simulate(robot, duration=number, record_every=np.array(2))
     assert np.array_equal(run.q, rk.simulate(robot, duration=float(number), record_every=2).q)

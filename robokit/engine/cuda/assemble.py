@@ -25,7 +25,7 @@ from robokit.errors import DeviceError
 TRIPLE = "nvptx64-nvidia-cuda"
 
 PART = "; part"  # what the first line of a module begins with, in a text of several
-REGISTERS = "; registers "  # begins the first line of a text, before a thread's most registers
+REGISTERS = "; registers "  # a text's first line begins so, if it limits the registers of a thread
 WRITTEN_FOR = "sm_75"  # the architecture whose PTX LLVM writes: ptxas makes code for any later one of it
 
 _ROUNDED = re.compile(r"\b(add|sub|mul)\.(f32|f64)\b")

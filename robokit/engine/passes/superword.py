@@ -49,7 +49,7 @@ from robokit.engine.trace.ops import (
 
 
 DEPTH = 8  # how far a pair of readers is followed back to what it is computed of
-ROUNDS = 2  # through everything: at first, conditions of guards may come after what is inside
+ROUNDS = 2  # passes over all nodes: in the first, a guard's condition may come after what is inside
 
 _SIDES = frozenset(each.number for each in OPERATIONS if each.commutes) | {SUB}
 """Opcodes whose operands may change places, if need be with their signs."""

@@ -115,8 +115,9 @@ def of_numpy(_: Any, function: np.ufunc, method: str, *inputs: Any, **options: A
 
 NO_BRANCH = (
     "no branch on a scalar's value, which is known only later: use where(condition, a, b), maximum and "
-    "minimum of robokit.spatial.scalars, &, | and ~ instead of and, or and not, and for branches and loops "
-    "cond and while_loop of robokit.spatial.control_flow"
+    "minimum of robokit.spatial.scalars, &, | and ~ instead of and, or and not, an array of [x > 0.0 for x "
+    "in v] instead of v > 0.0 for an array v, and for branches and loops cond and while_loop of "
+    "robokit.spatial.control_flow"
 )
 """What is said where Python asks whether a scalar or a comparison is true."""
 
