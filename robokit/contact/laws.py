@@ -143,18 +143,18 @@ def tangent(kind: Any, p: Any, R: Any, w: Any, mu: Any, arm: Any, N: Any) -> Tan
     )
 
 
-def growth(kind: Any, p: Any, acts: Any, full: Any, N: Any) -> tuple[Any, Any, Any]:
-    """How P(p) changes as mu and arm do by all that they can be: what slides or turns has what it may have.
+def growth(kind: Any, p: Any, acts: Any, rates: Any, N: Any) -> tuple[Any, Any, Any]:
+    """How P(p) changes as mu and arm do: what slides or turns has what it may have.
 
     ``kind``: FRICTION, LINE, SPIN or SPRING; ``p``, ``N``: as in :func:`nearest`; ``acts``: mu and arm;
-    ``full``: all that they can be.
+    ``rates``: how they change.
     """
     spins = kind == SPIN
     size, load = sqrt(p[0] * p[0] + p[1] * p[1]), maximum(0.0, where(spins, N, p[2]))
     slides = ((kind == FRICTION) | spins) & (size >= acts[0] * load)
     turns = spins & (abs(p[2]) >= acts[1] * load)
-    rate = where(slides, full[0] * load / (size + smallest()), 0.0)
-    return rate * p[0], rate * p[1], where(turns, where(p[2] < 0.0, -full[1], full[1]) * load, 0.0)
+    rate = where(slides, rates[0] * load / (size + smallest()), 0.0)
+    return rate * p[0], rate * p[1], where(turns, where(p[2] < 0.0, -rates[1], rates[1]) * load, 0.0)
 
 
 def _direction(p: Any, share: Any, size: Any, R_t: Any, w: Any) -> tuple[Any, Any, Any]:

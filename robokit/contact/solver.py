@@ -84,8 +84,7 @@ def solve(x: Any) -> None:
 
 def begin_solution(x: Any) -> None:
     """What comes before the first iteration."""
-    x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = x.less[2] = 0.0
-    for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
+    x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
     once(x, symbolic)
     once(x, begin)
 
@@ -111,6 +110,7 @@ def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
         return ((found == 0) | (x.less[0] > 0.0)) & (part <= LEAST)
 
     def along_paths() -> tuple[Any, Any, Any]:
+        for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
         it, e, found, _ = while_loop(fails, along, *by_law, 2.0, most=CAP)
         return cond(e < math.inf, lambda: (it, e, found), lambda: with_part(it))
 
@@ -576,18 +576,19 @@ def own_rate(x: Any, c: Any) -> Any:
     return turns - floor(turns)
 
 
-def rate_of_friction(x: Any, c: Any) -> Any:
-    """How the share of its friction that acts changes along the direction."""
-    return -x.less[1] * (1.0 + own_rate(x, c) * (2.0 * x.less[0] - 1.0))
+def rates_of_friction(x: Any, c: Any) -> list[Any]:
+    """How mu and arm of a constraint change along the direction: not at all but along a path."""
+    rate = -x.less[1] * (1.0 + own_rate(x, c) * (2.0 * x.less[0] - 1.0))
+    return [where(abs(x.less[1]) > 0.0, rate * x.c_full[c, k], 0.0) for k in range(2)]
 
 
 def expect_more(x: Any) -> None:
     """What is expected of impulses, where friction has changed along the direction."""
 
     def of_constraint(c: Any) -> None:
-        kind, p, rate = x.c_kind[c], tried_of(x, c, HERE, mobility(x, c)), rate_of_friction(x, c)
-        more = growth(kind, p, (x.c_mu[c], x.c_arm[c]), (x.c_full[c, 0], x.c_full[c, 1]), load(x, c))
-        write_row(x.c_expected, c, [x.c_expected[c, k] + rate * m for k, m in enumerate(more)])
+        p, acts = tried_of(x, c, HERE, mobility(x, c)), (x.c_mu[c], x.c_arm[c])
+        more = growth(x.c_kind[c], p, acts, rates_of_friction(x, c), load(x, c))
+        write_row(x.c_expected, c, [x.c_expected[c, k] + m for k, m in enumerate(more)])
 
     for_range(x.n_of[0], of_constraint)
 
@@ -842,9 +843,9 @@ def first_change(x: Any, sign: Any) -> Any:
         mu, arm, spins = x.c_mu[c], x.c_arm[c], kind == SPIN
         N = maximum(where(spins, load(x, c), p[2]), 0.0)
         more = where(spins, load(x, c, sign) - load(x, c), d[2])
-        grown = N * rate_of_friction(x, c)
-        slips = _meets(p[:2], d[:2], mu * N, mu * more + x.c_full[c, 0] * grown)
-        wider = arm * more + x.c_full[c, 1] * grown
+        mu_rate, arm_rate = rates_of_friction(x, c)
+        slips = _meets(p[:2], d[:2], mu * N, mu * more + mu_rate * N)
+        wider = arm * more + arm_rate * N
         turns = [_at(s * arm * N - p[2], d[2] - s * wider) for s in (1.0, -1.0)]
         gives = [_at(bound - p[2], d[2]) for bound in (mu, arm)]
         rubs, pulls = (kind == FRICTION) | spins, kind == SPRING
