@@ -32,20 +32,17 @@ from robokit.spatial.control_flow import cond, for_range, in_precision, rounding
 from robokit.spatial.scalars import clamp, floor, maximum, minimum, sqrt, where
 
 CAP = 30  # iterations of the first attempt at most: several times what the slowest steps of falls take
-CAP_LATER = 300  # the same of later attempts, with little friction and from the end of a path; and of a path
+CAP_LATER = 100  # the same of later attempts: with less friction, and from where a path has ended
 
-FIRST = 0.1
-"""Share of friction with which a path begins: so little jams nothing, and what rests already sticks."""
+LEAST = 8.0
+"""The first path begins with half of the friction, each later one with half as much, the last with 1/8."""
 
-AWAY = 1e-3
-"""Error beside a path at most. Farther away, iterations took turns; at 1e-4 they are twice as many."""
-
-CHANGES = 20
-"""Iterations of a path at most, for each force, beside CAP_LATER. The longest that was seen took 10 for each,
-and that of one contact whose sliding turns 70."""
+AWAY = 1e-3  # Error beside a path at most: farther away another path is near, closer takes more iterations.
+CURVED = 50  # iterations of a path, beside two for each force, over the friction with which it begins
 
 APART = 2.0**0.5 - 1.0
-"""Share of a turn between the rates at which the friction of one constraint and of the next grows."""
+"""Share of a turn between the rates at which the friction of one constraint and of the next grows, for each
+path a multiple of it."""
 
 LOOPS = 1e-8
 """Tolerance of a robot with loops: each iteration leaves 1e-3 of the error of their forces (loops.py)."""
@@ -93,24 +90,31 @@ def begin_solution(x: Any) -> None:
 
 
 def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
-    """What comes after the first attempt, which found this.
+    """What comes after the first attempt, which found this: paths, at most three, each from less friction.
 
-    Where a path ends before all friction acts, its end is taken, or its begin if that is not finite: impulses
-    are admissible there, too.
+    Where the last one ends before all friction acts, its end is taken, or its begin if that is not finite:
+    impulses are admissible there, too.
     """
 
-    def with_little(it: Any) -> tuple[Any, Any, Any]:
-        once(x, take_friction, 1.0 - FIRST)
+    def with_part(it: Any) -> tuple[Any, Any, Any]:
+        once(x, take_friction, 1.0 - 1.0 / x.less[2])
         once(x, begin)
         return once(x, attempt, it)
 
-    def as_friction_grows() -> tuple[Any, Any, Any]:
-        for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
-        it, *_ = with_little(by_law[0])
-        it, e, found = once(x, attempt, once(x, grow, it))
-        return cond(e < math.inf, lambda: (it, e, found), lambda: with_little(it))
+    def along(it: Any, _e: Any, _found: Any, part: Any) -> tuple[Any, Any, Any, Any]:
+        x.less[2] = part
+        it, *_ = with_part(it)
+        return *once(x, attempt, once(x, grow, it)), 2.0 * part
 
-    it, e, found = cond(by_law[2] > 0, lambda: by_law, as_friction_grows)
+    def fails(_it: Any, _e: Any, found: Any, part: Any) -> Any:
+        return ((found == 0) | (x.less[0] > 0.0)) & (part <= LEAST)
+
+    def along_paths() -> tuple[Any, Any, Any]:
+        for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
+        it, e, found, _ = while_loop(fails, along, *by_law, 2.0, most=CAP)
+        return cond(e < math.inf, lambda: (it, e, found), lambda: with_part(it))
+
+    it, e, found = cond(by_law[2] > 0, lambda: by_law, along_paths)
     cond(found > 0, nothing, lambda: unsettled(x))
     report(x, it, e, (found > 0) & (x.less[0] == 0.0))
     cond(x.less[0] > 0.0, lambda: once(x, take_friction, 0.0), nothing)
@@ -484,12 +488,13 @@ def report(x: Any, it: Any, e: Any, settled: Any) -> None:
 
 
 def grow(x: Any, before: Any) -> Any:
-    """Follow the solution with little friction to that with all of it; the iterations, with those before.
+    """Follow the solution with less friction to that with all of it; the iterations, with those before.
 
-    The first is the only one, and the velocities of all between are bounded: their path leads from one to the
-    other. Each iteration goes to where the first force changes its state, and no farther than the tangents
-    hold. Where the path turns back, the determinant of A changes its sign: friction becomes less then, until
-    the path turns again.
+    The velocities of all between are bounded: where the first is the only one, their path leads from one to
+    the other. Each iteration goes to where the first force changes its state, and no farther than the
+    tangents hold. Where the path turns back, the determinant of A changes its sign: friction becomes less
+    then, until the path turns again. It may have turned before its end, so that is not reached before the
+    error is gone, too.
     """
 
     def turn(it: Any, e: Any, longest: Any) -> tuple[Any, Any, Any]:
@@ -502,12 +507,12 @@ def grow(x: Any, before: Any) -> Any:
             once(x, go, 1.0),
             most=CAP,
         )
-        return it + 1, now, where(share < 1.0, share, 2.0) * abs(x.less[1])
+        return it + 1, now, where(share < 1.0, share * abs(x.less[1]), 1.0)
 
     def goes_on(it: Any, e: Any, _: Any) -> Any:
-        return (x.less[0] > 0.0) & (it < last) & (e < math.inf)
+        return ((x.less[0] > 0.0) | (e > x.tolerance[0])) & (it < last) & (e < math.inf)
 
-    last = before + CAP_LATER + CHANGES * (x.n_of[0] + x.n_of[1])
+    last = before + x.less[2] * (CURVED + 2 * (x.n_of[0] + x.n_of[1]))
     once(x, leave)
     it, *_ = while_loop(goes_on, turn, before, 0.0, 1.0)
     x.less[1] = 0.0
@@ -558,22 +563,22 @@ def take_friction(x: Any, less: Any) -> None:
     """
 
     def of_constraint(c: Any) -> None:
-        acts = where(x.c_kind[c] == SPRING, 1.0, (1.0 - less) * (1.0 + own_rate(c) * less))
+        acts = where(x.c_kind[c] == SPRING, 1.0, (1.0 - less) * (1.0 + own_rate(x, c) * less))
         x.c_mu[c], x.c_arm[c] = (where(acts < 1.0, acts * x.c_full[c, k], x.c_full[c, k]) for k in range(2))
 
     x.less[0] = less
     for_range(x.n_of[0], of_constraint)
 
 
-def own_rate(c: Any) -> Any:
-    """A number from 0 to 1 for a constraint, of which no two are nearly equal."""
-    turns = APART * (1.0 * c)
+def own_rate(x: Any, c: Any) -> Any:
+    """A number from 0 to 1 for a constraint, of which no two are nearly equal, on each path another."""
+    turns = APART * x.less[2] * (1.0 * c)
     return turns - floor(turns)
 
 
 def rates_of_friction(x: Any, c: Any) -> list[Any]:
     """How mu and arm of a constraint change along the direction: not at all but along a path."""
-    rate = -x.less[1] * (1.0 + own_rate(c) * (2.0 * x.less[0] - 1.0))
+    rate = -x.less[1] * (1.0 + own_rate(x, c) * (2.0 * x.less[0] - 1.0))
     return [where(abs(x.less[1]) > 0.0, rate * x.c_full[c, k], 0.0) for k in range(2)]
 
 

@@ -152,8 +152,15 @@ def test_every_random_step_settles_and_keeps_the_momentum(capsys: pytest.Capture
     with capsys.disabled():
         print("\niterations:", dict(sorted(iterations.items())))
     taken = np.array(list(iterations.elements()))
-    assert np.median(taken) <= 6 and np.quantile(taken, 0.98) <= 26 and taken.max() <= 600  # 4, 26, 288 found
+    assert np.median(taken) <= 6 and np.quantile(taken, 0.98) <= 26 and taken.max() <= 150  # 4, 26, 124 found
     assert np.quantile(left, 0.99) <= 1e-9 and max(left) <= 2e-8
+
+
+def test_where_a_path_does_not_get_to_its_end_another_one_does() -> None:
+    """One of 6,000 random steps whose path from a tenth of friction took more iterations than there are."""
+    tree, x = problem(1403)
+    found = solved(x)
+    assert found["solved"][2] == 0 and unbalanced(tree, found) <= 2e-8 and admissible(x, found)
 
 
 def test_plain_python_finds_the_same() -> None:
