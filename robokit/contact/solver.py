@@ -491,15 +491,15 @@ def grow(x: Any, before: Any) -> Any:
     """Follow the solution with less friction to that with all of it; the iterations, with those before.
 
     The velocities of all between are bounded: where the first is the only one, their path leads from one to
-    the other. Each iteration goes to where the first force changes its state, and no farther than the
-    tangents hold. Where the path turns back, the determinant of A changes its sign: friction becomes less
-    then, until the path turns again. It may have turned before its end, so that is not reached before the
-    error is gone, too.
+    the other. Each iteration goes to where the first force changes its state, or twice as far as the one
+    before if that is more, and no farther than the tangents hold. Where the path turns back, the determinant
+    of A changes its sign: friction becomes less then, until the path turns again. It may have turned before
+    its end, so that is not reached before the error is gone, too.
     """
 
-    def turn(it: Any, e: Any, longest: Any) -> tuple[Any, Any, Any]:
+    def turn(it: Any, e: Any, longest: Any, least: Any) -> tuple[Any, Any, Any, Any]:
         once(x, linearise)
-        once(x, along_path, longest)
+        once(x, along_path, longest, least)
         share, now = while_loop(
             lambda share, now: (now > maximum(AWAY, e)) & (share > rounding(AHEAD, 0.5)),
             lambda share, now: (0.5 * share, once(x, go_back, 0.5 * share)),
@@ -507,24 +507,25 @@ def grow(x: Any, before: Any) -> Any:
             once(x, go, 1.0),
             most=CAP,
         )
-        return it + 1, now, where(share < 1.0, share * abs(x.less[1]), 1.0)
+        taken = share * abs(x.less[1])
+        return it + 1, now, where(share < 1.0, taken, 1.0), where(share < 1.0, 0.0, 2.0 * taken)
 
-    def goes_on(it: Any, e: Any, _: Any) -> Any:
+    def goes_on(it: Any, e: Any, *_: Any) -> Any:
         return ((x.less[0] > 0.0) | (e > x.tolerance[0])) & (it < last) & (e < math.inf)
 
     last = before + x.less[2] * (CURVED + 2 * (x.n_of[0] + x.n_of[1]))
     once(x, leave)
-    it, *_ = while_loop(goes_on, turn, before, 0.0, 1.0)
+    it, *_ = while_loop(goes_on, turn, before, 0.0, 1.0, 0.0)
     x.less[1] = 0.0
     return it
 
 
-def along_path(x: Any, longest: Any) -> None:
+def along_path(x: Any, longest: Any, least: Any) -> None:
     """The direction to the path, and along it to where the first force changes its state.
 
     Along it, by the share s of friction, A e = J^T dg/ds. To it, it is orthogonal to (e, 1), by H and by the
-    square of J^T dg/ds: where the path turns back, it has no point with the same s nearby. ``longest``:
-    change of the share of friction at most.
+    square of J^T dg/ds: where the path turns back, it has no point with the same s nearby. ``longest``,
+    ``least``: change of the share of friction at most, and what it may be at least, beyond such a change.
     """
 
     def weight(j: Any, all_: Any) -> Any:
@@ -542,7 +543,7 @@ def along_path(x: Any, longest: Any) -> None:
     once(x, back_substitute, x.d)
     for_range(x.nv, lambda j: put(x.along, j, x.d[j]))
     once(x, follow)
-    step = minimum(once(x, first_change, 1.0), longest)
+    step = minimum(maximum(once(x, first_change, 1.0), least), longest)
     square = for_range(x.nv, lambda j, all_: all_ + x.d[j] * x.Hd[j], square)
     once(x, expect)
     once(x, toward)
