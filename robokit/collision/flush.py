@@ -28,11 +28,13 @@ from robokit.spatial.control_flow import cond, for_range, in_precision, smallest
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
-FLUSH = 1e-5, 1e-5  # of the size of a solid, in double and in single precision: what is off by less is flush
+FLUSH = 2e-5, 1e-4
+"""Of the size of the shape that touches, in double and in single precision: what is off by less is flush.
+What stops this shape does not depend on how far a floor reaches."""
 
 SEAM = 1e-8, 1e-6
-"""Likewise: what is off by less is on the seam of two solids, and the first one's. Normals of flush faces
-differ by FLUSH, and with them places of contacts by this part of the depth."""
+"""Of the size of a solid: what is off by less is on the seam of two solids, and the first one's. Normals of
+flush faces differ by FLUSH, and with them places of contacts by this part of the depth."""
 
 BESIDE = 1e-4, 1e-3
 """Of the size of the shape that touches a solid: a contact on an edge is there to within this. Where a round
@@ -82,7 +84,7 @@ def _face_touched(x: Any, a: Any, b: Any, place: Any, nearest: Any) -> Any:
         gap = up.dot(z - p) + height - x.shape_radius[b]
         # A point of the face, a little further in than the nearest one of a.
         inward = _middle(x, a, f) - p + up * height
-        share = minimum(1.0, 4.0 * (_flush(x, a) + abs(height)) / (sqrt(inward.dot(inward)) + smallest()))
+        share = minimum(1.0, 4.0 * (_flush(x, b) + abs(height)) / (sqrt(inward.dot(inward)) + smallest()))
         q = p - up * height + inward * share
         covered = cond(gap > least, lambda: hidden(x, a, b, R @ q + r, R @ up), lambda: gap <= least)
         return where(covered, least, gap), where(covered, at, f)
@@ -109,12 +111,12 @@ def beside_others(x: Any, s: Any) -> Any:
     return (x.shape_kind[s] == POLYTOPE) & (x.shape_beside[s, 1] > 0)
 
 
-def is_off(x: Any, a: Any, nearest: Any) -> Any:
+def is_off(x: Any, a: Any, b: Any, nearest: Any) -> Any:
     """Whether the nearest point along a face of a fixed polytope is off it by more than the depth."""
     p = Vector3(*(nearest[4 + c] for c in range(3)))
 
     def look() -> Any:
-        return once(x, _height, a, tuple(p), ZERO, ALL)[0] > maximum(_flush(x, a), -nearest[0])
+        return once(x, _height, a, tuple(p), ZERO, ALL)[0] > maximum(_flush(x, b), -nearest[0])
 
     return cond(beside_others(x, a), look, lambda: x.shape_kind[a] < 0)
 
@@ -144,7 +146,7 @@ def _touches(x: Any, a: Any, b: Any, feature: Any, p: Any, n: Any) -> Any:
         return cond(of_a, lambda: once(x, _goes_on, a, b, at_corner, p, n), lambda: 0)
 
     def none() -> Any:
-        return cond(once(x, _is_anothers, a, p, n) > 0, lambda: 1, inside_surface)
+        return cond(once(x, _is_anothers, a, b, p, n) > 0, lambda: 1, inside_surface)
 
     # Where the normal is for the nearest points these are not hidden.
     is_hidden = cond(feature == NEAREST, lambda: 0, lambda: once(x, _hidden, a, b, p, n))
@@ -165,10 +167,10 @@ def _hidden(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
     most = for_range(x.shape_faces[a, 1], along, 0.0)
     # A normal of no face is one of an edge: along the surface the contact may be off it.
     on_edge = 1.0 - most * most >= in_precision(LEVEL, 1e-6)
-    off = where(on_edge, in_precision(*BESIDE) * x.shape_bound[b], 0.0)
+    flush, off = _flush(x, b), where(on_edge, in_precision(*BESIDE) * x.shape_bound[b], 0.0)
 
     def moved_out(k: Any, moved: Any, *q: Any) -> Any:
-        covered, *out = once(x, _covers, x.beside[x.shape_beside[a, 0] + k], q, n, off)
+        covered, *out = once(x, _covers, x.beside[x.shape_beside[a, 0] + k], q, n, flush, off)
         return where(covered > 0, 1, moved), *out
 
     moved, *q = for_range(x.shape_beside[a, 1], moved_out, 0, *p)
@@ -179,19 +181,19 @@ def _hidden(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
 
         def still(k: Any, found: Any) -> Any:
             s = x.beside[x.shape_beside[a, 0] + k]
-            return cond(found > 0, lambda: 1, lambda: once(x, _covers, s, tuple(q), n, off)[0])
+            return cond(found > 0, lambda: 1, lambda: once(x, _covers, s, tuple(q), n, flush, off)[0])
 
-        return cond(left > _flush(x, a), lambda: 1, lambda: for_range(x.shape_beside[a, 1], still, 0))
+        return cond(left > flush, lambda: 1, lambda: for_range(x.shape_beside[a, 1], still, 0))
 
     return cond(moved > 0, look, lambda: 0)
 
 
-def _is_anothers(x: Any, a: Any, p: Any, n: Any) -> Any:
+def _is_anothers(x: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
     """Whether a contact is on a face of one beside a, but not on a; on a seam it is the first one's."""
     R, r = body_pose(x, a)
     q, m = R.transpose_apply(Vector3(*p) - r), R.transpose_apply(Vector3(*n))
     height, _ = once(x, _height, a, tuple(q), tuple(m), BUT_ITS_OWN)
-    return once(x, _on_surface, a, p, n, where(height > _seam(x, a), x.n_shapes, a))
+    return once(x, _on_surface, a, b, p, n, where(height > _seam(x, a), x.n_shapes, a))
 
 
 def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, n: Any) -> Any:
@@ -201,7 +203,7 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, n: Any) -> Any:
     edge that crosses at a corner crosses both of the edges there.
     """
     (R, r), (S, o) = body_pose(x, a), shape_pose(x, b)
-    m, q, flush = R.transpose_apply(Vector3(*n)), R.transpose_apply(Vector3(*p) - r), _flush(x, a)
+    m, q, flush = R.transpose_apply(Vector3(*n)), R.transpose_apply(Vector3(*p) - r), _flush(x, b)
     first, count = x.shape_faces[a, 0], x.shape_faces[a, 1]
     face = _facing(x, a, m)
     up = vector(x.face_normal, face)
@@ -222,7 +224,7 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, n: Any) -> Any:
         own, _ = once(x, _height, a, tuple(there), tuple(up), BUT_ITS_OWN)
 
         def on_another() -> Any:
-            return once(x, _on_surface, a, tuple(R @ there + r), tuple(R @ up), x.n_shapes) > 0
+            return once(x, _on_surface, a, b, tuple(R @ there + r), tuple(R @ up), x.n_shapes) > 0
 
         goes_on = cond(own <= _seam(x, a), lambda: own <= _seam(x, a), on_another)
         return goes_on & (reach > where(at_corner > 0, flush, _seam(x, a)))
@@ -260,11 +262,11 @@ def _facing(x: Any, a: Any, m: Vector3) -> Any:
     return for_range(x.shape_faces[a, 1], better, 0.0, first)[1]
 
 
-def _on_surface(x: Any, a: Any, p: Any, up: Any, least: Any) -> Any:
+def _on_surface(x: Any, a: Any, b: Any, p: Any, up: Any, least: Any) -> Any:
     """Whether a point is on a face, with this normal, of one of those beside shape a of its material.
 
-    ``x``, ``a``: as in :func:`hidden`; ``p``: from the step's origin in world axes [m]; ``up``: the normal;
-    ``least``: shapes with this number or above do not count.
+    ``x``, ``a``, ``b``: as in :func:`hidden`; ``p``: from the step's origin in world axes [m]; ``up``: the
+    normal; ``least``: shapes with this number or above do not count.
     """
     p, up = Vector3(*p), Vector3(*up)
 
@@ -278,7 +280,7 @@ def _on_surface(x: Any, a: Any, p: Any, up: Any, least: Any) -> Any:
 
             def rises() -> Any:
                 height = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
-                return where(abs(height) <= 4.0 * minimum(_flush(x, s), _flush(x, a)), 1, 0)
+                return where(abs(height) <= 4.0 * _flush(x, b), 1, 0)
 
             return cond(inside <= _seam(x, s), rises, lambda: 0)
 
@@ -292,9 +294,9 @@ def _seam(x: Any, s: Any) -> Any:
     return in_precision(*SEAM) * x.shape_bound[s]
 
 
-def _flush(x: Any, s: Any) -> Any:
-    """What is off by less is flush with shape s [m]."""
-    return in_precision(*FLUSH) * x.shape_bound[s]
+def _flush(x: Any, b: Any) -> Any:
+    """What is off by less is flush for shape b [m]."""
+    return in_precision(*FLUSH) * x.shape_bound[b]
 
 
 def _support(x: Any, s: Any, d: Vector3) -> Any:
@@ -315,10 +317,10 @@ def _middle(x: Any, s: Any, face: Any) -> Vector3:
     return Vector3(*for_range(count, add, 0.0, 0.0, 0.0)) * (1.0 / count)
 
 
-def _covers(x: Any, s: Any, p: Any, n: Any, off: Any) -> Any:
+def _covers(x: Any, s: Any, p: Any, n: Any, flush: Any, off: Any) -> Any:
     """Whether a point lies in s, of which something is farther along n; and where it leaves s."""
     (R, r), (p, n) = body_pose(x, s), (Vector3(*p), Vector3(*n))
-    q, m, flush = R.transpose_apply(p - r), R.transpose_apply(n), _flush(x, s)
+    q, m = R.transpose_apply(p - r), R.transpose_apply(n)
     height, _ = once(x, _height, s, tuple(q), ZERO, ALL)
 
     def stays() -> Any:

@@ -15,6 +15,7 @@ import numpy as np
 
 from robokit.collision.detect import contacts_at
 from robokit.collision.fields import POLYTOPE
+from robokit.collision.flush import FLUSH
 from robokit.collision.shapes import (
     Arrays,
     Core,
@@ -34,7 +35,6 @@ from robokit.model.robot import Robot
 from robokit.stages import stage
 
 ERROR = 1e-3  # how far a mesh may reach out of its hull with fewer corners [m]
-FLUSH = 1e-5  # of the size of a solid: one that is nearer lies beside it (flush.py)
 
 
 @frozen(eq=False)
@@ -323,7 +323,7 @@ def _beside(arrays: Arrays, material: Sequence[Any]) -> Arrays:
     lists: list[list[int]] = [[] for _ in range(n)]
     if len(fixed) > 1:
         boxes = np.array([_box(arrays, k) for k in fixed.tolist()])
-        slack = FLUSH * arrays["shape_bound"][fixed, None]
+        slack = max(FLUSH) * arrays["shape_bound"][arrays["shape_body"] > 0].max(initial=0.0)
         low, high = boxes[:, 0] - slack, boxes[:, 1] + slack
         for m, k in enumerate(fixed.tolist()):
             meets = ((low <= high[m]) & (high >= low[m])).all(axis=1)
