@@ -40,8 +40,8 @@ LEAST = 8.0
 AWAY = 1e-3  # Error beside a path at most: farther away another path is near, closer takes more iterations.
 
 CURVED = 50
-"""Iterations of a path at most, beside two for each constraint and coordinate, over the share of friction with
-which it begins. Joints' rows are no measure: in lanes there are more of them."""
+"""Iterations of a path at most, beside two for each constraint and coordinate, over the share of friction
+with which it begins. Joints' rows are no measure: in lanes there are more of them."""
 
 APART = 2.0**0.5 - 1.0
 """Share of a turn between the rates at which the friction of one constraint and of the next grows, for each
