@@ -38,7 +38,10 @@ LEAST = 8.0
 """The first path begins with half of the friction, each later one with half as much, the last with 1/8."""
 
 AWAY = 1e-3  # Error beside a path at most: farther away another path is near, closer takes more iterations.
-CURVED = 50  # iterations of a path, beside two for each force, over the friction with which it begins
+
+CURVED = 50
+"""Iterations of a path at most, beside two for each constraint and coordinate, over the share of friction
+with which it begins. Joints' rows are no measure: in lanes there are more of them."""
 
 APART = 2.0**0.5 - 1.0
 """Share of a turn between the rates at which the friction of one constraint and of the next grows, for each
@@ -513,7 +516,7 @@ def grow(x: Any, before: Any) -> Any:
     def goes_on(it: Any, e: Any, *_: Any) -> Any:
         return ((x.less[0] > 0.0) | (e > x.tolerance[0])) & (it < last) & (e < math.inf)
 
-    last = before + x.less[2] * (CURVED + 2 * (x.n_of[0] + x.n_of[1]))
+    last = before + x.less[2] * (CURVED + 2 * (x.n_of[0] + x.nv))
     once(x, leave)
     it, *_ = while_loop(goes_on, turn, before, 0.0, 1.0, 0.0)
     x.less[1] = 0.0
