@@ -10,9 +10,6 @@ import robokit as rk
 from robokit.meshes.hull import hull_corners
 from robokit.model import Box, Capsule, Cylinder, Mesh, Sphere
 
-LEAST = 1e-12
-"""Mass [kg] and moments of inertia [kg m²] of what has none, which MuJoCo refuses."""
-
 
 def model_without_shapes(robot: rk.Robot) -> Any:
     """mujoco.MjModel of the tree and its inertias alone."""
@@ -85,8 +82,11 @@ def _quat(R: np.ndarray) -> np.ndarray:
     return quat
 
 
-def tree_spec(robot: rk.Robot, damping: dict[str, float] | None = None) -> Any:
-    """mujoco.MjSpec of the bodies and joints; with ``damping``, also with the joints' limits."""
+def tree_spec(robot: rk.Robot, damping: dict[str, float] | None = None, least: float = 0.0) -> Any:
+    """mujoco.MjSpec of the bodies and joints; with ``damping``, also with the joints' limits.
+
+    ``least``: mass [kg] and moments of inertia [kg m²] of what has none, which MuJoCo refuses.
+    """
     import mujoco
 
     spec = mujoco.MjSpec()
@@ -100,11 +100,11 @@ def tree_spec(robot: rk.Robot, damping: dict[str, float] | None = None) -> Any:
         body = bodies[tree.parent[i]].add_body(
             name=robot.body_name(i), pos=list(X.r), quat=_quat(np.array(X.E.T.rows))
         )
-        m = max(I.m, LEAST)
-        c = np.array(list(I.h)) / m
+        m = max(I.m, least)
+        c = np.array(list(I.h)) / (m or 1.0)
         Ic = np.array(I.Ibar.full().rows) - m * (c @ c * np.eye(3) - np.outer(c, c))
-        if np.linalg.eigvalsh(Ic)[0] < LEAST:
-            Ic += LEAST * np.eye(3)
+        if np.linalg.eigvalsh(Ic)[0] < least:
+            Ic += least * np.eye(3)
         body.mass, body.ipos = m, c
         body.fullinertia = [Ic[0, 0], Ic[1, 1], Ic[2, 2], Ic[0, 1], Ic[0, 2], Ic[1, 2]]
         body.explicitinertial = True

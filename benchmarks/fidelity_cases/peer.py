@@ -53,7 +53,7 @@ class Peer:
 
         mujoco.set_mju_user_warning(lambda message: None)  # or it writes a file; its counters say the same
         damping = {j.name: j.damping for j in robot.joints}
-        spec = tree_spec(robot, damping)
+        spec = tree_spec(robot, damping, least=1e-12)
         spec.option.timestep = dt
         sliding = [0.8 if friction is None else friction, 0.005, 0.0001]
         how: dict[str, Any] = {"friction": sliding}

@@ -126,7 +126,7 @@ def manifold(
     misses = deepest > distance + rounding(AS_DEEP, 0.5) * size + left_out
 
     def nearest_points() -> None:
-        off = is_off(x, *shapes, nearest)
+        off = is_off(x, shapes[0], shapes[1], nearest)
         cond(off, lambda: None, lambda: add(3, half_way, distance, n))
 
     cond(misses, nearest_points, lambda: None)
