@@ -792,10 +792,10 @@ def standing_height(
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
-        >>> round(rk.standing_height(robot), 3)
-        0.935
         >>> q = robot.random_configuration(0, size=100)
         >>> q[:, 6] = rk.standing_height(robot, q)
+        >>> round(rk.standing_height(robot), 3)
+        0.935
     """
     _check_stands(robot)
     rows = states("q", robot.neutral() if q is None else q, robot.nq, robot=robot)
