@@ -138,7 +138,7 @@ def advice(name: str, known: Collection[str], elsewhere: Mapping[str, str] = ELS
     word = name.lower().replace("_", "")
     for verb in VERBS:
         word = word.removeprefix(verb)
-    same = {each.lower().replace("_", ""): each for each in known} | elsewhere
+    same = {each.lower().replace("_", ""): each for each in known} | dict(elsewhere)
     near = [same[word]] if word in same else nearest_names(name, known, cutoff=0.7)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 

@@ -17,7 +17,7 @@ from sphinx.application import Sphinx
 
 sys.path.append(str(ROOT / "benchmarks"))
 
-from targets import met  # noqa: E402  (the folder above must be on the path first)
+from targets import met
 
 PLACE = ROOT / "benchmarks" / "fidelity.json"
 GATES = ROOT / "benchmarks" / "gates.json"

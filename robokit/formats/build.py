@@ -414,7 +414,7 @@ class _Build:
         return min(own, ground) if self.side.format == "SDF" else max(own, ground)
 
     def _configurations(self, given: DescribedScene, placed: set[str]) -> dict[str, Any]:
-        """Configurations of the robot's own joints, the free joint of its base under the name it has there."""
+        """Configurations of the robot's joints, the free joint of its base under the name it has there."""
         names = {joint.name: joint.name for joint in self.side.joints if joint.child in placed}
         if self.free is not None:
             names.pop(self.free.name, None)

@@ -121,7 +121,8 @@ class _Stage:
             if attribute.GetName().startswith("xformOp"):  # USD reads them itself, and a wrong one as nothing
                 _at_first(attribute)
             elif _mistyped(attribute, _raw(attribute)):
-                self.say("ignored", "attributes", str(attribute.GetPath()), "their values are of another type")
+                path = str(attribute.GetPath())
+                self.say("ignored", "attributes", path, "their values are of another type")
 
     def say(self, code: str, what: str, name: str, text: str) -> None:
         """Collect what the robot will not have, or has in another form, for the diagnostics."""
@@ -812,7 +813,10 @@ def _looks(prim: Any) -> tuple[RGBA | None, str]:
 
 
 def _mean(values: Any, count: int) -> list[float] | None:
-    """The mean of rows of ``count`` numbers, None where they are none: looks are no reason to refuse a robot."""
+    """The mean of rows of ``count`` numbers; None for what is no numbers.
+
+    A robot is not refused for its looks.
+    """
     try:
         rows = np.array(values, dtype=float).reshape(-1, count)
     except (TypeError, ValueError):
@@ -832,7 +836,7 @@ def _input(shader: Any, count: int, *names: str) -> tuple[list[float] | None, st
 
             file = UsdShade.Shader(each.source.GetPrim()).GetInput("file")
             asset = file.Get() if file else None
-            if hasattr(asset, "resolvedPath"):
+            if asset is not None and hasattr(asset, "resolvedPath"):
                 return None, str(asset.resolvedPath or asset.path)
         value = _mean(given.Get(), count)
         if value is not None:

@@ -777,7 +777,8 @@ def standing_height(
 
     Args:
         robot: a robot with a floating base.
-        q: configuration, (nq,) or (B, nq), of which the base's own height does not matter; neutral by default.
+        q: configuration, (nq,) or (B, nq), of which the base's own height does not matter; by default
+            neutral.
         clearance: gap under the lowest point [m].
         ground_height: of a horizontal ground in the world [m].
         ground: instead of a height: the ground, onto which the robot is lowered until its first point is

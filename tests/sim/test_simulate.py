@@ -177,7 +177,8 @@ def test_standing_heights_of_rows_are_those_of_single_configurations():
     q = robot.random_configuration(0, size=5)
     for ground in (None, rk.Ground(shapes=[rk.Solid(rk.model.Box((9.0, 9.0, 0.2)))])):
         z = rk.standing_height(robot, q, 0.1, ground=ground)
-        assert z.shape == (5,) and list(z) == [rk.standing_height(robot, row, 0.1, ground=ground) for row in q]
+        single = [rk.standing_height(robot, row, 0.1, ground=ground) for row in q]
+        assert z.shape == (5,) and list(z) == single
     q[:, 6] = rk.standing_height(robot, q)
     rk.rollout(robot, q, duration=0.01, ground=True, self_collision=False)  # none starts in the ground
 
