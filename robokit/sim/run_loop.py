@@ -116,7 +116,7 @@ class EnergyWatch:
             self.kinetic = np.concatenate([self.kinetic, kinetic])
             self.potential = np.concatenate([self.potential, potential])
         self.due = 2 * n
-        sums = np.array(entries)
+        sums = np.array(entries) - entries[0]  # a record that begins with a restored state has earlier ones
         dissipated = sums[:, [motion.AT[k] for k in motion.DISSIPATED]].sum(axis=1)
         work = sums[:, motion.AT["work"]]
         sound = self.kinetic[:n], self.potential[:n], work
@@ -132,7 +132,10 @@ class EnergyWatch:
         self.due = max(FIRST, min(self.due, 2 * n))
 
     def made(self, k: int, entries: np.ndarray) -> float:
-        """Energy made without a cause until state k [J]: mechanical energy, or what contacts gave."""
+        """Energy made without a cause until state k [J]: mechanical energy, or what contacts gave.
+
+        ``entries``: of the ledger, since the first state.
+        """
         mechanical = sum(x[k] - x[0] for x in (self.kinetic, self.potential)) - entries[motion.AT["work"]]
         dissipated = sum(entries[motion.AT[name]] for name in motion.DISSIPATED)
         return float(max(mechanical, -dissipated))
@@ -791,7 +794,8 @@ class Run:
         if k == len(records.steps):
             return
         self.done = records.steps[k]
-        what = f"the energy has grown by {energy.made(k, records.entries[k]):.3g} J without a cause "
+        made = energy.made(k, records.entries[k] - records.entries[0])
+        what = f"the energy has grown by {made:.3g} J without a cause "
         what += f"({self._step()}); {self._fastest(k)}"
         self.stop = Stop(self.now, what, self._remedy())
         records.cut(k)
