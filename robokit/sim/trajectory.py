@@ -286,8 +286,8 @@ class Trajectory:
         contact_force: (T, 3) force of the ground on the robot, world axes [N]: the impulse of the step before
             each state, divided by the step; 0 at the start.
         robot: the robot; None if a loaded file does not contain one that can be rebuilt.
-        tau: (T, nv) controller's forces [N m | N] in the step after each state, of the last state in the
-            step before it; None without a controller.
+        tau: (T, nv) controller's forces [N m | N] in the step after each state; for the last state, in the
+            step before it. None without a controller.
         ground: the ground, or None.
         actuator_force: (T, nv) forces of the actuators [N m | N], including ``tau`` of the same joints: the
             mean over the time since the previous record; 0 at the start. None without actuators.
