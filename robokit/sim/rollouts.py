@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -344,6 +344,13 @@ class Rollout:
     device: str = "cpu"
 
     __eq__ = equal
+
+    if not TYPE_CHECKING:  # for mypy, what is not defined here does not exist
+
+        def __getattr__(self, name: str) -> Any:
+            from robokit.unknown_names import OF_A_RUN, no_attribute
+
+            raise no_attribute(self, name, OF_A_RUN)
 
     def __repr__(self) -> str:
         T, B, _ = self.q.shape
