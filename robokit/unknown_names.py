@@ -180,6 +180,7 @@ _KEYWORDS = {
     "axes": "referenceframe",
     "base": "basetype fixedbase floatingbase freeflyer root rootjoint usefixedbase",
     "controller tau": "control",
+    "tau actuators": "controller policy",
     "count rng": "size",
     "count samples starts": "number",
     "count samples steps": "n",

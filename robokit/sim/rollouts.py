@@ -718,6 +718,11 @@ def controls(tau: Any, setup: RunSetup, dtype: str = "float64") -> tuple[np.ndar
     accepted = (
         f"({n},), ({rows}, {n}), ({steps}, {n}) or ({steps}, {rows}, {n}) for {rows} rows, {steps} steps"
     )
+    if callable(tau):
+        raise ShapeError(
+            f"tau: expected joint forces of shape {accepted}, got a function; if forces depend on the "
+            "state, rk.Simulation(..., batch=B) advances the rows step by step"
+        )
     array = real_array("tau", tau, accepted, dtype=dtype)
     shape = array.shape
     if array.ndim == 1:
