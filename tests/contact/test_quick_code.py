@@ -57,7 +57,9 @@ def test_modules_with_loops_need_no_loader_of_llvm() -> None:
 
 
 SHIPPED = {"page_step.wasm.gz"} | {
-    f"{kernel}.{instructions}.gz" for kernel in ("contact_step", "detect") for instructions in llvm.INSTRUCTIONS
+    f"{kernel}.{instructions}.gz"
+    for kernel in ("contact_step", "detect")
+    for instructions in llvm.INSTRUCTIONS
 }
 
 
@@ -131,7 +133,9 @@ def test_the_fastest_code_that_this_processor_runs_is_taken(monkeypatch) -> None
         assert asked == [f"detect.{instructions}.gz" for instructions in wanted]
 
 
-@pytest.mark.skipif(not all(map(llvm.runs, llvm.INSTRUCTIONS)), reason="this processor has fewer instructions")
+@pytest.mark.skipif(
+    not all(map(llvm.runs, llvm.INSTRUCTIONS)), reason="a processor without AVX-512"
+)
 def test_all_code_that_comes_with_robokit_has_the_same_bits(tmp_path, monkeypatch) -> None:
     """A fall with self-collision, in which a robot lands and slides."""
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))  # nothing is there that was compiled before

@@ -338,7 +338,7 @@ INSTRUCTIONS = {
     "avx512": ("x86-64", "+avx2,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"),
     "avx2": ("x86-64", "+avx2,+fma"),
 }
-"""Sets of instructions that code is made for to run elsewhere, the fastest first, as :func:`host` says them."""
+"""Sets of instructions that code is made with for others, the fastest first, each as :func:`host` says it."""
 
 
 def runs(instructions: str) -> bool:
