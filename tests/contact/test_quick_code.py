@@ -133,9 +133,7 @@ def test_the_fastest_code_that_this_processor_runs_is_taken(monkeypatch) -> None
         assert asked == [f"detect.{instructions}.gz" for instructions in wanted]
 
 
-@pytest.mark.skipif(
-    not all(map(llvm.runs, llvm.INSTRUCTIONS)), reason="a processor without AVX-512"
-)
+@pytest.mark.skipif(not all(map(llvm.runs, llvm.INSTRUCTIONS)), reason="a processor without AVX-512")
 def test_all_code_that_comes_with_robokit_has_the_same_bits(tmp_path, monkeypatch) -> None:
     """A fall with self-collision, in which a robot lands and slides."""
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))  # nothing is there that was compiled before
