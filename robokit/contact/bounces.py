@@ -107,7 +107,7 @@ def _go_to_share(x: Any, at_one: Any) -> None:
     wanted = -LOST * at_one
 
     def searching(k: Any, now: Any, low: Any, at_low: Any, *_: Any) -> Any:
-        return (k < MOST) & (at_low < 2.0 * wanted)
+        return (k == 0) | ((k <= MOST) & (at_low < 2.0 * wanted))
 
     def turn(k: Any, now: Any, low: Any, at_low: Any, high: Any, at_high: Any) -> tuple[Any, ...]:
         share = low + (high - low) * ((wanted - at_low) / (at_high - at_low))
@@ -117,8 +117,8 @@ def _go_to_share(x: Any, at_one: Any) -> None:
         ends = where(over, low, share), where(over, at_low, found)
         return k + 1, share, *ends, where(over, share, high), where(over, found, at_high)
 
-    at_zero = once(x, surplus)
-    _, now, low, *_ = while_loop(searching, turn, 0, 0.0, 0.0, at_zero, 1.0, at_one, most=MOST)
+    # The first share is 0.
+    _, now, low, *_ = while_loop(searching, turn, 0, 0.0, 0.0, wanted, 1.0, at_one, most=MOST + 1)
     once(x, _go, low - now)
 
 
