@@ -16,8 +16,8 @@ derivatives of the drifts (closing_derivatives.py).
 
 Places and normals of contacts move with the bodies, see constraint_derivatives.py. What is held: bristles,
 in the world; compliances that are a share of the mobility, but those of dry friction of joints; what belts
-and rolling discs add to velocities; velocities after several impacts in turn (impacts.py); and what the end of
-a step corrects to conserve. What closes loops is in closing_derivatives.py.
+and rolling discs add to velocities; velocities after several impacts in turn (impacts.py); and what the end
+of a step corrects to conserve. What closes loops is in closing_derivatives.py.
 
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
 
