@@ -27,8 +27,18 @@ def moved(robot, places, v, e=1.0, duration=0.02, dt=1e-3, gravity=(0.0, 0.0, 0.
     q, qd = np.zeros((count, 7)), np.zeros((count, 6))
     q[:, 0], q[:, 4:], qd[:, 3:] = 1.0, places, v
     pairs = rk.collision_pairs(robot).with_law(restitution=e, friction=ground.get("friction", 0.0))
-    given = {"ground": rk.Ground(restitution=e, **ground) if ground else None, "self_collision": pairs}
-    return rk.simulate(robot, q.ravel(), qd.ravel(), duration, dt, gravity=gravity, record_every=1, **given)
+    floor = rk.Ground(restitution=e, **ground) if ground else None
+    return rk.simulate(
+        robot,
+        q.ravel(),
+        qd.ravel(),
+        duration,
+        dt,
+        gravity=gravity,
+        record_every=1,
+        ground=floor,
+        self_collision=pairs,
+    )
 
 
 def along(axis, gaps, count=5, lowest=0.0):
