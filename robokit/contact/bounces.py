@@ -29,7 +29,7 @@ from robokit.contact.solver import impulses, see, solve
 from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range, while_loop
-from robokit.spatial.scalars import where
+from robokit.spatial.scalars import maximum, where
 
 LOST = 1e-6  # of the energy that all of restitution would make: so much may be lost, too
 MOST = 40  # tries to find the share: each leaves less than the half where W bends little
@@ -95,7 +95,11 @@ def _give_less(x: Any, at_one: Any) -> None:
     for_range(x.nv, lambda j: put(x.y_bounced, j, x.y[j]))
     for_range(x.n_of[0], keep)
     for_range(x.n_of[1], lambda i: put(x.r_bounced, i, x.r_g[i]))
+    iterations, *worst = (x.solved[k] for k in range(3))
     once(x, solve)
+    x.solved[0] = x.solved[0] + iterations
+    for k, found in enumerate(worst, 1):
+        x.solved[k] = maximum(x.solved[k], found)
     for_range(x.nv, lambda j: put(x.y_bounced, j, x.y_bounced[j] - x.y[j]))
     for_range(x.n_of[0], from_zero)
     for_range(x.n_of[1], lambda i: put(x.r_bounced, i, x.r_bounced[i] - x.r_g[i]))
@@ -107,7 +111,7 @@ def _go_to_share(x: Any, at_one: Any) -> None:
     wanted = -LOST * at_one
 
     def searching(k: Any, now: Any, low: Any, at_low: Any, *_: Any) -> Any:
-        return (k == 0) | ((k <= MOST) & (at_low < 2.0 * wanted))
+        return (k < MOST) & (at_low < 2.0 * wanted)
 
     def turn(k: Any, now: Any, low: Any, at_low: Any, high: Any, at_high: Any) -> tuple[Any, ...]:
         share = low + (high - low) * ((wanted - at_low) / (at_high - at_low))
@@ -117,8 +121,8 @@ def _go_to_share(x: Any, at_one: Any) -> None:
         ends = where(over, low, share), where(over, at_low, found)
         return k + 1, share, *ends, where(over, share, high), where(over, found, at_high)
 
-    # The first share is 0.
-    _, now, low, *_ = while_loop(searching, turn, 0, 0.0, 0.0, wanted, 1.0, at_one, most=MOST + 1)
+    at_zero = once(x, surplus)
+    _, now, low, *_ = while_loop(searching, turn, 0, 0.0, 0.0, at_zero, 1.0, at_one, most=MOST)
     once(x, _go, low - now)
 
 

@@ -124,4 +124,4 @@ def _aim(x: Any, follow: Any) -> None:
 
     for_range(x.n_of[0], constraint)
     for_range(x.n_of[1], lambda i: put(x.r_R, i, x.r_bounced[i]))
-    x.span[0] = x.dt[0]
+    x.span[0], x.held[0] = x.dt[0], 1.0
