@@ -17,7 +17,7 @@ import numpy as np
 from robokit.contact.step_in_lanes import ARRAYS as LANE_ARRAYS
 from robokit.contact.step_in_lanes import LANES, kind_of_lanes, lanes_kernel, may_go_in_lanes
 from robokit.engine.backend.llvm import processors
-from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
+from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, from_record_to_record, in_threads
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.sim.kernel_rows import KernelRows
 from robokit.sim.step_kernel import Happened, Kept, Program, Tracker
@@ -171,51 +171,38 @@ class ContactRunner:
         progress: Callable[[int], Any] | None = None,
     ) -> tuple[int, bool]:
         """See RolloutRunner.roll."""
-        if not threads:
-            threads = max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
-        parts = self._parts(rows, threads)
-        done, stop = [1] * len(parts), threading.Event()
-
-        def go(number: int) -> None:
-            share = self._shares[number]
-            for k in range(1, len(marks)):
-                if not share.go(marks[k - 1], marks[k], stop):
-                    return
-                record(k, share.rows.start, share.rows.stop)
-                done[number] = k + 1
-                if progress is not None and number == 0:
-                    progress(marks[k] - marks[k - 1])
-
-        interrupted = False
+        stop = threading.Event()
         try:
-            self._shares = [_Share(self, arrays, part) for part in parts]  # may compile
-            in_threads(go, range(len(parts)), stop)
+            self.divide(arrays, rows, threads, marks[-1])  # may compile
         except KeyboardInterrupt:
-            interrupted = True
-        return min(done, default=len(marks)), interrupted
+            return 1, True
+        parts = [share.rows for share in self._shares]
+
+        def take(number: int, first: int, last: int) -> bool:
+            return self._shares[number].go(first, last, stop)
+
+        return from_record_to_record(parts, marks, take, record, progress, stop)
 
     # ---- step by step ------------------------------------------------------------------------------------
 
-    def divide(self, arrays: Sequence[np.ndarray], rows: int, threads: int) -> None:
-        """Divide rows among threads, before :meth:`advance`."""
-        self._shares = [_Share(self, arrays, part) for part in self._parts(rows, threads)]
-
-    def _parts(self, rows: int, threads: int) -> list[range]:
-        """The rows of each thread; the step is compiled."""
+    def divide(
+        self, arrays: Sequence[np.ndarray], rows: int, threads: int | None = None, steps: int = 1
+    ) -> None:
+        """Divide rows among threads, before :meth:`advance` by so many steps; None for as many as pay."""
+        if not threads:
+            threads = max(1, min(processors(), int(rows * steps * SECONDS / PAYS_SECONDS)))
         simulation = self.simulation
         simulation.take(0)
         plain = simulation.refused is None and self.program.accuracy is None
         self.in_lanes = plain and rows >= LANES[simulation.dtype]
         size = max(1, -(-rows // (threads if simulation.refused is None else 1)))
-        return [range(k, min(k + size, rows)) for k in range(0, rows, size)]
+        parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]
+        self._shares = [_Share(self, arrays, part) for part in parts]
 
     def advance(self, first: int, last: int) -> None:
         """Steps first..last of all rows, in place."""
         stop = threading.Event()
-        if len(self._shares) == 1:
-            self._shares[0].go(first, last, stop)
-        else:
-            in_threads(lambda k: self._shares[k].go(first, last, stop), range(len(self._shares)), stop)
+        in_threads(lambda share: share.go(first, last, stop), self._shares, stop)
 
     @property
     def good(self) -> np.ndarray:

@@ -31,7 +31,15 @@ from robokit.model.inertial_parameters import COUNT
 from robokit.model.tree import Tree
 from robokit.sim import motion
 from robokit.sim.motion import bases_are_free, hangs_on_nothing
-from robokit.sim.step_kernel import NOTHING_MEASURED, Happened, Kept, MeasuredLayout, Program, Tracker
+from robokit.sim.step_kernel import (
+    NOTHING_MEASURED,
+    Happened,
+    Kept,
+    MeasuredLayout,
+    Program,
+    Tracker,
+    subjects_of,
+)
 from robokit.sim.steppers import energies
 from robokit.spatial import Vector3
 from robokit.spatial.scalars import Scalar, where
@@ -559,12 +567,3 @@ class ChosenMeasures:
         for measure, tracker in self.own:
             found |= tracker.columns(measure.name, readings.of(tracker), readings.dt)
         return found
-
-
-def subjects_of(program: Program) -> Subjects:
-    """Whom the measures of a program are about."""
-    joints = {joint.body: joint.name for joint in program.robot.body_joints}
-    stops = [i for i, stop in enumerate(program.joints.stop) if stop is not None]
-    masses = program.robot.inertial_parameters[..., 1:, 0].reshape(-1, program.robot.nbodies)
-    heavy = (np.flatnonzero(masses.any(axis=0)) + 1).tolist()
-    return Subjects(program.touching_links, tuple((joints[i], i) for i in stops), tuple(heavy))

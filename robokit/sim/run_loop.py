@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -31,7 +31,7 @@ from robokit.sim import motion
 from robokit.sim.events import MOST_BYTES, Notes, StepInputs
 from robokit.sim.force_elements import NO_SPRINGS
 from robokit.sim.motion import body_velocities, hangs_on_nothing, state_facts
-from robokit.sim.run_inputs import NEVER
+from robokit.sim.run_inputs import NEVER, RunInputs
 from robokit.sim.starts import DEEP, distances, gaps, numbers, start_contacts, torn, two_digits
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import SPIN, default_step, fastest_spin, scene_of, stepper, tally
@@ -450,21 +450,6 @@ class MiddleOfSteps:
 Controller = Callable[[float, np.ndarray, np.ndarray], Any]
 
 
-class Inputs(Protocol):
-    """What is given to steps by actuators and pushes, see RunInputs."""
-
-    @property
-    def by_function(self) -> bool:
-        """Whether it depends on the state."""
-
-    @property
-    def law(self) -> tuple[np.ndarray, ...] | None:
-        """How targets become inputs, as in StepInputs."""
-
-    def at(self, step: int, q: np.ndarray, v: np.ndarray) -> tuple[list[np.ndarray], int]:
-        """The inputs of a step, and the next step at which they change."""
-
-
 @frozen
 class Stop:
     """Why a run ended before its time."""
@@ -512,7 +497,7 @@ class Run:
         dt: float,
         every: int,
         controller: Controller | None,
-        inputs: Inputs,
+        inputs: RunInputs,
         alone: bool = False,
     ) -> None:
         """Set out from a state, in steps of dt [s].
@@ -631,18 +616,16 @@ class Run:
             return None
         return self.noted[-1].before(self.done, self.done - 1)
 
-    def go(self, steps: int, progress: bool, watched: bool = True) -> None:
-        """Take the steps; ``watched``: energy without a cause stops them."""
+    def go(self, steps: int, progress: bool) -> None:
+        """Take the steps."""
         started = time.perf_counter()
         self.stepper.take(0)  # so that no compiling counts as stepping
         self.compile_seconds = time.perf_counter() - started
         warn_of_length(self.stepper.refused, self.program.robot.name)
         # A warning of NumPy says less than the error that follows a state that is not finite.
         with stepping(steps, progress) as bar, np.errstate(all="ignore"):
-            self.watch.due = self.watch.due if watched else math.inf
             self._take(steps, bar)
-            if watched:
-                self._look()
+            self._look()
 
     def _take(self, steps: int, bar: Any) -> None:
         self.end = steps

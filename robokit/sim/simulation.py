@@ -29,12 +29,10 @@ from robokit.arguments import check_finite, real_array, real_number, whole_numbe
 from robokit.dataclass_tools import frozen
 from robokit.dynamics.choices import beside, card_number, check_gradient, dtype_there, on_card, on_host
 from robokit.dynamics.run import dtype_name
-from robokit.engine.backend.llvm import processors
-from robokit.engine.batch_calls import PAYS_SECONDS
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator
-from robokit.sim.contact_rows import SECONDS, ContactRunner
+from robokit.sim.contact_rows import ContactRunner
 from robokit.sim.distances import CollisionPairs
 from robokit.sim.events import Contacts, Notes, StepInputs, contacts_of
 from robokit.sim.ground import Ground
@@ -1060,8 +1058,7 @@ class ManyStates:
         self.failed, self.done = np.zeros(rows, bool), 0
         self.runner = runner_of(program, dt)
         if isinstance(self.runner, ContactRunner):
-            wanted = threads or max(1, min(processors(), int(rows * SECONDS / PAYS_SECONDS)))
-            self.runner.divide(self.arrays, rows, wanted)
+            self.runner.divide(self.arrays, rows, threads)
 
     def _at(self, step: int, rows: int) -> tuple[list[np.ndarray], int]:
         """Inputs of a step, (1, B, n) each, and the step at which they change."""

@@ -360,9 +360,10 @@ class Trajectory:
             return self.notes
         assert self.program is not None and self.inputs is not None
         marks = self.marks if self.marks[-1] else [0, 1]  # of a run without a step, what the first would be
-        with stage("computing the steps again"):
-            run = self.program, self.summary["dt"], (self.q[0], self.v[0]), marks, self.inputs
-            return retaken(*run, choose)
+        run = self.program, self.summary["dt"], (self.q[0], self.v[0]), marks, self.inputs
+        found = retaken(*run, choose)
+        assert found is not None
+        return found
 
     @cached_attribute
     def contact_forces(self) -> dict[str, np.ndarray]:
