@@ -14,7 +14,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents
-from robokit.contact.monitor import NOTED_CONTACT
 from robokit.dataclass_tools import frozen, short_repr
 from robokit.model.robot import Robot
 from robokit.sim.force_elements import SpringRecord
@@ -183,7 +182,7 @@ class Notes:
         return np.searchsorted(self.step, steps, side="right") - 1
 
     def contacts(self, row: int) -> np.ndarray:
-        """The contacts that pressed, (K, NOTED_CONTACT): see NOTES in contact/monitor.py."""
+        """The contacts that pressed, (K, 14): see NOTES in contact/monitor.py."""
         ends = self.arrays["end"]
         return self.arrays["contact"][ends[row - 1] if row else 0 : ends[row]]
 
@@ -191,21 +190,15 @@ class Notes:
         """Some of them."""
         found = {name: x[rows] for name, x in self.arrays.items() if name not in ("end", "contact")}
         if "end" in self.arrays:
-            parts = [self.contacts(row) for row in rows.tolist()]
-            found["end"] = np.cumsum([len(part) for part in parts], dtype=int)
-            found["contact"] = np.concatenate([*parts, np.zeros((0, NOTED_CONTACT))])
+            counts = np.diff(self.arrays["end"], prepend=0)[rows]
+            found["end"] = np.cumsum(counts)
+            at = np.repeat(self.arrays["end"][rows] - found["end"], counts) + np.arange(counts.sum())
+            found["contact"] = self.arrays["contact"][at]
         return Notes(self.begin[rows], self.share[rows], found)
 
     def before(self, step: int, first: int = 0) -> Notes:
         """Those of the steps first..step."""
-        a, b = np.searchsorted(self.begin, [first, step])
-        found = {name: x[a:b] for name, x in self.arrays.items() if name not in ("end", "contact")}
-        if "end" in self.arrays:
-            ends = self.arrays["end"]
-            edge = int(ends[a - 1]) if a else 0
-            found["end"] = ends[a:b] - edge
-            found["contact"] = self.arrays["contact"][edge : int(ends[b - 1]) if b > a else edge]
-        return Notes(self.begin[a:b], self.share[a:b], found)
+        return self.of(np.arange(*np.searchsorted(self.begin, [first, step])))
 
     @staticmethod
     def joined(parts: Sequence[Notes]) -> Notes:

@@ -186,25 +186,15 @@ class Batch:
         first, last = self.marks[k - 1], self.marks[k]
         _, _, tau, entries, _, parameters, *given = self.arrays
         tau, *given = (x[first:last] if len(x) > 1 else x for x in (tau, *given))
-        kept = self.carried[None]
-        again = [
-            self.q[k - 1][rows][None],
-            self.v[k - 1][rows][None],
-            *(
-                np.ascontiguousarray(x[:, rows] if x.shape[1] > 1 else x)
-                for x in (tau, entries, kept, parameters, *given)
-            ),
-        ]
-        again[3] = np.zeros_like(again[3])
-        runner = runner_of(self.program, self.dt)
-        memory, waiting = runner.workspace(), np.ones(len(rows), bool)
-        for step in range(last - first):
-            runner.run(again, memory, range(len(rows)), step, 1)
-            q, v, sums = again[0][0], again[1][0], again[3][0, :, : self.program.sums]
-            now = waiting & not_finite(q, v, sums)
-            found[now], waiting[now] = first + step + 1, False
-            if not waiting.any():
-                break
+        start, none = (self.q[k - 1][None], self.v[k - 1][None]), np.zeros_like(entries)
+        inputs = *start, tau, none, self.carried[None], parameters, *given
+        again = [np.array(x[:, rows] if x.shape[1] > 1 else x, order="C") for x in inputs]
+
+        def look(steps: int, *_: int) -> None:
+            gone = not_finite(again[0][0], again[1][0], again[3][0, :, : self.program.sums])
+            found[gone] = np.minimum(found[gone], first + steps)
+
+        runner_of(self.program, self.dt).roll(again, len(rows), range(last - first + 1), look, threads=1)
         return found
 
 
