@@ -26,7 +26,7 @@ from robokit.engine.cuda.loops import Loops
 from robokit.engine.loops.fields import KnownKernel
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import DeviceError
-from robokit.sim.contact_rows import OwnMeasures
+from robokit.sim.rollout_measures import OwnMeasures
 from robokit.sim.run_inputs import RunInputs
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import (

@@ -20,7 +20,7 @@ from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, from_record_to_record, in_threads
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.sim.kernel_rows import KernelRows
-from robokit.sim.step_kernel import Happened, Kept, Program, Tracker
+from robokit.sim.rollout_measures import OwnMeasures
 from robokit.sim.steppers import (
     LARGEST,
     STEPS,
@@ -37,68 +37,6 @@ from robokit.sim.steppers import (
     step_inputs,
     steps_taken,
 )
-
-# ---- measures of the user's own ---------------------------------------------------------------------------
-
-
-class OwnMeasures:
-    """Brings the numbers of a program's own measures up to date."""
-
-    def __init__(self, program: Program) -> None:
-        self.program, self.carried = program, np.zeros(program.layout.size)
-        layout = program.measured
-        self.trackers: list[tuple[Tracker, slice]] = [
-            (each, layout.part(each)) for each in layout.trackers if not isinstance(each, Kept)
-        ]
-        self._kernel: Any = None
-
-    def __bool__(self) -> bool:
-        return bool(self.trackers)
-
-    def after(
-        self,
-        numbers: np.ndarray,
-        state: Sequence[np.ndarray],
-        forces: np.ndarray,
-        parameters: np.ndarray,
-        more: Sequence[np.ndarray],
-    ) -> None:
-        """The numbers after a step, in place of those before; of one state, or of rows of states.
-
-        ``numbers`` has all that is measured, the monitor's as after the step; ``state`` q, v and joint
-        forces; ``forces`` those on the links that can touch the ground, and on all, (L + 1, 3) [N]; ``more``
-        inputs of the step.
-        """
-        if self._kernel is None:
-            self._kernel = self._built(forces.shape[-2] * forces.shape[-1])
-        flat = forces.reshape(*forces.shape[:-2], -1)
-        given = *state, numbers, flat, self.carried, parameters, *more
-        new = self._kernel(*(np.ascontiguousarray(x, float) for x in given))
-        numbers[...] = new[0] if isinstance(new, list | tuple) else new
-
-    def _built(self, size: int) -> Any:
-        trackers = self.trackers
-
-        def text(bare: Program) -> Any:
-            def after(
-                q: Any, v: Any, tau: Any, numbers: Any, forces: Any, carried: Any, parameters: Any, *more: Any
-            ) -> list[list[Any]]:
-                p, out = bare.problem(parameters, more), list(numbers)
-                taken = Happened(p, numbers[0] - 1.0, [], [], [], (q, v, tau), None, parameters, forces)
-                for tracker, part in trackers:
-                    out[part] = tracker.after(numbers[part], taken)
-                return [out]
-
-            return after
-
-        n = self.program.measured.size
-        return self.program.built(
-            "own_measures",
-            text,
-            inputs=[("measured", n), ("forces", size)],
-            outputs=[("measured_next", (n,))],
-        )
-
 
 # ---- rows in the lanes of vectors -------------------------------------------------------------------------
 
