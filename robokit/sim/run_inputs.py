@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_call, check_finite, not_a_robot, real_number, whole_number
+from robokit.arguments import check_call, check_finite, real_number, whole_number
 from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.dataclass_tools import frozen
 from robokit.dynamics.singular import check_inertia
 from robokit.engine.reproducible import wanted
-from robokit.errors import ShapeError, WrongType, shown, warn
+from robokit.errors import ShapeError, WrongType, warn
 from robokit.model.parts import Joint
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 from robokit.sim.actuators import (
     Actuator,
     Layout,
@@ -32,7 +32,7 @@ from robokit.sim.actuators import (
 )
 from robokit.sim.distances import body_contacts
 from robokit.sim.force_elements import NO_SPRINGS, OutsideForces, Push, Springs, pushes_of, springs_of
-from robokit.sim.ground import Ground
+from robokit.sim.ground import Ground, ground_of
 from robokit.sim.integrators import method
 from robokit.sim.joint_forces import Drive, GivenLayout, joint_law
 from robokit.sim.motion import effective_inertias, may_keep_energy
@@ -178,12 +178,10 @@ def _steps(duration: float, dt: float) -> int:
 
 
 def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
-    """The ground that was given, True for that of default values, or None."""
-    if ground is None or ground is False:
+    """The ground of a run; ``many``: one that differs by row is taken."""
+    surface = ground_of(ground)
+    if surface is None:
         return None
-    surface = Ground() if ground is True else ground
-    if not isinstance(surface, Ground):
-        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
     if surface.rows is not None and not many:
         raise ShapeError(
             f"ground: {surface.by_row} has {surface.rows} values, one per row of rk.rollout; give one here"
@@ -257,8 +255,7 @@ def set_up_run(
     caller gives something anew in each step; ``options``: others of :func:`set_up`. Raises and warns as
     :func:`robokit.simulate`.
     """
-    if not isinstance(robot, Robot):
-        raise not_a_robot(robot)
+    check_robot(robot)
     if gravity is not None:
         robot = robot.with_gravity(gravity)
     if robot.samples is not None and not many:

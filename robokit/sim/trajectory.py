@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from robokit import hooks
-from robokit.arguments import not_a_robot, one_of, path_argument
+from robokit.arguments import one_of, path_argument
 from robokit.dataclass_tools import cached_attribute, equal, frozen
 from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
 from robokit.dynamics.choices import ORIGIN
@@ -20,7 +20,7 @@ from robokit.dynamics.constrained import FRAMES, JointReactions
 from robokit.errors import MissingDependency, ModelError, RobokitError, ShapeError, warn, warnings_into
 from robokit.files import output_path, read_arrays, replacing
 from robokit.model.geometry import Mesh, Shape
-from robokit.model.robot import Robot, with_shapes
+from robokit.model.robot import Robot, check_robot, with_shapes
 from robokit.sim.events import (
     Answer,
     Choose,
@@ -802,8 +802,8 @@ class Trajectory:
         Warns:
             UserWarning: the text does not reproduce the stored robot; ``.robot`` is None.
         """
-        if robot is not None and not isinstance(robot, Robot):
-            raise not_a_robot(robot)
+        if robot is not None:
+            check_robot(robot)
         path = path_argument("path", path)
         about, arrays = read_file(path)
         try:
