@@ -368,7 +368,7 @@ class RolloutRunner:
         Returns:
             the records that all rows have reached, and whether Ctrl-C ended it early.
         """
-        work = rows * marks[-1] * self.seconds
+        work = rows * (marks[-1] - marks[0]) * self.seconds
         shares = threads or max(1, min(processors(), int(work / PAYS_SECONDS)))
         share = max(1, -(-rows // (shares * self.lanes))) * self.lanes
         parts = [range(start, min(start + share, rows)) for start in range(0, rows, share)]

@@ -17,7 +17,7 @@ import numpy as np
 from robokit.contact.step_in_lanes import ARRAYS as LANE_ARRAYS
 from robokit.contact.step_in_lanes import LANES, kind_of_lanes, lanes_kernel, may_go_in_lanes
 from robokit.engine.backend.llvm import processors
-from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, from_record_to_record, in_threads
+from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, from_record_to_record
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.sim.kernel_rows import KernelRows
 from robokit.sim.rollout_measures import OwnMeasures
@@ -111,7 +111,8 @@ class ContactRunner:
         """See RolloutRunner.roll."""
         stop = threading.Event()
         try:
-            self.divide(arrays, rows, threads, marks[-1])  # may compile
+            if not self._shares:
+                self.divide(arrays, rows, threads, marks[-1])  # may compile
         except KeyboardInterrupt:
             return 1, True
         parts = [share.rows for share in self._shares]
@@ -126,7 +127,7 @@ class ContactRunner:
     def divide(
         self, arrays: Sequence[np.ndarray], rows: int, threads: int | None = None, steps: int = 1
     ) -> None:
-        """Divide rows among threads, before :meth:`advance` by so many steps; None for as many as pay."""
+        """Divide rows among threads, for so many steps at a time; None for as many as pay."""
         if not threads:
             threads = max(1, min(processors(), int(rows * steps * SECONDS / PAYS_SECONDS)))
         simulation = self.simulation
@@ -136,16 +137,6 @@ class ContactRunner:
         size = max(1, -(-rows // (threads if simulation.refused is None else 1)))
         parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]
         self._shares = [_Share(self, arrays, part) for part in parts]
-
-    def advance(self, first: int, last: int) -> None:
-        """Steps first..last of all rows, in place."""
-        stop = threading.Event()
-        in_threads(lambda share: share.go(first, last, stop), self._shares, stop)
-
-    @property
-    def good(self) -> np.ndarray:
-        """Rows whose state is finite, (rows,)."""
-        return np.concatenate([share.good for share in self._shares])
 
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some rows, by number, to states (n, ...): nothing was before."""

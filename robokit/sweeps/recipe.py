@@ -41,7 +41,7 @@ from robokit.model.robot import Robot, check_robot
 from robokit.serialize import INVALID_CONTENT, Format, array_from_json, from_json, to_json
 from robokit.sim.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.force_elements import Push
-from robokit.sim.ground import HEIGHTS, Ground, record_ground, restored_ground
+from robokit.sim.ground import HEIGHTS, Ground, ground_of, record_ground, restored_ground
 from robokit.sim.rollout_measures import Measure, wanted_measures
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.run_inputs import LARGEST_CONTACT_STEP, DrivenJoints
