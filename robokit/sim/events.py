@@ -109,9 +109,10 @@ class StepInputs:
     def of_row(tables: Sequence[np.ndarray], row: int) -> StepInputs:
         """Those of a row of a rollout, of which ``tables`` has (steps or 1, rows or 1, n) each, tau first."""
         tau, *given = (x[:, row if x.shape[1] > 1 else 0].astype(float) for x in tables)
-        steps = range(max(len(x) for x in (tau, *given)))
-        each = [[x[min(k, len(x) - 1)] for x in given] for k in steps]
-        return StepInputs(list(steps), [tau[min(k, len(tau) - 1)] for k in steps], each)
+        found = StepInputs()
+        for k in range(max(len(x) for x in (tau, *given))):
+            found.add(k, tau[min(k, len(tau) - 1)], [x[min(k, len(x) - 1)] for x in given])
+        return found
 
     def add(self, step: int, tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
         """From this step on."""
