@@ -596,18 +596,14 @@ class Simulation:
         """
         if not self._recording:
             raise RobokitError("trajectory: nothing is recorded; give record_every, and no batch")
-        run = self._run
-        if run.records.steps[-1:] != [run.done]:  # the last state, for now
+        run, own = self._run, self._run.records
+        recorded = len(own.steps)
+        if own.steps[-1:] != [run.done]:  # the last state, for now
             run.record()
-            found, extra = run.trajectory(), 1
-        else:
-            found, extra = run.trajectory(), 0
-        own = run.records
-        found.robot = self.robot
-        found.marks = list(own.steps)
-        found.inputs = own.inputs.copy()
+        found = run.trajectory()
+        found.robot, found.marks, found.inputs = self.robot, list(own.steps), own.inputs.copy()
         found.tau = own.inputs.rows(found.marks)[0]
-        own.cut(len(own.steps) - extra)
+        own.cut(recorded)
         return found
 
     # ---- steps -------------------------------------------------------------------------------------------
