@@ -11,7 +11,7 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Mimic, ModelBuilder, Placement, Shape, Sphere, couple
-from robokit.sim.events import Subjects
+from robokit.sim.step_kernel import subjects_of
 
 DT = 1e-3
 
@@ -263,7 +263,7 @@ def test_a_joint_that_follows_another_reaches_limits_of_its_own(multiplier):
     run = rk.simulate(robot, joint_damping=3.0, **options)
     found = {event.subject for event in run.events if event.kind == "limit"}
     assert found == {"follow_slide"}
-    names = [name for name, _ in Subjects.of(run.program).joints]
+    names = [name for name, _ in subjects_of(run.program).joints]
     stops = dict(zip(names, run.step_facts.stop[-1], strict=True))
     assert stops["lead_slide"] == 0.0
     assert stops["follow_slide"] == pytest.approx(-np.sign(multiplier) * 1.5, abs=1e-6)
