@@ -122,7 +122,8 @@ def touch(x: Any) -> None:
     def contact(i: Any) -> None:
         pressed = where(x.c_kind[i] == FRICTION, maximum(x.c_g[i, 2], 0.0), 0.0)
         for k in range(2):  # steps of planes know the first body, and have it nowhere
-            presses(x.body_whole[x.c_bodies[i, k]], pressed)
+            b = x.c_bodies[i, k]
+            presses(x.body_whole[b], where(b > 0, pressed, 0.0))  # the world is of no whole
 
     def stop(i: Any) -> None:
         presses(x.row_whole[x.r_row[i]], where(x.r_kind[i] == STOP, abs(x.r_g[i]), 0.0))
@@ -506,7 +507,7 @@ def _inner(x: Any, w: Any) -> Inner:
     I, h = inertia(x.seen, w), force(x.seen, w, 10)
     com, u = I.h * (1.0 / I.m), h.lin * (1.0 / I.m)
     T = 0.5 * x.seen[w, 16] - 0.5 * h.lin.dot(u)
-    return Inner(I.m, com, u, h.ang - com.cross(h.lin), _about(I, com), T)
+    return Inner(I.m, com, u, h.ang - com.cross(h.lin), central_inertia(I, com), T)
 
 
 def _velocity(x: Any, state: Inner, w: Any) -> Vector3:
@@ -531,13 +532,19 @@ def _with_impulse(x: Any, w: Any, m: Scalar, impulse: Force) -> tuple[Force, For
 
 
 def gain(x: Any) -> Scalar:
-    """Energy that what hangs on nothing and is touched gains in a step which its kick leaves with y [J].
+    """Energy that all that :func:`gains` does in a step which its kick leaves with y [J].
 
     That is at the end, with the momentum that the impulses give; what nothing touches will keep its energy.
-    Called in the middle of a step, after :func:`solver.impulses`, and before the account of the step.
+    Called in the middle of a step, after :func:`solver.impulses` and :func:`touch`, before the account of the
+    step.
     """
-    once(x, touch)
-    for_range(x.n_wholes, lambda w: _clear(x.corrected, w, 6))
+    for_range(x.n_wholes, lambda w: _clear(x.corrected, w, TIED + 1))
+
+    def tied(k: Any) -> None:
+        for end in range(2):
+            x.corrected[x.body_whole[x.loop_bodies[k, end]], TIED] = 1.0
+
+    for_range(x.n_loops, tied)
     _children(x, lambda b, w: add_to_row(x.corrected, w, 0, force(x.pushed, b)))
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))
@@ -549,15 +556,26 @@ def gain(x: Any) -> Scalar:
         state, pushed = _inner(x, w), force(x.corrected, w) + force(x.account, w, IMPULSE)
         impulse = about(pushed, vector(x.account, w, PATH))
         _, wanted, mean = _with_impulse(x, w, state.m, impulse)
-        I_G = _factor(state.I_G)
-        T_s = maximum(state.T - 0.5 * state.k.dot(_solve(I_G, state.k)), 0.0)
-        T = T_s + 0.5 * wanted.ang.dot(_solve(I_G, wanted.ang))
+        I_G = factor3(state.I_G)
+        T_s = maximum(state.T - 0.5 * state.k.dot(solve3(I_G, state.k)), 0.0)
+        T = T_s + 0.5 * wanted.ang.dot(solve3(I_G, wanted.ang))
         gained = T - x.kept[w, ENERGY_AT] + impulse.lin.dot(mean)
-        return total + where(x.account[w, TOUCHED] > 0.0, gained, 0.0)
+        return total + where(gains(x, w), gained, 0.0)
 
     found = for_range(x.n_wholes - 1, whole, 0.0)
-    once(x, place_bodies, x.q, 0)
+    once(x, place_bodies, x.q_kick, 0)
     return found
+
+
+TIED = 6  # place in a row of ``corrected`` meanwhile: 1 where a loop ties bodies of a whole
+
+
+def gains(x: Any, w: Any) -> Any:
+    """Whether a whole is touched and can gain energy at the end of a step, known after :func:`gain`.
+
+    Loops put bodies elsewhere than q has them. What they tie has joints, and so motion to take energy from.
+    """
+    return (w > 0) & (x.account[w, TOUCHED] > 0.0) & (x.corrected[w, TIED] == 0.0)
 
 
 # ---- ends -------------------------------------------------------------------------------------------------
@@ -583,8 +601,8 @@ def _hold(x: Any, w: Any) -> None:
     # Part of the work is done on the motion of G. That of the weight is left out on both sides: it is so
     # much that its rounding would turn a robot that hardly moves.
     target = x.kept[w, ENERGY_AT] + x.account[w, GIVEN] - impulse.lin.dot(mean)
-    I_G = _factor(after.I_G)
-    spun = _solve(I_G, after.k)
+    I_G = factor3(after.I_G)
+    spun = solve3(I_G, after.k)
     T_s = maximum(after.T - 0.5 * after.k.dot(spun), 0.0)
     change, omega, turned, turn = _share(x, w, I_G, k, T_s, target, touched)
     s, velocity = sqrt(1.0 + 2.0 * change), _velocity(x, after, w)
@@ -644,9 +662,9 @@ def _share(
     x: Any, w: Any, I_G: Any, k: Vector3, T_s: Scalar, target: Scalar, touched: Any
 ) -> tuple[Scalar, Vector3, Vector3, list[Scalar]]:
     """(x; omega and k seen from the robot before its turn; the turn, a quaternion), by Newton's method."""
-    omega = _solve(I_G, k)
+    omega = solve3(I_G, k)
     torque = omega.cross(k)
-    direction = _solve(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + smallest()))
+    direction = solve3(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + smallest()))
     gain = _inverse(2.0 * T_s + torque.dot(direction), rounding(SMALL) * target)
     farthest = (LARGEST * x.dt[0]) ** 2 * omega.dot(omega) / (direction.dot(direction) + smallest())
 
@@ -657,7 +675,7 @@ def _share(
         turn = quat_exp(direction * _within(change, farthest))
         # The robot stays and the world turns back: I_G is the same.
         turned = quat_wxyz_to_rotation(turn).transpose_apply(k)
-        return change, *_solve(I_G, turned), *turned, *turn
+        return change, *solve3(I_G, turned), *turned, *turn
 
     change, *rest = for_range(2, iteration, 0.0, *omega, *k, 1.0, 0.0, 0.0, 0.0)
     return change, Vector3(*rest[:3]), Vector3(*rest[3:6]), rest[6:]
@@ -671,7 +689,7 @@ def _base(x: Any, b: Any) -> Any:
     return x.dof_row[x.body_dofs[b, 0]]
 
 
-def _about(I: RigidInertia, p: Vector3) -> tuple[Scalar, ...]:
+def central_inertia(I: RigidInertia, p: Vector3) -> tuple[Scalar, ...]:
     """Rotational inertia about the centre of mass p of an inertia given about the origin."""
     xx, yy, zz, xy, xz, yz = I.Ibar
     (a, b, c), (ha, hb, hc) = p, I.h
@@ -685,12 +703,14 @@ def _about(I: RigidInertia, p: Vector3) -> tuple[Scalar, ...]:
     )
 
 
-def _factor(I_G: tuple[Scalar, ...]) -> Any:
+def factor3(I_G: tuple[Scalar, ...]) -> Any:
+    """L D L^T of such an inertia."""
     xx, yy, zz, xy, xz, yz = I_G
     return ldl([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _solve(factor: Any, b: Vector3) -> Vector3:
+def solve3(factor: Any, b: Vector3) -> Vector3:
+    """x of I_G x = b."""
     return Vector3(*ldl_solve(factor, list(b)))
 
 

@@ -23,13 +23,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.accounts import FREE, TOUCHED, gain
+from robokit.contact.accounts import FREE, TOUCHED, gain, gains, touch
 from robokit.contact.fields import FRICTION
 from robokit.contact.solver import impulses, see, solve
 from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range, while_loop
-from robokit.spatial.scalars import where
+from robokit.spatial.scalars import maximum, where
 
 LOST = 1e-6  # of the energy that all of restitution would make: so much may be lost, too
 MOST = 40  # tries to find the share: each leaves less than the half where W bends little
@@ -66,20 +66,22 @@ def surplus(x: Any) -> Any:
         taken = x.contact_taken[where(x.c_kind[c] == FRICTION, x.c_of[c], 0)]
         return total - where(bounces(x, c), 0.5 * x.c_g[c, 2] * taken, 0.0)
 
+    def of_row(j: Any, total: Any) -> Any:
+        touched = x.account[x.row_whole[j], TOUCHED] > 0.0  # else it takes part in no bounce
+        return total - where(touched, 0.5 * (x.y[j] - x.v0[j]) * x.Jg[j], 0.0)
+
     once(x, impulses, x.n_of[0], x.n_of[1])
-    half = for_range(x.nv, lambda j, total: total - 0.5 * (x.y[j] - x.v0[j]) * x.Jg[j], 0.0)
-    W = for_range(x.n_of[0], of_constraint, half)
+    once(x, touch)
+    W = for_range(x.n_of[0], of_constraint, for_range(x.nv, of_row, 0.0))
 
     def beyond_work() -> Any:
         def work(j: Any, total: Any) -> Any:
             amount = 0.5 * (x.v0[j] + x.y[j]) * (x.dt[0] * x.tau[j] + x.Jg[j])
-            w = x.row_whole[j]
-            return total + where((w > 0) & (x.account[w, TOUCHED] > 0.0), amount, 0.0)
+            return total + where(gains(x, x.row_whole[j]), amount, 0.0)
 
         return W + gain(x) - for_range(x.nv, work, 0.0)
 
-    # With loops bodies are not where q has them; a robot that has joints has motion to take energy from.
-    return cond((x.keeps[0] == FREE) & (x.n_loops == 0), beyond_work, lambda: W)
+    return cond(x.keeps[0] == FREE, beyond_work, lambda: W)
 
 
 def _give_less(x: Any, at_one: Any) -> None:
@@ -95,7 +97,11 @@ def _give_less(x: Any, at_one: Any) -> None:
     for_range(x.nv, lambda j: put(x.y_bounced, j, x.y[j]))
     for_range(x.n_of[0], keep)
     for_range(x.n_of[1], lambda i: put(x.r_bounced, i, x.r_g[i]))
+    iterations, *worst = (x.solved[k] for k in range(3))
     once(x, solve)
+    x.solved[0] = x.solved[0] + iterations
+    for k, found in enumerate(worst, 1):
+        x.solved[k] = maximum(x.solved[k], found)
     for_range(x.nv, lambda j: put(x.y_bounced, j, x.y_bounced[j] - x.y[j]))
     for_range(x.n_of[0], from_zero)
     for_range(x.n_of[1], lambda i: put(x.r_bounced, i, x.r_bounced[i] - x.r_g[i]))

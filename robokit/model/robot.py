@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -107,6 +107,13 @@ class Robot:
         left = ("kernels", "derived", "_by_gravity")
         kept = {name: value for name, value in vars(self).copy().items() if name not in left}
         return kept | {"shared_kernels": {}}
+
+    if not TYPE_CHECKING:  # for mypy, what is not defined here does not exist
+
+        def __getattr__(self, name: str) -> Any:
+            from robokit.unknown_names import OF_A_ROBOT, no_attribute
+
+            raise no_attribute(self, name, OF_A_ROBOT)
 
     # ---- sizes and names -----------------------------------------------------------------------
 
@@ -653,9 +660,11 @@ def check_robot(given: Any, argument: str = "robot") -> None:
 
 def finite_values(what: str, value: Any, n: int) -> np.ndarray:
     """An argument of n finite numbers, (n,); ShapeError for another number of them, or none at all."""
-    array = np.atleast_1d(real_array(what, value, f"({n},)"))
+    given = real_array(what, value, f"({n},)")
+    array = np.atleast_1d(given)
     if array.shape != (n,):
-        raise ShapeError(f"{what}: expected {n} number{'s' * (n != 1)}, got shape {array.shape}")
+        got = f"shape {given.shape}" if given.ndim else f"one number, {given:g}"
+        raise ShapeError(f"{what}: expected {n} number{'s' * (n != 1)}, got {got}")
     check_finite(what, array)
     return array
 

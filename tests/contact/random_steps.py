@@ -219,6 +219,7 @@ def random_problem(
     sizes |= {"n_bands": len(tree["bands"]), "n_H_blocks": len(tree["blocks"])}
     for a in taken():
         x[a.name] = tree[a.name] if a.name in tree else a.zeros(sizes)
+    x["held"][0] = 1.0
     moving = [b for b in range(1, n_bodies) if np.abs(tree["J_bodies"][b]).max() > 0]
     moving = moving if len(moving) > 1 else [0, *moving]
     pairs = sorted(
@@ -269,6 +270,7 @@ def random_problem(
         x["r_w"][i] = numbers["r_gain"] ** 2 * np.linalg.inv(tree["full_H"])[j, j]
     x["n_of"][:] = len(kinds), rows, 0, 0, 0
     x["dt"], x["tolerance"], x["orders"] = np.array([dt]), np.array([1e-6]), np.array([1])
+    x["span"] = np.array([dt])
     x["v0"][:], x["tau"][:] = rng.normal(size=nv), rng.normal(size=nv)
     x["guess"][:] = x["v0"]
     return x
