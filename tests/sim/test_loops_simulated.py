@@ -275,7 +275,7 @@ def test_rollouts_move_as_single_runs(dtype, most, gap):
 
 
 def test_start_velocities_of_rows_are_those_of_single_runs():
-    """Also with a prescribed joint, whose velocity stays: the sums of rows have the order of a single one's."""
+    """Also with a prescribed joint, whose velocity stays: sums of rows have the order of a single run's."""
     robot = gripper()
     q = rk.close_loops(robot)
     for seed in range(6):
