@@ -10,9 +10,10 @@ A contact at the point p of solid a, with the normal n out of a, is hidden by th
 The last keeps the foot of a wall on a floor, where the wall goes on above it, and the bottom of a valley.
 
 The normal comes first: where the shortest way out of a alone is hidden, contacts are those along that face of
-a which is not, and is left soonest. What lies across flush faces has their normal on each of them. An edge or
-corner of a touches nothing where its face goes on in one plane over others of its material; where the
-friction changes the edges bear what presses there.
+a which is not, and is left soonest; but none, where what hides it is left sooner, as a thin plate on a floor
+is. What lies across flush faces has their normal on each of them. An edge or corner of a touches nothing
+where its face goes on in one plane over others of its material; where the friction changes the edges bear
+what presses there.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ LEVEL = 1e-12
 """Square of the sine of an angle: a face that is tilted by less against a's surface is parallel to it."""
 
 
-SHALLOW = 1e-2  # of the size of a solid: what is deeper in it than this stands on no face of it
+LEANS = 0.99  # cosine of an angle: what touches along the normal of a face may be tilted by it
+
+SHALLOW = 1e-2  # sine of an angle: an edge with less between the faces beside it is none
 
 
 STAYS, NOWHERE = -1, -2
@@ -77,21 +80,37 @@ def _face_touched(x: Any, a: Any, b: Any, place: Any, nearest: Any) -> Any:
     n, p = (Vector3(*(nearest[first + c] for c in range(3))) for first in (1, 4))
     (R, r), (Q, o) = body_pose(x, a), pose(place)
 
-    def face(f: Any, least: Any, at: Any) -> Any:
+    def ends(up: Vector3) -> tuple[Any, Any]:
+        """The lowest and the highest point of b over the nearest one of a."""
+        low, high = (up.dot(Q @ Vector3(*_support(x, b, Q.T @ d)) + o - p) for d in (-up, up))
+        return low - x.shape_radius[b], high + x.shape_radius[b]
+
+    def depth_in(k: Any, most: Any) -> Any:
+        """Of b along n, in those that hide this normal."""
+        s, (at_p, m) = x.beside[x.shape_beside[a, 0] + k], (R @ p + r, R @ n)
+        hides = once(x, _covers, s, tuple(at_p), tuple(m), _flush(x, b), 0.0)[0] > 0
+        S, origin = body_pose(x, s)
+        depth = m.dot(S @ Vector3(*_support(x, s, S.T @ m)) + origin - at_p) - ends(n)[0]
+        return where(hides & (depth > most), depth, most)
+
+    def face(f: Any, least: Any, greatest: Any, at: Any) -> Any:
         up = vector(x.face_normal, f)
-        z = Q @ Vector3(*_support(x, b, -(Q.T @ up))) + o
-        height = up.dot(p - first_corner(x, a, f))
-        gap = up.dot(z - p) + height - x.shape_radius[b]
+        (low, high), height = ends(up), up.dot(p - first_corner(x, a, f))
+        gap = low + height
         # A point of the face, a little further in than the nearest one of a.
         inward = _middle(x, a, f) - p + up * height
         share = minimum(1.0, 4.0 * (_flush(x, b) + abs(height)) / (sqrt(inward.dot(inward)) + smallest()))
         q = p - up * height + inward * share
-        covered = cond(gap > least, lambda: hidden(x, a, b, R @ q + r, R @ up), lambda: gap <= least)
-        return where(covered, least, gap), where(covered, at, f)
+        may = (gap > greatest) & (high + height > 0.0) & ((gap > least) | (up.dot(n) > LEANS))
+        free = cond(may, lambda: ~hidden(x, a, b, R @ q + r, R @ up), lambda: may)
+        return where(free, gap, greatest), where(free, f, at)
 
     def best() -> Any:
-        first, least = x.shape_faces[a, 0], -SHALLOW * x.shape_bound[a]
-        return for_range(x.shape_faces[a, 1], lambda k, *known: face(first + k, *known), least, NOWHERE)[1]
+        """The face that is left soonest, if not much later than, along n, those that hide it."""
+        least = -2.0 * for_range(x.shape_beside[a, 1], depth_in, 0.0) - _flush(x, b)
+        first, none = x.shape_faces[a, 0], -float("inf")
+        count = x.shape_faces[a, 1]
+        return for_range(count, lambda k, *known: face(first + k, least, *known), none, NOWHERE)[1]
 
     def own() -> Any:
         f = _facing(x, a, n)

@@ -100,7 +100,7 @@ def nearest_sets(x: Any, vertex: Vertex, far: Any, direction: Any, out: Any, mem
 
         def others() -> Any:
             def overlap() -> None:
-                _inside(x, vertex, S, count, size, start, direction, out, note)
+                _inside(x, vertex, (S, weights, count), size, start, direction, out, note)
 
             cond(status == INSIDE, overlap, lambda: _apart(S, weights, count, direction, out))
             return status
@@ -174,15 +174,19 @@ def _gjk(
 
 
 def _apart(S: Any, weights: Any, count: Any, direction: Any, out: Any) -> None:
-    """Results from the last simplex: nearest points are weighted sums of its corners'."""
+    """Results from the last simplex."""
+    d, (a, b) = at(direction), _points(S, weights, count)
+    _result(out, d.dot(b - a), d, a, b)
+
+
+def _points(S: Any, weights: Any, count: Any) -> tuple[Vector3, Vector3]:
+    """Nearest points of A and of B: weighted sums of those of a simplex's corners."""
 
     def add(k: Any, *so_far: Any) -> Any:
         return tuple(p + weights[k] * S[k, 3 + m] for m, p in enumerate(so_far))
 
     found = for_range(count, add, *(0.0,) * 6)
-    d = at(direction)
-    a, b = Vector3(*found[:3]), Vector3(*found[3:])
-    _result(out, d.dot(b - a), d, a, b)
+    return Vector3(*found[:3]), Vector3(*found[3:])
 
 
 def _result(out: Any, distance: Any, n: Vector3, a: Vector3, b: Vector3) -> None:
@@ -215,9 +219,10 @@ def _nearest(S: Any, weights: Any, count: Any) -> tuple[Any, Any]:
     def triangle(i: Any, j: Any, k: Any) -> None:
         a, b, c = at(S[i]), at(S[j]), at(S[k])
         n = (b - a).cross(c - a)
-        scale = 1.0 / (n.dot(n) + smallest())
+        area = n.dot(n)  # squared; 0 where a corner is there twice
+        scale = 1.0 / (area + smallest())
         to_b, to_c = (c - a).cross(a).dot(n) * scale, a.cross(b - a).dot(n) * scale
-        inside = (to_b >= 0.0) & (to_c >= 0.0) & (to_b + to_c <= 1.0)
+        inside = (area > 0.0) & (to_b >= 0.0) & (to_c >= 0.0) & (to_b + to_c <= 1.0)
 
         def interior() -> None:
             _better(best, n * (n.dot(a) * scale), ((i, 1.0 - to_b - to_c), (j, to_b), (k, to_c)))
@@ -285,8 +290,7 @@ def _kept(S: Any, weights: Any, best: Any) -> Any:
 def _inside(
     x: Any,
     vertex: Vertex,
-    S: Any,
-    count: Any,
+    simplex: tuple[Any, Any, Any],
     size: Any,
     start: Vector3,
     direction: Any,
@@ -294,7 +298,7 @@ def _inside(
     note: Any,
 ) -> None:
     """Depth: the least support of all directions that are known."""
-    last, row = at(direction), zeros(ROW)
+    last, row, (S, _, count) = at(direction), zeros(ROW), simplex
     out[0] = -float("inf")
 
     def take(d: Any) -> None:
@@ -311,7 +315,12 @@ def _inside(
         cond(-h > out[0] + rounding(ROUNDING) * size, better, lambda: None)
 
     flat, d = _completed(vertex, S, count, size, last, x.inner_points)
-    cond(flat == 1, lambda: call(take, tuple(d)), lambda: _epa(x, vertex, size, out, note))
+
+    def along() -> None:
+        call(take, tuple(d))
+        _result(out, out[0], at(out, 1), *_points(*simplex))
+
+    cond(flat == 1, along, lambda: _epa(x, vertex, size, out, note))
     call(take, tuple(start))
     call(take, tuple(last))
     _put(direction, Vector3(out[1], out[2], out[3]))
