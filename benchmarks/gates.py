@@ -31,6 +31,7 @@ from fidelity_cases import scenes as s
 from fidelity_cases.peer import Peer
 from fidelity_cases.peer import there as mujoco_is_there
 from measure import ROOT, commit, machine, prepare_to_measure
+from targets import met
 
 import robokit as rk
 from robokit.contact.step import step_kernel
@@ -261,17 +262,6 @@ def rows(turns: int) -> dict[str, tuple[str, str, Callable[[], dict[str, Any]]]]
     return out
 
 
-def met(goal: str, before: float | None, after: float | None) -> str:
-    """Whether a figure is as wanted, beside that before."""
-    if not goal or after is None:
-        return ""
-    sign, number, unit = goal.split()
-    wanted = float(number) * (before if before is not None and unit == "x" else 1.0)
-    if unit == "x" and before is None:
-        return ""
-    return "yes" if (after <= wanted if sign == "<=" else after >= wanted) else "NO"
-
-
 def table(found: dict[str, Any]) -> list[tuple[str, list[float | None], dict[str, Any]]]:
     """Lines: what it is, the figures before, of robokit and of MuJoCo, and the row."""
     out: list[tuple[str, list[float | None], dict[str, Any]]] = []
@@ -295,7 +285,8 @@ def show(found: dict[str, Any]) -> None:
     print(f"\n{'':<46}{'before':>12}{'robokit':>12}{'MuJoCo':>12}  {'unit':<16}{'wanted':<12}met")
     for name, numbers, row in table(found):
         text = "".join(f"{'' if x is None else f'{x:,.4g}' if x < 1e4 else f'{x:,.0f}':>12}" for x in numbers)
-        print(f"{name:<46}{text}  {row['unit']:<16}{row['wanted']:<12}{met(row['wanted'], *numbers[:2])}")
+        mark = {True: "yes", False: "NO", None: ""}[met(row["wanted"], *numbers[:2])]
+        print(f"{name:<46}{text}  {row['unit']:<16}{row['wanted']:<12}{mark}")
     for name, row in found["rows"].items():
         if "failed" in row:
             print(f"{name:<46}failed: {row['failed']}")

@@ -39,6 +39,15 @@ class Verdict:
     part: str = ""
 
 
+def met(goal: str, before: float | None, after: float | None) -> bool | None:
+    """Whether a figure is as wanted: "<= 2 s", or ">= 0.8 x" of that before; None where that is not known."""
+    if not goal or after is None or (goal.endswith(" x") and before is None):
+        return None
+    sign, number, unit = goal.split()
+    bound = float(number) * (before if before is not None and unit == "x" else 1.0)
+    return after <= bound if sign == "<=" else after >= bound
+
+
 def _least(target: str, bound: float, found: dict[str, float], unit: str = "x") -> Verdict:
     return _verdict(target, f">= {bound:g}{unit}", found, unit, min, lambda x: x >= bound)
 

@@ -61,12 +61,13 @@ class Task:
         return q, rng.normal(scale=0.02, size=(len(rows), self.robot.nv))
 
     def home(self) -> np.ndarray:
-        """The configuration about which the robot moves, (nq,)."""
-        return standing_configuration(self.robot)
+        """The configuration about which the robot moves, (nq,): standing, or neutral on a fixed base."""
+        return standing_configuration(self.robot) if self.robot.base == "floating" else self.robot.neutral()
 
     def observation(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
-        """Observations, (B, n): all coordinates except the horizontal position, and velocities."""
-        return np.concatenate([q[:, :4], q[:, 6:], v], axis=1)
+        """Observations, (B, n): all coordinates except a base's horizontal position, and velocities."""
+        seen = [q[:, :4], q[:, 6:]] if self.robot.base == "floating" else [q]
+        return np.concatenate([*seen, v], axis=1)
 
     def reward(self, q: np.ndarray, v: np.ndarray, action: np.ndarray) -> np.ndarray:
         """Rewards of the step, (B,)."""
@@ -81,12 +82,12 @@ class Task:
 
 
 class Standing(Task):
-    """A humanoid that stays on its feet, with little effort."""
+    """A robot that stays on its feet, with little effort: a humanoid, or another with a floating base."""
 
     _name = "humanoid"
 
-    def __init__(self) -> None:
-        self.robot = load_urdf(find_robot(self._name), base="floating")
+    def __init__(self, robot: Robot | None = None) -> None:
+        self.robot = load_urdf(find_robot(self._name), base="floating") if robot is None else robot
         self.height = center_of_mass(self.robot, self.home())[2]
 
     def reward(self, q: np.ndarray, v: np.ndarray, action: np.ndarray) -> np.ndarray:
@@ -99,7 +100,7 @@ class Standing(Task):
 
 
 class Walking(Standing):
-    """A quadruped that moves along the world's x axis."""
+    """A robot that moves along the world's x axis: a quadruped, or another with a floating base."""
 
     _name = "quadruped"
 
@@ -125,10 +126,6 @@ class Reaching(Task):
         self.robot = load_urdf(find_robot("arm"))
         self.link, self.goals = self.robot.links[-1].name, np.zeros((0, 3))
 
-    def home(self) -> np.ndarray:
-        """See Task."""
-        return self.robot.neutral()
-
     def tip(self, q: np.ndarray) -> np.ndarray:
         """Position of the last link, (B, 3) [m]."""
         return np.asarray(forward_kinematics(self.robot, q)[self.link][1])
@@ -143,7 +140,7 @@ class Reaching(Task):
 
     def observation(self, q: np.ndarray, v: np.ndarray) -> np.ndarray:
         """The state, and the vector to the goal."""
-        return np.concatenate([q, v, self.goals - self.tip(q)], axis=1)
+        return np.concatenate([super().observation(q, v), self.goals - self.tip(q)], axis=1)
 
     def reward(self, q: np.ndarray, v: np.ndarray, action: np.ndarray) -> np.ndarray:
         """Minus the distance."""

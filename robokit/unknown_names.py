@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
@@ -81,8 +81,15 @@ _ELSEWHERE = {
     "Robot": "model",
     "Robot.difference": "difference",
     "Robot.integrate": "integrate",
-    "Robot.neutral": "neutral",
+    "Robot.joints": "effortlimit effortlimits jointlimits limits lower lowerlimits njnt njoints numjoints "
+    "positionlimits qlim qmax qmin upper upperlimits velocitylimit velocitylimits",
+    "Robot.links": "bodies frames",
+    "Robot.nbodies": "nbody numbodies",
+    "Robot.neutral": "home neutral qzero zero",
+    "Robot.nq": "numpositions",
+    "Robot.nv": "dof dofs ndof ndofs nu numdof numdofs numvelocities",
     "Robot.random_configuration": "randomconfiguration",
+    "Robot.total_mass": "mass totalmass",
     "aba": "fd",
     "bias_forces": "nle nonlineareffects",
     "center_of_mass": "com",
@@ -93,37 +100,45 @@ _ELSEWHERE = {
     "constrained_dynamics": "constraintdynamics",
     "coriolis_matrix": "coriolis",
     "crba": "crb inertiamatrix massmatrix",
-    "forward_kinematics": "fk framesforwardkinematics frameskinematics",
-    "functions": "symbolic",
+    "forward_kinematics": "fk fkine framesforwardkinematics frameskinematics",
+    "functions": "symbolic tocasadi tojax totorch",
     "gravity_forces": "generalizedgravity gravity",
     "impact": "impulsedynamics",
-    "inverse_kinematics": "ik",
+    "inverse_kinematics": "ik ikine",
     "inverse_mass_matrix": "inverseinertiamatrix minverse",
-    "link_jacobian": "bodyjacobian framejacobian jacobian jointjacobian jointjacobians",
+    "link_jacobian": "bodyjacobian framejacobian jacob0 jacobian jointjacobian jointjacobians",
+    "load": "loadmjcf loadmodel loadrobot loadsdf loadusd",
     "load_urdf": "buildmodelfromurdf load parseurdf",
     "loads_urdf": "buildmodelfromxml",
     "operational_space_inertia": "mobility operationalspaceinertiamatrix",
     "regressor": "jointtorqueregressor",
-    "rnea": "id inversedynamics",
+    "rnea": "id inversedynamics rne",
 }
 """Ours: names in small letters, without underscores and without "compute", "calc" or "get" before them."""
 
 ELSEWHERE = {theirs: ours for ours, names in _ELSEWHERE.items() for theirs in names.split()}
 
+OF_A_ROBOT = {
+    theirs: ours.removeprefix("Robot.") if ours.startswith("Robot.") else f"robokit.{ours}"
+    for theirs, ours in {**{ours.replace("_", ""): ours for ours in _ELSEWHERE}, **ELSEWHERE}.items()
+}
+"""The same for attributes of a robot, where functions of robokit are looked for, too: robot.mass_matrix."""
+
 VERBS = ("compute", "calc", "get")
 
 
-def advice(name: str, known: Collection[str]) -> str:
+def advice(name: str, known: Collection[str], elsewhere: Mapping[str, str] = ELSEWHERE) -> str:
     """What may have been meant by a name that does not exist: "; did you mean 'crba'?", or nothing.
 
     Args:
         name: that was asked for.
         known: the names that exist.
+        elsewhere: names of other libraries -> ours.
     """
     word = name.lower().replace("_", "")
     for verb in VERBS:
         word = word.removeprefix(verb)
-    same = {each.lower().replace("_", ""): each for each in known} | ELSEWHERE
+    same = {each.lower().replace("_", ""): each for each in known} | dict(elsewhere)
     near = [same[word]] if word in same else nearest_names(name, known, cutoff=0.7)
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
@@ -168,8 +183,8 @@ _KEYWORDS = {
     "self_collision": "collisions",
     "steps duration": "numsteps",
     "targets target": "goal",
-    "tau": "torques u",
-    "tau effort": "torque",
+    "tau controller actuators": "tau torques u",
+    "tau controller effort": "torque",
     "tau f_ext pushes": "forces",
     "threads": "numthreads",
     "tolerance": "tol",

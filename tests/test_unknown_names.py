@@ -26,6 +26,7 @@ def pendulum():
         (lambda r: rk.simulate(r, r.neutral(), gravity_vector=(0, 0, 0)), "'gravity'"),
         (lambda r: rk.simulate(r, durration=1.0), "'duration'"),
         (lambda r: rk.rollout(r, num_threads=2), "'threads'"),
+        (lambda r: rk.simulate(r, tau=[0.0, 0.0]), "'controller' or 'actuators'"),
         (lambda r: rk.load_urdf("a.urdf", floating_base=True), "'base'"),
         (lambda r: rk.loads_urdf("<robot/>", Base="fixed"), "'base'"),
         (lambda r: rk.inverse_kinematics(r, goal={}), "'targets'"),
@@ -135,7 +136,8 @@ def test_dir_is_what_is_public():
 def test_every_name_that_is_said_exists():
     for name in ELSEWHERE.values():
         owner, _, attribute = name.rpartition(".")
-        assert attribute in (dir(rk.Robot) if owner == "Robot" else rk.__all__), name
+        known = {*dir(rk.Robot), *rk.Robot.__dataclass_fields__} if owner == "Robot" else rk.__all__
+        assert attribute in known, name
 
 
 @pytest.mark.parametrize(
@@ -163,3 +165,26 @@ def test_what_nothing_is_like_gets_no_advice():
         with pytest.raises(AttributeError, match=f"no attribute '{name}'$"):
             getattr(rk, name)
     assert not hasattr(rk, "mass_matrix")
+
+
+@for_each(
+    "name, meant",
+    [
+        ("mass", "'total_mass'"),
+        ("dof", "'nv'"),
+        ("q_max", "'joints'"),
+        ("neutrall", "'neutral'"),
+        ("mass_matrix", "'robokit.crba'"),
+        ("aba", "'robokit.aba'"),
+    ],
+)
+def test_an_attribute_that_a_robot_does_not_have_says_what_is_here(pendulum, name, meant):
+    with pytest.raises(AttributeError, match=f"a robot has no attribute '{name}'; did you mean {meant}"):
+        getattr(pendulum, name)
+
+
+def test_an_error_in_a_property_of_a_robot_is_left_alone(pendulum, monkeypatch):
+    monkeypatch.setattr(rk.Robot, "nbodies", property(lambda robot: (0.5).nothing))
+    with pytest.raises(AttributeError, match="'float' object has no attribute 'nothing'"):
+        _ = pendulum.nbodies
+    assert not hasattr(pendulum, "_nothing_at_all") and pickle.loads(pickle.dumps(pendulum)) == pendulum

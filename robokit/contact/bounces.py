@@ -29,7 +29,7 @@ from robokit.contact.solver import impulses, see, solve
 from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range, while_loop
-from robokit.spatial.scalars import where
+from robokit.spatial.scalars import maximum, where
 
 LOST = 1e-6  # of the energy that all of restitution would make: so much may be lost, too
 MOST = 40  # tries to find the share: each leaves less than the half where W bends little
@@ -95,7 +95,11 @@ def _give_less(x: Any, at_one: Any) -> None:
     for_range(x.nv, lambda j: put(x.y_bounced, j, x.y[j]))
     for_range(x.n_of[0], keep)
     for_range(x.n_of[1], lambda i: put(x.r_bounced, i, x.r_g[i]))
+    iterations, *worst = (x.solved[k] for k in range(3))
     once(x, solve)
+    x.solved[0] = x.solved[0] + iterations
+    for k, found in enumerate(worst, 1):
+        x.solved[k] = maximum(x.solved[k], found)
     for_range(x.nv, lambda j: put(x.y_bounced, j, x.y_bounced[j] - x.y[j]))
     for_range(x.n_of[0], from_zero)
     for_range(x.n_of[1], lambda i: put(x.r_bounced, i, x.r_bounced[i] - x.r_g[i]))

@@ -299,6 +299,8 @@ SOLVER = (
     real("residual", "nv", role="work"),  # H y - b - J^T g
     real("less", 3, role="work"),  # share of friction that does not act; how the direction changes it; path
     real("errors", 2, role="work"),  # squares of the error: of the momentum, and of the laws [J]
+    real("held", 3, role="work"),  # loops and prescribed joints: compliance over that of the first iteration;
+    # square of their error of the laws [J]; that of all in the iteration before
     real("d", "nv", role="work"),  # search direction
     real("along", "nv", role="work"),  # change of y along a path, by the share of friction
     real("Hy", "nv", role="work"),

@@ -18,6 +18,7 @@ Newton methods, Journal of Mathematical Economics 3 (1976).
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -67,6 +68,11 @@ is settled, and what the kept ones leave, in proportion to how far they were, is
 
 FASTER = 0.1
 """What such an iteration has to leave of the error, else tangents are taken anew in all that follow."""
+
+HARDER = 2.0**-7
+"""Compliance of loops and prescribed joints over that of the iteration before, where it left too much."""
+
+HARDEST = 2.0**-14, 2.0**-7  # The same over that of the first iteration at least: less adds only rounding.
 
 LESS = 0.9
 """Of the square of the error, what a share has to leave no more than: at 1 two states may take turns."""
@@ -182,6 +188,8 @@ def begin(x: Any) -> None:
         x.r_g[i] = x.r_expected[i] = row_nearest_of(x, i, 0.0)
 
     for_range(x.nv, coordinate)
+    x.held[1], x.held[2] = 0.0, math.inf
+    cond(x.n_of[3] > 0, lambda: hold(x, 1.0), nothing)
     once(x, multiply, x.v0, x.Hv0)
     once(x, of_velocity)
     for_range(x.n_of[0], of_constraint)
@@ -227,11 +235,42 @@ def linearise(x: Any) -> None:
     def of_row(i: Any) -> None:
         x.r_G[i], x.r_expected[i] = row_tangent_of(x, i)
 
+    cond(x.n_of[3] > 0, lambda: hold_harder(x), nothing)
     slides = for_range(x.n_of[0], of_constraint, 0)
     for_range(x.n_of[1], of_row)
     x.n_of[4] = where(slides > 0, 1, 0)
     once(x, assemble, x.n_of[0], x.n_of[1])
     once(x, factor)
+
+
+def hold_harder(x: Any) -> None:
+    """Make loops and prescribed joints stiffer where an iteration has left too much, most of it of them.
+
+    Of their velocity it leaves R / (R + mobility), with the mobility that they have beside all else. That is
+    small in a linkage that is nearly stretched, and of a joint that presses on the ground.
+    """
+    left = x.errors[0] + x.errors[1]
+    slow = (2.0 * x.held[1] > left) & (left > FASTER**2 * x.held[2]) & (x.held[0] > in_precision(*HARDEST))
+    x.held[2] = left
+
+    def harder() -> None:
+        hold(x, HARDER * x.held[0])
+        multiply_again(x)
+
+    cond(slow, harder, nothing)
+
+
+def hold(x: Any, softness: Any) -> None:
+    """The compliance of loops and prescribed joints, over that of the first iteration."""
+    share = softness / x.held[0]
+    x.held[0] = softness
+
+    def of_constraint(c: Any) -> None:
+        loop = x.c_kind[c] == LINE
+        write_row(x.c_R, c, [where(loop, share, 1.0) * x.c_R[c, k] for k in range(2)])
+
+    for_range(x.n_of[0], of_constraint)
+    for_range(x.n_of[1], lambda i: put(x.r_R, i, where(x.r_kind[i] == PRESCRIBED, share, 1.0) * x.r_R[i]))
 
 
 def expect(x: Any) -> None:
@@ -684,20 +723,24 @@ def row_nearest_of(x: Any, i: Any, w: Any) -> Any:
 
 
 def error_of_laws(x: Any) -> Any:
-    """Sum of w |g - P(p)|^2 [J]."""
+    """Sum of w |g - P(p)|^2 [J]; ``held`` has that of loops and prescribed joints."""
 
-    def of_constraint(c: Any, total: Any) -> Any:
+    def of_constraint(c: Any, total: Any, held: Any) -> tuple[Any, Any]:
+        loop, own = x.c_kind[c] == LINE, 0.0
+        share = where(loop, x.held[0], 1.0)
         for k, found in enumerate(nearest_of(x, c, mobility(x, c))):
-            off = x.c_g[c, k] - found
-            total = total + x.c_w[c] * off * off
-        return total
+            off = share * (x.c_g[c, k] - found)
+            total, own = total + x.c_w[c] * off * off, own + x.c_w[c] * off * off
+        return total, held + where(loop, own, 0.0)
 
-    def of_row(i: Any, total: Any) -> Any:
+    def of_row(i: Any, total: Any, held: Any) -> tuple[Any, Any]:
         w = x.r_w[i]
         off = x.r_g[i] - row_nearest_of(x, i, w)
-        return total + w * off * off
+        return total + w * off * off, held + where(x.r_kind[i] == PRESCRIBED, w * off * off, 0.0)
 
-    return for_range(x.n_of[1], of_row, for_range(x.n_of[0], of_constraint, 0.0))
+    total, held = for_range(x.n_of[0], of_constraint, 0.0, 0.0)
+    total, x.held[1] = for_range(x.n_of[1], of_row, total, held)
+    return total
 
 
 def error(x: Any) -> Any:
@@ -845,17 +888,16 @@ def first_change(x: Any, sign: Any) -> Any:
         p, q = tried_of(x, c, HERE, w), tried_of(x, c, sign, w)
         d = [b - a for a, b in zip(p, q, strict=True)]
         mu, arm, spins = x.c_mu[c], x.c_arm[c], kind == SPIN
-        N = maximum(where(spins, load(x, c), p[2]), 0.0)
+        N = where(spins, load(x, c), p[2])  # below 0 where it is open: it rubs from where it touches
         more = where(spins, load(x, c, sign) - load(x, c), d[2])
         mu_rate, arm_rate = rates_of_friction(x, c)
         slips = _meets(p[:2], d[:2], mu * N, mu * more + mu_rate * N)
-        wider = arm * more + arm_rate * N
-        turns = [_at(s * arm * N - p[2], d[2] - s * wider) for s in (1.0, -1.0)]
-        gives = [_at(bound - p[2], d[2]) for bound in (mu, arm)]
+        bound, wider = arm * N, arm * more + arm_rate * N
+        turns = [_ahead(_at(s * bound - p[2], d[2] - s * wider), bound, wider) for s in (1.0, -1.0)]
+        gives = [_at(most - p[2], d[2]) for most in (mu, arm)]
         rubs, pulls = (kind == FRICTION) | spins, kind == SPRING
-        least = where(kind == FRICTION, minimum(least, _at(-p[2], d[2])), least)
-        for holds, ends in ((rubs, slips), (spins, turns), (pulls, gives)):
-            least = where(holds, minimum(least, minimum(*ends)), least)
+        for holds, ends in ((rubs, (_at(-N, more), *slips)), (spins, turns), (pulls, gives)):
+            least = where(holds, functools.reduce(minimum, ends, least), least)
         return least
 
     def of_row(i: Any, least: Any) -> Any:
@@ -879,7 +921,12 @@ def _meets(p: Any, d: Any, most: Any, more: Any) -> list[Any]:
     root = sqrt(maximum(inside, 0.0))
     far = where(half < 0.0, root - half, -half - root)
     ends = _at(far, square), _at(zero, far)
-    return [where((inside >= 0.0) & (most + end * more > 0.0), end, math.inf) for end in ends]
+    return [where(inside >= 0.0, _ahead(end, most, more), math.inf) for end in ends]
+
+
+def _ahead(end: Any, most: Any, more: Any) -> Any:
+    """A share at which a force meets its bound, most + share more, if there is one, else infinity."""
+    return where(most + end * more > 0.0, end, math.inf)
 
 
 def _at(way: Any, speed: Any) -> Any:

@@ -340,7 +340,7 @@ class _Build:
             self._ground(given.grounds, placed),
             self._actuators(given, placed),
             self._springs(given, placed),
-            {name: self._configuration(values) for name, values in given.configurations.items()},
+            self._configurations(given, placed),
             tuple(pair for pair in given.apart if set(pair) <= placed),
             given.dt,
         )
@@ -413,10 +413,17 @@ class _Build:
             return own
         return min(own, ground) if self.side.format == "SDF" else max(own, ground)
 
-    def _configuration(self, values: Mapping[str, tuple[float, ...]]) -> dict[str, tuple[float, ...]]:
-        """A configuration, with the free joint under the name that it has in the robot."""
-        renamed = self.free.name if self.free is not None and self.base == "floating" else None
-        return {FLOATING_BASE if joint == renamed else joint: x for joint, x in values.items()}
+    def _configurations(self, given: DescribedScene, placed: set[str]) -> dict[str, Any]:
+        """Configurations of the robot's joints, the free joint of its base under the name it has there."""
+        names = {joint.name: joint.name for joint in self.side.joints if joint.child in placed}
+        if self.free is not None:
+            names.pop(self.free.name, None)
+            names |= {self.free.name: FLOATING_BASE} if self.base == "floating" else {}
+        found = {
+            name: {names[joint]: x for joint, x in values.items() if joint in names}
+            for name, values in given.configurations.items()
+        }
+        return {name: values for name, values in found.items() if values}
 
     def _ground(self, grounds: Sequence[DescribedGround], placed: set[str]) -> Any:
         from robokit.sim.ground import Ground, HeightField, Solid

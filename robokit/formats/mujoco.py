@@ -1088,6 +1088,9 @@ def _say_of_joints(model: Any, side: Description, says: Says) -> None:
     ]
     text = "the larger of the two ends is the limit in both directions"
     says("rewritten", "ranges of effort", uneven, text)
+    geared = [j.name for j in side.joints if j.kind == "floating" and j.armature]
+    text = "it acts along the axes of the body, which turn with it; in MuJoCo along those of the world"
+    says("rewritten", "free joints with armature", geared, text)
 
 
 def _say_of_constraints(model: Any, says: Says) -> None:

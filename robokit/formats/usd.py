@@ -77,6 +77,12 @@ def read_usd(path: str | os.PathLike[str], whole: bool = False) -> Description:
         return _Stage(path, stage, whole).description()
     except Tf.ErrorException as refusal:
         raise RobokitError(f"{path}: USD cannot read it: {_refusal_text(refusal)}") from None
+    except _Mistyped as refusal:
+        raise RobokitError(f"{path}: {refusal}") from None
+
+
+class _Mistyped(Exception):
+    """A value that is needed and is of another type than its attribute."""
 
 
 class _Stage:
@@ -100,14 +106,23 @@ class _Stage:
             raise RobokitError(f"{path}: upAxis is {letter!r}; USD knows Y and Z")
         self.up = UP[letter]
         self.prims = list(stage.Traverse(Usd.TraverseInstanceProxies()))
-        for prim in self.prims:
-            _check_types(path, prim)
         self.names: dict[str, str] = {}
         self.joint_names: dict[str, str] = {}
         self.bodies = {WORLD: DescribedBody(WORLD, Placement(), static=True)}
         self.still: list[str] = []
         self.scene = DescribedScene()
         self._said: dict[tuple[str, str, str], list[str]] = {}
+        for prim in self.prims:
+            self._check_types(prim)
+
+    def _check_types(self, prim: Any) -> None:
+        """Tell of values that are not of their attributes' types, which USD lets pass."""
+        for attribute in prim.GetAuthoredAttributes():
+            if attribute.GetName().startswith("xformOp"):  # USD reads them itself, and a wrong one as nothing
+                _at_first(attribute)
+            elif _mistyped(attribute, _raw(attribute)):
+                path = str(attribute.GetPath())
+                self.say("ignored", "attributes", path, "their values are of another type")
 
     def say(self, code: str, what: str, name: str, text: str) -> None:
         """Collect what the robot will not have, or has in another form, for the diagnostics."""
@@ -513,19 +528,24 @@ def _unit(path: str | os.PathLike[str], name: str, value: float) -> float:
     return float(value)
 
 
-def _check_types(path: str | os.PathLike[str], prim: Any) -> None:
-    """An error for an attribute whose value is of another type than it says, which USD lets pass."""
-    for attribute in prim.GetAuthoredAttributes():
-        value, kind = _at_first(attribute), attribute.GetTypeName()
-        if kind and value is not None and type(value) is not type(kind.defaultValue):
-            raise RobokitError(f"{path}: <{attribute.GetPath()}>: expected a {kind}, got {value}")
-
-
-def _at_first(attribute: Any) -> Any:
+def _raw(attribute: Any) -> Any:
     """The value of an attribute, of one that changes with time the first; None if it has none."""
     from pxr import Usd
 
     return attribute.Get(Usd.TimeCode.EarliestTime())
+
+
+def _mistyped(attribute: Any, value: Any) -> bool:
+    kind = attribute.GetTypeName()
+    return bool(kind) and value is not None and type(value) is not type(kind.defaultValue)
+
+
+def _at_first(attribute: Any) -> Any:
+    """The same; _Mistyped where the value is of another type than its attribute, which USD lets pass."""
+    value = _raw(attribute)
+    if _mistyped(attribute, value):
+        raise _Mistyped(f"<{attribute.GetPath()}>: expected a {attribute.GetTypeName()}, got {value}")
+    return value
 
 
 def _size(attribute: Any) -> float:
@@ -778,22 +798,34 @@ def _looks(prim: Any) -> tuple[RGBA | None, str]:
     if material:
         shader = material.ComputeSurfaceSource()[0] or material.ComputeSurfaceSource(["mdl"])[0]
     if shader:
-        colour, texture = _input(shader, "diffuseColor", "diffuse_color_constant", "base_color")
-        opacity, _ = _input(shader, "opacity", "opacity_constant")
+        colour, texture = _input(shader, 3, "diffuseColor", "diffuse_color_constant", "base_color")
+        opacity, _ = _input(shader, 1, "opacity", "opacity_constant")
         if colour is not None or texture:
-            r, g, b = (1.0, 1.0, 1.0) if colour is None else (float(x) for x in colour)
-            return (r, g, b, 1.0 if opacity is None else float(opacity)), texture
+            r, g, b = (1.0, 1.0, 1.0) if colour is None else colour
+            return (r, g, b, 1.0 if opacity is None else opacity[0]), texture
     gprim = UsdGeom.Gprim(prim)
-    colours = gprim.GetDisplayColorPrimvar().ComputeFlattened() if gprim else None
-    if not colours:
+    colour = _mean(gprim.GetDisplayColorPrimvar().ComputeFlattened(), 3) if gprim else None
+    if colour is None:
         return None, ""
-    opacities = gprim.GetDisplayOpacityPrimvar().ComputeFlattened()
-    r, g, b = (float(x) for x in np.mean(np.array(colours, dtype=float), axis=0))
-    return (r, g, b, float(np.mean(opacities)) if opacities else 1.0), ""
+    opacity = _mean(gprim.GetDisplayOpacityPrimvar().ComputeFlattened(), 1)
+    r, g, b = colour
+    return (r, g, b, 1.0 if opacity is None else opacity[0]), ""
 
 
-def _input(shader: Any, *names: str) -> tuple[Any, str]:
-    """The value of the first input that exists, and the image file that is connected to it."""
+def _mean(values: Any, count: int) -> list[float] | None:
+    """The mean of rows of ``count`` numbers; None for what is no numbers.
+
+    A robot is not refused for its looks.
+    """
+    try:
+        rows = np.array(values, dtype=float).reshape(-1, count)
+    except (TypeError, ValueError):
+        return None
+    return [float(x) for x in rows.mean(axis=0)] if np.isfinite(rows).all() and len(rows) else None
+
+
+def _input(shader: Any, count: int, *names: str) -> tuple[list[float] | None, str]:
+    """The numbers of the first input that exists, and the image file that is connected to it."""
     for name in names:
         given = shader.GetInput(name)
         if not given:
@@ -804,9 +836,9 @@ def _input(shader: Any, *names: str) -> tuple[Any, str]:
 
             file = UsdShade.Shader(each.source.GetPrim()).GetInput("file")
             asset = file.Get() if file else None
-            if asset is not None:
+            if asset is not None and hasattr(asset, "resolvedPath"):
                 return None, str(asset.resolvedPath or asset.path)
-        value = given.Get()
+        value = _mean(given.Get(), count)
         if value is not None:
             return value, ""
     return None, ""

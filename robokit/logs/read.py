@@ -320,6 +320,10 @@ def read_log(
         True
     """
     path = path_argument("path", path)
+    if not path.exists():
+        raise ShapeError(
+            f"path: there is no file {str(path)!r}; give a CSV or NumPy table, a ROS bag, or an MCAP file"
+        )
     if robot is not None:
         check_robot(robot)
     topics = (topic,) if isinstance(topic, str) else tuple(topic or ())

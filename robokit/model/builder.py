@@ -12,8 +12,8 @@ import numpy as np
 
 from robokit.arguments import one_of
 from robokit.conventions import FLOATING_BASE, SNAP, WORLD
-from robokit.errors import Diagnostic, ModelError, UnknownName
-from robokit.model.geometry import Placement, Shape, product_of_rows, turned_by_rows
+from robokit.errors import Diagnostic, ModelError, UnknownName, WrongType
+from robokit.model.geometry import Geometry, Placement, Shape, product_of_rows, turned_by_rows
 from robokit.model.joints import JOINT_TABLE, LOOP_TABLE, NO_JOINT, JointModel, plane_axes
 from robokit.model.parts import (
     Calibration,
@@ -71,8 +71,8 @@ class ModelBuilder:
         mass: float = 0.0,
         com: Sequence[float] | np.ndarray = (0.0, 0.0, 0.0),
         inertia: Any = None,
-        visuals: Sequence[Shape] = (),
-        collisions: Sequence[Shape] = (),
+        visuals: Shape | Geometry | Sequence[Shape | Geometry] = (),
+        collisions: Shape | Geometry | Sequence[Shape | Geometry] = (),
     ) -> ModelBuilder:
         """Add a link.
 
@@ -81,10 +81,12 @@ class ModelBuilder:
             mass: [kg], not negative.
             com: (3,) centre of mass in the link frame [m].
             inertia: (3, 3) about the centre of mass, in link axes [kg m^2]; zero if None.
-            visuals, collisions: shapes in the link frame.
+            visuals, collisions: shapes in the link frame, one or several; a geometry such as ``Box`` is one
+                at its origin.
 
         Raises:
             ModelError: a name that is empty or taken, or an impossible mass, com or inertia.
+            WrongType: a shape that is none.
         """
         name = checked_name("link", name)
         if name in self._links:
@@ -95,7 +97,8 @@ class ModelBuilder:
             raise ModelError(f"inertia of link {name!r} is not symmetric")
         mass = not_negative(f"mass of link {name!r}", mass)
         com = finite(f"com of link {name!r}", com, (3,))
-        self._links[name] = Link(name, 0, _HERE, mass, com, matrix, tuple(visuals), tuple(collisions))
+        shapes = (_shapes(what, given) for what, given in (("visuals", visuals), ("collisions", collisions)))
+        self._links[name] = Link(name, 0, _HERE, mass, com, matrix, *shapes)
         return self
 
     def joint(
@@ -319,6 +322,20 @@ class ModelBuilder:
             self._loops[prefix + loop.name] = replace(
                 loop, name=prefix + loop.name, predecessor=predecessor, successor=successor
             )
+
+
+def _shapes(what: str, given: Any) -> tuple[Shape, ...]:
+    """Shapes or geometries as shapes; WrongType for others."""
+    several = (given,) if isinstance(given, Shape | Geometry) else given
+    accepted = "shapes or geometries of robokit.model, such as [Shape(Box((1, 1, 1)), Placement())]"
+    if not isinstance(several, Iterable) or isinstance(several, str):
+        raise WrongType(what, given, accepted)
+    found = []
+    for each in several:
+        if not isinstance(each, Shape | Geometry):
+            raise WrongType(what, each, accepted)
+        found.append(each if isinstance(each, Shape) else Shape(each))
+    return tuple(found)
 
 
 def _alike(a: float, b: float) -> bool:

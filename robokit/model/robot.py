@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -107,6 +107,17 @@ class Robot:
         left = ("kernels", "derived", "_by_gravity")
         kept = {name: value for name, value in vars(self).copy().items() if name not in left}
         return kept | {"shared_kernels": {}}
+
+    if not TYPE_CHECKING:  # for mypy, what is not defined here does not exist
+
+        def __getattr__(self, name: str) -> Any:
+            if hasattr(type(self), name):  # a property of which an AttributeError came
+                return object.__getattribute__(self, name)
+            from robokit.unknown_names import OF_A_ROBOT, advice
+
+            public = [each for each in {*dir(type(self)), *vars(self)} if not each.startswith("_")]
+            meant = "" if name.startswith("_") else advice(name, public, OF_A_ROBOT)
+            raise AttributeError(f"a robot has no attribute {name!r}{meant}")
 
     # ---- sizes and names -----------------------------------------------------------------------
 

@@ -293,7 +293,8 @@ def main() -> None:
     """Write what comes with robokit: the module, and the code with which a fall begins on x86-64."""
     shipped_code.write(FILE, made_module())
     for kernel in (step_kernel(), detect_kernel()):
-        shipped_code.write(kernel.shipped_file, kernel.to_be_shipped())
+        for name, content in kernel.to_be_shipped().items():
+            shipped_code.write(name, content)
 
 
 if __name__ == "__main__":

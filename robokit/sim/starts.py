@@ -398,16 +398,6 @@ def lowered(robot: Robot, q: np.ndarray, ground: Ground, clearance: Any) -> np.n
     return np.array([over.lowered(row, k, float(wanted[k])) for k, row in enumerate(q)])
 
 
-def lowered_base(robot: Robot, q: np.ndarray, ground: Ground, clearance: float) -> float:
-    """The height of one configuration (nq,), as :func:`lowered`; ShapeError for nothing underneath."""
-    if not touching_shapes(robot, ground):
-        return ground.height + clearance
-    z = float(lowered(robot, q[None], ground, clearance)[0])
-    if math.isnan(z):
-        raise ShapeError("ground: nothing is under the robot; put it over a solid, or add the plane")
-    return z
-
-
 def body_poses(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rotations (B, N + 1, 3, 3) to world axes and origins (B, N + 1, 3) of bodies 0..N [m]."""
     B, n = len(q), robot.nbodies + 1
@@ -669,7 +659,8 @@ def buried(program: Program, found: StartContacts) -> Iterator[tuple[int, str]]:
         depth = found.depth[row]
         above = "" if ground.horizontal else ", ground=ground"
         remedy = (
-            f"start from rk.standing_configuration(robot{above})"
+            f"start from rk.standing_configuration(robot{above}), or raise the base: "
+            f"q0[..., 6] = rk.standing_height(robot, q0{above})"
             if robot.base == "floating"
             else "start elsewhere"
         )
@@ -781,19 +772,20 @@ def standing_height(
     clearance: float = 0.0,
     ground_height: float = 0.0,
     ground: Ground | bool | None = None,
-) -> float:
+) -> Any:
     """Height of a floating base at which the lowest point of the robot is ``clearance`` above the ground.
 
     Args:
         robot: a robot with a floating base.
-        q: configuration, (nq,), of which the base's own height does not matter; neutral by default.
+        q: configuration, (nq,) or (B, nq), of which the base's own height does not matter; by default
+            neutral.
         clearance: gap under the lowest point [m].
         ground_height: of a horizontal ground in the world [m].
         ground: instead of a height: the ground, onto which the robot is lowered until its first point is
             ``clearance`` away from it. True: a horizontal plane, as in :func:`simulate`.
 
     Returns:
-        z of the base in the world [m].
+        z of the base in the world [m], a float or (B,).
 
     Raises:
         WrongType: robot is not a Robot.
@@ -801,17 +793,27 @@ def standing_height(
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+        >>> q = robot.random_configuration(0, size=100)
+        >>> q[:, 6] = rk.standing_height(robot, q)
         >>> round(rk.standing_height(robot), 3)
         0.935
     """
-    q = _start(robot, q)
+    _check_stands(robot)
+    rows = states("q", robot.neutral() if q is None else q, robot.nq, robot=robot)
+    check_finite("q", rows)
+    check_quaternions("q", robot, rows)
     clearance = real_number("clearance", clearance)
     ground_height = real_number("ground_height", ground_height)
     if ground is None or isinstance(ground, bool):  # as in simulate: True is the ground of default values
         ground = Ground(height=ground_height)
     if not isinstance(ground, Ground):
         raise WrongType("ground", ground, "rk.Ground(...), True or None")
-    return lowered_base(robot, q, ground, clearance)
+    z = np.full(len(rows), ground.height + clearance)
+    if touching_shapes(robot, ground):
+        z = lowered(robot, rows, ground, clearance)
+    if np.isnan(z).any():
+        raise ShapeError("ground: nothing is under the robot; put it over a solid, or add the plane")
+    return z if np.ndim(q) == 2 else float(z[0])
 
 
 def standing_configuration(
@@ -897,8 +899,8 @@ def _quaternion(tilt: Any) -> tuple[float, ...]:
     return tuple(quat.tolist())
 
 
-def _start(robot: Any, q: Any) -> np.ndarray:
-    """A copy of q, or the neutral configuration, of a robot that can stand."""
+def _check_stands(robot: Any) -> None:
+    """Raise an error for what is not one robot with a floating base."""
     if not isinstance(robot, Robot):
         raise not_a_robot(robot)
     if robot.base != "floating":
@@ -911,6 +913,11 @@ def _start(robot: Any, q: Any) -> np.ndarray:
         raise ShapeError(
             f"robot {robot.name!r} has a fixed base and cannot stand; load it with base='floating'"
         )
+
+
+def _start(robot: Any, q: Any) -> np.ndarray:
+    """A copy of q, or the neutral configuration, of a robot that can stand."""
+    _check_stands(robot)
     q = numbers("q", robot.neutral() if q is None else q, robot.nq, robot)
     check_quaternions("q", robot, q)
     return q

@@ -461,6 +461,8 @@ def known_count(count: Any) -> Any:
         return int(count)
     if isinstance(count, float | complex | np.ndarray):
         return whole(count)
+    if isinstance(count, str | bytes):
+        raise TypeError(f"count: expected a number of turns, got {count!r}")
     try:
         return int(count)
     except Exception:  # of that library: a traced or a symbolic number

@@ -72,7 +72,8 @@ def test_identify_writes_a_better_robot(here, swing, capsys):
     ("argv", "said"),
     [
         (["log", "run.csv"], "does not describe its robot; give one: --robot ROBOT"),
-        (["log", "none.csv", "--robot", "arm"], "No such file"),
+        (["log", "none.csv", "--robot", "arm"], "there is no file 'none.csv'; give a CSV"),
+        (["log", "none.csv"], "there is no file 'none.csv'; give a CSV"),
         (["log", "run.csv", "--robot", "arm"], "no column is named after a joint of the robot"),
         (["log", "run.csv", "--robot", "double_pendulum", "--missing", "hip=1"], "no joint named 'hip'"),
         (["identify", "still.csv", "--robot", "double_pendulum"], "no efforts"),

@@ -219,6 +219,7 @@ def random_problem(
     sizes |= {"n_bands": len(tree["bands"]), "n_H_blocks": len(tree["blocks"])}
     for a in taken():
         x[a.name] = tree[a.name] if a.name in tree else a.zeros(sizes)
+    x["held"][0] = 1.0
     moving = [b for b in range(1, n_bodies) if np.abs(tree["J_bodies"][b]).max() > 0]
     moving = moving if len(moving) > 1 else [0, *moving]
     pairs = sorted(

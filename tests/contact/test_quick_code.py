@@ -12,12 +12,14 @@ import robokit as rk
 from robokit import disk_cache, shipped_code
 from robokit.collision import detect
 from robokit.collision.scene import World, scene
+from robokit.contact.step import _step_kernel
 from robokit.engine import maker
 from robokit.engine.backend import llvm
 from robokit.engine.loops.fields import kernel_of, real
-from robokit.engine.loops.kernel import REALS
+from robokit.engine.loops.kernel import REALS, Source
 from robokit.errors import RobokitError
 from robokit.model import Placement
+from robokit.sim import steppers
 from robokit.spatial.control_flow import for_range, zeros
 
 
@@ -54,12 +56,16 @@ def test_modules_with_loops_need_no_loader_of_llvm() -> None:
     assert llvm.assemble(text).startswith(llvm.MAGIC)
 
 
-SHIPPED = ("page_step.wasm.gz", "contact_step.x86_64.gz", "detect.x86_64.gz")
+SHIPPED = {"page_step.wasm.gz"} | {
+    f"{kernel}.{instructions}.gz"
+    for kernel in ("contact_step", "detect")
+    for instructions in llvm.INSTRUCTIONS
+}
 
 
 def test_the_code_that_comes_with_robokit_is_of_this_source() -> None:
     """If not: python -m robokit.sim.page_step"""
-    assert sorted(path.name for path in shipped_code.FOLDER.iterdir()) == sorted(SHIPPED)
+    assert {path.name for path in shipped_code.FOLDER.iterdir()} == SHIPPED
     assert [name for name in SHIPPED if shipped_code.read(name) is None] == []
 
 
@@ -107,9 +113,41 @@ def test_code_that_comes_with_robokit_is_taken_unrecorded_and_has_the_bits_of_co
     other = kernel_of("detect", detect.detect, detect.SHAPES, by_source=True)
     assert other._found(other._source_of(1, REALS["float64"], "linked soon"), shipped=True) is None
     # Nor is a file taken that is damaged.
-    source = make()._source_of(1, REALS["float64"], "linked soon")
-    assert source.shipped(kernel.shipped_file) is not None
-    damaged = (shipped_code.FOLDER / kernel.shipped_file).read_bytes()[:-100]
-    (tmp_path / kernel.shipped_file).write_bytes(damaged)
+    source, file = make()._source_of(1, REALS["float64"], "linked soon"), kernel.shipped_file("avx2")
+    assert source.shipped(file) is not None
+    (tmp_path / file).write_bytes((shipped_code.FOLDER / file).read_bytes()[:-100])
     monkeypatch.setattr(shipped_code, "FOLDER", tmp_path)
-    assert source.shipped(kernel.shipped_file) is None
+    assert source.shipped(file) is None
+
+
+def test_the_fastest_code_that_this_processor_runs_is_taken(monkeypatch) -> None:
+    flags = {"avx2", "fma", "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"}
+    monkeypatch.setattr(llvm, "images_possible", lambda: True)
+    asked: list[str] = []
+    monkeypatch.setattr(Source, "shipped", lambda _, file: asked.append(file))
+    source = Source.of(detect.detect)
+    for missing, wanted in ((set(), ["avx512", "avx2"]), ({"avx512vl"}, ["avx2"]), ({"fma"}, [])):
+        monkeypatch.setattr(llvm, "processor_flags", lambda missing=missing: frozenset(flags - missing))
+        asked.clear()
+        assert detect.detect_kernel.__wrapped__()._found(source, shipped=True) is None
+        assert asked == [f"detect.{instructions}.gz" for instructions in wanted]
+
+
+@pytest.mark.skipif(not all(map(llvm.runs, llvm.INSTRUCTIONS)), reason="a processor without AVX-512")
+def test_all_code_that_comes_with_robokit_has_the_same_bits(tmp_path, monkeypatch) -> None:
+    """A fall with self-collision, in which a robot lands and slides."""
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))  # nothing is there that was compiled before
+    monkeypatch.setattr(maker, "TIERED", True)
+    found = []
+    for instructions, processor in llvm.INSTRUCTIONS.items():
+        kernel = _step_kernel.__wrapped__(False, ())
+        monkeypatch.setattr(llvm, "INSTRUCTIONS", {instructions: processor})
+        monkeypatch.setattr(steppers, "step_kernel", lambda *_, kernel=kernel: kernel)
+        robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+        q = rk.standing_configuration(robot, height=0.02, tilt=0.2)
+        options = {"ground": True, "self_collision": True, "record_every": 400}
+        found.append(rk.simulate(robot, q, duration=0.4, dt=1e-3, **options))
+        assert "graph" not in vars(kernel)  # it was not compiled here
+    assert np.linalg.norm(found[0].contacts.forces[-1]) > 100.0
+    for name in ("q", "v"):
+        np.testing.assert_array_equal(getattr(found[0], name), getattr(found[1], name), err_msg=name)

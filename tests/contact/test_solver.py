@@ -163,6 +163,58 @@ def test_where_a_path_does_not_get_to_its_end_another_one_does() -> None:
     assert found["solved"][2] == 0 and unbalanced(tree, found) <= 2e-8 and admissible(x, found)
 
 
+def _direction(x: Any) -> None:
+    """The direction after a third of the first, and the share of it where a force changes its state."""
+    solver.begin_solution(x)
+    solver.linearise(x)
+    solver.direction(x)
+    solver.go(x, 0.3)
+    solver.linearise(x)
+    solver.direction(x)
+    x.solved[0] = solver.first_change(x, 1.0)
+
+
+DIRECTION = kernel("random_direction", _direction)
+
+
+def states(x: Arrays, share: float) -> list[bool]:
+    """What each force does at a share of a direction: touches, slips, turns; is at one of its bounds."""
+
+    def impulse(c: int) -> np.ndarray:
+        return x["c_g"][c] + share * x["c_expected"][c]
+
+    found = []
+    for c in range(x["n_of"][0]):
+        kind, w, (R_t, R_n) = x["c_kind"][c], x["c_w"][c], x["c_R"][c]
+        p = w * impulse(c) + x["c_aim"][c] - x["c_u"][c] - share * x["c_du"][c]
+        p /= w + np.array([R_t, R_t, R_n])
+        N = impulse(x["c_of"][c])[2] if kind == SPIN else p[2]
+        if kind in (FRICTION, SPIN):
+            found += [N > 0.0, N > 0.0 and np.hypot(*p[:2]) > x["c_mu"][c] * N]
+        if kind == SPIN:
+            found += [N > 0.0 and s * p[2] > x["c_arm"][c] * N for s in (1.0, -1.0)]
+    for i in range(x["n_of"][1]):
+        j, g = x["r_row"][i], x["r_g"][i] + share * x["r_expected"][i]
+        p = x["r_w"][i] * g + x["r_aim"][i] - x["r_gain"][i] * (x["y"][j] + share * x["d"][j])
+        p /= x["r_w"][i] + x["r_R"][i]
+        found += [bool(p < x["r_low"][i]), bool(p > x["r_high"][i])]
+    return [bool(one) for one in found]
+
+
+def test_a_direction_changes_no_state_before_the_first_change_and_one_there() -> None:
+    """Open contacts have no friction that could end: searches came to a stand at where it would have."""
+    seen = 0
+    for seed in range(200):
+        found = solved(problem(seed)[1], DIRECTION)
+        share = found["solved"][0]
+        if 1e-6 < share < 1.0:
+            seen += 1
+            here = states(found, 1e-8)
+            assert states(found, share * (1.0 - 2e-6) - 2e-9) == here, seed
+            assert states(found, share) != here, seed
+    assert seen > 50
+
+
 def test_plain_python_finds_the_same() -> None:
     for seed in range(6):
         _, x = problem(seed, 6, 5)

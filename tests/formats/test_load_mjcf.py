@@ -567,8 +567,15 @@ def test_a_free_joint_with_a_rotor(tmp_path):
     )
     robot = rk.load(path)
     beside = Beside(path, robot)
-    J, _ = beside.go_to(robot.random_configuration(1), np.zeros(6))
-    assert far(rk.crba(robot, robot.random_configuration(1)), J.T @ beside.H() @ J) < 1e-12
+    q, v = robot.random_configuration(1), np.arange(1.0, 7.0)
+    J, rate = beside.go_to(q, v)
+    H = beside.H()
+    assert far(rk.crba(robot, q), J.T @ H @ J) < 1e-12
+    # Along the axes of the world, the armature also resists what the turning body's axes make of v.
+    along_the_world = np.concatenate([np.zeros(3), 0.3 * np.cross(v[:3], v[3:])])
+    theirs = J.T @ (beside.data.qfrc_bias + H @ rate)
+    assert far(rk.bias_forces(robot, q, v) + along_the_world, theirs) < 1e-12
+    assert any("of the world" in d.message for d in robot.diagnostics)
 
 
 # What is said

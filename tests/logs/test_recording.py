@@ -234,7 +234,7 @@ def test_what_is_no_bag_is_an_error(robot, tmp_path, name):
         rk.read_log(tmp_path / name, robot)
     with pytest.raises(rk.ShapeError, match=r"folder without metadata\.yaml"):
         rk.read_log(tmp_path, robot)
-    with pytest.raises(rk.ShapeError, match="no such file"):
+    with pytest.raises(rk.ShapeError, match=r"there is no file '.*none\.mcap'; give a CSV"):
         rk.read_log(tmp_path / "there_is_none.mcap", robot)
 
 

@@ -9,6 +9,7 @@ from dense import Dense
 from for_each import for_each
 from ladder import Plain, State, relative
 
+import robokit as rk
 from robokit.errors import ModelError, RobokitError, UnknownName
 from robokit.model import Mimic, ModelBuilder, Placement
 
@@ -253,3 +254,13 @@ def test_what_only_importers_complain_about_is_allowed():
     b.joint("j", "revolute", "a", "b", lower=0.5, upper=0.5, effort=np.inf, damping=-1.0, friction=-0.1)
     joint = b.build().joint("j")
     assert (joint.lower, joint.upper, joint.damping, joint.friction) == (0.5, 0.5, -1.0, -0.1)
+
+
+def test_a_link_takes_shapes_and_bare_geometries():
+    box = rk.model.Box((1.0, 2.0, 3.0))
+    for given in (box, [box], rk.model.Shape(box), [rk.model.Shape(box)], iter([box])):
+        built = rk.ModelBuilder("r").link("a", 1.0, inertia=np.eye(3), collisions=given).build("floating")
+        assert built.link("a").collisions == (rk.model.Shape(box),)
+    for wrong in (3, "box", [box, 3], rk.model.Box):
+        with pytest.raises(rk.WrongType, match="collisions: expected shapes or geometries"):
+            rk.ModelBuilder("r").link("a", collisions=wrong)

@@ -289,6 +289,46 @@ def test_values_that_usd_lets_pass_are_named(line, said, tmp_path):
     assert said in str(caught.value) and "\n" not in str(caught.value)
 
 
+LOOKS = """rel material:binding = </robot/red>
+def Sphere "ball" {
+color3f[] primvars:displayColor = %s
+}
+"""
+RED = """def Material "red" {
+token outputs:surface.connect = </robot/red/s.outputs:surface>
+def Shader "s" {
+uniform token info:id = "UsdPreviewSurface"
+%s
+token outputs:surface
+}
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("colour", "shader", "rgba", "wrong"),
+    [
+        ("[(0, 1, 0)]", "color3f inputs:diffuseColor = </robot/a>", (0, 1, 0, 1), "s.inputs:diffuseColor"),
+        ("</robot/a>", "color3f inputs:diffuseColor = (1, 0, 0)", (1, 0, 0, 1), "ball.primvars:displayColor"),
+        ("[(0, 1, 0)]", 'string inputs:diffuseColor = "red"', (0, 1, 0, 1), ""),
+        ("[(0, 1, 0)]", "custom float weight = </robot/a>", (0, 1, 0, 1), "s.weight"),
+    ],
+)
+def test_a_wrong_value_that_no_robot_needs_is_told(colour, shader, rgba, wrong, tmp_path):
+    apis = ', "MaterialBindingAPI"'
+    robot = load(tmp_path, body("a", inside=LOOKS % colour, apis=apis) + RED % shader)
+    (shape,) = robot.link("a").visuals
+    assert shape.rgba == rgba and robot.link("a").mass == 1.0
+    assert wrong in told(robot) and ("another type" in told(robot)) == bool(wrong)
+
+
+def test_a_free_body_that_is_held_has_no_configuration_of_its_base(tmp_path):
+    inside = body("a", (1, 2, 3)) + body("b", (1, 2, 4))
+    inside += joint("PhysicsRevoluteJoint", "turn", "a", "b", 'uniform token physics:axis = "Y"\n')
+    assert load(tmp_path, inside).scene.configurations.keys() == {"initial"}
+    assert load(tmp_path, inside, base="fixed").scene.configurations == {}
+
+
 def test_joints_of_one_name_go_by_their_paths(tmp_path):
     arms = "".join(
         f'def Xform "{side}" {{\n{body("link", (0, y, 1))}'

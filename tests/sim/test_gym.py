@@ -119,3 +119,20 @@ def test_wrong_arguments_have_gymnasiums_names():
     envs.reset(seed=0)
     with pytest.raises(robokit.InvalidValue, match=r"actions: expected finite numbers, got nan"):
         envs.step(np.full((2, seen_size(envs)), np.nan))
+
+
+def test_a_task_takes_any_robot():
+    """A fixed base is seen and starts at its neutral configuration; standing is for any floating one."""
+
+    class Still(gym.Task):
+        robot = robokit.load("arm")
+
+        def reward(self, q, v, action):
+            return -np.abs(v).max(axis=1)
+
+    envs = gym.Environments(Still(), 2)
+    seen, _ = envs.reset(seed=0)
+    assert seen.shape == (2, 14) and np.array_equal(envs.home, Still.robot.neutral())
+    dog = robokit.load("quadruped", base="floating")
+    envs = gym.Environments(gym.Standing(dog), 2)
+    assert envs.reset(seed=0)[0].shape == (2, dog.nq - 2 + dog.nv)

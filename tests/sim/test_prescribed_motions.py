@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import robokit as rk
-from robokit.model import ModelBuilder, Placement
+from robokit.model import Box, ModelBuilder, Placement, Shape
 
 
 def wave(t):
@@ -123,6 +123,24 @@ def test_a_satellite_turns_against_its_arm():
     # It starts at rest but for the arm's rate at the start, which is 0.
     np.testing.assert_allclose(turned, -0.2 * run.t**2, atol=1e-9)
     assert run.summary["momentum_balance_angular"] < 1e-10
+
+
+@pytest.mark.parametrize("ground", [{"sink": 1e-5}, {"sink": 1e-7}, {"restitution": 0.5}])
+def test_a_press_meets_ground_that_hardly_gives(ground):
+    """Its head goes 1 mm into the ground: what the joint holds and what the contact holds are both stiff."""
+    size, mass = 0.1, 2.0
+    builder = ModelBuilder("press").link("frame")
+    builder.link("head", mass, inertia=np.eye(3) * 0.01, collisions=(Shape(Box((size,) * 3)),))
+    above = Placement(position=np.array([0.0, 0.0, 0.5 * size]))
+    robot = builder.joint("ram", "prismatic", "frame", "head", above, (0, 0, 1)).build("fixed")
+    motion = rk.PrescribedMotion("ram", lambda t: 0.02 - 0.021 * np.sin(6.0 * t))
+    options = {"ground": rk.Ground(**ground), "joint_damping": 0.0, "record_every": 1, "dt": 1e-3}
+    run = rk.simulate(robot, [0.02], duration=0.5, motions=motion, **options)
+    assert run.summary["steps_not_settled"] == 0 and run.summary["contact_iterations_most"] <= 10
+    force, pressed = run.prescribed_force["ram"][1:], run.contact_force[1:, 2]
+    assert pressed.max() > 1e4
+    left = force + pressed - mass * (9.81 + np.diff(run.v[:, 0]) / 1e-3)
+    assert np.abs(left).max() < 1e-6 * pressed.max()
 
 
 def test_a_prescribed_joint_pushes_on_the_ground():

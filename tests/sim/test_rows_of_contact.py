@@ -1,5 +1,6 @@
 """Rows of rollouts on a ground are the runs of simulate; so are those of a file."""
 
+import itertools
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ import sim_models as m
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim.rollouts import Batch
-from robokit.sim.steppers import ContactState
+from robokit.sim.steppers import ContactState, copied_together
 
 GROUND = rk.Ground()
 BOTH = {"dt": 1e-3, "duration": 0.3, "record_every": 20}
@@ -158,3 +159,20 @@ def test_runs_leave_their_arrays_to_the_next_ones(thrown, monkeypatch):
         np.testing.assert_array_equal(run.q, first.q)
     np.testing.assert_allclose(outer.q, first.q, atol=1e-12)
     assert not made
+
+
+def test_copies_that_lie_together_are_the_same_arrays():
+    rng = np.random.default_rng(1)
+    arrays = {
+        "ends": rng.integers(9, size=3).astype(np.int32),
+        "q": rng.normal(size=(5, 3)),
+        "none": np.zeros((0, 6)),
+        "single": rng.normal(size=7).astype(np.float32),
+        "part": rng.normal(size=(8, 2))[:5],
+    }
+    copies = copied_together(arrays)
+    for name, x in arrays.items():
+        assert copies[name].dtype == x.dtype and copies[name].flags.aligned and copies[name].flags.writeable
+        np.testing.assert_array_equal(copies[name], x, strict=True, err_msg=name)
+    memory = [*arrays.values(), *copies.values()]
+    assert not any(np.shares_memory(x, y) for x, y in itertools.combinations(memory, 2))

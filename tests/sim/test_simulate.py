@@ -172,6 +172,17 @@ def test_standing_height_touches_the_ground():
         rk.standing_height(m.double_pendulum())
 
 
+def test_standing_heights_of_rows_are_those_of_single_configurations():
+    robot = m.quadruped()
+    q = robot.random_configuration(0, size=5)
+    for ground in (None, rk.Ground(shapes=[rk.Solid(rk.model.Box((9.0, 9.0, 0.2)))])):
+        z = rk.standing_height(robot, q, 0.1, ground=ground)
+        single = [rk.standing_height(robot, row, 0.1, ground=ground) for row in q]
+        assert z.shape == (5,) and list(z) == single
+    q[:, 6] = rk.standing_height(robot, q)
+    rk.rollout(robot, q, duration=0.01, ground=True, self_collision=False)  # none starts in the ground
+
+
 def test_standing_configuration_is_reproducible_and_inside_the_limits():
     robot = m.humanoid()
     a, b = (rk.standing_configuration(robot, tilt=0.1, seed=3) for _ in range(2))

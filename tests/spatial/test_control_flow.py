@@ -280,3 +280,8 @@ def test_a_choice_in_columns_does_not_ask_for_more_than_is_needed():
     assert cond(np.array([True, True]), lambda: 1.0, never) == 1.0
     assert cond(np.array([False, False]), never, lambda: 2.0) == 2.0
     np.testing.assert_array_equal(where(np.array([True, False]), 1.0, 2.0), [1.0, 2.0])
+
+
+def test_text_is_no_count_of_turns():
+    with pytest.raises(TypeError, match="count: expected a number of turns, got '3'"):
+        for_range("3", lambda k, s: s + 1.0, 0.0)

@@ -53,6 +53,7 @@ def collect(x: Any) -> None:
     """
     for k in range(5):
         x.n_of[k] = 0
+    x.held[0] = 1.0
     for kind in KINDS:
         kind.collect(x)
 

@@ -334,12 +334,22 @@ def has_fused_multiply_add() -> bool:
     return "fma" in features or platform.machine().lower() in ("aarch64", "arm64")
 
 
+INSTRUCTIONS = {
+    "avx512": ("x86-64", "+avx2,+fma,+avx512f,+avx512bw,+avx512cd,+avx512dq,+avx512vl"),
+    "avx2": ("x86-64", "+avx2,+fma"),
+}
+"""Sets of instructions that code is made with for others, the fastest first, each as :func:`host` says it."""
+
+
+def runs(instructions: str) -> bool:
+    """Whether this process runs code of one of these sets of instructions."""
+    wanted = {feature[1:] for feature in INSTRUCTIONS[instructions][1].split(",")}
+    return images_possible() and wanted <= processor_flags()
+
+
 def runs_machine_code() -> bool:
     """Whether this process runs the code that emit/machine_code.py writes."""
-    return images_possible() and {"avx2", "fma"} <= processor_flags()
-
-
-AVX2 = "x86-64", "+avx2,+fma"  # any processor that :func:`runs_machine_code`, as :func:`host` says it
+    return runs("avx2")
 
 
 def _target_machine(

@@ -117,7 +117,7 @@ class Source:
 
     def shipped(self, file: str) -> tuple[llvm.Loaded, bool] | None:
         """The same of a file that comes with robokit (:meth:`LoopKernel.to_be_shipped`)."""
-        content = shipped_code.read(file) if llvm.runs_machine_code() else None
+        content = shipped_code.read(file)
         try:
             whole = gzip.decompress(content) if content else b""
         except (EOFError, OSError, zlib.error):  # damaged: the code is made here
@@ -584,15 +584,15 @@ class LoopKernel:
         what = self.name, self.sizes, self.arrays, self.reproducible, self.checked, lanes, real, part
         return Source.of(self._source, what)
 
-    @property
-    def shipped_file(self) -> str:
-        """Name of the file with its code that may come with robokit (robokit/shipped_code.py)."""
-        return f"{self.name}.x86_64.gz"
+    def shipped_file(self, instructions: str) -> str:
+        """Name of the file with its code of a set of llvm.INSTRUCTIONS that may come with robokit."""
+        return f"{self.name}.{instructions}.gz"
 
-    def to_be_shipped(self) -> bytes:
-        """Content of that file: code of one state in double precision that is compiled well.
+    def to_be_shipped(self) -> dict[str, bytes]:
+        """Content of these files, by name: code of one state in double precision that is compiled well.
 
-        All processors of x86-64 with AVX2 and FMA run it, with the bits of code compiled for them alone.
+        Any processor of x86-64 can make them. All that have the instructions run such code, with the bits of
+        code compiled for them alone.
 
         Raises:
             RobokitError: the source tells not all that it does.
@@ -600,13 +600,17 @@ class LoopKernel:
         source = self._source_of(1, FLOAT64, "linked soon")
         if source is None or self.graph.links or self.graph.claims:
             raise RobokitError(f"{self.name}: no code to be shipped, as its source does not tell all of it")
-        code = llvm.assemble(self.text(1, FLOAT64), llvm.AVX2)
-        return source.what.encode() + bytes([self._may_fail]) + code
+        begin, text = source.what.encode() + bytes([self._may_fail]), self.text(1, FLOAT64)
+        return {
+            self.shipped_file(each): begin + llvm.assemble(text, processor)
+            for each, processor in llvm.INSTRUCTIONS.items()
+        }
 
     def _found(self, source: Source | None, shipped: bool = False) -> llvm.Loaded | None:
         found = source.load() if source else None
         if source and not found and shipped:
-            found = source.shipped(self.shipped_file)
+            files = (self.shipped_file(each) for each in llvm.INSTRUCTIONS if llvm.runs(each))
+            found = next(filter(None, map(source.shipped, files)), None)
         if not found:
             return None
         self._known_to_fail = found[1]
