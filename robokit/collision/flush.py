@@ -21,11 +21,11 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.collision.fields import POLYTOPE
-from robokit.collision.support import body_pose, corner, faced, pose, shape_pose, support, vector
+from robokit.collision.support import body_pose, corner, faced, posed, support, vector
 from robokit.collision.terrain import ALIGNED, NEAREST
 from robokit.engine.loops.fields import once
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import cond, for_range, in_precision, smallest
+from robokit.spatial.control_flow import cond, for_range, in_precision, smallest, while_loop
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
@@ -60,64 +60,82 @@ STAYS, NOWHERE = -1, -2
 """Instead of the row of a face: the normal is one of the surface; there is no face that could be touched."""
 
 
-def face_touched(x: Any, a: Any, b: Any, place: Any, nearest: Any) -> Any:
+def face_touched(x: Any, a: Any, b: Any, nearest: Any) -> Any:
     """The face of a fixed polytope along which a shape touches the surface that it is part of.
 
     Args:
         x: with SHAPES and POSES.
         a: the polytope.
         b: the shape.
-        place: rotation by rows and origin of b in the axes of a (12 numbers).
         nearest: 10 numbers, as of gjk.nearest_sets.
 
     Returns:
         its row of ``face_normal``, STAYS or NOWHERE.
     """
-    return once(x, _face_touched, a, b, place, nearest)
+    return once(x, _face_touched, a, b, nearest)
 
 
-def _face_touched(x: Any, a: Any, b: Any, place: Any, nearest: Any) -> Any:
+def _face_touched(x: Any, a: Any, b: Any, nearest: Any) -> Any:
     n, p = (Vector3(*(nearest[first + c] for c in range(3))) for first in (1, 4))
-    (R, r), (Q, o) = body_pose(x, a), pose(place)
+    R, r = body_pose(x, a)
+    at_p, along = R @ p + r, R @ n
 
-    def ends(up: Vector3) -> tuple[Any, Any]:
-        """The lowest and the highest point of b over the nearest one of a."""
-        low, high = (up.dot(Q @ Vector3(*_support(x, b, Q.T @ d)) + o - p) for d in (-up, up))
-        return low - x.shape_radius[b], high + x.shape_radius[b]
+    first, count = x.shape_faces[a, 0], x.shape_faces[a, 1]
 
-    def depth_in(k: Any, most: Any) -> Any:
-        """Of b along n, in those that hide this normal."""
-        s, (at_p, m) = x.beside[x.shape_beside[a, 0] + k], (R @ p + r, R @ n)
-        hides = once(x, _covers, s, tuple(at_p), tuple(m), _flush(x, b), 0.0)[0] > 0
-        S, origin = body_pose(x, s)
-        depth = m.dot(S @ Vector3(*_support(x, s, S.T @ m)) + origin - at_p) - ends(n)[0]
-        return where(hides & (depth > most), depth, most)
+    def height(f: Any) -> Any:
+        return vector(x.face_normal, f).dot(p - first_corner(x, a, f))
 
-    def face(f: Any, least: Any, greatest: Any, at: Any) -> Any:
-        up = vector(x.face_normal, f)
-        (low, high), height = ends(up), up.dot(p - first_corner(x, a, f))
-        gap = low + height
-        # A point of the face, a little further in than the nearest one of a.
-        inward = _middle(x, a, f) - p + up * height
-        share = minimum(1.0, 4.0 * (_flush(x, b) + abs(height)) / (sqrt(inward.dot(inward)) + smallest()))
-        q = p - up * height + inward * share
-        may = (gap > greatest) & (high + height > 0.0) & ((gap > least) | (up.dot(n) > LEANS))
-        free = cond(may, lambda: ~hidden(x, a, b, R @ q + r, R @ up), lambda: may)
-        return where(free, gap, greatest), where(free, f, at)
+    def later(limit: Any, last: Any) -> Any:
+        """Of the faces that b reaches out of the one that is left soonest after this one, and its gap."""
+
+        def face(k: Any, greatest: Any, at: Any) -> Any:
+            f = first + k
+            out, above = R @ vector(x.face_normal, f), height(f)
+            gap = above - _beyond(x, b, at_p, -out)
+            sooner = (gap > greatest) & ((gap < limit) | ((gap == limit) & (f > last)))
+            sooner = cond(sooner, lambda: above + _beyond(x, b, at_p, out) > 0.0, lambda: sooner)
+            return where(sooner, gap, greatest), where(sooner, f, at)
+
+        return for_range(count, face, -float("inf"), NOWHERE)
+
+    def free(f: Any) -> Any:
+        """Whether the surface has this face at a point a little further in than the nearest one of a."""
+        up, above = vector(x.face_normal, f), height(f)
+        inward = _middle(x, a, f) - p + up * above
+        size = sqrt(inward.dot(inward)) + smallest()
+        q = p - up * above + inward * minimum(1.0, 4.0 * (_flush(x, b) + abs(above)) / size)
+        return ~hidden(x, a, b, R @ q + r, R @ up)
+
+    def turn(gap: Any, f: Any, _: Any) -> Any:
+        gap, f = later(gap, f)
+        return gap, f, cond(f >= 0, lambda: where(free(f), 0, 1), lambda: 0)
 
     def best() -> Any:
         """The face that is left soonest, if not much later than, along n, those that hide it."""
-        least = -2.0 * for_range(x.shape_beside[a, 1], depth_in, 0.0) - _flush(x, b)
-        first, none = x.shape_faces[a, 0], -float("inf")
-        count = x.shape_faces[a, 1]
-        return for_range(count, lambda k, *known: face(first + k, least, *known), none, NOWHERE)[1]
+        gap, f, _ = while_loop(lambda _, __, goes: goes > 0, turn, float("inf"), STAYS, 1)
+        leans = vector(x.face_normal, maximum(f, first)).dot(n) > LEANS
+        enough = where(leans, 0.0, -0.5 * (gap + _flush(x, b)))
+        low = _beyond(x, b, at_p, -along)
+
+        def depth_in(k: Any, most: Any) -> Any:
+            """Of b along n, in those that hide this normal."""
+            s = x.beside[x.shape_beside[a, 0] + k]
+
+            def look() -> Any:
+                hides = once(x, _covers, s, tuple(at_p), tuple(along), _flush(x, b), 0.0)[0] > 0
+                return cond(hides, lambda: maximum(_beyond(x, s, at_p, along) + low, most), lambda: most)
+
+            return cond(most < enough, look, lambda: most)
+
+        depth = for_range(x.shape_beside[a, 1], depth_in, 0.0)
+        return where(depth >= enough, f, NOWHERE)
 
     def own() -> Any:
-        f = _facing(x, a, n)
+        f = once(x, _facing, a, tuple(n))
         off = n.cross(vector(x.face_normal, f))
         return where(off.dot(off) < ALIGNED, f, STAYS)
 
-    return cond(hidden(x, a, b, R @ p + r, R @ n), best, own)
+    return cond(hidden(x, a, b, at_p, along), best, own)
 
 
 def first_corner(x: Any, s: Any, face: Any) -> Vector3:
@@ -221,10 +239,10 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, n: Any) -> Any:
     That is across the edge, or on both sides of the corner along one of its edges, on solids beside it. An
     edge that crosses at a corner crosses both of the edges there.
     """
-    (R, r), (S, o) = body_pose(x, a), shape_pose(x, b)
+    (R, r), (S, o) = body_pose(x, a), posed(x, b)
     m, q, flush = R.transpose_apply(Vector3(*n)), R.transpose_apply(Vector3(*p) - r), _flush(x, b)
     first, count = x.shape_faces[a, 0], x.shape_faces[a, 1]
-    face = _facing(x, a, m)
+    face = once(x, _facing, a, tuple(m))
     up = vector(x.face_normal, face)
     down = S.transpose_apply(-Vector3(*n))
     lower = faced(x, b, down)
@@ -270,9 +288,9 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, n: Any) -> Any:
     return for_range(count, side, 0)
 
 
-def _facing(x: Any, a: Any, m: Vector3) -> Any:
+def _facing(x: Any, a: Any, m: Any) -> Any:
     """The face of a polytope whose normal is nearest to a direction in its axes."""
-    first = x.shape_faces[a, 0]
+    first, m = x.shape_faces[a, 0], Vector3(*m)
 
     def better(k: Any, most: Any, at: Any) -> Any:
         h = vector(x.face_normal, first + k).dot(m)
@@ -298,8 +316,7 @@ def _on_surface(x: Any, a: Any, b: Any, p: Any, up: Any, least: Any) -> Any:
             inside, _ = once(x, _height, s, tuple(q), tuple(m), BUT_ITS_OWN)
 
             def rises() -> Any:
-                height = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
-                return where(abs(height) <= 4.0 * _flush(x, b), 1, 0)
+                return where(abs(_beyond(x, s, p, up)) <= 4.0 * _flush(x, b), 1, 0)
 
             return cond(inside <= _seam(x, s), rises, lambda: 0)
 
@@ -318,12 +335,15 @@ def _flush(x: Any, b: Any) -> Any:
     return in_precision(*FLUSH) * x.shape_bound[b]
 
 
-def _support(x: Any, s: Any, d: Vector3) -> Any:
-    return once(x, _support_of_numbers, s, tuple(d))
+def _beyond(x: Any, s: Any, p: Vector3, n: Vector3) -> Any:
+    """How far shape s reaches beyond a point along a normal, both in world axes."""
+    return once(x, _beyond_numbers, s, tuple(p), tuple(n))
 
 
-def _support_of_numbers(x: Any, s: Any, d: Any) -> Any:
-    return support(x, s, Vector3(*d))
+def _beyond_numbers(x: Any, s: Any, p: Any, n: Any) -> Any:
+    (R, r), n = posed(x, s), Vector3(*n)
+    farthest = R @ Vector3(*support(x, s, R.transpose_apply(n))) + r
+    return n.dot(farthest - Vector3(*p)) + x.shape_radius[s]
 
 
 def _middle(x: Any, s: Any, face: Any) -> Vector3:
@@ -347,7 +367,7 @@ def _covers(x: Any, s: Any, p: Any, n: Any, flush: Any, off: Any) -> Any:
 
     def inside() -> Any:
         above, face = once(x, _height, s, tuple(q), tuple(m), NOT_AGAINST)
-        farthest = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
+        farthest = _beyond(x, s, p, n)
 
         def leaves() -> Any:
             outward = vector(x.face_normal, face)

@@ -100,9 +100,10 @@ def nearest_sets(x: Any, vertex: Vertex, far: Any, direction: Any, out: Any, mem
 
         def others() -> Any:
             def overlap() -> None:
-                _inside(x, vertex, (S, weights, count), size, start, direction, out, note)
+                _inside(x, vertex, S, count, size, start, direction, out, note)
 
-            cond(status == INSIDE, overlap, lambda: _apart(S, weights, count, direction, out))
+            _of_simplex(S, weights, count, direction, out)
+            cond(status == INSIDE, overlap, lambda: None)
             return status
 
         return cond(status == FAR, lambda: status, others)
@@ -173,20 +174,16 @@ def _gjk(
     return size, count, where(status == GOES, APART, status)
 
 
-def _apart(S: Any, weights: Any, count: Any, direction: Any, out: Any) -> None:
-    """Results from the last simplex."""
-    d, (a, b) = at(direction), _points(S, weights, count)
-    _result(out, d.dot(b - a), d, a, b)
-
-
-def _points(S: Any, weights: Any, count: Any) -> tuple[Vector3, Vector3]:
-    """Nearest points of A and of B: weighted sums of those of a simplex's corners."""
+def _of_simplex(S: Any, weights: Any, count: Any, direction: Any, out: Any) -> None:
+    """Results from the last simplex: nearest points are weighted sums of its corners'."""
 
     def add(k: Any, *so_far: Any) -> Any:
         return tuple(p + weights[k] * S[k, 3 + m] for m, p in enumerate(so_far))
 
     found = for_range(count, add, *(0.0,) * 6)
-    return Vector3(*found[:3]), Vector3(*found[3:])
+    d = at(direction)
+    a, b = Vector3(*found[:3]), Vector3(*found[3:])
+    _result(out, d.dot(b - a), d, a, b)
 
 
 def _result(out: Any, distance: Any, n: Vector3, a: Vector3, b: Vector3) -> None:
@@ -290,16 +287,16 @@ def _kept(S: Any, weights: Any, best: Any) -> Any:
 def _inside(
     x: Any,
     vertex: Vertex,
-    simplex: tuple[Any, Any, Any],
+    S: Any,
+    count: Any,
     size: Any,
     start: Vector3,
     direction: Any,
     out: Any,
     note: Any,
 ) -> None:
-    """Depth: the least support of all directions that are known."""
-    last, row, (S, _, count) = at(direction), zeros(ROW), simplex
-    out[0] = -float("inf")
+    """Depth: the least support of all directions that are known. ``out`` has the points of a flat A - B."""
+    last, row = at(direction), zeros(ROW)
 
     def take(d: Any) -> None:
         """A direction that bounds the depth better. EPA's points stay, unless it has missed most of it."""
@@ -317,10 +314,14 @@ def _inside(
     flat, d = _completed(vertex, S, count, size, last, x.inner_points)
 
     def along() -> None:
-        call(take, tuple(d))
-        _result(out, out[0], at(out, 1), *_points(*simplex))
+        out[0] = -vertex(tuple(d), row)
+        _put(out[1:4], Vector3(*d))
 
-    cond(flat == 1, along, lambda: _epa(x, vertex, size, out, note))
+    def grow() -> None:
+        out[0] = -float("inf")
+        _epa(x, vertex, size, out, note)
+
+    cond(flat == 1, along, grow)
     call(take, tuple(start))
     call(take, tuple(last))
     _put(direction, Vector3(out[1], out[2], out[3]))
