@@ -80,62 +80,69 @@ def _face_touched(x: Any, a: Any, b: Any, nearest: Any) -> Any:
     R, r = body_pose(x, a)
     at_p, along = R @ p + r, R @ n
 
-    first, count = x.shape_faces[a, 0], x.shape_faces[a, 1]
-
-    def height(f: Any) -> Any:
-        return vector(x.face_normal, f).dot(p - first_corner(x, a, f))
-
-    def later(limit: Any, last: Any) -> Any:
-        """Of the faces that b reaches out of the one that is left soonest after this one, and its gap."""
-
-        def face(k: Any, greatest: Any, at: Any) -> Any:
-            f = first + k
-            out, above = R @ vector(x.face_normal, f), height(f)
-            gap = above - _beyond(x, b, at_p, -out)
-            sooner = (gap > greatest) & ((gap < limit) | ((gap == limit) & (f > last)))
-            sooner = cond(sooner, lambda: above + _beyond(x, b, at_p, out) > 0.0, lambda: sooner)
-            return where(sooner, gap, greatest), where(sooner, f, at)
-
-        return for_range(count, face, -float("inf"), NOWHERE)
-
     def free(f: Any) -> Any:
         """Whether the surface has this face at a point a little further in than the nearest one of a."""
-        up, above = vector(x.face_normal, f), height(f)
-        inward = _middle(x, a, f) - p + up * above
+        up = vector(x.face_normal, f)
+        height = up.dot(p - first_corner(x, a, f))
+        inward = _middle(x, a, f) - p + up * height
         size = sqrt(inward.dot(inward)) + smallest()
-        q = p - up * above + inward * minimum(1.0, 4.0 * (_flush(x, b) + abs(above)) / size)
+        q = p - up * height + inward * minimum(1.0, 4.0 * (_flush(x, b) + abs(height)) / size)
         return ~hidden(x, a, b, R @ q + r, R @ up)
 
     def turn(gap: Any, f: Any, _: Any) -> Any:
-        gap, f = later(gap, f)
+        gap, f = _left_next(x, a, b, p, gap, f)
         return gap, f, cond(f >= 0, lambda: where(free(f), 0, 1), lambda: 0)
 
-    def best() -> Any:
+    def soonest() -> Any:
         """The face that is left soonest, if not much later than, along n, those that hide it."""
         gap, f, _ = while_loop(lambda _, __, goes: goes > 0, turn, float("inf"), STAYS, 1)
-        leans = vector(x.face_normal, maximum(f, first)).dot(n) > LEANS
+        leans = vector(x.face_normal, maximum(f, x.shape_faces[a, 0])).dot(n) > LEANS
         enough = where(leans, 0.0, -0.5 * (gap + _flush(x, b)))
-        low = _beyond(x, b, at_p, -along)
-
-        def depth_in(k: Any, most: Any) -> Any:
-            """Of b along n, in those that hide this normal."""
-            s = x.beside[x.shape_beside[a, 0] + k]
-
-            def look() -> Any:
-                hides = once(x, _covers, s, tuple(at_p), tuple(along), _flush(x, b), 0.0)[0] > 0
-                return cond(hides, lambda: maximum(_beyond(x, s, at_p, along) + low, most), lambda: most)
-
-            return cond(most < enough, look, lambda: most)
-
-        depth = for_range(x.shape_beside[a, 1], depth_in, 0.0)
-        return where(depth >= enough, f, NOWHERE)
+        return where(_depth_beside(x, a, b, at_p, along, enough) >= enough, f, NOWHERE)
 
     def own() -> Any:
         f = once(x, _facing, a, tuple(n))
         off = n.cross(vector(x.face_normal, f))
         return where(off.dot(off) < ALIGNED, f, STAYS)
 
-    return cond(hidden(x, a, b, at_p, along), best, own)
+    return cond(hidden(x, a, b, at_p, along), soonest, own)
+
+
+def _left_next(x: Any, a: Any, b: Any, p: Vector3, limit: Any, last: Any) -> tuple[Any, Any]:
+    """Of the faces of a that b reaches out of, the one that it leaves soonest but for some.
+
+    ``p``: a point in the axes of a; ``limit``, ``last``: the gap along the face that was left before, and
+    this one. Returns gap and face, or NOWHERE.
+    """
+    R, r = body_pose(x, a)
+    at_p = R @ p + r
+
+    def face(k: Any, greatest: Any, at: Any) -> Any:
+        f = x.shape_faces[a, 0] + k
+        up = vector(x.face_normal, f)
+        height, out = up.dot(p - first_corner(x, a, f)), R @ up
+        gap = height - _beyond(x, b, at_p, -out)
+        next_one = (gap > greatest) & ((gap < limit) | ((gap == limit) & (f > last)))
+        next_one = cond(next_one, lambda: height + _beyond(x, b, at_p, out) > 0.0, lambda: next_one)
+        return where(next_one, gap, greatest), where(next_one, f, at)
+
+    return for_range(x.shape_faces[a, 1], face, -float("inf"), NOWHERE)
+
+
+def _depth_beside(x: Any, a: Any, b: Any, p: Vector3, n: Vector3, enough: Any) -> Any:
+    """Depth of b along n in those that hide this normal of a at p, in world axes; ``enough`` is enough."""
+    low = _beyond(x, b, p, -n)
+
+    def one(k: Any, most: Any) -> Any:
+        s = x.beside[x.shape_beside[a, 0] + k]
+
+        def look() -> Any:
+            hides = once(x, _covers, s, tuple(p), tuple(n), _flush(x, b), 0.0)[0] > 0
+            return cond(hides, lambda: maximum(_beyond(x, s, p, n) + low, most), lambda: most)
+
+        return cond(most < enough, look, lambda: most)
+
+    return for_range(x.shape_beside[a, 1], one, 0.0)
 
 
 def first_corner(x: Any, s: Any, face: Any) -> Vector3:

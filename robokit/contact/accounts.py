@@ -506,7 +506,7 @@ def _inner(x: Any, w: Any) -> Inner:
     I, h = inertia(x.seen, w), force(x.seen, w, 10)
     com, u = I.h * (1.0 / I.m), h.lin * (1.0 / I.m)
     T = 0.5 * x.seen[w, 16] - 0.5 * h.lin.dot(u)
-    return Inner(I.m, com, u, h.ang - com.cross(h.lin), _about(I, com), T)
+    return Inner(I.m, com, u, h.ang - com.cross(h.lin), central_inertia(I, com), T)
 
 
 def _velocity(x: Any, state: Inner, w: Any) -> Vector3:
@@ -549,9 +549,9 @@ def gain(x: Any) -> Scalar:
         state, pushed = _inner(x, w), force(x.corrected, w) + force(x.account, w, IMPULSE)
         impulse = about(pushed, vector(x.account, w, PATH))
         _, wanted, mean = _with_impulse(x, w, state.m, impulse)
-        I_G = _factor(state.I_G)
-        T_s = maximum(state.T - 0.5 * state.k.dot(_solve(I_G, state.k)), 0.0)
-        T = T_s + 0.5 * wanted.ang.dot(_solve(I_G, wanted.ang))
+        I_G = factor3(state.I_G)
+        T_s = maximum(state.T - 0.5 * state.k.dot(solve3(I_G, state.k)), 0.0)
+        T = T_s + 0.5 * wanted.ang.dot(solve3(I_G, wanted.ang))
         gained = T - x.kept[w, ENERGY_AT] + impulse.lin.dot(mean)
         return total + where(x.account[w, TOUCHED] > 0.0, gained, 0.0)
 
@@ -583,8 +583,8 @@ def _hold(x: Any, w: Any) -> None:
     # Part of the work is done on the motion of G. That of the weight is left out on both sides: it is so
     # much that its rounding would turn a robot that hardly moves.
     target = x.kept[w, ENERGY_AT] + x.account[w, GIVEN] - impulse.lin.dot(mean)
-    I_G = _factor(after.I_G)
-    spun = _solve(I_G, after.k)
+    I_G = factor3(after.I_G)
+    spun = solve3(I_G, after.k)
     T_s = maximum(after.T - 0.5 * after.k.dot(spun), 0.0)
     change, omega, turned, turn = _share(x, w, I_G, k, T_s, target, touched)
     s, velocity = sqrt(1.0 + 2.0 * change), _velocity(x, after, w)
@@ -644,9 +644,9 @@ def _share(
     x: Any, w: Any, I_G: Any, k: Vector3, T_s: Scalar, target: Scalar, touched: Any
 ) -> tuple[Scalar, Vector3, Vector3, list[Scalar]]:
     """(x; omega and k seen from the robot before its turn; the turn, a quaternion), by Newton's method."""
-    omega = _solve(I_G, k)
+    omega = solve3(I_G, k)
     torque = omega.cross(k)
-    direction = _solve(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + smallest()))
+    direction = solve3(I_G, torque) * (where(touched, 0.0, 1.0) / (omega.dot(omega) + smallest()))
     gain = _inverse(2.0 * T_s + torque.dot(direction), rounding(SMALL) * target)
     farthest = (LARGEST * x.dt[0]) ** 2 * omega.dot(omega) / (direction.dot(direction) + smallest())
 
@@ -657,7 +657,7 @@ def _share(
         turn = quat_exp(direction * _within(change, farthest))
         # The robot stays and the world turns back: I_G is the same.
         turned = quat_wxyz_to_rotation(turn).transpose_apply(k)
-        return change, *_solve(I_G, turned), *turned, *turn
+        return change, *solve3(I_G, turned), *turned, *turn
 
     change, *rest = for_range(2, iteration, 0.0, *omega, *k, 1.0, 0.0, 0.0, 0.0)
     return change, Vector3(*rest[:3]), Vector3(*rest[3:6]), rest[6:]
@@ -671,7 +671,7 @@ def _base(x: Any, b: Any) -> Any:
     return x.dof_row[x.body_dofs[b, 0]]
 
 
-def _about(I: RigidInertia, p: Vector3) -> tuple[Scalar, ...]:
+def central_inertia(I: RigidInertia, p: Vector3) -> tuple[Scalar, ...]:
     """Rotational inertia about the centre of mass p of an inertia given about the origin."""
     xx, yy, zz, xy, xz, yz = I.Ibar
     (a, b, c), (ha, hb, hc) = p, I.h
@@ -685,12 +685,14 @@ def _about(I: RigidInertia, p: Vector3) -> tuple[Scalar, ...]:
     )
 
 
-def _factor(I_G: tuple[Scalar, ...]) -> Any:
+def factor3(I_G: tuple[Scalar, ...]) -> Any:
+    """L D L^T of such an inertia."""
     xx, yy, zz, xy, xz, yz = I_G
     return ldl([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
 
 
-def _solve(factor: Any, b: Vector3) -> Vector3:
+def solve3(factor: Any, b: Vector3) -> Vector3:
+    """x of I_G x = b."""
     return Vector3(*ldl_solve(factor, list(b)))
 
 

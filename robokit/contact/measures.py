@@ -62,11 +62,19 @@ class Column:
 
 @frozen
 class Subjects:
-    """Whom measures are about."""
+    """Whom measures and events are about."""
 
     links: tuple[str, ...] = ()  # that can touch the ground
     joints: tuple[tuple[str, int], ...] = ()  # with limits, and their bodies
     heavy: tuple[int, ...] = ()  # bodies that have mass
+    # actuators with limits: names of their joints, their bodies, and places among the drives
+    driven: tuple[tuple[str, int, int], ...] = ()
+    meeting: tuple[tuple[str, int], ...] = ()  # bodies that can meet others: names of their links, and bodies
+
+    def names(self, robot: str) -> dict[str, tuple[str, ...]]:
+        """Of all of them by SUBJECTS, in their order, in a robot of that name."""
+        firsts = (tuple(name for name, *_ in each) for each in (self.joints, self.driven, self.meeting))
+        return dict(zip(SUBJECTS, (self.links, *firsts, (robot,)), strict=True))
 
 
 # ---- events and answers ---------------------------------------------------------------------------------

@@ -189,6 +189,38 @@ Record = Callable[[int, int, int], None]
 """(number of the record, first row, last row + 1): called when these rows have reached a record."""
 
 
+def from_record_to_record(
+    parts: Sequence[range],
+    marks: Sequence[int],
+    take: Callable[[int, int, int], bool],
+    record: Record,
+    progress: Callable[[int], Any] | None,
+    stop: threading.Event,
+) -> tuple[int, bool]:
+    """Take parts of the rows through the steps, each in a thread of its own.
+
+    ``take``: takes a part, by its number, from one step to another; whether it got there: it does not where
+    ``stop`` is set. Others are as of :meth:`RolloutRunner.roll`, and so is what is returned.
+    """
+    done = [1] * len(parts)
+
+    def go(number: int) -> None:
+        for k in range(1, len(marks)):
+            if not take(number, marks[k - 1], marks[k]):
+                return
+            record(k, parts[number].start, parts[number].stop)
+            done[number] = k + 1
+            if progress is not None and number == 0:
+                progress(marks[k] - marks[k - 1])
+
+    interrupted = False
+    try:
+        in_threads(go, range(len(parts)), stop)
+    except KeyboardInterrupt:
+        interrupted = True
+    return min(done, default=len(marks)), interrupted
+
+
 class RolloutRunner:
     """Runs a kernel whose every output is fed back on many states, in place.
 
@@ -336,35 +368,25 @@ class RolloutRunner:
         Returns:
             the records that all rows have reached, and whether Ctrl-C ended it early.
         """
-        work = rows * marks[-1] * self.seconds
+        work = rows * (marks[-1] - marks[0]) * self.seconds
         shares = threads or max(1, min(processors(), int(work / PAYS_SECONDS)))
         share = max(1, -(-rows // (shares * self.lanes))) * self.lanes
-        starts = range(0, rows, share)
-        done = [1] * len(starts)
-        memory = [self.workspace() for _ in starts]
+        parts = [range(start, min(start + share, rows)) for start in range(0, rows, share)]
+        memory = [self.workspace() for _ in parts]
         stop = self.stopper(memory)
 
-        def go(number: int) -> None:
-            own = range(starts[number], min(starts[number] + share, rows))
-            for k in range(1, len(marks)):
-                for part, step, steps in self._blocks(own, marks[k - 1], marks[k]):
-                    if stop.is_set():
-                        return
-                    self.run(arrays, memory[number], part, step, steps)
-                record(k, own.start, own.stop)
-                done[number] = k + 1
-                if progress is not None and number == 0:
-                    progress(marks[k] - marks[k - 1])
+        def take(number: int, first: int, last: int) -> bool:
+            for part, step, steps in self._blocks(parts[number], first, last):
+                if stop.is_set():
+                    return False
+                self.run(arrays, memory[number], part, step, steps)
+            return True
 
-        interrupted = False
         try:
-            in_threads(go, range(len(starts)), stop)
-        except KeyboardInterrupt:
-            interrupted = True
+            return from_record_to_record(parts, marks, take, record, progress, stop)
         finally:
             for each in memory:
                 self.release(each)
-        return min(done, default=len(marks)), interrupted
 
     def _blocks(self, rows: range, first: int, last: int) -> list[tuple[range, int, int]]:
         """(rows, step, steps) from step first to last, none longer than a wait for Ctrl-C may be."""

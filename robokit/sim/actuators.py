@@ -27,7 +27,6 @@ import numpy as np
 from robokit.arguments import (
     check_call,
     check_finite,
-    not_a_robot,
     one_of,
     path_argument,
     real_array,
@@ -38,7 +37,7 @@ from robokit.dataclass_tools import frozen, short_repr
 from robokit.errors import InvalidValue, RobokitError, ShapeError, UnknownName, WrongType, one_line, shown
 from robokit.files import check_size, open_regular, read_arrays, read_regular
 from robokit.model.parts import Joint
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 
 Gains = float | Sequence[float] | Mapping[str, float] | np.ndarray
 """A number for all joints, a mapping joint name -> number, or an array in the order of v."""
@@ -492,8 +491,7 @@ class Keyframes:
         path = path_argument("path", path)
         time, joints, values, name = read(path)
         if robot is not None:
-            if not isinstance(robot, Robot):
-                raise not_a_robot(robot)
+            check_robot(robot)
             known = set(robot.joint_names)
             for column, joint in enumerate(joints, 1):
                 if joint not in known:
@@ -550,8 +548,7 @@ class Keyframes:
             UnknownName: no such keyframe, or a joint that the robot does not have.
             ShapeError: there is no keyframe of that number.
         """
-        if not isinstance(robot, Robot):
-            raise not_a_robot(robot)
+        check_robot(robot)
         if isinstance(which, str):
             known = [name for name in self.name if name]
             if which not in known:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from robokit.contact.step import ARRAYS
 from robokit.contact.step_of_robot import FEW_TURNS, kernel_of_robot
 from robokit.dataclass_tools import Recent
 from robokit.engine.backend.llvm import CompilerMissing
+from robokit.engine.batch_calls import from_record_to_record
 from robokit.engine.cuda import driver
 from robokit.engine.cuda.arrays import Library, View, column, common, library_of, seen_by
 from robokit.engine.cuda.driver import Memory
@@ -24,7 +26,7 @@ from robokit.engine.cuda.loops import Loops
 from robokit.engine.loops.fields import KnownKernel
 from robokit.engine.trace.graph import TraceTooLarge
 from robokit.errors import DeviceError
-from robokit.sim.contact_rows import OwnMeasures
+from robokit.sim.rollout_measures import OwnMeasures
 from robokit.sim.run_inputs import RunInputs
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import (
@@ -259,17 +261,9 @@ class CardRunner:
     ) -> tuple[int, bool]:
         """See RolloutRunner.roll."""
         self._begin(arrays, rows)
-        for k in range(1, len(marks)):
-            try:
-                self._advance(marks[k - 1], marks[k])
-            except KeyboardInterrupt:
-                return k, True
-            record(k, 0, rows)
-            if progress is not None:
-                progress(marks[k] - marks[k - 1])
-        return len(marks), False
+        return from_record_to_record([range(rows)], marks, self._advance, record, progress, Event())
 
-    def _advance(self, first: int, last: int) -> None:
+    def _advance(self, _: int, first: int, last: int) -> bool:
         """Steps first..last of all rows; then the arrays have their states."""
         at = first
         while at < last:
@@ -278,6 +272,7 @@ class CardRunner:
             self.rows.settle()
             at += steps
         self._look()
+        return True
 
     def _put(self, first: int, steps: int) -> int:
         """Write the inputs of the next steps; how many these are for."""

@@ -17,10 +17,10 @@ import numpy as np
 from robokit.contact.step_in_lanes import ARRAYS as LANE_ARRAYS
 from robokit.contact.step_in_lanes import LANES, kind_of_lanes, lanes_kernel, may_go_in_lanes
 from robokit.engine.backend.llvm import processors
-from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
+from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, from_record_to_record
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.sim.kernel_rows import KernelRows
-from robokit.sim.step_kernel import Happened, Kept, Program, Tracker
+from robokit.sim.rollout_measures import OwnMeasures
 from robokit.sim.steppers import (
     LARGEST,
     STEPS,
@@ -37,68 +37,6 @@ from robokit.sim.steppers import (
     step_inputs,
     steps_taken,
 )
-
-# ---- measures of the user's own ---------------------------------------------------------------------------
-
-
-class OwnMeasures:
-    """Brings the numbers of a program's own measures up to date."""
-
-    def __init__(self, program: Program) -> None:
-        self.program, self.carried = program, np.zeros(program.layout.size)
-        layout = program.measured
-        self.trackers: list[tuple[Tracker, slice]] = [
-            (each, layout.part(each)) for each in layout.trackers if not isinstance(each, Kept)
-        ]
-        self._kernel: Any = None
-
-    def __bool__(self) -> bool:
-        return bool(self.trackers)
-
-    def after(
-        self,
-        numbers: np.ndarray,
-        state: Sequence[np.ndarray],
-        forces: np.ndarray,
-        parameters: np.ndarray,
-        more: Sequence[np.ndarray],
-    ) -> None:
-        """The numbers after a step, in place of those before; of one state, or of rows of states.
-
-        ``numbers`` has all that is measured, the monitor's as after the step; ``state`` q, v and joint
-        forces; ``forces`` those on the links that can touch the ground, and on all, (L + 1, 3) [N]; ``more``
-        inputs of the step.
-        """
-        if self._kernel is None:
-            self._kernel = self._built(forces.shape[-2] * forces.shape[-1])
-        flat = forces.reshape(*forces.shape[:-2], -1)
-        given = *state, numbers, flat, self.carried, parameters, *more
-        new = self._kernel(*(np.ascontiguousarray(x, float) for x in given))
-        numbers[...] = new[0] if isinstance(new, list | tuple) else new
-
-    def _built(self, size: int) -> Any:
-        trackers = self.trackers
-
-        def text(bare: Program) -> Any:
-            def after(
-                q: Any, v: Any, tau: Any, numbers: Any, forces: Any, carried: Any, parameters: Any, *more: Any
-            ) -> list[list[Any]]:
-                p, out = bare.problem(parameters, more), list(numbers)
-                taken = Happened(p, numbers[0] - 1.0, [], [], [], (q, v, tau), None, parameters, forces)
-                for tracker, part in trackers:
-                    out[part] = tracker.after(numbers[part], taken)
-                return [out]
-
-            return after
-
-        n = self.program.measured.size
-        return self.program.built(
-            "own_measures",
-            text,
-            inputs=[("measured", n), ("forces", size)],
-            outputs=[("measured_next", (n,))],
-        )
-
 
 # ---- rows in the lanes of vectors -------------------------------------------------------------------------
 
@@ -171,56 +109,34 @@ class ContactRunner:
         progress: Callable[[int], Any] | None = None,
     ) -> tuple[int, bool]:
         """See RolloutRunner.roll."""
-        if not threads:
-            threads = max(1, min(processors(), int(rows * marks[-1] * SECONDS / PAYS_SECONDS)))
-        parts = self._parts(rows, threads)
-        done, stop = [1] * len(parts), threading.Event()
-
-        def go(number: int) -> None:
-            share = self._shares[number]
-            for k in range(1, len(marks)):
-                if not share.go(marks[k - 1], marks[k], stop):
-                    return
-                record(k, share.rows.start, share.rows.stop)
-                done[number] = k + 1
-                if progress is not None and number == 0:
-                    progress(marks[k] - marks[k - 1])
-
-        interrupted = False
+        stop = threading.Event()
         try:
-            self._shares = [_Share(self, arrays, part) for part in parts]  # may compile
-            in_threads(go, range(len(parts)), stop)
+            if not self._shares:
+                self.divide(arrays, rows, threads, marks[-1])  # may compile
         except KeyboardInterrupt:
-            interrupted = True
-        return min(done, default=len(marks)), interrupted
+            return 1, True
+        parts = [share.rows for share in self._shares]
+
+        def take(number: int, first: int, last: int) -> bool:
+            return self._shares[number].go(first, last, stop)
+
+        return from_record_to_record(parts, marks, take, record, progress, stop)
 
     # ---- step by step ------------------------------------------------------------------------------------
 
-    def divide(self, arrays: Sequence[np.ndarray], rows: int, threads: int) -> None:
-        """Divide rows among threads, before :meth:`advance`."""
-        self._shares = [_Share(self, arrays, part) for part in self._parts(rows, threads)]
-
-    def _parts(self, rows: int, threads: int) -> list[range]:
-        """The rows of each thread; the step is compiled."""
+    def divide(
+        self, arrays: Sequence[np.ndarray], rows: int, threads: int | None = None, steps: int = 1
+    ) -> None:
+        """Divide rows among threads, for so many steps at a time; None for as many as pay."""
+        if not threads:
+            threads = max(1, min(processors(), int(rows * steps * SECONDS / PAYS_SECONDS)))
         simulation = self.simulation
         simulation.take(0)
         plain = simulation.refused is None and self.program.accuracy is None
         self.in_lanes = plain and rows >= LANES[simulation.dtype]
         size = max(1, -(-rows // (threads if simulation.refused is None else 1)))
-        return [range(k, min(k + size, rows)) for k in range(0, rows, size)]
-
-    def advance(self, first: int, last: int) -> None:
-        """Steps first..last of all rows, in place."""
-        stop = threading.Event()
-        if len(self._shares) == 1:
-            self._shares[0].go(first, last, stop)
-        else:
-            in_threads(lambda k: self._shares[k].go(first, last, stop), range(len(self._shares)), stop)
-
-    @property
-    def good(self) -> np.ndarray:
-        """Rows whose state is finite, (rows,)."""
-        return np.concatenate([share.good for share in self._shares])
+        parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]
+        self._shares = [_Share(self, arrays, part) for part in parts]
 
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some rows, by number, to states (n, ...): nothing was before."""

@@ -32,7 +32,7 @@ from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
 from robokit.errors import ModelError, ShapeError, UnknownName, WrongType, shown, warn
 from robokit.model.robot import Robot, check_robot
-from robokit.sim.ground import Ground, world_of
+from robokit.sim.ground import Ground, ground_of, world_of
 from robokit.sim.kernel_rows import KernelRows, on_arrays
 from robokit.stages import stage
 
@@ -536,9 +536,7 @@ def _configurations(robot: Robot, q: Any) -> np.ndarray:
 def query(robot: Robot, a: Any, b: Any, ground: Any, pairs: Any, gradient: bool) -> Query:
     """The prepared question, kept with the robot."""
     check_robot(robot)
-    surface = Ground() if ground is True else None if ground is False else ground
-    if surface is not None and not isinstance(surface, Ground):
-        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
+    surface = ground_of(ground)
     if surface is not None and np.ndim(surface.normal) == 2:
         raise ShapeError("ground: its normal is one per row of rk.rollout; give one here")
     if not (pairs is None or pairs == "all" or isinstance(pairs, CollisionPairs)):

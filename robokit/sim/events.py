@@ -14,18 +14,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents
-from robokit.contact.monitor import NOTED_CONTACT
 from robokit.dataclass_tools import frozen, short_repr
 from robokit.model.robot import Robot
-from robokit.sim.distances import body_names
 from robokit.sim.force_elements import SpringRecord
 from robokit.sim.ground import Ground
 from robokit.sim.integrators import Held, held_forces
 from robokit.sim.joint_forces import assumed_damping, pressing
 from robokit.sim.motion import Carried, body_velocities, state_facts, state_poses
-from robokit.sim.step_kernel import Program
+from robokit.sim.step_kernel import Program, subjects_of
 from robokit.sim.steppers import Stepper, in_blocks, scene_of, stepper
 from robokit.spatial.scalars import added, maximum
+from robokit.stages import stage
 
 # ==== what each step was given and left ===========================================================
 # What each step of a run was given and left: of these notes events, sensors, contacts and curves are made.
@@ -106,6 +105,15 @@ class StepInputs:
     # feedforward, gain, limit and rest; None where that changes in the run, or nothing is driven
     law: tuple[np.ndarray, ...] | None = None
 
+    @staticmethod
+    def of_row(tables: Sequence[np.ndarray], row: int) -> StepInputs:
+        """Those of a row of a rollout, of which ``tables`` has (steps or 1, rows or 1, n) each, tau first."""
+        tau, *given = (x[:, row if x.shape[1] > 1 else 0].astype(float) for x in tables)
+        found = StepInputs()
+        for k in range(max(len(x) for x in (tau, *given))):
+            found.add(k, tau[min(k, len(tau) - 1)], [x[min(k, len(x) - 1)] for x in given])
+        return found
+
     def add(self, step: int, tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
         """From this step on."""
         if self.start and self.start[-1] == step:
@@ -175,7 +183,7 @@ class Notes:
         return np.searchsorted(self.step, steps, side="right") - 1
 
     def contacts(self, row: int) -> np.ndarray:
-        """The contacts that pressed, (K, NOTED_CONTACT): see NOTES in contact/monitor.py."""
+        """The contacts that pressed, (K, 14): see NOTES in contact/monitor.py."""
         ends = self.arrays["end"]
         return self.arrays["contact"][ends[row - 1] if row else 0 : ends[row]]
 
@@ -183,21 +191,15 @@ class Notes:
         """Some of them."""
         found = {name: x[rows] for name, x in self.arrays.items() if name not in ("end", "contact")}
         if "end" in self.arrays:
-            parts = [self.contacts(row) for row in rows.tolist()]
-            found["end"] = np.cumsum([len(part) for part in parts], dtype=int)
-            found["contact"] = np.concatenate([*parts, np.zeros((0, NOTED_CONTACT))])
+            counts = np.diff(self.arrays["end"], prepend=0)[rows]
+            found["end"] = np.cumsum(counts)
+            at = np.repeat(self.arrays["end"][rows] - found["end"], counts) + np.arange(counts.sum())
+            found["contact"] = self.arrays["contact"][at]
         return Notes(self.begin[rows], self.share[rows], found)
 
     def before(self, step: int, first: int = 0) -> Notes:
         """Those of the steps first..step."""
-        a, b = np.searchsorted(self.begin, [first, step])
-        found = {name: x[a:b] for name, x in self.arrays.items() if name not in ("end", "contact")}
-        if "end" in self.arrays:
-            ends = self.arrays["end"]
-            edge = int(ends[a - 1]) if a else 0
-            found["end"] = ends[a:b] - edge
-            found["contact"] = self.arrays["contact"][edge : int(ends[b - 1]) if b > a else edge]
-        return Notes(self.begin[a:b], self.share[a:b], found)
+        return self.of(np.arange(*np.searchsorted(self.begin, [first, step])))
 
     @staticmethod
     def joined(parts: Sequence[Notes]) -> Notes:
@@ -251,6 +253,7 @@ def around_records(notes: Notes) -> np.ndarray:
     return np.flatnonzero((step == step[-1]) | (step < 2))
 
 
+@np.errstate(all="ignore")
 def retaken(
     program: Program,
     dt: float,
@@ -258,23 +261,42 @@ def retaken(
     marks: Sequence[int],
     inputs: StepInputs,
     choose: Choose = everything,
-) -> Notes:
+    record: Callable[..., Any] | None = None,
+    most: float = math.inf,
+) -> Notes | None:
     """The steps of a run taken once more, of dt [s] each, from ``start`` (q and v) with their inputs.
 
     ``marks`` counts the steps until each record, and ``choose`` says which are kept of those from each record
-    to the next.
+    to the next. ``record``, if there is one, is given each record, see :meth:`Records.add`. None where the
+    notes would be more than ``most`` bytes.
     """
     own, parts = stepper(program, dt), []
     own.begin(*start)
-    own.noting = True
-    for first, last in pairwise(marks):
-        at = first
-        while at < last:
-            tau, given, change = inputs.at(at)
-            own.give(tau, given)
-            at += own.take(int(min(last, change)) - at) or last
-        block = Notes.taken(own, first)
-        parts.append(block if choose is everything else block.of(choose(block)))
+    own.noting, before, size = True, own.impulse(), 0
+
+    def reached(steps: int) -> None:
+        if record is not None:
+            record(steps, own.q.astype(float), own.v.astype(float), own.entries(), before)
+
+    with stage("computing the steps again"):
+        reached(marks[0])
+        for first, last in pairwise(marks):
+            at = first
+            while at < last:
+                tau, given, change = inputs.at(at)
+                own.give(tau, given)
+                if at == last - 1:
+                    before = own.impulse()
+                # The step that leads to a record is taken alone: it has its force.
+                at += own.take(int(min(max(last - 1, at + 1), change)) - at) or last
+            reached(last)
+            if size <= most:
+                block = Notes.taken(own, first)
+                parts.append(block if choose is everything else block.of(choose(block)))
+                size += sum(x.nbytes for x in parts[-1].arrays.values())
+                own.noting = size <= most
+    if size > most:
+        return None
     return Notes.joined(parts) if parts else Notes.taken(own)
 
 
@@ -477,47 +499,6 @@ class StepFacts:
         return ("m/s", "N", "m") if joint in self.slides else ("rad/s", "N m", "rad")
 
 
-@frozen
-class Subjects:
-    """Whom the columns of the facts are about."""
-
-    links: tuple[str, ...]  # that can touch the ground
-    joints: tuple[tuple[str, int], ...]  # with limits; their names and bodies
-    # actuators with limits; the names of their joints, their bodies, and places among the drives
-    driven: tuple[tuple[str, int, int], ...]
-    meeting: tuple[tuple[str, int], ...]  # bodies that can meet others; names of their links, and bodies
-
-    @property
-    def names(self) -> dict[str, tuple[str, ...]]:
-        """Of all of them, as events are about them, in the order of the columns."""
-        return {
-            "link": self.links,
-            "joint": tuple(name for name, _ in self.joints),
-            "drive": tuple(name for name, *_ in self.driven),
-            "body": tuple(name for name, _ in self.meeting),
-        }
-
-    @staticmethod
-    def of(program: Program) -> Subjects:
-        """Those of a program."""
-        robot = program.robot
-        names = {joint.body: joint.name for joint in robot.body_joints}
-        joints = [(names[i], i) for i, stop in enumerate(program.joints.stop) if stop is not None]
-        driven = [
-            (names[d.body], d.body, k)
-            for k, d in enumerate(program.given.drives)
-            if d.effort or d.speed
-        ]  # fmt: skip
-        names_of_bodies = body_names(robot)
-        meeting = sorted({i for pair in program.between.bodies for i in pair})
-        return Subjects(
-            program.touching_links,
-            tuple(joints),
-            tuple(driven),
-            tuple((names_of_bodies[i], i) for i in meeting),
-        )
-
-
 def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) -> StepFacts:
     """The facts of the steps of dt [s] that were noted, and what these were given."""
     tau, given = inputs.rows(notes.step)
@@ -531,7 +512,7 @@ def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) ->
 
 
 def _of_contact(program: Program, dt: float, notes: Notes, tau: np.ndarray) -> StepFacts:
-    robot, subjects, x = program.robot, Subjects.of(program), notes.arrays
+    robot, subjects, x = program.robot, subjects_of(program), notes.arrays
     S, q, v = len(notes), x["q"], x["v"]
     rows = robot.split_q(list(q.T)), robot.split_v(list(v.T))
     dofs = {joint.body: joint.v_slice.start for joint in robot.joints}
@@ -579,7 +560,7 @@ def _of_passive_motion(
     *given: np.ndarray,
 ) -> StepFacts:
     """Of steps from S states: nothing touches."""
-    subjects = Subjects.of(program)
+    subjects = subjects_of(program)
     L, J, D, M = (len(x) for x in (subjects.links, subjects.joints, subjects.driven, subjects.meeting))
     widths = [3 * L, L, L, L, L, J, J, J, D, D, M, 1]
 
@@ -620,7 +601,7 @@ __all__ = ["Answer", "Event", "answers", "events_of", "from_rows", "report"]
 def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) -> list[Event]:
     """The events of a run in the order of time, from the facts of every step and the run's summary."""
     robot = program.robot.name
-    names = {**Subjects.of(program).names, "robot": (robot,)}
+    names = subjects_of(program).names(robot)
     found = [
         event
         for about in SUBJECTS

@@ -556,6 +556,19 @@ class Ground:
         return np.array(mu) if isinstance(mu, tuple) else mu
 
 
+def ground_of(given: Any) -> Ground | None:
+    """The ground that was given, True for that of default values, None or False for none.
+
+    Raises ShapeError for anything else.
+    """
+    if given is None or given is False:
+        return None
+    ground = Ground() if given is True else given
+    if not isinstance(ground, Ground):
+        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(given)}")
+    return ground
+
+
 def weight(robot: Robot) -> Any:
     """M g [N], (B,) for samples; without gravity, as on Earth: the scale of forces that hold the robot."""
     g = math.sqrt(added(x * x for x in robot.tree.gravity)) or abs(GRAVITY[2])

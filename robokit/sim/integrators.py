@@ -30,6 +30,7 @@ from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.energy import rotor_energy
 from robokit.algorithms.loop_dynamics import LoopSystem, loop_dynamics
+from robokit.contact.accounts import LARGEST, SMALL, central_inertia, factor3, solve3
 from robokit.dataclass_tools import frozen
 from robokit.errors import UnknownName, warn
 from robokit.model.tree import Tree
@@ -40,7 +41,6 @@ from robokit.sim.motion import (
     ImplicitSweep,
     Ledger,
     Rows,
-    about_center,
     advance,
     at_base,
     body_velocities,
@@ -51,7 +51,6 @@ from robokit.sim.motion import (
     momenta_after,
 )
 from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.rotation import quat_exp, quat_multiply, quat_wxyz_to_rotation
 from robokit.spatial.scalars import Scalar, added, clamp, is_zero, maximum, minimum, sqrt, where
 
@@ -601,14 +600,6 @@ class JointState:
 # kinetic energy about G, dynamics notes eq. 20-22.
 # Cost: O(n), the four articulated-body sweeps and about a tenth more than the projection of momentum.
 
-LARGEST = 0.25
-"""Bound of x, and of the turn beside that of the step itself: a step so wrong that this does not mend it
-keeps the rest of its error, and the rounding of forces turns no robot that hardly moves."""
-
-SMALL = 1e-12
-"""Part of the energies below which a kinetic energy is hardly scaled to meet them: a robot that comes to rest
-stays there, and what is missing is carried until there is motion again."""
-
 TINY = 1e-30  # added to divisors: nothing beside any energy, more than 0 in single precision, too
 
 
@@ -698,9 +689,9 @@ def _floating(
         target = carried.energy + work - impulse.lin.dot(mean) + weight.dot(G - throw)
     T_s = maximum(after.T - 0.5 * after.k.dot(after.omega), 0.0)
 
-    omega = _solve(I_G, k)
+    omega = solve3(I_G, k)
     torque = omega.cross(k)
-    direction = _solve(I_G, torque) * (1.0 / (omega.dot(omega) + TINY))
+    direction = solve3(I_G, torque) * (1.0 / (omega.dot(omega) + TINY))
     gain = _inverse(2.0 * T_s + torque.dot(direction), SMALL * target)
     farthest = (LARGEST * dt) ** 2 * omega.dot(omega) / (direction.dot(direction) + TINY)
     x: Scalar = 0.0
@@ -710,7 +701,7 @@ def _floating(
         turn = quat_exp(direction * _within(x, farthest))
         R = quat_wxyz_to_rotation(turn)
         turned = R.transpose_apply(k)  # the robot stays and the world turns back: I_G is the same
-        omega = _solve(I_G, turned)
+        omega = solve3(I_G, turned)
     s = sqrt(1.0 + 2.0 * x)
 
     # The base's velocity grows by that of its shape and of the whole, in axes of the robot before the turn.
@@ -739,10 +730,10 @@ def inner(tree: Tree, q: Rows, v: Rows) -> Inner:
     V = body_velocities(tree, X, at_rest)
     h, whole, p_G = centroidal_state(tree, at_base(tree, X), V)
     u = h.lin * (1.0 / whole.m)
-    I_G = ldl(about_center(whole, p_G))
+    I_G = factor3(central_inertia(whole, p_G))
     T = _kinetic(tree, V) + rotor_energy(tree, v) - 0.5 * h.lin.dot(u)
     v_G = u + X[1].E.transpose_apply(Vector3(*v[1][3:]))
-    return Inner(X, whole.m, p_G, u, v_G, h.ang, I_G, _solve(I_G, h.ang), T)
+    return Inner(X, whole.m, p_G, u, v_G, h.ang, I_G, solve3(I_G, h.ang), T)
 
 
 def kinetic(tree: Tree, X: Sequence[Any], v: Rows) -> Scalar:
@@ -758,10 +749,6 @@ def potential(tree: Tree, X: Sequence[Any]) -> Scalar:
     """V [J], 0 where the centre of mass is at the world origin's height."""
     _, h = composite_moment(tree, X)
     return tree.a0.dot(h)
-
-
-def _solve(factor: Any, b: Vector3) -> Vector3:
-    return Vector3(*ldl_solve(factor, list(b)))
 
 
 def _inverse(slope: Scalar, noise: Scalar) -> Scalar:

@@ -19,7 +19,7 @@ from robokit.algorithms.composites import composite_inertias
 from robokit.algorithms.coupling import coupled_solve
 from robokit.algorithms.crba import composite, crba
 from robokit.algorithms.loop_dynamics import closed_loops
-from robokit.contact.accounts import ENTRIES
+from robokit.contact.accounts import ENTRIES, central_inertia, factor3, solve3
 from robokit.contact.fields import MOTION, ROBOT, STATE
 from robokit.contact.kinematics import (
     kinetic_energy,
@@ -272,17 +272,6 @@ def centroidal_state(tree: Tree, X: Sequence[Any], V: Sequence[Motion]) -> tuple
     return about(f[0], p_G), whole, p_G
 
 
-def about_center(I: Any, p: Vector3) -> list[list[Scalar]]:
-    """Rotational inertia about the centre of mass p of a rigid inertia I given about the origin."""
-    xx, yy, zz, xy, xz, yz = I.Ibar
-    (x, y, z), (hx, hy, hz) = p, I.h
-    return [
-        [xx - (y * hy + z * hz), xy + x * hy, xz + x * hz],
-        [xy + x * hy, yy - (x * hx + z * hz), yz + y * hz],
-        [xz + x * hz, yz + y * hz, zz - (x * hx + y * hy)],
-    ]
-
-
 def momentum_at_base(tree: Tree, q: list[Any], v: list[Any]) -> Force:
     """h_G of a robot that floats, as :func:`keep_momentum` measures it: the same wherever the robot is."""
     X = tree.transforms(q)
@@ -303,7 +292,7 @@ def keep_momentum(
     """
     h, I, p_G = centroidal_state(tree, at_base(tree, X), V)
     missing = wanted - h
-    omega = Vector3(*ldl_solve(ldl(about_center(I, p_G)), list(missing.ang)))
+    omega = solve3(factor3(central_inertia(I, p_G)), missing.ang)
     v_G = missing.lin * (1.0 / I.m)
     v_base = v_G - omega.cross(p_G)
     E = X[1].E

@@ -58,10 +58,8 @@ from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel, wasm_module
 from robokit.engine.reproducible import wanted
 from robokit.model.regrouping import regrouped
-from robokit.sim import motion
 from robokit.sim.integrators import Problem
 from robokit.sim.joint_forces import GivenLayout
-from robokit.sim.motion import Carried
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import ContactState, kept_of, step_numbers
 from robokit.spatial.control_flow import for_range
@@ -117,18 +115,7 @@ def page_step(program: Program, reproducible: bool | None = None, pushes: bool =
         reproducible=program.reproducible or wanted(reproducible),
     )
     robot = bare.robot
-    step = bare.built(
-        "page_step",
-        _step_text,
-        [("ledger", bare.entries), ("gravity", 3)],
-        [
-            ("q_next", (robot.nq,)),
-            ("v_next", (robot.nv,)),
-            ("ledger_next", (bare.entries,)),
-            ("carried_next", (bare.layout.size,)),
-        ],
-        {"q_next": "q", "v_next": "v", "ledger_next": "ledger", "carried_next": "carried"},
-    )
+    step = bare.kernel("page_step", _step_text, [("gravity", 3)])
     look = bare.built(
         "page_look",
         _look_text,
@@ -157,17 +144,11 @@ def _problem(program: Program, gravity: Sequence[Any], parameters: Any, more: Se
 
 
 def _step_text(program: Program) -> Any:
-    robot = program.robot
-
     def text(
         q: Any, v: Any, tau: Any, entries: Any, gravity: Any, carried: Any, parameters: Any, *more: Any
     ) -> list[list[Any]]:
-        p, dt = _problem(program, gravity, parameters, more), parameters[0]
-        sums, kept = motion.Ledger(entries), Carried(program.layout, carried)
-        rows, speeds, none = robot.split_q(q), robot.split_v(v), robot.split_tau([0.0] * len(tau))
-        assert program.method.step is not None
-        q1, v1 = program.method.step(p, rows, speeds, none, dt, sums, kept)
-        return [robot.join_q(q1), robot.join_v(v1), sums.entries, kept.after()]
+        p = _problem(program, gravity, parameters, more)
+        return program.step(p, q, v, [0.0] * len(tau), entries, carried, parameters)
 
     return text
 

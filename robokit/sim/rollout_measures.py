@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import field, replace
 from functools import cached_property
@@ -31,7 +31,15 @@ from robokit.model.inertial_parameters import COUNT
 from robokit.model.tree import Tree
 from robokit.sim import motion
 from robokit.sim.motion import bases_are_free, hangs_on_nothing
-from robokit.sim.step_kernel import NOTHING_MEASURED, Happened, Kept, MeasuredLayout, Program, Tracker
+from robokit.sim.step_kernel import (
+    NOTHING_MEASURED,
+    Happened,
+    Kept,
+    MeasuredLayout,
+    Program,
+    Tracker,
+    subjects_of,
+)
 from robokit.sim.steppers import energies
 from robokit.spatial import Vector3
 from robokit.spatial.scalars import Scalar, where
@@ -40,42 +48,6 @@ from robokit.spatial.scalars import Scalar, where
 # Numbers of single states of a rollout, by a kernel: the same bits whatever the number of rows.
 
 
-def of_states(
-    program: Program,
-    name: str,
-    text: Callable[[Program], Callable[..., Any]],
-    size: int,
-    q: np.ndarray,
-    v: np.ndarray,
-    tau: np.ndarray,
-    dt: float,
-) -> np.ndarray:
-    """Numbers of states (B, ...), one row of the rollout each: (B, size); NaN of those that are not finite.
-
-    ``name`` is the kernel's, ``text`` of the program, or of the same without its inertias, as
-    :meth:`Program.built` takes it; tau are joint forces, (B or 1, nv), dt the time step [s].
-    """
-    plain, robot = copy(program), program.robot
-    plain.measured = NOTHING_MEASURED
-    kernel = plain.built(name, text, inputs=[], outputs=[(name, (size,))])
-    good = np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
-    q, v = np.where(good[:, None], q, robot.neutral()), np.where(good[:, None], v, 0.0)
-    if len(tau) > 1:
-        good &= np.isfinite(tau).all(axis=1)
-    tau = np.where(np.isfinite(tau), tau, 0.0)
-    inputs = [np.zeros(length) for _, length in program.given.inputs]
-    rest = [np.zeros(program.layout.size), program.parameters(dt), *inputs]
-    arrays = [q, v, tau if len(tau) > 1 else tau[0], *rest]
-    with np.errstate(all="ignore"):
-        found = np.asarray(
-            kernel.batch(*(np.ascontiguousarray(x, program.dtype) for x in arrays)), dtype=float
-        )
-    found[~good] = np.nan
-    return found
-
-
-# ---- energy, momentum and heights -------------------------------------------------------------------------
-
 SIZE = 10
 """Figures of a state: kinetic and potential energy [J], height of the centre of mass and of the base [m],
 centroidal momentum, angular and linear, world axes [N m s; N s]."""
@@ -83,7 +55,20 @@ centroidal momentum, angular and linear, world axes [N m s; N s]."""
 
 def figures(program: Program, dt: float, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     """Figures of states (B, ...), one per row of steps of dt [s]: (B, SIZE); NaN if they are not finite."""
-    return of_states(program, "figures", _text, SIZE, q, v, np.zeros((1, program.robot.nv)), dt)
+    plain, robot = copy(program), program.robot
+    plain.measured = NOTHING_MEASURED
+    kernel = plain.built("figures", _text, inputs=[], outputs=[("figures", (SIZE,))])
+    good = np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
+    q, v = np.where(good[:, None], q, robot.neutral()), np.where(good[:, None], v, 0.0)
+    none = [np.zeros(size) for size in (robot.nv, program.layout.size)]
+    inputs = [np.zeros(length) for _, length in program.given.inputs]
+    arrays = [q, v, *none, program.parameters(dt), *inputs]
+    with np.errstate(all="ignore"):
+        found = np.asarray(
+            kernel.batch(*(np.ascontiguousarray(x, program.dtype) for x in arrays)), dtype=float
+        )
+    found[~good] = np.nan
+    return found
 
 
 def _text(program: Program) -> Any:
@@ -235,36 +220,15 @@ class OwnTracker:
 
     @property
     def start(self) -> Sequence[float]:
-        """See Tracker; the values of the start are put in by :meth:`first`."""
-        return self._begin(self.outputs, None)
-
-    def first(self, values: np.ndarray) -> np.ndarray:
-        """The numbers before the first step, from the values at the start (B, outputs)."""
-        numbers = self._begin(list(values.T), np.zeros(len(values)))
-        return np.stack(np.broadcast_arrays(*numbers), axis=-1)
+        """See Tracker; the state before the first step counts as that after step -1."""
+        return [0.0, 0.0 if self.reduce in ("mean", "final") else NEVER] * len(self.outputs)
 
     def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
         """See Tracker."""
-        values = self.values(self._inputs(happened))
-        out: list[Scalar] = []
+        given, out = self._inputs(happened), list[Scalar]()
+        values = (x for row in self.text.text(*(given[each.name] for each in self.text.inputs)) for x in row)
         for k, value in enumerate(values):
             out += self._reduced(value, happened.step + 1.0, numbers[2 * k : 2 * k + 2])
-        return out
-
-    def values(self, given: dict[str, Any]) -> list[Scalar]:
-        """The outputs of the function from inputs by name."""
-        arguments = [given[each.name] for each in self.text.inputs]
-        return [x for row in self.text.text(*arguments) for x in row]
-
-    def _begin(self, values: Sequence[Any], zero: Any) -> list[Any]:
-        """Numbers of the start from values; None for ``zero`` takes none."""
-        out: list[Any] = []
-        for value in values:
-            fallback = [0.0, NEVER] if self.reduce not in ("mean", "final") else [0.0, 0.0]
-            if zero is None:
-                out += fallback
-                continue
-            out += self._reduced(value, zero, fallback)
         return out
 
     def _reduced(self, value: Scalar, state: Scalar, before: Sequence[Scalar]) -> list[Scalar]:
@@ -322,24 +286,63 @@ class OwnTracker:
         return found
 
 
-def values_at_start(
-    program: Program, tracker: OwnTracker, q: np.ndarray, v: np.ndarray, tau: np.ndarray, dt: float
-) -> np.ndarray:
-    """A measure's values at starts (B, ...), (B, outputs), by a kernel; NaN where a start is not finite.
+class OwnMeasures:
+    """Brings the numbers of a program's own measures up to date."""
 
-    tau are joint forces of the first step, (B or 1, nv), dt is the time step [s].
-    """
-    inertial = COUNT * (program.robot.nbodies + 1)
+    def __init__(self, program: Program) -> None:
+        self.program, self.carried = program, np.zeros(program.layout.size)
+        layout = program.measured
+        self.trackers: list[tuple[Tracker, slice]] = [
+            (each, layout.part(each)) for each in layout.trackers if not isinstance(each, Kept)
+        ]
+        self._kernel: Any = None
 
-    def text(bare: Program) -> Any:
-        def values(q: Any, v: Any, tau: Any, carried: Any, parameters: Any, *more: Any) -> list[list[Any]]:
-            given = {"q": q, "v": v, "tau": tau, "t": [0.0], "contact_force": [0.0] * 3}
-            return [tracker.values(given | {"inertial_parameters": parameters[-inertial:]})]
+    def __bool__(self) -> bool:
+        return bool(self.trackers)
 
-        return values
+    def after(
+        self,
+        numbers: np.ndarray,
+        state: Sequence[np.ndarray],
+        forces: np.ndarray,
+        parameters: np.ndarray,
+        more: Sequence[np.ndarray],
+    ) -> None:
+        """The numbers after a step, in place of those before; of one state, or of rows of states.
 
-    name = f"measure_{tracker.key.hex()[:16]}"
-    return of_states(program, name, text, len(tracker.outputs), q, v, tau, dt)
+        ``numbers`` has all that is measured, the monitor's as after the step; ``state`` q, v and joint
+        forces; ``forces`` those on the links that can touch the ground, and on all, (L + 1, 3) [N]; ``more``
+        inputs of the step.
+        """
+        if self._kernel is None:
+            self._kernel = self._built(forces.shape[-2] * forces.shape[-1])
+        flat = forces.reshape(*forces.shape[:-2], -1)
+        given = *state, numbers, flat, self.carried, parameters, *more
+        new = self._kernel(*(np.ascontiguousarray(x, float) for x in given))
+        numbers[...] = new[0] if isinstance(new, list | tuple) else new
+
+    def _built(self, size: int) -> Any:
+        trackers = self.trackers
+
+        def text(bare: Program) -> Any:
+            def after(
+                q: Any, v: Any, tau: Any, numbers: Any, forces: Any, carried: Any, parameters: Any, *more: Any
+            ) -> list[list[Any]]:
+                p, out = bare.problem(parameters, more), list(numbers)
+                taken = Happened(p, numbers[0] - 1.0, [], [], [], (q, v, tau), None, parameters, forces)
+                for tracker, part in trackers:
+                    out[part] = tracker.after(numbers[part], taken)
+                return [out]
+
+            return after
+
+        n = self.program.measured.size
+        return self.program.built(
+            "own_measures",
+            text,
+            inputs=[("measured", n), ("forces", size)],
+            outputs=[("measured_next", (n,))],
+        )
 
 
 # ==== measures of rows ============================================================================
@@ -543,11 +546,17 @@ class ChosenMeasures:
 
     def first(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, dt: float) -> np.ndarray:
         """What is kept before the first step, (B, size): of starts (B, ...), tau (B or 1, nv), dt [s]."""
-        layout = self.program.measured
-        numbers = np.tile(np.array(layout.start), (len(q), 1))
-        for _, tracker in self.own:
-            part = layout.part(tracker)
-            numbers[:, part] = tracker.first(values_at_start(self.program, tracker, q, v, tau, dt))
+        program, own = self.program, OwnMeasures(self.program)
+        numbers = np.tile(np.array(program.measured.start), (len(q), 1))
+        state = q, v, np.broadcast_to(tau, (len(q), tau.shape[1]))
+        good = np.logical_and.reduce([np.isfinite(x).all(axis=1) for x in state])
+        if own and good.any():
+            parameters, now = program.parameters(dt), numbers[good]
+            forces = np.zeros((len(now), len(program.touching_links) + 1, 3))
+            rest = [np.zeros(size) for _, size in program.given.inputs]
+            each = parameters[good] if parameters.ndim > 1 else parameters
+            own.after(now, [x[good] for x in state], forces, each, rest)
+            numbers[good] = now
         return numbers
 
     def columns(self, readings: Readings) -> Columns:
@@ -559,12 +568,3 @@ class ChosenMeasures:
         for measure, tracker in self.own:
             found |= tracker.columns(measure.name, readings.of(tracker), readings.dt)
         return found
-
-
-def subjects_of(program: Program) -> Subjects:
-    """Whom the measures of a program are about."""
-    joints = {joint.body: joint.name for joint in program.robot.body_joints}
-    stops = [i for i, stop in enumerate(program.joints.stop) if stop is not None]
-    masses = program.robot.inertial_parameters[..., 1:, 0].reshape(-1, program.robot.nbodies)
-    heavy = (np.flatnonzero(masses.any(axis=0)) + 1).tolist()
-    return Subjects(program.touching_links, tuple((joints[i], i) for i in stops), tuple(heavy))

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from robokit.sim import motion
 from robokit.sim.actuators import Actuator
 from robokit.sim.contact_rows import ContactRunner
 from robokit.sim.distances import CollisionPairs
-from robokit.sim.events import Notes
+from robokit.sim.events import MOST_BYTES, StepInputs, retaken
 from robokit.sim.ground import Ground
 from robokit.sim.motion import floats
 from robokit.sim.rollout_measures import (
@@ -33,10 +33,9 @@ from robokit.sim.rollout_measures import (
     figures,
     wanted_measures,
 )
-from robokit.sim.run_inputs import MOST_STEPS, NEVER, RunSetup, set_up_run
+from robokit.sim.run_inputs import MOST_STEPS, RunSetup, set_up_run
 from robokit.sim.run_loop import (
     Records,
-    Run,
     first_excess,
     limited_times,
     negligible,
@@ -187,25 +186,15 @@ class Batch:
         first, last = self.marks[k - 1], self.marks[k]
         _, _, tau, entries, _, parameters, *given = self.arrays
         tau, *given = (x[first:last] if len(x) > 1 else x for x in (tau, *given))
-        kept = self.carried[None]
-        again = [
-            self.q[k - 1][rows][None],
-            self.v[k - 1][rows][None],
-            *(
-                np.ascontiguousarray(x[:, rows] if x.shape[1] > 1 else x)
-                for x in (tau, entries, kept, parameters, *given)
-            ),
-        ]
-        again[3] = np.zeros_like(again[3])
-        runner = runner_of(self.program, self.dt)
-        memory, waiting = runner.workspace(), np.ones(len(rows), bool)
-        for step in range(last - first):
-            runner.run(again, memory, range(len(rows)), step, 1)
-            q, v, sums = again[0][0], again[1][0], again[3][0, :, : self.program.sums]
-            now = waiting & not_finite(q, v, sums)
-            found[now], waiting[now] = first + step + 1, False
-            if not waiting.any():
-                break
+        start, none = (self.q[k - 1][None], self.v[k - 1][None]), np.zeros_like(entries)
+        inputs = *start, tau, none, self.carried[None], parameters, *given
+        again = [np.array(x[:, rows] if x.shape[1] > 1 else x, order="C") for x in inputs]
+
+        def look(steps: int, *_: int) -> None:
+            gone = not_finite(again[0][0], again[1][0], again[3][0, :, : self.program.sums])
+            found[gone] = np.minimum(found[gone], first + steps)
+
+        runner_of(self.program, self.dt).roll(again, len(rows), range(last - first + 1), look, threads=1)
         return found
 
 
@@ -345,6 +334,13 @@ class Rollout:
 
     __eq__ = equal
 
+    if not TYPE_CHECKING:  # for mypy, what is not defined here does not exist
+
+        def __getattr__(self, name: str) -> Any:
+            from robokit.unknown_names import OF_A_RUN, no_attribute
+
+            raise no_attribute(self, name, OF_A_RUN)
+
     def __repr__(self) -> str:
         T, B, _ = self.q.shape
         lost = f", {len(self.failed)} failed" if len(self.failed) else ""
@@ -405,9 +401,11 @@ class Rollout:
         n = int((np.isfinite(self.q[:, row]).all(axis=1) & np.isfinite(self.v[:, row]).all(axis=1)).sum())
         program = copy(program.sample(row))
         program.measured = NOTHING_MEASURED
-        tables = [x[:, [row if x.shape[1] > 1 else 0]] for x in (self._forces, *self.given)]
-        records, notes = _row_again(program, self.summary["dt"], first, list(self.marks[:n]), tables)
-        dtype = self.q.dtype
+        dtype, dt, marks = self.q.dtype, self.summary["dt"], list(self.marks[:n])
+        records = Records(inputs=StepInputs.of_row([self._forces, *self.given], row))
+        start = first[0].astype(float), first[1].astype(float)
+        own = program, dt, start, marks, records.inputs
+        notes = retaken(*own, record=records.add, most=MOST_BYTES)
         pairs = (records.q, self.q[:n, row]), (records.v, self.v[:n, row])
         if not all(np.array_equal(np.array(a).astype(dtype), b) for a, b in pairs):
             if self.device != "cpu":
@@ -417,7 +415,7 @@ class Rollout:
                     "has a trajectory"
                 )
             raise ShapeError(f"row {row} does not repeat: q, v or tau have been changed since the rollout")
-        found = trajectory_of(program, self.summary["dt"], records, notes)
+        found = trajectory_of(program, dt, records, notes)
         found.tau = None if self.tau is None else records.inputs.rows(records.steps)[0]
         found.robot = self.robot if self.robot.samples is None else program.robot
         return found
@@ -426,41 +424,6 @@ class Rollout:
     def _forces(self) -> np.ndarray:
         """Joint forces, (T or 1, B or 1, nv)."""
         return np.zeros((1, 1, self.v.shape[2])) if self.tau is None else self.tau
-
-
-@dataclass
-class _Tables:
-    """Inputs of steps, (T or 1, 1, n) each; see run_loop.Inputs."""
-
-    tables: Sequence[np.ndarray]
-    by_function = False
-    law = None
-
-    def at(self, step: int, q: Any = None, v: Any = None) -> tuple[list[np.ndarray], int]:
-        """See RunInputs."""
-        changes = any(len(x) > 1 for x in self.tables)
-        return [
-            x[min(step, len(x) - 1), 0].astype(float) for x in self.tables
-        ], step + 1 if changes else NEVER
-
-
-Start = tuple[np.ndarray, np.ndarray]
-
-
-def _row_again(
-    program: Program, dt: float, start: Start, marks: Sequence[int], tables: Sequence[np.ndarray]
-) -> tuple[Records, Notes | None]:
-    """The records of a row, and the notes of its steps, once more."""
-    every = marks[1] - marks[0] if len(marks) > 1 else 1
-    forces = _Tables(tables[:1])
-    moving = len(tables[0]) > 1
-    q, v = (x.astype(float) for x in start)
-    run = Run(program, q, v, dt, every, None, _Tables(tables[1:]))
-    if moving:
-        run.controller, run.controlled = lambda *_: forces.at(run.done)[0][0], True
-    run.tau = forces.at(0)[0][0]
-    run.go(marks[-1], False, watched=False)
-    return run.records, run.notes()
 
 
 def rollout(
@@ -711,6 +674,11 @@ def controls(tau: Any, setup: RunSetup, dtype: str = "float64") -> tuple[np.ndar
     accepted = (
         f"({n},), ({rows}, {n}), ({steps}, {n}) or ({steps}, {rows}, {n}) for {rows} rows, {steps} steps"
     )
+    if callable(tau):
+        raise ShapeError(
+            f"tau: expected joint forces of shape {accepted}, got a function; if forces depend on the "
+            "state, rk.Simulation(..., batch=B) advances the rows step by step"
+        )
     array = real_array("tau", tau, accepted, dtype=dtype)
     shape = array.shape
     if array.ndim == 1:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_call, check_finite, not_a_robot, real_number, whole_number
+from robokit.arguments import check_call, check_finite, real_number, whole_number
 from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.dataclass_tools import frozen
 from robokit.dynamics.singular import check_inertia
 from robokit.engine.reproducible import wanted
-from robokit.errors import ShapeError, WrongType, shown, warn
+from robokit.errors import ShapeError, WrongType, warn
 from robokit.model.parts import Joint
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 from robokit.sim.actuators import (
     Actuator,
     Layout,
@@ -32,7 +32,7 @@ from robokit.sim.actuators import (
 )
 from robokit.sim.distances import body_contacts
 from robokit.sim.force_elements import NO_SPRINGS, OutsideForces, Push, Springs, pushes_of, springs_of
-from robokit.sim.ground import Ground
+from robokit.sim.ground import Ground, ground_of
 from robokit.sim.integrators import method
 from robokit.sim.joint_forces import Drive, GivenLayout, joint_law
 from robokit.sim.motion import effective_inertias, may_keep_energy
@@ -45,6 +45,7 @@ from robokit.sim.steppers import default_step, step_for_spin
 FRAME = 5e-3  # time between recorded states by default [s]
 LARGEST_CONTACT_STEP = 4e-3  # longest step with a ground that is not warned of [s]
 MOST_STEPS = 1e10  # steps of a run; a year of them
+NEVER = np.iinfo(np.int64).max  # number of a step that does not come
 
 
 @frozen
@@ -177,12 +178,10 @@ def _steps(duration: float, dt: float) -> int:
 
 
 def _surface(robot: Robot, ground: Any, many: bool) -> Ground | None:
-    """The ground that was given, True for that of default values, or None."""
-    if ground is None or ground is False:
+    """The ground of a run; ``many``: one that differs by row is taken."""
+    surface = ground_of(ground)
+    if surface is None:
         return None
-    surface = Ground() if ground is True else ground
-    if not isinstance(surface, Ground):
-        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
     if surface.rows is not None and not many:
         raise ShapeError(
             f"ground: {surface.by_row} has {surface.rows} values, one per row of rk.rollout; give one here"
@@ -256,8 +255,7 @@ def set_up_run(
     caller gives something anew in each step; ``options``: others of :func:`set_up`. Raises and warns as
     :func:`robokit.simulate`.
     """
-    if not isinstance(robot, Robot):
-        raise not_a_robot(robot)
+    check_robot(robot)
     if gravity is not None:
         robot = robot.with_gravity(gravity)
     if robot.samples is not None and not many:
@@ -381,8 +379,7 @@ class DrivenJoints:
         self.drives: list[Drive] = []
         self.rows: int | None = None
         self._numbers: list[Any] = []
-        self._units: list[tuple[str, np.ndarray, np.ndarray, np.ndarray, dict[str, Signal]]] = []
-        """(kind, kp, factor of target velocities, largest speed, signals) of each actuator."""
+        self._laws: list[ActuatorLaw] = []
         self._damping: list[np.ndarray] = []
         for k, actuator in enumerate(actuators):
             self._add(label_of(actuators, k), actuator, q0)
@@ -440,7 +437,7 @@ class DrivenJoints:
                 if position and getattr(actuator, name) is None:
                     continue  # the starts count their rows themselves
                 self._count(f"{label}({name}=...)", signals[name].rows)
-        self._units.append((kind, kp, follow, speed, signals))
+        self._laws.append(ActuatorLaw(kind, kp, follow, speed, signals))
         self._damping.append(np.asarray(kd))
 
     def _count(self, what: str, rows: int | None) -> None:
@@ -484,35 +481,31 @@ class DrivenJoints:
         return self._numbers
 
     @property
+    def _signals(self) -> Iterator[Signal]:
+        return (signal for law in self._laws for signal in law.signals.values())
+
+    @property
     def by_function(self) -> bool:
         """Whether a target is a function of the state."""
-        return any(signal.function is not None for *_, signals in self._units for signal in signals.values())
+        return any(signal.function is not None for signal in self._signals)
 
     def at(self, step: int, q: Any = None, v: Any = None) -> tuple[np.ndarray, int]:
         """What the drives want in a step of a simulation, (n,), and the next step at which that changes."""
-        changes = [s.last(self.dt) for *_, signals in self._units for s in signals.values()]
-        later = max(changes, default=0)
-        return self.table(np.array([step]), q, v)[0, 0], step + 1 if step < later else np.iinfo(np.int64).max
+        later = max((signal.last(self.dt) for signal in self._signals), default=0)
+        return self.table(np.array([step]), q, v)[0, 0], step + 1 if step < later else NEVER
 
     def gains(self) -> tuple[np.ndarray, np.ndarray]:
         """kp and kd of each joint, (n,) each."""
-        return np.concatenate([unit[1] for unit in self._units]), np.concatenate(self._damping)
+        return np.concatenate([law.kp for law in self._laws]), np.concatenate(self._damping)
 
     def kinds_and_wants(self, q: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Of each joint in the first step: kind of its actuator, wanted position and speed, (n,) each.
 
         The position is 0 where a speed or a force is wanted, the speed likewise.
         """
-        kinds, places, rates = [], [], []
-        first, zero = np.zeros(1, int), np.zeros((1, 1, 1))
-        for kind, kp, _, speed, signals in self._units:
-            target = signals["target"].at(first, self.dt, q, v)
-            want = signals["velocity"].at(first, self.dt, q, v) if kind == "PD" else target
-            kinds += [kind] * kp.shape[-1]
-            places.append(target if kind == "PD" else zero * target)
-            rates.append(zero * want if kind == "Torque" else np.clip(want, -speed, speed))
-        place, rate = (np.concatenate([x[0, 0] for x in each]) for each in (places, rates))
-        return np.array(kinds), place, rate
+        wants = [law.wants(np.zeros(1, int), self.dt, q, v)[1:] for law in self._laws]
+        place, rate = (np.concatenate([x[0, 0] for x in each]) for each in zip(*wants, strict=True))
+        return np.repeat([law.kind for law in self._laws], [len(x[0, 0]) for x, _ in wants]), place, rate
 
     @cached_property
     def linear(self) -> tuple[np.ndarray, ...] | None:
@@ -521,56 +514,60 @@ class DrivenJoints:
         Targets t give u = feedforward + gain clip(t, -limit, limit) + rest.
         """
         parts: list[list[np.ndarray]] = []
-        for kind, kp, follow, speed, signals in self._units:
-            first, n = np.zeros(1, int), kp.shape[-1]
-            others = [signals[name] for name in ("velocity", "feedforward") if name in signals]
-            if any(one.table is None or len(one.table) > 1 for one in others):
+        for law in self._laws:
+            tables = {name: signal.table for name, signal in law.signals.items() if name != "target"}
+            if any(table is None or len(table) > 1 for table in tables.values()):
                 return None
-            none, free = np.zeros((1, n)), np.full((1, n), np.inf)
-            if kind == "Torque":
-                parts.append([none, none + 1.0, free, none])
-                continue
-            ahead = signals["feedforward"].at(first, self.dt)[0]
-            if kind == "PD":
-                rate = follow * np.clip(signals["velocity"].at(first, self.dt)[0], -speed, speed)
-                parts.append([ahead, np.atleast_2d(kp), free, rate])
-            else:
-                parts.append([ahead, np.atleast_2d(follow), np.atleast_2d(speed), none])
+            none = np.zeros((1, law.kp.shape[-1]))
+            ahead, speed = (none if x is None else x[0] for x in map(tables.get, ("feedforward", "velocity")))
+            rest = law.follow * np.clip(speed, -law.speed, law.speed)
+            gain = {"Torque": none + 1.0, "PD": law.kp, "Velocity": law.follow}[law.kind]
+            parts.append([ahead, gain, law.speed if law.kind == "Velocity" else none + np.inf, rest])
         if not parts:
             return (np.zeros((1, 0)),) * 4
-        rows = max(len(x) for part in parts for x in part)
+        rows = max(len(x) for part in parts for x in map(np.atleast_2d, part))
         each = ([np.broadcast_to(x, (rows, x.shape[-1])) for x in part] for part in parts)
         return tuple(np.concatenate(x, axis=1) for x in zip(*each, strict=True))
 
     def whole_table(self) -> np.ndarray:
         """Targets of all steps and rows of a rollout, (T or 1, B or 1, n); ShapeError for a function."""
-        for *_, signals in self._units:
-            for signal in signals.values():
-                if signal.function is not None:
-                    raise ShapeError(f"{signal.name}: a rollout takes arrays and keyframes, no functions")
-        moving = any(s.last(self.dt) for *_, signals in self._units for s in signals.values())
+        for signal in self._signals:
+            if signal.function is not None:
+                raise ShapeError(f"{signal.name}: a rollout takes arrays and keyframes, no functions")
+        moving = any(signal.last(self.dt) for signal in self._signals)
         return self.table(np.arange(max(1, self.steps) if moving else 1))
 
     def table(self, steps: np.ndarray, q: Any = None, v: Any = None) -> np.ndarray:
-        """u = kp q* + (kd + extra) v* + feedforward in these steps, (T or 1, B or 1, n)."""
+        """What the drives want in these steps, (T or 1, B or 1, n)."""
         parts = []
-        for kind, kp, follow, speed, signals in self._units:
-            target = signals["target"]
-            if kind == "Torque":
-                parts.append(target.at(steps, self.dt, q, v))
-                continue
-            u = signals["feedforward"].at(steps, self.dt, q, v)
-            if kind == "PD":
-                rate = signals["velocity"].at(steps, self.dt, q, v)
-                curve = target.rates(steps, self.dt)
-                if curve is not None and signals["velocity"].table is signals["velocity"].default:
-                    rate = curve
-                u = u + kp * target.at(steps, self.dt, q, v)
-            else:
-                rate = target.at(steps, self.dt, q, v)
-            parts.append(u + follow * np.clip(rate, -speed, speed))
+        for law in self._laws:
+            ahead, place, rate = law.wants(steps, self.dt, q, v)
+            parts.append(ahead + law.kp * place + law.follow * rate)
         shape = np.broadcast_shapes(*(part.shape[:2] for part in parts))
         return np.concatenate([np.broadcast_to(p, (*shape, p.shape[2])) for p in parts], axis=2)
+
+
+@frozen
+class ActuatorLaw:
+    """What the joints of one actuator are given: u = ahead + kp place + follow rate."""
+
+    kind: str  # name of its class
+    kp: np.ndarray  # stiffness, (n,) or (B, n)
+    follow: np.ndarray  # factor of wanted velocities, kd + extra, likewise
+    speed: np.ndarray  # the largest, likewise
+    signals: dict[str, Signal]  # of its arguments that may change with time
+
+    def wants(self, steps: np.ndarray, dt: float, q: Any, v: Any) -> tuple[np.ndarray, ...]:
+        """(ahead, place, rate) in these steps, (T or 1, B or 1, n) each; 0 of what it does not want."""
+        found = {name: signal.at(steps, dt, q, v) for name, signal in self.signals.items()}
+        target, zero = found["target"], np.zeros_like(found["target"])
+        if self.kind == "Torque":
+            return target, zero, zero
+        if self.kind == "Velocity":
+            return found["feedforward"], zero, np.clip(target, -self.speed, self.speed)
+        curve, velocity = self.signals["target"].rates(steps, dt), self.signals["velocity"]
+        rate = found["velocity"] if curve is None or velocity.table is not velocity.default else curve
+        return found["feedforward"], target, np.clip(rate, -self.speed, self.speed)
 
 
 # ---- servos ------------------------------------------------------------------------------------------------
@@ -619,8 +616,6 @@ def decay(z: np.ndarray) -> np.ndarray:
 
 
 # ---- all inputs -------------------------------------------------------------------------------------------
-
-NEVER = np.iinfo(np.int64).max  # number of a step that does not come
 
 
 class RunInputs:

@@ -15,10 +15,10 @@ import bisect
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
@@ -31,7 +31,7 @@ from robokit.sim import motion
 from robokit.sim.events import MOST_BYTES, Notes, StepInputs
 from robokit.sim.force_elements import NO_SPRINGS
 from robokit.sim.motion import body_velocities, hangs_on_nothing, state_facts
-from robokit.sim.run_inputs import NEVER
+from robokit.sim.run_inputs import NEVER, RunInputs
 from robokit.sim.starts import DEEP, distances, gaps, numbers, start_contacts, torn, two_digits
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import SPIN, default_step, fastest_spin, scene_of, stepper, tally
@@ -92,50 +92,18 @@ def spring_energy(program: Program, q: np.ndarray) -> float:
     return held
 
 
-class EnergyWatch:
-    """Looks at the energies of a run now and then, and keeps them for its trajectory.
-
-    ``kinetic``, ``potential``: of the states that were looked at, (T,) each [J]; ``due``: number of recorded
-    states at which to look again: twice those of the last time, so that looking costs no more, however long
-    the run is.
+def first_unexplained(program: Program, start: np.ndarray, records: Records) -> int:
+    """The first recorded state of a run from ``start`` whose energy cannot be explained; their number where
+    there is none.
     """
-
-    def __init__(self, program: Program, q: np.ndarray) -> None:
-        self.program, self.start = program, q
-        self.kinetic, self.potential = np.zeros(0), np.zeros(0)
-        self.due: float = FIRST
-        self.least = negligible(program)
-
-    def look(self, q: Sequence[np.ndarray], v: Sequence[np.ndarray], entries: Sequence[np.ndarray]) -> int:
-        """The first recorded state whose energy cannot be explained; their number where there is none."""
-        n, known = len(q), len(self.kinetic)
-        if n > known:
-            kinetic, potential = state_facts(self.program.robot, np.array(q[known:]), np.array(v[known:]))[
-                :, :2
-            ].T
-            self.kinetic = np.concatenate([self.kinetic, kinetic])
-            self.potential = np.concatenate([self.potential, potential])
-        self.due = 2 * n
-        sums = np.array(entries)
-        dissipated = sums[:, [motion.AT[k] for k in motion.DISSIPATED]].sum(axis=1)
-        work = sums[:, motion.AT["work"]]
-        sound = self.kinetic[:n], self.potential[:n], work
-        found = int(first_excess(*sound, self.least, dissipated))
-        if found < n:  # rarely: then what springs hold at the start is looked at, too
-            least = self.least + spring_energy(self.program, self.start)
-            found = int(first_excess(*sound, least, dissipated))
-        return found
-
-    def cut(self, n: int) -> None:
-        """Forget all but the first n states."""
-        self.kinetic, self.potential = self.kinetic[:n], self.potential[:n]
-        self.due = max(FIRST, min(self.due, 2 * n))
-
-    def made(self, k: int, entries: np.ndarray) -> float:
-        """Energy made without a cause until state k [J]: mechanical energy, or what contacts gave."""
-        mechanical = sum(x[k] - x[0] for x in (self.kinetic, self.potential)) - entries[motion.AT["work"]]
-        dissipated = sum(entries[motion.AT[name]] for name in motion.DISSIPATED)
-        return float(max(mechanical, -dissipated))
+    kinetic, potential = records.facts(program.robot)[:, :2].T
+    sums, least = np.array(records.entries), negligible(program)
+    dissipated = sums[:, [motion.AT[k] for k in motion.DISSIPATED]].sum(axis=1)
+    energies = kinetic, potential, sums[:, motion.AT["work"]]
+    found = int(first_excess(*energies, least, dissipated))
+    if found < len(sums):  # rarely: then what springs hold at the start is looked at, too
+        found = int(first_excess(*energies, least + spring_energy(program, start), dissipated))
+    return found
 
 
 # ==== Warnings about the result of a run, by the figures of its summary ===========================
@@ -278,6 +246,7 @@ class Records:
     impulses: list[np.ndarray] = field(default_factory=list)
     # what every step was given, those between the records too
     inputs: StepInputs = field(default_factory=StepInputs)
+    _facts: np.ndarray = field(default_factory=lambda: np.zeros((0, 8)))  # as far as they are known
 
     def add(self, steps: int, q: np.ndarray, v: np.ndarray, entries: np.ndarray, impulse: np.ndarray) -> None:
         """Record a state."""
@@ -287,8 +256,17 @@ class Records:
     def cut(self, n: int | None = None) -> None:
         """Keep the first n; None keeps all that are whole, for Ctrl-C may come in the middle of one."""
         n = min(map(len, self._lists())) if n is None else n
+        self._facts = self._facts[:n]
         for rows in self._lists():
             del rows[n:]
+
+    def facts(self, robot: Robot) -> np.ndarray:
+        """Energies and momenta of the states, (T, 8): see state_facts; of each once, however often asked."""
+        new = slice(len(self._facts), len(self.q))
+        if new.start < new.stop:
+            found = state_facts(robot, np.array(self.q[new]), np.array(self.v[new]))
+            self._facts = np.concatenate([self._facts, found])
+        return self._facts
 
     def _lists(self) -> tuple[list[Any], ...]:
         return self.steps, self.q, self.v, self.entries, self.impulses
@@ -303,7 +281,7 @@ def trajectory_of(program: Program, dt: float, records: Records, notes: Notes | 
     t = dt * np.array(records.steps, dtype=float)
     q, v, entries = (np.array(x) for x in (records.q, records.v, records.entries))
     with np.errstate(all="ignore"):  # sums over the last finite states may not be
-        facts = state_facts(robot, q, v)
+        facts = records.facts(robot)
         kinetic, potential, momentum = facts[:, 0], facts[:, 1], facts[:, 2:]
         losses = {k: entries[:, motion.AT[k]] for k in motion.DISSIPATED}
         work, stored = entries[:, motion.AT["work"]], None
@@ -450,21 +428,6 @@ class MiddleOfSteps:
 Controller = Callable[[float, np.ndarray, np.ndarray], Any]
 
 
-class Inputs(Protocol):
-    """What is given to steps by actuators and pushes, see RunInputs."""
-
-    @property
-    def by_function(self) -> bool:
-        """Whether it depends on the state."""
-
-    @property
-    def law(self) -> tuple[np.ndarray, ...] | None:
-        """How targets become inputs, as in StepInputs."""
-
-    def at(self, step: int, q: np.ndarray, v: np.ndarray) -> tuple[list[np.ndarray], int]:
-        """The inputs of a step, and the next step at which they change."""
-
-
 @frozen
 class Stop:
     """Why a run ended before its time."""
@@ -512,7 +475,7 @@ class Run:
         dt: float,
         every: int,
         controller: Controller | None,
-        inputs: Inputs,
+        inputs: RunInputs,
         alone: bool = False,
     ) -> None:
         """Set out from a state, in steps of dt [s].
@@ -546,7 +509,7 @@ class Run:
         self.tau = self.commanded = np.zeros(program.robot.nv)
         self.beside: np.ndarray | None = None
         self.ask_anew()
-        self.records, self.watch = Records(), EnergyWatch(program, self.stepper.q.copy())
+        self.records, self.start, self.look_at = Records(), self.stepper.q.copy(), FIRST
         self.done = 0
         self.records.inputs.add(0, self.tau, self.given)
         self.behind = 0 - (self.stepper.taken or 0)
@@ -578,7 +541,7 @@ class Run:
         if known is None:
             self.records, self.noted, self.dropped, self.path = Records(), [], False, []
             self.records.inputs.add(done, self.tau, self.given)
-            self.watch = EnergyWatch(self.program, self.watch.start)
+            self.look_at = FIRST
         else:
             while self.noted and self.noted[-1].steps > done:
                 last = self.noted.pop().before(done)
@@ -587,7 +550,7 @@ class Run:
                     break
             records.cut(bisect.bisect_right(records.steps, done))
             records.inputs.cut(done)
-            self.watch.cut(len(records.steps))
+            self.look_at = max(FIRST, min(self.look_at, 2 * len(records.steps)))
             del self.path[known + 1 :]
         self.path.append((uuid4().hex, done))
         self.done = self.first = done
@@ -631,38 +594,32 @@ class Run:
             return None
         return self.noted[-1].before(self.done, self.done - 1)
 
-    def go(self, steps: int, progress: bool, watched: bool = True) -> None:
-        """Take the steps; ``watched``: energy without a cause stops them."""
-        started = time.perf_counter()
+    def go(self, steps: int, progress: bool) -> None:
+        """Take the steps."""
+        started, self.end = time.perf_counter(), steps
         self.stepper.take(0)  # so that no compiling counts as stepping
         self.compile_seconds = time.perf_counter() - started
         warn_of_length(self.stepper.refused, self.program.robot.name)
         # A warning of NumPy says less than the error that follows a state that is not finite.
         with stepping(steps, progress) as bar, np.errstate(all="ignore"):
-            self.watch.due = self.watch.due if watched else math.inf
-            self._take(steps, bar)
-            if watched:
-                self._look()
-
-    def _take(self, steps: int, bar: Any) -> None:
-        self.end = steps
-        try:
-            self.control()
-            self.record()
-            while self.done < steps and self.stop is None:
-                before, started = self.done, time.perf_counter()
-                try:
-                    self.until(min(self.done + self.every, steps))
-                finally:
-                    self.step_seconds += time.perf_counter() - started
-                if bar is not None:
-                    bar.update(self.done - before)
-        except KeyboardInterrupt:
-            self.interrupted = True
-            self.records.cut()
-            if not self.records.steps:  # in the controller's first call: the start is all there is
-                self.give()
+            try:
+                self.control()
                 self.record()
+                while self.done < steps and self.stop is None:
+                    before, started = self.done, time.perf_counter()
+                    try:
+                        self.until(min(self.done + self.every, steps))
+                    finally:
+                        self.step_seconds += time.perf_counter() - started
+                    if bar is not None:
+                        bar.update(self.done - before)
+            except KeyboardInterrupt:
+                self.interrupted = True
+                self.records.cut()
+                if not self.records.steps:  # in the controller's first call: the start is all there is
+                    self.give()
+                    self.record()
+            self._look()
 
     def until(self, end: int) -> None:
         """Steps up to that number of them, with the records on the way."""
@@ -702,7 +659,7 @@ class Run:
             self.control()
         if self.done == mark:
             self.record()
-            if len(self.records.steps) >= self.watch.due:
+            if len(self.records.steps) >= self.look_at:
                 self._look()
 
     @property
@@ -785,17 +742,23 @@ class Run:
     # ---- reasons to stop -----------------------------------------------------------------------
 
     def _look(self) -> None:
-        """Stop before the first recorded state whose energy cannot be explained."""
-        records, energy = self.records, self.watch
-        k = energy.look(records.q, records.v, records.entries)
+        """Stop before the first recorded state whose energy cannot be explained.
+
+        The next look is at twice as many states, so that looking costs no more, however long the run is.
+        """
+        records = self.records
+        k, self.look_at = first_unexplained(self.program, self.start, records), 2 * len(records.steps)
         if k == len(records.steps):
             return
-        self.done = records.steps[k]
-        what = f"the energy has grown by {energy.made(k, records.entries[k]):.3g} J without a cause "
+        self.done, entries = records.steps[k], records.entries[k]
+        energies = records.facts(self.program.robot)[:, :2]
+        mechanical = (energies[k] - energies[0]).sum() - entries[motion.AT["work"]]
+        given = -sum(entries[motion.AT[name]] for name in motion.DISSIPATED)  # by contacts
+        what = f"the energy has grown by {max(mechanical, given):.3g} J without a cause "
         what += f"({self._step()}); {self._fastest(k)}"
         self.stop = Stop(self.now, what, self._remedy())
         records.cut(k)
-        energy.cut(k)
+        self.look_at = max(FIRST, min(self.look_at, 2 * k))
         self.done = records.steps[-1]
 
     def _step(self) -> str:

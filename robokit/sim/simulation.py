@@ -29,12 +29,9 @@ from robokit.arguments import check_finite, real_array, real_number, whole_numbe
 from robokit.dataclass_tools import frozen
 from robokit.dynamics.choices import beside, card_number, check_gradient, dtype_there, on_card, on_host
 from robokit.dynamics.run import dtype_name
-from robokit.engine.backend.llvm import processors
-from robokit.engine.batch_calls import PAYS_SECONDS
 from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator
-from robokit.sim.contact_rows import SECONDS, ContactRunner
 from robokit.sim.distances import CollisionPairs
 from robokit.sim.events import Contacts, Notes, StepInputs, contacts_of
 from robokit.sim.ground import Ground
@@ -599,18 +596,14 @@ class Simulation:
         """
         if not self._recording:
             raise RobokitError("trajectory: nothing is recorded; give record_every, and no batch")
-        run = self._run
-        if run.records.steps[-1:] != [run.done]:  # the last state, for now
+        run, own = self._run, self._run.records
+        recorded = len(own.steps)
+        if own.steps[-1:] != [run.done]:  # the last state, for now
             run.record()
-            found, extra = run.trajectory(), 1
-        else:
-            found, extra = run.trajectory(), 0
-        own = run.records
-        found.robot = self.robot
-        found.marks = list(own.steps)
-        found.inputs = own.inputs.copy()
+        found = run.trajectory()
+        found.robot, found.marks, found.inputs = self.robot, list(own.steps), own.inputs.copy()
         found.tau = own.inputs.rows(found.marks)[0]
-        own.cut(len(own.steps) - extra)
+        own.cut(recorded)
         return found
 
     # ---- steps -------------------------------------------------------------------------------------------
@@ -1059,9 +1052,8 @@ class ManyStates:
         self.q, self.v = (x[0] for x in self.arrays[:2])
         self.failed, self.done = np.zeros(rows, bool), 0
         self.runner = runner_of(program, dt)
-        if isinstance(self.runner, ContactRunner):
-            wanted = threads or max(1, min(processors(), int(rows * SECONDS / PAYS_SECONDS)))
-            self.runner.divide(self.arrays, rows, wanted)
+        if program.contact:
+            self.runner.divide(self.arrays, rows, threads)
 
     def _at(self, step: int, rows: int) -> tuple[list[np.ndarray], int]:
         """Inputs of a step, (1, B, n) each, and the step at which they change."""
@@ -1091,33 +1083,26 @@ class ManyStates:
                 self.arrays[6:] = given
             if u is not None:
                 self.arrays[6][0] = u
-            few = min(end, self.change) - self.done
+            marks = [self.done, min(end, self.change)]
             with np.errstate(all="ignore"):
-                self._take(few)
-            self.done += few
-
-    def _take(self, steps: int) -> None:
-        if isinstance(self.runner, ContactRunner):
-            self.runner.advance(self.done, self.done + steps)
-            self.failed[:] = ~self.runner.good
-            return
-        _, interrupted = self.runner.roll(self.arrays, len(self.q), [0, steps], lambda *_: None, self.threads)
-        if interrupted:
-            raise KeyboardInterrupt
-        self.failed[:] = not_finite(self.q, self.v)
+                run = self.arrays, len(self.q), marks, lambda *_: None, self.threads
+                if self.runner.roll(*run)[1]:
+                    raise KeyboardInterrupt
+            self.failed[:] = not_finite(self.q, self.v)
+            self.done = marks[1]
 
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some rows, by number, to states (n, ...): nothing was before."""
         self.q[rows], self.v[rows] = q, v
         self.arrays[3][0, rows] = 0.0
         self.arrays[4][0, rows] = first_carried(self.program, self.q, self.v)[rows]
-        if isinstance(self.runner, ContactRunner):
+        if self.program.contact:
             self.runner.reset(rows, q, v)
         self.failed[rows] = False
 
     def state(self) -> tuple[Any, ...]:
         """All that :meth:`restore` needs."""
-        own = self.runner.state() if isinstance(self.runner, ContactRunner) else None
+        own = self.runner.state() if self.program.contact else None
         return [x.copy() for x in (*self.arrays[:2], *self.arrays[3:5])], own
 
     def restore(self, state: tuple[Any, ...], done: int) -> None:
@@ -1125,11 +1110,9 @@ class ManyStates:
         arrays, own = state
         for x, old in zip((*self.arrays[:2], *self.arrays[3:5]), arrays, strict=True):
             x[...] = old
-        if isinstance(self.runner, ContactRunner):
+        if self.program.contact:
             self.runner.restore(own)
-            self.failed[:] = ~self.runner.good
-        else:
-            self.failed[:] = not_finite(self.q, self.v)
+        self.failed[:] = not_finite(self.q, self.v)
         self.done, self.change = done, 0
 
 

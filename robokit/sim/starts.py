@@ -15,7 +15,6 @@ from robokit.arguments import (
     check_finite,
     check_quaternion,
     check_values,
-    not_a_robot,
     random_generator,
     real_array,
     real_number,
@@ -33,7 +32,7 @@ from robokit.dynamics.singular import refuse, singular
 from robokit.errors import InvalidValue, ShapeError, WrongType, warn
 from robokit.model.constraints import loop_models
 from robokit.model.parts import Joint
-from robokit.model.robot import Robot, of_joint
+from robokit.model.robot import Robot, check_robot, of_joint
 from robokit.sim.distances import CollisionPairs, body_contacts, body_names
 from robokit.sim.ground import Ground, plane_of, world_of
 from robokit.sim.motion import state_poses
@@ -87,8 +86,7 @@ def close_loops(robot: Robot, q: Any = None, keep: Sequence[str] = ()) -> np.nda
         >>> round(float(q[0]), 3)
         0.3
     """
-    if not isinstance(robot, Robot):
-        raise not_a_robot(robot)
+    check_robot(robot)
     given = real_array("q", robot.neutral() if q is None else q, f"({robot.nq},) or (B, {robot.nq})")
     if given.ndim not in (1, 2) or given.shape[-1] != robot.nq:
         raise ShapeError(f"q: expected shape ({robot.nq},) or (B, {robot.nq}), got {given.shape}")
@@ -525,7 +523,9 @@ def numbers(what: str, value: Any, n: int, robot: Robot | None = None) -> np.nda
 def _row(what: str, array: np.ndarray, n: int, robot: Robot | None) -> np.ndarray:
     """A copy, if it has n finite numbers."""
     if array.shape != (n,):
-        raise ShapeError(f"{what}: expected shape ({n},), got {array.shape}")
+        rows = what in ("q0", "v0") and array.ndim == 2 and array.shape[1] == n
+        hint = "; rk.rollout simulates many states" if rows else ""
+        raise ShapeError(f"{what}: expected shape ({n},), got {array.shape}{hint}")
     try:
         check_finite(what, array)
     except InvalidValue as error:
@@ -901,8 +901,7 @@ def _quaternion(tilt: Any) -> tuple[float, ...]:
 
 def _check_stands(robot: Any) -> None:
     """Raise an error for what is not one robot with a floating base."""
-    if not isinstance(robot, Robot):
-        raise not_a_robot(robot)
+    check_robot(robot)
     if robot.base != "floating":
         if any(joint.kind == "floating" for joint in robot.joints):
             raise ShapeError(

@@ -22,7 +22,7 @@ from robokit.model.inertial_parameters import inertias
 from robokit.model.regrouping import similar_inputs
 from robokit.model.robot import Robot
 from robokit.sim import motion
-from robokit.sim.distances import NO_CONTACTS, BodyContacts
+from robokit.sim.distances import NO_CONTACTS, BodyContacts, body_names
 from robokit.sim.force_elements import NO_SPRINGS, Springs
 from robokit.sim.ground import Ground
 from robokit.sim.integrators import Held, Method, Problem
@@ -258,43 +258,37 @@ class Program:
         self, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any, *more: Any
     ) -> list[list[Any]]:
         """One step: the next q, v, ledger and carried numbers."""
-        robot, p = self.robot, self.problem(parameters, more)
-        rows = robot.split_q(q), robot.split_v(v), robot.split_tau(tau)
-        sums, kept = motion.Ledger(entries), Carried(self.layout, carried)
-        assert self.method.step is not None
-        q1, v1 = self.method.step(p, *rows, parameters[0], sums, kept)
-        return self.outputs(p, rows, (q1, v1), tau, sums, kept, parameters)
+        return self.step(self.problem(parameters, more), q, v, tau, entries, carried, parameters)
 
-    def outputs(
-        self,
-        p: Problem,
-        before: tuple[Rows, Rows, Rows],
-        after: tuple[Rows, Rows],
-        tau: Sequence[Any],
-        sums: motion.Ledger,
-        kept: Carried,
-        parameters: Sequence[Any],
+    def step(
+        self, p: Problem, q: Any, v: Any, tau: Any, entries: Any, carried: Any, parameters: Any
     ) -> list[list[Any]]:
-        """What the kernel of a step returns: the next q, v, ledger and carried numbers.
-
-        ``before`` has q, v and joint forces, ``after`` q and v, by joint; tau is flat; ``sums`` and ``kept``
-        are ledger and carried numbers after the step.
-        """
-        q1, v1 = self.robot.join_q(after[0]), self.robot.join_v(after[1])
-        entries = sums.entries[: self.sums]
-        if self.measured.trackers:
-            flat, held = (q1, v1, tau), sums.held
-            entries += self.measured.after(
-                sums.entries[self.sums :], lambda step: Happened(p, step, *before, flat, held, parameters)
-            )
+        """The same of a problem."""
+        robot, sums, kept = self.robot, motion.Ledger(entries), Carried(self.layout, carried)
+        rows = robot.split_q(q), robot.split_v(v), robot.split_tau(tau)
+        assert self.method.step is not None
+        after = self.method.step(p, *rows, parameters[0], sums, kept)
+        q1, v1, entries = robot.join_q(after[0]), robot.join_v(after[1]), sums.entries[: self.sums]
+        entries += self.measured.after(
+            sums.entries[self.sums :],
+            lambda step: Happened(p, step, *rows, (q1, v1, tau), sums.held, parameters),
+        )
         return [q1, v1, entries, kept.after()]
 
-    def kernel(self) -> Kernel:
-        """The step as a kernel, built once for a robot; where inertias are an input, once for all of them."""
+    def kernel(
+        self,
+        what: str = "step",
+        text: Callable[[Program], Callable[..., Any]] = lambda program: program.text,
+        inputs: Sequence[tuple[str, int]] = (),
+    ) -> Kernel:
+        """The step as a kernel, built once for a robot; where inertias are an input, once for all of them.
+
+        Arguments are of :meth:`built`, for one that has more inputs.
+        """
         return self.built(
-            "step",
-            lambda program: program.text,
-            inputs=[("ledger", self.entries)],
+            what,
+            text,
+            inputs=[("ledger", self.entries), *inputs],
             outputs=[
                 ("q_next", (self.robot.nq,)),
                 ("v_next", (self.robot.nv,)),
@@ -384,3 +378,17 @@ class Program:
         bare.robot = without_inertias(self.robot)
         bare.joints = self.joints.with_gains([0.0] * len(self.joints.gains))
         return bare
+
+
+def subjects_of(program: Program) -> Subjects:
+    """Whom measures and events of a program are about."""
+    robot, drives = program.robot, program.given.drives
+    joints, bodies = {joint.body: joint.name for joint in robot.body_joints}, body_names(robot)
+    masses = np.atleast_2d(robot.inertial_parameters[..., 1:, 0])
+    return Subjects(
+        program.touching_links,
+        tuple((joints[i], i) for i, stop in enumerate(program.joints.stop) if stop is not None),
+        tuple((np.flatnonzero(masses.any(axis=0)) + 1).tolist()),
+        tuple((joints[d.body], d.body, k) for k, d in enumerate(drives) if d.effort or d.speed),
+        tuple((bodies[i], i) for i in sorted({i for pair in program.between.bodies for i in pair})),
+    )

@@ -7,20 +7,28 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from robokit import hooks
-from robokit.arguments import not_a_robot, one_of, path_argument
+from robokit.arguments import one_of, path_argument
 from robokit.dataclass_tools import cached_attribute, equal, frozen
 from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
 from robokit.dynamics.choices import ORIGIN
 from robokit.dynamics.constrained import FRAMES, JointReactions
-from robokit.errors import MissingDependency, ModelError, RobokitError, ShapeError, warn, warnings_into
+from robokit.errors import (
+    MissingDependency,
+    ModelError,
+    RobokitError,
+    ShapeError,
+    UnknownName,
+    warn,
+    warnings_into,
+)
 from robokit.files import output_path, read_arrays, replacing
 from robokit.model.geometry import Mesh, Shape
-from robokit.model.robot import Robot, with_shapes
+from robokit.model.robot import Robot, check_robot, with_shapes
 from robokit.sim.events import (
     Answer,
     Choose,
@@ -272,6 +280,13 @@ class Energy:
         return self.mechanical + self.dissipated - self.work
 
 
+class ForcesByLink(dict[str, np.ndarray]):
+    """Forces by the name of the link."""
+
+    def __missing__(self, name: str) -> np.ndarray:
+        raise UnknownName("link", name, self, "(links that can touch the ground)")
+
+
 @dataclass
 class Trajectory:
     """Recorded states of a simulation, with its energies and impulses.
@@ -286,8 +301,8 @@ class Trajectory:
         contact_force: (T, 3) force of the ground on the robot, world axes [N]: the impulse of the step before
             each state, divided by the step; 0 at the start.
         robot: the robot; None if a loaded file does not contain one that can be rebuilt.
-        tau: (T, nv) controller's forces [N m | N] in the step after each state, of the last state in the
-            step before it; None without a controller.
+        tau: (T, nv) controller's forces [N m | N] in the step after each state; for the last state, in the
+            step before it. None without a controller.
         ground: the ground, or None.
         actuator_force: (T, nv) forces of the actuators [N m | N], including ``tau`` of the same joints: the
             mean over the time since the previous record; 0 at the start. None without actuators.
@@ -320,6 +335,13 @@ class Trajectory:
     def __repr__(self) -> str:
         name = self.robot.name if self.robot is not None else self.summary.get("robot", "?")
         return f"<Trajectory of {name!r}: {len(self.t)} states, {self.t[0]:g} to {self.t[-1]:g} s>"
+
+    if not TYPE_CHECKING:  # for mypy, what is not defined here does not exist
+
+        def __getattr__(self, name: str) -> Any:
+            from robokit.unknown_names import OF_A_RUN, no_attribute
+
+            raise no_attribute(self, name, OF_A_RUN)
 
     def _repr_html_(self) -> str:
         """A still of the motion and a button that opens its page, as a notebook cell."""
@@ -360,23 +382,27 @@ class Trajectory:
             return self.notes
         assert self.program is not None and self.inputs is not None
         marks = self.marks if self.marks[-1] else [0, 1]  # of a run without a step, what the first would be
-        with stage("computing the steps again"):
-            run = self.program, self.summary["dt"], (self.q[0], self.v[0]), marks, self.inputs
-            return retaken(*run, choose)
+        run = self.program, self.summary["dt"], (self.q[0], self.v[0]), marks, self.inputs
+        found = retaken(*run, choose)
+        assert found is not None
+        return found
 
     @cached_attribute
     def contact_forces(self) -> dict[str, np.ndarray]:
         """Force of the ground on each link that can touch it, by its name, (T, 3) in world axes [N].
 
         The sum of ``contacts.forces`` over the link's points on the ground; the sum over all links is
-        ``contact_force``.
+        ``contact_force``. Of a loaded trajectory only the links that did touch it are known.
+
+        Raises:
+            UnknownName: from the result, for a link that cannot touch the ground.
         """
         contacts = self.contacts
         if contacts is None:
-            return {}
+            return ForcesByLink()
         links = np.where(contacts.of_ground, contacts.links, "")
-        names = dict.fromkeys(links[contacts.of_ground].tolist())
-        return {name: contacts.forces[:, links == name].sum(axis=1) for name in names}
+        names = links[contacts.of_ground].tolist() if self.program is None else self.program.touching_links
+        return ForcesByLink({name: contacts.forces[:, links == name].sum(axis=1) for name in names})
 
     @cached_attribute
     def step_facts(self) -> StepFacts | None:
@@ -702,19 +728,13 @@ class Trajectory:
                 about[f"{of}contacts_against"] = list(contacts.against)
                 given = {f"{of}contact_{part}": getattr(contacts, part) for part in PARTS_OF_CONTACTS}
                 arrays |= {name: x for name, x in given.items() if x is not None}
-        if self.loop_forces:
-            about["loop_joints"] = list(self.loop_forces)
-            arrays["loop_forces"] = np.stack(list(self.loop_forces.values()), axis=1)
-        if self.springs:
-            about["springs"] = [each.name for each in self.springs]
-            about["spring_ends"] = [each.ends for each in self.springs]
-            arrays["springs"] = np.stack([each.numbers for each in self.springs], axis=1)
-        if self.prescribed_force:
-            about["prescribed"] = list(self.prescribed_force)
-            arrays["prescribed_force"] = np.stack(list(self.prescribed_force.values()), axis=1)
-        if self.losses:
-            about["losses"] = list(self.losses)
-            arrays["losses"] = np.stack(list(self.losses.values()), axis=1)
+        about["spring_ends"] = [each.ends for each in self.springs]
+        by_name = {name: [*getattr(self, name).items()] for name in BY_NAME if name != "springs"}
+        by_name["springs"] = [(each.name, each.numbers) for each in self.springs]
+        for name, each in by_name.items():
+            if each:
+                about[BY_NAME[name][0]] = [of for of, _ in each]
+                arrays[name] = np.stack([numbers for _, numbers in each], axis=1)
         if "events" in self.__dict__ or (self.inputs and self.marks[-1] <= SAVED_STEPS):
             about["events"] = [astuple(event) for event in self.events]
             if self.step_forces is not None:
@@ -807,8 +827,8 @@ class Trajectory:
         Warns:
             UserWarning: the text does not reproduce the stored robot; ``.robot`` is None.
         """
-        if robot is not None and not isinstance(robot, Robot):
-            raise not_a_robot(robot)
+        if robot is not None:
+            check_robot(robot)
         path = path_argument("path", path)
         about, arrays = read_file(path)
         try:
@@ -852,6 +872,14 @@ CONTACTS = "", "body_"  # beginnings of names of contacts: with what stands stil
 
 PARTS_OF_CONTACTS = "points", "forces", "normals"
 
+BY_NAME = {
+    "loop_forces": ("loop_joints", (6,)),
+    "springs": ("springs", (10,)),
+    "prescribed_force": ("prescribed", ()),
+    "losses": ("losses", ()),
+}
+"""Arrays (T, n, ...) of n that have names: what the file calls these, and the numbers of each."""
+
 NAMES_OF_CONTACTS = "contact_links", "contacts_against"
 
 
@@ -860,13 +888,12 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
 
     Raises LookupError, TypeError, ValueError, AttributeError or OverflowError where they make none.
     """
-    words = "loop_joints", "springs", "prescribed", "losses"
-    loops, springs, prescribed, causes = (tuple(map(str, about.get(n, ()))) for n in words)
+    by_name = {name: tuple(map(str, about.get(known, ()))) for name, (known, _) in BY_NAME.items()}
     names = {of: [tuple(map(str, about.get(of + n, ()))) for n in NAMES_OF_CONTACTS] for of in CONTACTS}
     touched = tuple(map(str, about.get("step_links", dict.fromkeys(names[""][0]))))
     T, nq, nv = len(arrays["t"]), arrays["q"].shape[1], arrays["v"].shape[1]
-    none = {"loop_forces": (T, 0, 6), "springs": (T, 0, 10), "prescribed_force": (T, 0)}
-    none |= {"step_forces": (0, len(touched), 3), "losses": (T, 0)}
+    none = {name: (T, 0, *size) for name, (_, size) in BY_NAME.items()}
+    none["step_forces"] = (0, len(touched), 3)
     x = {name: np.zeros(shape) for name, shape in none.items()} | arrays
     energies = [f"energy_{f.name}" for f in fields(Energy)]
     optional: dict[str, tuple[int, ...]] = {"tau": (T, nv), "actuator_force": (T, nv), "a": (T, nv)}
@@ -875,9 +902,8 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         optional |= {f"{of}contact_{part}": (T, len(links), 3) for part in PARTS_OF_CONTACTS}
     shapes = {"t": (T,), "q": (T, nq), "v": (T, nv), "momentum": (T, 6), "contact_force": (T, 3)}
     shapes |= dict.fromkeys(energies, (T,)) | optional
-    shapes |= {"loop_forces": (T, len(loops), 6), "springs": (T, len(springs), 10)}
-    shapes |= {"prescribed_force": (T, len(prescribed)), HEIGHTS: np.shape(x.get(HEIGHTS, ()))}
-    shapes |= {"step_forces": (len(x["step_forces"]), len(touched), 3), "losses": (T, len(causes))}
+    shapes |= {name: (T, len(by_name[name]), *size) for name, (_, size) in BY_NAME.items()}
+    shapes |= {HEIGHTS: np.shape(x.get(HEIGHTS, ())), "step_forces": (len(x["step_forces"]), len(touched), 3)}
     touching: dict[str, list[Any]] = {
         of: [x.get(f"{of}contact_{part}") for part in PARTS_OF_CONTACTS] for of in CONTACTS
     }
@@ -890,21 +916,22 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     summary.setdefault("robot", str(given.get("name", "?")))
     ground = restored_ground(about["ground"], x.get(HEIGHTS)) if about["ground"] else None
     energy: Any = [x.get(name) for name in energies]
+    columns = {name: {of: x[name][:, k] for k, of in enumerate(each)} for name, each in by_name.items()}
     found = Trajectory(
         x["t"], x["q"], x["v"], Energy(*energy), x["momentum"], x["contact_force"], None,
         x.get("tau"), ground, summary, actuator_force=x.get("actuator_force"),
-        contact_impulse=x.get("contact_impulse"),
-        losses={name: x["losses"][:, k] for k, name in enumerate(causes)},
+        contact_impulse=x.get("contact_impulse"), losses=columns["losses"],
     )  # fmt: skip
     known = found.__dict__
     if "a" in x:
         known["a"] = x["a"]
     if "events" in about:
         known["events"] = from_rows(about["events"])
-    known["loop_forces"] = {name: x["loop_forces"][:, k] for k, name in enumerate(loops)}
-    each_spring = zip(springs, x["springs"].swapaxes(0, 1), about.get("spring_ends", ()), strict=True)
+    known |= {name: columns[name] for name in ("loop_forces", "prescribed_force")}
+    each_spring = zip(
+        by_name["springs"], x["springs"].swapaxes(0, 1), about.get("spring_ends", ()), strict=True
+    )
     known["springs"] = tuple(SpringRecord.of(*each) for each in each_spring)
-    known["prescribed_force"] = {name: x["prescribed_force"][:, k] for k, name in enumerate(prescribed)}
     for of, (links, against) in names.items():
         points, forces, normals = touching[of]
         if points is not None:

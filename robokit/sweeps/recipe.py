@@ -37,11 +37,11 @@ from robokit.errors import (
     one_line,
     shown,
 )
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 from robokit.serialize import INVALID_CONTENT, Format, array_from_json, from_json, to_json
 from robokit.sim.actuators import Actuator, actuators_of, with_rotors
 from robokit.sim.force_elements import Push
-from robokit.sim.ground import HEIGHTS, Ground, record_ground, restored_ground
+from robokit.sim.ground import HEIGHTS, Ground, ground_of, record_ground, restored_ground
 from robokit.sim.rollout_measures import Measure, wanted_measures
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.run_inputs import LARGEST_CONTACT_STEP, DrivenJoints
@@ -712,8 +712,7 @@ def named_robots(robots: Any) -> dict[str, Robot]:
     else:
         raise not_a_robot(robots, "robots")
     for name, robot in named.items():
-        if not isinstance(robot, Robot):
-            raise not_a_robot(robot, f"robots[{name!r}]")
+        check_robot(robot, f"robots[{name!r}]")
         if not isinstance(name, str):
             raise WrongType("robots", name, "names as keys")
     if not named:
@@ -722,9 +721,7 @@ def named_robots(robots: Any) -> dict[str, Robot]:
 
 
 def _checked_ground(ground: Any) -> Ground | None:
-    surface = Ground() if ground is True else ground or None
-    if surface is not None and not isinstance(surface, Ground):
-        raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(ground)}")
+    surface = ground_of(ground)
     if surface is not None and surface.rows is not None:
         raise ShapeError("ground: a sweep's friction by row is its parameter friction=rk.Uniform(...)")
     return surface

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robokit.arguments import not_a_robot
 from robokit.errors import library
 from robokit.files import figure_path, replacing
 from robokit.model.parts import Joint
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 from robokit.model.tree import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
 
 if TYPE_CHECKING:
@@ -76,8 +75,7 @@ def sparsity_figure(robot: Robot) -> Figure:
         >>> len(figure.axes) > 0
         True
     """
-    if not isinstance(robot, Robot):
-        raise not_a_robot(robot)
+    check_robot(robot)
     Figure = library("matplotlib.figure", "plots", "a picture of the sparsity pattern").Figure
     parents = list(robot.dof_parent)
     pattern = inertia_pattern(parents)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from robokit.arguments import check_values, not_a_robot, real_array
+from robokit.arguments import check_values, real_array
 from robokit.contact.measures import KINDS, Answer, Event, EventKind, length, newtons, side_of, three
 from robokit.dynamics.cost import GROWTH, AlgorithmCost, algorithm_cost, formulas
 from robokit.errors import RobokitError, ShapeError, WrongType
@@ -17,7 +17,7 @@ from robokit.meshes.surface import Picture
 from robokit.model.geometry import Box, Capsule, Cylinder, Sphere
 from robokit.model.inertial_parameters import equivalent_box
 from robokit.model.parts import Joint, Link
-from robokit.model.robot import Robot
+from robokit.model.robot import Robot, check_robot
 from robokit.model.tree import cholesky_fill, factorisation_counts, inertia_pattern, ltdl_counts
 from robokit.sim.events import answers as answers_of
 from robokit.sim.ground import Ground
@@ -420,8 +420,7 @@ def check_follow(robot: Robot, follow: bool | str | None) -> None:
 
 def one_robot(robot: Robot) -> Robot:
     """The robot itself; WrongType if it is none, ShapeError for one with samples, whose masses are arrays."""
-    if not isinstance(robot, Robot):
-        raise not_a_robot(robot)
+    check_robot(robot)
     if robot.samples is not None:
         raise ShapeError(
             f"robot: expected a single robot, got {robot.samples} samples of {robot.name!r}; "

@@ -91,6 +91,26 @@ def test_reverse_mode_and_what_parameters_are_worth(driven) -> None:
         assert abs(slope - expected) < 1e-6 * (1.0 + abs(expected)), name
 
 
+def test_gains_of_servos_that_follow_keyframes() -> None:
+    """Wanted velocities are those of the keyframes: what gains are worth, beside differences."""
+    robot, h = rk.load_urdf(rk.find_robot("arm")), 1e-5
+    ends = np.stack([np.zeros(robot.nv), np.ones(robot.nv)])
+    target = rk.Keyframes(np.array([0.0, 1.0]), robot.joint_names, ends, curve="linear")
+    q, v, w = (
+        np.full(robot.nq, 0.1),
+        np.full(robot.nv, 0.2),
+        np.random.default_rng(1).normal(size=(2, robot.nv)),
+    )
+
+    def step(**gains: float) -> rk.sim.StepGradient:
+        servo = rk.PD(**({"kp": 30.0, "kd": 2.0} | gains), target=target)
+        return rk.step_vjp(robot, q, v, *w, dt=1e-2, integrator="contact", actuators=servo)
+
+    for name, x in (("kp", 30.0), ("kd", 2.0)):
+        low, high = (w[0] @ end.q + w[1] @ end.v for end in (step(**{name: x - h}), step(**{name: x + h})))
+        assert step().parameters[name].sum() == pytest.approx((high - low) / (2.0 * h), rel=1e-5)
+
+
 def test_rows_and_steps_without_contact() -> None:
     robot = rk.load_urdf(rk.find_robot("double_pendulum"))
     q, dq, dv = np.random.default_rng(3).normal(size=(3, 4, 2))

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from robokit.dataclass_tools import frozen
+from robokit.engine.batch_calls import from_record_to_record
 from robokit.engine.cuda import assemble
 from robokit.errors import DeviceError, ShapeError
 from robokit.interpreter import at_fork
@@ -787,22 +788,22 @@ class RolloutOnCard:
     ) -> tuple[int, bool]:
         """Take all rows through the steps; arguments and result as of RolloutRunner.roll."""
         self.begin(arrays, rows)
-        for k in range(1, len(marks)):
-            try:
-                self._between(arrays, marks[k - 1], marks[k])
-            except KeyboardInterrupt:
-                return k, True
+
+        def take(_: int, first: int, last: int) -> bool:
+            self._between(arrays, first, last)
             self.look(arrays)
+            return True
+
+        def recorded(k: int, first: int, last: int) -> None:
             before = [arrays[i].copy() for _, i in self.feedback]
-            record(k, 0, rows)
+            record(k, first, last)
             for (_, i), old in zip(self.feedback, before, strict=True):
                 if not np.array_equal(
                     old, arrays[i], equal_nan=True
                 ):  # sums that begin anew, rows that failed
                     self.put(i, arrays[i][0])
-            if progress is not None:
-                progress(marks[k] - marks[k - 1])
-        return len(marks), False
+
+        return from_record_to_record([range(rows)], marks, take, recorded, progress, threading.Event())
 
     def _between(self, arrays: Sequence[np.ndarray], first: int, last: int) -> None:
         """The steps from one record to the next."""
