@@ -72,6 +72,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("accounts",),
         ("measures",),
         ("bounces", "monitor"),
+        ("impacts",),
         ("step",),
         ("step_in_lanes", "step_of_robot", "step_control"),
         ("__init__",),

@@ -10,6 +10,7 @@ linear          the Newton matrix, its sparsity pattern, its factors and solutio
 solver          the velocity at the end of a step
 constraints/    each kind of force
 bounces         restitution that creates no energy
+impacts         impacts that touching contacts pass on
 accounts        energy accounting of a step; corrections of momentum, energy and centre of mass at its end
 measures        the measures of rollouts: one class each
 monitor         measures that are updated in every step

@@ -503,10 +503,12 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
 
 
 def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
-    """The same of one that bounces."""
+    """The same of one that bounces; what it aims at after others' impacts is held."""
     share = x.pair_restitution[x.contact_pair[c]]
     weight, arrives, _, root = _fall(x, i, c)
-    return (share * share - 1.0) * weight / root, 0.0, 0.0, -share * share * arrives / root, 0.0
+    by_gap, by_speed = (share * share - 1.0) * weight / root, -share * share * arrives / root
+    alone = x.contact_bounces[c] < 2
+    return where(alone, by_gap, 0.0), 0.0, 0.0, where(alone, by_speed, 0.0), 0.0
 
 
 def _fall(x: Any, i: Any, c: Any) -> tuple[Any, Any, Any, Any]:

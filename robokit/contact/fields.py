@@ -278,7 +278,8 @@ FORCE_MEMORY = (
     real("contact_surface", "n_contacts", 3, role="work"),  # velocity of a belt along t1, t2, spin about n
     real("contact_rolls", "n_contacts", 2, role="work"),  # at which a disc rolls, along t1, t2 [m/s]
     real("contact_hit", "n_contacts", role="work"),  # speed of its impact, at most 0 [m/s]
-    whole("contact_bounces", "n_contacts", role="work"),  # 1: it bounces; -1: before or after that
+    whole("contact_bounces", "n_contacts", role="work"),  # 1: it bounces; 2: one after
+    # another (impacts.py); -1: before or after that
     real("contact_taken", "n_contacts", role="work"),  # what its landing took of its speed of approach [m/s]
     real("contact_arrives", "n_contacts", role="work"),  # speed with which it lands to bounce later, else 0
     whole("contact_constraint", "n_contacts", role="work"),  # its constraint
@@ -290,6 +291,7 @@ SOLVER = (
     real("tolerance", 1),  # of the residual, relative to the impulses of the step
     whole("orders", 1),  # 1 where parts are eliminated in the order that makes little fill, 0 in their own
     real("v0", "nv", role="work"),  # velocity at the kick's beginning
+    real("span", 1, role="work"),  # how long forces act: dt, or 0 of impacts (impacts.py) [s]
     real("tau", "nv", role="work"),  # given forces: joints, pushes [N m | N]
     real("guess", "nv", role="work"),  # velocity that the iteration begins with
     real("y", "nv", role="work"),  # the solution: velocity at its end

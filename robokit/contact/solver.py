@@ -197,7 +197,7 @@ def begin(x: Any) -> None:
     for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
     once(x, bias, x.C_guess)
     those_of_the_guess(x)
-    for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.dt[0] * (x.tau[j] - x.C[j])))
+    for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.span[0] * (x.tau[j] - x.C[j])))
     once(x, leave)
 
 
@@ -255,7 +255,7 @@ def hold_harder(x: Any) -> None:
 
     def harder() -> None:
         hold(x, HARDER * x.held[0])
-        multiply_again(x)
+        once(x, multiply_again)
 
     cond(slow, harder, nothing)
 
@@ -343,7 +343,7 @@ def go(x: Any, share: Any) -> Any:
     take_products(x)
 
     def left(j: Any) -> None:
-        b = x.Hv0[j] + x.dt[0] * (x.tau[j] - x.C[j])
+        b = x.Hv0[j] + x.span[0] * (x.tau[j] - x.C[j])
         x.residual[j] = (1.0 - share) * x.residual[j] + (x.b[j] - b)
         x.b[j] = b
 
@@ -355,14 +355,14 @@ def go_back(x: Any, share: Any) -> Any:
     """Take back a share of the direction; the error there, all of it anew."""
     once(x, move, -share)
     take_products(x)
-    for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.dt[0] * (x.tau[j] - x.C[j])))
+    for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.span[0] * (x.tau[j] - x.C[j])))
     once(x, leave)
     return error_here(x)
 
 
 def error_here(x: Any) -> Any:
     """The error where y and g are; multipliers aim at the impulses there."""
-    cond(x.n_of[3] > 0, lambda: multiply_again(x), nothing)
+    cond(x.n_of[3] > 0, lambda: once(x, multiply_again), nothing)
     x.errors[1] = once(x, error_of_laws)
     return once(x, error)
 
@@ -751,7 +751,7 @@ def error(x: Any) -> Any:
 
     def momentum(j: Any, left: Any, given: Any, acted: Any, all_: Any) -> tuple[Any, ...]:
         r, weight = x.residual[j], x.row_mobility[j]
-        numbers = r, x.dt[0] * (x.tau[j] - x.C[j]), x.Hy[j] - x.b[j] - r, x.b[j]
+        numbers = r, x.span[0] * (x.tau[j] - x.C[j]), x.Hy[j] - x.b[j] - r, x.b[j]
         return tuple(s + z * z * weight for s, z in zip((left, given, acted, all_), numbers, strict=True))
 
     def by_row(i: Any, acted: Any) -> Any:
@@ -764,7 +764,7 @@ def error(x: Any) -> Any:
     rows = for_range(x.n_of[1], by_row, 0.0)
     found, least = sqrt(left + x.errors[1]), in_precision(*ROUNDING) * sqrt(all_)
     gravity = vector(x.gravity)
-    weight = x.dt[0] * sqrt(x.composite[0, 0] * gravity.dot(gravity))
+    weight = x.span[0] * sqrt(x.composite[0, 0] * gravity.dot(gravity))
     all_of_them = weight + sqrt(given) + sqrt(acted) + sqrt(rows) + smallest()
     return where(found <= least, 0.0, found - least) / all_of_them
 
@@ -789,7 +789,7 @@ def take_products(x: Any) -> None:
     once(x, bias, x.C)
 
     def sums(j: Any, change: Any, momentum: Any) -> tuple[Any, Any]:
-        more, given = x.dt[0] * (x.C[j] - x.C_guess[j]), x.dt[0] * x.tau[j]
+        more, given = x.span[0] * (x.C[j] - x.C_guess[j]), x.span[0] * x.tau[j]
         weight = x.row_mobility[j]
         return change + more * more * weight, momentum + (x.Hv0[j] * x.Hv0[j] + given * given) * weight
 

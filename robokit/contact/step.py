@@ -39,6 +39,7 @@ from robokit.contact.fields import (
     STATE,
     STEP,
 )
+from robokit.contact.impacts import pass_on
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, NOTES, monitor, notes
 from robokit.contact.vectors import nothing, one_by_one, put, write_row
@@ -166,6 +167,7 @@ def give(x: Any) -> None:
         drives = where(is_base(x, b), 0, x.joint_leads[b])
         cond(drives > 0, lambda: for_range(x.body_dofs[b, 1], own), nothing)
 
+    pass_on(x)
     for_range(x.nv, dof)
     for_range(x.n_bodies - 1, body)
 

@@ -16,8 +16,8 @@ derivatives of the drifts (closing_derivatives.py).
 
 Places and normals of contacts move with the bodies, see constraint_derivatives.py. What is held: bristles,
 in the world; compliances that are a share of the mobility, but those of dry friction of joints; what belts
-and rolling discs add to velocities; and what the end of a step corrects to conserve. What closes loops is in
-closing_derivatives.py.
+and rolling discs add to velocities; velocities after several impacts in turn (impacts.py); and what the end
+of a step corrects to conserve. What closes loops is in closing_derivatives.py.
 
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
 
@@ -581,7 +581,7 @@ def _of_constraint(x: Any, i: Any) -> None:
         slides = size > x.c_mu[i] * R_t * N
         along = where(slides, N / (size + smallest()), 0.0)
         add(x.of_pair, (pair, 0), -along * (w.x * dx + w.y * dy))
-        cond(x.contact_bounces[c] > 0, lambda: bounce(w), nothing)
+        cond(x.contact_bounces[c] == 1, lambda: bounce(w), nothing)
 
     def bounce(w: Vector3) -> None:
         G = [x.c_slopes[i, 3 * k + 2] for k in range(3)]
@@ -594,7 +594,7 @@ def _of_constraint(x: Any, i: Any) -> None:
         def follow() -> None:
             _of_bounce(x, x.c_of[i], seen().dot(Vector3(*by_load(x, i))) * x.c_slopes[x.c_of[i], 8])
 
-        cond(x.contact_bounces[c] > 0, follow, nothing)
+        cond(x.contact_bounces[c] == 1, follow, nothing)
 
     kind = cond(acts(x, i), lambda: x.c_kind[i], lambda: -1)
     cond(kind == FRICTION, contact, lambda: cond(kind == SPIN, spin, nothing))

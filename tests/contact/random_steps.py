@@ -270,6 +270,7 @@ def random_problem(
         x["r_w"][i] = numbers["r_gain"] ** 2 * np.linalg.inv(tree["full_H"])[j, j]
     x["n_of"][:] = len(kinds), rows, 0, 0, 0
     x["dt"], x["tolerance"], x["orders"] = np.array([dt]), np.array([1e-6]), np.array([1])
+    x["span"] = np.array([dt])
     x["v0"][:], x["tau"][:] = rng.normal(size=nv), rng.normal(size=nv)
     x["guess"][:] = x["v0"]
     return x

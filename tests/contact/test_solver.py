@@ -375,7 +375,7 @@ def test_units_of_mass_and_time_change_no_bit(mass: float, time: float) -> None:
     factors = {"tau": impulse / time, "v0": 1 / time, "guess": 1 / time, "c_aim": 1 / time, "r_aim": 1 / time}
     factors |= {"c_w": 1 / mass, "r_w": 1 / mass}
     factors |= {"H": mass, "c_R": 1 / mass, "r_R": 1 / mass, "r_speed_R": 1 / mass, "r_speed": 1 / time}
-    factors |= {"r_low": impulse, "r_high": impulse, "dt": time}
+    factors |= {"r_low": impulse, "r_high": impulse, "dt": time, "span": time}
     for seed in range(20):
         _, x = problem(seed)
         other = x | {name: x[name] * factor for name, factor in factors.items()}

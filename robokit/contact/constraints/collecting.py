@@ -51,6 +51,7 @@ def collect(x: Any) -> None:
     place for, a step is not solved. The next is the number of loops and prescribed joints; the last is
     the solver's.
     """
+    x.span[0] = x.dt[0]
     for k in range(5):
         x.n_of[k] = 0
     x.held[0] = 1.0

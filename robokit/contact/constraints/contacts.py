@@ -114,7 +114,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, leaves: Any) -> None:
     more = _impact(x, pair, hit, w)
     kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
     N, taken = maximum(N, 0.0), maximum(-N, 0.0)
-    falls, bounces, back, arrives = _bounce(x, c, u - taken, w, N * w)
+    falls, bounces, back, arrives = bounce(x, c, u - taken, N * w)
     surface = _surface(x, c, p, axes)
     bent = [axes[i].dot(e) * (1.0 - bounces) for i in range(2)]
     for i in range(2):
@@ -174,16 +174,22 @@ def impact(more: Scalar, a: Scalar, w: Scalar) -> tuple[Scalar, Scalar]:
     return (1.0 + a) * share * more / (1.0 + root), 0.5 * (1.0 + a) * share / root
 
 
-def _bounce(x: Any, c: Any, u: Scalar, w: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar, Scalar]:
+def weight(x: Any, c: Any) -> Scalar:
+    """What gravity does to the gap of a contact with the world [m/s^2]; 0 of others."""
+    n, gravity = vector(x.contact_frame, c, 6), vector(x.gravity, 0)
+    return where(x.contact_bodies[c, 0] == 0, maximum(-n.dot(gravity), 0.0), 0.0)
+
+
+def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar, Scalar]:
     """(whether a contact falls on, 1.0 where it bounces, the speed of either, that of one that lands or 0).
 
-    ``c``: the contact; ``u``: speed along the normal before, with what a landing took of it; ``w``: mobility
-    of both bodies; ``load``: speed that the contact has given its bodies in the last step.
+    ``c``: the contact; ``u``: speed along the normal before, with what a landing took of it; ``load``: speed
+    that the contact has given its bodies in the last step.
     """
     phi, dt, share = x.contact_gap[c], x.dt[0], x.pair_restitution[x.contact_pair[c]]
-    n, gravity = vector(x.contact_frame, c, 6), vector(x.gravity, 0)
+    gravity = vector(x.gravity, 0)
     slow = SHORT * (dt * sqrt(gravity.dot(gravity)) + load)
-    g = where(x.contact_bodies[c, 0] == 0, maximum(-n.dot(gravity), 0.0), 0.0)
+    g = weight(x, c)
     arrives, lifts = 0.5 * dt * g - u, 2.0 * g * (phi - 0.125 * g * dt * dt)
     square = share * share * (arrives * arrives + lifts) - lifts
     fast, reached, returns = (share > 0.0) & (u < -slow), phi + dt * u < 0.0, square > 0.0

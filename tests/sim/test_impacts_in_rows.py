@@ -1,0 +1,114 @@
+"""Impacts that touching contacts pass on: which body flies off, and with how much of energy and momentum."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+import sim_models as m
+
+import robokit as rk
+from robokit.sim.steppers import energies
+
+STEPS = (0.25e-3, 1e-3, 4e-3)
+SIZE = 0.2  # of bodies, between their faces [m]
+
+
+@cache
+def several(kind: str, count: int) -> rk.Robot:
+    """So many balls or boxes of 1 kg."""
+    return rk.together({f"{k}": {"ball": m.ball, "box": m.box}[kind]() for k in range(count)})
+
+
+def moved(robot, places, v, e=1.0, duration=0.02, dt=1e-3, gravity=(0.0, 0.0, 0.0), **ground):
+    """The run of bodies that begin upright at places (n, 3) with velocities v (n, 3) [m/s]."""
+    count = len(places)
+    q, qd = np.zeros((count, 7)), np.zeros((count, 6))
+    q[:, 0], q[:, 4:], qd[:, 3:] = 1.0, places, v
+    pairs = rk.collision_pairs(robot).with_law(restitution=e, friction=ground.get("friction", 0.0))
+    floor = rk.Ground(restitution=e, **ground) if ground else None
+    return rk.simulate(
+        robot,
+        q.ravel(),
+        qd.ravel(),
+        duration,
+        dt,
+        gravity=gravity,
+        record_every=1,
+        ground=floor,
+        self_collision=pairs,
+    )
+
+
+def along(axis, gaps, count=5, lowest=0.0):
+    """Places of bodies in a row."""
+    places = np.zeros((count, 3))
+    places[:, 2] = lowest
+    places[:, axis] += SIZE * np.arange(count) + np.cumsum(np.broadcast_to(gaps, count))
+    return places
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("gap", [0.0, 1e-6, -1e-6])
+@pytest.mark.parametrize("come", [1, 2, 3])
+def test_as_many_balls_fly_off_a_cradle_as_come(come, gap, dt):
+    v = np.zeros((5, 3))
+    v[:come, 0] = 2.0
+    places = along(0, gap)
+    places[:come, 0] -= 0.01
+    run = moved(several("ball", 5), places, v, dt=dt)
+    after = run.v[-1].reshape(5, 6)[:, 3]
+    np.testing.assert_allclose(after, v[::-1, 0], atol=2e-3)
+    assert abs(after.sum() - v.sum()) < 1e-12
+
+
+@pytest.mark.parametrize("dt", STEPS)
+def test_a_cradle_with_less_restitution_is_one_of_tiny_gaps(dt):
+    """Each ball hands (1 + e) / 2 of its speed to the next one and keeps (1 - e) / 2."""
+    e, v = 0.9, np.zeros((3, 3))
+    v[0, 0] = 2.0
+    run = moved(several("ball", 3), along(0, -1e-6, 3), v, e=e, dt=dt)
+    keeps, gives = 0.5 * (1.0 - e), 0.5 * (1.0 + e)
+    one, other, last = 2.0 * keeps, 2.0 * gives * keeps, 2.0 * gives * gives
+    # The first one is faster than the second now, and hits it again.
+    wanted = keeps * one + gives * other, gives * one + keeps * other, last
+    np.testing.assert_allclose(run.v[-1].reshape(3, 6)[:, 3], wanted, atol=1e-3)
+
+
+@pytest.mark.parametrize("dt", STEPS)
+@pytest.mark.parametrize("gap", [0.0, 1e-4, 1e-3])
+@pytest.mark.parametrize("count", [2, 3])
+def test_balls_that_land_on_each_other_keep_their_energy(count, gap, dt):
+    """Two lost 20, 61 and 80 % in steps of 4, 1 and 0.25 ms, where they touched."""
+    places = along(2, gap, count, 0.15)
+    v = np.tile([0.0, 0.0, -4.0], (count, 1))
+    robot = several("ball", count)
+    run = moved(robot, places, v, duration=0.1, dt=dt, gravity=(0.0, 0.0, -9.81), friction=0.0)
+    energy = np.add(*energies(robot, run.q, run.v))
+    assert energy[0] * (1.0 - 1e-3) < energy[-1] and energy.max() < energy[0] * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("dt", STEPS)
+def test_a_stack_bounces_and_keeps_its_energy(dt):
+    """Four corners each, of which none may come before the others."""
+    places = along(2, 0.0, 3, 0.15)
+    robot = several("box", 3)
+    run = moved(robot, places, np.zeros((3, 3)), duration=0.4, dt=dt, gravity=(0.0, 0.0, -9.81), friction=0.5)
+    energy = np.add(*energies(robot, run.q, run.v))
+    rests = 9.81 * (0.1 + 0.3 + 0.5)
+    assert (energy[-1] - rests) > (1.0 - 1e-3) * (energy[0] - rests)
+    assert energy.max() < energy[0] * (1.0 + 1e-12)
+    assert abs(run.q[-1].reshape(3, 7)[:, 1:6]).max() < 1e-4  # upright, one on the other
+
+
+@pytest.mark.parametrize("dt", STEPS)
+def test_a_ball_throws_up_the_box_on_which_it_falls(dt):
+    """An impact goes on to the ground and comes back. The spring below the box took 3 to 46 % of it."""
+    robot = rk.together({"box": m.box(), "ball": m.ball(0.05)})
+    places, v = [[0.0, 0.0, 0.1], [0.0, 0.0, 0.3]], [[0.0, 0.0, 0.0], [0.0, 0.0, -3.0]]
+    run = moved(robot, places, v, duration=0.06, dt=dt, gravity=(0.0, 0.0, -9.81), friction=0.5)
+    energy = np.add(*energies(robot, run.q, run.v))
+    rests = 9.81 * 0.1
+    assert (energy[-1] - rests) > (1.0 - 2e-3) * (energy[0] - rests)
+    assert energy.max() < energy[0] * (1.0 + 1e-12)
