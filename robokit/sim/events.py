@@ -272,7 +272,7 @@ def retaken(
     """
     own, parts = stepper(program, dt), []
     own.begin(*start)
-    own.noting, before, size = True, own.impulse(), 0
+    own.noting, before = True, own.impulse()
 
     def reached(steps: int) -> None:
         if record is not None:
@@ -290,14 +290,15 @@ def retaken(
                 # The step that leads to a record is taken alone: it has its force.
                 at += own.take(int(min(max(last - 1, at + 1), change)) - at) or last
             reached(last)
-            if size <= most:
+            if choose is not everything:
                 block = Notes.taken(own, first)
-                parts.append(block if choose is everything else block.of(choose(block)))
-                size += sum(x.nbytes for x in parts[-1].arrays.values())
-                own.noting = size <= most
-    if size > most:
+                parts.append(block.of(choose(block)))
+            elif own.noted_bytes > most:
+                own.noting = False
+                own.forget_notes()
+    if not own.noting:
         return None
-    return Notes.joined(parts) if parts else Notes.taken(own)
+    return Notes.joined(parts) if parts else Notes.taken(own, marks[0])
 
 
 # ---- passive motion ---------------------------------------------------------------------------------------
