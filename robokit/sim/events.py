@@ -529,7 +529,7 @@ def _of_contact(program: Program, dt: float, notes: Notes, subjects: Subjects) -
     energy, links = state_facts(robot, x["q"], x["v"])[:, 0], x["link"][:, :-1]
     met = _met(program, dt, notes)[:, [i for _, i in subjects.meeting]]
     return (links[..., :3], *(links[..., k] for k in range(3, 7))), (
-        x["joint"][:, [dofs[i] for _, i in subjects.joints], 2],
+        x["stop"],
         x["joint"][:, [dofs[i] for _, i, _ in subjects.driven], 0],
         x["limited"][:, [place for *_, place in subjects.driven]],
         np.linalg.norm(met, axis=-1),
