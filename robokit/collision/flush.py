@@ -10,9 +10,10 @@ A contact at the point p of solid a, with the normal n out of a, is hidden by th
 The last keeps the foot of a wall on a floor, where the wall goes on above it, and the bottom of a valley.
 
 The normal comes first: where the shortest way out of a alone is hidden, contacts are those along that face of
-a which is not, and is left soonest. What lies across flush faces has their normal on each of them. An edge or
-corner of a touches nothing where its face goes on in one plane over others of its material; where the
-friction changes the edges bear what presses there.
+a which is not, and is left soonest; but none, where what hides it is left sooner, as a thin plate on a floor
+is. What lies across flush faces has their normal on each of them. An edge or corner of a touches nothing
+where its face goes on in one plane over others of its material; where the friction changes the edges bear
+what presses there.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ from __future__ import annotations
 from typing import Any
 
 from robokit.collision.fields import POLYTOPE
-from robokit.collision.support import body_pose, corner, faced, pose, shape_pose, support, vector
+from robokit.collision.support import body_pose, corner, faced, posed, support, vector
 from robokit.collision.terrain import ALIGNED, NEAREST
 from robokit.engine.loops.fields import once
 from robokit.spatial import Vector3
-from robokit.spatial.control_flow import cond, for_range, in_precision, smallest
+from robokit.spatial.control_flow import cond, for_range, in_precision, smallest, while_loop
 from robokit.spatial.scalars import maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
@@ -50,55 +51,98 @@ LEVEL = 1e-12
 """Square of the sine of an angle: a face that is tilted by less against a's surface is parallel to it."""
 
 
-SHALLOW = 1e-2  # of the size of a solid: what is deeper in it than this stands on no face of it
+LEANS = 0.99  # cosine of an angle: what touches along the normal of a face may be tilted by it
+
+SHALLOW = 1e-2  # sine of an angle: an edge with less between the faces beside it is none
 
 
 STAYS, NOWHERE = -1, -2
 """Instead of the row of a face: the normal is one of the surface; there is no face that could be touched."""
 
 
-def face_touched(x: Any, a: Any, b: Any, place: Any, nearest: Any) -> Any:
+def face_touched(x: Any, a: Any, b: Any, nearest: Any) -> Any:
     """The face of a fixed polytope along which a shape touches the surface that it is part of.
 
     Args:
         x: with SHAPES and POSES.
         a: the polytope.
         b: the shape.
-        place: rotation by rows and origin of b in the axes of a (12 numbers).
         nearest: 10 numbers, as of gjk.nearest_sets.
 
     Returns:
         its row of ``face_normal``, STAYS or NOWHERE.
     """
-    return once(x, _face_touched, a, b, place, nearest)
+    return once(x, _face_touched, a, b, nearest)
 
 
-def _face_touched(x: Any, a: Any, b: Any, place: Any, nearest: Any) -> Any:
+def _face_touched(x: Any, a: Any, b: Any, nearest: Any) -> Any:
     n, p = (Vector3(*(nearest[first + c] for c in range(3))) for first in (1, 4))
-    (R, r), (Q, o) = body_pose(x, a), pose(place)
+    R, r = body_pose(x, a)
+    at_p, along = R @ p + r, R @ n
 
-    def face(f: Any, least: Any, at: Any) -> Any:
+    def free(f: Any) -> Any:
+        """Whether the surface has this face at a point a little further in than the nearest one of a."""
         up = vector(x.face_normal, f)
-        z = Q @ Vector3(*_support(x, b, -(Q.T @ up))) + o
         height = up.dot(p - first_corner(x, a, f))
-        gap = up.dot(z - p) + height - x.shape_radius[b]
-        # A point of the face, a little further in than the nearest one of a.
         inward = _middle(x, a, f) - p + up * height
-        share = minimum(1.0, 4.0 * (_flush(x, b) + abs(height)) / (sqrt(inward.dot(inward)) + smallest()))
-        q = p - up * height + inward * share
-        covered = cond(gap > least, lambda: hidden(x, a, b, R @ q + r, R @ up), lambda: gap <= least)
-        return where(covered, least, gap), where(covered, at, f)
+        size = sqrt(inward.dot(inward)) + smallest()
+        q = p - up * height + inward * minimum(1.0, 4.0 * (_flush(x, b) + abs(height)) / size)
+        return ~hidden(x, a, b, R @ q + r, R @ up)
 
-    def best() -> Any:
-        first, least = x.shape_faces[a, 0], -SHALLOW * x.shape_bound[a]
-        return for_range(x.shape_faces[a, 1], lambda k, *known: face(first + k, *known), least, NOWHERE)[1]
+    def turn(gap: Any, f: Any, _: Any) -> Any:
+        gap, f = _left_next(x, a, b, p, gap, f)
+        return gap, f, cond(f >= 0, lambda: where(free(f), 0, 1), lambda: 0)
+
+    def soonest() -> Any:
+        """The face that is left soonest, if not much later than, along n, those that hide it."""
+        gap, f, _ = while_loop(lambda _, __, goes: goes > 0, turn, float("inf"), STAYS, 1)
+        leans = vector(x.face_normal, maximum(f, x.shape_faces[a, 0])).dot(n) > LEANS
+        enough = where(leans, 0.0, -0.5 * (gap + _flush(x, b)))
+        return where(_depth_beside(x, a, b, at_p, along, enough) >= enough, f, NOWHERE)
 
     def own() -> Any:
-        f = _facing(x, a, n)
+        f = once(x, _facing, a, tuple(n))
         off = n.cross(vector(x.face_normal, f))
         return where(off.dot(off) < ALIGNED, f, STAYS)
 
-    return cond(hidden(x, a, b, R @ p + r, R @ n), best, own)
+    return cond(hidden(x, a, b, at_p, along), soonest, own)
+
+
+def _left_next(x: Any, a: Any, b: Any, p: Vector3, limit: Any, last: Any) -> tuple[Any, Any]:
+    """Of the faces of a that b reaches out of, the one that it leaves soonest but for some.
+
+    ``p``: a point in the axes of a; ``limit``, ``last``: the gap along the face that was left before, and
+    this one. Returns gap and face, or NOWHERE.
+    """
+    R, r = body_pose(x, a)
+    at_p = R @ p + r
+
+    def face(k: Any, greatest: Any, at: Any) -> Any:
+        f = x.shape_faces[a, 0] + k
+        up = vector(x.face_normal, f)
+        height, out = up.dot(p - first_corner(x, a, f)), R @ up
+        gap = height - _beyond(x, b, at_p, -out)
+        next_one = (gap > greatest) & ((gap < limit) | ((gap == limit) & (f > last)))
+        next_one = cond(next_one, lambda: height + _beyond(x, b, at_p, out) > 0.0, lambda: next_one)
+        return where(next_one, gap, greatest), where(next_one, f, at)
+
+    return for_range(x.shape_faces[a, 1], face, -float("inf"), NOWHERE)
+
+
+def _depth_beside(x: Any, a: Any, b: Any, p: Vector3, n: Vector3, enough: Any) -> Any:
+    """Depth of b along n in those that hide this normal of a at p, in world axes; ``enough`` is enough."""
+    low = _beyond(x, b, p, -n)
+
+    def one(k: Any, most: Any) -> Any:
+        s = x.beside[x.shape_beside[a, 0] + k]
+
+        def look() -> Any:
+            hides = once(x, _covers, s, tuple(p), tuple(n), _flush(x, b), 0.0)[0] > 0
+            return cond(hides, lambda: maximum(_beyond(x, s, p, n) + low, most), lambda: most)
+
+        return cond(most < enough, look, lambda: most)
+
+    return for_range(x.shape_beside[a, 1], one, 0.0)
 
 
 def first_corner(x: Any, s: Any, face: Any) -> Vector3:
@@ -202,10 +246,10 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, n: Any) -> Any:
     That is across the edge, or on both sides of the corner along one of its edges, on solids beside it. An
     edge that crosses at a corner crosses both of the edges there.
     """
-    (R, r), (S, o) = body_pose(x, a), shape_pose(x, b)
+    (R, r), (S, o) = body_pose(x, a), posed(x, b)
     m, q, flush = R.transpose_apply(Vector3(*n)), R.transpose_apply(Vector3(*p) - r), _flush(x, b)
     first, count = x.shape_faces[a, 0], x.shape_faces[a, 1]
-    face = _facing(x, a, m)
+    face = once(x, _facing, a, tuple(m))
     up = vector(x.face_normal, face)
     down = S.transpose_apply(-Vector3(*n))
     lower = faced(x, b, down)
@@ -251,9 +295,9 @@ def _goes_on(x: Any, a: Any, b: Any, at_corner: Any, p: Any, n: Any) -> Any:
     return for_range(count, side, 0)
 
 
-def _facing(x: Any, a: Any, m: Vector3) -> Any:
+def _facing(x: Any, a: Any, m: Any) -> Any:
     """The face of a polytope whose normal is nearest to a direction in its axes."""
-    first = x.shape_faces[a, 0]
+    first, m = x.shape_faces[a, 0], Vector3(*m)
 
     def better(k: Any, most: Any, at: Any) -> Any:
         h = vector(x.face_normal, first + k).dot(m)
@@ -279,8 +323,7 @@ def _on_surface(x: Any, a: Any, b: Any, p: Any, up: Any, least: Any) -> Any:
             inside, _ = once(x, _height, s, tuple(q), tuple(m), BUT_ITS_OWN)
 
             def rises() -> Any:
-                height = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
-                return where(abs(height) <= 4.0 * _flush(x, b), 1, 0)
+                return where(abs(_beyond(x, s, p, up)) <= 4.0 * _flush(x, b), 1, 0)
 
             return cond(inside <= _seam(x, s), rises, lambda: 0)
 
@@ -299,12 +342,15 @@ def _flush(x: Any, b: Any) -> Any:
     return in_precision(*FLUSH) * x.shape_bound[b]
 
 
-def _support(x: Any, s: Any, d: Vector3) -> Any:
-    return once(x, _support_of_numbers, s, tuple(d))
+def _beyond(x: Any, s: Any, p: Vector3, n: Vector3) -> Any:
+    """How far shape s reaches beyond a point along a normal, both in world axes."""
+    return once(x, _beyond_numbers, s, tuple(p), tuple(n))
 
 
-def _support_of_numbers(x: Any, s: Any, d: Any) -> Any:
-    return support(x, s, Vector3(*d))
+def _beyond_numbers(x: Any, s: Any, p: Any, n: Any) -> Any:
+    (R, r), n = posed(x, s), Vector3(*n)
+    farthest = R @ Vector3(*support(x, s, R.transpose_apply(n))) + r
+    return n.dot(farthest - Vector3(*p)) + x.shape_radius[s]
 
 
 def _middle(x: Any, s: Any, face: Any) -> Vector3:
@@ -328,7 +374,7 @@ def _covers(x: Any, s: Any, p: Any, n: Any, flush: Any, off: Any) -> Any:
 
     def inside() -> Any:
         above, face = once(x, _height, s, tuple(q), tuple(m), NOT_AGAINST)
-        farthest = Vector3(*_support(x, s, m)).dot(m) - m.dot(q)
+        farthest = _beyond(x, s, p, n)
 
         def leaves() -> Any:
             outward = vector(x.face_normal, face)

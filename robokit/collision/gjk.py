@@ -102,7 +102,8 @@ def nearest_sets(x: Any, vertex: Vertex, far: Any, direction: Any, out: Any, mem
             def overlap() -> None:
                 _inside(x, vertex, S, count, size, start, direction, out, note)
 
-            cond(status == INSIDE, overlap, lambda: _apart(S, weights, count, direction, out))
+            _of_simplex(S, weights, count, direction, out)
+            cond(status == INSIDE, overlap, lambda: None)
             return status
 
         return cond(status == FAR, lambda: status, others)
@@ -173,7 +174,7 @@ def _gjk(
     return size, count, where(status == GOES, APART, status)
 
 
-def _apart(S: Any, weights: Any, count: Any, direction: Any, out: Any) -> None:
+def _of_simplex(S: Any, weights: Any, count: Any, direction: Any, out: Any) -> None:
     """Results from the last simplex: nearest points are weighted sums of its corners'."""
 
     def add(k: Any, *so_far: Any) -> Any:
@@ -215,9 +216,10 @@ def _nearest(S: Any, weights: Any, count: Any) -> tuple[Any, Any]:
     def triangle(i: Any, j: Any, k: Any) -> None:
         a, b, c = at(S[i]), at(S[j]), at(S[k])
         n = (b - a).cross(c - a)
-        scale = 1.0 / (n.dot(n) + smallest())
+        area = n.dot(n)  # squared; 0 where a corner is there twice
+        scale = 1.0 / (area + smallest())
         to_b, to_c = (c - a).cross(a).dot(n) * scale, a.cross(b - a).dot(n) * scale
-        inside = (to_b >= 0.0) & (to_c >= 0.0) & (to_b + to_c <= 1.0)
+        inside = (area > 0.0) & (to_b >= 0.0) & (to_c >= 0.0) & (to_b + to_c <= 1.0)
 
         def interior() -> None:
             _better(best, n * (n.dot(a) * scale), ((i, 1.0 - to_b - to_c), (j, to_b), (k, to_c)))
@@ -293,9 +295,8 @@ def _inside(
     out: Any,
     note: Any,
 ) -> None:
-    """Depth: the least support of all directions that are known."""
+    """Depth: the least support of all directions that are known. ``out`` has the points of a flat A - B."""
     last, row = at(direction), zeros(ROW)
-    out[0] = -float("inf")
 
     def take(d: Any) -> None:
         """A direction that bounds the depth better. EPA's points stay, unless it has missed most of it."""
@@ -311,7 +312,16 @@ def _inside(
         cond(-h > out[0] + rounding(ROUNDING) * size, better, lambda: None)
 
     flat, d = _completed(vertex, S, count, size, last, x.inner_points)
-    cond(flat == 1, lambda: call(take, tuple(d)), lambda: _epa(x, vertex, size, out, note))
+
+    def along() -> None:
+        out[0] = -vertex(tuple(d), row)
+        _put(out[1:4], Vector3(*d))
+
+    def grow() -> None:
+        out[0] = -float("inf")
+        _epa(x, vertex, size, out, note)
+
+    cond(flat == 1, along, grow)
     call(take, tuple(start))
     call(take, tuple(last))
     _put(direction, Vector3(out[1], out[2], out[3]))

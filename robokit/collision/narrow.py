@@ -22,6 +22,7 @@ from robokit.collision.support import (
     missed,
     place,
     pose,
+    posed,
     round_corner,
     round_face,
     shape_pose,
@@ -577,7 +578,7 @@ def _touching(
 
     def on_surface() -> Any:
         """Along the face of a fixed polytope that is touched, where that is not along the normal."""
-        face = face_touched(x, a, b, place, out)
+        face = face_touched(x, a, b, out)
 
         def along_face() -> None:
             n = vector(x.face_normal, face)
@@ -817,7 +818,7 @@ def towards(x: Any, shapes: tuple[Any, Any], direction: Any) -> None:
     """A direction where none is given: from the middle of a's ball to that of b's."""
 
     def middles() -> None:
-        R, _ = shape_pose(x, shapes[0])
+        R, _ = posed(x, shapes[0])
         c, d = (place(x, x.shape_body[s], vector(x.shape_centre, s)) for s in shapes)
         r = R.transpose_apply(d - c)
         is_null = r.dot(r) == 0.0

@@ -93,7 +93,7 @@ def refine(
         for_range(3, lambda k: pairs.enter(known[2 * k], known[2 * k + 1]))
 
         def turn(k: Any, _: Any, *numbers: Any) -> Any:
-            return k + 1, *_turn(pairs, Vector3(*numbers))
+            return k + 1, *_turn(pairs, Vector3(*numbers), beyond)
 
         n = Vector3(out[1], out[2], out[3])
         _, goes, *numbers = while_loop(lambda k, goes, *_: (goes == GOES) & (k < TURNS), turn, 0, GOES, *n)
@@ -184,7 +184,7 @@ class _Pairs:
         return Vector3(*for_range(self.count[0], add, 0.0, 0.0, 0.0))
 
 
-def _turn(pairs: _Pairs, n: Vector3) -> tuple[Any, ...]:
+def _turn(pairs: _Pairs, n: Vector3, beyond: Any) -> tuple[Any, ...]:
     """One turn of Newton's method: whether there is another, and the normal."""
     pairs.look(n)
     m = pairs.count[0]
@@ -213,9 +213,11 @@ def _turn(pairs: _Pairs, n: Vector3) -> tuple[Any, ...]:
         u = where(m > 1, -n.dot(first) / across[0], 0.0)
         free = where(m > 1, m22, m22 - m12 * m12 / m11)
         rest = where(m > 1, sum_.dot(t2) + m12 * u, sum_.dot(t2) - m12 / m11 * sum_.dot(t1))
-        v = where(m > 2, -(n.dot(second) + second.dot(t1) * u) / across[1], -rest / free)
+        # Around a ring of normals that are as deep as each other both are rounding.
+        turn = where(abs(rest) <= beyond, 0.0, -rest / free)
+        v = where(m > 2, -(n.dot(second) + second.dot(t1) * u) / across[1], turn)
         u = where(m > 1, u, -(sum_.dot(t1) + m12 * v) / m11)
-        least_there = (m > 2) | ((free > 0.0) & ((m > 1) | (m11 > 0.0)))
+        least_there = (m > 2) | ((free > -beyond) & ((m > 1) | (m11 > 0.0)))
         angle = u * u + v * v
         there = angle <= rounding(LAST) * rounding(LAST)
         goes = where(least_there & (angle < 1.0), where(there, FOUND, GOES), STOPS)

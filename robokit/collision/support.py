@@ -104,6 +104,16 @@ def shape_pose(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
     return Matrix3(rows), Vector3(*origin)
 
 
+def posed(x: Any, s: Any) -> tuple[Matrix3, Vector3]:
+    """As :func:`shape_pose`, whose code a kernel has once."""
+    return pose(once(x, _posed, s))
+
+
+def _posed(x: Any, s: Any) -> Any:
+    R, p = shape_pose(x, s)
+    return *(number for row in R.rows for number in row), *p
+
+
 def support(x: Any, s: Any, d: Vector3) -> Triple:
     """The point of the core of shape s that is farthest along d, in the axes of the shape.
 

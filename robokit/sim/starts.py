@@ -221,9 +221,9 @@ def tangent(robot: Robot, q: np.ndarray, v: np.ndarray, keep: Sequence[int] = ()
     _, K = _constraints(robot, q[good])
     v_good = out[good]
     if keep:
-        left = np.einsum("bij,bj->bi", K, v_good)
+        left = _product(K, v_good)
         K[..., list(keep)] = 0.0
-        out[good] = v_good - np.einsum("bij,bj->bi", np.linalg.pinv(K, rcond=DEPENDENT), left)
+        out[good] = v_good - _product(np.linalg.pinv(K, rcond=DEPENDENT), left)
         return out
     for unit in _row_space(K):
         v_good -= unit * _dot(unit, v_good)[:, None]
@@ -248,6 +248,11 @@ def _row_space(K: np.ndarray) -> list[np.ndarray]:
         new = size > DEPENDENT * largest
         found.append(rest * np.where(new, 1.0 / np.where(new, size, 1.0), 0.0)[:, None])
     return found
+
+
+def _product(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A b of matrices (B, m, n) and vectors (B, n), (B, m)."""
+    return np.stack([_dot(A[:, i], b) for i in range(A.shape[1])], axis=1)
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:

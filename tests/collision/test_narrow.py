@@ -120,6 +120,39 @@ def test_distance_and_depth_of_hulls_are_those_of_all_differences(seed: int) -> 
     assert 5 < inside < 35
 
 
+@pytest.mark.parametrize("side", [1.0, 20.0, 1000.0])
+def test_a_ball_touches_a_long_edge_where_it_is(side: float) -> None:
+    """A corner that GJK found twice made a triangle without area: of 20 m the place was up to 8 m off."""
+    rng, radius = np.random.default_rng(0), 0.05
+    slab = box(0.5 * side, 0.5 * side, 0.25)
+    for _ in range(40):
+        y, turn = rng.uniform(-0.5, 0.5) * side, rng.uniform(0.0, 0.5 * np.pi)
+        edge, n = np.array([0.5 * side, y, 0.25]), np.array([np.sin(turn), 0.0, np.cos(turn)])
+        found = contacts(slab, sphere(radius), HERE, at(*(edge + radius * n)))
+        np.testing.assert_allclose(found["place"], [edge], rtol=0.0, atol=1e-10 * side)
+        np.testing.assert_allclose(found["gap"], 0.0, rtol=0.0, atol=1e-15 * side)
+
+
+def test_a_ball_in_the_middle_of_a_capsule_presses_where_it_is() -> None:
+    """The difference of the cores is a segment through the origin: the place was the capsule's end."""
+    P = turned(3), np.array([0.2, -0.1, 0.4])
+    ball = P[0] @ [0.0, 0.0, 0.3] + P[1]
+    found = contacts(capsule(0.2, 1.0), sphere(0.1), P, (np.eye(3), ball))
+    assert found["gap"] == pytest.approx(-0.3, abs=1e-12)
+    np.testing.assert_allclose(found["place"], ball + 0.05 * found["normal"], rtol=0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_ball_in_the_middle_of_a_cone_has_the_depth_of_its_side(seed: int) -> None:
+    """All around the normals are as deep: the depth was that of the facets of 100 directions, off by 3e-4."""
+    rng = np.random.default_rng(seed)
+    radius, half = rng.uniform(0.2, 0.5), rng.uniform(0.8, 1.2)
+    P = turned(seed), rng.normal(size=3)
+    depth = 0.1 + radius * half / np.hypot(radius, 2.0 * half)  # of the side below the middle of the axis
+    gap, _ = deepest(contacts(cone(radius, half), sphere(0.1), P, (np.eye(3), P[1])))
+    assert gap == pytest.approx(-depth, abs=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_no_direction_separates_curved_shapes_more(seed: int) -> None:
     rng, seen = np.random.default_rng(seed), [0, 0]

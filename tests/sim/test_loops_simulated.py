@@ -274,6 +274,16 @@ def test_rollouts_move_as_single_runs(dtype, most, gap):
     assert rows.summary["loop_gap"] < gap
 
 
+def test_start_velocities_of_rows_are_those_of_single_runs():
+    """Also with a prescribed joint, whose velocity stays: sums of rows have the order of a single run's."""
+    robot = gripper()
+    q = rk.close_loops(robot)
+    for seed in range(6):
+        v = np.random.default_rng(seed).normal(size=robot.nv)
+        (one,), rows = (tangent(robot, np.tile(q, (n, 1)), np.tile(v, (n, 1)), [0]) for n in (1, 3))
+        assert one[0] == v[0] and np.array_equal(rows, np.tile(one, (3, 1)))
+
+
 def test_a_saved_trajectory_has_its_loop_forces(tmp_path):
     run = rk.simulate(free_four_bar(), [0.1, 0, 0], duration=0.02, dt=1e-3)
     again = rk.Trajectory.load(run.save(tmp_path / "swing.npz"))

@@ -146,6 +146,37 @@ def test_a_step_of_a_tenth_of_a_millimetre_is_one_on_floors_of_all_sizes(name: s
     assert over_a_seam(name, side, 0.0, 1e-4) < 0.0
 
 
+def sliding_off(name: str, layers: list[float]) -> np.ndarray:
+    """Poses of a body that slides over the end of a floor of layers with these upper sides [m]."""
+    ends = zip([-0.5, *layers], layers, strict=False)
+    solids = [rk.Solid(Box((4.0, 4.0, b - a)), (-2.0, 0.0, 0.5 * (a + b))) for a, b in ends]
+    q = lying(name, 0.0)
+    q[4:6] = -0.2, 0.03
+    ground = rk.Ground(plane=False, shapes=solids, friction=0.0)
+    return rk.simulate(body(name), q, [0, 0, 0, 1, 0, 0], duration=0.4, dt=1e-3, ground=ground).q
+
+
+@pytest.mark.parametrize("thickness", [1e-4, 1e-3])
+@pytest.mark.parametrize("name", ["box", "disc", "ball"])
+def test_a_layer_on_a_floor_covers_it_up_to_its_end(name: str, thickness: float) -> None:
+    """What lay over the end by less than 3 cm left the covered floor sideways: the energy grew."""
+    one, two = (sliding_off(name, layers) for layers in ([0.0], [-thickness, 0.0]))
+    np.testing.assert_allclose(two, one, rtol=0.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["box", "ball"])
+def test_a_plate_bears_on_floors_of_all_sizes(name: str) -> None:
+    """A body left the covered floor, 100 m wide and 0.5 m thick, through its lower side: the energy grew."""
+    plate = rk.Solid(Box((0.5, 0.5, 3e-4)), (0.0, 0.0, 1.5e-4))
+    floor = rk.Solid(Box((100.0, 100.0, 0.5)), (0.0, 0.0, -0.25))
+    q = lying(name, 0.0)
+    q[6] += 0.01
+    run = rk.simulate(
+        body(name), q, duration=0.3, dt=1e-3, ground=rk.Ground(plane=False, shapes=[floor, plate])
+    )
+    assert run.q[-1, 6] - lying(name, 0.0)[6] == pytest.approx(4e-4, abs=5e-5)
+
+
 LEVEL = [("box", 0.0, 1e-12), ("ball", 0.0, 1e-12), ("disc", 0.8, 1e-12), ("capsule", 0.8, 1e-6)]
 
 
