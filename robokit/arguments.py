@@ -71,6 +71,8 @@ def real_array(
             got = symbol
         elif array.dtype.kind in "USO" and array.ndim == 0 and value is not None:
             got = f"{got}: {shown(value)}"
+            if isinstance(value, Mapping) and name in ("q", "q0"):
+                got += "; robot.configuration(joints={...}) makes one from names"
         elif array.dtype.kind == "O" and array.size and isinstance(array.flat[0], Number):
             got = f"objects ({type(array.flat[0]).__name__}); convert them, for example with .astype(float)"
         raise error(f"{name}: expected real numbers of shape {accepted}, got {got}")

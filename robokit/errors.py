@@ -99,7 +99,11 @@ def nearest_names(name: str, known: Iterable[str], most: int = 3, cutoff: float 
         start = bisect.bisect(names, name) - COMPARED // 2
         start = min(max(start, 0), len(names) - COMPARED)
         names = names[start : start + COMPARED]
-    return difflib.get_close_matches(name, names, n=most, cutoff=cutoff)
+    alike: dict[str, list[str]] = {}  # names that differ in capitals alone are the same here
+    for each in names:
+        alike.setdefault(each.lower(), []).append(each)
+    near = difflib.get_close_matches(name.lower(), alike, n=most, cutoff=cutoff)
+    return [each for lower in near for each in alike[lower]][:most]
 
 
 @dataclass(frozen=True)

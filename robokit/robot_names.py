@@ -165,6 +165,10 @@ def find_robot(name: str | Path, fetch: bool = False) -> Path:
     own = own_robots()
     if text in own:
         return own[text]
+    if text.lstrip().startswith("<"):
+        raise RobokitError(
+            "expected a path or the name of a robot, got XML; rk.loads_urdf reads the text of a URDF"
+        )
     if path.suffix or len(path.parts) > 1:
         raise RobokitError(
             f"no file {text!r}; give the path of a URDF, xacro, MJCF, SDF or USD file, one of "

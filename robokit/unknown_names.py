@@ -113,6 +113,7 @@ _ELSEWHERE = {
     "operational_space_inertia": "mobility operationalspaceinertiamatrix",
     "regressor": "jointtorqueregressor",
     "rnea": "id inversedynamics rne",
+    "viewer": "animate display plot show view visualize",
 }
 """Ours: names in small letters, without underscores and without "compute", "calc" or "get" before them."""
 
@@ -123,6 +124,18 @@ OF_A_ROBOT = {
     for theirs, ours in {**{ours.replace("_", ""): ours for ours in _ELSEWHERE}, **ELSEWHERE}.items()
 }
 """The same for attributes of a robot, where functions of robokit are looked for, too: robot.mass_matrix."""
+
+_OF_A_RUN = {
+    "q": "configurations jointpositions position positions qpos qs states",
+    "t": "time times ts",
+    "tau": "torque torques",
+    "to_dataframe": "dataframe pandas",
+    "to_html": "animate display page play plot show view visualize",
+    "v": "dq qd qvel velocities velocity",
+}
+"""Attributes of trajectories and rollouts: names in small letters and without underscores."""
+
+OF_A_RUN = {theirs: ours for ours, names in _OF_A_RUN.items() for theirs in names.split()}
 
 VERBS = ("compute", "calc", "get")
 
@@ -143,11 +156,31 @@ def advice(name: str, known: Collection[str], elsewhere: Mapping[str, str] = ELS
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
+def no_attribute(owner: Any, name: str, elsewhere: Mapping[str, str]) -> AttributeError:
+    """The error for an attribute that an object does not have, with what may have been meant.
+
+    Where it is a property that raised an AttributeError of its own, that one is raised.
+
+    Args:
+        owner: the object.
+        name: that was asked for.
+        elsewhere: names of other libraries -> what the object has.
+    """
+    kind = type(owner).__name__
+    if hasattr(type(owner), name):
+        object.__getattribute__(owner, name)
+    known = [each for each in {*dir(type(owner)), *vars(owner)} if not each.startswith("_")]
+    there = {theirs: ours for theirs, ours in elsewhere.items() if "." in ours or ours in known}
+    meant = "" if name.startswith("_") else advice(name, known, there)
+    return AttributeError(f"{kind!r} object has no attribute {name!r}{meant}")
+
+
 _KEYWORDS = {
     "a": "acc acceleration accelerations ddq qacc qdd qddot",
     "axes": "referenceframe",
     "base": "basetype fixedbase floatingbase freeflyer root rootjoint usefixedbase",
     "controller tau": "control",
+    "tau actuators": "controller policy",
     "count rng": "size",
     "count samples starts": "number",
     "count samples steps": "n",

@@ -69,7 +69,7 @@ def log(arguments: argparse.Namespace) -> int:
         how = "as given" if arguments.cutoff else "chosen from motion and noise"
         tell(f"  low-pass      {torques.motion.cutoff:.3g} Hz, {how}")
         tell("\nTorque that the model cannot explain, root mean square [N m | N]")
-        tell("\n".join(torques.table()))
+        tell(str(torques))
     elif not arguments.no_simulation:
         tell("  no efforts in the log: no torques are compared, and joints follow the log")
     run = None

@@ -21,6 +21,7 @@ from robokit.model.constraints import (
     constraints_key,
     contact_models,
     example_contact,
+    example_link,
     loop_models,
 )
 from robokit.model.robot import Robot
@@ -336,7 +337,7 @@ def _numbers(robot: Robot, joints: Sequence[str]) -> tuple[int, ...]:
 
 
 CHOICES: dict[str, Choice] = {
-    "link": Choice(link_names, link_frames, lambda robot: robot.link_names[-1]),
+    "link": Choice(link_names, link_frames, example_link),
     "axes": Choice(axes_name, _as_it_is, lambda _: AXES[0], default=AXES[0]),
     "classical": Choice(flag, _as_it_is, lambda _: True, default=False),
     "prescribed": Choice(joint_names, _numbers, lambda robot: robot.joint_names[::2], several=True),

@@ -63,8 +63,8 @@ class Function:
         name: of the function.
         inputs: names of its inputs, in order.
         choices: names of what must be given by keyword: the link of a Jacobian.
-        row: the row that it is.
-        made_by: a function and its arguments that make it again, as pickle takes them.
+        row: its algorithm, inputs and outputs.
+        made_by: a function and the arguments from which it can be made again, for pickle.
     """
 
     def __init__(

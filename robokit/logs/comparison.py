@@ -297,6 +297,9 @@ class TorqueComparison:
 
     __repr__ = short_repr
 
+    def __str__(self) -> str:
+        return "\n".join(self.table())
+
     @property
     def unexplained(self) -> np.ndarray:
         """Measured minus modelled forces, (T, n) [N m | N]; they include the effect of external forces."""
@@ -469,6 +472,9 @@ class LogIdentification:
     states: int
 
     __repr__ = short_repr
+
+    def __str__(self) -> str:
+        return "\n".join(self.table())
 
     @property
     def robot(self) -> Robot:

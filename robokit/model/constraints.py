@@ -140,7 +140,12 @@ def contact_models(robot: Robot, contacts: Sequence[Contact]) -> tuple[ContactMo
 
 def example_contact(robot: Robot) -> tuple[Contact, ...]:
     """A contact of any robot, for tables of costs and for tests."""
-    return (Contact(robot.link_names[-1], (0.1, 0.2, -0.1)),)
+    return (Contact(example_link(robot), (0.1, 0.2, -0.1)),)
+
+
+def example_link(robot: Robot) -> str:
+    """A link that moves, where any does."""
+    return robot.body_name(robot.nbodies) if robot.nbodies else robot.link_names[-1]
 
 
 def constraint_models(robot: Robot, constraints: Sequence[Contact | str]) -> tuple[ConstraintModel, ...]:

@@ -111,13 +111,9 @@ class Robot:
     if not TYPE_CHECKING:  # for mypy, what is not defined here does not exist
 
         def __getattr__(self, name: str) -> Any:
-            if hasattr(type(self), name):  # a property of which an AttributeError came
-                return object.__getattribute__(self, name)
-            from robokit.unknown_names import OF_A_ROBOT, advice
+            from robokit.unknown_names import OF_A_ROBOT, no_attribute
 
-            public = [each for each in {*dir(type(self)), *vars(self)} if not each.startswith("_")]
-            meant = "" if name.startswith("_") else advice(name, public, OF_A_ROBOT)
-            raise AttributeError(f"a robot has no attribute {name!r}{meant}")
+            raise no_attribute(self, name, OF_A_ROBOT)
 
     # ---- sizes and names -----------------------------------------------------------------------
 
@@ -664,9 +660,11 @@ def check_robot(given: Any, argument: str = "robot") -> None:
 
 def finite_values(what: str, value: Any, n: int) -> np.ndarray:
     """An argument of n finite numbers, (n,); ShapeError for another number of them, or none at all."""
-    array = np.atleast_1d(real_array(what, value, f"({n},)"))
+    given = real_array(what, value, f"({n},)")
+    array = np.atleast_1d(given)
     if array.shape != (n,):
-        raise ShapeError(f"{what}: expected {n} number{'s' * (n != 1)}, got shape {array.shape}")
+        got = f"shape {given.shape}" if given.ndim else f"one number, {given:g}"
+        raise ShapeError(f"{what}: expected {n} number{'s' * (n != 1)}, got {got}")
     check_finite(what, array)
     return array
 

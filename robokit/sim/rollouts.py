@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -333,6 +333,13 @@ class Rollout:
     device: str = "cpu"
 
     __eq__ = equal
+
+    if not TYPE_CHECKING:  # for mypy, what is not defined here does not exist
+
+        def __getattr__(self, name: str) -> Any:
+            from robokit.unknown_names import OF_A_RUN, no_attribute
+
+            raise no_attribute(self, name, OF_A_RUN)
 
     def __repr__(self) -> str:
         T, B, _ = self.q.shape
@@ -667,6 +674,11 @@ def controls(tau: Any, setup: RunSetup, dtype: str = "float64") -> tuple[np.ndar
     accepted = (
         f"({n},), ({rows}, {n}), ({steps}, {n}) or ({steps}, {rows}, {n}) for {rows} rows, {steps} steps"
     )
+    if callable(tau):
+        raise ShapeError(
+            f"tau: expected joint forces of shape {accepted}, got a function; if forces depend on the "
+            "state, rk.Simulation(..., batch=B) advances the rows step by step"
+        )
     array = real_array("tau", tau, accepted, dtype=dtype)
     shape = array.shape
     if array.ndim == 1:

@@ -523,7 +523,9 @@ def numbers(what: str, value: Any, n: int, robot: Robot | None = None) -> np.nda
 def _row(what: str, array: np.ndarray, n: int, robot: Robot | None) -> np.ndarray:
     """A copy, if it has n finite numbers."""
     if array.shape != (n,):
-        raise ShapeError(f"{what}: expected shape ({n},), got {array.shape}")
+        rows = what in ("q0", "v0") and array.ndim == 2 and array.shape[1] == n
+        hint = "; rk.rollout simulates many states" if rows else ""
+        raise ShapeError(f"{what}: expected shape ({n},), got {array.shape}{hint}")
     try:
         check_finite(what, array)
     except InvalidValue as error:

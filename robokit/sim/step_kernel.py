@@ -384,7 +384,7 @@ def subjects_of(program: Program) -> Subjects:
     """Whom measures and events of a program are about."""
     robot, drives = program.robot, program.given.drives
     joints, bodies = {joint.body: joint.name for joint in robot.body_joints}, body_names(robot)
-    masses = robot.inertial_parameters[..., 1:, 0].reshape(-1, robot.nbodies)
+    masses = np.atleast_2d(robot.inertial_parameters[..., 1:, 0])
     return Subjects(
         program.touching_links,
         tuple((joints[i], i) for i, stop in enumerate(program.joints.stop) if stop is not None),

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,15 @@ from robokit.dataclass_tools import cached_attribute, equal, frozen
 from robokit.dynamics import center_of_mass, forward_kinematics, link_acceleration, link_velocity
 from robokit.dynamics.choices import ORIGIN
 from robokit.dynamics.constrained import FRAMES, JointReactions
-from robokit.errors import MissingDependency, ModelError, RobokitError, ShapeError, warn, warnings_into
+from robokit.errors import (
+    MissingDependency,
+    ModelError,
+    RobokitError,
+    ShapeError,
+    UnknownName,
+    warn,
+    warnings_into,
+)
 from robokit.files import output_path, read_arrays, replacing
 from robokit.model.geometry import Mesh, Shape
 from robokit.model.robot import Robot, check_robot, with_shapes
@@ -272,6 +280,13 @@ class Energy:
         return self.mechanical + self.dissipated - self.work
 
 
+class ForcesByLink(dict[str, np.ndarray]):
+    """Forces by the name of the link."""
+
+    def __missing__(self, name: str) -> np.ndarray:
+        raise UnknownName("link", name, self, "(links that can touch the ground)")
+
+
 @dataclass
 class Trajectory:
     """Recorded states of a simulation, with its energies and impulses.
@@ -286,8 +301,8 @@ class Trajectory:
         contact_force: (T, 3) force of the ground on the robot, world axes [N]: the impulse of the step before
             each state, divided by the step; 0 at the start.
         robot: the robot; None if a loaded file does not contain one that can be rebuilt.
-        tau: (T, nv) controller's forces [N m | N] in the step after each state, of the last state in the
-            step before it; None without a controller.
+        tau: (T, nv) controller's forces [N m | N] in the step after each state; for the last state, in the
+            step before it. None without a controller.
         ground: the ground, or None.
         actuator_force: (T, nv) forces of the actuators [N m | N], including ``tau`` of the same joints: the
             mean over the time since the previous record; 0 at the start. None without actuators.
@@ -320,6 +335,13 @@ class Trajectory:
     def __repr__(self) -> str:
         name = self.robot.name if self.robot is not None else self.summary.get("robot", "?")
         return f"<Trajectory of {name!r}: {len(self.t)} states, {self.t[0]:g} to {self.t[-1]:g} s>"
+
+    if not TYPE_CHECKING:  # for mypy, what is not defined here does not exist
+
+        def __getattr__(self, name: str) -> Any:
+            from robokit.unknown_names import OF_A_RUN, no_attribute
+
+            raise no_attribute(self, name, OF_A_RUN)
 
     def _repr_html_(self) -> str:
         """A still of the motion and a button that opens its page, as a notebook cell."""
@@ -370,14 +392,17 @@ class Trajectory:
         """Force of the ground on each link that can touch it, by its name, (T, 3) in world axes [N].
 
         The sum of ``contacts.forces`` over the link's points on the ground; the sum over all links is
-        ``contact_force``.
+        ``contact_force``. Of a loaded trajectory only the links that did touch it are known.
+
+        Raises:
+            UnknownName: from the result, for a link that cannot touch the ground.
         """
         contacts = self.contacts
         if contacts is None:
-            return {}
+            return ForcesByLink()
         links = np.where(contacts.of_ground, contacts.links, "")
-        names = dict.fromkeys(links[contacts.of_ground].tolist())
-        return {name: contacts.forces[:, links == name].sum(axis=1) for name in names}
+        names = links[contacts.of_ground].tolist() if self.program is None else self.program.touching_links
+        return ForcesByLink({name: contacts.forces[:, links == name].sum(axis=1) for name in names})
 
     @cached_attribute
     def step_facts(self) -> StepFacts | None:

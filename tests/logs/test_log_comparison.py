@@ -87,6 +87,7 @@ def test_what_the_model_lacks_is_what_stays_unexplained(robot):
     assert found.names == robot.joint_names
     assert np.abs(found.unexplained - extra)[good].max() < 0.02
     lines = found.table()
+    assert str(found).splitlines() == lines
     assert all(len(line) <= 80 for line in lines) and "0.8" in lines[2]
     with pytest.warns(UserWarning, match="opposite sign"):
         rk.unexplained_torques(log_of(robot, q, v, -rk.rnea(robot, q, v, a)))
@@ -210,7 +211,7 @@ def check(described, real, viscous, coulomb, fit):
     )
     assert (fit.after < 0.25 * fit.before).all() and (fit.after < 0.05 * fit.measured).all()
     assert fit.condition < 100.0 and "well excited" in fit.excitation()
-    assert all(len(line) <= 80 for line in fit.table())
+    assert all(len(line) <= 80 for line in fit.table()) and str(fit).splitlines() == fit.table()
 
 
 def test_masses_and_friction_from_a_log(tmp_path):

@@ -89,7 +89,7 @@ def test_a_table_that_is_fixed_to_the_world_is_not_the_ground():
     assert run.summary["energy_balance"] < 1e-9
     # Of the ground there is nothing.
     assert not run.contact_force.any() and not run.contact_impulse.any() and not run.step_forces.force.any()
-    assert run.contact_forces == {} and run.summary["deepest_penetration"] == 0.0
+    assert not run.contact_forces["ball/ball"].any() and run.summary["deepest_penetration"] == 0.0
     assert run.losses["collision"][-1] > 0.5 and not run.losses["contact"].any()
     assert {e.kind for e in run.events} == {"collision"}
     assert {e.subject for e in run.events} == {"table/top", "ball/ball"}

@@ -168,3 +168,24 @@ def test_a_start_beyond_the_range_of_the_sines_is_an_error_of_q0():
     ):
         with pytest.raises(rk.InvalidValue, match=r"^q0: expected an angle of at most 1073741824 rad"):
             call()
+
+
+def test_a_number_for_a_vector_and_a_mapping_for_a_configuration_are_named():
+    robot = m.double_pendulum()
+    with pytest.raises(rk.ShapeError, match=r"gravity: expected 3 numbers, got one number, -9\.81"):
+        rk.simulate(robot, gravity=-9.81)
+    for call in (lambda q: rk.simulate(robot, q), lambda q: rk.gravity_forces(robot, q)):
+        with pytest.raises(rk.ShapeError, match=r"robot\.configuration\(joints=\{\.\.\.\}\) makes one"):
+            call({"upper": 0.3})
+
+
+def test_what_is_meant_for_another_function_names_it():
+    robot = m.double_pendulum()
+    with pytest.raises(rk.ShapeError, match=r"q0: expected shape \(2,\), got \(5, 2\); rk\.rollout"):
+        rk.simulate(robot, np.zeros((5, 2)))
+    with pytest.raises(rk.ShapeError, match=r"tau: .* got a function; .* rk\.Simulation\(\.\.\., batch=B\)"):
+        rk.rollout(robot, np.zeros((5, 2)), tau=lambda t, q, v: q)
+    with pytest.raises(TypeError, match="'controller'; did you mean 'tau' or 'actuators'"):
+        rk.rollout(robot, controller=lambda t, q, v: q)
+    with pytest.raises(rk.RobokitError, match=r"got XML; rk\.loads_urdf reads the text"):
+        rk.load('<robot name="a"><link name="b"/></robot>')
