@@ -122,7 +122,8 @@ def touch(x: Any) -> None:
     def contact(i: Any) -> None:
         pressed = where(x.c_kind[i] == FRICTION, maximum(x.c_g[i, 2], 0.0), 0.0)
         for k in range(2):  # steps of planes know the first body, and have it nowhere
-            presses(x.body_whole[x.c_bodies[i, k]], pressed)
+            b = x.c_bodies[i, k]
+            presses(x.body_whole[b], where(b > 0, pressed, 0.0))  # the world is of no whole
 
     def stop(i: Any) -> None:
         presses(x.row_whole[x.r_row[i]], where(x.r_kind[i] == STOP, abs(x.r_g[i]), 0.0))
@@ -531,13 +532,19 @@ def _with_impulse(x: Any, w: Any, m: Scalar, impulse: Force) -> tuple[Force, For
 
 
 def gain(x: Any) -> Scalar:
-    """Energy that what hangs on nothing and is touched gains in a step which its kick leaves with y [J].
+    """Energy that all that :func:`gains` does in a step which its kick leaves with y [J].
 
     That is at the end, with the momentum that the impulses give; what nothing touches will keep its energy.
-    Called in the middle of a step, after :func:`solver.impulses`, and before the account of the step.
+    Called in the middle of a step, after :func:`solver.impulses` and :func:`touch`, before the account of the
+    step.
     """
-    once(x, touch)
-    for_range(x.n_wholes, lambda w: _clear(x.corrected, w, 6))
+    for_range(x.n_wholes, lambda w: _clear(x.corrected, w, TIED + 1))
+
+    def tied(k: Any) -> None:
+        for end in range(2):
+            x.corrected[x.body_whole[x.loop_bodies[k, end]], TIED] = 1.0
+
+    for_range(x.n_loops, tied)
     _children(x, lambda b, w: add_to_row(x.corrected, w, 0, force(x.pushed, b)))
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))
@@ -553,11 +560,22 @@ def gain(x: Any) -> Scalar:
         T_s = maximum(state.T - 0.5 * state.k.dot(solve3(I_G, state.k)), 0.0)
         T = T_s + 0.5 * wanted.ang.dot(solve3(I_G, wanted.ang))
         gained = T - x.kept[w, ENERGY_AT] + impulse.lin.dot(mean)
-        return total + where(x.account[w, TOUCHED] > 0.0, gained, 0.0)
+        return total + where(gains(x, w), gained, 0.0)
 
     found = for_range(x.n_wholes - 1, whole, 0.0)
-    once(x, place_bodies, x.q, 0)
+    once(x, place_bodies, x.q_kick, 0)
     return found
+
+
+TIED = 6  # place in a row of ``corrected`` meanwhile: 1 where a loop ties bodies of a whole
+
+
+def gains(x: Any, w: Any) -> Any:
+    """Whether a whole is touched and can gain energy at the end of a step, known after :func:`gain`.
+
+    Loops put bodies elsewhere than q has them. What they tie has joints, and so motion to take energy from.
+    """
+    return (w > 0) & (x.account[w, TOUCHED] > 0.0) & (x.corrected[w, TIED] == 0.0)
 
 
 # ---- ends -------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.accounts import FREE, TOUCHED, gain
+from robokit.contact.accounts import FREE, TOUCHED, gain, gains, touch
 from robokit.contact.fields import FRICTION
 from robokit.contact.solver import impulses, see, solve
 from robokit.contact.vectors import nothing, put, write_row
@@ -66,20 +66,22 @@ def surplus(x: Any) -> Any:
         taken = x.contact_taken[where(x.c_kind[c] == FRICTION, x.c_of[c], 0)]
         return total - where(bounces(x, c), 0.5 * x.c_g[c, 2] * taken, 0.0)
 
+    def of_row(j: Any, total: Any) -> Any:
+        touched = x.account[x.row_whole[j], TOUCHED] > 0.0  # else it takes part in no bounce
+        return total - where(touched, 0.5 * (x.y[j] - x.v0[j]) * x.Jg[j], 0.0)
+
     once(x, impulses, x.n_of[0], x.n_of[1])
-    half = for_range(x.nv, lambda j, total: total - 0.5 * (x.y[j] - x.v0[j]) * x.Jg[j], 0.0)
-    W = for_range(x.n_of[0], of_constraint, half)
+    once(x, touch)
+    W = for_range(x.n_of[0], of_constraint, for_range(x.nv, of_row, 0.0))
 
     def beyond_work() -> Any:
         def work(j: Any, total: Any) -> Any:
             amount = 0.5 * (x.v0[j] + x.y[j]) * (x.dt[0] * x.tau[j] + x.Jg[j])
-            w = x.row_whole[j]
-            return total + where((w > 0) & (x.account[w, TOUCHED] > 0.0), amount, 0.0)
+            return total + where(gains(x, x.row_whole[j]), amount, 0.0)
 
         return W + gain(x) - for_range(x.nv, work, 0.0)
 
-    # With loops bodies are not where q has them; a robot that has joints has motion to take energy from.
-    return cond((x.keeps[0] == FREE) & (x.n_loops == 0), beyond_work, lambda: W)
+    return cond(x.keeps[0] == FREE, beyond_work, lambda: W)
 
 
 def _give_less(x: Any, at_one: Any) -> None:

@@ -59,6 +59,7 @@ NOTES = (
     real("noted_link", "n_noted", "n_link_sums", 7, role="out"),  # force [N]; then as `link_contact`
     real("noted_joint", "n_noted", "nv", 3, role="out"),  # of motors and what prescribed motions take; of
     # damping and dry friction; of limits
+    real("noted_stop", "n_noted", "n_limited", role="out"),  # force of each joint's limits
     real("noted_limited", "n_noted", "n_motors", role="out"),  # 1 at a limit of effort or speed
     real("noted_loop", "n_noted", "n_loops", 6, role="out"),  # on the successor, as `noted_wrench`
     real("noted_spring", "n_noted", "n_springs", 6, role="out"),  # on the second body, likewise
@@ -118,8 +119,9 @@ def _forces(x: Any) -> None:
         cond(on_ground(x, i), lambda: contact(i), nothing)
 
     def stop(i: Any) -> None:
-        joint = x.joint_of_stop[x.r_of[i]]
-        x.stop_force[joint] = x.stop_force[joint] + x.r_gain[i] * x.r_g[i] * per
+        m = x.r_of[i]
+        joint = x.joint_of_stop[m]
+        x.stop_force[joint] = x.stop_force[joint] + x.stop_side[m] * x.r_g[i] * per
 
     for_range(x.n_of[0], constraint)
     for_range(x.n_of[1], lambda i: cond(x.r_kind[i] == STOP, lambda: stop(i), nothing))
@@ -181,6 +183,7 @@ def _note(x: Any) -> None:
     for_range(x.n_link_sums, link)
     for_range(x.nv, lambda j: write_row(x.noted_joint, (n, j), [0.0] * 3))
     for_range(x.n_of[1], row)
+    for_range(x.n_limited, lambda k: put(x.noted_stop, (n, k), x.stop_force[k]))
     for_range(x.n_motors, lambda m: put(x.noted_limited, (n, m), x.motor_force[m, 1]))
     _note_wrenches(x, n, per)
     put(x.noted_end, n, x.noted[1])

@@ -188,8 +188,8 @@ def begin(x: Any) -> None:
         x.r_g[i] = x.r_expected[i] = row_nearest_of(x, i, 0.0)
 
     for_range(x.nv, coordinate)
-    x.held[1], x.held[2] = 0.0, math.inf
-    cond(x.n_of[3] > 0, lambda: hold(x, 1.0), nothing)
+    x.errors[0], x.errors[1], x.held[1], x.held[2] = math.inf, 0.0, 0.0, math.inf
+    cond(x.n_of[3] > 0, lambda: once(x, hold, 1.0), nothing)
     once(x, multiply, x.v0, x.Hv0)
     once(x, of_velocity)
     for_range(x.n_of[0], of_constraint)
@@ -254,7 +254,7 @@ def hold_harder(x: Any) -> None:
     x.held[2] = left
 
     def harder() -> None:
-        hold(x, HARDER * x.held[0])
+        once(x, hold, HARDER * x.held[0])
         once(x, multiply_again)
 
     cond(slow, harder, nothing)

@@ -525,7 +525,7 @@ def _of_contact(program: Program, dt: float, notes: Notes, tau: np.ndarray) -> S
     met = _met(program, dt, notes)[:, [i for _, i in subjects.meeting]]
     return StepFacts(
         links[..., :3], links[..., 3], links[..., 4], links[..., 5], links[..., 6],
-        joint[:, [dofs[i] for i in bodies], 2],
+        x["stop"],
         columns([rows[1][i][0] for i in bodies]),
         columns([past_of(rows[0][i][0], program.joints.stop[i]) for i in bodies]),
         joint[:, [dofs[i] for _, i, _ in subjects.driven], 0],

@@ -97,7 +97,7 @@ def first_unexplained(program: Program, start: np.ndarray, records: Records) -> 
     there is none.
     """
     kinetic, potential = records.facts(program.robot)[:, :2].T
-    sums, least = np.array(records.entries), negligible(program)
+    sums, least = np.array(records.entries) - records.entries[0], negligible(program)  # of these steps alone
     dissipated = sums[:, [motion.AT[k] for k in motion.DISSIPATED]].sum(axis=1)
     energies = kinetic, potential, sums[:, motion.AT["work"]]
     found = int(first_excess(*energies, least, dissipated))
@@ -750,7 +750,7 @@ class Run:
         k, self.look_at = first_unexplained(self.program, self.start, records), 2 * len(records.steps)
         if k == len(records.steps):
             return
-        self.done, entries = records.steps[k], records.entries[k]
+        self.done, entries = records.steps[k], records.entries[k] - records.entries[0]
         energies = records.facts(self.program.robot)[:, :2]
         mechanical = (energies[k] - energies[0]).sum() - entries[motion.AT["work"]]
         given = -sum(entries[motion.AT[name]] for name in motion.DISSIPATED)  # by contacts

@@ -10,7 +10,8 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.model import Mimic, ModelBuilder, Placement, Shape, Sphere
+from robokit.model import Mimic, ModelBuilder, Placement, Shape, Sphere, couple
+from robokit.sim.step_kernel import subjects_of
 
 DT = 1e-3
 
@@ -244,3 +245,27 @@ def test_a_coupled_joint_reaches_its_limit_under_its_own_name():
     reached = of_kind(run, "limit")[0]
     assert reached.subject == "follow" and reached.time == pytest.approx(0.4 / 2.0, abs=DT)
     assert reached.size == pytest.approx(2.0, rel=1e-3)
+
+
+@pytest.mark.parametrize("multiplier", [2.0, -2.0])
+def test_a_joint_that_follows_another_reaches_limits_of_its_own(multiplier):
+    """A force of 3 N on the leader is 1.5 N at the stop of the joint that goes twice as far."""
+    builder = ModelBuilder("fingers").link("palm")
+    for name, mimic, upper in (("lead", None, 0.05), ("follow", Mimic("lead_slide", multiplier, 0.0), 0.04)):
+        builder.link(name, 0.1, inertia=np.eye(3) * 1e-4)
+        low, high = (0.0, upper) if mimic is None or multiplier > 0.0 else (-upper, 0.0)
+        builder.joint(
+            f"{name}_slide", "prismatic", "palm", name, None, (1, 0, 0), lower=low, upper=high, mimic=mimic
+        )
+    robot = couple(builder.build("fixed"))
+    motor = rk.Torque(joints=["lead_slide"], target=3.0)
+    options = {"actuators": motor, "integrator": "contact", "dt": 1e-3, "duration": 0.5, "gravity": (0, 0, 0)}
+    run = rk.simulate(robot, joint_damping=3.0, **options)
+    found = {event.subject for event in run.events if event.kind == "limit"}
+    assert found == {"follow_slide"}
+    names = [name for name, _ in subjects_of(run.program).joints]
+    stops = dict(zip(names, run.step_facts.stop[-1], strict=True))
+    assert stops["lead_slide"] == 0.0
+    assert stops["follow_slide"] == pytest.approx(-np.sign(multiplier) * 1.5, abs=1e-6)
+    rows = rk.rollout(robot, [[0.0]], joint_damping=3.0, measures=["limits", "limits_by_joint"], **options)
+    assert rows.measures["limit_joint"][0] == "follow_slide"

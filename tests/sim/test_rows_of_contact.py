@@ -9,8 +9,9 @@ import sim_models as m
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
+from robokit.sim import steppers
 from robokit.sim.rollouts import Batch
-from robokit.sim.steppers import ContactState, copied_together
+from robokit.sim.steppers import ContactState, copied
 
 GROUND = rk.Ground()
 BOTH = {"dt": 1e-3, "duration": 0.3, "record_every": 20}
@@ -170,9 +171,24 @@ def test_copies_that_lie_together_are_the_same_arrays():
         "single": rng.normal(size=7).astype(np.float32),
         "part": rng.normal(size=(8, 2))[:5],
     }
-    copies = copied_together(arrays)
+    copies = copied(arrays)
     for name, x in arrays.items():
         assert copies[name].dtype == x.dtype and copies[name].flags.aligned and copies[name].flags.writeable
         np.testing.assert_array_equal(copies[name], x, strict=True, err_msg=name)
     memory = [*arrays.values(), *copies.values()]
     assert not any(np.shares_memory(x, y) for x, y in itertools.combinations(memory, 2))
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 24])
+def test_what_is_noted_of_steps_does_not_depend_on_the_room_that_it_had(monkeypatch, thrown, kept):
+    """Room for 4 steps grows on the way, that for 400 does not; it is handed over, or kept and copied."""
+    monkeypatch.setattr(steppers, "KEPT_BYTES", kept)
+    found = []
+    for steps in (4, 400):
+        monkeypatch.setattr(steppers, "NOTED_AT_START", {"n_noted": steps, "n_noted_contacts": 8 * steps})
+        robot = m.box()  # another one, for which no room was made before
+        runs = [rk.simulate(robot, q0, v0, ground=GROUND, **BOTH) for q0, v0 in zip(*thrown, strict=True)]
+        found.append([run.step_forces.force for run in runs] + [run.contacts.points for run in runs])
+    assert np.abs(found[0][0]).max() > 1.0
+    for few, many in zip(*found, strict=True):
+        np.testing.assert_array_equal(few, many)

@@ -826,3 +826,17 @@ def test_while_a_simulation_is_reset_or_restored_other_threads_may_read_it():
     sim.reset()
     sim.step()
     assert sim.steps == 1
+
+
+def test_a_restored_state_is_not_charged_with_the_work_before_it():
+    """A brake has taken nearly all energy; what goes on elsewhere from there has made none."""
+    robot, brake = m.slider(), rk.Velocity(gain=100.0)
+    options = {"v0": [10.0], "dt": 1e-3, "integrator": "contact", "actuators": brake, "record_every": 1}
+    one, other = rk.Simulation(robot, **options), rk.Simulation(robot, **options)
+    one.step(steps=100)
+    other.restore(one.state())
+    for _ in range(100):
+        one.step()
+        other.step()
+    assert one.trajectory().energy.work[-1] < -90.0
+    assert np.array_equal(one.q, other.q) and np.array_equal(one.v, other.v)
