@@ -155,6 +155,39 @@ def elastic_crowd(look: Look) -> Found:
     return found
 
 
+@case("cradle", "Public references", "Newton's cradle: as many balls fly off as come")
+def cradle(look: Look) -> Found:
+    """Five balls of 1 kg and 10 cm that touch, in a row without gravity; one, two or three of them come with
+    2 m/s and a restitution of 1. Counted are the largest difference of a ball's velocity after 40 ms from
+    that of as many balls that fly off, and the change of the energy.
+    """
+    found = Found()
+    for dt in (0.25e-3, 1e-3, 4e-3):
+        off: dict[str, float] = {"robokit": 0.0}
+        change: dict[str, float] = {"robokit": 0.0}
+        for come in range(1, look.some(4, 3)):
+            speeds = 2.0 * (np.arange(5) < come)
+            bodies = [
+                w.Body(
+                    Sphere(0.1), 1.0, (0.2 * k - 0.01 * (k < come), 0.0, 0.0), v=(0.0,) * 3 + (v, 0.0, 0.0)
+                )
+                for k, v in enumerate(speeds.tolist())
+            ]
+            world = w.World(bodies, friction=0.0, restitution=1.0, plane=False, gravity=(0.0, 0.0, 0.0))
+            ends = {"robokit": world.run(0.04, dt).v[-1]}
+            if look.peer:
+                ends["mujoco"] = world.peer(dt, bounce=0.0).states(round(0.04 / dt), round(0.04 / dt))[1][-1]
+            for who, v in ends.items():
+                x = v.reshape(5, 6)[:, 3]
+                off[who] = max(off.get(who, 0.0), float(np.abs(x - speeds[::-1]).max()))
+                change[who] = max(change.get(who, 0.0), abs(1.0 - float(x @ x / (speeds @ speeds))))
+        found.add(f"{1e3 * dt:g} ms: velocities after the impacts, off by", "m/s", **off, most=2e-3)
+        found.add(f"{1e3 * dt:g} ms: change of the energy", "of the start's", **change, most=1e-3)
+    if look.peer:
+        found.notes.append("MuJoCo: with direct stiffness (solref), undamped.")
+    return found
+
+
 def _overlap(q: np.ndarray) -> float:
     """Largest overlap of balls of 10 cm [mm]."""
     deepest = 0.0

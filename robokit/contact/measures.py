@@ -321,7 +321,7 @@ class Failure(Monitor):
     kinds = (EventKind("failure", "Failure", 0, "0; the text says why the run stopped", True),)
 
     def read(self, numbers: np.ndarray, r: Any) -> Columns:
-        return {"failure": r.failures.reason, "failure_time": r.failures.time}
+        return {"failure": r.failure, "failure_time": r.failure_time}
 
     def answers(self, r: RunEvents) -> Iterator[Answer]:
         for stop in r.of("failure")[:1]:

@@ -30,6 +30,7 @@ from robokit.dataclass_tools import Recent, Spare, frozen
 from robokit.dynamics.build import quaternion_offsets
 from robokit.engine.backend.llvm import processors
 from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, in_threads
+from robokit.engine.loops.fields import sizes_told
 from robokit.errors import ModelError, ShapeError, UnknownName, WrongType, shown, warn
 from robokit.model.robot import Robot, check_robot
 from robokit.sim.ground import Ground, ground_of, world_of
@@ -665,10 +666,7 @@ class Query:
         self.given = {
             a.name: np.ascontiguousarray(given[a.name]) for a in self.kernel.taken if a.name in given
         }
-        for a in self.kernel.arrays:
-            if a.name in self.given:
-                shape = self.given[a.name].shape
-                self.sizes |= {n: k for n, k in zip(a.shape, shape, strict=True) if isinstance(n, str)}
+        self.sizes |= sizes_told(self.kernel.arrays, self.given)
         self.seconds = 0.0
         self._spare: Spare[Any] = Spare(4)
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents
+from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents, Subjects
 from robokit.dataclass_tools import frozen, short_repr
 from robokit.model.robot import Robot
 from robokit.sim.force_elements import SpringRecord
@@ -272,7 +272,7 @@ def retaken(
     """
     own, parts = stepper(program, dt), []
     own.begin(*start)
-    own.noting, before, size = True, own.impulse(), 0
+    own.noting, before = True, own.impulse()
 
     def reached(steps: int) -> None:
         if record is not None:
@@ -290,14 +290,15 @@ def retaken(
                 # The step that leads to a record is taken alone: it has its force.
                 at += own.take(int(min(max(last - 1, at + 1), change)) - at) or last
             reached(last)
-            if size <= most:
+            if choose is not everything:
                 block = Notes.taken(own, first)
-                parts.append(block if choose is everything else block.of(choose(block)))
-                size += sum(x.nbytes for x in parts[-1].arrays.values())
-                own.noting = size <= most
-    if size > most:
+                parts.append(block.of(choose(block)))
+            elif own.noted_bytes > most:
+                own.noting = False
+                own.forget_notes()
+    if not own.noting:
         return None
-    return Notes.joined(parts) if parts else Notes.taken(own)
+    return Notes.joined(parts) if parts else Notes.taken(own, marks[0])
 
 
 # ---- passive motion ---------------------------------------------------------------------------------------
@@ -502,38 +503,38 @@ class StepFacts:
 def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) -> StepFacts:
     """The facts of the steps of dt [s] that were noted, and what these were given."""
     tau, given = inputs.rows(notes.step)
+    robot, subjects, q, v = program.robot, subjects_of(program), notes.arrays["q"], notes.arrays["v"]
     if program.contact:
-        found = _of_contact(program, dt, notes, tau)
+        touch, (stop, *rest) = _of_contact(program, dt, notes, subjects)
     else:
-        q, v, carried = (notes.arrays[name] for name in ("q", "v", "carried"))
-        found = _of_passive_motion(program, dt, q, v, tau, carried, *given)
-    slides = frozenset(joint.name for joint in program.robot.body_joints if joint.kind == "prismatic")
-    return replace(found, first=int(notes.step[0]) if len(notes) else 0, dt=dt, slides=slides)
+        touch, (stop, *rest) = _of_passive_motion(program, dt, notes, subjects, tau, given)
+    rows, speeds = robot.split_q(list(q.T)), robot.split_v(list(v.T))
+    joints = [(rows[i][0], speeds[i][0], program.joints.stop[i]) for _, i in subjects.joints]
+    rate, past = np.zeros_like(stop), np.zeros_like(stop)
+    for k, (x, u, limits) in enumerate(joints):
+        rate[:, k], past[:, k] = u, past_of(x, limits)
+    lengths = None if program.accuracy is None else notes.share
+    columns: list[Any] = [*touch, stop, rate, past, *rest, v, q, tau, lengths]
+    slides = frozenset(joint.name for joint in robot.body_joints if joint.kind == "prismatic")
+    return StepFacts(*columns, first=int(notes.step[0]) if len(notes) else 0, dt=dt, slides=slides)
 
 
-def _of_contact(program: Program, dt: float, notes: Notes, tau: np.ndarray) -> StepFacts:
-    robot, subjects, x = program.robot, subjects_of(program), notes.arrays
-    S, q, v = len(notes), x["q"], x["v"]
-    rows = robot.split_q(list(q.T)), robot.split_v(list(v.T))
+Columns = Sequence[np.ndarray]
+"""Of StepFacts: those of the ground, "force" to "closing"; or "stop", then "drive" to "moving"."""
+
+
+def _of_contact(program: Program, dt: float, notes: Notes, subjects: Subjects) -> tuple[Columns, Columns]:
+    robot, x = program.robot, notes.arrays
     dofs = {joint.body: joint.v_slice.start for joint in robot.joints}
-
-    def columns(values: Sequence[Any]) -> np.ndarray:
-        return np.stack([np.broadcast_to(one, S) for one in values], axis=1) if values else np.zeros((S, 0))
-
-    energy = state_facts(robot, q, v)[:, 0]
-    links, joint, bodies = x["link"][:, :-1], x["joint"], [i for _, i in subjects.joints]
+    energy, links = state_facts(robot, x["q"], x["v"])[:, 0], x["link"][:, :-1]
     met = _met(program, dt, notes)[:, [i for _, i in subjects.meeting]]
-    return StepFacts(
-        links[..., :3], links[..., 3], links[..., 4], links[..., 5], links[..., 6],
+    return (links[..., :3], *(links[..., k] for k in range(3, 7))), (
         x["stop"],
-        columns([rows[1][i][0] for i in bodies]),
-        columns([past_of(rows[0][i][0], program.joints.stop[i]) for i in bodies]),
-        joint[:, [dofs[i] for _, i, _ in subjects.driven], 0],
+        x["joint"][:, [dofs[i] for _, i, _ in subjects.driven], 0],
         x["limited"][:, [place for *_, place in subjects.driven]],
         np.linalg.norm(met, axis=-1),
         np.sqrt(np.maximum(2.0 * energy, 0.0) / max(robot.total_mass, 1e-300)),
-        v, q, tau, None if program.accuracy is None else notes.share,
-    )  # fmt: skip
+    )
 
 
 def _met(program: Program, dt: float, notes: Notes) -> np.ndarray:
@@ -551,38 +552,28 @@ def _met(program: Program, dt: float, notes: Notes) -> np.ndarray:
 
 
 def _of_passive_motion(
-    program: Program,
-    dt: float,
-    q: np.ndarray,
-    v: np.ndarray,
-    tau: np.ndarray,
-    carried: np.ndarray,
-    *given: np.ndarray,
-) -> StepFacts:
-    """Of steps from S states: nothing touches."""
-    subjects = subjects_of(program)
+    program: Program, dt: float, notes: Notes, subjects: Subjects, tau: np.ndarray, given: Columns
+) -> tuple[Columns, Columns]:
+    """Nothing touches."""
     L, J, D, M = (len(x) for x in (subjects.links, subjects.joints, subjects.driven, subjects.meeting))
-    widths = [3 * L, L, L, L, L, J, J, J, D, D, M, 1]
 
     def facts(p: Any, qs: Any, vs: Any, _: Any, held: Held) -> Sequence[Any]:
-        out: list[Any] = [0.0] * sum(widths[:5])
         stops = {i: stop for i, stop in enumerate(program.joints.stop) if stop is not None}
-        out += [pressing(stops[i], qs[i][0], held.stops[i][0]) for _, i in subjects.joints]
-        out += [vs[i][0] for _, i in subjects.joints]
-        out += [past_of(qs[i][0], program.joints.stop[i]) for _, i in subjects.joints]
+        out = [pressing(stops[i], qs[i][0], held.stops[i][0]) for _, i in subjects.joints]
         out += [held.given[i][0] for _, i, _ in subjects.driven]
         out += [held.limited[k] for *_, k in subjects.driven]
-        out += [0.0 for _ in subjects.meeting]
         tree = p.tree
         mass = added((tree.I[i].m for i in tree.outward()), 0.0)
         V = held.V or body_velocities(tree, tree.transforms(qs), vs)
         energy = added((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0)
         return [*out, (maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0]
 
-    columns = of_held_forces(program, dt, facts, sum(widths), q, v, tau, carried, *given)
-    parts = np.split(columns, np.cumsum(widths)[:-1], axis=1)
-    parts[0], parts[-1] = parts[0].reshape(len(columns), L, 3), parts[-1][:, 0]
-    return StepFacts(*[*parts, v, q, tau])
+    states = *(notes.arrays[name] for name in ("q", "v")), tau, notes.arrays["carried"], *given
+    columns = of_held_forces(program, dt, facts, J + 2 * D + 1, *states)
+    stop, drive, limited, moving = np.split(columns, [J, J + D, J + 2 * D], axis=1)
+    none = np.zeros((len(columns), L))
+    touch = np.zeros((len(columns), L, 3)), none, none, none, none
+    return touch, (stop, drive, limited, np.zeros((len(columns), M)), moving[:, 0])
 
 
 def past_of(q: Any, stop: Any) -> Any:

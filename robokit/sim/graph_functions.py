@@ -160,10 +160,10 @@ class StepFunction(LibraryFunction):
     ) -> list[Taken]:
         """All steps by ``take(q, v, tau)`` -> (q, v, ...); the states before them and at the end."""
         q, v, taus = self._start(parameters, row)
-        way, start = [], (q, v)
+        way, start = [], q
         for tau in taus:
             way.append(Taken(q, v, tau))
-            steps.wanted = parameters.wanted(*start, (q, v))
+            steps.wanted = parameters.wanted(start, (q, v))
             q, v = (x.copy() for x in take(q, v, tau)[:2])
         way.append(Taken(q, v, taus[0]))
         return way
@@ -187,7 +187,7 @@ class StepFunction(LibraryFunction):
             M, size = rates(robot, way[k + 1].q)
             of_q, of_v = of_q + (M / size) @ w_q[k], of_v + w_v[k]
             q, v, tau = way[k]
-            steps.wanted = parameters.wanted(way[0].q, way[0].v, (q, v))
+            steps.wanted = parameters.wanted(way[0].q, (q, v))
             of_q, of_v, of_tau[k] = steps.pullback(q, v, tau, of_q, of_v)[2].copy()
             if of:
                 worth = parameters.worth(q, v)

@@ -687,12 +687,10 @@ class StepParameters:
                 if name in ("kp", "kd"):
                     x["motor_gains"][:, ("kp", "kd").index(name)] = value
 
-    def wanted(
-        self, q0: np.ndarray, v0: np.ndarray, state: tuple[np.ndarray, np.ndarray]
-    ) -> np.ndarray | None:
-        """What actuators want at a state, with what was entered, (n,) [N m | N].
+    def wanted(self, q0: np.ndarray, state: tuple[np.ndarray, np.ndarray]) -> np.ndarray | None:
+        """What actuators want at a state, q and v, with what was entered, (n,) [N m | N].
 
-        At (q0, v0), the start, positions that are not given are held; ``state`` is q and v.
+        At q0, the start, positions that are not given are held.
         """
         if self.kept.inputs is None:
             return None

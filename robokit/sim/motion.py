@@ -32,7 +32,7 @@ from robokit.contact.kinematics import (
 from robokit.contact.robot_data import robot_data
 from robokit.dataclass_tools import Spare, frozen
 from robokit.dynamics.singular import singular
-from robokit.engine.loops.fields import kernel_of, real
+from robokit.engine.loops.fields import kernel_of, real, sizes_told
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.maker import engine
 from robokit.model.constraints import loop_models
@@ -541,11 +541,7 @@ class _Call:
 
     def __init__(self, robot: Robot, text: Callable[[Any], None]) -> None:
         kernel, data = _kernel(text), robot_data(robot)
-        sizes = {"nq": robot.nq, "nv": robot.nv}
-        for a in kernel.taken:
-            if a.name in data:
-                given = zip(a.shape, data[a.name].shape, strict=True)
-                sizes |= {name: n for name, n in given if isinstance(name, str)}
+        sizes = sizes_told(kernel.taken, data) | {"nq": robot.nq, "nv": robot.nv}
         self.arrays = {
             a.name: np.ascontiguousarray(data[a.name]) if a.name in data else a.zeros(sizes)
             for a in kernel.taken

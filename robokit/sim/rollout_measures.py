@@ -360,22 +360,23 @@ class OwnMeasures:
 
 
 @frozen
-class Failures:
-    """Rows of a rollout that are no motion of the robot."""
-
-    reason: np.ndarray  # why, (B,); None of a sound row
-    time: np.ndarray  # from when on [s], (B,); NaN of a sound row
-
-
-@frozen
-class RowLedgers:
-    """What the ledgers of B rows hold."""
+class Readings:
+    """What is known of B rows at the end of a rollout; NaN in a row that failed."""
 
     program: Program  # the step
     # q, v: states of the start and of the end, (2, B, ...)
     q: np.ndarray
     v: np.ndarray
-    entries: np.ndarray  # of the ledger at the end, (B, size); NaN in a row that failed
+    entries: np.ndarray  # of the ledger at the end, (B, size)
+    dt: float  # time step [s]
+    steps: int  # taken
+    failure: np.ndarray  # why a row is no motion of the robot, (B,); None of a sound one
+    failure_time: np.ndarray  # from when on [s], (B,); NaN of a sound one
+
+    @cached_property
+    def subjects(self) -> Subjects:
+        """Whom the measures are about."""
+        return subjects_of(self.program)
 
     def entry(self, name: str) -> np.ndarray:
         """One of motion.SLOTS, (B,)."""
@@ -394,16 +395,6 @@ class RowLedgers:
         dissipated = sum(self.entry(name) for name in motion.DISSIPATED)
         return np.where(good, end - start + dissipated - self.entry("work"), np.nan)
 
-
-@frozen
-class Readings(RowLedgers):
-    """What else is known of B rows at the end of a rollout, NaN in a row that failed."""
-
-    dt: float  # time step [s]
-    steps: int  # taken
-    subjects: Subjects  # whom the measures are about
-    failures: Failures  # rows without a valid motion
-
     @property
     def rows(self) -> int:
         """B."""
@@ -416,9 +407,7 @@ class Readings(RowLedgers):
 
     def times(self, steps: np.ndarray) -> np.ndarray:
         """The middle of steps [s]; NaN where it is none."""
-        half = (
-            0.5 if self.program.accuracy is None else 0.0
-        )  # of parts of steps it is the middle that is kept
+        half = 0.5 * (self.program.accuracy is None)  # of parts of steps it is the middle that is kept
         return np.where(steps >= 0.0, (steps + half) * self.dt, np.nan)
 
     def names(self, numbers: np.ndarray, names: Sequence[str]) -> np.ndarray:
@@ -533,8 +522,8 @@ def wanted_measures(given: Any) -> tuple[str | Measure, ...]:
 
 
 class ChosenMeasures:
-    """The measures of a rollout: ``wanted`` names robokit's and the user's own, ``subjects`` are whom
-    robokit's are about, and ``program`` is the step with what it must keep.
+    """The measures of a rollout: ``wanted`` names robokit's and the user's own, and ``program`` is the step
+    with what it must keep.
     """
 
     def __init__(self, wanted: Sequence[str | Measure], program: Program) -> None:
@@ -542,9 +531,9 @@ class ChosenMeasures:
 
         Raises ShapeError or UnknownName where a measure of the user's own does not fit the robot.
         """
-        self.wanted, self.subjects = tuple(wanted), subjects_of(program)
+        self.wanted, subjects = tuple(wanted), subjects_of(program)
         names = dict.fromkeys(known[each].reads for each in wanted if isinstance(each, str))
-        self._kept = {name: Kept(name, self.subjects) for name in names}
+        self._kept = {name: Kept(name, subjects) for name in names}
         of = program.robot, program.open, program.touching_links
         self.own = [(each, OwnTracker.of(each, *of)) for each in wanted if isinstance(each, Measure)]
         trackers: list[Tracker] = [kept for kept in self._kept.values() if kept.start]

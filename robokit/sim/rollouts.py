@@ -26,9 +26,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.motion import floats
 from robokit.sim.rollout_measures import (
     ChosenMeasures,
-    Failures,
     Readings,
-    RowLedgers,
     figures,
     wanted_measures,
 )
@@ -327,7 +325,7 @@ class Rollout:
     program: Program | None = field(default=None, repr=False, compare=False)
     marks: Sequence[int] = field(default=(), repr=False)
     given: Sequence[np.ndarray] = field(default=(), repr=False)
-    ledgers: RowLedgers | None = field(default=None, repr=False, compare=False)
+    ledgers: Readings | None = field(default=None, repr=False, compare=False)
     measures: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     device: str = "cpu"
 
@@ -369,7 +367,7 @@ class Rollout:
         return self._ledgers.share("outside")
 
     @property
-    def _ledgers(self) -> RowLedgers:
+    def _ledgers(self) -> Readings:
         assert self.ledgers is not None
         return self.ledgers
 
@@ -568,7 +566,7 @@ def rollout(
     found = _collect(batch, forces)
     found.robot, found.device = robot, "cpu" if number is None else f"cuda:{number}"
     if chosen:
-        found.measures = _measured(batch, chosen, found)
+        found.measures = chosen.columns(found._ledgers)
     found.summary |= setup.summary | {
         "steps_per_second": rows * marks[batch.finished - 1] / seconds if seconds else 0.0,
         "compile_seconds": compiled - started,
@@ -579,17 +577,6 @@ def rollout(
     found.summary |= tally(program, batch.ledger)
     warn_of_rows(found.summary, found.failed, found.failed_time, setup.depth)
     return found
-
-
-def _measured(batch: Batch, chosen: ChosenMeasures, found: Rollout) -> dict[str, np.ndarray]:
-    """The columns of the measures."""
-    ends, rows = found._ledgers, len(batch.failed_at)
-    reason, when = np.full(rows, None, dtype=object), np.full(rows, np.nan)
-    reason[found.failed] = NOT_FINITE
-    reason[batch.excess] = EXCESS
-    when[found.failed] = found.failed_time
-    run = batch.program, ends.q, ends.v, ends.entries, batch.dt, found.marks[-1]
-    return chosen.columns(Readings(*run, chosen.subjects, Failures(reason, when)))
 
 
 def _apart(tau: np.ndarray, out: Sequence[Any]) -> np.ndarray:
@@ -614,7 +601,7 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
     found = Rollout(
         t, batch.q[:n], batch.v[:n], force, failed, batch.dt * batch.failed_at[failed], program.robot,
         tau, program.ground, program=program, marks=marks, given=batch.given,
-        ledgers=_ledgers(batch),
+        ledgers=_ledgers(batch, failed),
     )  # fmt: skip
     found.summary = {
         "robot": program.robot.name,
@@ -642,13 +629,16 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
     return found
 
 
-def _ledgers(batch: Batch) -> RowLedgers:
-    """Those of the rows at the end; NaN where Ctrl-C found a row beyond the others."""
+def _ledgers(batch: Batch, failed: np.ndarray) -> Readings:
+    """What is known of the rows at the end; NaN where Ctrl-C found a row beyond the others."""
     n = batch.finished
     ends = [x[[0, n - 1]].astype(np.float64) for x in (batch.q, batch.v)]
     entries = batch.ledger.copy()
     entries[batch.reached != batch.marks[n - 1]] = np.nan
-    return RowLedgers(batch.program, ends[0], ends[1], entries)
+    reason, when = np.full(len(entries), None, dtype=object), np.full(len(entries), np.nan)
+    reason[failed], reason[batch.excess] = NOT_FINITE, EXCESS
+    when[failed] = batch.dt * batch.failed_at[failed]
+    return Readings(batch.program, ends[0], ends[1], entries, batch.dt, batch.marks[n - 1], reason, when)
 
 
 def _finite(x: np.ndarray, summary: Callable[[np.ndarray], Any]) -> float:

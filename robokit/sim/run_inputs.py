@@ -666,7 +666,6 @@ class RunInputs:
         self.numbers: list[Any] = [*self.driven.parameters(), *points]
         counts = {x for x in (self.driven.rows, self.outside.rows, self.motions.rows) if x is not None}
         self.rows = max(counts, default=None)
-        self.counts = [("actuators", self.driven.rows), ("pushes", self.outside.rows)]
 
     @property
     def by_function(self) -> bool:

@@ -48,6 +48,7 @@ from robokit.conventions import GRAVITY
 from robokit.dataclass_tools import Recent, Spare
 from robokit.engine.batch_calls import RolloutRunner
 from robokit.engine.loops.environment import NoMachineCode
+from robokit.engine.loops.fields import sizes_told
 from robokit.engine.maker import engine
 from robokit.engine.memory import address
 from robokit.engine.signature import ArrayOf
@@ -381,7 +382,7 @@ class ContactState:
         given |= {**NOTHING_MEASURED, **numbers}
         self.sizes = {"nq": robot.nq, "nv": robot.nv, "n_ledger": len(accounts.ENTRIES), **AT_START}
         self.sizes |= NOTED_AT_START
-        self.sizes |= _sizes((*ARRAYS, *self.kernel.arrays), given, self.sizes)
+        self.sizes = sizes_told((*ARRAYS, *self.kernel.arrays), given) | self.sizes
         # loops.py and force_elements.py ask for these every time.
         self.sizes["n_constraints"] += 2 * self.sizes["n_loops"] + self.sizes["n_springs"]
         n = self.sizes
@@ -607,19 +608,6 @@ def _count(pairs: np.ndarray) -> int:
     ends = pairs < 0
     first = int(ends.argmax()) if len(pairs) else 0
     return first if len(pairs) and ends[first] else len(pairs)
-
-
-def _sizes(
-    arrays: Sequence[ArrayOf], given: Mapping[str, np.ndarray], known: Mapping[str, int]
-) -> dict[str, int]:
-    """Sizes that given arrays tell."""
-    found: dict[str, int] = {}
-    for a in arrays:
-        if a.name in given:
-            for n, size in zip(a.shape, np.shape(given[a.name]), strict=True):
-                if isinstance(n, str) and n not in known:
-                    found[n] = size
-    return found
 
 
 # ==== default step ================================================================================

@@ -102,6 +102,20 @@ def test_bounces_and_turning_friction_go_in_lanes(both, ground, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_impacts_that_are_passed_on_go_in_lanes(both, dtype):
+    """Two balls on each other land, in some rows with a gap between, so that lanes take different turns."""
+    robot = rk.together({f"{k}": m.ball() for k in range(2)})
+    q, v, row = np.zeros((9, 2, 7)), np.zeros((9, 2, 6)), np.arange(9)[:, None]
+    q[..., 0], v[..., 5] = 1.0, -4.0
+    q[..., 6] = 0.12 + 0.01 * row + (0.2 + 1e-3 * (row % 3)) * np.arange(2)
+    pairs = rk.collision_pairs(robot).with_law(restitution=1.0, friction=0.0)
+    given = {"ground": rk.Ground(restitution=1.0), "self_collision": pairs, "duration": 0.1, "dtype": dtype}
+    one, other, taken = both(robot, q.reshape(9, -1), v.reshape(9, -1), **given)
+    same(one, other)
+    assert taken >= 8 and (one.v[-1].reshape(9, 2, 6)[..., 5] > 2.0).all()
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_loops_go_in_lanes(both, dtype):
     """A linkage that floats and falls on the ground: loops and contacts in each row."""
     robot = spatial_loop(base="floating")

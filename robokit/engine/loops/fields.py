@@ -246,6 +246,12 @@ def sizes_of(arrays: Iterable[ArrayOf]) -> list[str]:
     return list(dict.fromkeys(n for a in arrays for n in a.shape if isinstance(n, str)))
 
 
+def sizes_told(arrays: Sequence[ArrayOf], given: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """Sizes by name that the shapes of given arrays tell."""
+    known = (zip(a.shape, np.shape(given[a.name]), strict=True) for a in arrays if a.name in given)
+    return {name: size for pairs in known for name, size in pairs if isinstance(name, str)}
+
+
 def kernel_of(
     name: str,
     function: Callable[[Any], None],
