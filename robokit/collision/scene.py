@@ -220,9 +220,9 @@ def touching_pairs(robot: Robot, error: float = ERROR) -> tuple[tuple[int, int],
     """Pairs of bodies that may touch, computed once.
 
     Left out are a body and the nearest one with a shape that carries it, bodies that a loop joint connects,
-    those that the robot's file keeps apart, and bodies of one robot that overlap in the neutral configuration:
-    they are made so. That is judged by hulls with all their corners. ``robot``: the robot, or several in one
-    world; ``error``: how far a mesh may reach out of its hull [m].
+    those that the robot's file keeps apart, and bodies of one robot that overlap in the neutral
+    configuration: they are made so. That is judged by hulls with all their corners. ``robot``: the robot, or
+    several in one world; ``error``: how far a mesh may reach out of its hull [m].
     """
     found: tuple[tuple[int, int], ...] = robot.derived.get(
         ("touching pairs", error), lambda: _touching_pairs(robot, error)
