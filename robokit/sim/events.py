@@ -248,9 +248,9 @@ def stands_for(notes: Notes, marks: Sequence[int]) -> list[int]:
 
 
 def around_records(notes: Notes) -> np.ndarray:
-    """The rows of the last step, and of the first two of a run."""
+    """The rows of the first step and of the last one, and of the first two of a run."""
     step = notes.step
-    return np.flatnonzero((step == step[-1]) | (step < 2))
+    return np.flatnonzero((step == step[0]) | (step == step[-1]) | (step < 2))
 
 
 @np.errstate(all="ignore")
