@@ -104,6 +104,8 @@ class StepInputs:
     # how targets of the driven joints become their inputs (:attr:`DrivenJoints.linear`), (n,) each of
     # feedforward, gain, limit and rest; None where that changes in the run, or nothing is driven
     law: tuple[np.ndarray, ...] | None = None
+    # what the first step was handed besides q and v, where the run goes on from a state of another one
+    memory: np.ndarray | None = None
 
     @staticmethod
     def of_row(tables: Sequence[np.ndarray], row: int) -> StepInputs:
@@ -129,7 +131,7 @@ class StepInputs:
 
     def copy(self) -> StepInputs:
         """The same, to which nothing is added."""
-        return StepInputs(self.start.copy(), self.tau.copy(), self.given.copy(), self.law)
+        return replace(self, start=self.start.copy(), tau=self.tau.copy(), given=self.given.copy())
 
     def at(self, step: int) -> tuple[np.ndarray, Sequence[np.ndarray], float]:
         """Those of a step, and the step from which there are others."""
@@ -271,7 +273,7 @@ def retaken(
     notes would be more than ``most`` bytes.
     """
     own, parts = stepper(program, dt), []
-    own.begin(*start)
+    own.begin(*start, inputs.memory)
     own.noting, before = True, own.impulse()
 
     def reached(steps: int) -> None:

@@ -381,7 +381,9 @@ class Trajectory:
         if self.notes is not None and len(self.notes):
             return self.notes
         assert self.program is not None and self.inputs is not None
-        marks = self.marks if self.marks[-1] else [0, 1]  # of a run without a step, what the first would be
+        marks = self.marks
+        if len(marks) == 1:  # of a run without a step, what the first would be
+            marks = [marks[0], marks[0] + 1]
         run = self.program, self.summary["dt"], (self.q[0], self.v[0]), marks, self.inputs
         found = retaken(*run, choose)
         assert found is not None
@@ -413,7 +415,8 @@ class Trajectory:
         """What happened in every step; None of a trajectory that was loaded."""
         if self.program is None or self.inputs is None:
             return None
-        notes = self._noted(everything) if self.marks[-1] else self._noted(everything).of(np.arange(0))
+        notes = self._noted(everything)
+        notes = notes if len(self.marks) > 1 else notes.of(np.arange(0))
         return step_facts(self.program, self.summary["dt"], notes, self.inputs)
 
     @cached_attribute
@@ -528,7 +531,7 @@ class Trajectory:
             return {}
         program, dt, notes, marks = self.program, self.summary["dt"], self._noted(everything), self.marks
         if program.contact:
-            steps = np.minimum(marks, max(marks[-1] - 1, 0))
+            steps = np.minimum(marks, max(marks[-1] - 1, marks[0]))
             return kicks(program, dt, notes.of(notes.last(steps)))[1]
         return instants(program, dt, notes, self.inputs, marks, None).loops
 
