@@ -82,10 +82,10 @@ class StepForces:
         return self.force.sum(axis=1)
 
     @staticmethod
-    def of(force: np.ndarray, links: Iterable[str], dt: float) -> StepForces:
-        """Those of steps of dt [s] from the start, given by (S, L, 3) numbers."""
+    def of(force: np.ndarray, links: Iterable[str], start: float, dt: float) -> StepForces:
+        """Those of steps of dt from the time of the start [s], given by (S, L, 3) numbers."""
         steps = np.arange(1, len(force) + 1)
-        return StepForces(dt * steps, tuple(links), force)
+        return StepForces(start + dt * steps, tuple(links), force)
 
 
 # ---- notes -------------------------------------------------------------------------------------------------

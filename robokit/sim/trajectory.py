@@ -467,7 +467,8 @@ class Trajectory:
         facts = self.step_facts
         if facts is None:
             return None
-        return StepForces.of(facts.force_of_steps, self.program.touching_links, self.summary["dt"])
+        links, dt = self.program.touching_links, self.summary["dt"]
+        return StepForces.of(facts.force_of_steps, links, self.t[0], dt)
 
     @property
     def answers(self) -> list[Answer]:
@@ -944,7 +945,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         if points is not None:
             known[f"{of}contacts"] = Contacts(points, forces, links, against, normals)
     if len(x["step_forces"]):
-        known["step_forces"] = StepForces.of(x["step_forces"], touched, summary["dt"])
+        known["step_forces"] = StepForces.of(x["step_forces"], touched, x["t"][0], summary["dt"])
     found.report()  # raises for figures that are no numbers
     return found
 

@@ -856,7 +856,7 @@ def test_a_restored_state_may_draw_on_the_springs_that_it_is_in(integrator):
     assert energy.kinetic[0] < 1e-9 < 1e-3 < energy.kinetic.max()
 
 
-def test_a_restored_run_that_is_too_long_to_be_noted_is_taken_again_from_its_state(monkeypatch):
+def test_a_restored_run_that_is_too_long_to_be_noted_is_taken_again_from_its_state(monkeypatch, tmp_path):
     """With the bristles of its contacts: forces and events are those that were noted."""
     robot = m.quadruped()
     options = {"dt": DT, "ground": True, "record_every": 5}
@@ -876,3 +876,5 @@ def test_a_restored_run_that_is_too_long_to_be_noted_is_taken_again_from_its_sta
     assert np.array_equal(noted.contacts.forces, again.contacts.forces)
     assert [str(event) for event in noted.events] == [str(event) for event in again.events]
     assert np.abs(noted.contacts.forces).max() > 10.0
+    assert noted.step_forces.t[[0, -1]] == pytest.approx([0.204, 0.353], abs=1e-12)
+    assert "front_left_foot" in noted.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
