@@ -153,6 +153,22 @@ def test_a_ball_in_the_middle_of_a_cone_has_the_depth_of_its_side(seed: int) -> 
     assert gap == pytest.approx(-depth, abs=1e-12)
 
 
+@pytest.mark.parametrize("i", range(4))
+def test_nearest_points_are_those_of_the_normal(i: int) -> None:
+    """Both sides are as deep as each other: the normal was at times that of one, the points of the other."""
+    thing = [sphere(0.1), cylinder(0.1, 0.6), box(0.5, 0.3, 0.4), box(0.5, 0.3, 0.4)][i]
+    egg = ellipsoid(*[(0.47, 0.43, 0.1), (0.5, 0.8, 0.02), (0.5, 0.8, 0.02), (0.5, 0.3, 0.1)][i])
+    for seed in range(60):
+        P, Q = (turned(2 * seed), np.zeros(3)), (turned(2 * seed + 1), np.zeros(3))
+        found = contacts(egg, thing, Q, P)
+        k = np.argmin(found["gap"])
+        gap, n, place = (found[name][k] for name in ("gap", "normal", "place"))
+        # A curved shape has one point that is farthest along a direction.
+        np.testing.assert_allclose(
+            place - 0.5 * gap * n, Q[0] @ support(egg, Q[0].T @ n), rtol=0.0, atol=1e-6
+        )
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_no_direction_separates_curved_shapes_more(seed: int) -> None:
     rng, seen = np.random.default_rng(seed), [0, 0]
