@@ -220,9 +220,9 @@ def touching_pairs(robot: Robot, error: float = ERROR) -> tuple[tuple[int, int],
     """Pairs of bodies that may touch, computed once.
 
     Left out are a body and the nearest one with a shape that carries it, bodies that a loop joint connects,
-    those that the robot's file keeps apart, and bodies of one robot that touch in the neutral configuration:
-    they are made so. That is judged by hulls with all their corners. ``robot``: the robot, or several in one
-    world; ``error``: how far a mesh may reach out of its hull [m].
+    those that the robot's file keeps apart, and bodies of one robot that overlap in the neutral
+    configuration: they are made so. That is judged by hulls with all their corners. ``robot``: the robot, or
+    several in one world; ``error``: how far a mesh may reach out of its hull [m].
     """
     found: tuple[tuple[int, int], ...] = robot.derived.get(
         ("touching pairs", error), lambda: _touching_pairs(robot, error)
@@ -247,7 +247,7 @@ def _touching_pairs(robot: Robot, error: float) -> tuple[tuple[int, int], ...]:
 def _meeting(
     robot: Robot, shapes: Sequence[PlacedCore], bodies: set[tuple[int, int]]
 ) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
-    """Pairs of bodies that touch in the neutral configuration, and others of which that is left open.
+    """Pairs of bodies that overlap in the neutral configuration, and others of which that is left open.
 
     Thinned hulls lie in those that they stand for, and these reach out of them by their error at most.
     """
@@ -260,7 +260,8 @@ def _meeting(
     arrays |= pair_arrays(pairs, len(placed))
     arrays |= {name: arrays[name] + larger for name in ("shape_radius", "shape_bound")}
     contacts = contacts_at(arrays, *neutral_poses(robot))
-    touching = contacts["contact_gap"] <= -larger[pairs[contacts["contact_pair"]]].sum(axis=1)
+    least = larger + 1e-9 * arrays["shape_bound"]  # what only meets, to rounding, does not overlap
+    touching = contacts["contact_gap"] <= -least[pairs[contacts["contact_pair"]]].sum(axis=1)
     touch, may_touch = (
         {(int(i), int(j)) for i, j in contacts["contact_bodies"][which]} for which in (touching, ~touching)
     )

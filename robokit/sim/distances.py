@@ -161,7 +161,8 @@ def collision_pairs(robot: Robot, samples: int | None = None) -> CollisionPairs:
     """The pairs of bodies that can collide: all pairs except these.
 
     neighbours    a body and the nearest one with a shape that carries it; bodies that a loop joint connects
-    touching      bodies of one robot that touch in the neutral configuration
+    touching      bodies of one robot that overlap in the neutral configuration; what only meets there, as
+                  the balls of a cradle, can collide
     excluded      pairs excluded by the robot's file (robot.scene.apart), such as <exclude> in MJCF
 
     ``print(collision_pairs(robot))`` lists them; ``.add(link, link)`` and ``.remove(link, link)`` return
@@ -413,7 +414,7 @@ def distance(
         ground: the ground; True for a plane at z = 0.
         pairs: pairs of bodies that can collide, an edited list of :func:`collision_pairs`; "all" for all
             pairs except links of one body. None: those of :func:`collision_pairs`, without neighbours and
-            without links that touch in the neutral configuration.
+            without links that overlap in the neutral configuration.
         max_distance: larger distances are reported as infinite, which saves most of the time [m].
         gradient: whether to compute gradients, n^T (J_b - J_a). They are exact where the distance is smooth,
             and otherwise one-sided.

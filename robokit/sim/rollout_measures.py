@@ -28,6 +28,7 @@ from robokit.dynamics.differentiate import Flat
 from robokit.dynamics.function_objects import Function
 from robokit.errors import ShapeError, UnknownName, WrongType, shown
 from robokit.model.inertial_parameters import COUNT
+from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.sim import motion
 from robokit.sim.motion import bases_are_free, hangs_on_nothing
@@ -175,19 +176,25 @@ class OwnTracker:
     threshold: float | None
     link: int | None  # number of its link among those that can touch the ground; None for all
     text: Flat = field(repr=False, compare=False)  # the function, flat
+    made_by: tuple[Any, ...] = field(repr=False, compare=False)  # arguments of :meth:`of`, for pickle
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OwnTracker.of, self.made_by
 
     @staticmethod
-    def of(measure: Measure, program: Program) -> OwnTracker:
+    def of(measure: Measure, robot: Robot, given: bool, known: Sequence[str]) -> OwnTracker:
         """The tracker of a measure for a robot.
 
+        ``given``: whether inertias are an input of the step; ``known``: links that can touch the ground.
         Raises ShapeError for an output that is no number or an input of a wrong size, UnknownName for a link
         that cannot touch the ground.
         """
-        robot = without_inertias(program.robot) if program.open else program.robot
+        made_by = measure, robot, given, known
+        robot = without_inertias(robot) if given else robot
         key = measure.function.key(robot)
         row = row_of(key)
         row = replace(row, sums="")  # with the bodies' own inertias, which are what a step knows
-        parameters = program.open and row.inertial
+        parameters = given and row.inertial
         text = flat(row, robot, key, parameters)
         sizes = {"q": robot.nq, "v": robot.nv, "tau": robot.nv, "t": 1, "contact_force": 3}
         what = f"measure {measure.name!r}"
@@ -208,7 +215,7 @@ class OwnTracker:
                 "part of the step's straight line; make the length known (for_range(3, ...)), or call the "
                 "function on the states afterwards"
             )
-        link, known = None, program.touching_links
+        link = None
         if measure.link is not None:
             if measure.link not in known:
                 raise UnknownName("link that can touch the ground", measure.link, known)
@@ -216,7 +223,7 @@ class OwnTracker:
         names = tuple(name for name, _ in text.outputs)
         about = repr((row.name, row.derived)).encode()
         identity = hashlib.sha256(about + recorded_key(row, robot, parameters)).digest()
-        return OwnTracker(identity, names, measure.reduce, measure.threshold, link, text)
+        return OwnTracker(identity, names, measure.reduce, measure.threshold, link, text, made_by)
 
     @property
     def start(self) -> Sequence[float]:
@@ -527,7 +534,8 @@ class ChosenMeasures:
         self.wanted, subjects = tuple(wanted), subjects_of(program)
         names = dict.fromkeys(known[each].reads for each in wanted if isinstance(each, str))
         self._kept = {name: Kept(name, subjects) for name in names}
-        self.own = [(each, OwnTracker.of(each, program)) for each in wanted if isinstance(each, Measure)]
+        of = program.robot, program.open, program.touching_links
+        self.own = [(each, OwnTracker.of(each, *of)) for each in wanted if isinstance(each, Measure)]
         trackers: list[Tracker] = [kept for kept in self._kept.values() if kept.start]
         trackers += [tracker for _, tracker in self.own]
         self.program = copy(program)

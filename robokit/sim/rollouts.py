@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +44,7 @@ from robokit.sim.run_loop import (
     warn_of_rows,
 )
 from robokit.sim.starts import distances, torn
-from robokit.sim.step_kernel import NOTHING_MEASURED, Program
+from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import ContactStepper, add_up, kernel_inputs, not_finite, tally
 from robokit.sim.trajectory import Trajectory
 
@@ -397,8 +396,7 @@ class Rollout:
         if not all(np.isfinite(x).all() for x in first):
             raise SimulationError(f"row {row} was not finite from the start")
         n = int((np.isfinite(self.q[:, row]).all(axis=1) & np.isfinite(self.v[:, row]).all(axis=1)).sum())
-        program = copy(program.sample(row))
-        program.measured = NOTHING_MEASURED
+        program = program.sample(row)
         dtype, dt, marks = self.q.dtype, self.summary["dt"], list(self.marks[:n])
         records = Records(inputs=StepInputs.of_row([self._forces, *self.given], row))
         start = first[0].astype(float), first[1].astype(float)

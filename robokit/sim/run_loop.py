@@ -541,7 +541,7 @@ class Run:
         if known is None:
             self.records, self.noted, self.dropped, self.path = Records(), [], False, []
             self.records.inputs.add(done, self.tau, self.given)
-            self.look_at = FIRST
+            self.start, self.look_at = self.stepper.q.copy(), FIRST
         else:
             while self.noted and self.noted[-1].steps > done:
                 last = self.noted.pop().before(done)

@@ -598,12 +598,14 @@ class Simulation:
             raise RobokitError("trajectory: nothing is recorded; give record_every, and no batch")
         run, own = self._run, self._run.records
         recorded = len(own.steps)
-        if own.steps[-1:] != [run.done]:  # the last state, for now
-            run.record()
-        found = run.trajectory()
-        found.robot, found.marks, found.inputs = self.robot, list(own.steps), own.inputs.copy()
-        found.tau = own.inputs.rows(found.marks)[0]
-        own.cut(recorded)
+        try:
+            if own.steps[-1:] != [run.done]:  # the last state, for now
+                run.record()
+            found = run.trajectory()
+            found.robot, found.marks, found.inputs = self.robot, list(own.steps), own.inputs.copy()
+            found.tau = own.inputs.rows(found.marks)[0]
+        finally:  # also after Ctrl-C
+            own.cut(recorded)
         return found
 
     # ---- steps -------------------------------------------------------------------------------------------

@@ -1136,6 +1136,7 @@ class PassiveStepper:
         for k, part in zip(own, self._parts, strict=True):
             self._arrays[k] = self._state[None, None, part]
         self.q, self.v, self._carried, self._ledger = (self._state[part] for part in self._parts)
+        self._unmeasured = self._state[: len(self._state) - program.measured.size]
         self._sums = np.zeros(program.entries)
         self._noted: list[np.ndarray] = []
         self._runner: RolloutRunner | None = None
@@ -1176,7 +1177,7 @@ class PassiveStepper:
             except BaseException:  # Ctrl-C, before the steps or after them
                 state[:] = before
                 raise
-            good = is_finite(state)
+            good = is_finite(self._unmeasured)  # what is measured may be NaN
             if few > 1 and not good:  # to find the last good one
                 state[:], most = before, 1
                 continue

@@ -6,7 +6,7 @@ import sim_models as m
 from loop_robots import gripper
 
 import robokit as rk
-from robokit.model import Box, Capsule, Cylinder, ModelBuilder, Placement, Shape
+from robokit.model import Box, Capsule, Cylinder, ModelBuilder, Placement, Shape, Sphere
 
 
 def _rods(reach: float) -> rk.Robot:
@@ -58,6 +58,21 @@ def test_bodies_that_overlap_in_the_neutral_configuration_are_left_out(shape):
     touching = rk.collision_pairs(_turntables(0.199, shape))
     assert touching.left_out["touching in the neutral pose"] == ((1, 2),)
     assert rk.collision_pairs(_turntables(0.201, shape)).bodies == ((1, 2),)
+
+
+def test_balls_of_a_cradle_that_meet_in_the_neutral_configuration_can_collide():
+    """Rounding made nine of the ten pairs overlap, and the last ball stayed."""
+    builder = ModelBuilder("cradle").link("frame")
+    for k in range(5):
+        hung = Shape(Sphere(0.1), Placement(position=np.array([0.0, 0.0, -1.0])))
+        builder.link(f"ball{k}", 1.0, (0.0, 0.0, -1.0), np.eye(3) * 4e-3, collisions=(hung,))
+        place = Placement(position=np.array([0.2 * k, 0.0, 0.0]))
+        builder.joint(f"j{k}", "continuous", "frame", f"ball{k}", place, axis=(0, 1, 0))
+    robot = builder.build("fixed")
+    pairs = rk.collision_pairs(robot).with_law(restitution=1.0, friction=0.0)
+    assert len(pairs) == 10
+    trajectory = rk.simulate(robot, [0.5, 0, 0, 0, 0], duration=0.9, dt=1e-3, self_collision=pairs)
+    assert abs(trajectory.v[-1, :4]).max() < 0.02 and trajectory.q[-1, 4] < -0.2  # the last one swings out
 
 
 def test_an_old_argument_is_said_to_do_nothing():

@@ -124,6 +124,7 @@ def test_loops_go_in_lanes(both, dtype):
     one, other, taken = both(robot, q, v, ground=True, duration=0.2, dtype=dtype)
     same(one, other)
     assert taken >= 8 and one.summary["loop_gap"] < 1e-5 and one.contact_force.any()
+    assert np.isfinite(one.q).all()
 
 
 def test_springs_and_prescribed_motions_go_in_lanes(both):

@@ -1,5 +1,7 @@
 """What rollouts measure in every step is what the events and figures of the same single run say."""
 
+import pickle
+
 import numpy as np
 import pytest
 import sim_models as m
@@ -257,3 +259,26 @@ def test_a_measure_with_loops_of_unknown_length_is_refused_by_name():
 
     with pytest.raises(rk.ShapeError, match="measure 'counted': its function has a loop"):
         rk.rollout(m.box(), steps=2, measures=[rk.Measure(counted)])
+
+
+@pytest.mark.parametrize("actuators", [rk.PD(kp=40.0, kd=2.0, target=0.1), None])
+def test_a_measured_row_of_passive_motion_repeats(actuators):
+    """To the bit, by the step that was measured; it is NaN what the function is worth at the start."""
+
+    @rk.function(inputs={"q": "q", "t": ()}, outputs={"quotient": ()})
+    def quotient(tree, q, t):
+        return {"quotient": (q[1][0] - q[1][0]) / t}
+
+    measures = [*ALL, rk.Measure(quotient)]
+    robot = rk.load_urdf(m.ROBOTS / "arm.urdf")
+    rows = rk.rollout(robot, [[0.2] * 7, [0.4] * 7], duration=0.1, actuators=actuators, measures=measures)
+    for k in range(2):
+        assert np.array_equal(rows.trajectory(k).q, rows.q[:, k])
+    assert list(rows.measures["quotient"]) == [0.0, 0.0]
+
+
+def test_rollouts_with_measures_of_the_users_own_can_be_pickled():
+    robot = m.pendulum()
+    rows = rk.rollout(robot, [[0.5]], duration=0.1, measures=[rk.Measure(rk.functions["kinetic_energy"])])
+    copied = pickle.loads(pickle.dumps(rows))
+    assert copied == rows and copied.trajectory(0) == rows.trajectory(0)

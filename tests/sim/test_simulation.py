@@ -840,3 +840,17 @@ def test_a_restored_state_is_not_charged_with_the_work_before_it():
         other.step()
     assert one.trajectory().energy.work[-1] < -90.0
     assert np.array_equal(one.q, other.q) and np.array_equal(one.v, other.v)
+
+
+@pytest.mark.parametrize("integrator", ["contact", "rkmk4"])
+def test_a_restored_state_may_draw_on_the_springs_that_it_is_in(integrator):
+    """A force has pushed the slider into the stop of its joint, whose spring throws it back."""
+    robot = m.slider(upper=0.1)
+    options = {"dt": 1e-3, "gravity": (0.0, 0.0, 0.0), "joint_damping": 0.0, "integrator": integrator}
+    one = rk.Simulation(robot, [0.1], **options)
+    other = rk.Simulation(robot, [0.0], record_every=1, **options)
+    one.step(tau=[1000.0], steps=300)
+    other.restore(one.state())
+    other.step(steps=300)
+    energy = other.trajectory().energy
+    assert energy.kinetic[0] < 1e-9 < 1e-3 < energy.kinetic.max()
