@@ -76,6 +76,25 @@ def test_a_cradle_with_less_restitution_is_one_of_tiny_gaps(dt):
     np.testing.assert_allclose(run.v[-1].reshape(3, 6)[:, 3], wanted, atol=1e-3)
 
 
+def test_a_long_row_passes_an_impact_on_to_its_end_in_a_step():
+    """Of 60 balls that overlap by rounding the impact came to the 41st, and two thirds was lost."""
+    v = np.zeros((60, 3))
+    v[0, 0] = 2.0
+    run = moved(several("ball", 60), along(0, -1e-9, 60), v, duration=2e-3)
+    np.testing.assert_allclose(run.v[-1].reshape(60, 6)[:, 3], v[::-1, 0], atol=1e-3)
+    # Iterations of all these impacts count.
+    assert run.summary["contact_iterations_most"] > 59 and run.summary["steps_not_settled"] == 0
+
+
+def test_impacts_that_go_on_at_ever_less_speed_are_ended():
+    """What a ball keeps of an impact makes others behind it: more than 1000, in which little is left."""
+    v = np.zeros((60, 3))
+    v[0, 0] = 2.0
+    run = moved(several("ball", 60), along(0, -1e-9, 60), v, e=0.5, duration=2e-3)
+    assert run.summary["steps_not_settled"] == 0
+    assert abs(run.v[-1].reshape(60, 6)[:, 3].sum() - 2.0) < 1e-12
+
+
 @pytest.mark.parametrize("dt", STEPS)
 @pytest.mark.parametrize("gap", [0.0, 1e-4, 1e-3])
 @pytest.mark.parametrize("count", [2, 3])
