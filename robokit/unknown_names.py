@@ -169,9 +169,11 @@ def no_attribute(owner: Any, name: str, elsewhere: Mapping[str, str]) -> Attribu
     kind = type(owner).__name__
     if hasattr(type(owner), name):
         object.__getattribute__(owner, name)
-    known = [each for each in {*dir(type(owner)), *vars(owner)} if not each.startswith("_")]
-    there = {theirs: ours for theirs, ours in elsewhere.items() if "." in ours or ours in known}
-    meant = "" if name.startswith("_") else advice(name, known, there)
+    meant = ""
+    if not name.startswith("_"):
+        known = [each for each in {*dir(type(owner)), *vars(owner)} if not each.startswith("_")]
+        there = {theirs: ours for theirs, ours in elsewhere.items() if "." in ours or ours in known}
+        meant = advice(name, known, there)
     return AttributeError(f"{kind!r} object has no attribute {name!r}{meant}")
 
 

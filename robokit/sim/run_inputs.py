@@ -558,9 +558,9 @@ class ActuatorLaw:
     signals: dict[str, Signal]  # of its arguments that may change with time
 
     def wants(self, steps: np.ndarray, dt: float, q: Any, v: Any) -> tuple[np.ndarray, ...]:
-        """(ahead, place, rate) in these steps, (T or 1, B or 1, n) each; 0 of what it does not want."""
+        """(ahead, place, rate) in these steps, (T or 1, B or 1, n) each; zeros of what it does not want."""
         found = {name: signal.at(steps, dt, q, v) for name, signal in self.signals.items()}
-        target, zero = found["target"], np.zeros_like(found["target"])
+        target, zero = found["target"], np.zeros((1, 1, found["target"].shape[-1]))
         if self.kind == "Torque":
             return target, zero, zero
         if self.kind == "Velocity":

@@ -392,7 +392,7 @@ class Trajectory:
         """Force of the ground on each link that can touch it, by its name, (T, 3) in world axes [N].
 
         The sum of ``contacts.forces`` over the link's points on the ground; the sum over all links is
-        ``contact_force``. Of a loaded trajectory only the links that did touch it are known.
+        ``contact_force``. Of a file without ``step_forces`` only the links that did touch it are known.
 
         Raises:
             UnknownName: from the result, for a link that cannot touch the ground.
@@ -401,7 +401,11 @@ class Trajectory:
         if contacts is None:
             return ForcesByLink()
         links = np.where(contacts.of_ground, contacts.links, "")
-        names = links[contacts.of_ground].tolist() if self.program is None else self.program.touching_links
+        names = links[contacts.of_ground].tolist()
+        if self.program is not None:
+            names = self.program.touching_links
+        elif self.step_forces is not None:
+            names = self.step_forces.links
         return ForcesByLink({name: contacts.forces[:, links == name].sum(axis=1) for name in names})
 
     @cached_attribute

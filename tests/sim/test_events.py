@@ -151,12 +151,13 @@ def test_forces_of_links_add_up_to_that_of_the_ground():
     assert rk.simulate(m.pendulum(), duration=0.01).contact_forces == {}
 
 
-def test_links_that_did_not_touch_the_ground_have_no_force():
+def test_links_that_did_not_touch_the_ground_have_no_force(tmp_path):
     robot = m.quadruped()
     run = rk.simulate(robot, rk.standing_configuration(robot), duration=0.02, ground=True)
-    assert tuple(run.contact_forces) == run.step_forces.links and not run.contact_forces["trunk"].any()
-    with pytest.raises(rk.UnknownName, match="no link named 'Trunk'; did you mean 'trunk'"):
-        _ = run.contact_forces["Trunk"]
+    for each in (run, rk.Trajectory.load(run.save(tmp_path / "run.npz"))):
+        assert tuple(each.contact_forces) == run.step_forces.links and not each.contact_forces["trunk"].any()
+        with pytest.raises(rk.UnknownName, match="no link named 'Trunk'; did you mean 'trunk'"):
+            _ = each.contact_forces["Trunk"]
 
 
 def test_forces_of_all_steps_are_known_whatever_is_recorded(tmp_path):
