@@ -27,10 +27,10 @@ from robokit.contact.bounces import bounces
 from robokit.contact.constraints.contacts import bounce, weight
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED
 from robokit.contact.solver import see, solve
-from robokit.contact.vectors import nothing, put, write_row
+from robokit.contact.vectors import motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
-from robokit.spatial.control_flow import cond, for_range, in_precision, while_loop
-from robokit.spatial.scalars import maximum, where
+from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, while_loop
+from robokit.spatial.scalars import maximum, sqrt, where
 
 HARDER = 1e-6, 1e-4
 """Compliance of these bounces over the mobility, in double and in single precision. One body may take part in
@@ -46,6 +46,8 @@ LEFT = 1e-3
 """Share of the fastest approach of all turns below which none follows: where e < 1 impacts may go on without
 end, each at a share of the speed of the ones before. What is left has 1e-6 of the energy.
 """
+
+SEEN = 1e-10  # share of the bodies' speeds that this one is at least: by rounding bodies approach, too
 
 MOST = 1000  # turns: n bodies of a tower that lands take n (n + 1) / 2; beyond, a step counts as not settled
 
@@ -91,9 +93,17 @@ def _pass_on(x: Any) -> None:
     x.span[0] = 0.0
     for_range(x.nv, lambda j: put(x.y, j, x.v[j]))
     once(x, see, x.v, x.c_u)
-    turns, hits, first, _ = while_loop(goes_on, turn, 0, 1, 0, 0.0, most=MOST)
+    moves = for_range(x.n_bodies, lambda b, most: maximum(most, speed_of(x, b)), 0.0)
+    begins = 0, 1, 0, rounding(SEEN) * moves
+    turns, hits, first, _ = while_loop(goes_on, turn, *begins, most=MOST)
     x.passed[2] = maximum(x.passed[2], where(hits > 0, 1.0, 0.0))
-    _aim(x, (turns > 2) | (first < x.n_of[2]))
+    _aim(x, (turns > 2) | ((first > 0) & (first < x.n_of[2])))
+
+
+def speed_of(x: Any, b: Any) -> Any:
+    """That of a body, about the origin of the step, as it is added up [m/s]."""
+    v = motion(x.Vd, b).lin
+    return sqrt(v.dot(v))
 
 
 def speed(x: Any, i: Any, k: Any) -> Any:
