@@ -82,10 +82,10 @@ class StepForces:
         return self.force.sum(axis=1)
 
     @staticmethod
-    def of(force: np.ndarray, links: Iterable[str], dt: float) -> StepForces:
-        """Those of steps of dt [s] from the start, given by (S, L, 3) numbers."""
+    def of(force: np.ndarray, links: Iterable[str], start: float, dt: float) -> StepForces:
+        """Those of steps of dt from the time of the start [s], given by (S, L, 3) numbers."""
         steps = np.arange(1, len(force) + 1)
-        return StepForces(dt * steps, tuple(links), force)
+        return StepForces(start + dt * steps, tuple(links), force)
 
 
 # ---- notes -------------------------------------------------------------------------------------------------
@@ -104,6 +104,8 @@ class StepInputs:
     # how targets of the driven joints become their inputs (:attr:`DrivenJoints.linear`), (n,) each of
     # feedforward, gain, limit and rest; None where that changes in the run, or nothing is driven
     law: tuple[np.ndarray, ...] | None = None
+    # what the first step was handed besides q and v, where the run goes on from a state of another one
+    memory: np.ndarray | None = None
 
     @staticmethod
     def of_row(tables: Sequence[np.ndarray], row: int) -> StepInputs:
@@ -129,7 +131,7 @@ class StepInputs:
 
     def copy(self) -> StepInputs:
         """The same, to which nothing is added."""
-        return StepInputs(self.start.copy(), self.tau.copy(), self.given.copy(), self.law)
+        return replace(self, start=self.start.copy(), tau=self.tau.copy(), given=self.given.copy())
 
     def at(self, step: int) -> tuple[np.ndarray, Sequence[np.ndarray], float]:
         """Those of a step, and the step from which there are others."""
@@ -248,9 +250,9 @@ def stands_for(notes: Notes, marks: Sequence[int]) -> list[int]:
 
 
 def around_records(notes: Notes) -> np.ndarray:
-    """The rows of the last step, and of the first two of a run."""
+    """The rows of the first step and of the last one, and of the first two of a run."""
     step = notes.step
-    return np.flatnonzero((step == step[-1]) | (step < 2))
+    return np.flatnonzero((step == step[0]) | (step == step[-1]) | (step < 2))
 
 
 @np.errstate(all="ignore")
@@ -271,7 +273,7 @@ def retaken(
     notes would be more than ``most`` bytes.
     """
     own, parts = stepper(program, dt), []
-    own.begin(*start)
+    own.begin(*start, inputs.memory)
     own.noting, before = True, own.impulse()
 
     def reached(steps: int) -> None:

@@ -541,6 +541,7 @@ class Run:
         if known is None:
             self.records, self.noted, self.dropped, self.path = Records(), [], False, []
             self.records.inputs.add(done, self.tau, self.given)
+            self.records.inputs.memory = memory
             self.start, self.look_at = self.stepper.q.copy(), FIRST
         else:
             while self.noted and self.noted[-1].steps > done:

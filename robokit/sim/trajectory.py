@@ -381,7 +381,9 @@ class Trajectory:
         if self.notes is not None and len(self.notes):
             return self.notes
         assert self.program is not None and self.inputs is not None
-        marks = self.marks if self.marks[-1] else [0, 1]  # of a run without a step, what the first would be
+        marks = self.marks
+        if len(marks) == 1:  # of a run without a step, what the first would be
+            marks = [marks[0], marks[0] + 1]
         run = self.program, self.summary["dt"], (self.q[0], self.v[0]), marks, self.inputs
         found = retaken(*run, choose)
         assert found is not None
@@ -413,7 +415,8 @@ class Trajectory:
         """What happened in every step; None of a trajectory that was loaded."""
         if self.program is None or self.inputs is None:
             return None
-        notes = self._noted(everything) if self.marks[-1] else self._noted(everything).of(np.arange(0))
+        notes = self._noted(everything)
+        notes = notes if len(self.marks) > 1 else notes.of(np.arange(0))
         return step_facts(self.program, self.summary["dt"], notes, self.inputs)
 
     @cached_attribute
@@ -464,7 +467,8 @@ class Trajectory:
         facts = self.step_facts
         if facts is None:
             return None
-        return StepForces.of(facts.force_of_steps, self.program.touching_links, self.summary["dt"])
+        links, dt = self.program.touching_links, self.summary["dt"]
+        return StepForces.of(facts.force_of_steps, links, self.t[0], dt)
 
     @property
     def answers(self) -> list[Answer]:
@@ -528,7 +532,7 @@ class Trajectory:
             return {}
         program, dt, notes, marks = self.program, self.summary["dt"], self._noted(everything), self.marks
         if program.contact:
-            steps = np.minimum(marks, max(marks[-1] - 1, 0))
+            steps = np.minimum(marks, max(marks[-1] - 1, marks[0]))
             return kicks(program, dt, notes.of(notes.last(steps)))[1]
         return instants(program, dt, notes, self.inputs, marks, None).loops
 
@@ -941,7 +945,7 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         if points is not None:
             known[f"{of}contacts"] = Contacts(points, forces, links, against, normals)
     if len(x["step_forces"]):
-        known["step_forces"] = StepForces.of(x["step_forces"], touched, summary["dt"])
+        known["step_forces"] = StepForces.of(x["step_forces"], touched, x["t"][0], summary["dt"])
     found.report()  # raises for figures that are no numbers
     return found
 

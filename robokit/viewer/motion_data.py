@@ -337,7 +337,7 @@ class ForceHistory:
         self.left_out = steps is None and trajectory.summary.get("steps", 0) >= len(t)
         if steps is not None:
             self.links = steps.links
-            self.t = np.append(0.0, steps.t)
+            self.t = np.append(0.0, steps.t - trajectory.t[0])
             self.force = np.concatenate([np.zeros((1, len(self.links), 3)), steps.force])
             self.total = self.force.sum(axis=1)
             self.frames = np.clip(np.searchsorted(self.t, t[chosen] - 1e-9), 0, len(self.t) - 1)
@@ -479,7 +479,7 @@ def with_key_frames(trajectory: Trajectory, chosen: np.ndarray) -> tuple[Traject
         q=among(trajectory.q, q),
         v=among(trajectory.v, v),
         momentum=among(trajectory.momentum, state_facts(trajectory.robot, q, v)[:, 2:]),
-        contact_force=among(trajectory.contact_force, forces.total[steps]),
+        contact_force=among(trajectory.contact_force, forces.total[np.array(steps) - marks[0]]),
         marks=among(marks, after).tolist(),
         tau=next_record(trajectory.tau),
         actuator_force=next_record(trajectory.actuator_force),

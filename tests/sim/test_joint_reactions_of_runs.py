@@ -91,12 +91,18 @@ def test_every_link_of_a_linkage_that_is_thrown_obeys_them():
     assert np.abs(change - run.a[1:][air])[:, 6:].max() < 1e-3 * np.abs(change[:, 6:]).max()
 
 
-def test_a_swinging_pendulum_pulls_as_in_the_book():
-    """Both methods beside the closed form at the angle and the speed that they have."""
+@pytest.mark.parametrize("most", [1_000_000, 10_000])
+def test_a_swinging_pendulum_pulls_as_in_the_book(monkeypatch, most):
+    """All methods beside the closed form at the angle and the speed that they have.
+
+    Also where the steps are more than are noted as they are taken.
+    """
+    monkeypatch.setattr("robokit.sim.run_loop.MOST_BYTES", most)
     m, l = 2.0, 1.0
     robot = pendulum()
     for method, tolerance in (("rkmk4", 1e-12), ("midpoint", 1e-12), ("contact", 1e-2)):
         run = rk.simulate(robot, [2.5], duration=1.0, dt=1e-3, record_every=10, integrator=method)
+        assert (run.notes is None) == (most < 1_000_000)
         theta, rate = run.q[:, 0], run.v[:, 0]
         alpha = -1.5 * G / l * np.sin(theta)
         along, across = m * rate**2 * l / 2 + m * G * np.cos(theta), m * G * np.sin(theta) / 4

@@ -854,3 +854,27 @@ def test_a_restored_state_may_draw_on_the_springs_that_it_is_in(integrator):
     other.step(steps=300)
     energy = other.trajectory().energy
     assert energy.kinetic[0] < 1e-9 < 1e-3 < energy.kinetic.max()
+
+
+def test_a_restored_run_that_is_too_long_to_be_noted_is_taken_again_from_its_state(monkeypatch, tmp_path):
+    """With the bristles of its contacts: forces and events are those that were noted."""
+    robot = m.quadruped()
+    options = {"dt": DT, "ground": True, "record_every": 5}
+    one = rk.Simulation(robot, rk.standing_configuration(robot, height=0.05, tilt=0.2), **options)
+    one.step(steps=203)
+    found = []
+    for most in (1 << 28, 20_000):
+        monkeypatch.setattr("robokit.sim.run_loop.MOST_BYTES", most)
+        other = rk.Simulation(robot, rk.standing_configuration(robot), **options)
+        other.restore(one.state())
+        still = other.trajectory()
+        assert still.a.shape == (1, robot.nv) and still.joint_reactions().wrenches.shape[0] == 1
+        other.step(steps=150)
+        found.append(other.trajectory())
+    noted, again = found
+    assert noted.notes is not None and again.notes is None
+    assert np.array_equal(noted.contacts.forces, again.contacts.forces)
+    assert [str(event) for event in noted.events] == [str(event) for event in again.events]
+    assert np.abs(noted.contacts.forces).max() > 10.0
+    assert noted.step_forces.t[[0, -1]] == pytest.approx([0.204, 0.353], abs=1e-12)
+    assert "front_left_foot" in noted.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
