@@ -358,13 +358,13 @@ def enter_closing(x: Any) -> None:
 
 
 def _solution(x: Any) -> None:
-    iterations, residual = x.solved[0], x.solved[1]
+    iterations, residual = x.solved[0] + x.passed[0], maximum(x.solved[1], x.passed[1])
     largest(x, "residual", residual)
     add(x, "residual_sum", residual)
     add(x, "steps", 1.0)
     add(x, "iterations", iterations)
     largest(x, "most", iterations)
-    add(x, "missed", x.solved[2])
+    add(x, "missed", maximum(x.solved[2], x.passed[2]))
 
 
 # ==== What keeps momentum, energy and the path of the centre of mass at the end of a step ==============

@@ -27,10 +27,10 @@ from robokit.contact.bounces import bounces
 from robokit.contact.constraints.contacts import bounce, weight
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED
 from robokit.contact.solver import see, solve
-from robokit.contact.vectors import nothing, put, write_row
+from robokit.contact.vectors import motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
-from robokit.spatial.control_flow import cond, for_range, in_precision, while_loop
-from robokit.spatial.scalars import maximum, where
+from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, while_loop
+from robokit.spatial.scalars import maximum, sqrt, where
 
 HARDER = 1e-6, 1e-4
 """Compliance of these bounces over the mobility, in double and in single precision. One body may take part in
@@ -42,11 +42,20 @@ AT_ONCE = 0.5
 approach each other by what rounding makes; with the third that they hit they are no row that bounces as one.
 """
 
-MOST = 40  # turns: n balls in a row take n - 1; where e < 1 each turn leaves a share of the speeds
+LEFT = 1e-3
+"""Share of the fastest approach of all turns below which none follows: where e < 1 impacts may go on without
+end, each at a share of the speed of the ones before. What is left has 1e-6 of the energy.
+"""
+
+SEEN = 1e-10  # share of the bodies' speeds that this one is at least: by rounding bodies approach, too
+
+MOST = 1000  # turns: n bodies of a tower that lands take n (n + 1) / 2; beyond, a step counts as not settled
 
 
 def pass_on(x: Any) -> None:
     """Aims of contacts that bounce, those among them that touched and are hit by others' impacts."""
+    for k in range(3):
+        x.passed[k] = 0.0
     cond((x.n_of[2] > 0) & (x.counts[0] > 1), lambda: _pass_on(x), nothing)
 
 
@@ -58,12 +67,23 @@ def _pass_on(x: Any) -> None:
         x.r_bounced[i] = x.r_R[i]
         x.r_R[i] = where(x.r_kind[i] == PRESCRIBED, x.r_R[i], math.inf)
 
-    def turn(k: Any, _: Any, first: Any) -> tuple[Any, ...]:
-        fastest = for_range(x.n_of[0], lambda i, most: maximum(most, speed(x, i, k)), 0.0)
-        hits = for_range(x.n_of[0], lambda i, count: count + hit(x, i, AT_ONCE * fastest), 0)
+    def turn(k: Any, _: Any, first: Any, most: Any) -> tuple[Any, ...]:
+        fastest = for_range(x.n_of[0], lambda i, u: maximum(u, speed(x, i, k)), 0.0)
+        most = maximum(most, fastest)
+        least = where(fastest > LEFT * most, AT_ONCE * fastest, math.inf)
+        hits = for_range(x.n_of[0], lambda i, count: count + hit(x, i, least), 0)
         for_range(x.nv, begin_with)
-        cond(hits > 0, lambda: once(x, solve), nothing)
-        return k + 1, hits, where(k > 0, first, hits)
+        cond(hits > 0, hit_bodies, nothing)
+        return k + 1, hits, where(k > 0, first, hits), most
+
+    def hit_bodies() -> None:
+        once(x, solve)
+        x.passed[0] = x.passed[0] + x.solved[0]
+        for k in (1, 2):
+            x.passed[k] = maximum(x.passed[k], x.solved[k])
+
+    def goes_on(k: Any, hits: Any, *_: Any) -> Any:
+        return (hits > 0) & (k < MOST)
 
     def begin_with(j: Any) -> None:
         x.v0[j] = x.guess[j] = x.y[j]
@@ -73,8 +93,17 @@ def _pass_on(x: Any) -> None:
     x.span[0] = 0.0
     for_range(x.nv, lambda j: put(x.y, j, x.v[j]))
     once(x, see, x.v, x.c_u)
-    turns, _, first = while_loop(lambda k, hits, _: (hits > 0) & (k < MOST), turn, 0, 1, 0, most=MOST)
-    _aim(x, (turns > 2) | (first < x.n_of[2]))
+    moves = for_range(x.n_bodies, lambda b, most: maximum(most, speed_of(x, b)), 0.0)
+    begins = 0, 1, 0, rounding(SEEN) * moves
+    turns, hits, first, _ = while_loop(goes_on, turn, *begins, most=MOST)
+    x.passed[2] = maximum(x.passed[2], where(hits > 0, 1.0, 0.0))
+    _aim(x, (turns > 2) | ((first > 0) & (first < x.n_of[2])))
+
+
+def speed_of(x: Any, b: Any) -> Any:
+    """That of a body, about the origin of the step, as it is added up [m/s]."""
+    v = motion(x.Vd, b).lin
+    return sqrt(v.dot(v))
 
 
 def speed(x: Any, i: Any, k: Any) -> Any:

@@ -21,11 +21,11 @@ def several(kind: str, count: int) -> rk.Robot:
     return rk.together({f"{k}": {"ball": m.ball, "box": m.box}[kind]() for k in range(count)})
 
 
-def moved(robot, places, v, e=1.0, duration=0.02, dt=1e-3, gravity=(0.0, 0.0, 0.0), **ground):
-    """The run of bodies that begin upright at places (n, 3) with velocities v (n, 3) [m/s]."""
+def moved(robot, places, v, e=1.0, duration=0.02, dt=1e-3, gravity=(0.0, 0.0, 0.0), spin=0.0, **ground):
+    """The run of bodies that begin upright at places (n, 3), with v [m/s] and spins [rad/s], (n, 3)."""
     count = len(places)
     q, qd = np.zeros((count, 7)), np.zeros((count, 6))
-    q[:, 0], q[:, 4:], qd[:, 3:] = 1.0, places, v
+    q[:, 0], q[:, 4:], qd[:, 3:], qd[:, :3] = 1.0, places, v, spin
     pairs = rk.collision_pairs(robot).with_law(restitution=e, friction=ground.get("friction", 0.0))
     floor = rk.Ground(restitution=e, **ground) if ground else None
     return rk.simulate(
@@ -74,6 +74,45 @@ def test_a_cradle_with_less_restitution_is_one_of_tiny_gaps(dt):
     # The first one is faster than the second now, and hits it again.
     wanted = keeps * one + gives * other, gives * one + keeps * other, last
     np.testing.assert_allclose(run.v[-1].reshape(3, 6)[:, 3], wanted, atol=1e-3)
+
+
+def test_a_ball_that_comes_nearer_feels_nothing_before_it_touches():
+    """While the one before it hit another, it was held at twice its speed of approach, a millimetre away."""
+    places, v = along(0, 1e-3, 3), np.zeros((3, 3))
+    v[:2, 0] = 2.0 + 1e-9, 2.0
+    run = moved(several("ball", 3), places, v, duration=1.5e-3, dt=0.25e-3, spin=(0.0, 0.0, 20.0))
+    speeds = np.linalg.norm(run.v[-1].reshape(3, 6)[:, 3:], axis=1)
+    np.testing.assert_allclose(speeds, (0.0, 2.0, 2.0), atol=2e-3)
+
+
+def test_a_long_row_passes_an_impact_on_to_its_end_in_a_step():
+    """Of 60 balls that overlap by rounding the impact came to the 41st, and two thirds was lost."""
+    v = np.zeros((60, 3))
+    v[0, 0] = 2.0
+    run = moved(several("ball", 60), along(0, -1e-9, 60), v, duration=2e-3)
+    np.testing.assert_allclose(run.v[-1].reshape(60, 6)[:, 3], v[::-1, 0], atol=1e-3)
+    # Iterations of all these impacts count.
+    assert run.summary["contact_iterations_most"] > 59 and run.summary["steps_not_settled"] == 0
+
+
+def test_what_moves_together_passes_nothing_on():
+    """Bodies approach each other by rounding, without end."""
+    v, places = np.zeros((7, 3)), along(0, -1e-6, 7)
+    places[:5, 0] -= 0.006
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        v[:5, 0], spin = rng.uniform(0.5, 4.0), 10.0 * rng.normal(size=(7, 3))
+        run = moved(several("ball", 7), places, v, spin=spin, duration=1e-3)
+        assert run.summary["contact_iterations_most"] < 40 and run.summary["steps_not_settled"] == 0
+
+
+def test_impacts_that_go_on_at_ever_less_speed_are_ended():
+    """What a ball keeps of an impact makes others behind it: more than 1000, in which little is left."""
+    v = np.zeros((60, 3))
+    v[0, 0] = 2.0
+    run = moved(several("ball", 60), along(0, -1e-9, 60), v, e=0.5, duration=2e-3)
+    assert run.summary["steps_not_settled"] == 0
+    assert abs(run.v[-1].reshape(60, 6)[:, 3].sum() - 2.0) < 1e-12
 
 
 @pytest.mark.parametrize("dt", STEPS)

@@ -30,9 +30,10 @@ its speed there would be s,
     s^2 = r^2 (s0^2 + 2 g h) - 2 g h,    h = phi - g dt^2/8,    s0 = -u_n + g dt/2,    aim_n = s - g dt/2
 
 for velocities of the kick are those half a step before and after it; g is what gravity does to the gap. What
-would not reach the surface in the step falls on. What would, but not come back up to h, lands there, and
-bounces in the next step, as if it came with the speed that the landing took. The spring adds nothing to the
-speed of a bounce: until it is out, or is pressed in again, its aim is that of a gap of 0.
+would not reach the surface in the step falls on, and feels nothing before it does. What would, but not come
+back up to h, lands there, and bounces in the next step, as if it came with the speed that the landing took.
+The spring adds nothing to the speed of a bounce: until it is out, or is pressed in again, its aim is that of
+a gap of 0.
 
 Source: robokit/contact/README.md; bristles as in P. Dahl (1968), S. Cundall and O. Strack (1979).
 Cost: O(contacts), about 200 operations each.
@@ -193,7 +194,7 @@ def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar
     arrives, lifts = 0.5 * dt * g - u, 2.0 * g * (phi - 0.125 * g * dt * dt)
     square = share * share * (arrives * arrives + lifts) - lifts
     fast, reached, returns = (share > 0.0) & (u < -slow), phi + dt * u < 0.0, square > 0.0
-    back = where(reached, sqrt(maximum(square, 0.0)) - 0.5 * dt * g, 2.0 * u)
+    back = where(reached, sqrt(maximum(square, 0.0)) - 0.5 * dt * g, minimum(2.0 * u, -phi / dt))
     lands = where(
         fast & reached & ~returns, sqrt(maximum(arrives * arrives + lifts, 0.0)) - 0.5 * dt * g, 0.0
     )
