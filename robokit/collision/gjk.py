@@ -309,7 +309,7 @@ def _inside(
             nearest = cond(-h > 0.5 * out[0], points, lambda: [out[k] for k in range(4, 10)])
             _result(out, -h, Vector3(*d), Vector3(*nearest[:3]), Vector3(*nearest[3:]))
 
-        cond(-h > out[0] + rounding(ROUNDING) * size, better, lambda: None)
+        cond(-h > out[0] + settling() * size, better, lambda: None)
 
     flat, d = _completed(vertex, S, count, size, last, x.inner_points)
 
@@ -399,7 +399,7 @@ def _epa(x: Any, vertex: Vertex, size: Any, out: Any, note: Any) -> None:
         h = vertex(tuple(n), P[points])
         is_face = h - F[f, 3] <= settling() * size
         # A face that is none yet may bound the depth as well, but the points of its corners are elsewhere.
-        cond((-h > out[0]) | is_face, lambda: _at_face(P, F, corners, f, h, size, out), lambda: None)
+        cond((-h > out[0]) | is_face, lambda: _at_face(P, F, corners, f, h, out), lambda: None)
 
         def grown() -> Any:
             return points + 1, _opened(P, F, corners, gone, add, points, faces, size), f, 1
@@ -459,10 +459,8 @@ def _opened(P: Any, F: Any, corners: Any, gone: Any, add: Any, new: Any, faces: 
     return for_range(3 * seen, edge, kept)
 
 
-def _at_face(P: Any, F: Any, corners: Any, f: Any, h: Any, size: Any, out: Any) -> None:
-    """Depth h along a face's normal, unless a direction is known that is less deep, and the points of A and B
-    below the origin.
-    """
+def _at_face(P: Any, F: Any, corners: Any, f: Any, h: Any, out: Any) -> None:
+    """Depth h along a face's normal, and the points of A and B below the origin."""
     n = at(F[f])
     i, j, k = (corners[f, m] for m in range(3))
     a, b, c = at(P[i]), at(P[j]), at(P[k])
@@ -471,5 +469,4 @@ def _at_face(P: Any, F: Any, corners: Any, f: Any, h: Any, size: Any, out: Any) 
     to_b, to_c = (p - a).cross(c - a).dot(area) * scale, (b - a).cross(p - a).dot(area) * scale
     to_a = 1.0 - to_b - to_c
     points = [at(P[i], m) * to_a + at(P[j], m) * to_b + at(P[k], m) * to_c for m in (3, 6)]
-    better = -h > out[0] - rounding(ROUNDING) * size
-    _result(out, where(better, -h, out[0]), chosen(better, n, at(out, 1)), *points)
+    _result(out, -h, n, *points)

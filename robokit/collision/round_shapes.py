@@ -60,7 +60,7 @@ def refine(
         apart: whether the cores are apart.
     """
     row, points = zeros(ROW), [Vector3(*(out[first + c] for c in range(3))) for first in (4, 7)]
-    beyond = rounding(LAST) * added(sqrt(p.dot(p)) for p in points)
+    beyond = rounding(LAST) * (abs(out[0]) + added(sqrt(p.dot(p)) for p in points))
 
     def take(n: Vector3, depth: Any, a: Vector3, b: Vector3) -> Any:
         """1 if this is it: cores that are apart have no other, of those that overlap it is not deeper."""

@@ -153,6 +153,22 @@ def test_a_ball_in_the_middle_of_a_cone_has_the_depth_of_its_side(seed: int) -> 
     assert gap == pytest.approx(-depth, abs=1e-12)
 
 
+@pytest.mark.parametrize("i", range(4))
+def test_nearest_points_are_those_of_the_normal(i: int) -> None:
+    """Both sides are as deep as each other: the normal was at times that of one, the points of the other."""
+    thing = [sphere(0.1), cylinder(0.1, 0.6), box(0.5, 0.3, 0.4), box(0.5, 0.3, 0.4)][i]
+    egg = ellipsoid(*[(0.47, 0.43, 0.1), (0.5, 0.8, 0.02), (0.5, 0.8, 0.02), (0.5, 0.3, 0.1)][i])
+    for seed in range(60):
+        P, Q = (turned(2 * seed), np.zeros(3)), (turned(2 * seed + 1), np.zeros(3))
+        found = contacts(egg, thing, Q, P)
+        k = np.argmin(found["gap"])
+        gap, n, place = (found[name][k] for name in ("gap", "normal", "place"))
+        # A curved shape has one point that is farthest along a direction.
+        np.testing.assert_allclose(
+            place - 0.5 * gap * n, Q[0] @ support(egg, Q[0].T @ n), rtol=0.0, atol=1e-6
+        )
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_no_direction_separates_curved_shapes_more(seed: int) -> None:
     rng, seen = np.random.default_rng(seed), [0, 0]
@@ -308,6 +324,50 @@ def test_flush_faces_have_the_corners_of_their_overlap(gap: float) -> None:
     assert {(round(x, 9), round(y, 9)) for x, y, _ in found["place"]} == corners
     assert np.allclose(found["place"][:, 2], 1 + gap / 2)
     assert np.allclose(found["normal"], [0, 0, 1])
+
+
+def face_along(s: dict, pose: Any, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Corners and normal of the face that faces n most."""
+    normal, members = max(s["faces"], key=lambda face: float(pose[0] @ face[0] @ n))
+    return s["corners"][members] @ pose[0].T + pose[1], pose[0] @ normal
+
+
+def overlap(p: np.ndarray, q: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Corners of the overlap of two convex polygons seen along n, projected along it."""
+    flat = np.eye(3) - np.outer(n, n)
+    found = []
+    for each, other in ((p, q), (q, p)):
+        along = np.roll(other, -1, axis=0) - other
+        beside = np.einsum("ijk,jk->ij", each[:, None] - other[None], np.cross(along, n))
+        found += [x for x, off in zip(each, beside, strict=True) if (off <= 0.0).all() or (off >= 0.0).all()]
+    for a, b in zip(p, np.roll(p, -1, axis=0), strict=True):
+        for c, d in zip(q, np.roll(q, -1, axis=0), strict=True):
+            s, t, _ = np.linalg.solve(np.column_stack([b - a, c - d, n]), c - a)
+            found += [a + s * (b - a)] if 0.0 <= s <= 1.0 and 0.0 <= t <= 1.0 else []
+    return np.array(found) @ flat
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_contacts_of_polytopes_are_the_corners_of_the_overlap_of_their_faces(seed: int) -> None:
+    rng, seen = np.random.default_rng(seed), 0
+    for k in range(30):
+        a, b = (box(*rng.uniform(0.2, 1, 3)), hull(rng.normal(size=(12, 3)) * 0.5))[:: (-1) ** k]
+        P, Q = random_poses(1000 * seed + k, 1.5)
+        found = contacts(a, b, P, Q)
+        n = found["normal"][0]
+        (p, m), (q, o) = face_along(a, P, n), face_along(b, Q, -n)
+        clipped = found["feature"] != 3  # else the nearest points
+        places, expected = found["place"][clipped] @ (np.eye(3) - np.outer(n, n)), overlap(p, q, n)
+        if not len(places) and not len(expected):
+            continue
+        apart = np.linalg.norm(places[:, None] - expected[None], axis=2)
+        assert max(apart.min(axis=0).max(), apart.min(axis=1).max()) < 1e-4
+        # Along n the gap is that of the planes of both faces.
+        at_places = found["place"][clipped]
+        heights = [((corner[0] - at_places) @ d) / (d @ n) for corner, d in ((p, m), (q, o))]
+        np.testing.assert_allclose(found["gap"][clipped], heights[1] - heights[0], rtol=0.0, atol=1e-9)
+        seen += len(places)
+    assert seen > 80
 
 
 def test_equal_boxes_keep_their_corners_under_noise() -> None:

@@ -197,6 +197,37 @@ def resting(shape: Shape, q: list[float]) -> rk.Trajectory:
     return rk.simulate(builder.build("floating"), q, duration=0.5, dt=1e-3, ground=ground)
 
 
+def prisms(field: rk.HeightField) -> rk.Ground:
+    """Each triangle of a field down to z = -1."""
+    nx, ny = field.heights.shape
+    x, y = (o + field.cell[0] * np.arange(n) for o, n in zip(field.origin, (nx, ny), strict=False))
+    solids = []
+    for i in range(nx - 1):
+        for j in range(ny - 1):
+            for second in ((1, 0), (0, 1)):
+                places = [(i, j), (i + second[0], j + second[1]), (i + 1, j + 1)]
+                top = np.array([(x[a], y[b], field.heights[a, b]) for a, b in places])
+                solids.append(rk.Solid(np.vstack([top, [(*p[:2], -1.0) for p in top]])))
+    return rk.Ground(plane=False, shapes=solids)
+
+
+@pytest.mark.parametrize(
+    ("name", "rough", "apart"), [("ball", 0.05, 1e-4), ("box", 0.0, 1e-9), ("capsule", 0.0, 1e-9)]
+)
+def test_a_height_field_is_its_prisms(name: str, rough: float, apart: float) -> None:
+    """Where bodies touch at several edges, both are right to the step, but part soon: balls tell all."""
+    rng = np.random.default_rng(0)
+    field = rk.HeightField(rough * rng.uniform(-1.0, 1.0, (6, 6)), cell=0.2, origin=(-0.5, -0.5))
+    q, v = [0.9, 0.3, 0.1, 0.3, 0.02, 0.03, 0.2], [1.0, -0.6, 2.0, 0.3, 0.2, 0.0]
+    q = [*np.divide(q[:4], np.linalg.norm(q[:4])), *q[4:]]
+    one, other = (
+        rk.simulate(body(name), q, v, duration=0.5, dt=1e-3, ground=ground).q
+        for ground in (rk.Ground(terrain=field), prisms(field))
+    )
+    np.testing.assert_allclose(other, one, rtol=0.0, atol=apart)
+    assert one[:, 6].min() < 0.15
+
+
 @pytest.mark.parametrize("off", [0.0, 1e-7, 1e-6, 1e-5])
 def test_a_capsule_along_a_seam_is_held_where_both_tiles_end(off: float) -> None:
     """Both tiles have a corner there, and the edge that ends is not the one across which the other lies."""
