@@ -227,7 +227,7 @@ def remember(x: Any) -> None:
         i, dt, u = x.contact_constraint[c], x.dt[0], x.c_u[x.contact_constraint[c], 2]
         bounced = x.contact_bounces[c] > 0
         N = where(bounced, 0.0, x.c_g[i, 2])
-        leaves = (bounced | (x.contact_bounces[c] < 0)) & (u > 0.0) & (x.contact_gap[c] + dt * u < 0.0)
+        leaves = (bounced | ((x.contact_bounces[c] < 0) & (N <= 0.0))) & (x.contact_gap[c] + dt * u < 0.0)
         kept = leaves | (N > 0.0)
         memory = where(x.contact_arrives[c] > 0.0, minimum(-x.contact_arrives[c] - u, 0.0), N)
         _, k_t, _ = _stiffnesses(x, x.contact_pair[c])
