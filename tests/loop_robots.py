@@ -69,6 +69,23 @@ def parallelogram(cranks: int = 3) -> rk.Robot:
     return b.build()
 
 
+def nearly_stretched(slack: float, base: str = "fixed") -> rk.Robot:
+    """Three bars in a row on a box, hinged about y, whose ends are this much [m] closer than they can be."""
+    size, lengths = np.array([0.3, 0.1, 0.04]), (0.1, 0.3, 0.1)
+    inertia_of_box = np.diag((size**2).sum() - size**2) * 2.0 / 12.0
+    b = ModelBuilder("stretched")
+    b.link("base", 2.0, inertia=inertia_of_box, collisions=(Shape(Box(tuple(size))),))
+    parent, end = "base", np.array([0.0, 0.0, 0.02])
+    for k, length in enumerate(lengths):
+        across = 0.5 * length**2 / 12.0
+        b.link(f"link{k}", 0.5, com=(0.5 * length, 0.0, 0.0), inertia=np.diag([1e-5, across, across]))
+        b.joint(f"pin{k}", "continuous", parent, f"link{k}", Placement(position=end), (0, 1, 0))
+        parent, end = f"link{k}", np.array([length, 0.0, 0.0])
+    far = Placement(position=np.array([sum(lengths) - slack, 0.0, 0.02]))
+    b.loop_joint("last", "revolute", parent, "base", Placement(position=end), far, axis=(0, 1, 0))
+    return b.build(base)
+
+
 def bennett() -> rk.Robot:
     """Bennett's linkage: four hinges on skew axes, which move only while all four meet."""
     a, b = 0.3, 0.3 * np.sin(np.radians(70.0)) / np.sin(np.radians(30.0))

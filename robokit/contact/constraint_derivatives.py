@@ -31,7 +31,7 @@ from robokit.contact.vectors import add, force, motion, nothing, of_force, put, 
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range, smallest
-from robokit.spatial.scalars import Scalar, clamp, where
+from robokit.spatial.scalars import Scalar, clamp, sqrt, where
 from robokit.spatial.vectors import chosen
 
 # ==== how contacts move with the bodies ===========================================================
@@ -267,7 +267,10 @@ def _between(a: Vector3, b: Vector3, weight: Scalar) -> Vector3:
 
 
 HELD = 1e3
-"""Stiffness of a loop over that of an iteration of the step: the iterations add up to one that holds it."""
+"""Stiffness of a loop over that of an iteration of the step: the iterations add up to one that holds it.
+Where the step made loops stiffer it is less, by the root of the change: what softness leaves and rounding are
+both in proportion to that, then.
+"""
 
 FLAT = 1e-9  # share of the bound of friction up to which a force is beside it by rounding
 
@@ -471,7 +474,8 @@ def _slopes(x: Any, i: Any) -> list[Any]:
     p, R = tried_of(x, i, HERE, mobility(x, i)), (x.c_R[i, 0], x.c_R[i, 1])
     numbers = x.c_w[i], x.c_mu[i], x.c_arm[i], load(x, i)
     G, _ = tangent(x.c_kind[i], p, R, *numbers)
-    a, b, d, e, f, n, p, q = (where(x.c_kind[i] == LINE, z * HELD, z) for z in G)
+    more = HELD * sqrt(x.held[0])
+    a, b, d, e, f, n, p, q = (where(x.c_kind[i] == LINE, more * z, z) for z in G)
     return [a, b, e + q, b, d, f - p, e - q, f + p, n]
 
 

@@ -35,14 +35,14 @@ from robokit.spatial.scalars import clamp, floor, maximum, minimum, sqrt, where
 CAP = 30  # iterations of the first attempt at most: several times what the slowest steps of falls take
 CAP_LATER = 100  # the same of later attempts: with less friction, and from where a path has ended
 
-LEAST = 8.0
-"""The first path begins with half of the friction, each later one with half as much, the last with 1/8."""
+LEAST = 64.0
+"""The first path begins with half of the friction, each later one with half as much, the last with 1/64."""
 
 AWAY = 1e-3  # Error beside a path at most: farther away another path is near, closer takes more iterations.
 
-CURVED = 50
-"""Iterations of a path at most, beside two for each constraint and coordinate, over the share of friction
-with which it begins. Joints' rows are no measure: in lanes there are more of them."""
+CURVED = 300
+"""Iterations of a path at most, beside two for each constraint and coordinate: another path is sooner at its
+end than one that is longer. Joints' rows are no measure: in lanes there are more of them."""
 
 APART = 2.0**0.5 - 1.0
 """Share of a turn between the rates at which the friction of one constraint and of the next grows, for each
@@ -100,7 +100,7 @@ def begin_solution(x: Any) -> None:
 
 
 def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
-    """What comes after the first attempt, which found this: paths, at most three, each from less friction.
+    """What comes after the first attempt, which found this: paths, at most six, each from less friction.
 
     Where the last one ends before all friction acts, its end is taken, or its begin if that is not finite:
     impulses are admissible there, too.
@@ -556,7 +556,7 @@ def grow(x: Any, before: Any) -> Any:
     def goes_on(it: Any, e: Any, *_: Any) -> Any:
         return ((x.less[0] > 0.0) | (e > x.tolerance[0])) & (it < last) & (e < math.inf)
 
-    last = before + x.less[2] * (CURVED + 2 * (x.n_of[0] + x.nv))
+    last = before + CURVED + 2 * (x.n_of[0] + x.nv)
     once(x, leave)
     it, *_ = while_loop(goes_on, turn, before, 0.0, 1.0, 0.0)
     x.less[1] = 0.0

@@ -218,7 +218,7 @@ FROM_STEP = """
     c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
     contact_pair contact_feature contact_place contact_frame contact_gap contact_hit contact_bounces
-    contact_taken contact_bristle spring_state
+    contact_taken contact_bristle spring_state held
 """
 """Arrays that the step has left."""
 
@@ -286,7 +286,7 @@ def kick(x: Any) -> None:
     inverse_dynamics_derivatives(x, x.mean, x.acceleration, x.r_q, x.r_v)
     for_range(x.nv, matrices)
     entries_of_H(x, of_H)
-    for_range(x.nv, lambda j: put(x.held, j, 0.0))
+    for_range(x.nv, lambda j: put(x.dry_change, j, 0.0))
     for_range(x.n_of[1], lambda i: _row(x, i))
     cond(x.n_dofs > x.nv, nothing, lambda: for_range(x.n_dofs, lambda k: _mobilities(x, k)))
     cond(x.n_of[0] > 0, lambda: of_constraints(x), nothing)
@@ -334,7 +334,7 @@ def _row(x: Any, i: Any) -> None:
 
     def dry() -> None:
         moves = x.H[j, j] > 0.0  # a link without mass has a compliance that nothing of its own changes
-        x.held[j] = where(moves, follows * gain * u / (R * where(moves, x.H[j, j], 1.0)), 0.0)
+        x.dry_change[j] = where(moves, follows * gain * u / (R * where(moves, x.H[j, j], 1.0)), 0.0)
 
     def others() -> None:
         cond(kind == DRY, dry, nothing)
@@ -352,7 +352,7 @@ def _mobilities(x: Any, k: Any) -> None:
 
     def carries(m: Any) -> None:
         j = x.ancestors[x.path[k, 0] + m]
-        held = where(x.dof_body[j] == b, 0.0, x.held[x.dof_row[j]])
+        held = where(x.dof_body[j] == b, 0.0, x.dry_change[x.dof_row[j]])
 
         def enter() -> None:
             S = motion(x.S, j)

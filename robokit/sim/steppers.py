@@ -95,7 +95,7 @@ Arrays = dict[str, np.ndarray]
 def step_numbers(program: Program, dt: float) -> Arrays:
     """All arrays of steps of dt [s] that do not change in a run."""
     robot, scene = program.robot, scene_of(program)
-    found = {**robot_data(robot), **_bodies(program, 0), **loop_numbers(robot)}
+    found = {**robot_data(robot), **_bodies(program, 0), **_loops(robot, 0)}
     one = robot if robot.samples is None else robot.sample(0)
     found |= program.springs.numbers(robot, size_of(one) or 1.0)
     found |= prescribed_numbers(robot, program.given.motions)
@@ -145,6 +145,14 @@ def _bodies(program: Program, row: int) -> Arrays:
     return found | joint_numbers(robot, joints.with_gains(gains))
 
 
+def _loops(robot: Robot, row: int | np.ndarray) -> Arrays:
+    """Numbers of loop joints; of samples the mobilities of a row, or of some."""
+    found = loop_numbers(robot)
+    if robot.samples is not None and len(found["loop_turns"]) > 0:
+        found["loop_mobility"] = found["loop_mobility"][row]
+    return found
+
+
 def differ(program: Program) -> bool:
     """Whether rows of a batch differ in their inertias, in the ground, or in the numbers of motors."""
     drives = sum(len(drive.parameters) for drive in program.given.drives)
@@ -170,6 +178,8 @@ def row_numbers(program: Program, dt: float, scene: Scene, rows: np.ndarray) -> 
     if samples:
         bodies = [_bodies(program, row) for row in rows.tolist()]
         found |= {name: np.array([x[name] for x in bodies]) for name in bodies[0]}
+        loops = _loops(robot, rows)
+        found |= {"loop_mobility": loops["loop_mobility"]} if len(loops["loop_turns"]) > 0 else {}
     if ground is not None and ground.plane and np.ndim(ground.normal) == 2:
         places = np.repeat(scene.arrays["shape_placement"][None], len(rows), axis=0)
         for place, row in zip(places, rows.tolist(), strict=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from loop_robots import closed_four_bar, free_four_bar
+from loop_robots import closed_four_bar, free_four_bar, nearly_stretched
 from test_kinematics import ROBOTS, state_of
 
 import robokit as rk
@@ -291,6 +291,21 @@ def test_reverse_mode_is_the_transpose(name: str) -> None:
     assert (q1 == q2).all() and (v1 == v2).all()
     expected = np.r_[of_q, of_v] @ M
     assert np.abs(found.ravel() - expected).max() < 1e-8 * np.abs(expected).max()
+
+
+def test_a_loop_that_the_step_holds_harder_has_no_more_rounding() -> None:
+    """A linkage that is 1e-7 short of stretched, on the ground; both modes were 2e-6 apart."""
+    robot, ground = nearly_stretched(1e-7, "floating"), rk.Ground()
+    start = rk.close_loops(robot, np.array([1, 0, 0, 0, 0, 0, 0.02, 0.2, -0.3, 0.2]))
+    run = rk.simulate(robot, start, duration=0.1, dt=1e-3, ground=ground, joint_damping=0.0)
+    q, v, tau = run.q[-1], run.v[-1], np.zeros(robot.nv)
+    steps = linear(robot, ground, dt=5e-4, joint_damping=0.0)
+    M = steps(q, v, tau)[2].copy()
+    assert steps.simulation.work["held"][0] < 1e-3
+    of_q, of_v = np.random.default_rng(0).normal(size=(2, robot.nv))
+    found = steps.pullback(q, v, tau, of_q, of_v)[2]
+    expected = np.r_[of_q, of_v] @ M
+    assert np.abs(found.ravel() - expected).max() < 2e-7 * np.abs(expected).max()
 
 
 PARAMETERS = {"pair_friction": 1e-6, "pair_restitution": 1e-6, "gravity": 1e-5, "inertia": 1e-7}

@@ -15,6 +15,7 @@ from loop_robots import (
     free_four_bar,
     gripper,
     moving_arms,
+    nearly_stretched,
     parallelogram,
     spatial_loop,
 )
@@ -166,16 +167,7 @@ def test_cranks_remain_parallel_where_their_loop_loses_rank():
 @pytest.mark.parametrize("slack", [1e-5, 1e-6])
 def test_a_linkage_that_is_nearly_stretched_settles_in_some_iterations(slack):
     """The farther its loop is stretched, the less its joints give way to the force that holds it."""
-    builder, lengths = ModelBuilder("stretched").link("base"), (0.1, 0.3, 0.1)
-    parent, end = "base", np.zeros(3)
-    for k, length in enumerate(lengths):
-        inertia = np.diag([1e-5, 0.5 * length**2 / 12.0, 0.5 * length**2 / 12.0])
-        builder.link(f"link{k}", 0.5, com=(0.5 * length, 0.0, 0.0), inertia=inertia)
-        builder.joint(f"pin{k}", "continuous", parent, f"link{k}", Placement(position=end), (0, 1, 0))
-        parent, end = f"link{k}", np.array([length, 0.0, 0.0])
-    far = Placement(position=np.array([sum(lengths) - slack, 0.0, 0.0]))
-    builder.loop_joint("last", "revolute", parent, "base", Placement(position=end), far, axis=(0, 1, 0))
-    robot = builder.build("fixed")
+    robot = nearly_stretched(slack)
     start = rk.close_loops(robot, [0.2, -0.3, 0.2])
     options = {"joint_damping": 0.0, "integrator": "contact", "dt": 1e-3}
     run = rk.simulate(robot, start, duration=1.0, **options)

@@ -7,6 +7,7 @@ import weakref
 import numpy as np
 import pytest
 import sim_models as m
+from loop_robots import closed_four_bar, free_four_bar
 
 import robokit as rk
 from robokit.engine import single_calls
@@ -119,6 +120,18 @@ def test_coupled_joints_and_samples_on_the_ground(monkeypatch):
     rollout = rk.rollout(many, q0, starts(robot), steps=20, ground=GROUND)
     anew = simulated_anew(many, 2, q0[2], rollout.v[0, 2], monkeypatch, duration=0.02, ground=GROUND)
     assert rollout.q[:, 2] == pytest.approx(anew.q, abs=1e-10)
+
+
+def test_rows_of_a_robot_with_loops_are_its_samples():
+    """How soft their multipliers are follows from each row's own inertias."""
+    robot = free_four_bar("floating")
+    many, q = varied(robot), closed_four_bar(robot)
+    ground = rk.Ground(friction=[0.2, 0.5, 0.9], restitution=0.5)
+    rollout = rk.rollout(many, q, steps=200, dt=1e-3, ground=ground, reproducible=True)
+    for k in range(B):
+        how = {"ground": dataclasses.replace(ground, friction=float(ground.friction[k]))}
+        run = rk.simulate(many.sample(k), q, duration=0.2, dt=1e-3, reproducible=True, **how)
+        assert (run.q == rollout.q[:, k]).all() and (run.v == rollout.v[:, k]).all()
 
 
 # ---- laws ------------------------------------------------------------------------------------------------
