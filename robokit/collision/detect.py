@@ -112,7 +112,9 @@ def _place_balls(x: Any, balls: Any, still: Any) -> None:
         # Planes have r infinite, and may turn with no body: not infinity times zero.
         more = dt * (sqrt(u.dot(u)) + where(turn > 0.0, turn * r, 0.0)) + 0.5 * still
         moved = sqrt(since.dot(since)) + where(turned[body] > 0.0, turned[body] * r, 0.0)
-        size = where(r < float("inf"), r + more, 0.0)
+        finite = r < float("inf")
+        more = more + where(finite, rounding(GUARD, 0.5) * r, 0.0)
+        size = where(finite, r + more, 0.0)
         _write(balls, s, (*c, r + more, more, moved, dt * turn, size))
         _write(x.centre_before, s, c)
 
@@ -280,7 +282,10 @@ def both_convex(x: Any, k: Any) -> Any:
 
 
 def gap_of_balls(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, Any]:
-    """A gap that no contact of a pair is below, by balls around shapes, and the one below which it counts."""
+    """A gap that no contact of a pair is below, by balls around shapes, and the one below which it counts.
+
+    That is beyond rounding for what touches at rest: the impact of a neighbour may pass through it.
+    """
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
     body_a, body_b = x.shape_body[a], x.shape_body[b]
     r_a, r_b = x.shape_bound[a], x.shape_bound[b]
@@ -290,7 +295,7 @@ def gap_of_balls(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, 
     u_a, u_b = v + w.cross(c_a), v + w.cross(c_b)
     square_a, square_b, r = u_a.dot(u_a), u_b.dot(u_b), minimum(r_a, r_b)
     square = where(r_a < r_b, square_a, where(r_b < r_a, square_b, minimum(square_a, square_b)))
-    far = still + dt * (sqrt(square) + sqrt(w.dot(w)) * r)
+    far = still + dt * (sqrt(square) + sqrt(w.dot(w)) * r) + rounding(GUARD, 0.5) * r
 
     def above_plane() -> Any:
         n = Vector3(*(x.shape_placement[a, 3 * i + 2] for i in range(3)))

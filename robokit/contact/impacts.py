@@ -15,7 +15,8 @@ forces at once: they aim at the velocities that they have after the last turn.
 Source: B. Smith, D. Kaufman, E. Vouga, R. Tamstorf, E. Grinspun, Reflections on simultaneous impact, ACM
 Transactions on Graphics 31 (2012).
 Differs: the fastest come first; e < 1 as above.
-Cost: a solution for each turn, of which there is one where impacts make no others.
+Cost: two solutions a turn, of which there is one where impacts make no others. The second removes what the
+compliance of bounces has left of the first: one body may take part in many turns.
 """
 
 from __future__ import annotations
@@ -24,18 +25,13 @@ import math
 from typing import Any
 
 from robokit.contact.bounces import bounces
-from robokit.contact.constraints.contacts import bounce, weight
+from robokit.contact.constraints.contacts import RIGID, bounce, weight
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED
 from robokit.contact.solver import see, solve
 from robokit.contact.vectors import motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
-from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, while_loop
+from robokit.spatial.control_flow import cond, for_range, rounding, while_loop
 from robokit.spatial.scalars import maximum, sqrt, where
-
-HARDER = 1e-6, 1e-4
-"""Compliance of these bounces over the mobility, in double and in single precision. One body may take part in
-many, and each loses as much of its speed.
-"""
 
 AT_ONCE = 0.5
 """Share of the fastest approach beyond which contacts bounce at once. Two balls that come together may
@@ -62,6 +58,7 @@ def pass_on(x: Any) -> None:
 def _pass_on(x: Any) -> None:
     def keep(i: Any) -> None:
         write_row(x.c_bounced, i, [x.c_R[i, 0], x.c_R[i, 1], x.c_aim[i, 2]])
+        x.c_passed[i] = 0.0
 
     def keep_row(i: Any) -> None:
         x.r_bounced[i] = x.r_R[i]
@@ -72,21 +69,25 @@ def _pass_on(x: Any) -> None:
         most = maximum(most, fastest)
         least = where(fastest > LEFT * most, AT_ONCE * fastest, math.inf)
         hits = for_range(x.n_of[0], lambda i, count: count + hit(x, i, least), 0)
-        for_range(x.nv, begin_with)
-        cond(hits > 0, hit_bodies, nothing)
+        for_range(x.nv, lambda j: put(x.v0, j, x.y[j]))
+        for_range(where(hits > 0, 2, 0), solved)
         return k + 1, hits, where(k > 0, first, hits), most
 
-    def hit_bodies() -> None:
+    def solved(again: Any) -> None:
+        for_range(x.nv, lambda j: put(x.guess, j, x.y[j]))
         once(x, solve)
         x.passed[0] = x.passed[0] + x.solved[0]
         for k in (1, 2):
             x.passed[k] = maximum(x.passed[k], x.solved[k])
+        for_range(x.n_of[0], lambda i: beyond(i, again))
+
+    def beyond(i: Any, again: Any) -> None:
+        g = where((x.c_kind[i] == FRICTION) & (x.c_R[i, 1] < math.inf), x.c_g[i, 2], 0.0)
+        x.c_aim[i, 2] = x.c_aim[i, 2] + RIGID * x.c_w[i] * g
+        x.c_passed[i] = x.c_passed[i] + where(again > 0, g, 0.0)
 
     def goes_on(k: Any, hits: Any, *_: Any) -> Any:
         return (hits > 0) & (k < MOST)
-
-    def begin_with(j: Any) -> None:
-        x.v0[j] = x.guess[j] = x.y[j]
 
     for_range(x.n_of[0], keep)
     for_range(x.n_of[1], keep_row)
@@ -124,7 +125,7 @@ def hit(x: Any, i: Any, least: Any) -> Any:
     one = x.c_du[i, 0] > least
     for k in range(2):
         R = where(x.c_kind[i] == LINE, x.c_R[i, k], math.inf)
-        x.c_R[i, k] = where(one, in_precision(*HARDER) * x.c_w[i], R)
+        x.c_R[i, k] = where(one, RIGID * x.c_w[i], R)
 
     def of_contact() -> None:
         c = x.c_of[i]
@@ -146,9 +147,10 @@ def _aim(x: Any, follow: Any) -> None:
     def constraint(i: Any) -> None:
         one = follow & bounces(x, i)
         lifts = x.dt[0] * weight(x, where(one, x.c_of[i], 0))
-        x.c_aim[i, 2] = where(one, maximum(x.c_u[i, 2] - lifts, 0.0), x.c_bounced[i, 2])
+        left = RIGID * x.c_w[i] * x.c_passed[i]
+        x.c_aim[i, 2] = where(one, maximum(x.c_u[i, 2] - lifts, 0.0) + left, x.c_bounced[i, 2])
         for k in range(2):
-            x.c_R[i, k] = where(one, in_precision(*HARDER) * x.c_w[i], x.c_bounced[i, k])
+            x.c_R[i, k] = where(one, RIGID * x.c_w[i], x.c_bounced[i, k])
         cond(one, lambda: put(x.contact_bounces, x.c_of[i], 2), nothing)
 
     for_range(x.n_of[0], constraint)

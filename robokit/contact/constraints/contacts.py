@@ -193,7 +193,7 @@ def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar
     g = weight(x, c)
     arrives, lifts = 0.5 * dt * g - u, 2.0 * g * (phi - 0.125 * g * dt * dt)
     square = share * share * (arrives * arrives + lifts) - lifts
-    fast, reached, returns = (share > 0.0) & (u < -slow), phi + dt * u < 0.0, square > 0.0
+    fast, reached, returns = (share > 0.0) & (u < -slow), phi + (1.0 + RIGID) * dt * u < 0.0, square > 0.0
     back = where(reached, sqrt(maximum(square, 0.0)) - 0.5 * dt * g, minimum(2.0 * u, -phi / dt))
     lands = where(
         fast & reached & ~returns, sqrt(maximum(arrives * arrives + lifts, 0.0)) - 0.5 * dt * g, 0.0
