@@ -161,9 +161,10 @@ def collision_pairs(robot: Robot, samples: int | None = None) -> CollisionPairs:
     """The pairs of bodies that can collide: all pairs except these.
 
     neighbours    a body and the nearest one with a shape that carries it; bodies that a loop joint connects
-    touching      bodies of one robot that overlap in the neutral configuration; what only meets there, as
-                  the balls of a cradle, can collide
+    touching      bodies of one robot that overlap in the neutral configuration
     excluded      pairs excluded by the robot's file (robot.scene.apart), such as <exclude> in MJCF
+
+    What only meets in the neutral configuration, as the balls of a cradle, can collide.
 
     ``print(collision_pairs(robot))`` lists them; ``.add(link, link)`` and ``.remove(link, link)`` return
     edited lists.
