@@ -266,7 +266,7 @@ def _good(even: np.ndarray, t: np.ndarray, step: float, cutoff: float) -> np.nda
         a, b = np.searchsorted(even, [first - margin, last + margin])
         good[a:b] = False
     if not good.any():
-        raise ShapeError("log: there is a gap everywhere within the filter's reach; give a higher cutoff")
+        raise ShapeError("log: a gap is within the filter's reach of every sample; give a higher cutoff")
     return good
 
 

@@ -368,7 +368,7 @@ def _nothing(robot: Robot) -> list[list[Any]]:
 
 
 def _one_hot(robot: Robot, n: int, k: int) -> np.ndarray:
-    """1 in the k-th of n right sides, with room for samples behind."""
+    """The k-th unit vector, (n,), as a right-hand side; (n, 1) if the robot has samples."""
     out = np.zeros(n)
     out[k] = 1.0
     return out if robot.samples is None else out[:, None]
