@@ -15,8 +15,9 @@ import json
 import math
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
+from types import MappingProxyType
 
 from robokit.dataclass_tools import frozen
 from robokit.engine.backend.llvm import CompilerMissing
@@ -81,12 +82,15 @@ _AT_ONCE = (CONST, WHOLE, PARAMETER, VALUE)  # what computes nothing
 _HERE = {*_EFFECTS, *_AT_ONCE, SIN, COS}  # what is computed in its place, or nowhere
 
 
-def wasm_functions(graph: LoopGraph, live: Live, name: str) -> list[Function]:
+def wasm_functions(
+    graph: LoopGraph, live: Live, name: str, at: Mapping[int, int] = MappingProxyType({})
+) -> list[Function]:
     """A kernel's functions, itself the last.
 
-    ``live``: what of it is needed; ``name``: of the kernel; its functions' names begin with it.
+    ``live``: what of it is needed; ``name``: of the kernel; its functions' names begin with it; ``at``: first
+    bytes of arrays that are known: these are no parameters.
     """
-    places = _Places(graph, live)
+    places = _Places(graph, live, at)
     return [_Writer(graph, live, name, number, places).function() for number in live.functions]
 
 
@@ -95,10 +99,12 @@ class _Places:
 
     ``same``: for each array of a function, the one that it is in all calls, or itself where calls differ;
     ``globals``: where the first bytes of these are for other functions; ``end``: where that of the workspace
-    is; ``works``, ``fails``: the functions that need a workspace, and those that return a status.
+    is; ``works``, ``fails``: the functions that need a workspace, and those that return a status; ``at``:
+    first bytes that are known.
     """
 
-    def __init__(self, graph: LoopGraph, live: Live) -> None:
+    def __init__(self, graph: LoopGraph, live: Live, at: Mapping[int, int]) -> None:
+        self.at = at
         self.works = live.reach(lambda n: graph.nodes[n][0] == ZEROS)
         self.fails = self.works | live.reach(lambda n: graph.nodes[n][0] == CHECK)
         self.same: dict[int, int] = {}
@@ -131,7 +137,7 @@ class _Writer:
         self.graph, self.live, self.name, self.number = graph, live, name, number
         self.places, self.works, self.fails = places, places.works, places.fails
         self.made = graph.functions[number]
-        arrays = [k for k in live.arrays(self.made) if not graph.arrays[k].own and places.same[k] == k]
+        arrays = [k for k in live.arrays(self.made) if places.same[k] == k and self._moves(k)]
         self.begins, self.copies = {k: Variable(I32) for k in arrays}, list[Code]()
         """The first bytes of arrays, at first those that are arguments; the code that copies others."""
         self.top = Variable(I32)
@@ -171,6 +177,10 @@ class _Writer:
         """Let functions that are called find an array."""
         if array in self.places.globals:
             self.code += [(GET, self.begins[array]), (PUT, self.places.globals[array])]
+
+    def _moves(self, array: int) -> bool:
+        """Whether an array begins where only those know who run the module."""
+        return not self.graph.arrays[array].own and self.places.same.get(array) not in self.places.at
 
     def _begin_of(self, array: int) -> Code:
         """What puts the first byte of an array on the stack: a variable, as hosts load a global each time."""
@@ -327,11 +337,11 @@ class _Writer:
 
     def _address(self, array: int, index: int, shift: int) -> tuple[list[Code], int]:
         """What puts the address of an element on the stack, and bytes that come on top."""
-        node = self.graph.nodes[index]
-        begin = [self._begin_of(array)]
+        node, at = self.graph.nodes[index], self.places.at.get(self.places.same.get(array, array))
+        begin, offset = (self._begin_of(array), 0) if at is None else (whole(0), at)
         if node[0] == WHOLE and node[1] >= 0:
-            return begin, node[1] << shift
-        return [*begin, index, whole(shift), *plain("i32.shl i32.add")], 0
+            return [begin], offset + (node[1] << shift)
+        return [begin, index, whole(shift), *plain("i32.shl i32.add")], offset
 
     def _set(self, variables: Sequence[Variable], values: Sequence[int]) -> None:
         """Values to variables, all at once."""
@@ -376,8 +386,8 @@ class _Writer:
         node, kept = self.graph.nodes[n], sorted(self.live.needed_results[self.graph.nodes[n][1]])
         inside = self.live.arrays(self.graph.functions[node[1]])
         pairs = zip(inside, self.live.given_arrays(n), strict=True)
-        same, arrays = self.places.same, self.graph.arrays
-        places = [self._begin_of(k) for own, k in pairs if same[own] == own and not arrays[k].own]
+        same = self.places.same
+        places = [self._begin_of(k) for own, k in pairs if same[own] == own and self._moves(k)]
         if node[1] in self.works:
             places.append((GET, self.top))
         for values, read in zip(self.live.arguments(n), self.live.values_of(n), strict=True):
@@ -543,9 +553,8 @@ class WebAssembly(Target):
         placed = [(n, 8 * at, count) for (n, count), at in zip((*program.inputs, *outs), starts, strict=True)]
         count = len(program.inputs)
         meta = json.dumps({"inputs": placed[:count], "outputs": placed[count:]}).encode()
-        functions = wasm_functions(graph, live, "line")
-        call = [*(whole(at) for _, at, _ in placed), (CALL_FUNCTION, "line")]
-        content = module([*functions, Function("step", [], [], call)], ["step"], size)
+        at = dict(zip(graph.functions[0].arrays, (at for _, at, _ in placed), strict=False))
+        content = module(wasm_functions(graph, live, "step", at), ["step"], size)
         return struct.pack("<I", len(meta)) + meta + content, size
 
     def assemble(self, text: bytes) -> bytes:
