@@ -129,9 +129,7 @@ class _Writer:
     ``code``: its instructions so far; ``variables``: those of values that are in one.
     """
 
-    def __init__(
-        self, graph: LoopGraph, live: Live, name: str, number: int, places: _Places
-    ) -> None:
+    def __init__(self, graph: LoopGraph, live: Live, name: str, number: int, places: _Places) -> None:
         self.code: list[Code] = []
         self.variables: dict[int, Variable] = {}
         self.graph, self.live, self.name, self.number = graph, live, name, number
