@@ -206,8 +206,8 @@ class OwnTracker:
         for name, shape in text.outputs:
             if math.prod(shape) != 1:
                 raise ShapeError(
-                    f"{what}: its output {name!r} has shape {shape}, expected a number, (); give the function "
-                    "an output for each number that matters"
+                    f"{what}: its output {name!r} has shape {shape}, expected a number, (); give the "
+                    "function an output for each number that matters"
                 )
         if text.has_loops:
             raise ShapeError(
