@@ -9,15 +9,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents, Subjects
 from robokit.dataclass_tools import frozen, short_repr
-from robokit.model.robot import Robot
-from robokit.sim.force_elements import SpringRecord
-from robokit.sim.ground import Ground
 from robokit.sim.integrators import Held, held_forces
 from robokit.sim.joint_forces import assumed_damping, pressing
 from robokit.sim.motion import Carried, body_velocities, state_facts, state_poses
@@ -438,11 +435,6 @@ class StepFacts:
         return np.add.reduceat(self.force * self.lengths[:, None, None], first)
 
     @property
-    def nbytes(self) -> int:
-        """Memory of all of it."""
-        return sum(x.nbytes for x in self._columns if x is not None)
-
-    @property
     def _columns(self) -> list[np.ndarray | None]:
         return [getattr(self, f.name) for f in fields(self) if not f.kw_only]
 
@@ -642,25 +634,7 @@ CORRECTED = {
 """Figures of the summary that say what the steps missed and was corrected, with their units."""
 
 
-class Run(Protocol):
-    """What of a trajectory is reported; see there."""
-
-    t: np.ndarray
-    energy: Any
-    contact_force: np.ndarray
-    robot: Robot | None
-    ground: Ground | None
-    summary: dict[str, Any]
-
-    @property
-    def springs(self) -> tuple[SpringRecord, ...]:
-        """See there."""
-
-    def sampling(self) -> str:
-        """The recording interval, in words."""
-
-
-def report(trajectory: Run) -> list[str]:
+def report(trajectory: Any) -> list[str]:
     """The lines; the answers are among them once ``events`` are computed."""
     s = trajectory.summary
     name = trajectory.robot.name if trajectory.robot is not None else s.get("robot", "?")
@@ -676,7 +650,7 @@ def report(trajectory: Run) -> list[str]:
     return lines
 
 
-def _entries(trajectory: Run) -> Iterator[tuple[str, str]]:
+def _entries(trajectory: Any) -> Iterator[tuple[str, str]]:
     """(label, text) of each line but the first."""
     s, e = trajectory.summary, trajectory.energy
     if s.get("dt_chosen"):
@@ -714,7 +688,7 @@ def _entries(trajectory: Run) -> Iterator[tuple[str, str]]:
         yield "damping", f"{assumed_damping(s['default_damping'])} assumed in {joints}"
 
 
-def _momentum(trajectory: Run) -> str:
+def _momentum(trajectory: Any) -> str:
     s = trajectory.summary
     if "momentum_balance_linear" not in s:
         return ""
@@ -722,7 +696,7 @@ def _momentum(trajectory: Run) -> str:
     return f", momentum {linear:.2e} N s and {angular:.2e} N m s"
 
 
-def _contact(trajectory: Run) -> Iterator[tuple[str, str]]:
+def _contact(trajectory: Any) -> Iterator[tuple[str, str]]:
     s, robot = trajectory.summary, trajectory.robot
     if trajectory.ground is not None:
         fz, deepest = trajectory.contact_force[-1, 2], 1e3 * s.get("deepest_penetration", math.nan)
@@ -736,7 +710,7 @@ def _contact(trajectory: Run) -> Iterator[tuple[str, str]]:
         yield "bodies", "of the robot pass through each other (self-collision is off)"
 
 
-def _answers(trajectory: Run) -> Iterator[tuple[str, str]]:
+def _answers(trajectory: Any) -> Iterator[tuple[str, str]]:
     known = trajectory.__dict__.get("events", trajectory.__dict__.get("sampled_events"))
     if known is None:
         return
