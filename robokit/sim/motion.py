@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from robokit.algorithms.aba import add_rotors, combine, without_joint
+from robokit.algorithms.aba import combine
 from robokit.algorithms.centroidal import about
 from robokit.algorithms.composites import composite_inertias
 from robokit.algorithms.coupling import coupled_solve
 from robokit.algorithms.crba import composite, crba
 from robokit.algorithms.loop_dynamics import closed_loops
+from robokit.algorithms.sparse_factors import ArticulatedFactor
 from robokit.contact.accounts import ENTRIES, central_inertia, factor3, solve3
 from robokit.contact.fields import MOTION, ROBOT, STATE
 from robokit.contact.kinematics import (
@@ -41,9 +42,9 @@ from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.sim.kernel_rows import on_arrays
 from robokit.spatial import Force, Motion, Transform, Vector3
-from robokit.spatial.linear import ldl, ldl_solve
+from robokit.spatial.linear import ldl_solve
 from robokit.spatial.rotation import quat_exp, quat_wxyz_to_rotation
-from robokit.spatial.scalars import Scalar, is_zero
+from robokit.spatial.scalars import Scalar
 
 # ==== the solve of a time step ====================================================================
 # The solve of a time step: velocities y of a tree with linearised forces.
@@ -71,47 +72,25 @@ class ImplicitSweep:
     """The matrix H + dt b, factorised: inward through the tree once, then a solve a right side."""
 
     def __init__(self, tree: Tree, X: Sequence[Transform | None], b: ByJoint, dt: Scalar) -> None:
-        N = tree.n + 1
         self.tree, self.X, self.dt = tree, X, dt
-        self.IA: list[Any] = [None] * N
-        self.U: list[Any] = [None] * N
-        self.D: list[Any] = [None] * N
-        self.H: list[list[Scalar]] | None = None
-        (self._factor if tree.coupling is None else self._dense)(b)
+        self.H = None if tree.coupling is None else self._dense(b)
+        self.factor = None if self.H else ArticulatedFactor.of(tree, X, b, dt)
 
-    def _factor(self, b: ByJoint) -> None:
-        tree, IA = self.tree, self.IA
-        for i in tree.inward():
-            p, S, X = tree.parent[i], tree.joint[i].S, self.X[i]  # type: ignore[union-attr]
-            if IA[i] is None:
-                IA[i] = tree.I[i].articulated()
-            U = self.U[i] = S.of(IA[i])
-            rows = [S.T @ column for column in U]
-            rotors = add_rotors(tree, i, rows)
-            for k, bk in enumerate(b[i]):
-                rows[k][k] = rows[k][k] + self.dt * bk
-            D = self.D[i] = ldl(rows)
-            if p != 0:
-                Ia = without_joint(IA[i], U, D)
-                if all(is_zero(bk) for bk in b[i]) and not rotors:
-                    Ia = Ia.without(S.axes)
-                above = tree.I[p].articulated() if IA[p] is None else IA[p]
-                IA[p] = above + X.T @ Ia @ X  # type: ignore[union-attr]
-
-    def _dense(self, b: ByJoint) -> None:
+    def _dense(self, b: ByJoint) -> list[list[Scalar]]:
         """For coupled joints: the composite matrix."""
         H = composite(self.tree, self.X, [None, *(self.tree.I[i].articulated() for i in self.tree.outward())])
         for i in self.tree.outward():
             at = self.tree.v_slice[i].start
             for k, bk in enumerate(b[i]):
                 H[at + k][at + k] = H[at + k][at + k] + self.dt * bk
-        self.H = H
+        return H
 
     def solve(self, T: Sequence[Force], tau: ByJoint) -> tuple[list[list[Scalar]], list[Motion]]:
         """y by joint and by body, of momenta T of bodies 0..N (body coordinates) and joint forces tau."""
-        tree, X, U, D = self.tree, self.X, self.U, self.D
         if self.H is not None:
             return self._solve_dense(self.H, T, tau)
+        assert self.factor is not None
+        tree, X, U, D = self.tree, self.X, self.factor.U, self.factor.D
         pA: list[Any] = [-f for f in T]
         u: list[Any] = [None] * (tree.n + 1)
         for i in tree.inward():

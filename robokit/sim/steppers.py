@@ -794,25 +794,21 @@ def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     out = np.zeros((len(q), layout.size))
     if program.contact:  # the step itself looks at what it is to keep
         return out[:, :1]
-    if program.reproducible:
-        if (layout.momentum and np.any(robot.total_mass)) or layout.energy:
-            kept = start_momentum(replace(program, dtype="float64"), q, v)
-            out[:, : 6 * layout.momentum] = kept[:, : 6 * layout.momentum]
-            if layout.energy:
-                out[:, -1] = kept[:, 6]
+    if not (layout.momentum or layout.energy):
         return out
-    block = BLOCK if robot.samples is None else len(q)  # masses of one's own: a row for each
+    if program.reproducible:
+        kept = start_momentum(replace(program, dtype="float64"), q, v)
+    else:
 
-    def measured(text: Callable[..., Any], width: int) -> np.ndarray:
-        return in_blocks(
-            lambda qs, vs: list(text(robot.tree, robot.split_q(qs), robot.split_v(vs))),
-            width, q, v, block=block,
-        )  # fmt: skip
+        def text(qs: Any, vs: Any) -> Sequence[Any]:
+            return kept_of(program, robot.tree, robot.split_q(qs), robot.split_v(vs))
 
-    if layout.momentum and np.any(robot.total_mass):
-        out[:, :6] = measured(momentum_at_base, 6)
+        # Masses of one's own: a row for each.
+        kept = in_blocks(text, 7, q, v, block=BLOCK if robot.samples is None else len(q))
+    if layout.momentum:
+        out[:, :6] = kept[:, :6]
     if layout.energy:
-        out[:, -1:] = measured(lambda *state: [kept_energy(*state)], 1)
+        out[:, -1] = kept[:, 6]
     return out
 
 
