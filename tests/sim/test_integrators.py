@@ -25,7 +25,16 @@ def test_stages_and_weights_meet_the_conditions_of_order_4():
     for k, row in enumerate(STAGES):
         A[k, :k] = row
     c = A.sum(axis=1)
-    met = b.sum(), b @ c, b @ c**2, b @ (A @ c), b @ c**3, b @ (c * (A @ c)), b @ (A @ c**2), b @ (A @ (A @ c))
+    met = (
+        b.sum(),
+        b @ c,
+        b @ c**2,
+        b @ (A @ c),
+        b @ c**3,
+        b @ (c * (A @ c)),
+        b @ (A @ c**2),
+        b @ (A @ (A @ c)),
+    )
     assert np.allclose(met, [1, 1 / 2, 1 / 3, 1 / 6, 1 / 4, 1 / 8, 1 / 12, 1 / 24], rtol=0.0, atol=1e-15)
 
 
