@@ -536,7 +536,7 @@ def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) ->
         met = _met(program, dt, notes)[:, [i for _, i in subjects.meeting]]
     energy = state_facts(robot, q, v)[:, 0] - rotor_energy(robot.tree, speeds)  # of the links
     links, slides = x["link"][:, :-1], (joint for joint in robot.body_joints if joint.kind == "prismatic")
-    return StepFacts(
+    columns: list[Any] = [
         links[..., :3],
         *(links[..., k] for k in range(3, 7)),
         x["stop"],
@@ -550,10 +550,9 @@ def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) ->
         q,
         tau,
         None if program.accuracy is None else notes.share,
-        first=int(notes.step[0]) if len(notes) else 0,
-        dt=dt,
-        slides=frozenset(joint.name for joint in slides),
-    )
+    ]
+    first = int(notes.step[0]) if len(notes) else 0
+    return StepFacts(*columns, first=first, dt=dt, slides=frozenset(joint.name for joint in slides))
 
 
 def _met(program: Program, dt: float, notes: Notes) -> np.ndarray:
