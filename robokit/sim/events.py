@@ -276,14 +276,14 @@ def retaken(
     to the next. ``record``, if there is one, is given each record, see :meth:`Records.add`. None where the
     notes would be more than ``most`` bytes.
     """
-    own, parts = stepper(program, dt), []
-    own.begin(*start, inputs.memory)
-    own.noting, before = True, own.impulse()
 
     def reached(steps: int) -> None:
         if record is not None:
             record(steps, own.q.astype(float), own.v.astype(float), own.entries(), before)
 
+    own, parts = stepper(program, dt, owner=reached), []  # until this function is over
+    own.begin(*start, inputs.memory)
+    own.noting, before = True, own.impulse()
     with stage("computing the steps again"):
         reached(marks[0])
         for first, last in pairwise(marks):
