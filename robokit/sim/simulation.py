@@ -724,17 +724,17 @@ class Simulation:
         run, own = self._run, self._run.stepper
         self._state = own.q, own.v
         self._until = run.next_stop
-        if isinstance(own, ContactStepper) and own.state.kernel.soon(1, own.state.dtype):
+        if isinstance(own, ContactStepper) and own.kernel.soon(1, own.dtype):
             self._until = min(self._until, run.done + NOTED)  # for better code
-        x = own.state.arrays if isinstance(own, ContactStepper) else None
+        x = own.arrays if isinstance(own, ContactStepper) else None
         if run.controller is None and self._driven.linear is not None:
             old = self._quick and self._quick.x
             if self._quick is None or (x and old and old["joint_forces"] is not x["joint_forces"]):
                 self._quick = _QuickInputs(self, x)
         if isinstance(own, ContactStepper):
-            self._call, self._needed = own.state.ready(), own.state.arrays["needed"]
+            self._call, self._needed = own.ready(), own.arrays["needed"]
             kept = self._recording and not run.dropped
-            self._noted = None if kept else own.state.arrays["noted"]
+            self._noted = None if kept else own.arrays["noted"]
         else:
             self._call, self._needed, self._noted = own.take, np.zeros(1, np.int32), None
 

@@ -570,7 +570,7 @@ def test_a_run_goes_over_to_code_that_is_compiled_well_and_keeps_its_bits(tmp_pa
         at_once.step(steps=25)
 
     go_on()
-    states = [sim._run.stepper.state for sim in (one_by_one, at_once)]
+    states = [sim._run.stepper for sim in (one_by_one, at_once)]
     before, (code,), turns = [state.ready() for state in states], fresh._codes.values(), 2
     assert fresh.soon(1, "float64") and not fresh.version
     fresh.ran(fresh.seconds_to_compile("float64"), 1, "float64")
