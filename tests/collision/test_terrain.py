@@ -266,7 +266,8 @@ def test_what_lies_across_two_ridges_touches_both(geometry: Any, slope: float, t
     for tilt in (0.0, 1e-9, -1e-9, 1e-6, -1e-6, 3e-5, -3e-5, 3e-4, -3e-4, 9e-4, -9e-4, 2e-3, -2e-3):
         for yaw in (*rng.uniform(-0.4, 0.4, 4), 0.0):
             lying = Rotation.from_euler("y", 0.5 * np.pi if isinstance(geometry, Cylinder) else 0.0)
-            R = (Rotation.from_euler("Y", -np.arctan(slope) - tilt) * Rotation.from_euler("z", yaw)).as_matrix()
+            leaning = Rotation.from_euler("Y", -np.arctan(slope) - tilt)
+            R = (leaning * Rotation.from_euler("z", yaw)).as_matrix()
             up, depth = R[:, 2], 1e-3
             down = np.array([0.05, rng.uniform(-0.2, 0.2), np.interp(0.05, *ends.T) - depth])
             p = world @ (down + 0.05 * up) + [0.5, 0.5, 0.0]
