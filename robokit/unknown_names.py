@@ -82,8 +82,8 @@ _ELSEWHERE = {
     "Robot.difference": "difference",
     "Robot.integrate": "integrate",
     "Robot.joints": "effortlimit effortlimits jntrange jointlimits limits lower lowerlimits "
-    "lowerpositionlimit njnt njoints numjoints positionlimits qlim qmax qmin upper upperlimits upperpositionlimit "
-    "velocitylimit velocitylimits",
+    "lowerpositionlimit njnt njoints numjoints positionlimits qlim qmax qmin upper upperlimits "
+    "upperpositionlimit velocitylimit velocitylimits",
     "Robot.links": "bodies bodyid frameid frames",
     "Robot.nbodies": "nbody numbodies",
     "Robot.neutral": "home neutral qzero zero",

@@ -860,11 +860,11 @@ def _judge(
     elif 0 < largest < INERTIA_DEFICIT * full:
         box = f"a full box of {' x '.join(f'{x:.3g}' for x in own.size)} m has {full:.3g}"
         small = 1e-6 * full  # with shapes that are a thousandth as large
-        fits = INERTIA_DEFICIT * small <= largest and np.all(moments <= INERTIA_EXCESS * 1e-6 * bound)
+        smaller = INERTIA_DEFICIT * small <= largest and np.all(moments <= INERTIA_EXCESS * 1e-6 * bound)
         message = f"largest moment of inertia {largest:.3g} kg m^2, but {box}"
-        if fits:
+        if smaller:
             message += f"; if its shapes are in millimetres, {small:.3g}"
-        yield "inertia-implausible", (message, _MILLIMETRES_HINT if fits else None)
+        yield "inertia-implausible", (message, _MILLIMETRES_HINT if smaller else None)
 
 
 def _turn_that_fits(moments: np.ndarray, bound: np.ndarray) -> str:
