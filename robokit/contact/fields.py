@@ -110,6 +110,8 @@ STEP_DERIVATIVES = (
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
     real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (constraint_derivatives.py)
     real("by_motion", "n_bodies", 108, role="work"),  # A, U, Z (constraint_derivatives.py)
+    whole("turns", 1),  # 1 where impacts were passed on
+    real("c_turned", "n_constraints", 2, "nv"),  # changes of the aims that they have left, by q and v
     # Along one coordinate of v
     whole("moved", "n_bodies", role="work"),  # 1 where it moves the body
     real("X", "n_bodies", 6, role="work"),  # motions of the bodies, and changes of V_y and V_before
@@ -136,6 +138,18 @@ STEP_DERIVATIVES = (
     real("closed", "nv", 3, "nv", role="work"),
 )
 """What derivatives of a step work with, beside DERIVATIVES and arrays of the step."""
+
+IMPACT_DERIVATIVES = (
+    real("turned", "nv", 2, "nv", role="work"),  # of the velocity after a turn, by q and v
+    real("turning", "nv", 2, "nv", role="work"),  # of that of a solution
+    real("c_aimed", "n_constraints", 2, "nv", role="work"),  # of the aims in a turn
+    real("c_passes", "n_constraints", 2, "nv", role="work"),  # of `c_passed`
+    real("c_normal", "n_constraints", "nv", role="work"),  # along each coordinate: normal velocity,
+    real("c_closer", "n_constraints", "nv", role="work"),  # change of the gap,
+    real("c_now", "n_constraints", "nv", role="work"),  # and of the normal velocity that y has
+    real("weightless", 3, role="work"),
+)
+"""What derivatives of impacts work with, beside those of steps (impact_derivatives.py)."""
 
 STEP_PULLBACK = (
     real("of_end", 2, "nv"),  # how a number changes with the next q and v

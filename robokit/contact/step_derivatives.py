@@ -36,7 +36,14 @@ from typing import Any
 from robokit.collision.fields import CONTACTS, PAIRS, SHAPES
 from robokit.contact import closing_derivatives
 from robokit.contact.closing_derivatives import block, drift_tangents, no_sums, pulled
-from robokit.contact.constraint_derivatives import TOUCHES, acts, by_load, of_constraints, restitution_rates
+from robokit.contact.constraint_derivatives import (
+    TOUCHES,
+    acts,
+    by_load,
+    enter_turns,
+    of_constraints,
+    restitution_rates,
+)
 from robokit.contact.constraints.motors import servo_numbers
 from robokit.contact.fields import (
     CONSTRAINTS,
@@ -290,6 +297,7 @@ def kick(x: Any) -> None:
     for_range(x.n_of[1], lambda i: _row(x, i))
     cond(x.n_dofs > x.nv, nothing, lambda: for_range(x.n_dofs, lambda k: _mobilities(x, k)))
     cond(x.n_of[0] > 0, lambda: of_constraints(x), nothing)
+    enter_turns(x)
     cond(x.n_loops > 0, lambda: closing_derivatives.prepare(x), nothing)
     factor_unsymmetric(x, x.r_y, x.r_y_inverse)
 

@@ -19,6 +19,7 @@ from robokit.arguments import batch_size, check_finite, is_finite, one_of
 from robokit.contact.accounts import NOTHING
 from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.contact.fields import LINE, MOTOR, STEP_DERIVATIVES
+from robokit.contact.impact_derivatives import turns_kernel
 from robokit.contact.step_derivatives import derivatives_kernel, pullback_kernel
 from robokit.dataclass_tools import Recent, short_repr
 from robokit.dynamics.differentiate import near, velocity
@@ -38,6 +39,7 @@ from robokit.sim.starts import BURIED, check_coordinates, check_starts, states
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import ContactState, step_numbers
 
+ONE_BY_ONE = 2  # of contact_bounces
 TIGHT = 1e-13  # of the residual, over the impulses of the step: differences over 1e-7 then see six digits
 
 
@@ -71,7 +73,7 @@ class LinearSteps:
         closed, nv = self._taken(q, v, tau), len(v)
         if closed is None:
             return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((2 * nv, 3 * nv), math.nan)
-        slopes = self._run(derivatives_kernel(), "next").reshape(2 * nv, 3 * nv)
+        slopes = self._run(derivatives_kernel(), "next", **self._turned()).reshape(2 * nv, 3 * nv)
         if self.wanted is not None:
             self._through_motors(slopes[:, 2 * nv :])
         return *(closed or self._end_of_drift()), slopes
@@ -130,7 +132,8 @@ class LinearSteps:
         ``of_q`` and ``of_v``, (nv,), are what the next q and v are worth; ``again``: nothing else has
         changed.
         """
-        found = self._run(pullback_kernel(), "of_start", of_end=np.array([of_q, of_v]), again=int(again))
+        given = {"of_end": np.array([of_q, of_v]), "again": int(again)} | ({} if again else self._turned())
+        found = self._run(pullback_kernel(), "of_start", **given)
         if self.wanted is not None:
             x = self.simulation.arrays
             found[2, x["dof_row"][x["motor_dof"]]] = self.found["of_motor"]
@@ -161,6 +164,16 @@ class LinearSteps:
         if self.simulation.sizes["n_loops"]:
             self._place_loops(loops)
         return end if is_finite(self.simulation.work["y"]) else None
+
+    def _turned(self) -> dict[str, Any]:
+        """What kernels take of impacts that the step has passed on."""
+        x = self.simulation.work
+        if not (x["contact_bounces"][: x["counts"][0]] == ONE_BY_ONE).any():
+            return {"turns": 0}
+        of_step = {**self.simulation.arrays, **x}
+        own = self._runs(turns_kernel(), {name: each.copy() for name, each in of_step.items()})
+        own[0]()
+        return {"turns": 1, "c_turned": own[1]["c_turned"]}
 
     def _loops(self) -> dict[str, np.ndarray]:
         """The robot and the rows of its loops at the end of a step, if it has any."""
@@ -205,7 +218,8 @@ class LinearSteps:
         if self._of is not self.simulation.work:
             self._of, self._calls = self.simulation.work, {}
         if kernel.name not in self._calls:
-            self._calls[kernel.name] = self._made(kernel)
+            of_step = {**self.simulation.arrays, **self.simulation.work, **self._end}
+            self._calls[kernel.name] = self._runs(kernel, of_step)
         run, own = self._calls[kernel.name]
         for name, given in more.items():
             own[name][...] = given
@@ -214,10 +228,11 @@ class LinearSteps:
         found: np.ndarray = own[wanted]
         return found
 
-    def _made(self, kernel: LoopKernel) -> tuple[Any, dict[str, np.ndarray]]:
-        """A function that runs a kernel, and the arrays that the step has not."""
+    def _runs(
+        self, kernel: LoopKernel, of_step: dict[str, np.ndarray]
+    ) -> tuple[Any, dict[str, np.ndarray]]:
+        """A function that runs a kernel on arrays of the step, and the arrays that the step has not."""
         sizes = {n: self.simulation.sizes[n] for n in kernel.sizes}
-        of_step = {**self.simulation.arrays, **self.simulation.work, **self._end}
         own = {a.name: a.zeros(sizes) for a in kernel.taken if a.name not in of_step}
         given = [(of_step | own)[a.name] for a in kernel.taken]
         compiled = self.simulation.refused is None and not self.simulation.plain
