@@ -15,9 +15,9 @@ law's. So r_y is not symmetric, and has the pattern of the step's A. Before and 
 derivatives of the drifts (closing_derivatives.py).
 
 Places and normals of contacts move with the bodies, see constraint_derivatives.py. What is held: bristles,
-in the world; compliances that are a share of the mobility, but those of dry friction of joints; what belts
-and rolling discs add to velocities; velocities after several impacts in turn (impacts.py); and what the end
-of a step corrects to conserve. What closes loops is in closing_derivatives.py.
+in the world; compliances that are a share of the mobility, but those of dry friction and of largest speeds of
+joints; what belts and rolling discs add to velocities; and what the end of a step corrects to conserve. What
+closes loops is in closing_derivatives.py, impacts that follow one another in impact_derivatives.py.
 
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
 
@@ -293,7 +293,7 @@ def kick(x: Any) -> None:
     inverse_dynamics_derivatives(x, x.mean, x.acceleration, x.r_q, x.r_v)
     for_range(x.nv, matrices)
     entries_of_H(x, of_H)
-    for_range(x.nv, lambda j: put(x.dry_change, j, 0.0))
+    for_range(x.nv, lambda j: put(x.own_change, j, 0.0))
     for_range(x.n_of[1], lambda i: _row(x, i))
     cond(x.n_dofs > x.nv, nothing, lambda: for_range(x.n_dofs, lambda k: _mobilities(x, k)))
     cond(x.n_of[0] > 0, lambda: of_constraints(x), nothing)
@@ -323,8 +323,11 @@ def _row(x: Any, i: Any) -> None:
     slower = room < x.r_speed_R[i] * abs(g)
     follows = where(slower | (abs(g) < abs(free)), 0.0, 1.0)  # else it does not see its aim
     slope = follows * gain * gain / R
-    at_speed = where(slower & (room > 0.0), gain * gain / x.r_speed_R[i], 0.0)
-    add(x.r_y, (j, j), slope + at_speed)
+    limited = slower & (room > 0.0)
+    add(x.r_y, (j, j), slope + where(limited, gain * gain / x.r_speed_R[i], 0.0))
+    moves = x.H[j, j] > 0.0  # a link without mass has compliances that nothing of its own changes
+    share = where(moves, gain / where(moves, x.H[j, j], 1.0), 0.0)
+    add(x.own_change, j, where(limited, where(g < 0.0, room, -room) * share / x.r_speed_R[i], 0.0))
 
     def stop() -> None:
         k, d = x.stop_gains[x.r_of[i], 0], x.stop_gains[x.r_of[i], 1]
@@ -340,18 +343,15 @@ def _row(x: Any, i: Any) -> None:
         add(x.r_q, (j, j), slope * R * dt * kp)
         add(x.r_v, (j, j), slope * R * dt * lag)
 
-    def dry() -> None:
-        moves = x.H[j, j] > 0.0  # a link without mass has a compliance that nothing of its own changes
-        x.dry_change[j] = where(moves, follows * gain * u / (R * where(moves, x.H[j, j], 1.0)), 0.0)
-
     def others() -> None:
-        cond(kind == DRY, dry, nothing)
+        cond(kind == DRY, lambda: add(x.own_change, j, share * follows * u / R), nothing)
 
     cond(kind == STOP, stop, lambda: cond(kind == MOTOR, motor, others))
 
 
 def _mobilities(x: Any, k: Any) -> None:
-    """Dry friction that holds, g = -u/R, R a share of 1/H_jj: how that changes with dof k farther out.
+    """Dry friction that holds, g = -u/R, and motors at their largest speed, R a share of 1/H_jj: how these
+    impulses change with dof k farther out.
 
     d(H_jj) = -2 (S_k x S_j) . I S_j, I of all that k carries.
     """
@@ -360,7 +360,7 @@ def _mobilities(x: Any, k: Any) -> None:
 
     def carries(m: Any) -> None:
         j = x.ancestors[x.path[k, 0] + m]
-        held = where(x.dof_body[j] == b, 0.0, x.dry_change[x.dof_row[j]])
+        held = where(x.dof_body[j] == b, 0.0, x.own_change[x.dof_row[j]])
 
         def enter() -> None:
             S = motion(x.S, j)
