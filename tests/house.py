@@ -74,7 +74,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("bounces", "monitor"),
         ("impacts",),
         ("step",),
-        ("step_in_lanes", "step_of_robot", "step_control"),
+        ("step_in_lanes", "step_of_robot", "step_control", "impact_derivatives"),
         ("__init__",),
     ],
     "sim": [

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
 from robokit.collision.support import facing, outermost_turns, shape_pose
-from robokit.collision.terrain import kind_of
+from robokit.collision.terrain import height, kind_of
 from robokit.contact import closing_derivatives
 from robokit.contact.closing_derivatives import of_motion
 from robokit.contact.constraints import springs
@@ -31,8 +31,8 @@ from robokit.contact.solver import HERE, load, mobility, relative, tried_of
 from robokit.contact.vectors import add, force, motion, nothing, of_force, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.control_flow import cond, for_range, smallest, while_loop
-from robokit.spatial.scalars import Scalar, clamp, sqrt, where
+from robokit.spatial.control_flow import cond, for_range, smallest, while_loop, whole
+from robokit.spatial.scalars import Scalar, clamp, floor, sqrt, where
 from robokit.spatial.vectors import chosen
 
 # ==== how contacts move with the bodies ===========================================================
@@ -42,7 +42,8 @@ from robokit.spatial.vectors import chosen
 # place p. Both follow from what of the two shapes touches there: a face, an edge or segment with the
 # direction d, or a corner, end or centre.
 #
-#     n    of a face that is perpendicular to it: fixed to that body, the first where both have such a face
+#     n    of a face that is perpendicular to it: fixed to that body; to the one that is more so where both have
+#          such a face, else to the first
 #          of two edges d, e: along d x e
 #          of an edge d and a point, at the distance D: n' = omega x n + (1 - n n^T - d d^T) u / D, omega that
 #          of the edge's body, u the velocity of b's point against a's; of two points the same with d = 0
@@ -54,15 +55,17 @@ from robokit.spatial.vectors import chosen
 # The gap changes with the velocity of b's place against a's along n. Where the lowest point of a rim runs
 # along it, the other corners of its polygon do, too, and these rise or sink (``along_rim``).
 #
-# What is left, ellipsoids, what is round on something round, and edges across those of height fields, moves
-# with the mean of both bodies. Of two faces that are not quite flush the gap is that to one of them along the
-# normal of the other: this is left out.
+# What is left, ellipsoids and what is round on something round, moves with the mean of both bodies. Of two
+# faces that are not quite flush the gap is that to one of them along the normal of the other: this is left
+# out.
 #
 # Cost: O(contacts that act), and for each the faces and edges of both shapes.
 
 
-ALIGNED = 1e-10
-"""One less the cosine of the angle up to which a face is perpendicular to a normal: what GJK leaves."""
+ALIGNED = 2e-10
+"""Square of the angle up to which a face is perpendicular to a normal: what GJK leaves."""
+
+FLUSH = 1e-26  # the same up to which it is by rounding
 
 SIZE = 23
 """Numbers of a contact: weights of b for place and normal, 1 where two edges cross, 1 / distance of round
@@ -88,9 +91,13 @@ def look(x: Any, i: Any, c: Any) -> None:
     along_n = where(x.c_bodies[i, 0] == 0, 1.0, 0.5)
     ends = -(x.shape_radius[shapes[0]] + along_n * gap), x.shape_radius[shapes[1]] + (1.0 - along_n) * gap
     plane = x.shape_kind[shapes[0]] == PLANE
-    still = plane | (field & (what != 0))  # triangles of height fields; their corners are on a face of b
-    of_a = cond(still, lambda: 1, lambda: once(x, _has_face, shapes[0], tuple(n))) > 0
-    of_b = cond(of_a, lambda: 0, lambda: once(x, _has_face, shapes[1], tuple(-n))) > 0
+    still = plane | (field & ((what == 1) | (what == 3)))  # triangles; their corners are on a face of b
+    crossed = p + n * ends[0]
+    off_a = cond(still, lambda: 0.0, lambda: once(x, _off_face, shapes[0], tuple(n)))
+    off_a = cond(field & (what == 2), lambda: _off_field(x, shapes[0], crossed, n), lambda: off_a)
+    off_b = cond(still, lambda: math.inf, lambda: once(x, _off_face, shapes[1], tuple(-n)))
+    of_a = (off_a < math.inf) & ((off_a <= off_b) | (off_a < FLUSH))
+    of_b = ~of_a & (off_b < math.inf)
     free = ~of_a & ~of_b
     searched = (what > 1) & ~plane
 
@@ -159,23 +166,76 @@ def _edge(x: Any, s: Any, p: Any, n: Any) -> Any:
     found = cond(
         kind == SEGMENT,
         lambda: better(base, base + 1, none),
-        lambda: cond(kind == POLYTOPE, lambda: for_range(x.shape_corners[s, 1], corner, *none), lambda: none),
+        lambda: cond(
+            kind == POLYTOPE,
+            lambda: for_range(x.shape_corners[s, 1], corner, *none),
+            lambda: cond(kind == FIELD, lambda: (0.0, *_edge_of_field(x, s, point)), lambda: none),
+        ),
     )
     return tuple(R @ Vector3(*found[1:]))
 
 
-def _has_face(x: Any, s: Any, n: Any) -> Any:
-    """1 where a polytope, cylinder or cone has a face with this normal, in world axes."""
+def _off_field(x: Any, s: Any, p: Vector3, n: Vector3) -> Any:
+    """As :func:`_off_face`, of the two triangles of a height field at an edge through p, in world axes."""
+    R, r = shape_pose(x, s)
+    point, level = R.T @ (p - r), R.T @ n
+    dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
+    edge = _edge_of_field(x, s, point)
+
+    def off(side: float) -> Any:
+        u, w = (point.x - side * edge.y * dx) / dx, (point.y + side * edge.x * dy) / dy
+        i, j = whole(floor(u)), whole(floor(w))
+        first = u - floor(u) > w - floor(w)
+        near, far = height(x, i, j), height(x, i + 1, j + 1)
+        middle = where(first, height(x, i + 1, j), height(x, i, j + 1))
+        slope = where(first, middle - near, far - middle), where(first, far - middle, middle - near)
+        normal = Vector3(-slope[0] / dx, -slope[1] / dy, 1.0)
+        across = normal.cross(level) * (1.0 / sqrt(normal.dot(normal)))
+        return across.dot(across)
+
+    sides = off(-0.1), off(0.1)
+    least = where(sides[0] < sides[1], sides[0], sides[1])
+    return where(least < ALIGNED, least, math.inf)
+
+
+def _edge_of_field(x: Any, s: Any, p: Vector3) -> Vector3:
+    """Direction of the edge of a height field's triangles that is nearest to a point, in the field's axes."""
+    dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
+    i, j = floor(p.x / dx), floor(p.y / dy)
+    u, w = p.x - i * dx, p.y - j * dy
+    diagonal = abs(u * dy - w * dx) / sqrt(dx * dx + dy * dy)
+    edges = [
+        (w, 0, 0, 1, 0),
+        (dy - w, 0, 1, 1, 1),
+        (u, 0, 0, 0, 1),
+        (dx - u, 1, 0, 1, 1),
+        (diagonal, 0, 0, 1, 1),
+    ]
+    best, along = math.inf, Vector3.zero()
+    for apart, *ends in edges:
+        k, m, to_k, to_m = ends
+        rise = height(x, whole(i) + to_k, whole(j) + to_m) - height(x, whole(i) + k, whole(j) + m)
+        edge = Vector3((to_k - k) * dx, (to_m - m) * dy, rise)
+        best, along = where(apart < best, apart, best), chosen(apart < best, edge, along)
+    return along * (1.0 / sqrt(along.dot(along)))
+
+
+def _off_face(x: Any, s: Any, n: Any) -> Any:
+    """How far the face of a polytope, cylinder or cone with this normal, in world axes, is off it: the square
+    of the angle; infinite without such a face.
+    """
 
     def polygon() -> Any:
         R, _ = shape_pose(x, s)
         d = R.T @ Vector3(*n)
         found = facing(x, s, d)
-        aligned = Vector3(*found.normal).dot(d) > 1.0 - ALIGNED
-        return where(aligned & (found.count > 2), 1, 0)
+        across = Vector3(*found.normal).cross(d)
+        off = across.dot(across)
+        return where((off < ALIGNED) & (found.count > 2), off, math.inf)
 
     kind = x.shape_kind[s]
-    return cond((kind == POLYTOPE) | (kind == CYLINDER) | (kind == CONE), polygon, lambda: 0)
+    faces = (kind == POLYTOPE) | (kind == CYLINDER) | (kind == CONE)
+    return cond(faces, polygon, lambda: math.inf)
 
 
 def _on_rim(x: Any, i: Any, s: Any, outward: Vector3) -> None:

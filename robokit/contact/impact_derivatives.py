@@ -2,14 +2,15 @@
 
 The turns are taken again, and tangents follow them: dy by q and v in the middle of the step. A turn solves
 
-    H (y' - y) = J^T g(J y' - aim)      aim = s(phi, J y) of contacts that bounce, and + R g in the second time
+    H (y' - y) = J^T g(J y' - aim)      aim = s(phi, J y) of what bounces; + R g the second time
 
 so with the slopes G of the laws (step_derivatives.py), of a pose that changes and of aims that change,
 
-    (H + J^T G J) dy' = H dy + J^T G daim - r_q dq      ds = s_phi dphi + s_u (J dy + dJ y)      dg = G (daim - du)
+    (H + J^T G J) dy' = H dy + J^T G daim - r_q dq      dg = G (daim - du)
+    ds = s_phi dphi + s_u (J dy + dJ y)
 
-The aims of the step follow from the velocities after the last turn and from what the compliance of bounces
-has left. The impulses of these aims are linear in them, so r_q and r_v of the step get J^T G daim.
+The aims of the step follow from the velocities after the last turn, and from what the compliance of bounces
+has left. The impulses of these aims are linear in them, so r_q and r_v of the step get -J^T G daim.
 
 Source: implicit function theorem, turn by turn.
 Cost: two factorizations and 4 nv back substitutions a turn, O(nv n) of bodies and contacts.
@@ -106,7 +107,7 @@ def _see(x: Any, y: Any, count: Any) -> None:
 
 
 def _of_speed(x: Any, i: Any, dy: Any, m: int, c: Any) -> Any:
-    """Change of a contact's normal velocity with coordinate c of q (m = 0) or v (1), of dy and of the pose."""
+    """Change of a contact's normal velocity by coordinate c of q (m = 0) or v (1), with dy and the pose."""
     of_dy = for_range(x.nv, lambda r, total: total + x.c_normal[i, r] * dy[r, m, c], 0.0)
     return of_dy + x.c_now[i, c] if m == 0 else of_dy
 

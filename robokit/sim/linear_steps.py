@@ -228,9 +228,7 @@ class LinearSteps:
         found: np.ndarray = own[wanted]
         return found
 
-    def _runs(
-        self, kernel: LoopKernel, of_step: dict[str, np.ndarray]
-    ) -> tuple[Any, dict[str, np.ndarray]]:
+    def _runs(self, kernel: LoopKernel, of_step: dict[str, np.ndarray]) -> tuple[Any, dict[str, np.ndarray]]:
         """A function that runs a kernel on arrays of the step, and the arrays that the step has not."""
         sizes = {n: self.simulation.sizes[n] for n in kernel.sizes}
         own = {a.name: a.zeros(sizes) for a in kernel.taken if a.name not in of_step}
