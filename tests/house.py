@@ -74,7 +74,8 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("bounces", "monitor"),
         ("impacts",),
         ("step",),
-        ("step_in_lanes", "step_of_robot", "step_control", "impact_derivatives"),
+        ("step_in_lanes", "step_of_robot", "step_control"),
+        ("impact_derivatives", "bounce_derivatives"),
         ("__init__",),
     ],
     "sim": [

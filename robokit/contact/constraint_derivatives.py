@@ -42,8 +42,8 @@ from robokit.spatial.vectors import chosen
 # place p. Both follow from what of the two shapes touches there: a face, an edge or segment with the
 # direction d, or a corner, end or centre.
 #
-#     n    of a face that is perpendicular to it: fixed to that body; to the one that is more so where both have
-#          such a face, else to the first
+#     n    of a face that is perpendicular to it: fixed to that body; of two such faces to that which is
+#          more so, else to the first
 #          of two edges d, e: along d x e
 #          of an edge d and a point, at the distance D: n' = omega x n + (1 - n n^T - d d^T) u / D, omega that
 #          of the edge's body, u the velocity of b's point against a's; of two points the same with d = 0
@@ -569,9 +569,15 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
 
 def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     """The same of one that bounces; what others' impacts left: impact_derivatives.py."""
-    alone = where(x.contact_bounces[c] < 2, 1.0, 0.0)
+    alone = where(x.contact_bounces[c] < 2, x.bounce_share[0], 0.0)
     by_gap, by_speed = bounce_rates(x, i, c, _arrival(x, i, c))
     return by_gap * alone, 0.0, 0.0, by_speed * alone, 0.0
+
+
+def bounce_aim(x: Any, i: Any, c: Any) -> Any:
+    """What a contact aims at that bounces alone."""
+    weight, _, _, root = _fall(x, i, c, _arrival(x, i, c))
+    return root - 0.5 * x.dt[0] * weight
 
 
 def bounce_rates(x: Any, i: Any, c: Any, u: Any) -> tuple[Any, Any]:
@@ -638,7 +644,7 @@ def enter_turns(x: Any) -> None:
     """Add what these aims are worth (impact_derivatives.py)."""
 
     def less(row: Any, m: int, c: Any, change: Any) -> None:
-        add((x.r_q, x.r_v)[m], (row, c), -change)
+        add((x.r_q, x.r_v)[m], (row, c), -change * x.bounce_share[0])
 
     cond(x.turns[0] > 0, lambda: enter_aims(x, x.c_turned, less), nothing)
 

@@ -112,6 +112,7 @@ STEP_DERIVATIVES = (
     real("by_motion", "n_bodies", 108, role="work"),  # A, U, Z (constraint_derivatives.py)
     whole("turns", 1),  # 1 where impacts were passed on
     real("c_turned", "n_constraints", 2, "nv"),  # changes of the aims that they have left, by q and v
+    real("bounce_share", 1, role="work"),  # of these changes, that count
     # Along one coordinate of v
     whole("moved", "n_bodies", role="work"),  # 1 where it moves the body
     real("X", "n_bodies", 6, role="work"),  # motions of the bodies, and changes of V_y and V_before
@@ -150,6 +151,22 @@ IMPACT_DERIVATIVES = (
     real("weightless", 3, role="work"),
 )
 """What derivatives of impacts work with, beside those of steps (impact_derivatives.py)."""
+
+LIMITED_BOUNCES = (
+    real("aim_turned", "n_constraints"),  # aims that impacts passed on have left
+    real("y_now", "nv", role="work"),  # y, c_g and r_g as the step has left them, and velocities along c_E
+    real("c_g_now", "n_constraints", 3, role="work"),
+    real("c_u_now", "n_constraints", 3, role="work"),
+    real("c_u_bounced", "n_constraints", 3, role="work"),
+    real("dy_now", "nv", 3, "nv", role="work"),
+    real("c_weight", "n_constraints", 4, role="work"),  # of velocities along c_E, and of aims, in W
+    real("W_of", 4, "nv", role="work"),  # changes of W by q and v in the middle, y and tau
+    real("W_by", 4, "nv", role="work"),  # these of the step as it was left, but for impulses
+    real("W_q", "nv", role="work"),  # by q and v before the step
+    real("W_v", "nv", role="work"),
+    real("W_by_start", 3, "nv", role="work"),  # by q, v and tau, at a share that is held
+)
+"""What derivatives of bounces work with that energy limits (bounce_derivatives.py)."""
 
 STEP_PULLBACK = (
     real("of_end", 2, "nv"),  # how a number changes with the next q and v

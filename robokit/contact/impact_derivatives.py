@@ -66,8 +66,9 @@ def turns(x: Any) -> None:
     still.gravity, still.v0 = x.weightless, x.v
     for k in range(3):
         x.weightless[k] = 0.0
-    for M in (x.turned, x.c_passes, x.c_turned):
-        for_range(M.shape[0], lambda r, M=M: for_range(x.nv, lambda c: _zero(M, r, c)))
+    for A in (x.turned, x.c_passes, x.c_turned):
+        M = A.reshape(A.shape[0], 2 * x.nv)
+        for_range(M.shape[0], lambda r, M=M: for_range(M.shape[1], lambda c: put(M, (r, c), 0.0)))
     for_range(x.nv, lambda j: put(x.turned, (j, 1, j), 1.0))
     count = loaded(x)
     for_range(x.n_of[0], lambda i: _look(x, i))
@@ -79,10 +80,6 @@ def turns(x: Any) -> None:
     x.tangents = begins, lambda again: _solved(x, still, again, count)
     once(x, pass_on)
     for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: _left(x, i), nothing))
-
-
-def _zero(M: Any, r: Any, c: Any) -> None:
-    M[r, 0, c] = M[r, 1, c] = 0.0
 
 
 def _look(x: Any, i: Any) -> None:

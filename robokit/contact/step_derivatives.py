@@ -257,18 +257,35 @@ def derivatives_kernel() -> LoopKernel:
 
 def step_derivatives(x: Any) -> None:
     """``next``: the changes of the next q and v, by q, v and tau; and these themselves."""
+    x.bounce_share[0] = 1.0
     kick(x)
-    end(x)
     once(x, drift_tangents, 0, x.v_before)
-    once(x, drift_tangents, 1, x.y)
+    once(x, of_kick)
+    finish(x)
+
+
+def of_kick(x: Any) -> None:
+    """dy, of a kick and the drift before it."""
     _right_sides(x)
     once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
+
+
+def finish(x: Any) -> None:
+    """``next`` from dy, and the end of the step."""
+    end(x)
+    once(x, drift_tangents, 1, x.y)
     _end(x)
     cond(x.n_loops > 0, lambda: closing_derivatives.close(x), nothing)
 
 
 def kick(x: Any) -> None:
     """r_q, r_v, and the factors of r_y."""
+    balance(x)
+    resist(x)
+
+
+def balance(x: Any) -> None:
+    """r_q, r_v and r_y of what moves without constraints."""
     dt = x.dt[0]
 
     def rates(j: Any) -> None:
@@ -293,6 +310,10 @@ def kick(x: Any) -> None:
     inverse_dynamics_derivatives(x, x.mean, x.acceleration, x.r_q, x.r_v)
     for_range(x.nv, matrices)
     entries_of_H(x, of_H)
+
+
+def resist(x: Any) -> None:
+    """What constraints add to them, and the factors of r_y."""
     for_range(x.nv, lambda j: put(x.own_change, j, 0.0))
     for_range(x.n_of[1], lambda i: _row(x, i))
     cond(x.n_dofs > x.nv, nothing, lambda: for_range(x.n_dofs, lambda k: _mobilities(x, k)))
@@ -486,6 +507,7 @@ def step_pullback(x: Any) -> None:
     """``of_start`` and what parameters are worth, from ``of_end``; of a step that stopped after its kick."""
 
     def prepare() -> None:
+        x.bounce_share[0] = 1.0
         kick(x)
         end(x)
         once(x, drift_tangents, 0, x.v_before)

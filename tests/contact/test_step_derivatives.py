@@ -196,6 +196,38 @@ def test_impacts_that_follow_one_another(name: str) -> None:
     assert error(steps, *given, h=1e-6) < 1e-7
 
 
+def is_limited(steps: LinearSteps) -> bool:
+    """Whether the step that was taken last gives back less than all of restitution."""
+    x = steps.simulation.work
+    n = x["counts"][0]
+    of_bounces = x["contact_constraint"][:n][x["contact_bounces"][:n] > 0]
+    return bool(len(of_bounces)) and not x["c_aim"][of_bounces, 2].any()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 11, 21])
+def test_bounces_that_energy_limits(seed: int) -> None:
+    """Bodies that land and slide with friction, with a share of restitution: derivatives held the share."""
+    rng = np.random.default_rng(seed)
+    robot = body(Capsule(0.05, 0.4) if seed < 10 else Box((0.2, 0.3, 0.1)))
+    ground = rk.Ground(friction=0.6, restitution=1.0)
+    steps = linear(robot, ground)
+    for _ in range(60):
+        q, v = laid(
+            robot, tuple(rng.normal(size=3)), 0.0, (*3.0 * rng.normal(size=3), *rng.normal(size=2), -1.5)
+        )
+        q[6] = rk.standing_height(robot, q) - 2e-4
+        given = q, v, np.zeros(6)
+        steps(*given)
+        if is_limited(steps):
+            break
+    assert is_limited(steps)
+    M = steps(*given)[2].copy()
+    of_q, of_v = rng.normal(size=(2, 6))
+    found, expected = steps.pullback(*given, of_q, of_v)[2].ravel(), np.r_[of_q, of_v] @ M
+    assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
+    assert error(steps, *given, h=1e-4) < 1e-5
+
+
 @pytest.mark.parametrize("name", ["ball slides", "box on a corner"])
 def test_a_body_on_a_height_field(name: str) -> None:
     shape, turn, _, v, _ = ON_GROUND[name]
