@@ -180,12 +180,22 @@ class ModuleWriter:
         if name is None:
             name = self._names[pattern] = f"{self.name}_function{len(self._names)}"
             self.widths.add(pattern.lanes)
-            self.texts.append(FunctionWriter(self, pattern).text(name))
+            self.texts.append(self._written(name, pattern))
         return name
+
+    def _written(self, name: str, pattern: Pattern) -> str:
+        return FunctionWriter(self, pattern).text(name)
 
 
 class FunctionWriter:
-    """Writes one function."""
+    """Writes one function.
+
+    ``status``: type and place of what says whether a call has failed; ``ends``: whether one that has ends
+    there.
+    """
+
+    status = "i64", "ptr %context"
+    ends = True
 
     def __init__(self, module: ModuleWriter, pattern: Pattern) -> None:
         self.module, self.pattern = module, pattern
@@ -327,7 +337,7 @@ class FunctionWriter:
 
     def _called(self, node: tuple, pattern: Pattern, given: list[str]) -> list[str]:
         """Results of a call with these values."""
-        out, name = self.out, self.module.function(pattern)
+        name = self.module.function(pattern)
         wide, masked = self.module.uniformity.of(pattern).results, pattern.masked
         given = ["ptr %links", *(f"ptr {self.bases[k]}" for k in node[2]), *given]
         if masked:
@@ -336,14 +346,18 @@ class FunctionWriter:
         if fails:
             given += ["ptr %context", f"ptr {self.memory[0]}", f"ptr {self.memory[1]}"]
         t = self._returns(self.graph.functions[node[1]].region.results, wide, pattern.lanes)
-        call = f"call {t} @{name}({', '.join(given)})"
-        found = out(call) if wide else ""
-        if not wide:
+        return self._returned(f"call {t} @{name}({', '.join(given)})", t, len(wide), fails)
+
+    def _returned(self, call: str, t: str, count: int, fails: bool) -> list[str]:
+        """What a call returns, of that type; whether it may fail."""
+        out, (kind, place) = self.out, self.status
+        found = out(call) if count else ""
+        if not count:
             out.do(call)
         if fails:
-            status = out("load i64, ptr %context")
-            self._go_on_if(out(f"icmp eq i64 {status}, 0"))
-        return [out(f"extractvalue {t} {found}, {k}") for k in range(len(wide))]
+            status = out(f"load {kind}, {place}")
+            self._go_on_if(out(f"icmp eq {kind} {status}, 0"))
+        return [out(f"extractvalue {t} {found}, {k}") for k in range(count)]
 
     def _link(self, number: int, node: tuple) -> None:
         """A call of another kernel, whose arrays' addresses stand side by side."""
@@ -377,12 +391,12 @@ class FunctionWriter:
         self._block(f"fine{k}", same=True)
 
     def _fail_unless(self, truth: str, number: int, code: int = 0) -> None:
-        """End the call where something does not hold, with the number of the node."""
+        """Note where something does not hold, with the number of the node, and end the call."""
         k, label = self._fresh(), self.label
         self.out.do(f"br i1 {truth}, label %fine{k}, label %bad{k}")
         self._block(f"bad{k}")
-        self.out.do(f"store i64 {2 * number + code}, ptr %context")
-        self.out.do("br label %fail")
+        self.out.do(f"store {self.status[0]} {2 * number + code}, {self.status[1]}")
+        self.out.do(f"br label %{'fail' if self.ends else f'fine{k}'}")
         self.label = label
         self._block(f"fine{k}", same=True)
 
