@@ -955,7 +955,7 @@ class Driver:
         ``body``: name of the function for all lanes; ``masked``: of the one for some.
         """
         out = self._begin()
-        memory = self._work()
+        memory = self._loaded("places", "ptr", len(self.arrays))
         for place, k in enumerate(self.taken):
             memory[k] = out(f"load ptr, ptr {out.pointer('%args', place, 'ptr')}")
         call = self._call(body, memory)
@@ -1058,8 +1058,8 @@ class Driver:
         those by which its pointer moves from one pass to the next, 0 where it stays.
         """
         out = self._begin()
-        functions = self._pointers("moves", len(MOVES))
-        memory = self._work()
+        functions = self._loaded("moves", "ptr", len(MOVES))
+        memory = self._loaded("places", "ptr", len(self.arrays))
         words: dict[str, list[str]] = {"strides": [], "jumps": []}
         given = []
         for place in range(len(self.taken)):
@@ -1136,13 +1136,6 @@ class Driver:
         out = self.out
         base = out(f"load ptr, ptr {out.pointer('%env', ENVIRONMENT.index(what), 'ptr')}")
         return [out(f"load {kind}, ptr {out.pointer(base, k, kind)}") for k in range(count)]
-
-    def _pointers(self, what: str, count: int) -> list[str]:
-        return self._loaded(what, "ptr", count)
-
-    def _work(self) -> list[str]:
-        """Memory of each array in the environment."""
-        return self._pointers("places", len(self.arrays))
 
     def _call(self, body: str, memory: Sequence[str], *more: str) -> str:
         given = [
