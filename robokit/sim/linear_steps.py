@@ -735,15 +735,20 @@ class StepParameters:
         u = driven.at(0, *state)[0]
         if not self._entered:
             return u
-        kind, place, speed = driven.kinds_and_wants(*state)
-        given = driven.gains()
+        _, place, speed = driven.kinds_and_wants(*state)
+        given, own = driven.gains(), self._entered
         more = u - given[0] * place - self._follow(*given) * speed
-        pd, servo, own = kind == "PD", kind != "Torque", self._entered
-        place = np.where(pd, own.get("target", place), 0.0)
-        speed = np.select([pd, servo], [own.get("velocity", speed), own.get("target", speed)], 0.0)
+        _, servo, place, speed = self._wants(driven, state)
         more = np.where(servo, own.get("feedforward", more), own.get("target", more))
         kp, kd = x["motor_gains"].T
         return np.asarray(kp * place + self._follow(kp, kd) * speed + more)
+
+    def _wants(self, driven: DrivenJoints, state: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """Which joints have a PD and which a servo; positions and speeds that are wanted, 0 where none is."""
+        kind, place, speed = driven.kinds_and_wants(*state)
+        pd, servo, own = kind == "PD", kind != "Torque", self._entered
+        speeds = own.get("velocity", speed), own.get("target", speed)
+        return pd, servo, np.where(pd, own.get("target", place), 0.0), np.select([pd, servo], speeds, 0.0)
 
     def _follow(self, kp: np.ndarray, kd: np.ndarray) -> np.ndarray:
         """Factor of wanted speeds."""
@@ -770,18 +775,12 @@ class StepParameters:
         dof = x["motor_dof"]
         here = x["coordinate"][x["joint_coordinate"][x["dof_body"][dof]]]
         before, after = x["v0"][x["dof_row"][dof]], x["y"][x["dof_row"][dof]]
-        kind, place, speed = self.kept.driven(q).kinds_and_wants(q, v)
-        place = self._entered.get("target", place)
-        speed = np.select(
-            [kind == "PD", kind != "Torque"],
-            [self._entered.get("velocity", speed), self._entered.get("target", speed)],
-            0.0,
-        )
+        pd, servo, place, speed = self._wants(self.kept.driven(q), (q, v))
         alpha, slope = end_share_slope(dt * kd / m)
         R = kp * dt * dt / m
         extra, by_kp = 2.0 * dt * kp * R / (1.0 + 2.0 * R), 4.0 * dt * R * (1.0 + R) / (1.0 + 2.0 * R) ** 2
         by_kd = alpha + slope * dt * kd / m
-        follow, servo, pd = kd + extra, kind != "Torque", kind == "PD"
+        follow = kd + extra
         return {
             "target": of_force * np.select([pd, servo], [kp, follow], 1.0),
             "velocity": of_force * np.where(pd, follow, 0.0),
