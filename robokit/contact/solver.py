@@ -26,18 +26,10 @@ from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN, SPRI
 from robokit.contact.kinematics import bias, generalized, multiply, own_inertia, velocities
 from robokit.contact.laws import growth, nearest, row_nearest, row_tangent, tangent, tried
 from robokit.contact.linear import assemble, back_substitute, factor, symbolic
-from robokit.contact.vectors import force, in_lanes, motion, nothing, one_by_one, put, vector, write_row
+from robokit.contact.vectors import force, motion, nothing, one_by_one, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3
-from robokit.spatial.control_flow import (
-    cond,
-    for_range,
-    in_precision,
-    rounding,
-    smallest,
-    while_loop,
-    zeros,
-)
+from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, smallest, while_loop
 from robokit.spatial.scalars import clamp, floor, maximum, minimum, sqrt, where
 
 CAP = 30  # iterations of the first attempt at most: several times what the slowest steps of falls take
@@ -815,17 +807,12 @@ def those_of_the_guess(x: Any) -> None:
 
 def impulses(x: Any, constraints: Any, rows: Any) -> None:
     """Jg = J^T g of the first constraints and rows."""
-    made = zeros(constraints, 6) if in_lanes(x) else None  # of all states side by side
 
-    def of_constraint(c: Any) -> Force:
+    def on_bodies(c: Any) -> None:
         E, g = (motion(x.c_E, c, 6 * k) for k in range(3)), (x.c_g[c, k] for k in range(3))
         f = Force.zero()
         for e, size in zip(E, g, strict=True):
             f = f + Force(e.ang, e.lin) * size
-        return f
-
-    def on_bodies(c: Any) -> None:
-        f = of_constraint(c) if made is None else force(made, c)
         a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
         write_row(x.pushed, b, force(x.pushed, b) + f)
         write_row(x.pushed, a, force(x.pushed, a) - f)
@@ -836,8 +823,6 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 
     def of_bodies() -> None:
         for_range(x.n_bodies, lambda b: write_row(x.pushed, b, Force.zero()))
-        if made is not None:
-            for_range(constraints, lambda c: write_row(made, c, of_constraint(c)))
         one_by_one(x, lambda _: for_range(constraints, on_bodies))
         once(x, generalized, x.pushed, x.Jg)
 
