@@ -30,13 +30,12 @@ from robokit.model.robot import Robot, check_robot
 from robokit.sim.actuators import PD, Actuator, actuators_of, with_rotors
 from robokit.sim.force_elements import springs_of
 from robokit.sim.ground import Ground
-from robokit.sim.integrators import kept_energy
 from robokit.sim.kernel_rows import on_arrays
-from robokit.sim.motion import floats, momentum_at_base
+from robokit.sim.motion import floats
 from robokit.sim.run_inputs import DrivenJoints, RunInputs, Setup, set_up
 from robokit.sim.starts import BURIED, check_coordinates, check_starts, states
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import ContactState, step_numbers
+from robokit.sim.steppers import ContactState, kept_of, step_numbers
 
 TIGHT = 1e-13  # of the residual, over the impulses of the step: differences over 1e-7 then see six digits
 
@@ -614,15 +613,14 @@ def _text_along(program: Program, numbers: int) -> Any:
 
 def _first_carried(program: Program, q: Any, v: Any, carried: Any, parameters: Any) -> list[Any]:
     """Carried numbers with the momentum and the energy of a state."""
-    layout, robot = program.layout, program.robot
-    kept = list(carried)
+    layout, robot, kept = program.layout, program.robot, list(carried)
     if layout.momentum or layout.energy:
         tree = program.problem(parameters).tree
-        state = robot.split_q(q), robot.split_v(v)
+        found = kept_of(program, tree, robot.split_q(q), robot.split_v(v))
         if layout.momentum:
-            kept[:6] = momentum_at_base(tree, *state)
+            kept[:6] = found[:6]
         if layout.energy:
-            kept[-1] = kept_energy(tree, *state)
+            kept[-1] = found[6]
     return kept
 
 
