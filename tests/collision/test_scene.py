@@ -97,7 +97,7 @@ def test_pairs_ascend_by_their_bodies(name: str) -> None:
 
 @pytest.mark.parametrize("still", [0, 3])
 def test_pairs_are_all_shapes_of_both_bodies(still: int) -> None:
-    """Of the ground with each body, and of each pair once; links that are fixed to the world have pairs, too."""
+    """Of the ground with each body, and of each pair once; some links are fixed to the world."""
     rng = np.random.default_rng(still)
     body = np.array([0] * still + sorted([*rng.integers(0, 9, 20).tolist(), 8]), np.int32)
     own = rng.integers(0, 9, (25, 2))
