@@ -183,10 +183,10 @@ def check_quaternion(name: str, array: np.ndarray, offset: int) -> None:
         return
     row = tuple(int(i) for i in np.argwhere(off)[0])
     place = "".join(f"{i}, " for i in row) + f"{offset}:{offset + 4}"
+    todo = "divide it by its norm" if square[row] > 0.0 else "robot.neutral() has [1, 0, 0, 0], no rotation"
     raise InvalidValue(
         f"{name}: expected a unit quaternion (quat_wxyz) at {name}[{place}], "
-        f"got {np.array2string(part[row], precision=6)} of norm {float(np.sqrt(square[row])):.6g}; "
-        "divide it by its norm",
+        f"got {np.array2string(part[row], precision=6)} of norm {float(np.sqrt(square[row])):.6g}; {todo}",
         name,
         (*row, offset),
     )

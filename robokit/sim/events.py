@@ -235,24 +235,6 @@ def everything(notes: Notes) -> np.ndarray:
     return np.arange(len(notes))
 
 
-def hardest(notes: Notes) -> np.ndarray:
-    """The first row, and that with the largest force of the ground."""
-    if "link" not in notes.arrays:
-        return everything(notes)
-    return np.unique([0, int(np.linalg.norm(notes.arrays["link"][:, -1, :3], axis=1).argmax())])
-
-
-def stands_for(notes: Notes, marks: Sequence[int]) -> list[int]:
-    """For how many steps each of the hardest rows stands: of those between the records, for itself."""
-    begin, firsts, found, at = [*notes.step.tolist(), marks[-1]], set(marks), [], marks[0]
-    for step, after in pairwise(begin):
-        end = after if step in firsts else step + 1
-        found.append(end - at)
-        at = end
-    found[-1] += marks[-1] - at
-    return found
-
-
 def around_records(notes: Notes) -> np.ndarray:
     """The rows of the first step and of the last one, and of the first two of a run."""
     step = notes.step
@@ -470,10 +452,6 @@ class StepFacts:
     def load(self) -> np.ndarray:
         """Size of the force of the ground on the whole robot, (S,) [N]."""
         return np.asarray(np.linalg.norm(self.force.sum(axis=1), axis=-1))
-
-    def repeated(self, counts: Sequence[int] | np.ndarray) -> StepFacts:
-        """Each step so many times, S counts."""
-        return self.of(np.repeat(np.arange(len(self.q)), counts))
 
     def of(self, steps: np.ndarray) -> StepFacts:
         """Those of some steps, by their numbers."""
@@ -710,10 +688,6 @@ def _contact(trajectory: Any) -> Iterator[tuple[str, str]]:
 
 
 def _answers(trajectory: Any) -> Iterator[tuple[str, str]]:
-    known = trajectory.__dict__.get("events", trajectory.__dict__.get("sampled_events"))
-    if known is None:
-        return
-    for answer in answers(known, float(trajectory.t[-1]), trajectory.ground is not None):
-        yield answer.label, str(answer)
-    if "events" not in trajectory.__dict__:
-        yield "events", f"from the recorded states, {trajectory.sampling()}, and peaks"
+    if "events" in trajectory.__dict__:
+        for answer in trajectory.answers:
+            yield answer.label, str(answer)

@@ -29,7 +29,7 @@ from robokit.algorithms.aba import aba
 from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.energy import rotor_energy
-from robokit.algorithms.loop_dynamics import LoopSystem, loop_dynamics
+from robokit.algorithms.loop_dynamics import LoopSystem, add, loop_dynamics
 from robokit.contact.accounts import LARGEST, SMALL, central_inertia, factor3, solve3
 from robokit.dataclass_tools import frozen
 from robokit.errors import UnknownName, warn
@@ -177,7 +177,7 @@ def midpoint_step(
     """
     tree, dynamics = p.tree, Dynamics(p)
     held = held_forces(p, q, v, tau, dt, carried, ledger)
-    total = along(along(held.given, 1.0, held.rub), 1.0, held.stops)
+    total = held.total
     qm, vm = advance(tree, q, v, 0.5 * dt)
     outside, X = forces_outside(p, qm, tau)
     share = beyond_the_middle(tree, qm, vm, dt)
@@ -232,7 +232,7 @@ def rkmk(
     """
     tree, dynamics = p.tree, Dynamics(p)
     held = held_forces(p, q, v, tau, dt, carried, ledger)
-    total = along(along(held.given, 1.0, held.rub), 1.0, held.stops)
+    total = held.total
     rates: list[Rows] = []
     accelerations: list[Rows] = []
     impulse, work = None, 0.0
@@ -365,6 +365,11 @@ class Held:
     # velocities of the bodies at the start, body coordinates; None where no solve was needed
     V: list[Motion] | None = None
 
+    @property
+    def total(self) -> Rows:
+        """Their sum."""
+        return add(add(self.given, self.rub), self.stops)
+
 
 def held_forces(
     p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried, ledger: Ledger | None = None
@@ -400,8 +405,8 @@ def _solved(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carrie
         T = [t if f is None else t + f * dt for t, f in zip(T, outside, strict=True)]
         b, rest = state.linearise(y, last=k == SWEEPS - 1)
         slopes, given = drive.linearise(y)
-        sweep = ImplicitSweep(tree, X, _sum(b, slopes), dt)
-        forces = _sum(_sum(rest, given), spin)
+        sweep = ImplicitSweep(tree, X, add(b, slopes), dt)
+        forces = add(add(rest, given), spin)
         y, _ = sweep.solve(T, forces) if loops is None else loops.solve(sweep, T, forces, v)
         w = mean(v, mean(before, y) if k else y)
     rub, stops = (list(rows) for rows in zip(*state.forces(y), strict=True))
@@ -416,10 +421,6 @@ def rotor_momenta(tree: Tree, v: Rows, dt: Scalar) -> Rows:
         [a * s * (1.0 / dt) if a else 0.0 for a, s in zip(row, rates, strict=True)]
         for row, rates in zip(tree.armature, v, strict=True)
     ]
-
-
-def _sum(a: Rows, b: Rows) -> Rows:
-    return [[s + t for s, t in zip(x, y, strict=True)] for x, y in zip(a, b, strict=True)]
 
 
 def mean(a: Rows, b: Rows) -> Rows:

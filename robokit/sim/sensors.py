@@ -20,7 +20,7 @@ from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
 from robokit.sim.events import Notes, StepInputs, acted, of_held_forces
 from robokit.sim.force_elements import JointSpring
-from robokit.sim.integrators import Held, along, forces_outside
+from robokit.sim.integrators import Held, forces_outside
 from robokit.sim.joint_forces import as_list
 from robokit.sim.motion import body_velocities, state_poses
 from robokit.sim.step_kernel import Program
@@ -239,8 +239,7 @@ def instants(
     nv, N = robot.nv, robot.nbodies
 
     def motion(p: Any, qs: Any, vs: Any, taus: Any, held: Held) -> Sequence[Any]:
-        total = along(along(held.given, 1.0, held.rub), 1.0, held.stops)
-        outside, _ = forces_outside(p, qs, taus)
+        total, (outside, _) = held.total, forces_outside(p, qs, taus)
         f_ext, wrenches = None if outside is None else as_list(outside), []
         if loops is not None:
             a, forces, system = loop_dynamics(p.tree, loops.models, qs, vs, total, loops.proximal, f_ext)

@@ -44,10 +44,8 @@ from robokit.sim.events import (
     events_of,
     everything,
     from_rows,
-    hardest,
     report,
     retaken,
-    stands_for,
     step_facts,
 )
 from robokit.sim.force_elements import SpringRecord
@@ -444,23 +442,10 @@ class Trajectory:
         with stage("finding events"):
             return events_of(self.program, facts, self.summary)
 
-    @cached_attribute
+    @property
     def sampled_events(self) -> list[Event]:
-        """The events from the recorded states and, between each two, the step with the largest force.
-
-        For long runs of large robots: cheaper, but times and sizes are rough where states were recorded
-        seldom. The largest force on all links is exact.
-
-        Raises:
-            RobokitError: the trajectory was loaded from a file.
-        """
-        if self.program is None or self.inputs is None:
-            raise RobokitError("sampled_events: not available from a file; use .events before .save")
-        if self.notes is not None or self.program.accuracy is not None:
-            return self.events
-        notes = self._noted(hardest)
-        facts = step_facts(self.program, self.summary["dt"], notes, self.inputs)
-        return events_of(self.program, facts.repeated(stands_for(notes, self.marks)), self.summary)
+        """The same as ``events``: its name where they were found from some of the steps alone."""
+        return self.events
 
     @cached_attribute
     def step_forces(self) -> StepForces | None:
