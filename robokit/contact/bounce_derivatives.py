@@ -23,11 +23,12 @@ from robokit.contact.accounts import TOUCHED
 from robokit.contact.bounces import bounces
 from robokit.contact.closing_derivatives import drift_tangents, pulled
 from robokit.contact.constraint_derivatives import along, bounce_aim, loaded, motions, seen
-from robokit.contact.fields import DERIVATIVES, LIMITED_BOUNCES, STEP_DERIVATIVES
+from robokit.contact.fields import DERIVATIVES, LIMITED_BOUNCES, MOTOR, STEP_DERIVATIVES
 from robokit.contact.kinematics import velocities
+from robokit.contact.linear import back_substitute_unsymmetric
 from robokit.contact.solver import impulses, see
 from robokit.contact.step import ARRAYS
-from robokit.contact.step_derivatives import balance, finish, of_kick, resist
+from robokit.contact.step_derivatives import balance, finish, resist, right_sides, sees_aim
 from robokit.contact.vectors import add, nothing, put, vector, write_row
 from robokit.engine.loops.fields import kernel_of, once
 from robokit.engine.loops.kernel import LoopKernel
@@ -158,7 +159,9 @@ def _solution(x: Any, k: Any, share: Any) -> None:
     resist(x)
     for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: weigh(i), nothing))
     once(x, _see)
-    once(x, of_kick)
+    right_sides(x)
+    cond(x.through_motors[0] > 0, lambda: for_range(x.n_of[1], lambda i: _driven(x, i)), nothing)
+    once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
     _enter(x, x.dy)
 
     def entry(j: Any, m: int, c: Any) -> None:
@@ -166,6 +169,17 @@ def _solution(x: Any, k: Any, share: Any) -> None:
 
     for m in range(3):
         for_range(x.nv, lambda j, m=m: for_range(x.nv, lambda c: entry(j, m, c)))
+
+
+def _driven(x: Any, i: Any) -> None:
+    """Joint forces that go through a motor: they are impulses of its row, and not felt beyond its limits."""
+
+    def motor() -> None:
+        j = x.r_row[i]
+        x.dy[j, 2, j] = x.dt[0] * sees_aim(x, i)
+        x.W_of[3, j] = 0.0
+
+    cond(x.r_kind[i] == MOTOR, motor, nothing)
 
 
 def _mixed(x: Any) -> None:

@@ -154,6 +154,7 @@ IMPACT_DERIVATIVES = (
 
 LIMITED_BOUNCES = (
     real("aim_turned", "n_constraints"),  # aims that impacts passed on have left
+    whole("through_motors", 1),  # 1 where joint forces of driven joints go through their motors
     real("y_now", "nv", role="work"),  # y, c_g and r_g as the step has left them, and velocities along c_E
     real("c_g_now", "n_constraints", 3, role="work"),
     real("c_u_now", "n_constraints", 3, role="work"),

@@ -260,14 +260,9 @@ def step_derivatives(x: Any) -> None:
     x.bounce_share[0] = 1.0
     kick(x)
     once(x, drift_tangents, 0, x.v_before)
-    once(x, of_kick)
-    finish(x)
-
-
-def of_kick(x: Any) -> None:
-    """dy, of a kick and the drift before it."""
-    _right_sides(x)
+    right_sides(x)
     once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
+    finish(x)
 
 
 def finish(x: Any) -> None:
@@ -395,7 +390,7 @@ def _mobilities(x: Any, k: Any) -> None:
 # ---- the whole step ---------------------------------------------------------------------------------------
 
 
-def _right_sides(x: Any) -> None:
+def right_sides(x: Any) -> None:
     """dy, (nv, 3 nv): the momentum that changes of q, v and tau leave unbalanced."""
     h, dt = 0.5 * x.dt[0], x.dt[0]
 
@@ -632,10 +627,13 @@ def _of_constraint(x: Any, i: Any) -> None:
 
 def _of_motor(x: Any, i: Any) -> None:
     """What its force times dt is worth."""
-    j, gain = x.r_row[i], x.r_gain[i]
-    u = gain * x.y[j]
+    x.of_motor[x.r_of[i]] = sees_aim(x, i) * x.dt[0] * x.r_gain[i] * x.mu[x.r_row[i]]
+
+
+def sees_aim(x: Any, i: Any) -> Any:
+    """1 where a row is neither at the largest effort nor at the largest speed of its motor, else 0."""
+    u = x.r_gain[i] * x.y[x.r_row[i]]
     free = (x.r_aim[i] - u) / x.r_R[i]
     g = clamp(free, x.r_low[i], x.r_high[i])
     slower = x.r_speed[i] - where(g < 0.0, -u, u) < x.r_speed_R[i] * abs(g)
-    follows = where(slower | (abs(g) < abs(free)), 0.0, 1.0)
-    x.of_motor[x.r_of[i]] = follows * x.dt[0] * gain * x.mu[j]
+    return where(slower | (abs(g) < abs(free)), 0.0, 1.0)

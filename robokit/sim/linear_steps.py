@@ -78,7 +78,7 @@ class LinearSteps:
         limited = self._limited(turned)
         slopes = self._run(derivatives_kernel(), "next", **turned) if limited is None else limited
         slopes = slopes.reshape(2 * nv, 3 * nv)
-        if self.wanted is not None:
+        if self.wanted is not None and limited is None:
             self._through_motors(slopes[:, 2 * nv :])
         return *(closed or self._end_of_drift()), slopes
 
@@ -140,11 +140,14 @@ class LinearSteps:
         found = self._run(pullback_kernel(), "of_start", of_end=of_end, again=int(again), **turned)
         worth, limited = self.found, self._limited(turned)
         if limited is not None:
-            found[...] = np.tensordot(of_end, limited, 2)
-            self.found = worth
+            found[...], self.found = np.tensordot(of_end, limited, 2), worth
         if self.wanted is not None:
             x = self.simulation.arrays
-            found[2, x["dof_row"][x["motor_dof"]]] = self.found["of_motor"]
+            driven = x["dof_row"][x["motor_dof"]]
+            if limited is None:
+                found[2, driven] = self.found["of_motor"]
+            else:
+                self.found["of_motor"][...] = found[2, driven]
         return found
 
     def _taken(
@@ -191,6 +194,7 @@ class LinearSteps:
         if x["c_aim"][bounces, 2].any() or not x["c_g"][bounces, 2].any():
             return None
         given = turned | ({"aim_turned": self._aims} if turned["turns"] else {})
+        given["through_motors"] = int(self.wanted is not None)
         self.found = self._apart(limited_kernel(), **given)[1]
         return self.found["next"]
 

@@ -12,7 +12,7 @@ from robokit.contact.accounts import NOTHING
 from robokit.contact.materials import motor_numbers
 from robokit.model import ModelBuilder, Placement
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Shape, Sphere
-from robokit.sim.linear_steps import LinearSteps
+from robokit.sim.linear_steps import LinearSteps, kept_steps
 from robokit.sim.run_inputs import set_up
 from robokit.sim.steppers import ContactState, step_numbers
 from tests.contact.random_steps import product_of_factors
@@ -226,6 +226,30 @@ def test_bounces_that_energy_limits(seed: int) -> None:
     found, expected = steps.pullback(*given, of_q, of_v)[2].ravel(), np.r_[of_q, of_v] @ M
     assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
     assert error(steps, *given, h=1e-4) < 1e-5
+
+
+def test_joint_forces_through_motors_where_energy_limits_bounces() -> None:
+    """Forces of driven joints are impulses of their motors, some of them at their largest effort."""
+    robot, rng = floating("quadruped"), np.random.default_rng(5)
+    turn, joints = 0.5 * rng.normal(size=3), 0.2 * rng.normal(size=robot.nv - 6)
+    q = robot.integrate(robot.neutral(), [*turn, 0, 0, 0, *joints])
+    q[6], v = rk.standing_height(robot, q) - 1e-4, 0.5 * rng.normal(size=robot.nv)
+    v[3:6] = rotation(q).T @ [*rng.normal(size=2), -1.0]
+    servo = rk.PD(kp=60.0, kd=2.0, target=robot.neutral(), effort=6.5)
+    given = {"dt": 1e-3, "ground": rk.Ground(friction=1.0, restitution=1.0), "integrator": "contact"}
+    kept = kept_steps(robot, None, servo, **given, joint_damping=None, self_collision=None, springs=None)
+    tau, w = 0.1 * rng.normal(size=robot.nv), rng.normal(size=(2, robot.nv))
+    step = rk.step_derivatives(robot, q, v, tau, actuators=servo, **given)
+    with kept.steps() as steps:
+        assert is_limited(steps)  # the step that was just taken
+    free = 0
+    for k, e in enumerate(1e-4 * np.eye(robot.nv)):
+        ends = [rk.step_derivatives(robot, q, v, tau + d, actuators=servo, **given).v for d in (e, -e)]
+        assert np.abs((ends[0] - ends[1]) / 2e-4 - step.B[robot.nv :, k]).max() < 1e-5 * np.abs(step.B).max()
+        free += step.B[:, k].any()
+    assert 6 < free < robot.nv
+    found = rk.step_vjp(robot, q, v, *w, tau, actuators=servo, **given)
+    assert np.abs(found.dtau - w.ravel() @ step.B).max() < 1e-12 * np.abs(found.dtau).max()
 
 
 @pytest.mark.parametrize("name", ["ball slides", "box on a corner"])
