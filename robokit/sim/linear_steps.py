@@ -176,7 +176,7 @@ class LinearSteps:
     def _turned(self) -> dict[str, Any]:
         """What kernels take of impacts that the step has passed on."""
         x = self.simulation.work
-        if not (x["contact_bounces"][: x["counts"][0]] == ONE_BY_ONE).any():
+        if not x["n_of"][2] or not (x["contact_bounces"][: x["counts"][0]] == ONE_BY_ONE).any():
             return {"turns": 0}
         step, own = self._apart(turns_kernel())
         self._aims = step["c_aim"][:, 2]
@@ -185,8 +185,10 @@ class LinearSteps:
     def _limited(self, turned: dict[str, Any]) -> np.ndarray | None:
         """Derivatives of a step whose bounces energy limits, else None; ``turned``: what its impacts are."""
         x = self.simulation.work
+        if not x["n_of"][2]:
+            return None
         bounces = x["contact_constraint"][: x["counts"][0]][x["contact_bounces"][: x["counts"][0]] > 0]
-        if not bounces.size or x["c_aim"][bounces, 2].any() or not x["c_g"][bounces, 2].any():
+        if x["c_aim"][bounces, 2].any() or not x["c_g"][bounces, 2].any():
             return None
         given = turned | ({"aim_turned": self._aims} if turned["turns"] else {})
         self.found = self._apart(limited_kernel(), **given)[1]
