@@ -227,13 +227,6 @@ class Notes:
 
 # ---- runs that are too long ------------------------------------------------------------------------------
 
-Choose = Callable[[Notes], np.ndarray]  # which rows of notes are kept
-
-
-def everything(notes: Notes) -> np.ndarray:
-    """All rows."""
-    return np.arange(len(notes))
-
 
 def around_records(notes: Notes) -> np.ndarray:
     """The rows of the first step and of the last one, and of the first two of a run."""
@@ -248,15 +241,15 @@ def retaken(
     start: tuple[np.ndarray, np.ndarray],
     marks: Sequence[int],
     inputs: StepInputs,
-    choose: Choose = everything,
+    around: bool = False,
     record: Callable[..., Any] | None = None,
     most: float = math.inf,
 ) -> Notes | None:
     """The steps of a run taken once more, of dt [s] each, from ``start`` (q and v) with their inputs.
 
-    ``marks`` counts the steps until each record, and ``choose`` says which are kept of those from each record
-    to the next. ``record``, if there is one, is given each record, see :meth:`Records.add`. None where the
-    notes would be more than ``most`` bytes.
+    ``marks`` counts the steps until each record; ``around``: those around the records alone are kept, see
+    :func:`around_records`. ``record``, if there is one, is given each record, see :meth:`Records.add`. None
+    where the notes would be more than ``most`` bytes.
     """
 
     def reached(steps: int) -> None:
@@ -278,9 +271,9 @@ def retaken(
                 # The step that leads to a record is taken alone: it has its force.
                 at += own.take(int(min(max(last - 1, at + 1), change)) - at) or last
             reached(last)
-            if choose is not everything:
+            if around:
                 block = Notes.taken(own, first)
-                parts.append(block.of(choose(block)))
+                parts.append(block.of(around_records(block)))
             elif own.noted_bytes > most:
                 own.noting = False
                 own.forget_notes()

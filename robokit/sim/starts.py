@@ -274,13 +274,19 @@ def _constraints(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.stack(delta, axis=1), np.moveaxis(np.array(K), -1, 0)
 
 
+def _single(robot: Robot) -> list[Joint]:
+    """The joints of one coordinate."""
+    return [joint for joint in robot.joints if joint.q_slice.stop - joint.q_slice.start == 1]
+
+
+def _limited(robot: Robot) -> list[Joint]:
+    """Those that may have limits."""
+    return [joint for joint in _single(robot) if joint.kind != "continuous"]
+
+
 def _bounds(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """(places in q, places in v, lower, upper) of the joints that have limits."""
-    limited = [
-        joint
-        for joint in robot.joints
-        if joint.q_slice.stop - joint.q_slice.start == 1 and joint.kind != "continuous"
-    ]
+    limited = _limited(robot)
     place = np.array([joint.q_slice.start for joint in limited], int)
     dof = np.array([joint.v_slice.start for joint in limited], int)
     lower = np.array([joint.lower for joint in limited], float)
@@ -732,7 +738,7 @@ def two_digits(dt: float) -> float:
 
 def _of_limits(robot: Robot, q: np.ndarray) -> None:
     """Warn of a start q, (nq,) or (B, nq), past a joint's limit: the stop's spring throws it back."""
-    joints = [j for j in robot.joints if _one_coordinate(j) and j.kind != "continuous"]
+    joints = _limited(robot)
     if not joints:
         return
     at = q[..., [j.q_slice.start for j in joints]]
@@ -750,10 +756,6 @@ def _of_limits(robot: Robot, q: np.ndarray) -> None:
         f"q0: joint {joint.name!r} starts {most[side, k]:.3g} {unit} beyond its {('lower', 'upper')[side]} "
         f"limit, {limit:.4g} {unit}; the limit pushes it back: start within the limits"
     )
-
-
-def _one_coordinate(joint: Joint) -> bool:
-    return joint.q_slice.stop - joint.q_slice.start == 1
 
 
 def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:
@@ -871,10 +873,9 @@ def standing_configuration(
         dv = random_generator("seed", seed).normal(0.0, SHAKE, robot.nv)
         dv[3:6] = 0.0
     q = robot.integrate(q, dv)
-    for joint in robot.joints:
-        if joint.q_slice.stop - joint.q_slice.start == 1:
-            k = joint.q_slice.start
-            q[k] = min(max(q[k], joint.lower), joint.upper)
+    for joint in _single(robot):
+        k = joint.q_slice.start
+        q[k] = min(max(q[k], joint.lower), joint.upper)
     q = closed(robot, q, "q")
     # In the neutral configuration no pairs overlap.
     if own and not np.array_equal(q, robot.neutral()):
@@ -960,7 +961,7 @@ def _one_round(
 ) -> np.ndarray:
     """q after one correction of every overlap, the deepest first."""
     gaps, change = found["contact_gap"], np.zeros(robot.nq)
-    moving = [j.q_slice.start for j in robot.joints if j.q_slice.stop - j.q_slice.start == 1]
+    moving = [joint.q_slice.start for joint in _single(robot)]
     rows = np.repeat(q[None], 1 + len(moving), axis=0)
     rows[1 + np.arange(len(moving)), moving] += SLIGHT
     R, p = body_poses(robot, rows)
@@ -994,7 +995,6 @@ def _moved(R: np.ndarray, p: np.ndarray, place: np.ndarray) -> np.ndarray:
 def _limits(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of every coordinate, no narrower than q; none where a joint has more than one."""
     lower, upper = np.full(robot.nq, -np.inf), np.full(robot.nq, np.inf)
-    for joint in robot.joints:
-        if joint.q_slice.stop - joint.q_slice.start == 1:
-            lower[joint.q_slice], upper[joint.q_slice] = joint.lower, joint.upper
+    for joint in _single(robot):
+        lower[joint.q_slice], upper[joint.q_slice] = joint.lower, joint.upper
     return np.minimum(lower, q), np.maximum(upper, q)

@@ -31,7 +31,6 @@ from robokit.model.geometry import Mesh, Shape
 from robokit.model.robot import Robot, check_robot, with_shapes
 from robokit.sim.events import (
     Answer,
-    Choose,
     Contacts,
     Event,
     Notes,
@@ -39,10 +38,8 @@ from robokit.sim.events import (
     StepForces,
     StepInputs,
     answers,
-    around_records,
     contacts_of,
     events_of,
-    everything,
     from_rows,
     report,
     retaken,
@@ -372,8 +369,8 @@ class Trajectory:
         still = None if program.ground is None else contacts_of(*known)
         return still, contacts_of(*known, moving=True) if program.contact else None
 
-    def _noted(self, choose: Choose) -> Notes:
-        """Notes of these steps at least, see :func:`retaken`.
+    def _noted(self, around: bool = False) -> Notes:
+        """Notes of all steps, or at least of those ``around`` the records, see :func:`retaken`.
 
         Those of every step are kept: the events, the contacts and the page of a run take its steps once more
         together.
@@ -385,16 +382,16 @@ class Trajectory:
         if len(marks) == 1:  # of a run without a step, what the first would be
             marks = [marks[0], marks[0] + 1]
         run = self.program, self.summary["dt"], (self.q[0], self.v[0]), marks, self.inputs
-        found = retaken(*run, choose)
+        found = retaken(*run, around)
         assert found is not None
-        if choose is everything:
+        if not around:
             self.notes = found
         return found
 
     @cached_attribute
     def _around_records(self) -> Notes:
         """Notes of the steps around the records, for contacts, sensors and accelerations together."""
-        return self._noted(around_records)
+        return self._noted(around=True)
 
     @cached_attribute
     def contact_forces(self) -> dict[str, np.ndarray]:
@@ -422,7 +419,7 @@ class Trajectory:
         """What happened in every step; None of a trajectory that was loaded."""
         if self.program is None or self.inputs is None:
             return None
-        notes = self._noted(everything)
+        notes = self._noted()
         notes = notes if len(self.marks) > 1 else notes.of(np.arange(0))
         return step_facts(self.program, self.summary["dt"], notes, self.inputs)
 
@@ -521,7 +518,7 @@ class Trajectory:
         """
         if self.program is None or self.inputs is None or self.program.loops is None:
             return {}
-        program, dt, notes, marks = self.program, self.summary["dt"], self._noted(everything), self.marks
+        program, dt, notes, marks = self.program, self.summary["dt"], self._noted(), self.marks
         if program.contact:
             steps = np.minimum(marks, max(marks[-1] - 1, marks[0]))
             return kicks(program, dt, notes.of(notes.last(steps)))[1]
