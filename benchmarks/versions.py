@@ -54,6 +54,7 @@ LIMIT = 300.0
 
 CHILD = r'''
 import json, os, sys, time
+from functools import partial
 from pathlib import Path
 sys.path.insert(0, sys.argv[4])
 import numpy as np
@@ -63,6 +64,10 @@ from robokit.dynamics.build import kernel
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.table import KERNELS
 from robokit.engine import maker
+try:
+    from robokit.dynamics.long_derivatives import long_way  # before the engine had loops
+except ImportError:
+    from robokit.dynamics.long_robots import long_way
 
 assert Path(rk.__file__).is_relative_to(sys.argv[1]), rk.__file__
 cache = Path(os.environ["ROBOKIT_CACHE_DIR"])
@@ -90,9 +95,8 @@ def values(name, size, rows):
     if name == "H":
         return rk.crba(robot, values("q", robot.nq, rows)).reshape(rows, -1)
     if name in ("L", "D"):
-        H = rk.crba(robot, values("q", robot.nq, 1)[0])
-        found = dict(zip("LD", kernel(robot, "ltdl")(H.reshape(-1))))
-        return np.tile(np.asarray(found[name]).reshape(1, -1), (rows, 1))
+        factors = rk.ltdl(robot, rk.crba(robot, values("q", robot.nq, 1)[0]))
+        return np.tile(np.asarray(getattr(factors, name)).reshape(1, -1), (rows, 1))
     x = rng.uniform(0.1, 1.0, (rows, size))
     return x * 1e-6 if name == "proximal" else x
 
@@ -104,6 +108,12 @@ def aligned(x):
     found[...] = x
     return found
 
+def code(name, choices):
+    """What the public function runs on one state and on rows; the same where it is not written out."""
+    way = None if choices else long_way(robot, name)
+    k = way or kernel(robot, (name, *choices) if choices else name)
+    return k, way or partial(k.batch, threads=1)
+
 new_files()
 calls = {}
 def first(name):
@@ -112,22 +122,22 @@ def first(name):
     choices = []
     for each in row.about.split():
         choices.append(CHOICES[each].read(robot, CHOICES[each].example(robot)))
-    k = kernel(robot, (name, *choices) if choices else name)
-    shape = k.signature
+    k, on_rows = code(name, choices)
+    shape = kernel(robot, (name, *choices) if choices else name).signature
     entries = sum(n for _, n in shape.inputs) + sum(int(np.prod(n)) for _, n in shape.outputs)
-    rows = max(16, min(256, 2_000_000 // entries // 16 * 16))
+    rows = 2 if k is on_rows else max(16, min(256, 2_000_000 // entries // 16 * 16))
     many = [aligned(values(n, size, rows)) for n, size in shape.inputs]
     one = [aligned(x[0]) for x in many]
     t = [time.process_time()]
     k(*one)
     t.append(time.process_time())
-    k.batch(*many, threads=1)
+    on_rows(*many)
     t.append(time.process_time())
     # Versions that first make do with baseline code are measured with the better code that follows.
     maker.TIERED = False
     robot.kernels.clear()
-    k = kernel(robot, (name, *choices) if choices else name)
-    answer, answers = k(*one), k.batch(*many, threads=1)
+    k, on_rows = code(name, choices)
+    answer, answers = k(*one), on_rows(*many)
     maker.TIERED = True
     of_all = lambda x: [aligned(np.asarray(y)) for y in (x if isinstance(x, tuple) else (x,))]
     outs, outs_of_all = map(of_all, (answer, answers))
@@ -135,7 +145,7 @@ def first(name):
         single = lambda: k(*one)
     else:
         single = lambda: k(*one, out=outs if len(outs) > 1 else outs[0])
-    batch = lambda: k.batch(*many, out=outs_of_all if len(outs_of_all) > 1 else outs_of_all[0], threads=1)
+    batch = lambda: on_rows(*many, out=outs_of_all if len(outs_of_all) > 1 else outs_of_all[0])
     calls.clear()
     calls.update(single=(single, 1), batch=(batch, rows))
     check = float(np.sum([np.abs(x[np.isfinite(x)]).sum() for x in outs]))
