@@ -5,8 +5,9 @@ python benchmarks/versions.py 0c8ba257 --robot G1 --row rnea crba
 python benchmarks/versions.py --print                 what has been measured
 
 Each version runs in a process of its own, with an empty cache of compiled code. They measure in turns, and
-the least of each counts. Every row is written to versions.json when it is measured, and an interrupted run
-goes on from there. All times are processor time, so who else uses the machine matters little.
+the least of each counts. Every row is written to versions.json when it is measured. Another run goes on from
+there, and measures rows that look slower again. All times are processor time, so who else uses the machine
+matters little.
 
 first: of a single call and of a batch, recording and compiling included, after another robot's [s]
 single, batch: microseconds of a state
@@ -27,6 +28,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -279,7 +281,7 @@ class Pair:
                     for version, child in self.children().items():
                         t = child.ask("time", what)
                         found[version][what] = min(t, found[version].get(what, t))
-            if all(found["before"][w] / found["now"][w] >= SLOWER for w in ("single", "batch")):
+            if not slower(found):
                 break
             self.end()
         return found
@@ -296,10 +298,14 @@ def measure(version: str, robots: list[str], rows: list[str]) -> None:
                 named = [child.kernels for child in pair.children().values()]
                 for name in (n for n in named[1] if n in named[0]):
                     place = f"{robot}, {name}"
-                    if name not in rows if rows else place in table:
+                    known = table.get(place, {})
+                    if name not in rows if rows else known and not slower(known):
                         continue
-                    table[place] = pair.row(name)
-                    table[place]["commit"] = commit().removesuffix("+")
+                    found = pair.row(name) | {"commit": commit().removesuffix("+")}
+                    if known.get("commit") == found["commit"] and not {"left out"} & (known | found).keys():
+                        for version, what in product(("before", "now"), ("single", "batch")):
+                            found[version][what] = min(found[version][what], known[version][what])
+                    table[place] = found
                     kept |= {"machine": machine(), "before": version, "date": time.strftime("%Y-%m-%d")}
                     PLACE.write_text(json.dumps(kept, indent=1) + "\n")
                     print(line(place, table[place]), flush=True)
@@ -307,15 +313,25 @@ def measure(version: str, robots: list[str], rows: list[str]) -> None:
                 pair.end()
 
 
+def slower(row: Mapping[str, Any]) -> bool:
+    """Whether a row looks slower than before."""
+    return "left out" not in row and min(ratios(row)) < SLOWER
+
+
+def ratios(row: Mapping[str, Any]) -> list[float]:
+    """Time before over time now, of a single call and of a state of a batch."""
+    return [row["before"][w] / row["now"][w] for w in ("single", "batch")]
+
+
 def line(place: str, row: Mapping[str, Any]) -> str:
     """A row of the printed table."""
     if "left out" in row:
         return f"{place:<44}{row['left out']}"
     before, now = row["before"], row["now"]
-    ratios = [before[w] / now[w] for w in ("single", "batch")]
+    single, batch = ratios(row)
     cells = "".join(f"{before[w]:8.2f}{now[w]:8.2f}" for w in ("first", "first batch", "single", "batch"))
     size = f"{before['code'] / 1e3:8.0f}{now['code'] / 1e3:8.0f}"
-    return f"{place:<44}{cells}{size}{ratios[0]:7.2f}{ratios[1]:7.2f}" + " <" * (min(ratios) < SLOWER)
+    return f"{place:<44}{cells}{size}{single:7.2f}{batch:7.2f}" + " <" * slower(row)
 
 
 def main() -> None:

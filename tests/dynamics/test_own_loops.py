@@ -356,7 +356,8 @@ def test_a_function_that_calls_itself_is_told_to_loop():
     def recursive(tree, x):
         return halved(x)
 
-    with pytest.raises(FunctionError, match=r"recursive: .* calls itself without end.*write a loop") as caught:
+    message = r"recursive: .* calls itself without end.*write a loop"
+    with pytest.raises(FunctionError, match=message) as caught:
         recursive(ROBOT, 3.0)
     assert "test_own_loops.py" in str(caught.value)
     assert recursive(ROBOT, 3.0, engine="python") == 0.375  # there the condition ends it
