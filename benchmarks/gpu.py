@@ -243,13 +243,16 @@ class Job(NamedTuple):
         apart = np.abs(there - here.q[-1]).max(axis=1)
         return {"apart": {"median": float(np.median(apart)), "worst": float(apart.max()), "steps": STEPS}}
 
-    def measure(self, row: dict[str, Any], save: Callable[[], None]) -> None:
-        """Rates of each size; ``save`` is called after each."""
+    def measure(self, row: dict[str, Any], save: Callable[[], None], end: float) -> None:
+        """Rates of each size until the time is up; ``save`` is called after each."""
         import torch
 
         robot, rates = load(self.robot), row.setdefault("rates", {})
         few = list(states(robot, DISTINCT)) if self.part == "functions" else []
         for rows in self.sizes:
+            if time.perf_counter() > end:
+                row["problem"] = f"time was up before {rows} rows"
+                break
             if self.part == "functions":
                 given, call = [side_by_side(x, self.dtype, rows) for x in few], CALLS[self.what]
                 rates[rows] = rows / seconds(lambda: call(robot, *given)) / 1e6  # noqa: B023
@@ -565,7 +568,7 @@ def measure(
                 found[job.part].append(row)
             with said_in(row, "measuring"):
                 row |= done[0].result()
-                job.measure(row, save)
+                job.measure(row, save, end)
             last = min(10.0, row["measuring [s]"])
             show(row, time.perf_counter() - started)
         else:

@@ -37,6 +37,8 @@ def _symbol(value: Any) -> str | None:
     """What a symbol of another library is, also one in a list; None for anything else."""
     if isinstance(value, list | tuple):
         return next(filter(None, map(_symbol, value)), None)
+    if not getattr(value, "requires_grad", True):  # a tensor that has no numbers in the processor's memory
+        return None
     return _SYMBOLIC.get(type(value).__module__.partition(".")[0].removesuffix("lib"))  # jaxlib is JAX, too
 
 
@@ -181,10 +183,10 @@ def check_quaternion(name: str, array: np.ndarray, offset: int) -> None:
         return
     row = tuple(int(i) for i in np.argwhere(off)[0])
     place = "".join(f"{i}, " for i in row) + f"{offset}:{offset + 4}"
+    todo = "divide it by its norm" if square[row] > 0.0 else "robot.neutral() has [1, 0, 0, 0], no rotation"
     raise InvalidValue(
         f"{name}: expected a unit quaternion (quat_wxyz) at {name}[{place}], "
-        f"got {np.array2string(part[row], precision=6)} of norm {float(np.sqrt(square[row])):.6g}; "
-        "divide it by its norm",
+        f"got {np.array2string(part[row], precision=6)} of norm {float(np.sqrt(square[row])):.6g}; {todo}",
         name,
         (*row, offset),
     )
@@ -318,8 +320,8 @@ def not_a_robot(given: Any, argument: str = "robot") -> WrongType:
     """The error for an argument that is not a Robot."""
     hint = ""
     if isinstance(given, (str, Path)):
-        hint = f"load it first: rk.load_urdf({shown(str(given), 500)})"
-    return WrongType(argument, given, "a Robot, as rk.load_urdf or ModelBuilder.build returns it", hint)
+        hint = f"load it first: rk.load({shown(str(given), 500)})"
+    return WrongType(argument, given, "a Robot, as rk.load or ModelBuilder.build returns it", hint)
 
 
 def several(name: str, given: Any, kinds: tuple[type, ...], accepted: str) -> tuple[Any, ...]:

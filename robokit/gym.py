@@ -168,6 +168,7 @@ class Environments(VectorEnv):  # type: ignore[misc]
         threads: int | None = None,
         render_mode: str | None = None,
         device: Any = None,
+        max_episode_steps: int | None = None,
     ) -> None:
         """Prepare the environments.
 
@@ -178,10 +179,12 @@ class Environments(VectorEnv):  # type: ignore[misc]
             render_mode: None, for nothing is drawn.
             device: "cuda" takes the steps on a graphics card, as in :class:`robokit.Simulation`; what is
                 seen, done and rewarded stays in NumPy's arrays.
+            max_episode_steps: environment steps of an episode, as ``gymnasium.make_vec`` passes them on;
+                default: the task's ``horizon``.
 
         Raises:
             InvalidValue: a render mode.
-            ShapeError: num_envs is not a whole number >= 1.
+            ShapeError: num_envs or max_episode_steps is not a whole number >= 1.
             UnknownName: of a task.
         """
         if render_mode is not None:
@@ -192,6 +195,8 @@ class Environments(VectorEnv):  # type: ignore[misc]
             task = TASKS[task]()
         num_envs = whole_number("num_envs", num_envs, 1)
         self.task, self.num_envs, self.render_mode = task, num_envs, render_mode
+        most = max_episode_steps
+        self.horizon = task.horizon if most is None else whole_number("max_episode_steps", most, 1)
         self.home = task.home()
         options = {"batch": num_envs, "threads": threads, "device": device} | task.options
         self.sim = Simulation(task.robot, self.home, **options)
@@ -237,7 +242,7 @@ class Environments(VectorEnv):  # type: ignore[misc]
         q, v = self._sound()
         rewards = np.where(again | broken, 0.0, self.task.reward(q, v, actions))
         terminated = (self.task.ended(q, v) | broken) & ~again
-        truncated = (self._age >= self.task.horizon) & ~terminated & ~again
+        truncated = (self._age >= self.horizon) & ~terminated & ~again
         self._over = terminated | truncated
         return self._observed(), rewards, terminated, truncated, {}
 

@@ -39,8 +39,8 @@ def layout(kind: type, write: Callable[[Any], dict[str, Any]], read: Callable[[A
     """Let a class, and those that are made of it, be written in another way than field by field.
 
     Called beside the class: or what its JSON is would depend on what has been imported. ``kind``: the class;
-    ``write``: what becomes of it, an object of JSON; ``read``: the same again; raises one of
-    ``INVALID_CONTENT``.
+    ``write`` makes a JSON object of an instance; ``read`` makes an instance of such an object, or raises one
+    of ``INVALID_CONTENT``.
     """
     _LAYOUTS[kind] = write, read
 

@@ -81,9 +81,10 @@ _ELSEWHERE = {
     "Robot": "model",
     "Robot.difference": "difference",
     "Robot.integrate": "integrate",
-    "Robot.joints": "effortlimit effortlimits jointlimits limits lower lowerlimits njnt njoints numjoints "
-    "positionlimits qlim qmax qmin upper upperlimits velocitylimit velocitylimits",
-    "Robot.links": "bodies frames",
+    "Robot.joints": "effortlimit effortlimits jntrange jointlimits limits lower lowerlimits "
+    "lowerpositionlimit njnt njoints numjoints positionlimits qlim qmax qmin upper upperlimits "
+    "upperpositionlimit velocitylimit velocitylimits",
+    "Robot.links": "bodies bodyid frameid frames",
     "Robot.nbodies": "nbody numbodies",
     "Robot.neutral": "home neutral qzero zero",
     "Robot.nq": "numpositions",
@@ -102,7 +103,7 @@ _ELSEWHERE = {
     "crba": "crb inertiamatrix massmatrix",
     "forward_kinematics": "fk fkine framesforwardkinematics frameskinematics",
     "functions": "symbolic tocasadi tojax totorch",
-    "gravity_forces": "generalizedgravity gravity",
+    "gravity_forces": "generalizedgravity gravity gravitycompensation",
     "impact": "impulsedynamics",
     "inverse_kinematics": "ik ikine",
     "inverse_mass_matrix": "inverseinertiamatrix minverse",
@@ -113,6 +114,7 @@ _ELSEWHERE = {
     "operational_space_inertia": "mobility operationalspaceinertiamatrix",
     "regressor": "jointtorqueregressor",
     "rnea": "id inversedynamics rne",
+    "step_derivatives": "linearise linearize lqr mjdtransitionfd",
     "viewer": "animate display plot show view visualize",
 }
 """Ours: names in small letters, without underscores and without "compute", "calc" or "get" before them."""

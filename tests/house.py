@@ -75,6 +75,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("impacts",),
         ("step",),
         ("step_in_lanes", "step_of_robot", "step_control"),
+        ("impact_derivatives", "bounce_derivatives"),
         ("__init__",),
     ],
     "sim": [

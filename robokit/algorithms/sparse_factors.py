@@ -64,8 +64,8 @@ class ArticulatedFactor:
         self.tree, self.X, self.U, self.D = tree, X, U, D
 
     @staticmethod
-    def of(tree: Tree, X: Sequence[Any]) -> ArticulatedFactor:
-        """The factor of H for the tree's own inertias, at the transforms X."""
+    def of(tree: Tree, X: Sequence[Any], b: Sequence[Any] = (), dt: Scalar = 0.0) -> ArticulatedFactor:
+        """The factor of H for the tree's own inertias, at the transforms X; with b by joint of H + dt b."""
         N = tree.n + 1
         IA: list[Any] = [None, *(tree.I[i].articulated() for i in tree.outward())]
         U: list[Any] = [None] * N
@@ -75,10 +75,13 @@ class ArticulatedFactor:
             U[i] = S.of(IA[i])
             rows = [S.T @ column for column in U[i]]
             rotors = add_rotors(tree, i, rows)
+            slopes = b[i] if b else ()
+            for k, bk in enumerate(slopes):
+                rows[k][k] = rows[k][k] + dt * bk
             D[i] = ldl(rows)
             if p != 0:
                 Ia = without_joint(IA[i], U[i], D[i])
-                if not rotors:
+                if not rotors and all(map(is_zero, slopes)):
                     Ia = Ia.without(S.axes)
                 IA[p] = IA[p] + X[i].T @ Ia @ X[i]
         return ArticulatedFactor(tree, X, U, D)

@@ -59,7 +59,7 @@ SHAPES = (
     whole("beside", "n_beside"),  # shapes beside others, whose edges they may hide (flush.py)
     real("heights", "n_heights"),  # of the height field, row by row, rows along x [m]
     whole("field", 2),  # how many rows and columns it has
-    real("cell", 9, 3, role="work"),  # the triangle of it that is looked at (terrain.py)
+    real("cell", 10, 3, role="work"),  # the triangle of it that is looked at (terrain.py)
     real("inner_points", POINTS, ROW, role="work"),  # what grows in an overlap (gjk.py): corners,
     real("inner_faces", FACES, 4, role="work"),  # normals and distances of its faces,
     whole("inner_corners", FACES, 3, role="work"),  # their corners,

@@ -32,6 +32,7 @@ from robokit.collision.support import (
 )
 from robokit.collision.terrain import (
     ALIGNED,
+    FACE,
     NORMAL,
     STATE,
     across_edge,
@@ -575,6 +576,8 @@ def _touching(
         n = vector(x.cell, NORMAL)
         call(along, *n, n.dot(vector(x.cell, 0)))
         x.cell[STATE, 2] = 1.0
+        for i, number in enumerate(_face_towards(x, b, place, n)):
+            x.cell[FACE, i] = number
 
     def on_surface() -> Any:
         """Along the face of a fixed polytope that is touched, where that is not along the normal."""
@@ -622,14 +625,19 @@ def _along(x: Any, b: Any, found: tuple[Any, Any], last: Any, nx: Any, ny: Any, 
         out[i] = number
 
 
+def _face_towards(x: Any, b: Any, place: Any, n: Vector3) -> Vector3:
+    """Minus the normal of what of shape b faces a face of a with the normal n."""
+    Q, _ = pose(place)
+    return -(Q @ Vector3(*faced(x, b, -Q.transpose_apply(n)).normal))
+
+
 def _across_ridge(x: Any, shapes: tuple[Any, Any], found: tuple[Any, Any], along: Any) -> Any:
     """Nearest points across the ridge beside a triangle where shape b leaves it soonest, and 0; 1 where that
     is along its normal.
     """
     (a, b), (place, out) = shapes, found
     n, own = Vector3(out[1], out[2], out[3]), vector(x.cell, NORMAL)
-    Q, _ = pose(place)
-    face = -(Q @ Vector3(*faced(x, b, -Q.transpose_apply(own)).normal))
+    face = _face_towards(x, b, place, own)
 
     def edge(k: Any, most: Any, *best: Any) -> Any:
         """Nearest to n, or to the normal of what faces the triangle; at last its own normal."""

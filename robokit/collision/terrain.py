@@ -30,10 +30,11 @@ from robokit.spatial.control_flow import cond, for_range, in_precision, smallest
 from robokit.spatial.scalars import clamp, maximum, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
-OPPOSITE, NORMAL, STATE, CENTRE = 3, 6, 7, 8
+OPPOSITE, NORMAL, STATE, CENTRE, FACE = 3, 6, 7, 8, 9
 """Rows of ``cell``: 0 to 2 are the triangle's corners, then those opposite to its edges, its normal, and
 three numbers: how far the prism reaches down [m]; 1 where a contact did not count; 1 where those along the
-normal are looked for, -1 where those across a ridge. Then the middle of the body's ball."""
+normal are looked for, -1 where those across a ridge. Then the middle of the body's ball; and, where those
+along the normal are looked for, minus the normal of the body's face or edge there."""
 
 FLUSH = 1e-6, 1e-5  # of a cell's size, in double and single precision: less is in one plane, or on an edge
 
@@ -183,8 +184,7 @@ def _goes_on(x: Any, s: Any, place: Any, feature: Any, p: Vector3, n: Vector3, o
         return found
 
     def edge() -> Any:
-        number = (feature // KINDS // EDGES) % 4
-        return own & level(vector(x.cell, OPPOSITE + where(number == 1, 0, where(number == 2, 2, 1))))
+        return own & level(vector(x.cell, OPPOSITE + _edge_of(feature)))
 
     return cond(feature % KINDS == 0, corner, edge)
 
@@ -257,21 +257,30 @@ def counted(x: Any, s: Any, place: Any, feature: Any, q: Any, gap: Any, n: Any, 
         x.cell[STATE, 1] = 1.0
 
     cond((found == 0) & first, note, lambda: None)
-    return where((found > 0) & ~first, where(sooner(x, s, q + half, radius, radius - gap), 0, 1), found)
+    left = sooner(x, s, place[2], feature, q + half, radius, radius - gap)
+    return where((found > 0) & ~first, where(left, 0, 1), found)
 
 
-def sooner(x: Any, s: Any, y: Vector3, radius: Any, depth: Any) -> Any:
-    """Whether a point of a body, below the triangle, leaves the ground sooner across an edge that is a ridge.
+def sooner(x: Any, s: Any, half: Any, feature: Any, y: Vector3, radius: Any, depth: Any) -> Any:
+    """Whether a contact along the triangle's normal is that of a ridge beside it, or of what lies beyond.
+
+    A corner of the body, or what has none, leaves the ground sooner there. An edge or face of the body that
+    lies across the ridge does if it is tilted that way. With less than ALIGNED it has one contact with both
+    triangles, that of the triangle with half 0; there it is along the normal.
 
     Args:
         x: with the prism at work.
         s: the field.
+        half: of the triangle.
+        feature: of the contact, as of narrow.py.
         y: the point of the core, in the axes of the field.
         radius: around the core.
         depth: below the triangle, along its normal, with the radius.
     """
-    n = vector(x.cell, NORMAL)
+    n, face = vector(x.cell, NORMAL), vector(x.cell, FACE)
     flush = in_precision(*FLUSH) * (x.shape_size[s, 0] + x.shape_size[s, 1])
+    kind, rest = feature % KINDS, feature // KINDS
+    number = where(kind == 2, _edge_of(feature), rest)
 
     def side(k: Any, found: Any) -> Any:
         a, b = vector(x.cell, k), vector(x.cell, where(k == 2, 0, k + 1))
@@ -279,9 +288,20 @@ def sooner(x: Any, s: Any, y: Vector3, radius: Any, depth: Any) -> Any:
         m = unit((a - b).cross(o - b))
         ridge = n.dot(o - a) < -4.0 * flush  # as in counts: else rounding makes ridges of a plane
         other = radius - m.dot(y - a)
-        return where(ridge & (other < depth * (1.0 - in_precision(*FLUSH))), 1, found)
+        corner = (depth > 0.0) & (other < depth * (1.0 - in_precision(*FLUSH)))
+        at = (number == k) | ((kind == 0) & (number == where(k == 2, 0, k + 1)))
+        e = b - a
+        tilt = face.dot(e.cross(n))
+        alone = (kind == 0) | (half == 1) | (tilt * tilt >= ALIGNED * e.dot(e))
+        return where(ridge & where(kind % 2 == 1, corner, at & (tilt > 0.0) & alone), 1, found)
 
-    return cond(depth > 0.0, lambda: for_range(3, side, 0), lambda: 0) > 0
+    return for_range(3, side, 0) > 0
+
+
+def _edge_of(feature: Any) -> Any:
+    """Which edge of the triangle is that of a contact of two edges."""
+    number = (feature // KINDS // EDGES) % 4  # 1, 2 and 511 there
+    return where(number == 1, 0, where(number == 2, 2, 1))
 
 
 def is_of_ground(x: Any, s: Any, place: Any, p: Vector3, n: Vector3) -> Any:

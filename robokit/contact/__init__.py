@@ -22,6 +22,8 @@ step_in_lanes   steps of several rows at once
 closing_derivatives derivatives of the two half steps of motion, and of the closing of loops
 constraint_derivatives  derivatives of the forces of contacts and loops, whose points and normals move
 step_derivatives    derivatives of inverse dynamics, velocity update and whole step; forward and reverse
+impact_derivatives  derivatives of impacts that touching contacts pass on
+bounce_derivatives  derivatives of bounces that energy limits
 
 distances           distances of links in a configuration, without a step
 """

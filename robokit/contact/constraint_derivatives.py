@@ -14,11 +14,12 @@ of others, for each coordinate, O(n) of the bodies that carry constraints, and 4
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
 from robokit.collision.support import facing, outermost_turns, shape_pose
-from robokit.collision.terrain import kind_of
+from robokit.collision.terrain import height, kind_of
 from robokit.contact import closing_derivatives
 from robokit.contact.closing_derivatives import of_motion
 from robokit.contact.constraints import springs
@@ -30,8 +31,8 @@ from robokit.contact.solver import HERE, load, mobility, relative, tried_of
 from robokit.contact.vectors import add, force, motion, nothing, of_force, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.control_flow import cond, for_range, smallest
-from robokit.spatial.scalars import Scalar, clamp, sqrt, where
+from robokit.spatial.control_flow import cond, for_range, smallest, while_loop, whole
+from robokit.spatial.scalars import Scalar, clamp, floor, sqrt, where
 from robokit.spatial.vectors import chosen
 
 # ==== how contacts move with the bodies ===========================================================
@@ -41,7 +42,8 @@ from robokit.spatial.vectors import chosen
 # place p. Both follow from what of the two shapes touches there: a face, an edge or segment with the
 # direction d, or a corner, end or centre.
 #
-#     n    of a face that is perpendicular to it: fixed to that body, the first where both have such a face
+#     n    of a face that is perpendicular to it: fixed to that body; of two such faces to that which is
+#          more so, else to the first
 #          of two edges d, e: along d x e
 #          of an edge d and a point, at the distance D: n' = omega x n + (1 - n n^T - d d^T) u / D, omega that
 #          of the edge's body, u the velocity of b's point against a's; of two points the same with d = 0
@@ -53,15 +55,17 @@ from robokit.spatial.vectors import chosen
 # The gap changes with the velocity of b's place against a's along n. Where the lowest point of a rim runs
 # along it, the other corners of its polygon do, too, and these rise or sink (``along_rim``).
 #
-# What is left, ellipsoids, what is round on something round, and edges across those of height fields, moves
-# with the mean of both bodies. Of two faces that are not quite flush the gap is that to one of them along the
-# normal of the other: this is left out.
+# What is left, ellipsoids and what is round on something round, moves with the mean of both bodies. Of two
+# faces that are not quite flush the gap is that to one of them along the normal of the other: this is left
+# out.
 #
 # Cost: O(contacts that act), and for each the faces and edges of both shapes.
 
 
-ALIGNED = 1e-10
-"""One less the cosine of the angle up to which a face is perpendicular to a normal: what GJK leaves."""
+ALIGNED = 2e-10
+"""Square of the angle up to which a face is perpendicular to a normal: what GJK leaves."""
+
+FLUSH = 1e-26  # the same up to which it is by rounding
 
 SIZE = 23
 """Numbers of a contact: weights of b for place and normal, 1 where two edges cross, 1 / distance of round
@@ -87,9 +91,13 @@ def look(x: Any, i: Any, c: Any) -> None:
     along_n = where(x.c_bodies[i, 0] == 0, 1.0, 0.5)
     ends = -(x.shape_radius[shapes[0]] + along_n * gap), x.shape_radius[shapes[1]] + (1.0 - along_n) * gap
     plane = x.shape_kind[shapes[0]] == PLANE
-    still = plane | (field & (what != 0))  # triangles of height fields; their corners are on a face of b
-    of_a = cond(still, lambda: 1, lambda: once(x, _has_face, shapes[0], tuple(n))) > 0
-    of_b = cond(of_a, lambda: 0, lambda: once(x, _has_face, shapes[1], tuple(-n))) > 0
+    still = plane | (field & ((what == 1) | (what == 3)))  # triangles; their corners are on a face of b
+    crossed = p + n * ends[0]
+    off_a = cond(still, lambda: 0.0, lambda: once(x, _off_face, shapes[0], tuple(n)))
+    off_a = cond(field & (what == 2), lambda: _off_field(x, shapes[0], crossed, n), lambda: off_a)
+    off_b = cond(still, lambda: math.inf, lambda: once(x, _off_face, shapes[1], tuple(-n)))
+    of_a = (off_a < math.inf) & ((off_a <= off_b) | (off_a < FLUSH))
+    of_b = ~of_a & (off_b < math.inf)
     free = ~of_a & ~of_b
     searched = (what > 1) & ~plane
 
@@ -158,23 +166,76 @@ def _edge(x: Any, s: Any, p: Any, n: Any) -> Any:
     found = cond(
         kind == SEGMENT,
         lambda: better(base, base + 1, none),
-        lambda: cond(kind == POLYTOPE, lambda: for_range(x.shape_corners[s, 1], corner, *none), lambda: none),
+        lambda: cond(
+            kind == POLYTOPE,
+            lambda: for_range(x.shape_corners[s, 1], corner, *none),
+            lambda: cond(kind == FIELD, lambda: (0.0, *_edge_of_field(x, s, point)), lambda: none),
+        ),
     )
     return tuple(R @ Vector3(*found[1:]))
 
 
-def _has_face(x: Any, s: Any, n: Any) -> Any:
-    """1 where a polytope, cylinder or cone has a face with this normal, in world axes."""
+def _off_field(x: Any, s: Any, p: Vector3, n: Vector3) -> Any:
+    """As :func:`_off_face`, of the two triangles of a height field at an edge through p, in world axes."""
+    R, r = shape_pose(x, s)
+    point, level = R.T @ (p - r), R.T @ n
+    dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
+    edge = _edge_of_field(x, s, point)
+
+    def off(side: float) -> Any:
+        u, w = (point.x - side * edge.y * dx) / dx, (point.y + side * edge.x * dy) / dy
+        i, j = whole(floor(u)), whole(floor(w))
+        first = u - floor(u) > w - floor(w)
+        near, far = height(x, i, j), height(x, i + 1, j + 1)
+        middle = where(first, height(x, i + 1, j), height(x, i, j + 1))
+        slope = where(first, middle - near, far - middle), where(first, far - middle, middle - near)
+        normal = Vector3(-slope[0] / dx, -slope[1] / dy, 1.0)
+        across = normal.cross(level) * (1.0 / sqrt(normal.dot(normal)))
+        return across.dot(across)
+
+    sides = off(-0.1), off(0.1)
+    least = where(sides[0] < sides[1], sides[0], sides[1])
+    return where(least < ALIGNED, least, math.inf)
+
+
+def _edge_of_field(x: Any, s: Any, p: Vector3) -> Vector3:
+    """Direction of the edge of a height field's triangles that is nearest to a point, in the field's axes."""
+    dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
+    i, j = floor(p.x / dx), floor(p.y / dy)
+    u, w = p.x - i * dx, p.y - j * dy
+    diagonal = abs(u * dy - w * dx) / sqrt(dx * dx + dy * dy)
+    edges = [
+        (w, 0, 0, 1, 0),
+        (dy - w, 0, 1, 1, 1),
+        (u, 0, 0, 0, 1),
+        (dx - u, 1, 0, 1, 1),
+        (diagonal, 0, 0, 1, 1),
+    ]
+    best, along = math.inf, Vector3.zero()
+    for apart, *ends in edges:
+        k, m, to_k, to_m = ends
+        rise = height(x, whole(i) + to_k, whole(j) + to_m) - height(x, whole(i) + k, whole(j) + m)
+        edge = Vector3((to_k - k) * dx, (to_m - m) * dy, rise)
+        best, along = where(apart < best, apart, best), chosen(apart < best, edge, along)
+    return along * (1.0 / sqrt(along.dot(along)))
+
+
+def _off_face(x: Any, s: Any, n: Any) -> Any:
+    """How far the face of a polytope, cylinder or cone with this normal, in world axes, is off it: the square
+    of the angle; infinite without such a face.
+    """
 
     def polygon() -> Any:
         R, _ = shape_pose(x, s)
         d = R.T @ Vector3(*n)
         found = facing(x, s, d)
-        aligned = Vector3(*found.normal).dot(d) > 1.0 - ALIGNED
-        return where(aligned & (found.count > 2), 1, 0)
+        across = Vector3(*found.normal).cross(d)
+        off = across.dot(across)
+        return where((off < ALIGNED) & (found.count > 2), off, math.inf)
 
     kind = x.shape_kind[s]
-    return cond((kind == POLYTOPE) | (kind == CYLINDER) | (kind == CONE), polygon, lambda: 0)
+    faces = (kind == POLYTOPE) | (kind == CYLINDER) | (kind == CONE)
+    return cond(faces, polygon, lambda: math.inf)
 
 
 def _on_rim(x: Any, i: Any, s: Any, outward: Vector3) -> None:
@@ -291,12 +352,12 @@ def of_constraints(x: Any) -> None:
         write_row(x.F, x.parent[b], force(x.F, x.parent[b]) + force(x.F, b))
 
     for_range(x.n_bodies - 1, inward)
-    count = _loaded(x)
+    count = loaded(x)
     _with_world(x)
 
     def others() -> None:
         for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.z, (r, c), 0.0)))
-        for_range(x.nv, lambda r: _along(x, r, count))
+        for_range(x.nv, lambda r: along(x, r, count, lambda: _columns(x, r, count)))
 
     among = for_range(x.n_of[0], lambda i, found: where(_with_another(x, i), 1, found), 0)
     cond(among > 0, others, nothing)
@@ -507,23 +568,39 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
 
 
 def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
-    """The same of one that bounces; what it aims at after others' impacts is held."""
+    """The same of one that bounces; what others' impacts left: impact_derivatives.py."""
+    alone = where(x.contact_bounces[c] < 2, x.bounce_share[0], 0.0)
+    by_gap, by_speed = bounce_rates(x, i, c, _arrival(x, i, c))
+    return by_gap * alone, 0.0, 0.0, by_speed * alone, 0.0
+
+
+def bounce_aim(x: Any, i: Any, c: Any) -> Any:
+    """What a contact aims at that bounces alone."""
+    weight, _, _, root = _fall(x, i, c, _arrival(x, i, c))
+    return root - 0.5 * x.dt[0] * weight
+
+
+def bounce_rates(x: Any, i: Any, c: Any, u: Any) -> tuple[Any, Any]:
+    """How the speed of a contact that bounces changes with its gap, and with its speed u before."""
     share = x.pair_restitution[x.contact_pair[c]]
-    weight, arrives, _, root = _fall(x, i, c)
-    by_gap, by_speed = (share * share - 1.0) * weight / root, -share * share * arrives / root
-    alone = x.contact_bounces[c] < 2
-    return where(alone, by_gap, 0.0), 0.0, 0.0, where(alone, by_speed, 0.0), 0.0
+    weight, arrives, _, root = _fall(x, i, c, u)
+    return (share * share - 1.0) * weight / root, -share * share * arrives / root
 
 
-def _fall(x: Any, i: Any, c: Any) -> tuple[Any, Any, Any, Any]:
-    """Of a contact that bounces: gravity along its normal, speed at which it arrives, 2 h, and the speed with
-    which it leaves (constraints/contacts.py).
+def _arrival(x: Any, i: Any, c: Any) -> Any:
+    """Speed of a contact before the step, with what a landing took of it [m/s]."""
+    return Vector3(*relative(x, i, x.V)).z - x.contact_taken[c]
+
+
+def _fall(x: Any, i: Any, c: Any, u: Any) -> tuple[Any, Any, Any, Any]:
+    """Of a contact that bounces at the speed u: gravity along its normal, speed at which it arrives, 2 h, and
+    the speed with which it leaves (constraints/contacts.py).
     """
     phi, share = x.contact_gap[c], x.pair_restitution[x.contact_pair[c]]
     weight = -vector(x.contact_frame, c, 6).dot(vector(x.gravity))
     weight = where(x.c_bodies[i, 0] == 0, where(weight > 0.0, weight, 0.0), 0.0)
     dt = x.dt[0]
-    arrives = 0.5 * dt * weight - Vector3(*relative(x, i, x.V)).z + x.contact_taken[c]
+    arrives = 0.5 * dt * weight - u
     lift = 2.0 * phi - 0.25 * weight * dt * dt
     square = share * share * (arrives * arrives + weight * lift) - weight * lift
     return weight, arrives, lift, square**0.5
@@ -532,14 +609,14 @@ def _fall(x: Any, i: Any, c: Any) -> tuple[Any, Any, Any, Any]:
 def restitution_rates(x: Any, i: Any, c: Any) -> tuple[Any, Any]:
     """How the aim of a contact that bounces changes with restitution, and with gravity along its normal."""
     share, dt = x.pair_restitution[x.contact_pair[c]], x.dt[0]
-    weight, arrives, lift, root = _fall(x, i, c)
+    weight, arrives, lift, root = _fall(x, i, c, _arrival(x, i, c))
     by_share = share * (arrives * arrives + weight * lift) / root
     lift_by_weight = lift - 0.25 * weight * dt * dt
     by_weight = 0.5 * (share * share * (arrives * dt + lift_by_weight) - lift_by_weight) / root - 0.5 * dt
     return by_share, where(weight > 0.0, by_weight, 0.0)
 
 
-def _loaded(x: Any) -> Any:
+def loaded(x: Any) -> Any:
     """List the bodies on which constraints act, or which carry such, outward; how many."""
     for_range(x.n_bodies, lambda b: put(x.loaded, b, 0))
 
@@ -560,6 +637,68 @@ def _loaded(x: Any) -> Any:
     return for_range(x.n_bodies - 1, entry, 0)
 
 
+# ---- contacts that aim at what impacts passed on have left -------------------------------------------------
+
+
+def enter_turns(x: Any) -> None:
+    """Add what these aims are worth (impact_derivatives.py)."""
+
+    def less(row: Any, m: int, c: Any, change: Any) -> None:
+        add((x.r_q, x.r_v)[m], (row, c), -change * x.bounce_share[0])
+
+    cond(x.turns[0] > 0, lambda: enter_aims(x, x.c_turned, less), nothing)
+
+
+def enter_aims(x: Any, aims: Any, enter: Callable[..., None]) -> None:
+    """``enter(row, m, c, number)`` with all entries of J^T G daim.
+
+    ``aims``: changes of the contacts' aims along their normals, by q (m = 0) and v (1), (n_constraints, 2,
+    nv).
+    """
+
+    def constraint(i: Any) -> None:
+        f = _by_spin(x, i)
+        for k in range(3):
+            f = f + force(x.c_E, i, 6 * k) * x.c_slopes[i, 3 * k + 2]
+
+        def dof(j: Any, share: Any) -> None:
+            def column(c: Any) -> None:
+                for m in range(2):
+                    enter(x.dof_row[j], m, c, share * aims[i, m, c])
+
+            cond(x.dof_row[j] < 0, nothing, lambda: for_range(x.nv, column))
+
+        for side, sign in enumerate((-1.0, 1.0)):
+
+            def inward(b: Any, sign: float = sign) -> Any:
+                first = x.body_dofs[b, 0]
+                for_range(x.body_dofs[b, 1], lambda n: dof(first + n, motion(x.S, first + n).dot(f) * sign))
+                return x.parent[b]
+
+            while_loop(lambda b: b > 0, inward, x.c_bodies[i, side])
+
+    for_range(x.n_of[0], lambda i: cond(follows(x, i), lambda: constraint(i), nothing))
+
+
+def follows(x: Any, i: Any) -> Any:
+    """Whether a constraint is a contact that aims at what impacts have left, and presses."""
+    friction = x.c_kind[i] == FRICTION
+    return friction & (x.contact_bounces[where(friction, x.c_of[i], 0)] > 1) & acts(x, i)
+
+
+def _by_spin(x: Any, i: Any) -> Force:
+    """Change of the turning friction of contact constraint i by the contact's aim."""
+    s = where(i + 1 < x.n_of[0], i + 1, i)
+
+    def moment() -> Any:
+        f = Force.zero()
+        for k in range(3):
+            f = f + force(x.c_E, s, 6 * k) * (x.c_by_N[s, k] * x.c_slopes[i, 8])
+        return tuple(f)
+
+    return of_force(cond((x.c_kind[s] == SPIN) & acts(x, s), moment, lambda: (0.0,) * 6))
+
+
 # ---- constraints of two bodies that move, and of loops -----------------------------------------------------
 
 
@@ -568,8 +707,8 @@ def _forces(x: Any) -> list[tuple[Any, Any]]:
     return [(x.r_q, x.f_q), (x.r_y, x.f_y), (x.r_v, x.f_v), (x.z, x.f_z)]
 
 
-def _along(x: Any, r: Any, count: Any) -> None:
-    """Columns r: the impulses that a motion along coordinate r of v changes.
+def along(x: Any, r: Any, count: Any, changes: Callable[[], None]) -> None:
+    """Bodies move along coordinate r of v: their motions, then ``changes()``, unless none does.
 
     ``r``: the coordinate; ``count``: of bodies in the list.
     """
@@ -590,15 +729,18 @@ def _along(x: Any, r: Any, count: Any) -> None:
         cond(moves > 0, lambda: _moved(x, b, r), nothing)
         return where(moves > 0, 1, any_one)
 
+    cond(for_range(count, body, 0) > 0, changes, nothing)
+
+
+def _columns(x: Any, r: Any, count: Any) -> None:
+    """Columns r: the impulses that the motion changes."""
+
     def constraint(i: Any) -> None:
         moves = (x.moved[x.c_bodies[i, 0]] > 0) | (x.moved[x.c_bodies[i, 1]] > 0)
         cond(moves & _with_another(x, i), lambda: _of_two(x, i), nothing)
 
-    def changes() -> None:
-        for_range(x.n_of[0], constraint)
-        _gather(x, r, count)
-
-    cond(for_range(count, body, 0) > 0, changes, nothing)
+    for_range(x.n_of[0], constraint)
+    _gather(x, r, count)
 
 
 def _moved(x: Any, b: Any, r: Any) -> None:
@@ -617,30 +759,47 @@ def _moved(x: Any, b: Any, r: Any) -> None:
         write_row(change, b, before + X.cross(motion(V, b) - motion(V, parent)))
 
 
-def _of_two(x: Any, i: Any) -> None:
-    """Forces of a constraint on its bodies."""
+def motions(x: Any, i: Any) -> tuple[Motion, Motion, Motion, Motion]:
+    """Motions of the bodies of a constraint, and changes of their relative velocities at y and before."""
     a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
 
     def of(rows: Any, body: Any) -> Motion:
         return _if(x.moved[body] > 0, rows, body)
 
-    changes = _changes(
-        x, i, of(x.X, a), of(x.X, b), of(x.X_y, b) - of(x.X_y, a), of(x.X_before, b) - of(x.X_before, a)
-    )
-    for (_, f), more in zip(_forces(x), changes, strict=True):
+    return of(x.X, a), of(x.X, b), of(x.X_y, b) - of(x.X_y, a), of(x.X_before, b) - of(x.X_before, a)
+
+
+def _of_two(x: Any, i: Any) -> None:
+    """Forces of a constraint on its bodies."""
+    a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
+    for (_, f), more in zip(_forces(x), _changes(x, i, *motions(x, i)), strict=True):
         write_row(f, b, force(f, b) + more)
         write_row(f, a, force(f, a) - more)
 
 
-def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) -> list[Force]:
-    """What a motion of its bodies changes of the force of a constraint on b: of r_q, r_y, r_v and z.
+class Seen(NamedTuple):
+    """What a constraint sees of a motion of its bodies: changes of velocities along its rows.
 
-    ``i``: the constraint; ``A``, ``B``: motions of its bodies; ``opens``, ``opened``: changes of their
-    relative velocities at y and before, as axes of joints move.
+    Attributes:
+        M: motion of its frame.
+        E: its rows.
+        u: velocities that the motion itself has.
+        now, before: changes of the velocities at y and before, as rows and axes of joints move.
+        closer: change of the gap.
     """
+
+    M: Motion
+    E: list[Force]
+    u: list[Any]
+    now: list[Any]
+    before: list[Any]
+    closer: Any
+
+
+def seen(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) -> Seen:
+    """What constraint i sees; the other arguments are those of :func:`_changes`."""
     a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
-    loop, spins = x.c_kind[i] == LINE, x.c_kind[i] == SPIN
-    contact = where(spins, x.c_of[i], i)
+    contact = where(x.c_kind[i] == SPIN, x.c_of[i], i)
 
     def of_contact() -> Any:
         c = x.c_of[contact]
@@ -656,16 +815,27 @@ def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion
     def not_of_loop() -> Any:
         return cond(x.c_kind[i] == SPRING, of_spring, of_contact)
 
-    def seen(change: Motion, V: Any) -> list[Any]:
+    def changes(change: Motion, V: Any) -> list[Any]:
         relative = motion(V, b) - motion(V, a)
         return [change.dot(e) + relative.dot(M.cross_force(e)) for e in E]
 
-    M = of_motion(cond(loop, of_loop, not_of_loop))
+    M = of_motion(cond(x.c_kind[i] == LINE, of_loop, not_of_loop))
     E = [force(x.c_E, i, 6 * k) for k in range(3)]
     u = [(B - A).dot(e) for e in E]
-    now, before = seen(opens, x.V_y), seen(opened, x.V_before)
+    now, before = changes(opens, x.V_y), changes(opened, x.V_before)
     on_rim = cond(x.c_kind[i] == FRICTION, lambda: along_rim(x, i, M, A, B), lambda: 0.0)
-    closer = u[2] + on_rim  # of the gap
+    return Seen(M, E, u, now, before, u[2] + on_rim)
+
+
+def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) -> list[Force]:
+    """What a motion of its bodies changes of the force of a constraint on b: of r_q, r_y, r_v and z.
+
+    ``i``: the constraint; ``A``, ``B``: motions of its bodies; ``opens``, ``opened``: changes of their
+    relative velocities at y and before, as axes of joints move.
+    """
+    loop, spins = x.c_kind[i] == LINE, x.c_kind[i] == SPIN
+    contact = where(spins, x.c_of[i], i)
+    M, E, u, now, before, closer = seen(x, i, A, B, opens, opened)
     # Of loops u - aim has the velocities before in it as well, and so has the aim of an impact.
     hits = before[2] + x.c_aims[i, 4] * closer
     du = [now[k] + where(loop, before[k], 0.0) - x.c_aims[i, 1 + k] * hits for k in range(3)]

@@ -96,7 +96,7 @@ STEP_DERIVATIVES = (
     real("acceleration", "nv", role="work"),  # (y - v) / dt
     real("tangents", 2, "n_bodies", 108, role="work"),  # P, Q, W of a joint (closing_derivatives.py)
     real("dy", "nv", 3, "nv", role="work"),  # changes of y
-    real("dry_change", "nv", role="work"),  # of dry friction, by the share of H_jj
+    real("own_change", "nv", role="work"),  # of forces whose compliance is a share of 1 / H_jj, by H_jj
     whole("loaded", "n_bodies", role="work"),  # 1 where constraints act on what a body carries
     whole("loaded_bodies", "n_bodies", role="work"),  # these, outward
     real("V_y", "n_bodies", 6, role="work"),  # velocities of bodies at y, and before
@@ -110,6 +110,9 @@ STEP_DERIVATIVES = (
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
     real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (constraint_derivatives.py)
     real("by_motion", "n_bodies", 108, role="work"),  # A, U, Z (constraint_derivatives.py)
+    whole("turns", 1),  # 1 where impacts were passed on
+    real("c_turned", "n_constraints", 2, "nv"),  # changes of the aims that they have left, by q and v
+    real("bounce_share", 1, role="work"),  # of these changes, that count
     # Along one coordinate of v
     whole("moved", "n_bodies", role="work"),  # 1 where it moves the body
     real("X", "n_bodies", 6, role="work"),  # motions of the bodies, and changes of V_y and V_before
@@ -136,6 +139,34 @@ STEP_DERIVATIVES = (
     real("closed", "nv", 3, "nv", role="work"),
 )
 """What derivatives of a step work with, beside DERIVATIVES and arrays of the step."""
+
+IMPACT_DERIVATIVES = (
+    real("turned", "nv", 2, "nv", role="work"),  # of the velocity after a turn, by q and v
+    real("turning", "nv", 2, "nv", role="work"),  # of that of a solution
+    real("c_aimed", "n_constraints", 2, "nv", role="work"),  # of the aims in a turn
+    real("c_passes", "n_constraints", 2, "nv", role="work"),  # of `c_passed`
+    real("c_normal", "n_constraints", "nv", role="work"),  # along each coordinate: normal velocity,
+    real("c_closer", "n_constraints", "nv", role="work"),  # change of the gap,
+    real("c_now", "n_constraints", "nv", role="work"),  # and of the normal velocity that y has
+    real("weightless", 3, role="work"),
+)
+"""What derivatives of impacts work with, beside those of steps (impact_derivatives.py)."""
+
+LIMITED_BOUNCES = (
+    real("aim_turned", "n_constraints"),  # aims that impacts passed on have left
+    real("y_now", "nv", role="work"),  # y, c_g and r_g as the step has left them, and velocities along c_E
+    real("c_g_now", "n_constraints", 3, role="work"),
+    real("c_u_now", "n_constraints", 3, role="work"),
+    real("c_u_bounced", "n_constraints", 3, role="work"),
+    real("dy_now", "nv", 3, "nv", role="work"),
+    real("c_weight", "n_constraints", 4, role="work"),  # of velocities along c_E, and of aims, in W
+    real("W_of", 4, "nv", role="work"),  # changes of W by q and v in the middle, y and tau
+    real("W_by", 4, "nv", role="work"),  # these of the step as it was left, but for impulses
+    real("W_q", "nv", role="work"),  # by q and v before the step
+    real("W_v", "nv", role="work"),
+    real("W_by_start", 3, "nv", role="work"),  # by q, v and tau, at a share that is held
+)
+"""What derivatives of bounces work with that energy limits (bounce_derivatives.py)."""
 
 STEP_PULLBACK = (
     real("of_end", 2, "nv"),  # how a number changes with the next q and v

@@ -56,6 +56,8 @@ def pass_on(x: Any) -> None:
 
 
 def _pass_on(x: Any) -> None:
+    aimed, found = getattr(x, "tangents", (lambda _: None,) * 2)  # impact_derivatives.py
+
     def keep(i: Any) -> None:
         write_row(x.c_bounced, i, [x.c_R[i, 0], x.c_R[i, 1], x.c_aim[i, 2]])
         x.c_passed[i] = 0.0
@@ -70,6 +72,7 @@ def _pass_on(x: Any) -> None:
         least = where(fastest > LEFT * most, AT_ONCE * fastest, math.inf)
         hits = for_range(x.n_of[0], lambda i, count: count + hit(x, i, least), 0)
         for_range(x.nv, lambda j: put(x.v0, j, x.y[j]))
+        aimed(least)
         for_range(where(hits > 0, 2, 0), solved)
         return k + 1, hits, where(k > 0, first, hits), most
 
@@ -79,6 +82,7 @@ def _pass_on(x: Any) -> None:
         x.passed[0] = x.passed[0] + x.solved[0]
         for k in (1, 2):
             x.passed[k] = maximum(x.passed[k], x.solved[k])
+        found(again)
         for_range(x.n_of[0], lambda i: beyond(i, again))
 
     def beyond(i: Any, again: Any) -> None:

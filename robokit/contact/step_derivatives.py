@@ -15,9 +15,9 @@ law's. So r_y is not symmetric, and has the pattern of the step's A. Before and 
 derivatives of the drifts (closing_derivatives.py).
 
 Places and normals of contacts move with the bodies, see constraint_derivatives.py. What is held: bristles,
-in the world; compliances that are a share of the mobility, but those of dry friction of joints; what belts
-and rolling discs add to velocities; velocities after several impacts in turn (impacts.py); and what the end
-of a step corrects to conserve. What closes loops is in closing_derivatives.py.
+in the world; compliances that are a share of the mobility, but those of dry friction and of largest speeds of
+joints; what belts and rolling discs add to velocities; and what the end of a step corrects to conserve. What
+closes loops is in closing_derivatives.py, impacts that follow one another in impact_derivatives.py.
 
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
 
@@ -36,7 +36,14 @@ from typing import Any
 from robokit.collision.fields import CONTACTS, PAIRS, SHAPES
 from robokit.contact import closing_derivatives
 from robokit.contact.closing_derivatives import block, drift_tangents, no_sums, pulled
-from robokit.contact.constraint_derivatives import TOUCHES, acts, by_load, of_constraints, restitution_rates
+from robokit.contact.constraint_derivatives import (
+    TOUCHES,
+    acts,
+    by_load,
+    enter_turns,
+    of_constraints,
+    restitution_rates,
+)
 from robokit.contact.constraints.motors import servo_numbers
 from robokit.contact.fields import (
     CONSTRAINTS,
@@ -250,18 +257,35 @@ def derivatives_kernel() -> LoopKernel:
 
 def step_derivatives(x: Any) -> None:
     """``next``: the changes of the next q and v, by q, v and tau; and these themselves."""
+    x.bounce_share[0] = 1.0
     kick(x)
-    end(x)
     once(x, drift_tangents, 0, x.v_before)
-    once(x, drift_tangents, 1, x.y)
+    once(x, of_kick)
+    finish(x)
+
+
+def of_kick(x: Any) -> None:
+    """dy, of a kick and the drift before it."""
     _right_sides(x)
     once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
+
+
+def finish(x: Any) -> None:
+    """``next`` from dy, and the end of the step."""
+    end(x)
+    once(x, drift_tangents, 1, x.y)
     _end(x)
     cond(x.n_loops > 0, lambda: closing_derivatives.close(x), nothing)
 
 
 def kick(x: Any) -> None:
     """r_q, r_v, and the factors of r_y."""
+    balance(x)
+    resist(x)
+
+
+def balance(x: Any) -> None:
+    """r_q, r_v and r_y of what moves without constraints."""
     dt = x.dt[0]
 
     def rates(j: Any) -> None:
@@ -286,10 +310,15 @@ def kick(x: Any) -> None:
     inverse_dynamics_derivatives(x, x.mean, x.acceleration, x.r_q, x.r_v)
     for_range(x.nv, matrices)
     entries_of_H(x, of_H)
-    for_range(x.nv, lambda j: put(x.dry_change, j, 0.0))
+
+
+def resist(x: Any) -> None:
+    """What constraints add to them, and the factors of r_y."""
+    for_range(x.nv, lambda j: put(x.own_change, j, 0.0))
     for_range(x.n_of[1], lambda i: _row(x, i))
     cond(x.n_dofs > x.nv, nothing, lambda: for_range(x.n_dofs, lambda k: _mobilities(x, k)))
     cond(x.n_of[0] > 0, lambda: of_constraints(x), nothing)
+    enter_turns(x)
     cond(x.n_loops > 0, lambda: closing_derivatives.prepare(x), nothing)
     factor_unsymmetric(x, x.r_y, x.r_y_inverse)
 
@@ -315,8 +344,11 @@ def _row(x: Any, i: Any) -> None:
     slower = room < x.r_speed_R[i] * abs(g)
     follows = where(slower | (abs(g) < abs(free)), 0.0, 1.0)  # else it does not see its aim
     slope = follows * gain * gain / R
-    at_speed = where(slower & (room > 0.0), gain * gain / x.r_speed_R[i], 0.0)
-    add(x.r_y, (j, j), slope + at_speed)
+    limited = slower & (room > 0.0)
+    add(x.r_y, (j, j), slope + where(limited, gain * gain / x.r_speed_R[i], 0.0))
+    moves = x.H[j, j] > 0.0  # a link without mass has compliances that nothing of its own changes
+    share = where(moves, gain / where(moves, x.H[j, j], 1.0), 0.0)
+    add(x.own_change, j, where(limited, where(g < 0.0, room, -room) * share / x.r_speed_R[i], 0.0))
 
     def stop() -> None:
         k, d = x.stop_gains[x.r_of[i], 0], x.stop_gains[x.r_of[i], 1]
@@ -332,18 +364,15 @@ def _row(x: Any, i: Any) -> None:
         add(x.r_q, (j, j), slope * R * dt * kp)
         add(x.r_v, (j, j), slope * R * dt * lag)
 
-    def dry() -> None:
-        moves = x.H[j, j] > 0.0  # a link without mass has a compliance that nothing of its own changes
-        x.dry_change[j] = where(moves, follows * gain * u / (R * where(moves, x.H[j, j], 1.0)), 0.0)
-
     def others() -> None:
-        cond(kind == DRY, dry, nothing)
+        cond(kind == DRY, lambda: add(x.own_change, j, share * follows * u / R), nothing)
 
     cond(kind == STOP, stop, lambda: cond(kind == MOTOR, motor, others))
 
 
 def _mobilities(x: Any, k: Any) -> None:
-    """Dry friction that holds, g = -u/R, R a share of 1/H_jj: how that changes with dof k farther out.
+    """Dry friction that holds, g = -u/R, and motors at their largest speed, R a share of 1/H_jj: how these
+    impulses change with dof k farther out.
 
     d(H_jj) = -2 (S_k x S_j) . I S_j, I of all that k carries.
     """
@@ -352,7 +381,7 @@ def _mobilities(x: Any, k: Any) -> None:
 
     def carries(m: Any) -> None:
         j = x.ancestors[x.path[k, 0] + m]
-        held = where(x.dof_body[j] == b, 0.0, x.dry_change[x.dof_row[j]])
+        held = where(x.dof_body[j] == b, 0.0, x.own_change[x.dof_row[j]])
 
         def enter() -> None:
             S = motion(x.S, j)
@@ -478,6 +507,7 @@ def step_pullback(x: Any) -> None:
     """``of_start`` and what parameters are worth, from ``of_end``; of a step that stopped after its kick."""
 
     def prepare() -> None:
+        x.bounce_share[0] = 1.0
         kick(x)
         end(x)
         once(x, drift_tangents, 0, x.v_before)

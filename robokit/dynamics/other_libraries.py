@@ -33,7 +33,7 @@ from robokit.model.robot import Robot, check_robot
 
 @cache
 def result_class(function: str, names: tuple[str, ...]) -> Any:
-    """The named tuple of a function's outputs; what Python takes for no name becomes ``_0``, ``_1``, ...
+    """The named tuple of a function's outputs; invalid names become ``_0``, ``_1``, ...
 
     No module has it by name, so that each result says how it is made again: it can be pickled and copied.
     """

@@ -244,7 +244,9 @@ class Kernel:
     @property
     def arrays(self) -> list[ArrayOf]:
         """The arrays of a call: inputs, then outputs."""
-        return self.signature.memory
+        shape = self.signature
+        inputs = [ArrayOf(name, (size,)) for name, size in shape.inputs]
+        return [*inputs, *(ArrayOf(name, each, "out") for name, each in shape.outputs)]
 
     @property
     def reproducible(self) -> bool:
@@ -303,10 +305,12 @@ class Kernel:
         """Run the function on arrays of one state: inputs, then outputs, which are written.
 
         Raises:
-            ShapeError: an array has another size.
+            TypeError, ShapeError: too many or too few arrays, or one of another size.
         """
-        arrays = [np.asarray(x).reshape(-1) for x in arguments]
-        self.signature.check_memory(arrays)
+        _, given, claims = matched(self, [np.asarray(x) for x in arguments])
+        for claim in claims:
+            claim.check(int)
+        arrays = [x.reshape(-1) for x in given]
         count = len(self.signature.outputs)
         ins, outs = arrays[:-count], arrays[-count:]
         if self._is_double or not self.reproducible:

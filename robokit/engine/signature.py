@@ -93,27 +93,6 @@ class Signature:
         return [shape for _, shape in self.outputs]
 
     @property
-    def memory(self) -> list[ArrayOf]:
-        """The inputs and outputs as arrays, for callers in machine code."""
-        return [
-            *(ArrayOf(name, (size,)) for name, size in self.inputs),
-            *(ArrayOf(name, shape, "out") for name, shape in self.outputs),
-        ]
-
-    def check_memory(self, arrays: Sequence[np.ndarray]) -> None:
-        """Check the sizes of flat arrays: inputs, then outputs.
-
-        Raises TypeError: too many or too few; ShapeError: one of another size.
-        """
-        wanted = self.memory
-        if len(arrays) != len(wanted):
-            names = ", ".join(a.name for a in wanted)
-            raise TypeError(f"{self.name} takes {len(wanted)} arrays ({names}), got {len(arrays)}")
-        for a, x in zip(wanted, arrays, strict=True):
-            if x.size != math.prod(a.shape):
-                raise ShapeError(f"{a.name} of {self.name}: expected shape {a.shape}, got {x.shape}")
-
-    @property
     def scalars(self) -> int:
         """Numbers that go in and out for one state."""
         return sum(size for _, size in self.inputs) + sum(map(math.prod, self.output_shapes))

@@ -92,7 +92,8 @@ class _Build:
                 raise UnknownName("root of a tree", root, robots, f"in {self.side.file}")
             self.side.say("rewritten", "trees", [t for t in robots if t != root], "root= leaves them out")
             robots = [root]
-        if not robots and WORLD in self.side.bodies and not self.side.bodies[WORLD].collisions:
+        world = self.side.bodies.get(WORLD)
+        if not robots and (world is None or not world.collisions):
             raise LoadError(f"{self.side.file}: there is no body in it")
         floats = len(robots) == 1 and self.into[robots[0]].kind == "floating"
         self.trees = robots

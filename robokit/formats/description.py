@@ -240,7 +240,11 @@ class DescribedScene:
 
 @dataclass
 class Description:
-    """One of the two descriptions."""
+    """What a file says of a robot: the referee compares two of them, ``build_robot`` makes a robot of one.
+
+    Each tree of bodies hangs on the fixed frame ``WORLD`` by a joint, fixed or floating; other bodies are not
+    in the robot.
+    """
 
     format: str  # "URDF", "MJCF", "SDF", "USD", with the program that read it if that is not robokit
     file: str  # path

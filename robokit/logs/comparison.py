@@ -266,7 +266,7 @@ def _good(even: np.ndarray, t: np.ndarray, step: float, cutoff: float) -> np.nda
         a, b = np.searchsorted(even, [first - margin, last + margin])
         good[a:b] = False
     if not good.any():
-        raise ShapeError("log: there is a gap everywhere within the filter's reach; give a higher cutoff")
+        raise ShapeError("log: a gap is within the filter's reach of every sample; give a higher cutoff")
     return good
 
 
@@ -665,6 +665,13 @@ def _weights(robot: Robot, motion: SmoothMotion, chosen: np.ndarray) -> tuple[np
     columns = Columns(robot, (*FRICTION, MOTOR))
     with one_blas_thread():
         parts = compress_equations(columns, check_measurements(robot, q, v, a, tau, weights=weights))
+    for name, part in zip(dof_names(robot), parts, strict=True):
+        if 0 < part.count <= part.rank:  # nothing is left that would be noise, and its weight without bound
+            raise ShapeError(
+                f"log: too short for joint {name!r}: the low-pass of {motion.cutoff:.3g} Hz leaves "
+                f"{part.count} independent states that are not next to a reversal, and its force depends on "
+                f"{part.rank} combinations of parameters in them; give a longer log, or a higher cutoff"
+            )
     noise = np.array([np.sqrt(part.rest / max(1, part.count - part.rank)) for part in parts])
     least = LEAST_NOISE * np.sqrt(np.mean([part.scale for part in parts])) or LEAST_NOISE
     return weights / np.maximum(noise, least), noise

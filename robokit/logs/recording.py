@@ -399,7 +399,7 @@ class _Table:
         )
 
     def arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Take in arrays by name: times (T,), names, and q, v, tau (T, n) or a column a joint."""
+        """Take arrays by name: times (T,), names of joints, and q, v, tau, (T, n) or a column per joint."""
         texts = {key.lower(): a for key, a in arrays.items() if a.dtype.kind in "US" and a.ndim == 1}
         names = next((tuple(map(str, a)) for key, a in texts.items() if key in NAMES), None)
         timed = [(key, a) for key, a in arrays.items() if set(words_of(key)) & TIME and a.ndim == 1]

@@ -496,7 +496,7 @@ def _checked_stl(content: bytes) -> tuple[bytes, bool]:
     count, room = int.from_bytes(content[80:84], "little"), max(0, (len(content) - 84) // 50)
     if content[:512].lstrip()[:5].lower() != b"solid":
         if room < count:
-            raise ValueError(f"the STL says that it has {count:,} triangles, and there is room for {room:,}")
+            raise ValueError(f"the STL declares {count:,} triangles, and the file has room for {room:,}")
         return content, len(content) == 84 + 50 * count
     if len(content) == 84 + 50 * count:  # it is binary nevertheless
         return content, True

@@ -1,4 +1,4 @@
-"""Files from anywhere: how much a mesh may become, which files it may name, which pictures are opened.
+"""Limits for files of unknown origin: the size of a mesh, the files that it may name, the images.
 
 Small files that multiply are refused before the work begins. What a file holds grows with its bytes: a binary
 STL takes 50 bytes a triangle, the tightest text about 6. More than that comes from meshes that a scene places

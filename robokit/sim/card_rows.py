@@ -33,10 +33,10 @@ from robokit.sim.steppers import (
     LARGEST,
     SUMMED,
     ContactState,
-    ContactStepper,
     add_up,
     begins_with,
     blank,
+    contact_stepper,
     differ,
     enlarged,
     entries_of,
@@ -225,16 +225,15 @@ class CardRunner:
     ``dtype``: of the numbers there.
     """
 
-    def __init__(self, stepper: ContactStepper, card: Any) -> None:
-        """Prepare it for rows of a stepper's program; DeviceError where the card takes no such steps."""
-        program = stepper.program
+    def __init__(self, program: Program, dt: float, card: Any) -> None:
+        """Prepare it for rows of a program; DeviceError where the card takes no such steps."""
         where = f'device="cuda:{card.number}"'
         if program.accuracy is not None:
             raise DeviceError(f'{where}: its steps are not divided; leave out accuracy=, or use device="cpu"')
         if OwnMeasures(program):
             raise DeviceError(f'{where}: measures of your own are functions of the CPU; use device="cpu"')
-        self.program, self.simulation, self.card, self.dtype = program, stepper.state, card, program.dtype
-        self._stepper = stepper
+        self.program, self.card, self.dtype = program, card, program.dtype
+        self.simulation = contact_stepper(program, dt, self)
         self.failed: dict[int, int] = {}
         self.given: Sequence[np.ndarray] = ()
         self._finite = np.zeros(0, bool)
@@ -316,7 +315,7 @@ def card_runner(program: Program, dt: float, number: int) -> Any:
     """What takes many rows of a program through steps of dt [s] on a card; DeviceError where nothing does."""
     card = driver.card(number)
     if program.contact:
-        return CardRunner(ContactStepper(program, dt), card)
+        return CardRunner(program, dt, card)
     kernel = program.kernel()
     try:
         return driver.RolloutOnCard(kernel, card)
@@ -468,7 +467,7 @@ class _Contact:
 
     def __init__(self, own: CardStates, number: int) -> None:
         self.own = own
-        state = ContactStepper(own.program, own.dt).state
+        state = contact_stepper(own.program, own.dt, self)
         self.on = ContactOnCard(own.program, state, own.card, own.rows, own.dtype.name)
         own.memory.allocate({"zero": 8, "ones": 8, "notes": 8 * own.rows})
         own.card.fill(own.memory["zero"], 8, 0, own.stream())

@@ -21,14 +21,15 @@ from robokit.engine.batch_calls import BLOCK_SECONDS, PAYS_SECONDS, from_record_
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.sim.kernel_rows import KernelRows
 from robokit.sim.rollout_measures import OwnMeasures
+from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import (
     LARGEST,
     STEPS,
     SUMMED,
-    ContactStepper,
     add_up,
     begins_with,
     blank,
+    contact_stepper,
     differ,
     enlarged,
     entries_of,
@@ -92,9 +93,9 @@ class ContactRunner:
     are rows enough to go together.
     """
 
-    def __init__(self, stepper: ContactStepper) -> None:
-        """Prepare it for rows of the program of a stepper, with its arrays."""
-        self._stepper, self.program, self.simulation = stepper, stepper.program, stepper.state
+    def __init__(self, program: Program, dt: float) -> None:
+        """Prepare it for rows of a program, in steps of dt [s]."""
+        self.program, self.simulation = program, contact_stepper(program, dt, self)
         self.failed: dict[int, int] = {}
         self.in_lanes = False
         self._shares: list[_Share] = []

@@ -9,21 +9,19 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents, Subjects
+from robokit.algorithms.energy import rotor_energy
+from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents
 from robokit.dataclass_tools import frozen, short_repr
-from robokit.model.robot import Robot
-from robokit.sim.force_elements import SpringRecord
-from robokit.sim.ground import Ground
 from robokit.sim.integrators import Held, held_forces
 from robokit.sim.joint_forces import assumed_damping, pressing
-from robokit.sim.motion import Carried, body_velocities, state_facts, state_poses
+from robokit.sim.motion import Carried, state_facts, state_poses
 from robokit.sim.step_kernel import Program, subjects_of
 from robokit.sim.steppers import Stepper, in_blocks, scene_of, stepper
-from robokit.spatial.scalars import added, maximum
+from robokit.spatial.scalars import maximum
 from robokit.stages import stage
 
 # ==== what each step was given and left ===========================================================
@@ -199,6 +197,12 @@ class Notes:
             found["contact"] = self.arrays["contact"][at]
         return Notes(self.begin[rows], self.share[rows], found)
 
+    def parts(self, steps: np.ndarray) -> tuple[Notes, np.ndarray]:
+        """Those of some steps, and where each begins among them, (T,)."""
+        first, end = self.first(steps), self.last(steps) + 1
+        rows = np.concatenate([np.arange(a, b) for a, b in zip(first, end, strict=True)])
+        return self.of(rows), np.cumsum(end - first) - (end - first)
+
     def before(self, step: int, first: int = 0) -> Notes:
         """Those of the steps first..step."""
         return self.of(np.arange(*np.searchsorted(self.begin, [first, step])))
@@ -231,24 +235,6 @@ def everything(notes: Notes) -> np.ndarray:
     return np.arange(len(notes))
 
 
-def hardest(notes: Notes) -> np.ndarray:
-    """The first row, and that with the largest force of the ground."""
-    if "link" not in notes.arrays:
-        return everything(notes)
-    return np.unique([0, int(np.linalg.norm(notes.arrays["link"][:, -1, :3], axis=1).argmax())])
-
-
-def stands_for(notes: Notes, marks: Sequence[int]) -> list[int]:
-    """For how many steps each of the hardest rows stands: of those between the records, for itself."""
-    begin, firsts, found, at = [*notes.step.tolist(), marks[-1]], set(marks), [], marks[0]
-    for step, after in pairwise(begin):
-        end = after if step in firsts else step + 1
-        found.append(end - at)
-        at = end
-    found[-1] += marks[-1] - at
-    return found
-
-
 def around_records(notes: Notes) -> np.ndarray:
     """The rows of the first step and of the last one, and of the first two of a run."""
     step = notes.step
@@ -272,14 +258,14 @@ def retaken(
     to the next. ``record``, if there is one, is given each record, see :meth:`Records.add`. None where the
     notes would be more than ``most`` bytes.
     """
-    own, parts = stepper(program, dt), []
-    own.begin(*start, inputs.memory)
-    own.noting, before = True, own.impulse()
 
     def reached(steps: int) -> None:
         if record is not None:
             record(steps, own.q.astype(float), own.v.astype(float), own.entries(), before)
 
+    own, parts = stepper(program, dt, owner=reached), []  # until this function is over
+    own.begin(*start, inputs.memory)
+    own.noting, before = True, own.impulse()
     with stage("computing the steps again"):
         reached(marks[0])
         for first, last in pairwise(marks):
@@ -321,6 +307,30 @@ def of_held_forces(
         return wanted(p, *rows, held_forces(p, *rows, dt, Carried(program.layout, kept)))
 
     return in_blocks(text, width, *states)
+
+
+def acted(program: Program, dt: float, notes: Notes, inputs: StepInputs) -> dict[str, np.ndarray]:
+    """What acted in steps: "joint", "stop", "limited", "link" of NOTES (contact/monitor.py), (S, ...) each.
+
+    Steps of "contact" have noted it. In passive motion nothing touches, and joints have the forces that the
+    steps held.
+    """
+    if program.contact:
+        return notes.arrays
+    robot, joints, (tau, given) = program.robot, subjects_of(program).joints, inputs.rows(notes.step)
+    stops = program.joints.stop
+
+    def text(_: Any, q: Any, _v: Any, _tau: Any, held: Held) -> Sequence[Any]:
+        each = [x for rows in (held.given, held.rub, held.stops) for x in robot.join_v(rows)]
+        pressed = [pressing(stops[i], q[i][0], held.stops[i][0]) for _, i in joints]  # type: ignore[arg-type]
+        return [*each, *pressed, *held.limited]
+
+    n, D = 3 * robot.nv, len(program.given.drives)
+    states = *(notes.arrays[name] for name in ("q", "v")), tau, notes.arrays["carried"], *given
+    columns = of_held_forces(program, dt, text, n + len(joints) + D, *states)
+    forces, stop, limited = np.split(columns, [n, n + len(joints)], axis=1)
+    joint = forces.reshape(len(notes), 3, robot.nv).swapaxes(1, 2)
+    return {"joint": joint, "stop": stop, "limited": limited, "link": np.zeros((len(notes), 1, 7))}
 
 
 # ---- contacts --------------------------------------------------------------------------------------------
@@ -383,9 +393,6 @@ def _origins(program: Program, links: Sequence[str], q: np.ndarray) -> np.ndarra
 
 # ==== step facts ==================================================================================
 # What happens in single steps: contacts by link, stops by joint, actuators at their limits.
-#
-# Steps of "contact" note it themselves. Of passive motion the function of the step runs with NumPy arrays in
-# place of scalars, many steps at once.
 
 
 @dataclass
@@ -438,11 +445,6 @@ class StepFacts:
         return np.add.reduceat(self.force * self.lengths[:, None, None], first)
 
     @property
-    def nbytes(self) -> int:
-        """Memory of all of it."""
-        return sum(x.nbytes for x in self._columns if x is not None)
-
-    @property
     def _columns(self) -> list[np.ndarray | None]:
         return [getattr(self, f.name) for f in fields(self) if not f.kw_only]
 
@@ -450,10 +452,6 @@ class StepFacts:
     def load(self) -> np.ndarray:
         """Size of the force of the ground on the whole robot, (S,) [N]."""
         return np.asarray(np.linalg.norm(self.force.sum(axis=1), axis=-1))
-
-    def repeated(self, counts: Sequence[int] | np.ndarray) -> StepFacts:
-        """Each step so many times, S counts."""
-        return self.of(np.repeat(np.arange(len(self.q)), counts))
 
     def of(self, steps: np.ndarray) -> StepFacts:
         """Those of some steps, by their numbers."""
@@ -504,39 +502,35 @@ class StepFacts:
 
 def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) -> StepFacts:
     """The facts of the steps of dt [s] that were noted, and what these were given."""
-    tau, given = inputs.rows(notes.step)
     robot, subjects, q, v = program.robot, subjects_of(program), notes.arrays["q"], notes.arrays["v"]
-    if program.contact:
-        touch, (stop, *rest) = _of_contact(program, dt, notes, subjects)
-    else:
-        touch, (stop, *rest) = _of_passive_motion(program, dt, notes, subjects, tau, given)
+    x, tau = acted(program, dt, notes, inputs), inputs.rows(notes.step)[0]
     rows, speeds = robot.split_q(list(q.T)), robot.split_v(list(v.T))
-    joints = [(rows[i][0], speeds[i][0], program.joints.stop[i]) for _, i in subjects.joints]
-    rate, past = np.zeros_like(stop), np.zeros_like(stop)
-    for k, (x, u, limits) in enumerate(joints):
-        rate[:, k], past[:, k] = u, past_of(x, limits)
-    lengths = None if program.accuracy is None else notes.share
-    columns: list[Any] = [*touch, stop, rate, past, *rest, v, q, tau, lengths]
-    slides = frozenset(joint.name for joint in robot.body_joints if joint.kind == "prismatic")
-    return StepFacts(*columns, first=int(notes.step[0]) if len(notes) else 0, dt=dt, slides=slides)
-
-
-Columns = Sequence[np.ndarray]
-"""Of StepFacts: those of the ground, "force" to "closing"; or "stop", then "drive" to "moving"."""
-
-
-def _of_contact(program: Program, dt: float, notes: Notes, subjects: Subjects) -> tuple[Columns, Columns]:
-    robot, x = program.robot, notes.arrays
+    rate, past = np.zeros_like(x["stop"]), np.zeros_like(x["stop"])
+    for k, (_, i) in enumerate(subjects.joints):
+        rate[:, k], past[:, k] = speeds[i][0], past_of(rows[i][0], program.joints.stop[i])
     dofs = {joint.body: joint.v_slice.start for joint in robot.joints}
-    energy, links = state_facts(robot, x["q"], x["v"])[:, 0], x["link"][:, :-1]
-    met = _met(program, dt, notes)[:, [i for _, i in subjects.meeting]]
-    return (links[..., :3], *(links[..., k] for k in range(3, 7))), (
+    met = np.zeros((len(notes), 0, 3))
+    if subjects.meeting:
+        met = _met(program, dt, notes)[:, [i for _, i in subjects.meeting]]
+    energy = state_facts(robot, q, v)[:, 0] - rotor_energy(robot.tree, speeds)  # of the links
+    links, slides = x["link"][:, :-1], (joint for joint in robot.body_joints if joint.kind == "prismatic")
+    columns: list[Any] = [
+        links[..., :3],
+        *(links[..., k] for k in range(3, 7)),
         x["stop"],
+        rate,
+        past,
         x["joint"][:, [dofs[i] for _, i, _ in subjects.driven], 0],
         x["limited"][:, [place for *_, place in subjects.driven]],
         np.linalg.norm(met, axis=-1),
         np.sqrt(np.maximum(2.0 * energy, 0.0) / max(robot.total_mass, 1e-300)),
-    )
+        v,
+        q,
+        tau,
+        None if program.accuracy is None else notes.share,
+    ]
+    first = int(notes.step[0]) if len(notes) else 0
+    return StepFacts(*columns, first=first, dt=dt, slides=frozenset(joint.name for joint in slides))
 
 
 def _met(program: Program, dt: float, notes: Notes) -> np.ndarray:
@@ -551,31 +545,6 @@ def _met(program: Program, dt: float, notes: Notes) -> np.ndarray:
     for side, sign in ((0, -1.0), (1, 1.0)):
         np.add.at(found, (rows[of_links], bodies[pairs[of_links, side]]), sign * impulse[of_links])
     return found
-
-
-def _of_passive_motion(
-    program: Program, dt: float, notes: Notes, subjects: Subjects, tau: np.ndarray, given: Columns
-) -> tuple[Columns, Columns]:
-    """Nothing touches."""
-    L, J, D, M = (len(x) for x in (subjects.links, subjects.joints, subjects.driven, subjects.meeting))
-
-    def facts(p: Any, qs: Any, vs: Any, _: Any, held: Held) -> Sequence[Any]:
-        stops = {i: stop for i, stop in enumerate(program.joints.stop) if stop is not None}
-        out = [pressing(stops[i], qs[i][0], held.stops[i][0]) for _, i in subjects.joints]
-        out += [held.given[i][0] for _, i, _ in subjects.driven]
-        out += [held.limited[k] for *_, k in subjects.driven]
-        tree = p.tree
-        mass = added((tree.I[i].m for i in tree.outward()), 0.0)
-        V = held.V or body_velocities(tree, tree.transforms(qs), vs)
-        energy = added((V[i].dot(tree.I[i] @ V[i]) for i in tree.outward()), 0.0)
-        return [*out, (maximum(energy, 0.0) / mass) ** 0.5 if mass else 0.0]
-
-    states = *(notes.arrays[name] for name in ("q", "v")), tau, notes.arrays["carried"], *given
-    columns = of_held_forces(program, dt, facts, J + 2 * D + 1, *states)
-    stop, drive, limited, moving = np.split(columns, [J, J + D, J + 2 * D], axis=1)
-    none = np.zeros((len(columns), L))
-    touch = np.zeros((len(columns), L, 3)), none, none, none, none
-    return touch, (stop, drive, limited, np.zeros((len(columns), M)), moving[:, 0])
 
 
 def past_of(q: Any, stop: Any) -> Any:
@@ -642,25 +611,7 @@ CORRECTED = {
 """Figures of the summary that say what the steps missed and was corrected, with their units."""
 
 
-class Run(Protocol):
-    """What of a trajectory is reported; see there."""
-
-    t: np.ndarray
-    energy: Any
-    contact_force: np.ndarray
-    robot: Robot | None
-    ground: Ground | None
-    summary: dict[str, Any]
-
-    @property
-    def springs(self) -> tuple[SpringRecord, ...]:
-        """See there."""
-
-    def sampling(self) -> str:
-        """The recording interval, in words."""
-
-
-def report(trajectory: Run) -> list[str]:
+def report(trajectory: Any) -> list[str]:
     """The lines; the answers are among them once ``events`` are computed."""
     s = trajectory.summary
     name = trajectory.robot.name if trajectory.robot is not None else s.get("robot", "?")
@@ -676,7 +627,7 @@ def report(trajectory: Run) -> list[str]:
     return lines
 
 
-def _entries(trajectory: Run) -> Iterator[tuple[str, str]]:
+def _entries(trajectory: Any) -> Iterator[tuple[str, str]]:
     """(label, text) of each line but the first."""
     s, e = trajectory.summary, trajectory.energy
     if s.get("dt_chosen"):
@@ -714,7 +665,7 @@ def _entries(trajectory: Run) -> Iterator[tuple[str, str]]:
         yield "damping", f"{assumed_damping(s['default_damping'])} assumed in {joints}"
 
 
-def _momentum(trajectory: Run) -> str:
+def _momentum(trajectory: Any) -> str:
     s = trajectory.summary
     if "momentum_balance_linear" not in s:
         return ""
@@ -722,7 +673,7 @@ def _momentum(trajectory: Run) -> str:
     return f", momentum {linear:.2e} N s and {angular:.2e} N m s"
 
 
-def _contact(trajectory: Run) -> Iterator[tuple[str, str]]:
+def _contact(trajectory: Any) -> Iterator[tuple[str, str]]:
     s, robot = trajectory.summary, trajectory.robot
     if trajectory.ground is not None:
         fz, deepest = trajectory.contact_force[-1, 2], 1e3 * s.get("deepest_penetration", math.nan)
@@ -736,11 +687,7 @@ def _contact(trajectory: Run) -> Iterator[tuple[str, str]]:
         yield "bodies", "of the robot pass through each other (self-collision is off)"
 
 
-def _answers(trajectory: Run) -> Iterator[tuple[str, str]]:
-    known = trajectory.__dict__.get("events", trajectory.__dict__.get("sampled_events"))
-    if known is None:
-        return
-    for answer in answers(known, float(trajectory.t[-1]), trajectory.ground is not None):
-        yield answer.label, str(answer)
-    if "events" not in trajectory.__dict__:
-        yield "events", f"from the recorded states, {trajectory.sampling()}, and peaks"
+def _answers(trajectory: Any) -> Iterator[tuple[str, str]]:
+    if "events" in trajectory.__dict__:
+        for answer in trajectory.answers:
+            yield answer.label, str(answer)

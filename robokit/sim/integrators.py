@@ -29,7 +29,7 @@ from robokit.algorithms.aba import aba
 from robokit.algorithms.center_of_mass import composite_moment
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.energy import rotor_energy
-from robokit.algorithms.loop_dynamics import LoopSystem, loop_dynamics
+from robokit.algorithms.loop_dynamics import LoopSystem, add, loop_dynamics
 from robokit.contact.accounts import LARGEST, SMALL, central_inertia, factor3, solve3
 from robokit.dataclass_tools import frozen
 from robokit.errors import UnknownName, warn
@@ -106,25 +106,9 @@ def keep(
 # ---- methods ----------------------------------------------------------------------------------------------
 
 
-@frozen
-class Tableau:
-    """Coefficients of an explicit Runge-Kutta method."""
-
-    a: tuple[tuple[float, ...], ...]  # row s holds the weights of the stages before s
-    b: tuple[float, ...]  # weights of the stages in the step
-    order: int  # of the error per unit of time
-
-    def __post_init__(self) -> None:
-        c = [sum(row) for row in self.a]
-        if abs(sum(self.b) - 1.0) > 1e-15:
-            raise ValueError(f"the weights b must add up to 1, not {sum(self.b)}")
-        if [len(row) for row in self.a] != list(range(len(self.b))):
-            raise ValueError("an explicit method needs a strictly lower triangular a")
-        if self.order >= 2 and abs(sum(b * t for b, t in zip(self.b, c, strict=True)) - 0.5) > 1e-15:
-            raise ValueError("a method of order 2 or more needs sum b c = 1/2")
-
-
-RK4 = Tableau(a=((), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)), b=(1 / 6, 1 / 3, 1 / 3, 1 / 6), order=4)
+STAGES = (), (0.5,), (0.0, 0.5), (0.0, 0.0, 1.0)
+WEIGHTS = 1 / 6, 1 / 3, 1 / 3, 1 / 6
+"""The classical Runge-Kutta method of order 4: weights of the stages before each, and of all in the step."""
 
 
 @frozen
@@ -193,7 +177,7 @@ def midpoint_step(
     """
     tree, dynamics = p.tree, Dynamics(p)
     held = held_forces(p, q, v, tau, dt, carried, ledger)
-    total = along(along(held.given, 1.0, held.rub), 1.0, held.stops)
+    total = held.total
     qm, vm = advance(tree, q, v, 0.5 * dt)
     outside, X = forces_outside(p, qm, tau)
     share = beyond_the_middle(tree, qm, vm, dt)
@@ -226,7 +210,7 @@ def rkmk_step(
     p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
 ) -> tuple[Rows, Rows]:
     """The Runge-Kutta-Munthe-Kaas method of order 4, and the momentum of the start."""
-    q1, v1, _, impulse = rkmk(RK4, p, q, v, tau, dt, ledger, carried)
+    q1, v1, _, impulse = rkmk(p, q, v, tau, dt, ledger, carried)
     return keep(ledger, p.tree, q1, v1, dt, carried, impulse)
 
 
@@ -234,12 +218,12 @@ def energy_momentum_step(
     p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
 ) -> tuple[Rows, Rows]:
     """The same, and the energy of the start too."""
-    q1, v1, work, impulse = rkmk(RK4, p, q, v, tau, dt, ledger, carried)
+    q1, v1, work, impulse = rkmk(p, q, v, tau, dt, ledger, carried)
     return conserve(p.tree, q, q1, v1, dt, work, ledger, carried, impulse)
 
 
 def rkmk(
-    tableau: Tableau, p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
+    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
 ) -> tuple[Rows, Rows, Scalar, Force | None]:
     """q = q exp(theta), with theta and v by a Runge-Kutta method in the joints' Lie algebras.
 
@@ -248,11 +232,11 @@ def rkmk(
     """
     tree, dynamics = p.tree, Dynamics(p)
     held = held_forces(p, q, v, tau, dt, carried, ledger)
-    total = along(along(held.given, 1.0, held.rub), 1.0, held.stops)
+    total = held.total
     rates: list[Rows] = []
     accelerations: list[Rows] = []
     impulse, work = None, 0.0
-    for row, weight in zip(tableau.a, tableau.b, strict=True):
+    for row, weight in zip(STAGES, WEIGHTS, strict=True):
         theta, vs = _stages_added(dt, row, rates, v, zero=True), _stages_added(dt, row, accelerations, v)
         qs = [
             tree.joint[i].integrate(q[i], theta[i]) if i and rates else q[i]  # type: ignore[union-attr]
@@ -266,8 +250,8 @@ def rkmk(
         accelerations.append(dynamics(qs, vs, total, outside))
         rates.append([dexpinv(tree, i, theta[i], vs[i]) for i in range(tree.n + 1)])
     theta, v1 = (
-        _stages_added(dt, tableau.b, rates, v, zero=True),
-        _stages_added(dt, tableau.b, accelerations, v),
+        _stages_added(dt, WEIGHTS, rates, v, zero=True),
+        _stages_added(dt, WEIGHTS, accelerations, v),
     )
     q1 = [[], *(tree.joint[i].integrate(q[i], theta[i]) for i in tree.outward())]  # type: ignore[union-attr]
     enter_joint_work(ledger, theta, held.given, held.rub, held.stops)
@@ -312,8 +296,8 @@ def _bracket(tree: Tree, i: int, x: Sequence[Scalar], y: Sequence[Scalar]) -> li
 METHODS: dict[str, Method] = {
     "contact": Method(2, None, keeps_energy=True),
     "midpoint": Method(2, midpoint_step),
-    "rkmk4": Method(RK4.order, rkmk_step),
-    "energy_momentum": Method(RK4.order, energy_momentum_step, keeps_energy=True),
+    "rkmk4": Method(4, rkmk_step),
+    "energy_momentum": Method(4, energy_momentum_step, keeps_energy=True),
 }
 
 
@@ -381,6 +365,11 @@ class Held:
     # velocities of the bodies at the start, body coordinates; None where no solve was needed
     V: list[Motion] | None = None
 
+    @property
+    def total(self) -> Rows:
+        """Their sum."""
+        return add(add(self.given, self.rub), self.stops)
+
 
 def held_forces(
     p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried, ledger: Ledger | None = None
@@ -416,8 +405,8 @@ def _solved(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carrie
         T = [t if f is None else t + f * dt for t, f in zip(T, outside, strict=True)]
         b, rest = state.linearise(y, last=k == SWEEPS - 1)
         slopes, given = drive.linearise(y)
-        sweep = ImplicitSweep(tree, X, _sum(b, slopes), dt)
-        forces = _sum(_sum(rest, given), spin)
+        sweep = ImplicitSweep(tree, X, add(b, slopes), dt)
+        forces = add(add(rest, given), spin)
         y, _ = sweep.solve(T, forces) if loops is None else loops.solve(sweep, T, forces, v)
         w = mean(v, mean(before, y) if k else y)
     rub, stops = (list(rows) for rows in zip(*state.forces(y), strict=True))
@@ -432,10 +421,6 @@ def rotor_momenta(tree: Tree, v: Rows, dt: Scalar) -> Rows:
         [a * s * (1.0 / dt) if a else 0.0 for a, s in zip(row, rates, strict=True)]
         for row, rates in zip(tree.armature, v, strict=True)
     ]
-
-
-def _sum(a: Rows, b: Rows) -> Rows:
-    return [[s + t for s, t in zip(x, y, strict=True)] for x, y in zip(a, b, strict=True)]
 
 
 def mean(a: Rows, b: Rows) -> Rows:

@@ -20,7 +20,7 @@ from robokit.algorithms.centroidal import about
 from robokit.algorithms.composites import composite_inertias
 from robokit.algorithms.loop_constraints import ClosedLoop
 from robokit.algorithms.loop_dynamics import PROXIMAL, LoopSystem, add, closed_loops, closest
-from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseFactor
+from robokit.algorithms.sparse_factors import Factor, SparseFactor
 from robokit.dataclass_tools import frozen
 from robokit.errors import ModelError
 from robokit.model.constraints import LoopModel
@@ -641,10 +641,7 @@ class LoopKick:
         velocities before, by joint.
         """
         y, _ = sweep.solve(T, tau)
-        if sweep.H is None:
-            self.factor = ArticulatedFactor(self.tree, self.X, sweep.U, sweep.D)
-        else:  # coupled joints
-            self.factor = SparseFactor(self.tree, sweep.H)
+        self.factor = sweep.factor or SparseFactor(self.tree, sweep.H or ())
         if not self.loops:
             drifted = self.law.system(self.tree, self.factor, self.X)
             _, self.loops = closest(drifted, self.tree, self.law.models, self.q)

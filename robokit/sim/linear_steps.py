@@ -17,8 +17,10 @@ import numpy as np
 
 from robokit.arguments import batch_size, check_finite, is_finite, one_of
 from robokit.contact.accounts import NOTHING
+from robokit.contact.bounce_derivatives import limited_kernel
 from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.contact.fields import LINE, MOTOR, STEP_DERIVATIVES
+from robokit.contact.impact_derivatives import turns_kernel
 from robokit.contact.step_derivatives import derivatives_kernel, pullback_kernel
 from robokit.dataclass_tools import Recent, short_repr
 from robokit.dynamics.differentiate import near, velocity
@@ -30,14 +32,14 @@ from robokit.model.robot import Robot, check_robot
 from robokit.sim.actuators import PD, Actuator, actuators_of, with_rotors
 from robokit.sim.force_elements import springs_of
 from robokit.sim.ground import Ground
-from robokit.sim.integrators import kept_energy
 from robokit.sim.kernel_rows import on_arrays
-from robokit.sim.motion import floats, momentum_at_base
+from robokit.sim.motion import floats
 from robokit.sim.run_inputs import DrivenJoints, RunInputs, Setup, set_up
 from robokit.sim.starts import BURIED, check_coordinates, check_starts, states
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import ContactState, step_numbers
+from robokit.sim.steppers import ContactState, kept_of, step_numbers
 
+ONE_BY_ONE = 2  # of contact_bounces
 TIGHT = 1e-13  # of the residual, over the impulses of the step: differences over 1e-7 then see six digits
 
 
@@ -59,6 +61,7 @@ class LinearSteps:
         self.wanted: np.ndarray | None = None
         self._calls: dict[str, Any] = {}
         self._end: dict[str, np.ndarray] = {}
+        self._aims = np.zeros(0)  # that impacts passed on have left
         self._of: Any = None
 
     def __call__(
@@ -71,7 +74,10 @@ class LinearSteps:
         closed, nv = self._taken(q, v, tau), len(v)
         if closed is None:
             return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((2 * nv, 3 * nv), math.nan)
-        slopes = self._run(derivatives_kernel(), "next").reshape(2 * nv, 3 * nv)
+        turned = self._turned()
+        limited = self._limited(turned)
+        slopes = self._run(derivatives_kernel(), "next", **turned) if limited is None else limited
+        slopes = slopes.reshape(2 * nv, 3 * nv)
         if self.wanted is not None:
             self._through_motors(slopes[:, 2 * nv :])
         return *(closed or self._end_of_drift()), slopes
@@ -130,7 +136,12 @@ class LinearSteps:
         ``of_q`` and ``of_v``, (nv,), are what the next q and v are worth; ``again``: nothing else has
         changed.
         """
-        found = self._run(pullback_kernel(), "of_start", of_end=np.array([of_q, of_v]), again=int(again))
+        of_end, turned = np.array([of_q, of_v]), self._turned()
+        found = self._run(pullback_kernel(), "of_start", of_end=of_end, again=int(again), **turned)
+        worth, limited = self.found, self._limited(turned)
+        if limited is not None:
+            found[...] = np.tensordot(of_end, limited, 2)
+            self.found = worth
         if self.wanted is not None:
             x = self.simulation.arrays
             found[2, x["dof_row"][x["motor_dof"]]] = self.found["of_motor"]
@@ -161,6 +172,37 @@ class LinearSteps:
         if self.simulation.sizes["n_loops"]:
             self._place_loops(loops)
         return end if is_finite(self.simulation.work["y"]) else None
+
+    def _turned(self) -> dict[str, Any]:
+        """What kernels take of impacts that the step has passed on."""
+        x = self.simulation.work
+        if not x["n_of"][2] or not (x["contact_bounces"][: x["counts"][0]] == ONE_BY_ONE).any():
+            return {"turns": 0}
+        step, own = self._apart(turns_kernel())
+        self._aims = step["c_aim"][:, 2]
+        return {"turns": 1, "c_turned": own["c_turned"]}
+
+    def _limited(self, turned: dict[str, Any]) -> np.ndarray | None:
+        """Derivatives of a step whose bounces energy limits, else None; ``turned``: what its impacts are."""
+        x = self.simulation.work
+        if not x["n_of"][2]:
+            return None
+        bounces = x["contact_constraint"][: x["counts"][0]][x["contact_bounces"][: x["counts"][0]] > 0]
+        if x["c_aim"][bounces, 2].any() or not x["c_g"][bounces, 2].any():
+            return None
+        given = turned | ({"aim_turned": self._aims} if turned["turns"] else {})
+        self.found = self._apart(limited_kernel(), **given)[1]
+        return self.found["next"]
+
+    def _apart(self, kernel: LoopKernel, **more: Any) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+        """Copies of the step's arrays that a kernel has worked with, and the arrays that the step has not."""
+        of_step = self.simulation.arrays | self.simulation.work | self._end
+        step = {name: each.copy() for name, each in of_step.items()}
+        run, own = self._runs(kernel, step)
+        for name, given in more.items():
+            own[name][...] = given
+        run()
+        return step, own
 
     def _loops(self) -> dict[str, np.ndarray]:
         """The robot and the rows of its loops at the end of a step, if it has any."""
@@ -205,7 +247,8 @@ class LinearSteps:
         if self._of is not self.simulation.work:
             self._of, self._calls = self.simulation.work, {}
         if kernel.name not in self._calls:
-            self._calls[kernel.name] = self._made(kernel)
+            of_step = {**self.simulation.arrays, **self.simulation.work, **self._end}
+            self._calls[kernel.name] = self._runs(kernel, of_step)
         run, own = self._calls[kernel.name]
         for name, given in more.items():
             own[name][...] = given
@@ -214,10 +257,9 @@ class LinearSteps:
         found: np.ndarray = own[wanted]
         return found
 
-    def _made(self, kernel: LoopKernel) -> tuple[Any, dict[str, np.ndarray]]:
-        """A function that runs a kernel, and the arrays that the step has not."""
+    def _runs(self, kernel: LoopKernel, of_step: dict[str, np.ndarray]) -> tuple[Any, dict[str, np.ndarray]]:
+        """A function that runs a kernel on arrays of the step, and the arrays that the step has not."""
         sizes = {n: self.simulation.sizes[n] for n in kernel.sizes}
-        of_step = {**self.simulation.arrays, **self.simulation.work, **self._end}
         own = {a.name: a.zeros(sizes) for a in kernel.taken if a.name not in of_step}
         given = [(of_step | own)[a.name] for a in kernel.taken]
         compiled = self.simulation.refused is None and not self.simulation.plain
@@ -390,9 +432,7 @@ def step_derivatives(
 
     A step with contact is solved to rounding here, a run's to its tolerance (1e-3 of its impulses, squared by
     the last correction). Momentum and energy, which the end of a step corrects by terms of third order in dt,
-    are not corrected in A and B. Where the full restitution of an impact would create energy, as for a box
-    that lands on a corner with friction, the step returns less of it, and A and B neglect how this share
-    changes. Targets of actuators are held constant.
+    are not corrected in A and B. Targets of actuators are held constant.
 
     Source: contact/step_derivatives.py; else the step (robokit.sim.step_kernel), forward mode.
     Cost: with contact about that of a step, otherwise 3 nv times that of a few steps.
@@ -614,15 +654,14 @@ def _text_along(program: Program, numbers: int) -> Any:
 
 def _first_carried(program: Program, q: Any, v: Any, carried: Any, parameters: Any) -> list[Any]:
     """Carried numbers with the momentum and the energy of a state."""
-    layout, robot = program.layout, program.robot
-    kept = list(carried)
+    layout, robot, kept = program.layout, program.robot, list(carried)
     if layout.momentum or layout.energy:
         tree = program.problem(parameters).tree
-        state = robot.split_q(q), robot.split_v(v)
+        found = kept_of(program, tree, robot.split_q(q), robot.split_v(v))
         if layout.momentum:
-            kept[:6] = momentum_at_base(tree, *state)
+            kept[:6] = found[:6]
         if layout.energy:
-            kept[-1] = kept_energy(tree, *state)
+            kept[-1] = found[6]
     return kept
 
 
@@ -698,15 +737,20 @@ class StepParameters:
         u = driven.at(0, *state)[0]
         if not self._entered:
             return u
-        kind, place, speed = driven.kinds_and_wants(*state)
-        given = driven.gains()
+        _, place, speed = driven.kinds_and_wants(*state)
+        given, own = driven.gains(), self._entered
         more = u - given[0] * place - self._follow(*given) * speed
-        pd, servo, own = kind == "PD", kind != "Torque", self._entered
-        place = np.where(pd, own.get("target", place), 0.0)
-        speed = np.select([pd, servo], [own.get("velocity", speed), own.get("target", speed)], 0.0)
+        _, servo, place, speed = self._wants(driven, state)
         more = np.where(servo, own.get("feedforward", more), own.get("target", more))
         kp, kd = x["motor_gains"].T
         return np.asarray(kp * place + self._follow(kp, kd) * speed + more)
+
+    def _wants(self, driven: DrivenJoints, state: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+        """Which joints have a PD and which a servo; positions and speeds that are wanted, 0 where none is."""
+        kind, place, speed = driven.kinds_and_wants(*state)
+        pd, servo, own = kind == "PD", kind != "Torque", self._entered
+        speeds = own.get("velocity", speed), own.get("target", speed)
+        return pd, servo, np.where(pd, own.get("target", place), 0.0), np.select([pd, servo], speeds, 0.0)
 
     def _follow(self, kp: np.ndarray, kd: np.ndarray) -> np.ndarray:
         """Factor of wanted speeds."""
@@ -733,18 +777,12 @@ class StepParameters:
         dof = x["motor_dof"]
         here = x["coordinate"][x["joint_coordinate"][x["dof_body"][dof]]]
         before, after = x["v0"][x["dof_row"][dof]], x["y"][x["dof_row"][dof]]
-        kind, place, speed = self.kept.driven(q).kinds_and_wants(q, v)
-        place = self._entered.get("target", place)
-        speed = np.select(
-            [kind == "PD", kind != "Torque"],
-            [self._entered.get("velocity", speed), self._entered.get("target", speed)],
-            0.0,
-        )
+        pd, servo, place, speed = self._wants(self.kept.driven(q), (q, v))
         alpha, slope = end_share_slope(dt * kd / m)
         R = kp * dt * dt / m
         extra, by_kp = 2.0 * dt * kp * R / (1.0 + 2.0 * R), 4.0 * dt * R * (1.0 + R) / (1.0 + 2.0 * R) ** 2
         by_kd = alpha + slope * dt * kd / m
-        follow, servo, pd = kd + extra, kind != "Torque", kind == "PD"
+        follow = kd + extra
         return {
             "target": of_force * np.select([pd, servo], [kp, follow], 1.0),
             "velocity": of_force * np.where(pd, follow, 0.0),
@@ -821,7 +859,8 @@ def step_vjp(
     "pair_restitution" between bodies, "gravity" (3,), "inertias" (N + 1, 10) as
     :attr:`Robot.inertial_parameters`, and with actuators "target", "velocity", "feedforward", "kp" and "kd"
     (n,), in the order of their joints. Stiffness and damping of contacts and joints are held constant, and so
-    are, with loops, the inertias by which the projection that closes them is weighted.
+    are velocities after impacts in turn, the share of restitution that energy allows, and, with
+    loops, the inertias by which the projection that closes them is weighted.
 
     Source: contact/step_derivatives.py.  Cost: about that of a step.
 

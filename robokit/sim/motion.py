@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from robokit.algorithms.aba import add_rotors, combine, without_joint
+from robokit.algorithms.aba import combine
 from robokit.algorithms.centroidal import about
 from robokit.algorithms.composites import composite_inertias
 from robokit.algorithms.coupling import coupled_solve
 from robokit.algorithms.crba import composite, crba
 from robokit.algorithms.loop_dynamics import closed_loops
+from robokit.algorithms.sparse_factors import ArticulatedFactor
 from robokit.contact.accounts import ENTRIES, central_inertia, factor3, solve3
 from robokit.contact.fields import MOTION, ROBOT, STATE
 from robokit.contact.kinematics import (
@@ -29,6 +30,7 @@ from robokit.contact.kinematics import (
     velocities,
     whole_inertia,
 )
+from robokit.contact.materials import mobilities
 from robokit.contact.robot_data import robot_data
 from robokit.dataclass_tools import Spare, frozen
 from robokit.dynamics.singular import singular
@@ -40,9 +42,9 @@ from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.sim.kernel_rows import on_arrays
 from robokit.spatial import Force, Motion, Transform, Vector3
-from robokit.spatial.linear import ldl, ldl_solve
+from robokit.spatial.linear import ldl_solve
 from robokit.spatial.rotation import quat_exp, quat_wxyz_to_rotation
-from robokit.spatial.scalars import Scalar, is_zero
+from robokit.spatial.scalars import Scalar
 
 # ==== the solve of a time step ====================================================================
 # The solve of a time step: velocities y of a tree with linearised forces.
@@ -70,47 +72,25 @@ class ImplicitSweep:
     """The matrix H + dt b, factorised: inward through the tree once, then a solve a right side."""
 
     def __init__(self, tree: Tree, X: Sequence[Transform | None], b: ByJoint, dt: Scalar) -> None:
-        N = tree.n + 1
         self.tree, self.X, self.dt = tree, X, dt
-        self.IA: list[Any] = [None] * N
-        self.U: list[Any] = [None] * N
-        self.D: list[Any] = [None] * N
-        self.H: list[list[Scalar]] | None = None
-        (self._factor if tree.coupling is None else self._dense)(b)
+        self.H = None if tree.coupling is None else self._dense(b)
+        self.factor = None if self.H else ArticulatedFactor.of(tree, X, b, dt)
 
-    def _factor(self, b: ByJoint) -> None:
-        tree, IA = self.tree, self.IA
-        for i in tree.inward():
-            p, S, X = tree.parent[i], tree.joint[i].S, self.X[i]  # type: ignore[union-attr]
-            if IA[i] is None:
-                IA[i] = tree.I[i].articulated()
-            U = self.U[i] = S.of(IA[i])
-            rows = [S.T @ column for column in U]
-            rotors = add_rotors(tree, i, rows)
-            for k, bk in enumerate(b[i]):
-                rows[k][k] = rows[k][k] + self.dt * bk
-            D = self.D[i] = ldl(rows)
-            if p != 0:
-                Ia = without_joint(IA[i], U, D)
-                if all(is_zero(bk) for bk in b[i]) and not rotors:
-                    Ia = Ia.without(S.axes)
-                above = tree.I[p].articulated() if IA[p] is None else IA[p]
-                IA[p] = above + X.T @ Ia @ X  # type: ignore[union-attr]
-
-    def _dense(self, b: ByJoint) -> None:
+    def _dense(self, b: ByJoint) -> list[list[Scalar]]:
         """For coupled joints: the composite matrix."""
         H = composite(self.tree, self.X, [None, *(self.tree.I[i].articulated() for i in self.tree.outward())])
         for i in self.tree.outward():
             at = self.tree.v_slice[i].start
             for k, bk in enumerate(b[i]):
                 H[at + k][at + k] = H[at + k][at + k] + self.dt * bk
-        self.H = H
+        return H
 
     def solve(self, T: Sequence[Force], tau: ByJoint) -> tuple[list[list[Scalar]], list[Motion]]:
         """y by joint and by body, of momenta T of bodies 0..N (body coordinates) and joint forces tau."""
-        tree, X, U, D = self.tree, self.X, self.U, self.D
         if self.H is not None:
             return self._solve_dense(self.H, T, tau)
+        assert self.factor is not None
+        tree, X, U, D = self.tree, self.X, self.factor.U, self.factor.D
         pA: list[Any] = [-f for f in T]
         u: list[Any] = [None] * (tree.n + 1)
         for i in tree.inward():
@@ -301,20 +281,6 @@ def keep_momentum(
 
 
 # ==== effective masses of joints ==================================================================
-# How heavy joints are to a push in the neutral configuration, with all that hangs on them.
-#
-# A robot as it was loaded is asked once. One whose inertias are an input has others in each row of a rollout:
-# all its joints are found in one walk over the tree, to rounding the same. Phi_i maps a force on body i to
-# its velocity, both in body coordinates (H^-1 seen at the body). With the articulated inertias of the inward
-# walk, U_i = I^A_i S_i and D_i = S_i^T U_i, it follows outward:
-#
-#     Phi_a = X Phi_parent X^T                            what the body would have without a joint of its own
-#     Phi_i = P Phi_a P^T + S D^-1 S^T,  P = 1 - S D^-1 U^T
-#     (H^-1)_ii = D^-1 + w^T Phi_a w,    w = U D^-1
-#
-# Source: the recursion of inverse operational-space inertias, K. Chang and O. Khatib (2000), with the
-# articulated bodies of RBDA chapter 7.
-# Cost: O(n).
 
 LEAST = 1e-12  # mobility [1/kg | 1/(kg m^2)] that stands for none
 
@@ -322,19 +288,14 @@ LEAST = 1e-12  # mobility [1/kg | 1/(kg m^2)] that stands for none
 def effective_inertias(robot: Robot, dofs: Sequence[tuple[int, int]]) -> list[Any]:
     """1 / (H^-1)_jj of the given (joint, dof of the joint) [kg m^2 | kg]; floats, or (B,) for samples.
 
-    Of a robot with links that only loops move it is that with the loops as heavy as the robot.
+    It is how heavy a joint is to a push in the neutral configuration, with all that hangs on it. Of a robot
+    with links that only loops move it is that with the loops as heavy as the robot.
     """
+    found = mobilities(robot).dof
     if loop_models(robot) and robot.samples is None and singular(robot) is not None:
-        held = robot.derived.get("mobilities by loops", lambda: _with_loops(robot))
-        return [_inverse(1.0, held[robot.tree.v_slice[i].start + k]) for i, k in dofs]
-    if _many(robot):
-        found = robot.derived.get("mobilities of joints", lambda: joint_mobilities(_factor(robot)))
-        return [_inverse(1.0, np.asarray(found[i][k])) for i, k in dofs]
-    tau: list[list[Any]] = _nothing(robot)
-    for m, (i, k) in enumerate(dofs):
-        tau[i][k] = _one_hot(robot, len(dofs), m)
-    y, _ = _factor(robot).solve([Force.zero()] * (robot.tree.n + 1), tau)
-    return [_inverse(1.0, np.asarray(y[i][k])[m]) for m, (i, k) in enumerate(dofs)]
+        found = robot.derived.get("mobilities by loops", lambda: _with_loops(robot))
+    each = (1.0 / np.maximum(found[..., robot.tree.v_slice[i].start + k], LEAST) for i, k in dofs)
+    return [x if np.ndim(x) else float(x) for x in each]
 
 
 def _with_loops(robot: Robot) -> np.ndarray:
@@ -349,80 +310,6 @@ def _with_loops(robot: Robot) -> np.ndarray:
     G = np.eye(tree.nv) if tree.coupling is None else np.asarray(tree.coupling.G)
     found: np.ndarray = np.diag(G @ np.linalg.pinv(G.T @ A @ G) @ G.T)
     return found
-
-
-def _many(robot: Robot) -> bool:
-    """Whether rows of a rollout may have inertias of their own."""
-    return robot.parameters is not None and robot.tree.coupling is None
-
-
-def _factor(robot: Robot) -> ImplicitSweep:
-    tree = robot.tree
-    X = tree.transforms(robot.split_q(robot.neutral().tolist()))
-    return ImplicitSweep(tree, X, _nothing(robot), 1.0)
-
-
-def _nothing(robot: Robot) -> list[list[Any]]:
-    tree = robot.tree
-    return [[0.0] * (s.stop - s.start) for s in tree.v_slice]
-
-
-def _one_hot(robot: Robot, n: int, k: int) -> np.ndarray:
-    """1 in the k-th of n right sides, with room for samples behind."""
-    out = np.zeros(n)
-    out[k] = 1.0
-    return out if robot.samples is None else out[:, None]
-
-
-def _inverse(numerator: float, mobility: Any) -> Any:
-    found = numerator / np.maximum(mobility, LEAST)
-    return found if np.ndim(found) else float(found)
-
-
-# ---- all joints in one walk ------------------------------------------------------------------------------
-
-Columns = Sequence[Motion]  # phi: the velocities by the six unit forces, moments first
-
-
-def unit_forces() -> list[Force]:
-    """Three unit moments and three unit forces."""
-    axes = [Vector3(*(1.0 if k == m else 0.0 for k in range(3))) for m in range(3)]
-    return [*(Force(e, Vector3.zero()) for e in axes), *(Force(Vector3.zero(), e) for e in axes)]
-
-
-def velocity(Phi: Columns, f: Force) -> Motion:
-    """Phi f."""
-    total = Motion.zero()
-    for column, x in zip(Phi, f, strict=False):
-        if not is_zero(x):
-            total = total + column * x
-    return total
-
-
-def joint_mobilities(sweep: ImplicitSweep) -> list[list[Scalar]]:
-    """The diagonal of H^-1 by joint and dof of a tree without coupled joints, from its factorised matrix."""
-    tree, units = sweep.tree, unit_forces()
-    bodies: list[Columns] = [[]]
-    joints: list[list[Scalar]] = [[]]
-    for i in tree.outward():
-        S, U, D, X = tree.joint[i].S, sweep.U[i], sweep.D[i], sweep.X[i]  # type: ignore[union-attr]
-        assert X is not None
-        parent = bodies[tree.parent[i]]
-        above = [X @ velocity(parent, X.T @ f) for f in units] if parent else []
-        own: list[Scalar] = []
-        for k in range(len(U)):
-            x = ldl_solve(D, [1.0 if m == k else 0.0 for m in range(len(U))])
-            w = combine(U, x)
-            own.append(x[k] + velocity(above, w).dot(w))
-        joints.append(own)
-        columns = []
-        for f in units:
-            x = ldl_solve(D, list(S.T @ f))
-            a = velocity(above, f - combine(U, x))
-            y = [s - t for s, t in zip(x, ldl_solve(D, [a.dot(column) for column in U]), strict=True)]
-            columns.append(a + S * y)
-        bodies.append(columns)
-    return joints
 
 
 # ==== energy accounting ===========================================================================

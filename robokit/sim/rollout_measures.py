@@ -206,8 +206,8 @@ class OwnTracker:
         for name, shape in text.outputs:
             if math.prod(shape) != 1:
                 raise ShapeError(
-                    f"{what}: its output {name!r} has shape {shape}, expected a number, (); give the text "
-                    "an output for each number that matters"
+                    f"{what}: its output {name!r} has shape {shape}, expected a number, (); give the "
+                    "function an output for each number that matters"
                 )
         if text.has_loops:
             raise ShapeError(
@@ -430,7 +430,7 @@ class Readings:
     def largest_of(
         self, squares: np.ndarray, steps: np.ndarray, names: Sequence[str]
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The first largest of several, (n, B) each: (B,) itself, its name and its time."""
+        """The largest of several, (n, B) each, the first of equals: (B,) itself, its name and its time."""
         if not len(names):
             return self.sound(0.0), self.nobody(), np.full(self.rows, np.nan)
         which = first_largest(squares, -1.0)

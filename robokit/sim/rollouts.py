@@ -45,7 +45,7 @@ from robokit.sim.run_loop import (
 )
 from robokit.sim.starts import distances, torn
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import ContactStepper, add_up, kernel_inputs, not_finite, tally
+from robokit.sim.steppers import add_up, kernel_inputs, not_finite, tally
 from robokit.sim.trajectory import Trajectory
 
 # ==== the rows of a rollout =======================================================================
@@ -204,7 +204,7 @@ def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
     if number is None:
         if not program.contact:
             return program.kernel().rollout_runner()
-        return ContactRunner(ContactStepper(program, dt))
+        return ContactRunner(program, dt)
     from robokit.sim.card_rows import card_runner  # a processor's run need not import it
 
     return card_runner(program, dt, number)

@@ -486,7 +486,7 @@ class Run:
         joint forces that are added to the controller's.
         """
         self.program, self.dt, self.every, self.controller = program, dt, every, controller
-        self.stepper = stepper(program, dt, alone)
+        self.stepper = stepper(program, dt, None if alone else self)
         self.inputs = inputs
         self.middle = MiddleOfSteps(program.robot, dt)
         self.controlled = controller is not None or inputs.by_function

@@ -18,9 +18,9 @@ from robokit.errors import UnknownName
 from robokit.model.constraints import loop_models
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
-from robokit.sim.events import Notes, StepInputs, of_held_forces
+from robokit.sim.events import Notes, StepInputs, acted, of_held_forces
 from robokit.sim.force_elements import JointSpring
-from robokit.sim.integrators import Held, along, forces_outside
+from robokit.sim.integrators import Held, forces_outside
 from robokit.sim.joint_forces import as_list
 from robokit.sim.motion import body_velocities, state_poses
 from robokit.sim.step_kernel import Program
@@ -111,13 +111,9 @@ def step_motion(
     """
     if not program.contact:
         return instants(program, dt, notes, inputs, marks, ends)
-    steps = np.maximum(np.array(marks) - 1, marks[0])
-    first, last = notes.first(steps), notes.last(steps) + 1
-    rows = np.concatenate([np.arange(a, b) for a, b in zip(first, last, strict=True)])
-    taken, counts = notes.of(rows), last - first
+    taken, begin = notes.parts(np.maximum(np.array(marks) - 1, marks[0]))
     a, loops = kicks(program, dt, taken)
     on_links = _on_links(program, taken, inputs.rows(taken.step)[1])
-    begin = np.concatenate([[0], np.cumsum(counts)[:-1]])
     x = taken.arrays
     return StepMotion(x["kick"], x["mean"], a, x["wrench"], on_links, loops, begin, taken.share)
 
@@ -243,8 +239,7 @@ def instants(
     nv, N = robot.nv, robot.nbodies
 
     def motion(p: Any, qs: Any, vs: Any, taus: Any, held: Held) -> Sequence[Any]:
-        total = along(along(held.given, 1.0, held.rub), 1.0, held.stops)
-        outside, _ = forces_outside(p, qs, taus)
+        total, (outside, _) = held.total, forces_outside(p, qs, taus)
         f_ext, wrenches = None if outside is None else as_list(outside), []
         if loops is not None:
             a, forces, system = loop_dynamics(p.tree, loops.models, qs, vs, total, loops.proximal, f_ext)
@@ -427,25 +422,16 @@ class Sensors:
         found = {one.name: one for one in robot.joints}.get(joint)
         if found is None:
             raise UnknownName("joint", joint, robot.joint_names, f"in robot {robot.name!r}")
-        i, dofs, notes = found.body, found.v_slice, self._notes
-        tau, given = self._inputs.rows(self._steps)
-        if program.contact:
-            acted = notes.arrays["joint"][:, dofs] * notes.share[:, None, None]
-            edges = zip(notes.first(self._steps), notes.last(self._steps) + 1, strict=True)
-            parts = np.array([acted[first:end].sum(axis=0) for first, end in edges])
-            if i in program.given.motions:
-                parts[..., 0] += tau[:, dofs]
-            elif not any(drive.body == i for drive in program.given.drives):
-                parts[..., 0] = tau[:, dofs]
-            return JointForce(*(parts[..., k] for k in range(3)))
-        size = dofs.stop - dofs.start
-        q, v, carried = (notes.arrays[name][notes.first(self._steps)] for name in ("q", "v", "carried"))
-
-        def parts_of(_: Any, _q: Any, _v: Any, _tau: Any, held: Held) -> Sequence[Any]:
-            return [*held.given[i], *held.rub[i], *held.stops[i]]
-
-        forces = of_held_forces(program, self._dt, parts_of, 3 * size, q, v, tau, carried, *given)
-        return JointForce(forces[:, :size], forces[:, size : 2 * size], forces[:, 2 * size :])
+        i, dofs = found.body, found.v_slice
+        tau = self._inputs.rows(self._steps)[0][:, dofs]
+        taken, begin = self._notes.parts(self._steps)
+        forces = acted(program, self._dt, taken, self._inputs)["joint"][:, dofs]
+        parts = np.add.reduceat(forces * taken.share[:, None, None], begin)
+        if i in program.given.motions:
+            parts[..., 0] += tau
+        elif not any(drive.body == i for drive in program.given.drives):
+            parts[..., 0] = tau
+        return JointForce(*(parts[..., k] for k in range(3)))
 
 
 def _moving(robot: Robot, body: int, placement: Placement, q: Any, v: Any) -> tuple[Any, Any, Any]:

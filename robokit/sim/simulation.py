@@ -29,7 +29,15 @@ from robokit.arguments import check_finite, real_array, real_number, whole_numbe
 from robokit.dataclass_tools import frozen
 from robokit.dynamics.choices import beside, card_number, check_gradient, dtype_there, on_card, on_host
 from robokit.dynamics.run import dtype_name
-from robokit.errors import DeviceError, RobokitError, ShapeError, SimulationError, UnknownName, WrongType
+from robokit.errors import (
+    DeviceError,
+    RobokitError,
+    ShapeError,
+    SimulationError,
+    UnknownName,
+    WrongType,
+    shown,
+)
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator
 from robokit.sim.distances import CollisionPairs
@@ -716,17 +724,17 @@ class Simulation:
         run, own = self._run, self._run.stepper
         self._state = own.q, own.v
         self._until = run.next_stop
-        if isinstance(own, ContactStepper) and own.state.kernel.soon(1, own.state.dtype):
+        if isinstance(own, ContactStepper) and own.kernel.soon(1, own.dtype):
             self._until = min(self._until, run.done + NOTED)  # for better code
-        x = own.state.arrays if isinstance(own, ContactStepper) else None
+        x = own.arrays if isinstance(own, ContactStepper) else None
         if run.controller is None and self._driven.linear is not None:
             old = self._quick and self._quick.x
             if self._quick is None or (x and old and old["joint_forces"] is not x["joint_forces"]):
                 self._quick = _QuickInputs(self, x)
         if isinstance(own, ContactStepper):
-            self._call, self._needed = own.state.ready(), own.state.arrays["needed"]
+            self._call, self._needed = own.ready(), own.arrays["needed"]
             kept = self._recording and not run.dropped
-            self._noted = None if kept else own.state.arrays["noted"]
+            self._noted = None if kept else own.arrays["noted"]
         else:
             self._call, self._needed, self._noted = own.take, np.zeros(1, np.int32), None
 
@@ -877,8 +885,9 @@ class Simulation:
         Args:
             q: configuration, (nq,) or of a batch (B, nq); that of the start by default.
             v: velocity, (nv,) or (B, nv), likewise.
-            rows: of a batch: a mask (B,) of the rows that are reset; the others, and the time, go on. ``q``
-                and ``v`` have one state for all, one for each row of the batch, or one for each reset row.
+            rows: of a batch: the rows that are reset, a mask (B,) or row numbers in ascending order; the
+                others, and the time, go on. ``q`` and ``v`` have one state for all, one for each row of the
+                batch, or one for each reset row.
 
         Raises:
             ShapeError, InvalidValue: an invalid state.
@@ -898,10 +907,7 @@ class Simulation:
             return
         B = self._many.rows
         q, v, rows = on_host("q", q), on_host("v", v), on_host("rows", rows)
-        chosen = np.ones(B, bool) if rows is None else np.asarray(rows)
-        if chosen.dtype != bool or chosen.shape != (B,):
-            raise ShapeError(f"rows: expected a mask of bool ({B},), got {chosen.dtype} {chosen.shape}")
-        at = np.flatnonzero(chosen)
+        at = np.arange(B) if rows is None else _chosen(rows, B)
         counts = (B,) if len(at) == B else (B, len(at))
         given = states_at_start(self.robot, *self._or_start(q, v), True, counts, names, at)
         starts = [np.broadcast_to(x, (len(at), x.shape[1])) for x in given]
@@ -1198,6 +1204,21 @@ class _QuickInputs:
         if run.every:
             run.records.inputs.add(run.done, own, run.given)
         return True
+
+
+def _chosen(rows: Any, count: int) -> np.ndarray:
+    """Numbers of the rows, of so many, that a mask or their numbers choose."""
+    given = np.asarray(rows)
+    if given.dtype == bool and given.shape == (count,):
+        return np.flatnonzero(given)
+    if given.ndim == 1 and (given.dtype.kind in "iu" or not given.size):
+        numbers = given.astype(np.int64)
+        if (np.diff(numbers, prepend=-1, append=count) > 0).all():
+            return numbers
+    raise ShapeError(
+        f"rows: expected a mask of bool ({count},) or row numbers from 0 to {count - 1} in ascending order, "
+        f"got {shown(rows)}"
+    )
 
 
 def _twice(name: str) -> Any:

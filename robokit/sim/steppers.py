@@ -794,25 +794,21 @@ def first_carried(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray:
     out = np.zeros((len(q), layout.size))
     if program.contact:  # the step itself looks at what it is to keep
         return out[:, :1]
-    if program.reproducible:
-        if (layout.momentum and np.any(robot.total_mass)) or layout.energy:
-            kept = start_momentum(replace(program, dtype="float64"), q, v)
-            out[:, : 6 * layout.momentum] = kept[:, : 6 * layout.momentum]
-            if layout.energy:
-                out[:, -1] = kept[:, 6]
+    if not (layout.momentum or layout.energy):
         return out
-    block = BLOCK if robot.samples is None else len(q)  # masses of one's own: a row for each
+    if program.reproducible:
+        kept = start_momentum(replace(program, dtype="float64"), q, v)
+    else:
 
-    def measured(text: Callable[..., Any], width: int) -> np.ndarray:
-        return in_blocks(
-            lambda qs, vs: list(text(robot.tree, robot.split_q(qs), robot.split_v(vs))),
-            width, q, v, block=block,
-        )  # fmt: skip
+        def text(qs: Any, vs: Any) -> Sequence[Any]:
+            return kept_of(program, robot.tree, robot.split_q(qs), robot.split_v(vs))
 
-    if layout.momentum and np.any(robot.total_mass):
-        out[:, :6] = measured(momentum_at_base, 6)
+        # Masses of one's own: a row for each.
+        kept = in_blocks(text, 7, q, v, block=BLOCK if robot.samples is None else len(q))
+    if layout.momentum:
+        out[:, :6] = kept[:, :6]
     if layout.energy:
-        out[:, -1:] = measured(lambda *state: [kept_energy(*state)], 1)
+        out[:, -1] = kept[:, 6]
     return out
 
 
@@ -974,62 +970,34 @@ def entries_of(program: Program, x: dict[str, np.ndarray]) -> np.ndarray:
     return np.concatenate(own, axis=-1)
 
 
-class ContactStepper:
-    """Steps of one state by the kernel of contact/step.py; ``state`` has all arrays, the state among them."""
+class ContactStepper(ContactState):
+    """Steps of one state of a program by the kernel of contact/step.py."""
 
-    def __init__(self, program: Program, dt: float, alone: bool = False) -> None:
-        """At rest, in steps of dt [s]; unless it is ``alone``, others get its arrays when it is gone."""
-        self.program, self.dt = program, dt
-        self.state = self._made() if alone else self._spare()
-        self._given: Any = None
-
-    def _made(self) -> ContactState:
-        program, dt = self.program, self.dt
+    def __init__(self, program: Program, dt: float) -> None:
+        """At rest, in steps of dt [s]."""
+        self.program = program
         options: dict[str, Any] = {"reproducible": program.reproducible, "dtype": program.dtype}
         options["springs"] = program.springs.functions
-        return ContactState(program.robot, dt, step_numbers(program, dt), **options)
-
-    def _spare(self) -> ContactState:
-        """Arrays of such steps: made, or left by others who do not need them any more."""
-        program = self.program
-        spare: Spare[ContactState] = program.robot.derived.get("spare states of contact", lambda: Spare(4))
-        about = program.joints, program.ground, program.between, program.given, program.given_numbers
-        if program.springs.functions:  # of the user: another one may have the same name
-            return self._made()
-        more = program.measured, program.accuracy, program.reproducible, engine(), self.dt, program.springs
-        try:
-            key = sha256(pickle.dumps((*about, *more, program.dtype))).digest()
-        except (pickle.PicklingError, AttributeError, TypeError):  # measures that are functions of the user
-            return self._made()
-        found = spare.take(key, self._made)
-        found.notes()
-        found.arrays["watched"][0] = 0
-        weakref.finalize(self, spare.give, key, found)
-        return found
+        super().__init__(program.robot, dt, step_numbers(program, dt), **options)
 
     @property
     def q(self) -> np.ndarray:
         """The configuration, in place."""
-        return self.state.arrays["q"]
+        return self.arrays["q"]
 
     @property
     def v(self) -> np.ndarray:
         """The velocity, in place."""
-        return self.state.arrays["v"]
-
-    @property
-    def refused(self) -> str | None:
-        """Why there is no machine code, or None."""
-        return self.state.refused
+        return self.arrays["v"]
 
     @property
     def noting(self) -> bool:
         """Whether each step is noted."""
-        return bool(self.state.arrays["watched"][0] == 2)
+        return bool(self.arrays["watched"][0] == 2)
 
     @noting.setter
     def noting(self, on: bool) -> None:
-        self.state.arrays["watched"][0] = 2 if on else 0
+        self.arrays["watched"][0] = 2 if on else 0
 
     def begin(
         self,
@@ -1039,49 +1007,45 @@ class ContactStepper:
         entries: np.ndarray | None = None,
     ) -> None:
         """Set out from a state; from one on the way with what memory() and entries() gave there."""
-        x = self.state.arrays
+        x = self.arrays
         x["q"][:], x["v"][:] = q, v
         if memory is None:
-            self.state.forget()
+            self.forget()
         else:
-            self.state.unpack(memory)
+            self.unpack(memory)
         self._enter(np.zeros(self.program.entries) if entries is None else entries)
 
     def give(self, tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
         """Joint forces of the steps to come, and inputs from actuators and pushes."""
-        x = self.state.arrays
+        x = self.arrays
         for name, numbers in step_inputs(self.program, x, tau, given).items():
             x[name][...] = numbers
-
-    def take(self, steps: int) -> int:
-        """So many steps: how many left a state that is finite. None at all compile the step."""
-        return self.state.take(steps)
 
     @property
     def taken(self) -> int | None:
         """Steps that the state has taken, by its own accounts; None where they are no longer finite."""
-        taken = float(steps_taken(self.state.arrays))
+        taken = float(steps_taken(self.arrays))
         return int(taken) if math.isfinite(taken) else None
 
     def entries(self) -> np.ndarray:
         """The ledger of the program."""
-        return entries_of(self.program, self.state.arrays).astype(float, copy=False)
+        return entries_of(self.program, self.arrays).astype(float, copy=False)
 
     def impulse(self) -> np.ndarray:
         """That of the ground so far, (6,) as in the ledger."""
-        return self.state.arrays["ledger"][motion.IMPULSE].astype(float)
+        return self.arrays["ledger"][motion.IMPULSE].astype(float)
 
     def memory(self) -> np.ndarray:
         """What the next step is handed besides q and v."""
-        return self.state.packed()
+        return self.packed()
 
     def notes(self) -> dict[str, np.ndarray]:
         """What was noted since the last call, by name (contact/monitor.py)."""
-        return {name.removeprefix("noted_"): x for name, x in self.state.notes().items()}
+        return {name.removeprefix("noted_"): x for name, x in super().notes().items()}
 
     def last(self) -> dict[str, np.ndarray] | None:
         """The notes of the last step alone, which stay; None where it was not noted."""
-        x = self.state.arrays
+        x = self.arrays
         end = int(x["noted"][0])
         if not end:
             return None
@@ -1099,18 +1063,18 @@ class ContactStepper:
 
     def forget_notes(self) -> None:
         """None are there any more."""
-        self.state.arrays["noted"][:] = 0
+        self.arrays["noted"][:] = 0
 
     @property
     def noted_bytes(self) -> int:
         """Memory of what is noted; room that nothing was written to takes none."""
-        x = self.state.arrays
+        x = self.arrays
         counts = dict(zip(NOTED_AT_START, x["noted"].tolist(), strict=True))
         return sum(x[a.name].strides[0] * counts[str(a.shape[0])] for a in NOTES[1:])
 
     def _enter(self, entries: np.ndarray) -> None:
         """Own accounts from those of the program."""
-        x, more = self.state.arrays, self.program.given
+        x, more = self.arrays, self.program.given
         sums = x["ledger"]
         sums[: motion.SIZE] = entries[: motion.SIZE]
         first = motion.SIZE + more.entries
@@ -1132,7 +1096,7 @@ class PassiveStepper:
     made.
     """
 
-    def __init__(self, program: Program, dt: float, alone: bool = False) -> None:
+    def __init__(self, program: Program, dt: float) -> None:
         """See :class:`ContactStepper`."""
         self.program, self.kernel, robot = program, program.kernel(), program.robot
         self.noting, self.taken = False, 0
@@ -1246,6 +1210,24 @@ class PassiveStepper:
 Stepper = ContactStepper | PassiveStepper
 
 
-def stepper(program: Program, dt: float, alone: bool = False) -> Stepper:
-    """What takes the steps of a program: see :class:`ContactStepper`."""
-    return (ContactStepper if program.contact else PassiveStepper)(program, dt, alone)
+def stepper(program: Program, dt: float, owner: Any = None) -> Stepper:
+    """What takes the steps of a program, of dt [s]; see :func:`contact_stepper`."""
+    return contact_stepper(program, dt, owner) if program.contact else PassiveStepper(program, dt)
+
+
+def contact_stepper(program: Program, dt: float, owner: Any = None) -> ContactStepper:
+    """Steps with contact: made, or left by an owner that is gone, as these are by theirs, if there is one."""
+    if owner is None or program.springs.functions:  # of the user: another one may have the same name
+        return ContactStepper(program, dt)
+    about = program.joints, program.ground, program.between, program.given, program.given_numbers
+    more = program.measured, program.accuracy, program.reproducible, engine(), dt, program.springs
+    try:
+        key = sha256(pickle.dumps((*about, *more, program.dtype))).digest()
+    except (pickle.PicklingError, AttributeError, TypeError):  # measures that are functions of the user
+        return ContactStepper(program, dt)
+    spare: Spare[ContactStepper] = program.robot.derived.get("spare steps with contact", lambda: Spare(4))
+    found = spare.take(key, lambda: ContactStepper(program, dt))
+    found.program, found.noting = program, False
+    found.forget_notes()
+    weakref.finalize(owner, spare.give, key, found)
+    return found

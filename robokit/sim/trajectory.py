@@ -44,10 +44,8 @@ from robokit.sim.events import (
     events_of,
     everything,
     from_rows,
-    hardest,
     report,
     retaken,
-    stands_for,
     step_facts,
 )
 from robokit.sim.force_elements import SpringRecord
@@ -237,8 +235,6 @@ def _with_files_in(robot: Robot, folders: Folders) -> Robot:
 FORMAT = 2
 
 SAVED_STEPS = 5_000  # steps of a run up to which its events are saved even if nobody has asked for them
-KEPT_FACTS = 50_000_000  # bytes of facts about steps that are kept for others, such as a page
-
 
 POSES = 4096  # records whose links' poses are in memory at once
 
@@ -372,12 +368,16 @@ class Trajectory:
         program = self.program
         if program is None or not (program.contact or program.ground is not None):
             return None, None
-        known = program, self._noted(around_records), self.marks, self.q
+        known = program, self._around_records, self.marks, self.q
         still = None if program.ground is None else contacts_of(*known)
         return still, contacts_of(*known, moving=True) if program.contact else None
 
     def _noted(self, choose: Choose) -> Notes:
-        """Notes of these steps at least, see :func:`retaken`."""
+        """Notes of these steps at least, see :func:`retaken`.
+
+        Those of every step are kept: the events, the contacts and the page of a run take its steps once more
+        together.
+        """
         if self.notes is not None and len(self.notes):
             return self.notes
         assert self.program is not None and self.inputs is not None
@@ -387,7 +387,14 @@ class Trajectory:
         run = self.program, self.summary["dt"], (self.q[0], self.v[0]), marks, self.inputs
         found = retaken(*run, choose)
         assert found is not None
+        if choose is everything:
+            self.notes = found
         return found
+
+    @cached_attribute
+    def _around_records(self) -> Notes:
+        """Notes of the steps around the records, for contacts, sensors and accelerations together."""
+        return self._noted(around_records)
 
     @cached_attribute
     def contact_forces(self) -> dict[str, np.ndarray]:
@@ -433,28 +440,12 @@ class Trajectory:
             raise RobokitError("events: the file of this trajectory has none; use .events before .save")
         assert self.program is not None
         with stage("finding events"):
-            _ = self.step_forces  # kept when the facts go
-            if facts.nbytes > KEPT_FACTS:
-                self.__dict__.pop("step_facts", None)
             return events_of(self.program, facts, self.summary)
 
-    @cached_attribute
+    @property
     def sampled_events(self) -> list[Event]:
-        """The events from the recorded states and, between each two, the step with the largest force.
-
-        For long runs of large robots: cheaper, but times and sizes are rough where states were recorded
-        seldom. The largest force on all links is exact.
-
-        Raises:
-            RobokitError: the trajectory was loaded from a file.
-        """
-        if self.program is None or self.inputs is None:
-            raise RobokitError("sampled_events: not available from a file; use .events before .save")
-        if self.notes is not None or self.program.accuracy is not None:
-            return self.events
-        notes = self._noted(hardest)
-        facts = step_facts(self.program, self.summary["dt"], notes, self.inputs)
-        return events_of(self.program, facts.repeated(stands_for(notes, self.marks)), self.summary)
+        """The same as ``events``: its name where they were found from some of the steps alone."""
+        return self.events
 
     @cached_attribute
     def step_forces(self) -> StepForces | None:
@@ -488,7 +479,7 @@ class Trajectory:
         """
         if self.program is None or self.inputs is None:
             raise RobokitError("sensors: not available from a file; use them before .save")
-        notes, ends = self._noted(around_records), [self.q.copy(), self.v.copy()]
+        notes, ends = self._around_records, [self.q.copy(), self.v.copy()]
         for x, after in zip(ends, notes.with_end(self.q[-1], self.v[-1], [self.marks[0] + 1]), strict=True):
             x[0] = after[0]
         steps = np.maximum(np.array(self.marks) - 1, self.marks[0])
@@ -541,7 +532,7 @@ class Trajectory:
         """Accelerations and forces at the records; None of a trajectory that was loaded."""
         if self.program is None or self.inputs is None:
             return None
-        notes, ends = self._noted(around_records), (self.q[-1], self.v[-1])
+        notes, ends = self._around_records, (self.q[-1], self.v[-1])
         return step_motion(self.program, self.summary["dt"], notes, self.inputs, self.marks, ends)
 
     @cached_attribute

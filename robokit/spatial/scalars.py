@@ -234,7 +234,8 @@ def register(scalar_type: type, functions: Any, outermost: bool = False) -> None
     """Give a scalar type its functions.
 
     ``scalar_type``: the type of the scalars; ``functions``: an object with sin, cos, sqrt, atan2, floor,
-    where, maximum, minimum (those that exist); ``outermost``: whether they go before those of other types.
+    where (those that exist), and maximum and minimum if these are no choices by ``where``; ``outermost``:
+    whether they go before those of other types.
     """
     _TABLE[scalar_type] = functions
     if outermost:
@@ -372,12 +373,14 @@ def floor(x: Scalar) -> Scalar:
 
 def maximum(a: Scalar, b: Scalar) -> Scalar:
     """The larger of the two."""
-    return _choose(a, b).maximum(a, b)
+    own = getattr(_choose(a, b), "maximum", None)
+    return where(a < b, b, a) if own is None else own(a, b)
 
 
 def minimum(a: Scalar, b: Scalar) -> Scalar:
     """The smaller of the two."""
-    return _choose(a, b).minimum(a, b)
+    own = getattr(_choose(a, b), "minimum", None)
+    return where(b < a, b, a) if own is None else own(a, b)
 
 
 def clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar:

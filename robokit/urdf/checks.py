@@ -766,6 +766,7 @@ def _turned_solid(
     return None
 
 
+_MILLIMETRES_HINT = 'for meshes in millimetres, write <mesh scale="0.001 0.001 0.001">'
 _TURN_HINT = "exchange the moments of the two axes, or turn <inertial><origin rpy>"
 
 
@@ -858,7 +859,12 @@ def _judge(
         yield "inertia-implausible", (f"{what}, but {most}{fits}", _TURN_HINT if turn else None)
     elif 0 < largest < INERTIA_DEFICIT * full:
         box = f"a full box of {' x '.join(f'{x:.3g}' for x in own.size)} m has {full:.3g}"
-        yield "inertia-implausible", (f"largest moment of inertia {largest:.3g} kg m^2, but {box}", None)
+        small = 1e-6 * full  # with shapes that are a thousandth as large
+        smaller = INERTIA_DEFICIT * small <= largest and np.all(moments <= INERTIA_EXCESS * 1e-6 * bound)
+        message = f"largest moment of inertia {largest:.3g} kg m^2, but {box}"
+        if smaller:
+            message += f"; if its shapes are in millimetres, {small:.3g}"
+        yield "inertia-implausible", (message, _MILLIMETRES_HINT if smaller else None)
 
 
 def _turn_that_fits(moments: np.ndarray, bound: np.ndarray) -> str:

@@ -172,6 +172,11 @@ _WARNINGS = _rows(
         "a quaternion far from unit length, which was normalised",
         "write a unit quaternion x y z w",
     ),
+    (
+        "angle-beyond-turn",
+        "an rpy angle of more than a full turn, which was probably meant in degrees",
+        "write radians: 90 degrees are 1.5707963",
+    ),
     ("axis-not-unit", "an axis far from unit length, which was normalised", "write a unit vector"),
     (
         "mimic-of-fixed",

@@ -347,6 +347,8 @@ Source: urdfdom 6.0, which refuses every other version, and more or fewer than t
 
 UNIT_TOLERANCE = 1e-3  # deviation of a length from 1 that rounding can explain
 
+FULL_TURN = 6.3  # an angle of 2 pi, rounded as files have it [rad]
+
 ZERO: Triple = (0.0, 0.0, 0.0)
 _PHYSICS = frozenset(("gazebo", "transmission", "ros2_control", "contact", "contact_coefficients", "mujoco"))
 
@@ -566,14 +568,13 @@ class Reader:
         if len(element.keys()) == (xyz is not None) + (rpy is not None):  # nothing else: nearly always
             read = self.read[3]
             try:
-                return Origin(
-                    ZERO if xyz is None else read[xyz],  # type: ignore[arg-type]
-                    ZERO if rpy is None else read[rpy],  # type: ignore[arg-type]
-                    None,
-                    line,
-                )
+                place: Triple = ZERO if xyz is None else read[xyz]  # type: ignore[assignment]
+                angles: Triple = ZERO if rpy is None else read[rpy]  # type: ignore[assignment]
             except NumberError:
                 pass  # reported below
+            else:
+                self._judge_angles(angles, where, line)
+                return Origin(place, angles, None, line)
         tag = self.tag(element)
         self.attributes(element, where, (*others, "xyz", "rpy", "quat_xyzw"))
         quat = self.numbers(element, "quat_xyzw", 4, where)
@@ -585,12 +586,20 @@ class Reader:
                 quat = None
             else:
                 self._judge_quaternion(quat, where, line)
+        angles = self.triple(element, "rpy", where, ZERO)
+        self._judge_angles(angles, where, line)
         return Origin(
             self.triple(element, "xyz", where, ZERO),
-            self.triple(element, "rpy", where, ZERO),
+            angles,
             quat or None,  # type: ignore[arg-type]
             line,
         )
+
+    def _judge_angles(self, rpy: Triple, where: str, line: int) -> None:
+        if max(rpy) > FULL_TURN or min(rpy) < -FULL_TURN:
+            shown = " ".join(f"{x:g}" for x in rpy)
+            message = f"rpy ({shown}) turns by more than a full turn: angles are in radians; taken as written"
+            self.report.add("angle-beyond-turn", where, line, message)
 
     def _judge_quaternion(self, quat: tuple[float, ...], where: str, line: int) -> None:
         length = math.hypot(*quat)

@@ -32,7 +32,6 @@ from robokit.viewer.motion_data import (
     Values,
     base64_text,
     curves,
-    every_step,
     link_forces,
     motion_frames,
     own_curves,
@@ -91,14 +90,12 @@ UNKNOWN = EventKind("", "Contacts", len(KINDS), "")  # stands for kinds in files
 def events(trajectory: Trajectory) -> EventsData | None:
     """The events of a run, its answers and tables; None of a trajectory whose file has no events.
 
-    The first limit of each joint and side is always there, and the events that the answers are about. Of very
-    long runs it is the recorded states that count.
+    The first limit of each joint and side is always there, and the events that the answers are about.
     """
     robot = trajectory.robot
     assert robot is not None
-    whole = "events" in vars(trajectory) or every_step(trajectory)
     try:
-        found = trajectory.events if whole else trajectory.sampled_events
+        found = trajectory.events
     except RobokitError:
         return None
     answers = answers_of(found, float(trajectory.t[-1]), trajectory.ground is not None)
@@ -109,7 +106,6 @@ def events(trajectory: Trajectory) -> EventsData | None:
         happenings=[_happening(event, robot, bodies) for event in kept],
         left_out=len(found) - len(kept),
         answers=answer_rows(answers, kept),
-        sampled="" if whole else trajectory.sampling(),
         touched=_touched(found, kept),
         reached=_reached(found, kept),
         assumed=assumed(trajectory),

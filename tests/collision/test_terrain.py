@@ -252,3 +252,27 @@ def test_a_bar_inclined_to_a_ridge_touches_it_wherever_it_ends(inclined: float) 
         below = local[(np.abs(local) <= 0.5 * size)[:, :2].all(axis=1), 2]
         found = contacts(heights, Box(tuple(size)), p + R[:, 2] * (below.max() + 0.5 * size[2] - depth), R)
         assert found["contact_gap"].min(initial=0.0) < -0.5 * depth, (k, angles)
+
+
+@pytest.mark.parametrize("turn", [0.0, 0.5 * np.pi, np.pi])
+@pytest.mark.parametrize("slope", [0.0, 0.1])
+@pytest.mark.parametrize("geometry", [Box((0.3, 0.14, 0.1)), Cylinder(0.05, 0.3)])
+def test_what_lies_across_two_ridges_touches_both(geometry: Any, slope: float, turn: float) -> None:
+    """Tilted however little, it touched one of them at a time, and rocked and wandered for ever."""
+    terrace = slope * (ALONG - 0.5) - 0.3 * np.maximum(np.abs(ALONG - 0.55) - 0.05, 0.0)
+    heights = np.rot90(terrace[:, None] * np.ones(11), round(turn / (0.5 * np.pi)))
+    ends = np.array([[0.0, 0.0], [0.1, 0.1 * slope]])  # of the terrace, from the middle of the field
+    world, rng = Rotation.from_euler("z", turn).as_matrix(), np.random.default_rng(0)
+    for tilt in (0.0, 1e-9, -1e-9, 1e-6, -1e-6, 3e-5, -3e-5, 3e-4, -3e-4, 9e-4, -9e-4, 2e-3, -2e-3):
+        for yaw in (*rng.uniform(-0.4, 0.4, 4), 0.0):
+            lying = Rotation.from_euler("y", 0.5 * np.pi if isinstance(geometry, Cylinder) else 0.0)
+            leaning = Rotation.from_euler("Y", -np.arctan(slope) - tilt)
+            R = (leaning * Rotation.from_euler("z", yaw)).as_matrix()
+            up, depth = R[:, 2], 1e-3
+            down = np.array([0.05, rng.uniform(-0.2, 0.2), np.interp(0.05, *ends.T) - depth])
+            p = world @ (down + 0.05 * up) + [0.5, 0.5, 0.0]
+            found = contacts(heights, geometry, p, world @ R @ lying.as_matrix())
+            place = (found["contact_place"] - [0.5, 0.5, 0.2]) @ world
+            pressed = found["contact_gap"] < -0.5 * depth
+            for x in ends[:, 0]:
+                assert (np.abs(place[pressed, 0] - x) < 5e-3).any(), (tilt, yaw, x)

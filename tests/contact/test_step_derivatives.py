@@ -164,6 +164,70 @@ def test_a_body_that_slides_on_the_ground(name: str) -> None:
     assert _on_ground(name) < BOUND.get(name, 1e-6)
 
 
+ROWS = {
+    "balls that fly on": (Sphere(0.1), 5, 0.5, {"friction": 0.3}, (2.0, 0.0, 0.0)),
+    "a tower of balls lands": (Sphere(0.1), 4, 0.6, {"friction": 0.5, "torsional": 0.01}, (0.0, 0.0, -1.0)),
+    "a tower of boxes lands": (CUBE, 3, 1.0, {"friction": 0.0}, (0.0, 0.0, -1.0)),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_impacts_that_follow_one_another(name: str) -> None:
+    """Bodies in a row, a little off it: derivatives held the velocities after the impacts."""
+    shape, count, restitution, how, come = ROWS[name]
+    robot, rng = rk.together({str(k): body(shape) for k in range(count)}), np.random.default_rng(3)
+    q, v = robot.neutral().reshape(count, 7), 0.01 * rng.normal(size=(count, 6))
+    lands = come[2] < 0.0
+    q[:, 4:] = 1e-3 * rng.normal(size=(count, 3))
+    q[:, 6 if lands else 4] = (0.2 - 1e-6) * np.arange(count)
+    q[:, 6] += 0.1 - 1e-6 if lands else 1.0
+    v[:, 3:] += np.array(come) * (1.0 if lands else np.eye(count)[0][:, None])
+    ground = rk.Ground(restitution=restitution, **how)
+    pairs = rk.collision_pairs(robot).with_law(restitution=restitution, friction=how["friction"])
+    steps = linear(robot, ground, self_collision=pairs)
+    given = q.ravel(), v.ravel(), np.zeros(robot.nv)
+    M = steps(*given)[2].copy()
+    assert (steps.simulation.work["contact_bounces"][:count] == 2).sum() >= count - 1
+    of_q, of_v = rng.normal(size=(2, robot.nv))
+    expected = np.r_[of_q, of_v] @ M
+    assert (
+        np.abs(steps.pullback(*given, of_q, of_v)[2].ravel() - expected).max() < 1e-10 * abs(expected).max()
+    )
+    assert error(steps, *given, h=1e-6) < 1e-7
+
+
+def is_limited(steps: LinearSteps) -> bool:
+    """Whether the step that was taken last gives back less than all of restitution."""
+    x = steps.simulation.work
+    n = x["counts"][0]
+    of_bounces = x["contact_constraint"][:n][x["contact_bounces"][:n] > 0]
+    return bool(len(of_bounces)) and not x["c_aim"][of_bounces, 2].any()
+
+
+@pytest.mark.parametrize("seed", [1, 2, 11, 21])
+def test_bounces_that_energy_limits(seed: int) -> None:
+    """Bodies that land and slide with friction, with a share of restitution: derivatives held the share."""
+    rng = np.random.default_rng(seed)
+    robot = body(Capsule(0.05, 0.4) if seed < 10 else Box((0.2, 0.3, 0.1)))
+    ground = rk.Ground(friction=0.6, restitution=1.0)
+    steps = linear(robot, ground)
+    for _ in range(60):
+        q, v = laid(
+            robot, tuple(rng.normal(size=3)), 0.0, (*3.0 * rng.normal(size=3), *rng.normal(size=2), -1.5)
+        )
+        q[6] = rk.standing_height(robot, q) - 2e-4
+        given = q, v, np.zeros(6)
+        steps(*given)
+        if is_limited(steps):
+            break
+    assert is_limited(steps)
+    M = steps(*given)[2].copy()
+    of_q, of_v = rng.normal(size=(2, 6))
+    found, expected = steps.pullback(*given, of_q, of_v)[2].ravel(), np.r_[of_q, of_v] @ M
+    assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
+    assert error(steps, *given, h=1e-4) < 1e-5
+
+
 @pytest.mark.parametrize("name", ["ball slides", "box on a corner"])
 def test_a_body_on_a_height_field(name: str) -> None:
     shape, turn, _, v, _ = ON_GROUND[name]
@@ -174,6 +238,22 @@ def test_a_body_on_a_height_field(name: str) -> None:
     q, v = laid(robot, turn, 0.3, v)
     for _ in range(200):  # down until it presses
         q[6] -= 1e-3
+        steps(q, v, np.zeros(6))
+        if any(acting(steps)[0]):
+            break
+    assert any(acting(steps)[0])
+    assert error(steps, q, v) < 2e-7
+
+
+def test_an_edge_across_an_edge_of_a_height_field() -> None:
+    """A lying box on a ridge: the place at which they cross runs along the ridge."""
+    x = np.linspace(-1.0, 1.0, 5)
+    field = rk.HeightField(0.3 - 0.2 * abs(x[:, None]) + 0.05 * x, cell=0.5, origin=(-1.0, -1.0))
+    robot = body(Box((0.9, 0.06, 0.06)))
+    steps = linear(robot, rk.Ground(terrain=field))
+    q, v = laid(robot, (0.0, 0.0, 0.3), 0.36, (0.5, 0.2, 0.1, 0.3, 0.2, -0.3))
+    for _ in range(400):
+        q[6] -= 5e-4
         steps(q, v, np.zeros(6))
         if any(acting(steps)[0]):
             break
@@ -234,6 +314,19 @@ def driven(robot: rk.Robot, q: np.ndarray, v: np.ndarray, limits: tuple[float, f
 def test_motors_free_and_at_their_limits(limits: tuple[float, float]) -> None:
     robot = rk.load_urdf(rk.find_robot("double_pendulum"))
     assert driven(robot, np.array([0.3, 0.2]), np.array([0.4, -0.3]), limits) < 1e-8
+
+
+def test_a_motor_at_its_largest_speed_whose_inertia_changes() -> None:
+    """What holds it there is as soft as the joint's inertia says."""
+    robot = rk.load_urdf(rk.find_robot("arm"))
+    rng = np.random.default_rng(7)
+    q, v, tau = 0.3 * rng.normal(size=robot.nq), rng.normal(size=robot.nv), rng.normal(size=robot.nv)
+    given = {"dt": DT, "integrator": "contact", "actuators": rk.PD(kp=5e5, kd=20.0, target=q + 0.01)}
+    step = rk.step_derivatives(robot, q, v, tau, **given)
+    for k, e in enumerate(1e-6 * np.eye(robot.nv)):
+        ends = [rk.step_derivatives(robot, q + side * e, v, tau, **given) for side in (1.0, -1.0)]
+        slope = np.r_[ends[0].q - ends[1].q, ends[0].v - ends[1].v] / 2e-6
+        assert np.abs(slope - step.A[:, k]).max() < 1e-7 * np.abs(step.A[:, : robot.nv]).max()
 
 
 def moving_four_bar(robot: rk.Robot) -> tuple[np.ndarray, np.ndarray]:

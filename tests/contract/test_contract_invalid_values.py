@@ -61,3 +61,13 @@ def test_a_quaternion_that_is_not_unit_names_the_base(robot):
         with pytest.raises(rk.InvalidValue, match="'floating_base' has norm 2; a unit quaternion") as e:
             call()
         assert (e.value.argument, e.value.place) == (argument, (0,))
+
+
+def test_a_quaternion_that_cannot_be_divided_by_its_norm_gets_other_advice():
+    robot = rk.load("quadruped", base="floating")
+    for size, advice in ((0.0, "robot.neutral() has [1, 0, 0, 0]"), (2.0, "divide it by its norm")):
+        q = robot.neutral()
+        q[:4] *= size
+        with pytest.raises(rk.InvalidValue) as caught:
+            rk.crba(robot, q)
+        assert advice in str(caught.value)

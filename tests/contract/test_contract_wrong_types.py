@@ -91,7 +91,7 @@ def test_what_is_no_robot_is_said_to_be_none(name):
         with pytest.raises(rk.WrongType, match=r"^robot: expected a Robot") as caught:
             TAKES_A_ROBOT[name](given)
         assert isinstance(caught.value, TypeError)
-        assert ("load it first: rk.load_urdf('humanoid" in str(caught.value)) == ("humanoid" in str(given))
+        assert ("load it first: rk.load('humanoid" in str(caught.value)) == ("humanoid" in str(given))
 
 
 @for_each(

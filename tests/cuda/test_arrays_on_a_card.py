@@ -370,6 +370,8 @@ def test_tensors_that_are_no_arrays_are_told_from_others(card, torch, robot, giv
     monkeypatch.setattr(arrays, "PLATFORM", "cuda")  # tensors are in the processor's memory again
     with pytest.raises(rk.ShapeError, match=r"v: expected .* requires a gradient.*\.detach\(\)"):
         rk.rnea(robot, q, v.requires_grad_(), a)
+    with pytest.raises(rk.ShapeError, match=r"a: expected .*, got no array \(.*meta"):
+        rk.rnea(robot, q, v.detach(), a.to("meta"))
 
 
 def test_an_out_that_does_not_fit_is_refused(card, torch, robot, given):

@@ -9,6 +9,7 @@ import robokit as rk
 from robokit.engine.cuda import assemble
 from robokit.engine.loops.fields import KnownKernel, once
 from robokit.engine.loops.kernel import ArrayOf
+from robokit.model import ModelBuilder, Shape, Sphere
 from robokit.sim import card_rows, steppers
 from robokit.spatial.control_flow import cond, for_range, while_loop
 
@@ -78,6 +79,23 @@ def test_rough_ground_motors_pushes_and_bounces_and_too_little_place(card, monke
     count = len(made)
     rk.rollout(robot, q, v, device="cuda", **(options | {"steps": 100, "tau": options["tau"][:100]}))
     assert len(made) == count + 1 and made[-1] == made[-2]  # the next rows have the places from the start
+
+
+@pytest.mark.slow
+def test_impacts_that_are_passed_on_and_loops_that_bounce(card):
+    """Balls in a row, each gap and restitution of its own, land on each other; a linkage bounces, too."""
+    ball = ModelBuilder("ball").link("ball", 1.0, inertia=np.eye(3) * 4e-3, collisions=(Shape(Sphere(0.1)),))
+    balls = rk.together({f"{k}": ball.build("floating") for k in range(3)})
+    q, v = np.zeros((ROWS, 3, 7)), np.zeros((ROWS, 3, 6))
+    q[..., 0], q[..., 6] = 1.0, 0.105 + 0.2 * np.arange(3)
+    q[1:, 2, 6] += [0.0, 1e-6, 1e-3, 1e-2]
+    v[..., 5] = -np.linspace(0.1, 2.0, ROWS)[:, None]
+    ground = rk.Ground(restitution=np.linspace(0.2, 1.0, ROWS))
+    options = {"steps": 60, "dt": 2e-3, "reproducible": True, "ground": ground}
+    pairs = rk.collision_pairs(balls).with_law(restitution=1.0)
+    run = same(balls, q.reshape(ROWS, -1), v.reshape(ROWS, -1), {"self_collision": pairs, **options})
+    assert run.v[-1].reshape(ROWS, 3, 6)[-1, 2, 5] > 0.5  # thrown up by those below
+    same(*fallen("four_bar", **options, self_collision=True))
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from test_engine_loops_c import CALLS, CALLS_GIVEN, MEMORY, MEMORY_GIVEN, OUTSID
 
 import robokit as rk
 from robokit.engine.loops.kernel import ArrayOf, LoopKernel, wasm_module
-from robokit.spatial.control_flow import for_range
+from robokit.spatial.control_flow import call, for_range, zeros
 from robokit.spatial.scalars import cos, sin
 
 RUN = """
@@ -97,6 +97,33 @@ def test_arrays_of_zeros_are_in_the_workspace():
     calls = [(MEMORY, given) for given in MEMORY_GIVEN]
     assert differ([*calls, (SPARE, {"x": np.array([0.5, 2.0, 3.0])})]) == []
     assert all("the workspace is too small" in found for found in in_node(calls, -8))
+
+
+@pytest.mark.node
+def test_functions_find_the_arrays_of_each_call():
+    """One function is given the same array by all who call it, others another one each time."""
+
+    def text(n, x, y, out):
+        def add(a, b):
+            for_range(n, lambda k: a.__setitem__(k, a[k] + 2.0 * b[k]))
+
+        def both(a, b):
+            call(add, out, a)
+            call(add, b, a)
+
+        def turn(k):
+            own = zeros(n + k)  # begins elsewhere in each turn
+            spare = zeros(n)
+            call(both, x, own)
+            call(both, y, spare)
+            call(add, out, own)
+            call(add, out, spare)
+
+        for_range(3, turn)
+
+    arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
+    kernel = LoopKernel("several", text, ["n"], arrays)
+    assert differ([(kernel, {"x": np.arange(1.0, 6.0), "y": np.arange(4.0, 9.0)})]) == []
 
 
 def test_names_are_those_of_the_exports():

@@ -9,7 +9,10 @@ import pytest
 
 import robokit as rk
 from robokit.formats import other_programs
+from robokit.formats.build import build_robot
+from robokit.formats.description import WORLD, DescribedBody, DescribedJoint, Description
 from robokit.formats.load import format_of
+from robokit.model import Placement
 
 MJCF = '<mujoco model="m"><worldbody><body name="b"><joint/><geom size="0.1"/></body></worldbody></mujoco>'
 
@@ -127,3 +130,15 @@ def test_a_scene_goes_by_names():
     both = rk.together({"a": kept.build(), "b": robot})
     assert both.scene.apart == (("a/base", "a/lower"),)
     assert "PD" in repr(robot.scene) and np.array_equal(shorter.neutral(), [0.0])
+
+
+def test_bodies_that_hang_on_nothing_are_no_robot():
+    """A reader that leaves out the joint to the world gets an error, not a robot without bodies."""
+    here = Placement(np.eye(3), np.zeros(3))
+    bodies = {name: DescribedBody(name, here, 1.0) for name in ("base", "arm")}
+    joint = DescribedJoint("hinge", "revolute", "base", "arm", np.array([0.0, 0.0, 1.0]))
+    side = Description("table", "arm.txt", "arm", bodies, [joint])
+    with pytest.raises(rk.LoadError, match=r"arm\.txt: there is no body in it"):
+        build_robot(side)
+    side.joints.insert(0, DescribedJoint("", "fixed", WORLD, "base"))
+    assert build_robot(side).joint_names == ("hinge",)

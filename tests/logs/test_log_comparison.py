@@ -257,6 +257,15 @@ def test_efforts_of_the_wrong_sign_are_named():
         rk.identify_log(logged_trajectory(described, t, q, q, None, {}))
 
 
+def test_a_log_that_is_too_short_for_a_fit_is_refused():
+    """As many states as combinations of parameters explain any forces, and leave no noise."""
+    described = rk.load_urdf(rk.find_robot("double_pendulum"))
+    t, q, tau = recorded(described, described, 0, duration=2.0)
+    log = logged_trajectory(described, t, q, np.gradient(q, t, axis=0), tau, {})
+    with pytest.raises(rk.ShapeError, match=r"log: too short for joint 'upper_joint': .* leaves \d indep"):
+        rk.identify_log(log, cutoff=2.0)
+
+
 @pytest.mark.slow
 def test_an_arm_of_seven_joints_from_bags(tmp_path):
     described = rk.load_urdf(rk.find_robot("arm"))

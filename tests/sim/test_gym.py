@@ -136,3 +136,12 @@ def test_a_task_takes_any_robot():
     dog = robokit.load("quadruped", base="floating")
     envs = gym.Environments(gym.Standing(dog), 2)
     assert envs.reset(seed=0)[0].shape == (2, dog.nq - 2 + dog.nv)
+
+
+def test_the_length_of_an_episode_is_gymnasiums():
+    envs = gymnasium.make_vec("robokit/Reaching-v0", num_envs=2, max_episode_steps=3)
+    envs.reset(seed=0)
+    ends = [envs.step(np.zeros(envs.action_space.shape))[3].tolist() for _ in range(5)]
+    assert ends == [[False] * 2, [False] * 2, [True] * 2, [False] * 2, [False] * 2]
+    with pytest.raises(robokit.ShapeError, match="max_episode_steps: expected a whole number >= 1, got 0"):
+        gym.Environments("Reaching", 2, max_episode_steps=0)

@@ -7,7 +7,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import robokit as rk
-from robokit.sim.integrators import METHODS, RK4, Tableau
+from robokit.sim.integrators import METHODS, STAGES, WEIGHTS
 
 # Error of the energy over 10 s at 1 ms stays below this [J].
 DRIFT = {"contact": 0.5, "midpoint": 2e-4, "rkmk4": 1e-9, "energy_momentum": 1e-13}
@@ -20,14 +20,22 @@ def _spin(robot, seed=0):
     return np.random.default_rng(seed).normal(size=robot.nv)
 
 
-def test_tableau_asserts_its_own_mathematics():
-    assert sum(RK4.b) == pytest.approx(1.0, abs=1e-15)
-    with pytest.raises(ValueError, match="add up to 1"):
-        Tableau(a=((), (0.5,)), b=(0.5, 0.4), order=1)
-    with pytest.raises(ValueError, match="lower triangular"):
-        Tableau(a=((0.5,), (0.5,)), b=(0.5, 0.5), order=1)
-    with pytest.raises(ValueError, match="sum b c"):
-        Tableau(a=((), (0.1,)), b=(0.5, 0.5), order=2)
+def test_stages_and_weights_meet_the_conditions_of_order_4():
+    A, b = np.zeros((4, 4)), np.array(WEIGHTS)
+    for k, row in enumerate(STAGES):
+        A[k, :k] = row
+    c = A.sum(axis=1)
+    met = (
+        b.sum(),
+        b @ c,
+        b @ c**2,
+        b @ (A @ c),
+        b @ c**3,
+        b @ (c * (A @ c)),
+        b @ (A @ c**2),
+        b @ (A @ (A @ c)),
+    )
+    assert np.allclose(met, [1, 1 / 2, 1 / 3, 1 / 6, 1 / 4, 1 / 8, 1 / 12, 1 / 24], rtol=0.0, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", ORDER)

@@ -211,10 +211,14 @@ def test_rows_of_a_batch_are_single_simulations(robot):
     singles[0].step(steps=10)
     assert np.array_equal(many.q[3], fresh.q) and np.array_equal(many.q[0], singles[0].q)
     after = many.q.copy()
-    many.restore(middle)
-    many.reset(rows=mask)
-    many.step(steps=10)
-    assert np.array_equal(many.q, after)
+    for rows in (mask, np.flatnonzero(mask), [1, 3]):
+        many.restore(middle)
+        many.reset(rows=[])
+        many.reset(rows=rows)
+        many.step(steps=10)
+        assert np.array_equal(many.q, after)
+    many.reset(v=v[:2], rows=[2, 4])
+    assert np.array_equal(many.v[[2, 4]], v[:2])
     many.reset()
     assert many.time == 0.0 and np.array_equal(many.v, v)
 
@@ -514,7 +518,10 @@ def test_forces_beyond_measure_are_an_error_and_no_warning():
 
 WRONG_OF_A_BATCH = {
     r"tau: expected shape \(2,\) or \(4, 2\), got \(3, 2\)": lambda s: s.step(np.zeros((3, 2))),
-    r"rows: expected a mask of bool \(4,\)": lambda s: s.reset(rows=[1, 2]),
+    r"rows: expected a mask of bool \(4,\) or row numbers from 0 to 3": lambda s: s.reset(rows=[1, 4]),
+    r"rows: .* in ascending order, got \[2, 1\]": lambda s: s.reset(rows=[2, 1]),
+    r"rows: .* got \[1\.0\]": lambda s: s.reset(rows=[1.0]),
+    r"rows: .* got \[True\]": lambda s: s.reset(rows=[True]),
     r"q: expected shape \(2,\), \(4, 2\) or \(1, 2\), got \(3, 2\)": lambda s: s.reset(
         np.zeros((3, 2)), rows=[True, False, False, False]
     ),
@@ -563,7 +570,7 @@ def test_a_run_goes_over_to_code_that_is_compiled_well_and_keeps_its_bits(tmp_pa
         at_once.step(steps=25)
 
     go_on()
-    states = [sim._run.stepper.state for sim in (one_by_one, at_once)]
+    states = [sim._run.stepper for sim in (one_by_one, at_once)]
     before, (code,), turns = [state.ready() for state in states], fresh._codes.values(), 2
     assert fresh.soon(1, "float64") and not fresh.version
     fresh.ran(fresh.seconds_to_compile("float64"), 1, "float64")

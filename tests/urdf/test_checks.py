@@ -272,6 +272,14 @@ def test_what_no_body_has_is_told(text, words):
     assert words in note.message and note.line == 3
 
 
+def test_shapes_in_millimetres_are_suspected_where_they_would_fit():
+    for size, told in (("100 100 100", True), ("4 4 4", False), ("20000 20000 20000", False)):
+        _, found = check_urdf(solid(shape=f'<box size="{size}"/>'), plausible=True)
+        (note,) = [each for each in found if each.code == "inertia-implausible"]
+        assert ("if its shapes are in millimetres, 0.00167" in note.message) == told
+        assert ('scale="0.001 0.001 0.001"' in str(note.hint)) == told
+
+
 @for_each(
     "text",
     [

@@ -268,6 +268,12 @@ CASES = {
         6,
         "drives joint 'k', which is not there",
     ),
+    "angle-beyond-turn": (
+        joint('<origin rpy="0 -90 0"/>' + LIMIT),
+        joint('<origin rpy="0 -6.2832 0"/>' + LIMIT),
+        4,
+        "(0 -90 0)",
+    ),
     "axis-not-unit": (
         joint('<axis xyz="0 0 2"/>' + LIMIT),
         joint('<axis xyz="0 0.7071068 0.7071068"/>' + LIMIT),

@@ -271,17 +271,12 @@ class CardWriter(ModuleWriter):
         self.by_name: dict[str, str] = {}
         self.calls_of: dict[str, set[str]] = {}
 
-    def function(self, pattern: Pattern) -> str:
-        """Name of a function, written now if it is new."""
-        name = self._names.get(pattern)
-        if name is None:
-            name = self._names[pattern] = f"{self.name}_function{len(self._names)}"
-            writer = CardFunction(self, pattern)
-            text = writer.text(name)
-            self.texts.append(text)
-            self.by_name[name], self.calls_of[name] = text, writer.called_names
-            self.headings[name] = text[: text.index(" {\n")]
-        return name
+    def _written(self, name: str, pattern: Pattern) -> str:
+        writer = CardFunction(self, pattern)
+        text = writer.text(name)
+        self.by_name[name], self.calls_of[name] = text, writer.called_names
+        self.headings[name] = text[: text.index(" {\n")]
+        return text
 
     def pattern(self, function: int, places: Sequence[Place]) -> Pattern:
         """How a function is called with arrays at these places."""
@@ -314,10 +309,18 @@ class CardWriter(ModuleWriter):
 
 
 class CardFunction(FunctionWriter):
-    """Writes one function for a card."""
+    """Writes one function for a card.
+
+    A call that fails ends there only if indices are checked, too. With a way out of the middle of a branch
+    the threads of a warp, once they have gone different ways, would come together at the function's end, and
+    read memory one by one until then: steps with contacts take many times as long.
+    """
+
+    status = "i32", "ptr addrspace(1) %tile, align 4"
 
     def __init__(self, module: CardWriter, pattern: Pattern) -> None:
         super().__init__(module, pattern)
+        self.ends = self.graph.checked
         self.cards, self.known = module, module.known
         self.places: dict[int, Place] = {}
         self.taken: list[int] = []
@@ -343,7 +346,7 @@ class CardFunction(FunctionWriter):
         self.memory = "", "%top"
         if self.cards.takes_memory(self.pattern.function):
             parameters.append("i32 %top")
-        return self._written(name, parameters, self.cards.fails(self.pattern.function) and self.graph.checked)
+        return self._written(name, parameters, self.cards.fails(self.pattern.function) and self.ends)
 
     # -- calls --------------------------------------------------------------------------------------
 
@@ -361,7 +364,7 @@ class CardFunction(FunctionWriter):
         self.control |= {(number, k): result for k, result in enumerate(results)}
 
     def _called(self, node: tuple, pattern: Pattern, given: list[str]) -> list[str]:
-        out, function = self.out, self.graph.functions[node[1]]
+        function = self.graph.functions[node[1]]
         name = self.cards.function(pattern)
         self.called_names.add(name)
         bases = [f"ptr addrspace(1) %{base}" for base in BASES]
@@ -375,32 +378,11 @@ class CardFunction(FunctionWriter):
             given.append(f"i32 {self.memory[1]}")
         results = function.region.results
         t = self._returns(results, (False,) * len(results), 1)
-        call = f"call {t} @{name}({', '.join(given)})"
-        found = out(call) if results else ""
-        if not results:
-            out.do(call)
-        if self.cards.fails(node[1]) and self.graph.checked:
-            status = out("load i32, ptr addrspace(1) %tile, align 4")
-            self._go_on_if(out(f"icmp eq i32 {status}, 0"))
-        return [out(f"extractvalue {t} {found}, {k}") for k in range(len(results))]
+        fails = self.cards.fails(node[1]) and self.ends
+        return self._returned(f"call {t} @{name}({', '.join(given)})", t, len(results), fails)
 
     def _link(self, number: int, node: tuple) -> None:
         raise AssertionError  # recorded as functions
-
-    def _fail_unless(self, truth: str, number: int, code: int = 0) -> None:
-        """Note where something does not hold, with the number of the node.
-
-        The call ends there only if indices are checked, too. With a way out of the middle of a branch the
-        threads of a warp, once they have gone different ways, would come together at the function's end, and
-        read memory one by one until then: steps with contacts take many times as long.
-        """
-        k, label = self._fresh(), self.label
-        self.out.do(f"br i1 {truth}, label %fine{k}, label %bad{k}")
-        self._block(f"bad{k}")
-        self.out.do(f"store i32 {2 * number + code}, ptr addrspace(1) %tile, align 4")
-        self.out.do(f"br label %{'fail' if self.graph.checked else f'fine{k}'}")
-        self.label = label
-        self._block(f"fine{k}", same=True)
 
     # -- memory -------------------------------------------------------------------------------------
 

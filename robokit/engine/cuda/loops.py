@@ -6,6 +6,7 @@ card, is copied to tiles and back (:meth:`Loops.take`, :meth:`Loops.give`).
 
 from __future__ import annotations
 
+import functools
 import math
 import threading
 import weakref
@@ -560,8 +561,9 @@ class Loops:
 
     # ---- what others have -----------------------------------------------------------------------------
 
-    def take(
+    def _copy(
         self,
+        way: str,
         name: str,
         column: tuple[int, int, int],
         stream: int = 0,
@@ -569,9 +571,10 @@ class Loops:
         which: tuple[int, int] | None = None,
         part: tuple[int, int, int] | None = None,
     ) -> None:
-        """Copy numbers from an array of the card to an array of the states.
+        """Copy numbers from an array of the card to an array of the states ("take"), or back ("give").
 
         Args:
+            way: one of these.
             name: of the array.
             column: (pointer, between, own): number j of row r is at pointer + (j between + r own) itemsize.
             stream: on which.
@@ -579,30 +582,6 @@ class Loops:
             which: the address of the states' numbers, and how many; all by default, a row each.
             part: (first, every, count) of its numbers; all by default.
         """
-        self._copy("take", name, column, stream, at, which, part)
-
-    def give(
-        self,
-        name: str,
-        column: tuple[int, int, int],
-        stream: int = 0,
-        at: int = 0,
-        which: tuple[int, int] | None = None,
-        part: tuple[int, int, int] | None = None,
-    ) -> None:
-        """Copy numbers of the states to an array of the card; arguments as in :meth:`take`."""
-        self._copy("give", name, column, stream, at, which, part)
-
-    def _copy(
-        self,
-        way: str,
-        name: str,
-        column: tuple[int, int, int],
-        stream: int,
-        at: int,
-        which: tuple[int, int] | None,
-        part: tuple[int, int, int] | None,
-    ) -> None:
         if name in NOTES:
             where, of_tile, first, length, size = self.memory["tile"], "tile", NOTES.index(name), 1, 4
         else:
@@ -615,6 +594,9 @@ class Loops:
         blocks = max(1, min(-(-rows // BLOCK), 16 * self.card.multiprocessors))
         with self.memory.on(stream):
             self.card.launch(self._copies[way, size], blocks, BLOCK, words, stream)
+
+    take = functools.partialmethod(_copy, "take")
+    give = functools.partialmethod(_copy, "give")
 
     def write(self, name: str, x: np.ndarray, stream: int = 0, at: int = 0) -> None:
         """An array of the host, (rows, ...) or one for all states, (1, ...); waits."""

@@ -6,7 +6,8 @@ the module is written:
 
     (GET, variable), (SET, variable), (TEE, variable)
     (NUMBER, eight bytes)                   a constant
-    (PUT, place), (TAKE, place)             what functions leave for others is written, read
+    (PUT, place), (TAKE, place)             what functions leave for others is written, read: a number, or,
+                                            where the place is a variable, what that holds
     (CALL_FUNCTION, name)                   of a function
 
 An instruction names a variable by its number, in one byte up to 127 and in two up to 16383. Values that are
@@ -104,20 +105,27 @@ def branch(depth: int, where: bool = False) -> bytes:
 def global_numbers(found: Iterable[Function]) -> dict[Any, int]:
     """Number of each global: of places, and of constants (bytes) that are named often.
 
-    The first is the host's, if there are places.
+    The first is the host's, if there are places of numbers.
     """
     named = Counter[Any]()
     for function in found:
         named.update(x[1] for x in function.code if type(x) is tuple and x[0] in (NUMBER, PUT, TAKE))
     kept = [x for x in named if type(x) is not bytes or named[x] >= OFTEN]
     kept.sort(key=lambda x: -named[x])
-    return {x: k for k, x in enumerate(kept, any(type(x) is not bytes for x in kept))}
+    return {x: k for k, x in enumerate(kept, any(map(_is_number, kept)))}
+
+
+def _is_number(name: Any) -> bool:
+    """Whether a global is a place of a number of 64 bits, which begins as the host's."""
+    return type(name) not in (bytes, Variable)
 
 
 def _declared(name: Any) -> bytes:
     """A global as it stands in its section."""
-    begin = b"\x44" + name if type(name) is bytes else bytes([GLOBAL_GET, 0])
-    return bytes([F64, type(name) is not bytes]) + begin + b"\x0b"
+    if type(name) is Variable:
+        return bytes([name.kind, 1]) + whole(0) + b"\x0b"
+    begin = bytes([GLOBAL_GET, 0]) if _is_number(name) else b"\x44" + name
+    return bytes([F64, _is_number(name)]) + begin + b"\x0b"
 
 
 def body(function: Function, numbers: Mapping[Any, int], index: Mapping[str, int]) -> bytes:
@@ -252,7 +260,7 @@ def module(found: Sequence[Function], exported: Iterable[str], arrays: int = 0) 
     if any((CALL_FUNCTION, NAME) in each.code for each in found):
         found = [sines(), *found]
     numbers = global_numbers(found)
-    places = any(type(x) is not bytes for x in numbers)
+    places = any(map(_is_number, numbers))
     index = {each.name: k for k, each in enumerate(found)}
     kinds = [(tuple(v.kind for v in each.parameters), tuple(each.results)) for each in found]
     types = sorted(set(kinds))

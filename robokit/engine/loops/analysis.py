@@ -144,9 +144,7 @@ class Live:
         found: set[int] = set()
         for function in self.functions:
             own = self._own[function]
-            if any(what(n) for n in own) or not found.isdisjoint(
-                self.graph.nodes[n][1] for n in own if self.graph.nodes[n][0] in CALLS
-            ):
+            if any(map(what, own)) or any(self.graph.nodes[n][1] in found for n in self.calls(function)):
                 found.add(function)
         return found
 
@@ -178,6 +176,10 @@ class Live:
         """The arrays that a function needs; the kernel has all of its own."""
         return [k for k in function.arrays if k in self._arrays or not function.number]
 
+    def calls(self, function: int) -> list[int]:
+        """The CALLs and VMAPs of a function."""
+        return [n for n in self._own[function] if self.graph.nodes[n][0] in CALLS]
+
     def given_arrays(self, call: int) -> list[int]:
         """The arrays that a CALL or VMAP hands over."""
         node = self.graph.nodes[call]
@@ -203,8 +205,8 @@ class Live:
         return found
 
     def _order(self, function: int) -> None:
-        for node in (self.graph.nodes[n] for n in self._own[function]):
-            if node[0] in CALLS and node[1] not in self.functions:
+        for node in map(self.graph.nodes.__getitem__, self.calls(function)):
+            if node[1] not in self.functions:
                 self._order(node[1])
         self.functions.append(function)
 

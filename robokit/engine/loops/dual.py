@@ -209,8 +209,6 @@ FUNCTIONS = SimpleNamespace(
     sqrt=_sqrt,
     floor=lambda x: generic.floor(x.value),
     where=_where,
-    maximum=lambda a, b: generic.where(a < b, b, a),
-    minimum=lambda a, b: generic.where(b < a, b, a),
     atan2=elementary.atan2,
 )
 generic.register(Dual, FUNCTIONS, outermost=True)

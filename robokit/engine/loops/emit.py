@@ -180,12 +180,22 @@ class ModuleWriter:
         if name is None:
             name = self._names[pattern] = f"{self.name}_function{len(self._names)}"
             self.widths.add(pattern.lanes)
-            self.texts.append(FunctionWriter(self, pattern).text(name))
+            self.texts.append(self._written(name, pattern))
         return name
+
+    def _written(self, name: str, pattern: Pattern) -> str:
+        return FunctionWriter(self, pattern).text(name)
 
 
 class FunctionWriter:
-    """Writes one function."""
+    """Writes one function.
+
+    ``status``: type and place of what says whether a call has failed; ``ends``: whether one that has ends
+    there.
+    """
+
+    status = "i64", "ptr %context"
+    ends = True
 
     def __init__(self, module: ModuleWriter, pattern: Pattern) -> None:
         self.module, self.pattern = module, pattern
@@ -327,7 +337,7 @@ class FunctionWriter:
 
     def _called(self, node: tuple, pattern: Pattern, given: list[str]) -> list[str]:
         """Results of a call with these values."""
-        out, name = self.out, self.module.function(pattern)
+        name = self.module.function(pattern)
         wide, masked = self.module.uniformity.of(pattern).results, pattern.masked
         given = ["ptr %links", *(f"ptr {self.bases[k]}" for k in node[2]), *given]
         if masked:
@@ -336,14 +346,18 @@ class FunctionWriter:
         if fails:
             given += ["ptr %context", f"ptr {self.memory[0]}", f"ptr {self.memory[1]}"]
         t = self._returns(self.graph.functions[node[1]].region.results, wide, pattern.lanes)
-        call = f"call {t} @{name}({', '.join(given)})"
-        found = out(call) if wide else ""
-        if not wide:
+        return self._returned(f"call {t} @{name}({', '.join(given)})", t, len(wide), fails)
+
+    def _returned(self, call: str, t: str, count: int, fails: bool) -> list[str]:
+        """What a call returns, of that type; whether it may fail."""
+        out, (kind, place) = self.out, self.status
+        found = out(call) if count else ""
+        if not count:
             out.do(call)
         if fails:
-            status = out("load i64, ptr %context")
-            self._go_on_if(out(f"icmp eq i64 {status}, 0"))
-        return [out(f"extractvalue {t} {found}, {k}") for k in range(len(wide))]
+            status = out(f"load {kind}, {place}")
+            self._go_on_if(out(f"icmp eq {kind} {status}, 0"))
+        return [out(f"extractvalue {t} {found}, {k}") for k in range(count)]
 
     def _link(self, number: int, node: tuple) -> None:
         """A call of another kernel, whose arrays' addresses stand side by side."""
@@ -377,12 +391,12 @@ class FunctionWriter:
         self._block(f"fine{k}", same=True)
 
     def _fail_unless(self, truth: str, number: int, code: int = 0) -> None:
-        """End the call where something does not hold, with the number of the node."""
+        """Note where something does not hold, with the number of the node, and end the call."""
         k, label = self._fresh(), self.label
         self.out.do(f"br i1 {truth}, label %fine{k}, label %bad{k}")
         self._block(f"bad{k}")
-        self.out.do(f"store i64 {2 * number + code}, ptr %context")
-        self.out.do("br label %fail")
+        self.out.do(f"store {self.status[0]} {2 * number + code}, {self.status[1]}")
+        self.out.do(f"br label %{'fail' if self.ends else f'fine{k}'}")
         self.label = label
         self._block(f"fine{k}", same=True)
 
@@ -941,7 +955,7 @@ class Driver:
         ``body``: name of the function for all lanes; ``masked``: of the one for some.
         """
         out = self._begin()
-        memory = self._work()
+        memory = self._loaded("places", "ptr", len(self.arrays))
         for place, k in enumerate(self.taken):
             memory[k] = out(f"load ptr, ptr {out.pointer('%args', place, 'ptr')}")
         call = self._call(body, memory)
@@ -1044,8 +1058,8 @@ class Driver:
         those by which its pointer moves from one pass to the next, 0 where it stays.
         """
         out = self._begin()
-        functions = self._pointers("moves", len(MOVES))
-        memory = self._work()
+        functions = self._loaded("moves", "ptr", len(MOVES))
+        memory = self._loaded("places", "ptr", len(self.arrays))
         words: dict[str, list[str]] = {"strides": [], "jumps": []}
         given = []
         for place in range(len(self.taken)):
@@ -1122,13 +1136,6 @@ class Driver:
         out = self.out
         base = out(f"load ptr, ptr {out.pointer('%env', ENVIRONMENT.index(what), 'ptr')}")
         return [out(f"load {kind}, ptr {out.pointer(base, k, kind)}") for k in range(count)]
-
-    def _pointers(self, what: str, count: int) -> list[str]:
-        return self._loaded(what, "ptr", count)
-
-    def _work(self) -> list[str]:
-        """Memory of each array in the environment."""
-        return self._pointers("places", len(self.arrays))
 
     def _call(self, body: str, memory: Sequence[str], *more: str) -> str:
         given = [

@@ -842,8 +842,6 @@ def _of_reals(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 scalar.FUNCTIONS.where = _where
-scalar.FUNCTIONS.maximum = lambda a, b: _where(a < b, b, a)
-scalar.FUNCTIONS.minimum = lambda a, b: _where(b < a, b, a)
 scalar.DEFERS.add(Integer)
 _OF_INTEGERS = {name: _of_reals(getattr(scalar.FUNCTIONS, name)) for name in ("sin", "cos", "sqrt", "atan2")}
 register(Integer, SimpleNamespace(**{**vars(scalar.FUNCTIONS), **_OF_INTEGERS, "floor": lambda x: x}))

@@ -1,7 +1,8 @@
 """Writes regions as WebAssembly: one state, loops as loops, arrays where the caller has put them.
 
 A kernel's parameters are its sizes, then the first byte of each array in the module's memory, 32 bits each.
-Memory that it has to itself is in globals.
+Memory that it has to itself is in globals. So are places of arrays that a function is given by all who call
+it: only those that differ between calls are arguments.
 
 A value that is read in its own region alone is computed where it is read first, and left in a variable if it
 is read again. What is loaded is so only if nothing is stored there in between. All others are computed in
@@ -13,9 +14,10 @@ from __future__ import annotations
 import json
 import math
 import struct
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate
+from types import MappingProxyType
 
 from robokit.dataclass_tools import frozen
 from robokit.engine.backend.llvm import CompilerMissing
@@ -80,14 +82,45 @@ _AT_ONCE = (CONST, WHOLE, PARAMETER, VALUE)  # what computes nothing
 _HERE = {*_EFFECTS, *_AT_ONCE, SIN, COS}  # what is computed in its place, or nowhere
 
 
-def wasm_functions(graph: LoopGraph, live: Live, name: str) -> list[Function]:
+def wasm_functions(
+    graph: LoopGraph, live: Live, name: str, at: Mapping[int, int] = MappingProxyType({})
+) -> list[Function]:
     """A kernel's functions, itself the last.
 
-    ``live``: what of it is needed; ``name``: of the kernel; its functions' names begin with it.
+    ``live``: what of it is needed; ``name``: of the kernel; its functions' names begin with it; ``at``: first
+    bytes of arrays that are known: these are no parameters.
     """
-    works = live.reach(lambda n: graph.nodes[n][0] == ZEROS)
-    fails = works | live.reach(lambda n: graph.nodes[n][0] == CHECK)
-    return [_Writer(graph, live, name, number, works, fails).function() for number in live.functions]
+    places = _Places(graph, live, at)
+    return [_Writer(graph, live, name, number, places).function() for number in live.functions]
+
+
+class _Places:
+    """What the functions of a kernel have in common.
+
+    ``same``: for each array of a function, the one that it is in all calls, or itself where calls differ;
+    ``globals``: where the first bytes of these are for other functions; ``end``: where that of the workspace
+    is; ``works``, ``fails``: the functions that need a workspace, and those that return a status; ``at``:
+    first bytes that are known.
+    """
+
+    def __init__(self, graph: LoopGraph, live: Live, at: Mapping[int, int]) -> None:
+        self.at = at
+        self.works = live.reach(lambda n: graph.nodes[n][0] == ZEROS)
+        self.fails = self.works | live.reach(lambda n: graph.nodes[n][0] == CHECK)
+        self.same: dict[int, int] = {}
+        self.globals: dict[int, Variable] = {}
+        self.end = Variable(I32)
+        given = defaultdict[int, set[int]](set)
+        for function in reversed(live.functions):  # each after those that call it
+            for array in live.arrays(graph.functions[function]):
+                (same,) = given[array] if len(given[array]) == 1 else (array,)
+                self.same[array] = same
+                if same != array:
+                    self.globals.setdefault(same, Variable(I32))
+            for call in live.calls(function):
+                inside = live.arrays(graph.functions[graph.nodes[call][1]])
+                for own, array in zip(inside, live.given_arrays(call), strict=True):
+                    given[own].add(self.same.get(array, array))
 
 
 class _Writer:
@@ -96,17 +129,16 @@ class _Writer:
     ``code``: its instructions so far; ``variables``: those of values that are in one.
     """
 
-    def __init__(
-        self, graph: LoopGraph, live: Live, name: str, number: int, works: set[int], fails: set[int]
-    ) -> None:
+    def __init__(self, graph: LoopGraph, live: Live, name: str, number: int, places: _Places) -> None:
         self.code: list[Code] = []
         self.variables: dict[int, Variable] = {}
         self.graph, self.live, self.name, self.number = graph, live, name, number
-        self.works, self.fails = works, fails
-        """The functions that need a workspace, and those that return a status."""
+        self.places, self.works, self.fails = places, places.works, places.fails
         self.made = graph.functions[number]
-        self.arrays = {k: Variable(I32) for k in live.arrays(self.made) if not graph.arrays[k].own}
-        self.top, self.end = Variable(I32), Variable(I32)
+        arrays = [k for k in live.arrays(self.made) if places.same[k] == k and self._moves(k)]
+        self.begins, self.copies = {k: Variable(I32) for k in arrays}, list[Code]()
+        """The first bytes of arrays, at first those that are arguments; the code that copies others."""
+        self.top = Variable(I32)
         """Where the workspace is free."""
         self.kinds = [self.kind(r) for r in live.results(self.made)]
         self.reads: Counter[int] = Counter()
@@ -119,19 +151,41 @@ class _Writer:
     def function(self) -> Function:
         """The function."""
         parameters = [self.variable(p) for p in self.live.parameters(self.made)]
-        parameters += self.arrays.values()
+        parameters += self.begins.values()
+        for array in list(self.begins):
+            self._share(array)
         if self.number in self.works:
-            parameters += [self.top, self.end]
+            parameters.append(self.top)
+            if not self.number:
+                end = Variable(I32)
+                parameters.append(end)
+                self.code += [(GET, end), (PUT, self.places.end)]
         self._region(self.made.region)
         self.write(self.live.results(self.made))
         kinds = list(self.kinds)
         if self.number in self.fails:
             self.code.append(whole(0))
             kinds.append(I32)
-        return Function(self._name(self.number), parameters, kinds, self.code)
+        return Function(self._name(self.number), parameters, kinds, [*self.copies, *self.code])
 
     def _name(self, function: int) -> str:
         return f"{self.name} {function}" if function else self.name
+
+    def _share(self, array: int) -> None:
+        """Let functions that are called find an array."""
+        if array in self.places.globals:
+            self.code += [(GET, self.begins[array]), (PUT, self.places.globals[array])]
+
+    def _moves(self, array: int) -> bool:
+        """Whether an array begins where only those know who run the module."""
+        return not self.graph.arrays[array].own and self.places.same.get(array) not in self.places.at
+
+    def _begin_of(self, array: int) -> Code:
+        """What puts the first byte of an array on the stack: a variable, as hosts load a global each time."""
+        if array not in self.begins:
+            own = self.begins[array] = Variable(I32)
+            self.copies += [(TAKE, self.places.globals[self.places.same[array]]), (SET, own)]
+        return GET, self.begins[array]
 
     # -- where values are computed ------------------------------------------------------------------
 
@@ -281,11 +335,11 @@ class _Writer:
 
     def _address(self, array: int, index: int, shift: int) -> tuple[list[Code], int]:
         """What puts the address of an element on the stack, and bytes that come on top."""
-        node = self.graph.nodes[index]
-        begin = [(GET, self.arrays[array])]
+        node, at = self.graph.nodes[index], self.places.at.get(self.places.same.get(array, array))
+        begin, offset = (self._begin_of(array), 0) if at is None else (whole(0), at)
         if node[0] == WHOLE and node[1] >= 0:
-            return begin, node[1] << shift
-        return [*begin, index, whole(shift), *plain("i32.shl i32.add")], 0
+            return [begin], offset + (node[1] << shift)
+        return [begin, index, whole(shift), *plain("i32.shl i32.add")], offset
 
     def _set(self, variables: Sequence[Variable], values: Sequence[int]) -> None:
         """Values to variables, all at once."""
@@ -328,9 +382,12 @@ class _Writer:
 
     def _call(self, n: int) -> None:
         node, kept = self.graph.nodes[n], sorted(self.live.needed_results[self.graph.nodes[n][1]])
-        places: list[Code] = [(GET, self.arrays[k]) for k in self.live.given_arrays(n) if k in self.arrays]
+        inside = self.live.arrays(self.graph.functions[node[1]])
+        pairs = zip(inside, self.live.given_arrays(n), strict=True)
+        same = self.places.same
+        places = [self._begin_of(k) for own, k in pairs if same[own] == own and self._moves(k)]
         if node[1] in self.works:
-            places += [(GET, self.top), (GET, self.end)]
+            places.append((GET, self.top))
         for values, read in zip(self.live.arguments(n), self.live.values_of(n), strict=True):
             self.write([*values, *places, (CALL_FUNCTION, self._name(node[1]))])
             status = Variable(I32)
@@ -356,7 +413,7 @@ class _Writer:
         wrong: list[Code] = [number(float(1 << shift))]
         for k in sizes:
             wrong += [k, real, PLAIN["f64.mul"]]
-        wrong += [(GET, self.end), (GET, self.top), PLAIN["i32.sub"], real, PLAIN["f64.gt"]]
+        wrong += [(TAKE, self.places.end), (GET, self.top), PLAIN["i32.sub"], real, PLAIN["f64.gt"]]
         for k in sizes:
             if self.graph.nodes[k][0] != WHOLE:
                 wrong += [k, whole(0), *plain("i32.lt_s i32.or")]
@@ -369,7 +426,8 @@ class _Writer:
         self.code += [whole(shift), *plain("i32.shl"), (TEE, length), PLAIN["memory.fill"]]
         self.code += [(GET, base), (GET, length), *plain("i32.add"), whole(7), *plain("i32.add"), whole(-8)]
         self.code += [PLAIN["i32.and"], (SET, top)]
-        self.arrays[node[1]], self.top = base, top
+        self.begins[node[1]], self.top = base, top
+        self._share(node[1])
 
     def _sines(self, n: int, region: Region) -> None:
         """A sine and a cosine of one angle."""
@@ -493,9 +551,8 @@ class WebAssembly(Target):
         placed = [(n, 8 * at, count) for (n, count), at in zip((*program.inputs, *outs), starts, strict=True)]
         count = len(program.inputs)
         meta = json.dumps({"inputs": placed[:count], "outputs": placed[count:]}).encode()
-        functions = wasm_functions(graph, live, "line")
-        call = [*(whole(at) for _, at, _ in placed), (CALL_FUNCTION, "line")]
-        content = module([*functions, Function("step", [], [], call)], ["step"], size)
+        at = dict(zip(graph.functions[0].arrays, (at for _, at, _ in placed), strict=False))
+        content = module(wasm_functions(graph, live, "step", at), ["step"], size)
         return struct.pack("<I", len(meta)) + meta + content, size
 
     def assemble(self, text: bytes) -> bytes:

@@ -421,24 +421,12 @@ def _rounded_down(x: Any) -> Any:
     return floor(x) if type(x) is Scalar else float(math.floor(x))
 
 
-def maximum(a: Any, b: Any) -> Any:
-    """The larger of the two."""
-    return where(_compare(LT, a, b), b, a)
-
-
-def minimum(a: Any, b: Any) -> Any:
-    """The smaller of the two."""
-    return where(_compare(LT, b, a), b, a)
-
-
 FUNCTIONS = SimpleNamespace(
     sin=sin,
     cos=cos,
     sqrt=sqrt,
     floor=floor,
     where=where,
-    maximum=maximum,
-    minimum=minimum,
     atan2=elementary.atan2,
 )
 

@@ -1,0 +1,224 @@
+"""Derivatives of a step in which bounces give back less than all of restitution (bounces.py).
+
+Its end is on the way between two solutions, one with aims of 0 and one with all of restitution, at the share
+s at which what bounces make, W, is 0. With the derivatives of each solution by the implicit function theorem
+
+    dy = (1 - s) dy0 + s dy1 + (y1 - y0) ds        W_s ds = -(change of W at this share)
+
+    W = sum over bouncing contacts of g . u - g_n taken / 2, less (y - v) . J^T g / 2
+
+J^T g changes as the momentum does, g of a contact as its law says: dg = G (daim - du).
+
+Source: implicit function theorem, twice.
+Cost: twice that of step_derivatives.py, and O(nv n) of bodies and contacts.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import replace
+from typing import Any
+
+from robokit.contact.accounts import TOUCHED
+from robokit.contact.bounces import bounces
+from robokit.contact.closing_derivatives import drift_tangents, pulled
+from robokit.contact.constraint_derivatives import along, bounce_aim, loaded, motions, seen
+from robokit.contact.fields import DERIVATIVES, LIMITED_BOUNCES, STEP_DERIVATIVES
+from robokit.contact.kinematics import velocities
+from robokit.contact.solver import impulses, see
+from robokit.contact.step import ARRAYS
+from robokit.contact.step_derivatives import balance, finish, of_kick, resist
+from robokit.contact.vectors import add, nothing, put, vector, write_row
+from robokit.engine.loops.fields import kernel_of, once
+from robokit.engine.loops.kernel import LoopKernel
+from robokit.spatial import Vector3
+from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.scalars import where
+
+
+@functools.cache
+def limited_kernel() -> LoopKernel:
+    """The kernel of ``next``, of all robots. It writes over the arrays of the step, which has kicked."""
+    of_step = tuple(replace(a, role="inout") for a in ARRAYS)
+    known = {a.name for a in of_step}
+    own = [a for a in (*DERIVATIVES, *STEP_DERIVATIVES, *LIMITED_BOUNCES) if a.name not in known]
+    return kernel_of("contact_limited", limited, (*of_step, *own), by_source=True)
+
+
+def limited(x: Any) -> None:
+    """``next`` of a step whose bounces are limited."""
+    for_range(x.nv, lambda j: put(x.y_now, j, x.y[j]))
+    for_range(x.n_of[0], lambda i: write_row(x.c_g_now, i, vector(x.c_g, i)))
+    once(x, see, x.y_bounced, x.c_u_bounced)
+    once(x, see, x.y, x.c_u_now)
+    for M in (x.W_by, x.W_by_start, x.dy_now.reshape(x.nv, 3 * x.nv)):
+        for_range(M.shape[0], lambda r, M=M: for_range(M.shape[1], lambda c: put(M, (r, c), 0.0)))
+    once(x, drift_tangents, 0, x.v_before)
+    by_share = _by_share(x)
+    share = _share(x)
+    for_range(2, lambda k: _solution(x, k, share))
+    _mixed(x)
+
+    def direction(m: int, c: Any) -> None:
+        ds = -x.W_by_start[m, c] / by_share
+        for_range(x.nv, lambda j: put(x.dy, (j, m, c), x.dy_now[j, m, c] + x.y_bounced[j] * ds))
+
+    for m in range(3):
+        for_range(x.nv, lambda c, m=m: direction(m, c))
+    for_range(x.nv, lambda j: put(x.y, j, x.y_now[j]))
+    finish(x)
+
+
+def _share(x: Any) -> Any:
+    """s: of contacts that press, aims are those of full restitution, in proportion."""
+
+    def sums(i: Any, reached: Any, full: Any) -> Any:
+        def aims() -> tuple[Any, Any]:
+            c = x.c_of[i]
+            alone = x.contact_bounces[c] < 2
+            aim = cond(alone, lambda: bounce_aim(x, i, c), lambda: x.aim_turned[i])
+            return x.c_u[i, 2] + x.c_R[i, 1] * x.c_g[i, 2], aim
+
+        now, aim = cond(bounces(x, i) & (x.c_g[i, 2] > 0.0), aims, lambda: (0.0, 0.0))
+        return reached + now, full + aim
+
+    reached, full = for_range(x.n_of[0], sums, 0.0, 0.0)
+    return reached / full
+
+
+def _half_work(x: Any, j: Any) -> Any:
+    """1/2 of a row that takes part in a bounce, else 0."""
+    return where(x.account[x.row_whole[j], TOUCHED] > 0.0, 0.5, 0.0)
+
+
+def _by_share(x: Any) -> Any:
+    """W_s; leaves what W changes by with y and v beside that of impulses in W_by."""
+
+    def of_contact(i: Any, total: Any) -> Any:
+        def rate() -> Any:
+            more, speed = vector(x.c_bounced, i), _worth(x, i)
+            return more.dot(speed) + vector(x.c_g, i).dot(vector(x.c_u_bounced, i))
+
+        return total + cond(bounces(x, i), rate, lambda: 0.0)
+
+    def of_y(j: Any, total: Any) -> Any:
+        half = _half_work(x, j)
+        x.W_by[1, j], x.W_by[2, j] = half * x.Jg[j], -half * x.Jg[j]
+        return total - half * x.y_bounced[j] * x.Jg[j]
+
+    def of_Jg(j: Any, total: Any) -> Any:
+        return total - _half_work(x, j) * (x.y_now[j] - x.v0[j]) * x.Jg[j]
+
+    once(x, impulses, x.n_of[0], x.n_of[1])
+    total = for_range(x.nv, of_y, for_range(x.n_of[0], of_contact, 0.0))
+    for_range(x.n_of[0], lambda i: write_row(x.c_g, i, vector(x.c_bounced, i)))
+    for_range(x.n_of[1], lambda i: put(x.r_g, i, x.r_bounced[i]))
+    once(x, impulses, x.n_of[0], x.n_of[1])
+    for_range(x.n_of[0], lambda i: write_row(x.c_g, i, vector(x.c_g_now, i)))
+    return for_range(x.nv, of_Jg, total)
+
+
+def _worth(x: Any, i: Any) -> Vector3:
+    """What the impulse of a bouncing contact is worth in W: its velocity, less half of what landing took."""
+    u = vector(x.c_u_now, i)
+    return Vector3(u.x, u.y, u.z - 0.5 * x.contact_taken[x.c_of[i]])
+
+
+def _solution(x: Any, k: Any, share: Any) -> None:
+    """dy of the solution with aims of 0 (k = 0) or with full restitution (1), and what W changes with it."""
+    away = where(k > 0, 1.0 - share, -share)
+    own = where(k > 0, share, 1.0 - share)
+    x.bounce_share[0] = 1.0 * k
+
+    def constraint(i: Any) -> None:
+        write_row(x.c_g, i, vector(x.c_g_now, i) + vector(x.c_bounced, i) * away)
+        write_row(x.c_u, i, vector(x.c_u_now, i) + vector(x.c_u_bounced, i) * away)
+        aim = where(x.c_g[i, 2] > 0.0, x.c_u[i, 2] + x.c_R[i, 1] * x.c_g[i, 2], 0.0)
+        x.c_aim[i, 2] = where(bounces(x, i), aim, x.c_aim[i, 2])
+
+    def momentum(c: Any) -> None:
+        def more(j: Any, by_q: Any, by_v: Any, by_y: Any) -> Any:
+            w = -own * _half_work(x, j) * (x.y_now[j] - x.v0[j])
+            return by_q + w * x.r_q[j, c], by_v + w * x.r_v[j, c], by_y + w * x.r_y[j, c]
+
+        found = for_range(x.nv, more, 0.0, 0.0, 0.0)
+        for m, number in enumerate(found):
+            x.W_of[m, c] = number
+        x.W_of[3, c] = own * _half_work(x, c) * (x.y_now[c] - x.v0[c]) * x.dt[0]
+
+    def weigh(i: Any) -> None:
+        G, w = [x.c_slopes[i, n] for n in range(9)], _worth(x, i)
+        rates = [own * (w.x * G[n] + w.y * G[3 + n] + w.z * G[6 + n]) for n in range(3)]
+        write_row(x.c_weight, i, [*(-r for r in rates), rates[2]])
+
+    for_range(x.nv, lambda j: put(x.y, j, x.y_now[j] + x.y_bounced[j] * away))
+    for_range(x.n_of[0], constraint)
+    balance(x)
+    for_range(x.nv, momentum)
+    resist(x)
+    for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: weigh(i), nothing))
+    once(x, _see)
+    once(x, of_kick)
+    _enter(x, x.dy)
+
+    def entry(j: Any, m: int, c: Any) -> None:
+        add(x.dy_now, (j, m, c), own * x.dy[j, m, c])
+
+    for m in range(3):
+        for_range(x.nv, lambda j, m=m: for_range(x.nv, lambda c: entry(j, m, c)))
+
+
+def _mixed(x: Any) -> None:
+    """What W changes with the velocities at this share."""
+    for_range(x.nv, lambda j: put(x.y, j, x.y_now[j]))
+    once(x, velocities, x.y, x.V_y)
+    for_range(4, lambda m: for_range(x.nv, lambda c: put(x.W_of, (m, c), x.W_by[m, c])))
+
+    def weigh(i: Any) -> None:
+        write_row(x.c_weight, i, [*vector(x.c_g_now, i), 0.0])
+
+    for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: weigh(i), nothing))
+    once(x, _see)
+    _enter(x, x.dy_now)
+
+
+def _see(x: Any) -> None:
+    """Add what velocities and aims of bouncing contacts are worth to W_of, by c_weight."""
+    count = loaded(x)
+
+    def contact(i: Any, r: Any) -> None:
+        found, w = seen(x, i, *motions(x, i)), [x.c_weight[i, n] for n in range(4)]
+        aim = x.c_aims[i, 3] * found.before[2] + x.c_aims[i, 0] * found.closer
+        add(x.W_of, (0, r), _dot(w, found.now) + w[3] * aim)
+        add(x.W_of, (1, r), w[3] * x.c_aims[i, 3] * found.u[2])
+        add(x.W_of, (2, r), _dot(w, found.u))
+
+    def turned(i: Any, r: Any) -> None:
+        for m in range(2):
+            share = x.c_weight[i, 3] * x.bounce_share[0]
+            add(x.W_of, (m, r), where(x.contact_bounces[x.c_of[i]] > 1, share * x.c_turned[i, m, r], 0.0))
+
+    def every(do: Any, r: Any) -> None:
+        for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: do(i, r), nothing))
+
+    for_range(x.nv, lambda r: along(x, r, count, lambda: every(contact, r)))
+    for_range(x.nv, lambda r: every(turned, r))
+
+
+def _dot(a: list[Any], b: list[Any]) -> Any:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def _enter(x: Any, dy: Any) -> None:
+    """W_of, by the middle of the step and y, to W_by_start."""
+    once(x, pulled, 0, x.W_of[0], x.W_of[1], x.W_q, x.W_v)
+
+    def direction(c: Any) -> None:
+        def more(j: Any, *sums: Any) -> Any:
+            return tuple(sums[m] + x.W_of[2, j] * dy[j, m, c] for m in range(3))
+
+        found = for_range(x.nv, more, x.W_q[c], x.W_v[c], x.W_of[3, c])
+        for m, number in enumerate(found):
+            add(x.W_by_start, (m, c), number)
+
+    for_range(x.nv, direction)
