@@ -81,19 +81,25 @@ def detect(x: Any) -> None:
     that there was no place for. Contacts are in the order of their pairs; near pairs ascend. ``x``: with
     SHAPES, PAIRS, POSES, CANDIDATES, MEMORY and CONTACTS, ``gravity`` and ``dt``.
     """
+    look_among(x, *place_balls(x))
+
+
+def look_among(x: Any, balls: Any, still: Any, stale: Any) -> None:
+    """The same, of what :func:`place_balls` found."""
     for k in range(4):
         x.counts[k] = 0
-    balls = zeros(x.n_shapes, SIZE + 1)
-    g, dt = _row(x.gravity, 0), x.dt[0]
-    still = FALL * sqrt(g.dot(g)) * dt * dt
-    _place_balls(x, balls, still)
-    find_candidates(x, balls)
+    cond(stale > 0, lambda: _find(x, balls), lambda: None)
     _look_at_candidates(x, balls, still)
 
 
-def _place_balls(x: Any, balls: Any, still: Any) -> None:
-    """Where balls are, how far they have moved and may move."""
-    dt, turned = x.dt[0], zeros(x.n_bodies)
+def place_balls(x: Any) -> tuple[Any, Any, Any]:
+    """Where balls are, how far they have moved and may move: what :func:`look_among` takes.
+
+    It goes the same way in all states.
+    """
+    balls, turned = zeros(x.n_shapes, SIZE + 1), zeros(x.n_bodies)
+    g, dt = _row(x.gravity, 0), x.dt[0]
+    still = FALL * sqrt(g.dot(g)) * dt * dt
 
     def body(b: Any) -> None:
         """The most that a point at the distance 1 has moved: of R - R_before the largest singular value."""
@@ -104,7 +110,7 @@ def _place_balls(x: Any, balls: Any, still: Any) -> None:
             x.R_before[b, i] = x.R[b, i]
         turned[b] = sqrt(0.5 * square)
 
-    def ball(s: Any) -> None:
+    def ball(s: Any, stale: Any) -> Any:
         body = x.shape_body[s]
         c = place(x, body, _row(x.shape_centre, s))
         w, r = _row(x.V, body), x.shape_bound[s]
@@ -117,9 +123,11 @@ def _place_balls(x: Any, balls: Any, still: Any) -> None:
         size = where(finite, r + more, 0.0)
         _write(balls, s, (*c, r + more, more, moved, dt * turn, size))
         _write(x.centre_before, s, c)
+        left = c - _centre(x.ball_then, s)
+        return where((sqrt(left.dot(left)) + more <= x.ball_then[s, 3]) | ~finite, stale, 1)
 
     for_range(x.n_bodies, body)
-    for_range(x.n_shapes, ball)
+    return balls, still, for_range(x.n_shapes, ball, where(x.candidates[1] > 0, 0, 1))
 
 
 def _look_at_candidates(x: Any, balls: Any, still: Any) -> None:
@@ -550,23 +558,12 @@ AHEAD = 4.0  # Of how far a shape may move in the step, likewise. Speeds that gr
 GUARD = 1e-9  # of a larger ball: beyond rounding
 
 
-def find_candidates(x: Any, balls: Any) -> None:
+def _find(x: Any, balls: Any) -> None:
     """Bring the candidates up to date.
 
     ``x``: with SHAPES, PAIRS and CANDIDATES; ``balls``: a row a shape, of which the first five count: the
     centre, the radius and how far it may move in the step, and this alone [m].
     """
-
-    def left(s: Any, found: Any) -> Any:
-        moved = _centre(balls, s) - _centre(x.ball_then, s)
-        stays = sqrt(moved.dot(moved)) + balls[s, 4] <= x.ball_then[s, 3]
-        return where(stays | (balls[s, 3] >= float("inf")), found, 1)
-
-    stale = for_range(x.n_shapes, left, where(x.candidates[1] > 0, 0, 1))
-    cond(stale > 0, lambda: _find(x, balls), lambda: None)
-
-
-def _find(x: Any, balls: Any) -> None:
     known = 1 * x.candidates[1]
     cond(known > 0, lambda: None, lambda: for_range(x.n_shapes, lambda s: _put(x.sweep, s, s)))
     x.candidates[1] = 0

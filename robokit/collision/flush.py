@@ -156,11 +156,24 @@ def beside_others(x: Any, s: Any) -> Any:
 
 
 def is_off(x: Any, a: Any, b: Any, nearest: Any) -> Any:
-    """Whether the nearest point along a face of a fixed polytope is off it by more than the depth."""
+    """Whether the nearest point along a face of a fixed polytope is off it: in none of those beside, as at
+    the bottom of a valley, or farther off than the depth.
+    """
     p = Vector3(*(nearest[4 + c] for c in range(3)))
 
     def look() -> Any:
-        return once(x, _height, a, tuple(p), ZERO, ALL)[0] > maximum(_flush(x, b), -nearest[0])
+        off, flush, (R, r) = once(x, _height, a, tuple(p), ZERO, ALL)[0], _flush(x, b), body_pose(x, a)
+        at_p = R @ p + r
+
+        def one(k: Any, free: Any) -> Any:
+            s = x.beside[x.shape_beside[a, 0] + k]
+            S, o = body_pose(x, s)
+            above, _ = once(x, _height, s, tuple(S.transpose_apply(at_p - o)), ZERO, ALL)
+            return where(above <= flush, 0, free)
+
+        near = off <= maximum(flush, -nearest[0])
+        free = cond(near & (off > flush), lambda: for_range(x.shape_beside[a, 1], one, 1), lambda: 0)
+        return ~near | (free > 0)
 
     return cond(beside_others(x, a), look, lambda: x.shape_kind[a] < 0)
 

@@ -84,7 +84,7 @@ class RobotShapes:
 def scene(
     robot: Robot,
     world: World | None = None,
-    bodies: Sequence[tuple[int, int]] | None = (),
+    bodies: Sequence[tuple[int, int]] | np.ndarray | None = (),
     error: float = ERROR,
 ) -> Scene:
     """The scene of a robot, or several in one world.
@@ -92,7 +92,7 @@ def scene(
     Args:
         robot: the robot.
         world: what it stands on; None for nothing.
-        bodies: pairs of bodies that may touch, or None for those of :func:`touching_pairs`.
+        bodies: pairs of bodies that may touch, (n, 2), or None for those of :func:`touching_pairs`.
         error: how far a mesh may reach out of its hull [m].
     """
     own, world = robot_shapes(robot, error), world or World()
@@ -102,10 +102,9 @@ def scene(
     arrays = shape_arrays(placed)
     materials = [("", mu) for mu in world.friction or [None] * len(world.solids)]
     arrays |= _beside(arrays, [("", None)] * level + materials + [(c.link, None) for c in own.placed])
-    touching = {(0, b) for b in range(1, robot.nbodies + 1)} if still else set()
     own_pairs = touching_pairs(robot, error) if bodies is None else bodies
     count = len(still)
-    pairs = _pairs(arrays["shape_body"], count, touching, {(min(p), max(p)) for p in own_pairs})
+    pairs = _pairs(arrays["shape_body"], count, own_pairs)
     arrays |= pair_arrays(pairs, len(placed))
     solid = np.full(len(placed), -1, dtype=np.int32)
     solid[level:count] = np.arange(count - level)
@@ -122,20 +121,31 @@ def world_shapes(world: World, error: float | None = 0.0) -> list[PlacedCore]:
     return still + [PlacedCore(core_of(geometry, error), 0, place) for geometry, place in world.solids]
 
 
-def _pairs(
-    body: np.ndarray, count: int, ground: set[tuple[int, int]], own: set[tuple[int, int]]
-) -> np.ndarray:
-    """Pairs of shapes, by their bodies, (n, 2); ``count`` shapes are the ground's."""
-    of: dict[int, list[int]] = {}
-    for k, b in enumerate(body.tolist()):
-        of.setdefault(b, []).append(k)
-    found: list[tuple[int, int]] = []
-    for i, j in sorted(ground | own):
-        first = of.get(i, [])
-        if i == 0:
-            first = [k for k in first if ((0, j) in ground if k < count else (0, j) in own)]
-        found += [(k, m) for k in first for m in of.get(j, [])]
-    return np.array(found, dtype=np.int32).reshape(-1, 2)
+def _pairs(body: np.ndarray, still: int, own: Any) -> np.ndarray:
+    """Pairs of shapes, by their bodies, (n, 2).
+
+    ``body``: of each shape, ascending; the first ``still`` are the ground's, which all bodies may touch;
+    ``own``: pairs of bodies besides, (m, 2).
+    """
+    own = np.asarray(own, dtype=np.int64).reshape(-1, 2)
+    many = max(body.max(initial=0), own.max(initial=0)) + 1
+    first = np.searchsorted(body, np.arange(many + 1)).astype(np.int32)
+    first[0] = still  # of a link that is fixed to the world
+    keys = np.sort(np.minimum(*own.T) * many + np.maximum(*own.T))
+    i, j = np.divmod(keys[np.diff(keys, prepend=-1) > 0], many)
+    spans = np.stack([first[i], first[i + 1], first[j], first[j + 1]])  # of the shapes of both
+    if still:
+        above = np.arange(1, many)
+        of_ground = [np.zeros_like(above), np.full_like(above, still), first[above], first[above + 1]]
+        order = np.argsort(np.concatenate([above, i * many + j]), kind="stable")
+        spans = np.concatenate([of_ground, spans], axis=1)[:, order]
+    at, end, other, other_end = spans
+    width = other_end - other
+    counts = (end - at) * width
+    which = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
+    number = np.arange(len(which), dtype=np.int32) - (np.cumsum(counts, dtype=np.int32) - counts)[which]
+    across, along = np.divmod(number, width[which])
+    return np.stack([at[which] + across, other[which] + along], axis=1)
 
 
 # ---- a robot ----------------------------------------------------------------------------------------------
@@ -216,46 +226,53 @@ def _inertia_box(link: Link) -> list[tuple[Core, Placement]]:
     return [(core_of(Box(tuple(edges.tolist())), 0.0), Placement(axes, com))]
 
 
-def touching_pairs(robot: Robot, error: float = ERROR) -> tuple[tuple[int, int], ...]:
-    """Pairs of bodies that may touch, computed once.
+def touching_pairs(robot: Robot, error: float = ERROR) -> np.ndarray:
+    """Pairs of bodies that may touch, (n, 2), ascending; computed once and read-only.
 
     Left out are a body and the nearest one with a shape that carries it, bodies that a loop joint connects,
     those that the robot's file keeps apart, and bodies of one robot that overlap in the neutral
     configuration: they are made so. That is judged by hulls with all their corners. ``robot``: the robot, or
     several in one world; ``error``: how far a mesh may reach out of its hull [m].
     """
-    found: tuple[tuple[int, int], ...] = robot.derived.get(
-        ("touching pairs", error), lambda: _touching_pairs(robot, error)
-    )
+    found: np.ndarray = robot.derived.get(("touching pairs", error), lambda: _touching_pairs(robot, error))
     return found
 
 
-def _touching_pairs(robot: Robot, error: float) -> tuple[tuple[int, int], ...]:
+def _touching_pairs(robot: Robot, error: float) -> np.ndarray:
     placed = robot_shapes(robot, error).placed
     bodies = sorted({c.body for c in placed})
-    root = roots(robot)
-    near = neighbours(robot, set(bodies), root)
-    found = {(i, j) for m, i in enumerate(bodies) for j in bodies[m + 1 :]} - near
-    touch, may_touch = _meeting(robot, placed, {p for p in found if root[p[0]] == root[p[1]]})
+    root, many = roots(robot), robot.nbodies + 1
+
+    def without(pairs: np.ndarray, gone: set[tuple[int, int]]) -> np.ndarray:
+        keys = np.setdiff1d(pairs @ [many, 1], [i * many + j for i, j in gone], assume_unique=True)
+        return np.stack(np.divmod(keys, many), axis=1)
+
+    pairs = np.array(bodies, dtype=np.int64)[np.stack(np.triu_indices(len(bodies), 1), axis=1)]
+    found = without(pairs, neighbours(robot, set(bodies), root))
+    of_one = np.equal(*np.array(root)[found].T)
+    touch, may_touch = _meeting(robot, placed, found[of_one])
     if may_touch:
         left = {body for pair in may_touch for body in pair}
         exact, _ = _placed_cores(robot, [link for link in robot.links if link.body in left], None)
-        touch |= _meeting(robot, exact, may_touch)[0]
-    return tuple(sorted(found - kept_apart(robot) - touch))
+        touch |= _meeting(robot, exact, np.array([*may_touch]))[0]
+    found = without(found, kept_apart(robot) | touch).astype(np.int32)
+    found.flags.writeable = False
+    return found
 
 
 def _meeting(
-    robot: Robot, shapes: Sequence[PlacedCore], bodies: set[tuple[int, int]]
+    robot: Robot, shapes: Sequence[PlacedCore], bodies: np.ndarray
 ) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
     """Pairs of bodies that overlap in the neutral configuration, and others of which that is left open.
 
     Thinned hulls lie in those that they stand for, and these reach out of them by their error at most.
+    ``bodies``: the pairs that are judged, (n, 2).
     """
-    own = {body for pair in bodies for body in pair}
+    own = set(bodies.ravel().tolist())
     placed = [c for c in shapes if c.body in own]
     arrays = shape_arrays(placed)
     arrays |= {"shape_beside": np.zeros((len(placed), 3), np.int32), "beside": np.zeros(1, np.int32)}
-    pairs = _pairs(arrays["shape_body"], 0, set(), bodies)
+    pairs = _pairs(arrays["shape_body"], 0, bodies)
     larger = np.array([c.core.hull.error if c.core.hull else 0.0 for c in placed])
     arrays |= pair_arrays(pairs, len(placed))
     arrays |= {name: arrays[name] + larger for name in ("shape_radius", "shape_bound")}

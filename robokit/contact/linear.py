@@ -33,7 +33,7 @@ from robokit.contact.vectors import (
 )
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Matrix3, Motion, Symmetric3, Vector3
-from robokit.spatial.control_flow import cond, for_range, while_loop
+from robokit.spatial.control_flow import cond, for_range, while_loop, zeros
 from robokit.spatial.scalars import where
 from robokit.spatial.vectors import ArticulatedInertia
 
@@ -396,6 +396,12 @@ def write_row_of(A: Any, place: tuple[Any, ...], values: Any) -> None:
 
 def _of_bodies(x: Any, constraints: Any) -> None:
     """Add what constraints of bodies make."""
+    made = zeros(constraints, SYMMETRIC) if in_lanes(x) else None  # of all states side by side
+
+    def stiffness_of(c: Any) -> ArticulatedInertia:
+        return (
+            stiffness(x, c) if made is None else ArticulatedInertia.of([made[c, e] for e in range(SYMMETRIC)])
+        )
 
     def constraint(c: Any, _: Any) -> Any:
         """To the K of the body that moves; of a pair to that of the world, until its last one."""
@@ -405,7 +411,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         after = where(c + 1 < constraints, c + 1, c)
         more = (c < after) & (x.c_bodies[after, 0] == a) & (x.c_bodies[after, 1] == b)
         acts = (x.c_kind[c] == SPIN) | (x.c_G[c, 0] + x.c_G[c, 2] + x.c_G[c, 5] > 0.0)
-        cond(acts, lambda: _carry(x, body, stiffness(x, c), lambda: skew_stiffness(x, c)), nothing)
+        cond(acts, lambda: _carry(x, body, stiffness_of(c), lambda: skew_stiffness(x, c)), nothing)
         return c + 1, where(pair & ~more & (x.has_K[0] > 0), 1, 0)
 
     def to_next_pair(c: Any) -> Any:
@@ -431,6 +437,8 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         cond(x.has_K[b] > 0, acting, nothing)
 
     for_range(x.n_bodies, lambda b: put(x.has_K, b, 0))
+    if made is not None:
+        for_range(constraints, lambda c: write_row(made, c, stiffness(x, c)))
     one_by_one(x, lambda _: while_loop(lambda c: c < constraints, to_next_pair, 0))
     for_range(x.n_bodies, down)
 

@@ -228,7 +228,7 @@ def sizes(robot: Robot, shapes: Mapping[str, np.ndarray]) -> Sizes:
     half = 0.5 * _edges(boxes).max() if boxes else 0.0
     firm, steady, loose = math.inf, math.inf, np.flatnonzero(loose_bodies(robot)).tolist()
     for i in loose:
-        own = [k for k in moving if body[k] == i]
+        own = range(*np.searchsorted(body, [i, i + 1]))
         edges = _edges([_box(shapes, k, np.eye(3), np.zeros(3)) for k in own]) if own else np.zeros(3)
         if not edges.any():
             continue  # a point says nothing of its size

@@ -14,6 +14,7 @@ Source: RBDA table 4.1; mimic joints: model/tree.py.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,7 +22,7 @@ import numpy as np
 
 from robokit.model.joints import JOINT_TABLE, JointModel, plane_axes
 from robokit.model.robot import Robot
-from robokit.model.tree import Tree, inertia_pattern
+from robokit.model.tree import Tree
 from robokit.spatial import Matrix3, Transform
 
 Arrays = dict[str, np.ndarray]
@@ -58,9 +59,6 @@ def _made(robot: Robot) -> Arrays:
 
 def _connectivity(tree: Tree) -> dict[str, Any]:
     """How bodies and dofs hang together."""
-    above: list[list[int]] = []
-    for parent in tree.dof_parent:
-        above.append([] if parent < 0 else [parent, *above[parent]])
     return {
         "parent": tree.parent,
         "body_dofs": [(s.start, s.stop - s.start) for s in tree.v_slice],
@@ -69,8 +67,16 @@ def _connectivity(tree: Tree) -> dict[str, Any]:
         "dof_parent": tree.dof_parent,
         "dof_body": [i for i in tree.outward() for _ in range(tree.joint[i].kind.nv)],
         "body_tip": _tips(tree),
-        **_lists(above, "path", "ancestors"),
+        **_lists(_above(tree), "path", "ancestors"),
     }
+
+
+def _above(tree: Tree) -> list[list[int]]:
+    """Of each dof those on the path to the root, the nearest first."""
+    above: list[list[int]] = []
+    for parent in tree.dof_parent:
+        above.append([] if parent < 0 else [parent, *above[parent]])
+    return above
 
 
 def _tips(tree: Tree) -> list[int]:
@@ -210,9 +216,9 @@ def _wholes(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
             root = [kept if r == gone else r for r in root]
     bases = sorted({0, *root})
     number = {base: w for w, base in enumerate(bases)}
-    children = [root[i] for i in tree.children[0]]
+    children = Counter(root[i] for i in tree.children[0])
     return {
-        "wholes": [(max(base, 1), children.count(base) if base else 0) for base in bases],
+        "wholes": [(max(base, 1), children[base] if base else 0) for base in bases],
         "body_whole": [number[r] for r in root],
         "row_whole": [0 if i is None else number[root[i]] for i in of_row],
     }
@@ -243,8 +249,9 @@ def bands_of(columns: Sequence[Sequence[int]]) -> tuple[list[list[int]], np.ndar
 def _columns_of_H(tree: Tree, rows: Sequence[int], nv: int) -> list[list[int]]:
     """Of each row of H its columns left of the diagonal, the nearest first."""
     columns: list[set[int]] = [set() for _ in range(nv)]
-    for j, k in np.argwhere(np.tril(inertia_pattern(tree.dof_parent))).tolist():
-        low, high = sorted((rows[j], rows[k]))
-        if 0 <= low < high:
-            columns[high].add(low)
+    for row, above in zip(rows, _above(tree), strict=True):
+        for k in above:
+            low, high = sorted((row, rows[k]))
+            if 0 <= low < high:
+                columns[high].add(low)
     return [sorted(row, reverse=True) for row in columns]

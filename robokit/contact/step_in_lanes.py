@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.collision.detect import detect, detect_on_planes
+from robokit.collision.detect import detect_on_planes, look_among, place_balls
 from robokit.collision.fields import CANDIDATES, MEMORY, PAIRS, PLANE, SHAPES
 from robokit.contact import step
 from robokit.contact.accounts import account, begin, conserve
@@ -174,7 +174,7 @@ def step_in_lanes(x: Any) -> None:
     """One step of all lanes, if there was place for the one before in each of them."""
     _begin(x)
     _contacts_alone(x)
-    cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: one_by_one(x, detect)))
+    cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: _detect(x)))
 
 
 def step_on_planes(x: Any) -> None:
@@ -190,7 +190,13 @@ def step_of_all_forces(x: Any) -> None:
     """The same with restitution, friction against turning, loops, springs and prescribed motions."""
     _begin(x)
     x.all_forces = True
-    cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: one_by_one(x, detect)))
+    cond(anywhere(x, x.needed[0] > 0), nothing, lambda: _step(x, lambda: _detect(x)))
+
+
+def _detect(x: Any) -> None:
+    """Contacts, as :func:`robokit.collision.detect.detect` finds them."""
+    balls = place_balls(x)
+    one_by_one(x, lambda _: look_among(x, *balls))
 
 
 def _begin(x: Any) -> None:

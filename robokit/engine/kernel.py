@@ -477,7 +477,7 @@ class Kernel:
         """The builtin function of a driver."""
         return fast_call(
             code.address(driver),
-            code.memory_address,
+            address(code.memory),
             [size for _, size in self.signature.inputs],
             self.signature.output_shapes,
             code,

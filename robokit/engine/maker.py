@@ -21,7 +21,7 @@ from robokit import disk_cache
 from robokit.engine.backend.llvm import CompilerMissing
 from robokit.engine.backend.targets import Planned, Target
 from robokit.engine.emit import ir
-from robokit.engine.memory import address, aligned
+from robokit.engine.memory import aligned
 from robokit.engine.passes.order import LEAST, fused, guarded, opened, signs_early
 from robokit.engine.passes.similarity import PIECE, SHARED, WORTH, Rerolled, fewest, rerolled
 from robokit.engine.reproducible import plain_zeros
@@ -109,11 +109,6 @@ class Code:
         """Count how long it has run, whoever runs it; True once, when better code is worth it."""
         before, self._left = self._left, self._left - seconds
         return before > 0.0 >= self._left
-
-    @property
-    def memory_address(self) -> int:
-        """Where the shared workspace begins."""
-        return address(self.memory)
 
 
 class Maker:

@@ -197,7 +197,8 @@ def body_names(robot: Robot) -> tuple[str, ...]:
 
 def _collision_pairs(robot: Robot) -> CollisionPairs:
     with stage(f"finding the pairs of bodies of {robot.name} that can touch"):
-        found, placed = touching_pairs(robot), robot_shapes(robot).placed
+        found = tuple((i, j) for i, j in touching_pairs(robot).tolist())
+        placed = robot_shapes(robot).placed
     shaped = tuple(sorted({c.body for c in placed}))
     near = neighbours(robot, set(shaped), roots(robot)) & set(combinations(shaped, 2))
     excluded = (kept_apart(robot) & set(combinations(shaped, 2))) - near
@@ -221,12 +222,12 @@ def _collision_pairs(robot: Robot) -> CollisionPairs:
 class BodyContacts:
     """Which bodies of a robot touch each other in a run, and how."""
 
-    bodies: tuple[tuple[int, int], ...] = ()  # pairs of them
+    bodies: np.ndarray  # pairs of them, (n, 2)
     friction: float = 0.5  # Coulomb coefficient
     restitution: float = 0.0  # speed after an impact over that before
 
 
-NO_CONTACTS = BodyContacts()  # bodies that pass through each other
+NO_CONTACTS = BodyContacts(np.zeros((0, 2), np.int32))  # bodies that pass through each other
 
 
 def body_contacts(robot: Robot, given: Any, ground: bool) -> BodyContacts:
@@ -237,7 +238,8 @@ def body_contacts(robot: Robot, given: Any, ground: bool) -> BodyContacts:
     if isinstance(given, CollisionPairs):
         if given.names != body_names(robot):
             raise ShapeError(f"self_collision: these are pairs of {given.robot!r}, not of {robot.name!r}")
-        return BodyContacts(given.bodies, given.friction, given.restitution)
+        bodies = np.array(given.bodies, np.int32).reshape(-1, 2)
+        return BodyContacts(bodies, given.friction, given.restitution)
     if given is not None and not isinstance(given, bool):
         raise ShapeError(
             f"self_collision: expected True, False, None or rk.collision_pairs(robot), got {shown(given)}"
@@ -632,7 +634,7 @@ class _Scene:
         if pairs == "all":
             bodies: Any = itertools.combinations(sorted(of), 2)
         else:
-            bodies = pairs.bodies if pairs is not None else touching_pairs(robot)
+            bodies = pairs.bodies if pairs is not None else touching_pairs(robot).tolist()
         for i, j in bodies:
             found += itertools.product(of.get(i, ()), of.get(j, ()))
         return found

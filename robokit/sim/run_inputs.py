@@ -93,7 +93,7 @@ def set_up(
     between = body_contacts(robot, self_collision, surface is not None)
     light = held_by_loops(robot)
     asked = _ask_for_contact(integrator, accuracy, light, springs, motions)
-    by_contact = surface is not None or bool(between.bodies) or asked
+    by_contact = surface is not None or len(between.bodies) > 0 or asked
     name, row = method(integrator, by_contact)
     if name == "energy_momentum" and not may_keep_energy(robot.tree):
         raise ShapeError(

@@ -935,14 +935,14 @@ SLIGHT = 1e-4  # change of a coordinate that tells the slope of a distance [rad 
 CLEAR = 1e-3  # distance to which bodies that overlap are moved apart [m]
 
 
-def moved_apart(robot: Robot, bodies: Sequence[tuple[int, int]], q: np.ndarray) -> np.ndarray:
+def moved_apart(robot: Robot, bodies: Sequence[tuple[int, int]] | np.ndarray, q: np.ndarray) -> np.ndarray:
     """The configuration q, (nq,), with joints moved that keep its pairs of bodies from overlapping.
 
     One overlap after the other is undone by the least change of the joints with one coordinate that lie
     between its bodies, inside their limits (Kaczmarz), until none is left. Loops stay closed. Where nothing
     overlaps q is returned as it is; where no way out is found overlaps are left.
     """
-    if not bodies:
+    if not len(bodies):
         return q
     detector = Detector(scene(robot, None, bodies).arrays, robot.nbodies + 1)
     lower, upper = _limits(robot, q)

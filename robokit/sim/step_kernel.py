@@ -192,7 +192,7 @@ class Program:
 
     def __post_init__(self) -> None:
         self.open = self.robot.parameters is not None
-        to_world = any(0 in pair for pair in self.between.bodies) or self.springs.between_points
+        to_world = bool((self.between.bodies == 0).any()) or self.springs.between_points
         self.given = replace(self.given, fixed_links=to_world)
         models = loop_models(self.robot)
         share = PROXIMAL if self.dtype == "float64" else PROXIMAL_SINGLE
@@ -390,5 +390,5 @@ def subjects_of(program: Program) -> Subjects:
         tuple((joints[i], i) for i, stop in enumerate(program.joints.stop) if stop is not None),
         tuple((np.flatnonzero(masses.any(axis=0)) + 1).tolist()),
         tuple((joints[d.body], d.body, k) for k, d in enumerate(drives) if d.effort or d.speed),
-        tuple((bodies[i], i) for i in sorted({i for pair in program.between.bodies for i in pair})),
+        tuple((bodies[i], i) for i in np.unique(program.between.bodies).tolist()),
     )

@@ -243,11 +243,11 @@ def scene_of(program: Program) -> Scene:
 
 
 def _scene(program: Program) -> Scene:
-    ground, error, bodies = program.ground, _error(program), tuple(program.between.bodies)
+    ground, error, bodies = program.ground, _error(program), program.between.bodies
     world = None if ground is None else world_of(ground)
     if ground is not None and not ground.only_plane:
         return scene(program.robot, world, bodies, error)
-    about: tuple[Any, ...] = (error, bodies)
+    about: tuple[Any, ...] = (error, bodies.tobytes())
     if world is not None and world.plane is not None:
         about += (*world.plane.rotation.ravel().tolist(), *world.plane.position.tolist(), *world.velocity)
     kept: Recent[Scene] = program.robot.derived.get("scenes of steps", lambda: Recent(4))

@@ -203,7 +203,7 @@ def _pairs_apart(
     robot: Robot, apart: CollisionPairs | bool | None, ground: Ground | None
 ) -> CollisionPairs | None:
     """The pairs of bodies that are kept apart; None for none."""
-    if not body_contacts(robot, apart, ground is not None).bodies:
+    if not len(body_contacts(robot, apart, ground is not None).bodies):
         return None
     return apart if isinstance(apart, CollisionPairs) else collision_pairs(robot)
 

@@ -32,8 +32,8 @@ def crowd(count: int, seed: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
             moving.append(PlacedCore(core_of(geometry, 0.0), body, place))
     arrays = shape_arrays([*still, *moving])
     arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
-    own = {(i, j) for i in range(1, count + 1) for j in range(i + 1, count + 1) if rng.uniform() < 0.5}
-    pairs = _pairs(arrays["shape_body"], len(still), {(0, i) for i in range(1, count + 1)}, own)
+    own = [(i, j) for i in range(1, count + 1) for j in range(i + 1, count + 1) if rng.uniform() < 0.5]
+    pairs = _pairs(arrays["shape_body"], len(still), own)
     places = np.vstack([np.zeros(3), rng.uniform((-1.0, -1.0, 0.0), (1.0, 1.0, 2.0), (count, 3))])
     return arrays | pair_arrays(pairs, len(arrays["shape_body"])), places
 

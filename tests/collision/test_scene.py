@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -85,13 +86,30 @@ def test_flat_points_have_two_faces() -> None:
 @pytest.mark.parametrize("name", ["humanoid", "quadruped"])
 def test_pairs_ascend_by_their_bodies(name: str) -> None:
     robot = rk.load_urdf(rk.find_robot(name))
-    pairs = touching_pairs(robot)
+    pairs = touching_pairs(robot).tolist()
     given = scene(robot, World(Placement()), None)
     shapes = given.arrays["pair_shapes"]
     bodies = given.arrays["shape_body"][shapes]
     assert (bodies[:, 0] < bodies[:, 1]).all()
     assert (np.diff(bodies @ [robot.nbodies + 1, 1]) >= 0).all()
-    assert {(int(i), int(j)) for i, j in bodies if i} == {p for p in pairs if p[0]}
+    assert {(int(i), int(j)) for i, j in bodies if i} == {(i, j) for i, j in pairs if i}
+
+
+@pytest.mark.parametrize("still", [0, 3])
+def test_pairs_are_all_shapes_of_both_bodies(still: int) -> None:
+    """Of the ground with each body, and of each pair once; some links are fixed to the world."""
+    rng = np.random.default_rng(still)
+    body = np.array([0] * still + sorted([*rng.integers(0, 9, 20).tolist(), 8]), np.int32)
+    own = rng.integers(0, 9, (25, 2))
+    own = own[own[:, 0] != own[:, 1]]
+    wanted = {(min(i, j), max(i, j)) for i, j in own.tolist()}
+    expected = [
+        (int(i), int(j), k, m)
+        for (k, i), (m, j) in product(enumerate(body), repeat=2)
+        if (k < still and j > 0) or (k >= still and m >= still and (i, j) in wanted)
+    ]
+    found = _pairs(body, still, own)
+    assert found.tolist() == [[k, m] for *_, k, m in sorted(expected)]
 
 
 def loose(half: float = 0.05) -> dict[str, np.ndarray]:
@@ -101,7 +119,7 @@ def loose(half: float = 0.05) -> dict[str, np.ndarray]:
     placed.append(PlacedCore(core_of(Box((2 * half,) * 3), 0.0), 1, Placement(), "box"))
     arrays = shape_arrays(placed)
     arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
-    pairs = _pairs(arrays["shape_body"], 4, {(0, 1)}, set())
+    pairs = _pairs(arrays["shape_body"], 4, ())
     return arrays | pair_arrays(pairs, len(arrays["shape_body"]))
 
 
@@ -139,7 +157,7 @@ def test_ball_on_flush_tiles_has_one_contact() -> None:
     ]
     arrays = shape_arrays([*tiles, PlacedCore(core_of(Sphere(0.1), 0.0), 1, Placement())])
     arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
-    pairs = _pairs(arrays["shape_body"], 2, {(0, 1)}, set())
+    pairs = _pairs(arrays["shape_body"], 2, ())
     arrays |= pair_arrays(pairs, len(arrays["shape_body"]))
     for x in (0.0999, 0.09999, 0.1001, 0.101):
         found = at(arrays, (x, 0.0, 0.1 - 1e-5))
@@ -174,7 +192,7 @@ def test_contacts_come_before_they_touch_and_none_are_lost() -> None:
 
 def test_pairs_are_those_of_today_and_more() -> None:
     robot = rk.load_urdf(rk.find_robot("humanoid"))
-    new, old = set(touching_pairs(robot)), rk.collision_pairs(robot)
+    new, old = {(i, j) for i, j in touching_pairs(robot).tolist()}, rk.collision_pairs(robot)
     left_out = set(old.left_out["neighbours"]) | set(old.left_out["touching in the neutral pose"])
     assert set(old.bodies) <= new | left_out
     assert not new & set(old.left_out["neighbours"])
@@ -196,7 +214,7 @@ def test_valley_of_two_solids_holds_at_its_bottom(angle: float) -> None:
     pin = np.array([[0, 0, 0], [0.001, 0, 0.05], [-0.001, 0.001, 0.05], [-0.001, -0.001, 0.05]])
     arrays = shape_arrays([*placed, PlacedCore(core_of(pin, 0.0), 1, Placement())])
     arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
-    pairs = _pairs(arrays["shape_body"], 2, {(0, 1)}, set())
+    pairs = _pairs(arrays["shape_body"], 2, ())
     arrays |= pair_arrays(pairs, len(arrays["shape_body"]))
     found = at(arrays, (0.0, 0.0, -1e-5))
     assert found["contact_gap"].min() == pytest.approx(-1e-5 * np.cos(angle), rel=1e-3)
@@ -210,7 +228,7 @@ def test_corner_on_a_seam_of_tiles_stands_on_them(beside: float) -> None:
     pin = np.array([[0, 0, 0], [0.01, 0, 0.05], [-0.01, 0.01, 0.05], [-0.01, -0.01, 0.05]])
     arrays = shape_arrays([*tiles, PlacedCore(core_of(pin, 0.0), 1, Placement())])
     arrays |= _beside(arrays, [None] * len(arrays["shape_body"]))
-    pairs = _pairs(arrays["shape_body"], 2, {(0, 1)}, set())
+    pairs = _pairs(arrays["shape_body"], 2, ())
     arrays |= pair_arrays(pairs, len(arrays["shape_body"]))
     found = at(arrays, (0.1 + beside, 0.0, -1e-5))
     assert 1 <= len(found["contact_gap"]) <= 2
@@ -296,6 +314,6 @@ def test_what_touches_in_the_neutral_pose_is_judged_by_whole_hulls(gap: float) -
         builder.link(name, 1.0, collisions=(shape,))
         builder.joint(name, "prismatic", "base", name, axis=(0, 0, 1))
     robot = builder.build()
-    bodies = tuple(sorted(robot.link(name).body for name in ("left", "right")))
+    bodies = sorted(robot.link(name).body for name in ("left", "right"))
     assert min(c.core.hull.error for c in robot_shapes(robot).placed) > abs(gap)
-    assert (bodies in touching_pairs(robot)) == (gap > 0.0)
+    assert (bodies in touching_pairs(robot).tolist()) == (gap > 0.0)

@@ -8,10 +8,14 @@ import pytest
 import sim_models as m
 
 import robokit as rk
+from robokit.engine.loops.kernel import LoopKernel
+from robokit.engine.signature import ArrayOf
 from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim import steppers
+from robokit.sim.kernel_rows import KernelRows
 from robokit.sim.rollouts import Batch
 from robokit.sim.steppers import ContactState, copied
+from robokit.spatial.control_flow import for_range
 
 GROUND = rk.Ground()
 BOTH = {"dt": 1e-3, "duration": 0.3, "record_every": 20}
@@ -192,3 +196,21 @@ def test_what_is_noted_of_steps_does_not_depend_on_the_room_that_it_had(monkeypa
     assert np.abs(found[0][0]).max() > 1.0
     for few, many in zip(*found, strict=True):
         np.testing.assert_array_equal(few, many)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 21])
+def test_a_row_stops_where_any_of_its_numbers_is_not_finite(n, dtype):
+    """Wherever in an array it stands, and whatever it is; all other rows take all their steps."""
+
+    def keep(n, x):
+        for_range(n, lambda k: x.__setitem__(k, 1.0 * x[k]))
+
+    kernel = LoopKernel("keeps", keep, ["n"], [ArrayOf("x", ("n",), "inout")])
+    x = np.ones((3 * n + 1, n), dtype)
+    for row, bad in enumerate((np.nan, np.inf, -np.inf)):
+        np.fill_diagonal(x[row * n :], bad)
+    rows, done = KernelRows(kernel, {"n": n}, {"x": x}, {"x"}, dtype), np.zeros(3 * n + 1, np.int64)
+    rows.run(0, len(x), {}, 4, done)
+    assert rows.compiled
+    np.testing.assert_array_equal(done, [1] * (3 * n) + [4])

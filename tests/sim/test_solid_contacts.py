@@ -221,3 +221,15 @@ def test_corners_of_a_box_are_that_box():
     corners[0, 0] += 1e-4
     assert rk.Solid(corners).kind == "hull"
     assert rk.Solid(corners[1:]).kind == "hull"
+
+
+def test_what_falls_past_the_rim_of_tiles_touches_only_the_tiles():
+    """Its lowest corner, beside the rim, was a contact of a tile's top, 3 cm deep: energy grew by 5 J."""
+    tiles = [rk.Solid(Box((0.1, 0.1, 0.05)), (0.1 * i, 0.1 * j, 0.025)) for i in range(4) for j in range(4)]
+    cube = ModelBuilder("cube").link("cube", 1.0, inertia=np.eye(3) * 2e-3, collisions=Box((0.1, 0.1, 0.1)))
+    rng, q = np.random.default_rng(0), np.zeros((120, 7))
+    q[:, :4] = rng.normal(size=(120, 4))
+    q[:, :4] /= np.linalg.norm(q[:, :4], axis=1)[:, None]
+    q[:, 4], q[:, 5], q[:, 6] = rng.uniform(0.0, 0.3, 120), rng.uniform(-0.12, -0.03, 120), 0.3
+    falls = rk.rollout(cube.build("floating"), q, duration=0.3, dt=2e-3, ground=rk.Ground(shapes=tiles))
+    assert not len(falls.failed) and falls.deepest.max() < 3e-3

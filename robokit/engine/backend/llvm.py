@@ -491,7 +491,12 @@ def cross(text: str, triple: str, cpu: str = "") -> tuple[str, bytes]:
     processor's name in LLVM's words; its baseline if empty. Raises CompilerMissing: this llvmlite was built
     without that target.
     """
-    return elsewhere([lambda: _cross(text, triple, cpu)])[0]
+
+    def made() -> tuple[str, bytes]:
+        machine, module = _for(text, triple, cpu)
+        return machine.emit_assembly(module), machine.emit_object(module)
+
+    return elsewhere([made])[0]
 
 
 def cross_assembly(text: str, triple: str, cpu: str = "") -> str:
@@ -501,11 +506,6 @@ def cross_assembly(text: str, triple: str, cpu: str = "") -> str:
     """
     machine, module = _for(text, triple, cpu)
     return _generated(_binding(), machine, module, ASSEMBLY).decode()
-
-
-def _cross(text: str, triple: str, cpu: str) -> tuple[str, bytes]:
-    machine, module = _for(text, triple, cpu)
-    return machine.emit_assembly(module), machine.emit_object(module)
 
 
 def _for(text: str, triple: str, cpu: str) -> tuple[Any, Any]:

@@ -403,11 +403,10 @@ class Varying:
 
     def _loop(self, node: Node, number: int) -> None:
         region, found = self.graph.regions[node[1]], self.nodes
-        starts = node[3:] if node[0] == FOR else node[2:]
-        carried = region.parameters[len(region.parameters) - len(starts) :]
         self._look(region)
         stops = node[2] if node[0] == FOR else region.test
-        for k, (start, parameter, result) in enumerate(zip(starts, carried, region.results, strict=True)):
+        carried = zip(starts(node), loop_parameters(node, region), region.results, strict=True)
+        for k, (start, parameter, result) in enumerate(carried):
             if stops in found or not found.isdisjoint((start, result)):
                 found.add(parameter)
                 self.left.add((number, k))

@@ -1152,31 +1152,48 @@ class Driver:
 
 _NO_TIMES = """define internal {t} @no_times({t} %before, ptr %x, i64 %n) noinline #2 {{
 entry:
+  %whole = and i64 %n, -8
   br label %head
 head:
-  %i = phi i64 [0, %entry], [%next, %one]
-  %sum = phi {t} [%before, %entry], [%new, %one]
-  %more = icmp slt i64 %i, %n
-  br i1 %more, label %one, label %end
-one:
+  %i = phi i64 [0, %entry], [%next, %eight]
+  %sums = phi <8 x {t}> [zeroinitializer, %entry], [%new, %eight]
+  %more = icmp slt i64 %i, %whole
+  br i1 %more, label %eight, label %rest
+eight:
   %place = getelementptr {t}, ptr %x, i64 %i
-  %number = load {t}, ptr %place
-  %nothing = fmul {t} %number, {zero}
-  %new = fadd reassoc {t} %sum, %nothing
-  %next = add i64 %i, 1
+  %numbers = load <8 x {t}>, ptr %place, align {bytes}
+  %nothing = fmul <8 x {t}> %numbers, zeroinitializer
+  %new = fadd <8 x {t}> %sums, %nothing
+  %next = add i64 %i, 8
   br label %head
+rest:
+  %k = phi i64 [%i, %head], [%next_k, %one]
+  %sum = phi {t} [%before, %head], [%new_sum, %one]
+  %more_ones = icmp slt i64 %k, %n
+  br i1 %more_ones, label %one, label %end
+one:
+  %place_k = getelementptr {t}, ptr %x, i64 %k
+  %number = load {t}, ptr %place_k
+  %product = fmul {t} %number, {zero}
+  %new_sum = fadd {t} %sum, %product
+  %next_k = add i64 %k, 1
+  br label %rest
 end:
-  ret {t} %sum
+  %all = call reassoc {t} @llvm.vector.reduce.fadd.v8{name}({t} %sum, <8 x {t}> %sums)
+  ret {t} %all
 }}
+declare {t} @llvm.vector.reduce.fadd.v8{name}({t}, <8 x {t}>)
 """
 
 
 def no_times(real: Real) -> str:
     """The function ``no_times(before, array, n)``: before, if all its numbers are finite, else NaN.
 
-    It is a function, and no loop in its callers: a loop for each array takes 8 ms to compile.
+    It is a function, and no loop in its callers: a loop for each array takes 8 ms to compile. Eight sums go
+    side by side: one after the other took 3 % of a step with contacts.
     """
-    return _NO_TIMES.format(t=real.kind, zero=constant(1, 0.0, real))
+    name = f"f{8 * real.bytes}"
+    return _NO_TIMES.format(t=real.kind, bytes=real.bytes, name=name, zero=constant(1, 0.0, real))
 
 
 MOVES = (("pack", REAL), ("unpack", REAL), ("pack", INTEGER), ("unpack", INTEGER))
