@@ -5,8 +5,9 @@ python benchmarks/versions.py 0c8ba257 --robot G1 --row rnea crba
 python benchmarks/versions.py --print                 what has been measured
 
 Each version runs in a process of its own, with an empty cache of compiled code. They measure in turns, and
-the least of each counts. Every row is written to versions.json when it is measured, and an interrupted run
-goes on from there. All times are processor time, so who else uses the machine matters little.
+the least of each counts. Every row is written to versions.json when it is measured. Another run goes on from
+there, and measures rows that look slower again. All times are processor time, so who else uses the machine
+matters little.
 
 first: of a single call and of a batch, recording and compiling included, after another robot's [s]
 single, batch: microseconds of a state
@@ -27,6 +28,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +56,7 @@ LIMIT = 300.0
 
 CHILD = r'''
 import json, os, sys, time
+from functools import partial
 from pathlib import Path
 sys.path.insert(0, sys.argv[4])
 import numpy as np
@@ -63,6 +66,10 @@ from robokit.dynamics.build import kernel
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.table import KERNELS
 from robokit.engine import maker
+try:
+    from robokit.dynamics.long_derivatives import long_way  # before the engine had loops
+except ImportError:
+    from robokit.dynamics.long_robots import long_way
 
 assert Path(rk.__file__).is_relative_to(sys.argv[1]), rk.__file__
 cache = Path(os.environ["ROBOKIT_CACHE_DIR"])
@@ -90,9 +97,8 @@ def values(name, size, rows):
     if name == "H":
         return rk.crba(robot, values("q", robot.nq, rows)).reshape(rows, -1)
     if name in ("L", "D"):
-        H = rk.crba(robot, values("q", robot.nq, 1)[0])
-        found = dict(zip("LD", kernel(robot, "ltdl")(H.reshape(-1))))
-        return np.tile(np.asarray(found[name]).reshape(1, -1), (rows, 1))
+        factors = rk.ltdl(robot, rk.crba(robot, values("q", robot.nq, 1)[0]))
+        return np.tile(np.asarray(getattr(factors, name)).reshape(1, -1), (rows, 1))
     x = rng.uniform(0.1, 1.0, (rows, size))
     return x * 1e-6 if name == "proximal" else x
 
@@ -104,6 +110,12 @@ def aligned(x):
     found[...] = x
     return found
 
+def code(name, choices):
+    """What the public function runs on one state and on rows; the same where it is not written out."""
+    way = None if choices else long_way(robot, name)
+    k = way or kernel(robot, (name, *choices) if choices else name)
+    return k, way or partial(k.batch, threads=1)
+
 new_files()
 calls = {}
 def first(name):
@@ -112,22 +124,22 @@ def first(name):
     choices = []
     for each in row.about.split():
         choices.append(CHOICES[each].read(robot, CHOICES[each].example(robot)))
-    k = kernel(robot, (name, *choices) if choices else name)
-    shape = k.signature
+    k, on_rows = code(name, choices)
+    shape = kernel(robot, (name, *choices) if choices else name).signature
     entries = sum(n for _, n in shape.inputs) + sum(int(np.prod(n)) for _, n in shape.outputs)
-    rows = max(16, min(256, 2_000_000 // entries // 16 * 16))
+    rows = 2 if k is on_rows else max(16, min(256, 2_000_000 // entries // 16 * 16))
     many = [aligned(values(n, size, rows)) for n, size in shape.inputs]
     one = [aligned(x[0]) for x in many]
     t = [time.process_time()]
     k(*one)
     t.append(time.process_time())
-    k.batch(*many, threads=1)
+    on_rows(*many)
     t.append(time.process_time())
     # Versions that first make do with baseline code are measured with the better code that follows.
     maker.TIERED = False
     robot.kernels.clear()
-    k = kernel(robot, (name, *choices) if choices else name)
-    answer, answers = k(*one), k.batch(*many, threads=1)
+    k, on_rows = code(name, choices)
+    answer, answers = k(*one), on_rows(*many)
     maker.TIERED = True
     of_all = lambda x: [aligned(np.asarray(y)) for y in (x if isinstance(x, tuple) else (x,))]
     outs, outs_of_all = map(of_all, (answer, answers))
@@ -135,7 +147,7 @@ def first(name):
         single = lambda: k(*one)
     else:
         single = lambda: k(*one, out=outs if len(outs) > 1 else outs[0])
-    batch = lambda: k.batch(*many, out=outs_of_all if len(outs_of_all) > 1 else outs_of_all[0], threads=1)
+    batch = lambda: on_rows(*many, out=outs_of_all if len(outs_of_all) > 1 else outs_of_all[0])
     calls.clear()
     calls.update(single=(single, 1), batch=(batch, rows))
     check = float(np.sum([np.abs(x[np.isfinite(x)]).sum() for x in outs]))
@@ -269,7 +281,7 @@ class Pair:
                     for version, child in self.children().items():
                         t = child.ask("time", what)
                         found[version][what] = min(t, found[version].get(what, t))
-            if all(found["before"][w] / found["now"][w] >= SLOWER for w in ("single", "batch")):
+            if not slower(found):
                 break
             self.end()
         return found
@@ -286,10 +298,14 @@ def measure(version: str, robots: list[str], rows: list[str]) -> None:
                 named = [child.kernels for child in pair.children().values()]
                 for name in (n for n in named[1] if n in named[0]):
                     place = f"{robot}, {name}"
-                    if name not in rows if rows else place in table:
+                    known = table.get(place, {})
+                    if name not in rows if rows else known and not slower(known):
                         continue
-                    table[place] = pair.row(name)
-                    table[place]["commit"] = commit().removesuffix("+")
+                    found = pair.row(name) | {"commit": commit().removesuffix("+")}
+                    if known.get("commit") == found["commit"] and not {"left out"} & (known | found).keys():
+                        for version, what in product(("before", "now"), ("single", "batch")):
+                            found[version][what] = min(found[version][what], known[version][what])
+                    table[place] = found
                     kept |= {"machine": machine(), "before": version, "date": time.strftime("%Y-%m-%d")}
                     PLACE.write_text(json.dumps(kept, indent=1) + "\n")
                     print(line(place, table[place]), flush=True)
@@ -297,15 +313,25 @@ def measure(version: str, robots: list[str], rows: list[str]) -> None:
                 pair.end()
 
 
+def slower(row: Mapping[str, Any]) -> bool:
+    """Whether a row looks slower than before."""
+    return "left out" not in row and min(ratios(row)) < SLOWER
+
+
+def ratios(row: Mapping[str, Any]) -> list[float]:
+    """Time before over time now, of a single call and of a state of a batch."""
+    return [row["before"][w] / row["now"][w] for w in ("single", "batch")]
+
+
 def line(place: str, row: Mapping[str, Any]) -> str:
     """A row of the printed table."""
     if "left out" in row:
         return f"{place:<44}{row['left out']}"
     before, now = row["before"], row["now"]
-    ratios = [before[w] / now[w] for w in ("single", "batch")]
+    single, batch = ratios(row)
     cells = "".join(f"{before[w]:8.2f}{now[w]:8.2f}" for w in ("first", "first batch", "single", "batch"))
     size = f"{before['code'] / 1e3:8.0f}{now['code'] / 1e3:8.0f}"
-    return f"{place:<44}{cells}{size}{ratios[0]:7.2f}{ratios[1]:7.2f}" + " <" * (min(ratios) < SLOWER)
+    return f"{place:<44}{cells}{size}{single:7.2f}{batch:7.2f}" + " <" * slower(row)
 
 
 def main() -> None:

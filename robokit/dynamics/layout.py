@@ -25,7 +25,7 @@ from robokit.model.inertial_parameters import COUNT
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.spatial import Force, Matrix3, Transform, Vector3
-from robokit.spatial.control_flow import recorder, zeros
+from robokit.spatial.control_flow import ENDLESS, recorder, zeros
 
 # ==== inputs and results of the algorithms ========================================================
 # Flat arrays to what the algorithms take, and back: a row for each input and for each kind of result.
@@ -644,6 +644,8 @@ def located(name: str, text: Callable[..., Any], error: Exception) -> FunctionEr
         hint = OF_ARRAYS
     if "Cannot cast ufunc" in str(error):  # the functions of np.linalg that LAPACK computes
         hint = OF_LAPACK
+    if isinstance(error, RecursionError):
+        hint = f" ({ENDLESS})"
     return FunctionError(f"{name}: {type(error).__name__}: {error}{hint}\n  {where}", file, line)
 
 

@@ -35,6 +35,12 @@ recorder = threading.local()
 """
 
 
+ENDLESS = (
+    "the function calls itself without end: what is known only later does not end a recursion, since both "
+    "branches of cond are recorded; write a loop (while_loop)"
+)
+"""Told where Python's limit of recursion is reached while a function is recorded."""
+
 _rows = threading.local()
 """Its attribute ``on`` says which rows of NumPy's columns take part in what runs now, or under which recorded
 condition it does; None for all."""

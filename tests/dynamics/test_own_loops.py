@@ -348,6 +348,21 @@ def test_errors_name_the_function_and_the_line(name, engine):
     assert "test_own_loops.py" in str(caught.value) or name == "whole"
 
 
+def test_a_function_that_calls_itself_is_told_to_loop():
+    def halved(x):
+        return cond(x > 0.5, lambda: call(halved, 0.5 * x), lambda: x)
+
+    @rk.function(inputs={"x": ()}, outputs={"y": ()})
+    def recursive(tree, x):
+        return halved(x)
+
+    message = r"recursive: .* calls itself without end.*write a loop"
+    with pytest.raises(FunctionError, match=message) as caught:
+        recursive(ROBOT, 3.0)
+    assert "test_own_loops.py" in str(caught.value)
+    assert recursive(ROBOT, 3.0, engine="python") == 0.375  # there the condition ends it
+
+
 def test_joints_are_no_array():
     @rk.function(inputs={"q": "q", "n": ()}, outputs={"y": ()})
     def sum_of(tree, q, n):

@@ -416,7 +416,10 @@ class Environment:
         self._keep.append(parts)
         words = {name: address(part) for name, part in parts.items()}
         words["context"] = self.context.address if self.context else 0
-        self._words = np.array([words[name] for name in ENVIRONMENT], np.uint64)
+        of_words = np.array([words[name] for name in ENVIRONMENT], np.uint64)
+        self._keep.append(of_words)
+        # What machine code reads; looked up once, since that takes longer than a small batch does.
+        self.__array_interface__ = of_words.__array_interface__
 
     @property
     def contexts(self) -> Iterator[Context]:
@@ -426,8 +429,3 @@ class Environment:
         for link in self.links:
             if isinstance(link, Environment):
                 yield from link.contexts
-
-    @property
-    def __array_interface__(self) -> Any:
-        """Of the words that machine code reads."""
-        return self._words.__array_interface__

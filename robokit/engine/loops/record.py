@@ -1249,9 +1249,6 @@ def recording(graph: LoopGraph, link: Callable[..., None], kind: type[Recorder] 
         with control_flow.recorded_by(kind(graph, link)):
             yield
     except RecursionError:
-        raise TypeError(
-            "the function calls itself without end: what is known only later does not end a recursion, since "
-            "both branches of cond are recorded; write a loop (while_loop)"
-        ) from None
+        raise TypeError(control_flow.ENDLESS) from None
     finally:
         graph.frames.clear()  # what is kept of it is of no use any more
