@@ -1228,6 +1228,6 @@ def contact_stepper(program: Program, dt: float, owner: Any = None) -> ContactSt
     spare: Spare[ContactStepper] = program.robot.derived.get("spare steps with contact", lambda: Spare(4))
     found = spare.take(key, lambda: ContactStepper(program, dt))
     found.program, found.noting = program, False
-    found.forget_notes()
+    found.notes()  # and large room for them
     weakref.finalize(owner, spare.give, key, found)
     return found
