@@ -419,7 +419,11 @@ class Trajectory:
         """What happened in every step; None of a trajectory that was loaded."""
         if self.program is None or self.inputs is None:
             return None
-        notes = self._noted()
+        return self._facts(self._noted())
+
+    def _facts(self, notes: Notes) -> StepFacts:
+        """Those of notes; of a run without a step, none."""
+        assert self.program is not None and self.inputs is not None
         notes = notes if len(self.marks) > 1 else notes.of(np.arange(0))
         return step_facts(self.program, self.summary["dt"], notes, self.inputs)
 
@@ -453,8 +457,7 @@ class Trajectory:
             raise RobokitError("sampled_events: not available from a file; use .events before .save")
         if "events" in vars(self) or self.notes is not None or not self.program.contact:
             return self.events
-        facts = step_facts(self.program, self.summary["dt"], self._around_records, self.inputs)
-        return events_of(self.program, facts, self.summary)
+        return events_of(self.program, self._facts(self._around_records), self.summary)
 
     @cached_attribute
     def step_forces(self) -> StepForces | None:
