@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.errors import ShapeError, shown
 from robokit.interpreter import at_fork
 
 LINE_BYTES = 64  # of the processor's caches
@@ -67,8 +68,9 @@ _IS_HELD = _is_held()
 # - A result lends its memory from a block: ``result.base`` is a :class:`Loan`, whose death brings the block
 #   back. A view of the result, or anything else that reads it, keeps the result, and so the loan. A block to
 #   which anything else still refers is never lent again.
-# - No more than a limit is kept (the environment variable ``ROBOKIT_KEPT_MEMORY`` [MB], 0 for nothing), and
-#   no block for longer than :data:`TURNS` loans of others: what is not asked for goes back to the system.
+# - No more than a limit is kept (:func:`set_limit`, or the environment variable ``ROBOKIT_KEPT_MEMORY``
+#   [MB], 0 for nothing), and no block for longer than :data:`TURNS` loans of others: what is not asked for
+#   goes back to the system.
 # - A forked child starts with nothing kept; its parent's results stay valid there.
 
 
@@ -137,6 +139,11 @@ class BufferPool:
             self._sort_in()
             return sum(block.nbytes for _, block in self._free)
 
+    def let_go(self) -> None:
+        """Give what is above the limit back to the system."""
+        with self._lock:
+            self._sort_in()
+
     def _new(self, size: int) -> np.ndarray:
         try:
             return np.empty(size, np.uint8)
@@ -201,6 +208,22 @@ def result_array(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     if size * 4 < LARGE:  # of either kind of number
         return aligned(size, dtype).reshape(shape)
     return _kept.array(shape, dtype)
+
+
+def limit() -> int:
+    """Most bytes that are kept for large results."""
+    return _kept.limit
+
+
+def set_limit(size: int) -> None:
+    """Keep at most so many bytes of the memory of large results that have died, 0 for none.
+
+    ``size``: [bytes]. Raises ShapeError: not a number of bytes.
+    """
+    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 0:
+        raise ShapeError(f"size: expected a number of bytes, 0 or more, got {shown(size)}")
+    _kept.limit = int(size)
+    _kept.let_go()
 
 
 def _start_anew() -> None:

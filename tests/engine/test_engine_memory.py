@@ -120,6 +120,7 @@ def test_no_more_than_the_limit_is_kept_and_nothing_for_ever():
     del many
     assert kept.free() <= kept.limit
     kept.limit = 0
+    kept.let_go()
     assert kept.free() == 0
     none = kept.array((N,), "float64")
     del none
@@ -182,12 +183,18 @@ def test_functions_use_it(dtype):
     assert place(rk.crba(robot, q, dtype=dtype)) == where
 
 
-def test_nothing_is_kept_where_the_limit_is_0(monkeypatch):
-    monkeypatch.setattr(memory, "_kept", BufferPool(0))
-    robot, q = large_batch()
-    H = rk.crba(robot, q)
-    del H
-    assert memory._kept.free() == 0
+def test_the_limit_can_be_set():
+    before = memory.limit()
+    try:
+        memory.set_limit(0)
+        robot, q = large_batch()
+        H = rk.crba(robot, q)
+        del H
+        assert memory._kept.free() == 0
+        with pytest.raises(rk.ShapeError, match="number of bytes"):
+            memory.set_limit(-1)
+    finally:
+        memory.set_limit(before)
 
 
 @pytest.mark.parametrize(

@@ -190,17 +190,19 @@ def test_denormal_numbers_are_numbers(robot):
 
 
 @pytest.mark.parametrize("layout", ["C", "columns of a wider array", "one row broadcast"])
-def test_memory_is_the_output_and_little_more(robot, layout, no_baseline_code, monkeypatch):
+def test_memory_is_the_output_and_little_more(robot, layout, no_baseline_code):
     robot.kernels.clear()  # none whose code a thread may compile well meanwhile, in memory that counts here
     values = arguments(robot, ("q", "v", "a"), 50, seed=4)
     values = [LAYOUTS[layout](np.tile(x, (400, 1))) for x in values]
     run = kernel(robot, "rnea")
     run(*values)
-    monkeypatch.setattr(memory, "_kept", memory.BufferPool(0))  # not the memory of the first result
+    kept = memory.limit()
+    memory.set_limit(0)  # that of the first result is given back
     tracemalloc.start()
     try:
         result = run(*values)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
+        memory.set_limit(kept)
     assert result.nbytes <= peak < result.nbytes + 100_000

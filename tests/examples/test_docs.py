@@ -223,8 +223,12 @@ def test_what_a_page_quotes_from_a_file_is_there():
             for option, value in re.findall(r":([\w-]+): (.*)\n", options):
                 if option in ("start-at", "end-at", "end-before") and value not in quoted:
                     missing.append(f"{page_name}: {name} has no {value!r}")
-                if option == "pyobject" and not re.search(rf"^(def|class) {value}\b", quoted, re.M):
-                    missing.append(f"{page_name}: {name} has no {value}")
+                found = (
+                        re.search(rf"^{'    ' * depth}(def|class) {part}\b", quoted, re.M)
+                        for depth, part in enumerate(value.split("."))
+                    )
+                    if option == "pyobject" and not all(found):
+                        missing.append(f"{page_name}: {name} has no {value}")
     assert not missing, "\n".join(missing)
 
 

@@ -83,7 +83,7 @@ def test_cells_have_their_colours_and_white_between_them(humanoid):
 
 
 def test_what_is_no_robot_is_refused(tmp_path):
-    with pytest.raises(WrongType, match=r"rk.load_urdf\('arm.urdf'\)"):
+    with pytest.raises(WrongType, match=r"rk.load\('arm.urdf'\)"):
         draw_sparsity("arm.urdf", tmp_path / "h.svg")
 
 

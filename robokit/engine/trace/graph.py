@@ -19,7 +19,7 @@ from itertools import chain
 from operator import itemgetter
 from typing import Any, Literal
 
-from robokit.engine.trace.ops import CALL, CONST, NEG, OPERATIONS, RESULT, SUB, counted
+from robokit.engine.trace.ops import CALL, CONST, NEG, OPERATIONS, RESULT, SUB, counted, flops
 from robokit.errors import FunctionError
 
 Node = tuple
@@ -266,6 +266,11 @@ class Program:
     def returned(self) -> Iterator[int]:
         """The outputs' scalars that are nodes, as often as they are outputs."""
         return (r for row in self.results for r in row if type(r) is int)
+
+    @property
+    def flops(self) -> int:
+        """Additions, multiplications, divisions and square roots (sines and cosines are counted apart)."""
+        return flops(self.counts)
 
     def sparsity(self) -> list[list[bool]]:
         """For each output, which of its scalars can be other than 0."""
