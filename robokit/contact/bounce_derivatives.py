@@ -203,6 +203,7 @@ def _see(x: Any) -> None:
     def contact(i: Any, r: Any) -> None:
         found, w = seen(x, i, *motions(x, i)), [x.c_weight[i, n] for n in range(4)]
         aim = x.c_aims[i, 3] * found.before[2] + x.c_aims[i, 0] * found.closer
+        aim = aim + x.c_aims[i, 5] * found.heavier
         add(x.W_of, (0, r), _dot(w, found.now) + w[3] * aim)
         add(x.W_of, (1, r), w[3] * x.c_aims[i, 3] * found.u[2])
         add(x.W_of, (2, r), _dot(w, found.u))

@@ -104,8 +104,8 @@ STEP_DERIVATIVES = (
     real("F", "n_bodies", 6, role="work"),  # impulses of constraints on a body and all that it carries
     real("c_slopes", "n_constraints", 9, role="work"),  # -dg/du by rows
     real("c_F", "n_constraints", 6, role="work"),  # impulse on b about the origin
-    real("c_aims", "n_constraints", 5, role="work"),  # change of a contact's aim_n by its gap; of
-    # its aim along t1, t2, n by its speed before; of that speed by its gap
+    real("c_aims", "n_constraints", 6, role="work"),  # change of a contact's aim_n by its gap; of its aim
+    # along t1, t2, n by its speed before; of that speed by its gap; of aim_n by gravity along n
     real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
     real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (constraint_derivatives.py)
@@ -147,7 +147,8 @@ IMPACT_DERIVATIVES = (
     real("c_passes", "n_constraints", 2, "nv", role="work"),  # of `c_passed`
     real("c_normal", "n_constraints", "nv", role="work"),  # along each coordinate: normal velocity,
     real("c_closer", "n_constraints", "nv", role="work"),  # change of the gap,
-    real("c_now", "n_constraints", "nv", role="work"),  # and of the normal velocity that y has
+    real("c_now", "n_constraints", "nv", role="work"),  # of the normal velocity that y has,
+    real("c_heavier", "n_constraints", "nv", role="work"),  # and of gravity along its normal
     real("weightless", 3, role="work"),
 )
 """What derivatives of impacts work with, beside those of steps (impact_derivatives.py)."""

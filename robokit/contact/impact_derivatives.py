@@ -83,19 +83,22 @@ def turns(x: Any) -> None:
 
 
 def _look(x: Any, i: Any) -> None:
-    for row in (x.c_normal, x.c_closer, x.c_now):
+    for row in (x.c_normal, x.c_closer, x.c_now, x.c_heavier):
         for_range(x.nv, lambda c, row=row: put(row, (i, c), 0.0))
     cond(x.c_kind[i] == FRICTION, lambda: look(x, i, x.c_of[i]), nothing)
 
 
 def _see(x: Any, y: Any, count: Any) -> None:
-    """Along each coordinate the changes of normal velocities, of gaps, and of those velocities at y."""
+    """Along each coordinate the changes of normal velocities, of gaps, of those velocities at y, and of
+    gravity along normals.
+    """
     once(x, velocities, y, x.V_y)
     for_range(x.n_bodies, lambda b: write_row(x.V_before, b, motion(x.V_y, b)))
 
     def of_contact(i: Any, r: Any) -> None:
         found = seen(x, i, *motions(x, i))
         x.c_normal[i, r], x.c_closer[i, r], x.c_now[i, r] = found.u[2], found.closer, found.now[2]
+        x.c_heavier[i, r] = found.heavier
 
     def moved(r: Any) -> None:
         for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: of_contact(i, r), nothing))
@@ -113,13 +116,13 @@ def _aim(x: Any, i: Any, least: Any) -> None:
     """Change of the aim of a contact that bounces in a turn, to c_aimed."""
 
     def hit() -> None:
-        by_gap, by_speed = bounce_rates(x, i, x.c_of[i], -x.c_du[i, 0])
+        by_gap, by_speed, by_g = bounce_rates(x, x.c_of[i], -x.c_du[i, 0])
         x.contact_bounces[x.c_of[i]] = 2  # of_constraints holds its aim
 
         def column(c: Any) -> None:
             for m in range(2):
                 x.c_aimed[i, m, c] = by_speed * _of_speed(x, i, x.turned, m, c)
-            add(x.c_aimed, (i, 0, c), by_gap * x.c_closer[i, c])
+            add(x.c_aimed, (i, 0, c), by_gap * x.c_closer[i, c] + (by_g + x.dt[0]) * x.c_heavier[i, c])
 
         for_range(x.nv, column)
 
@@ -193,5 +196,6 @@ def _left(x: Any, i: Any) -> None:
         for m in range(2):
             left = RIGID * x.c_w[i] * x.c_passes[i, m, c]
             x.c_turned[i, m, c] = moves * _of_speed(x, i, x.turned, m, c) + left
+        add(x.c_turned, (i, 0, c), -moves * x.dt[0] * x.c_heavier[i, c])
 
     for_range(x.nv, column)
