@@ -111,7 +111,10 @@ def look(x: Any, i: Any, c: Any) -> None:
     crosses = has[0] & has[1] & (both.dot(both) > PARALLEL * PARALLEL)
     points = x.shape_kind[shapes[0]] == POINT, x.shape_kind[shapes[1]] == POINT
     corner_b = plane | points[1] | (what == 1) | ((what == 3) & (of_a | (free & has[0] & ~has[1])))
-    corner_a = ~corner_b & (points[0] | (what == 0) | ((what == 3) & (of_b | (free & has[1] & ~has[0]))))
+    corner_a = (
+        points[0] | (what == 0) | ((what == 2) & ~has[0]) | ((what == 3) & (of_b | (free & has[1] & ~has[0])))
+    )
+    corner_a = ~corner_b & corner_a
     place = where(corner_b, 1.0, where(corner_a, 0.0, 0.5))
     normal = where(of_a, 0.0, where(of_b, 1.0, 0.5))
     distance = ends[1] - ends[0]
@@ -169,7 +172,7 @@ def _edge(x: Any, s: Any, p: Any, n: Any) -> Any:
         lambda: cond(
             kind == POLYTOPE,
             lambda: for_range(x.shape_corners[s, 1], corner, *none),
-            lambda: cond(kind == FIELD, lambda: (0.0, *_edge_of_field(x, s, point)), lambda: none),
+            lambda: cond(kind == FIELD, lambda: (0.0, *_edge_of_field(x, s, point)[0]), lambda: none),
         ),
     )
     return tuple(R @ Vector3(*found[1:]))
@@ -178,12 +181,11 @@ def _edge(x: Any, s: Any, p: Any, n: Any) -> Any:
 def _off_field(x: Any, s: Any, p: Vector3, n: Vector3) -> Any:
     """As :func:`_off_face`, of the two triangles of a height field at an edge through p, in world axes."""
     R, r = shape_pose(x, s)
-    point, level = R.T @ (p - r), R.T @ n
-    dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
-    edge = _edge_of_field(x, s, point)
+    level, dx, dy = R.T @ n, x.shape_size[s, 0], x.shape_size[s, 1]
+    _, run, centre = _edge_of_field(x, s, R.T @ (p - r))
 
     def off(side: float) -> Any:
-        u, w = (point.x - side * edge.y * dx) / dx, (point.y + side * edge.x * dy) / dy
+        u, w = centre.x - side * run.y, centre.y + side * run.x
         i, j = whole(floor(u)), whole(floor(w))
         first = u - floor(u) > w - floor(w)
         near, far = height(x, i, j), height(x, i + 1, j + 1)
@@ -193,13 +195,15 @@ def _off_field(x: Any, s: Any, p: Vector3, n: Vector3) -> Any:
         across = normal.cross(level) * (1.0 / sqrt(normal.dot(normal)))
         return across.dot(across)
 
-    sides = off(-0.1), off(0.1)
+    sides = off(-0.25), off(0.25)
     least = where(sides[0] < sides[1], sides[0], sides[1])
     return where(least < ALIGNED, least, math.inf)
 
 
-def _edge_of_field(x: Any, s: Any, p: Vector3) -> Vector3:
-    """Direction of the edge of a height field's triangles that is nearest to a point, in the field's axes."""
+def _edge_of_field(x: Any, s: Any, p: Vector3) -> tuple[Vector3, Vector3, Vector3]:
+    """Direction of the edge of a height field's triangles that is nearest to a point, in the field's axes, 0
+    if an end is; and in cells how it runs over them, and its middle.
+    """
     dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
     i, j = floor(p.x / dx), floor(p.y / dy)
     u, w = p.x - i * dx, p.y - j * dy
@@ -211,13 +215,18 @@ def _edge_of_field(x: Any, s: Any, p: Vector3) -> Vector3:
         (dx - u, 1, 0, 1, 1),
         (diagonal, 0, 0, 1, 1),
     ]
-    best, along = math.inf, Vector3.zero()
-    for apart, *ends in edges:
-        k, m, to_k, to_m = ends
+    best, along, run, middle = math.inf, Vector3.zero(), Vector3.zero(), Vector3.zero()
+    for apart, k, m, to_k, to_m in edges:
         rise = height(x, whole(i) + to_k, whole(j) + to_m) - height(x, whole(i) + k, whole(j) + m)
-        edge = Vector3((to_k - k) * dx, (to_m - m) * dy, rise)
-        best, along = where(apart < best, apart, best), chosen(apart < best, edge, along)
-    return along * (1.0 / sqrt(along.dot(along)))
+        over = Vector3(to_k - k, to_m - m, 0.0)
+        share = ((u / dx - k) * over.x + (w / dy - m) * over.y) / over.dot(over)
+        inside = where((share > END) & (share < 1.0 - END), 1.0, 0.0)
+        edge, half = Vector3(over.x * dx, over.y * dy, rise), Vector3(i + k, j + m, 0.0) + over * 0.5
+        edge = edge * (inside / sqrt(edge.dot(edge)))
+        found = zip((edge, over, half), (along, run, middle), strict=True)
+        along, run, middle = (chosen(apart < best, new, old) for new, old in found)
+        best = where(apart < best, apart, best)
+    return along, run, middle
 
 
 def _off_face(x: Any, s: Any, n: Any) -> Any:
