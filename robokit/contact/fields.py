@@ -111,7 +111,8 @@ STEP_DERIVATIVES = (
     real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (constraint_derivatives.py)
     real("by_motion", "n_bodies", 108, role="work"),  # A, U, Z (constraint_derivatives.py)
     whole("turns", 1),  # 1 where impacts were passed on
-    real("c_turned", "n_constraints", 2, "nv"),  # changes of the aims that they have left, by q and v
+    real("aim_turned", "n_constraints"),  # aims that they have left
+    real("c_turned", "n_constraints", 2, "nv"),  # changes of these, by q and v
     real("bounce_share", 1, role="work"),  # of these changes, that count
     # Along one coordinate of v
     whole("moved", "n_bodies", role="work"),  # 1 where it moves the body
@@ -154,7 +155,6 @@ IMPACT_DERIVATIVES = (
 """What derivatives of impacts work with, beside those of steps (impact_derivatives.py)."""
 
 LIMITED_BOUNCES = (
-    real("aim_turned", "n_constraints"),  # aims that impacts passed on have left
     whole("through_motors", 1),  # 1 where joint forces of driven joints go through their motors
     real("y_now", "nv", role="work"),  # y, c_g and r_g as the step has left them, and velocities along c_E
     real("c_g_now", "n_constraints", 3, role="work"),

@@ -19,7 +19,6 @@ Cost: two factorizations and 4 nv back substitutions a turn, O(nv n) of bodies a
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,14 +35,13 @@ from robokit.contact.constraint_derivatives import (
     seen,
 )
 from robokit.contact.constraints.contacts import RIGID, weight
-from robokit.contact.fields import DERIVATIVES, FRICTION, IMPACT_DERIVATIVES, STEP_DERIVATIVES
+from robokit.contact.fields import FRICTION, IMPACT_DERIVATIVES
 from robokit.contact.impacts import pass_on
 from robokit.contact.kinematics import entries_of_H, velocities
 from robokit.contact.linear import back_substitute_unsymmetric, factor_unsymmetric, rows_of
-from robokit.contact.step import ARRAYS
-from robokit.contact.step_derivatives import inverse_dynamics_derivatives
+from robokit.contact.step_derivatives import inverse_dynamics_derivatives, kernel_of_copies
 from robokit.contact.vectors import add, motion, nothing, put, write_row
-from robokit.engine.loops.fields import kernel_of, once
+from robokit.engine.loops.fields import once
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import where
@@ -51,12 +49,8 @@ from robokit.spatial.scalars import where
 
 @functools.cache
 def turns_kernel() -> LoopKernel:
-    """The kernel of ``c_turned``, of all robots. It writes over the arrays of the step, which has kicked."""
-    of_step = tuple(replace(a, role="inout") for a in ARRAYS)
-    known = {a.name for a in of_step}
-    own = [a for a in (*DERIVATIVES, *STEP_DERIVATIVES, *IMPACT_DERIVATIVES) if a.name not in known]
-    own = [replace(a, role="out") if a.name == "c_turned" else a for a in own]
-    return kernel_of("contact_turns", turns, (*of_step, *own), by_source=True)
+    """The kernel of ``c_turned``, of all robots."""
+    return kernel_of_copies("contact_turns", turns, IMPACT_DERIVATIVES, "c_turned")
 
 
 def turns(x: Any) -> None:
@@ -77,8 +71,7 @@ def turns(x: Any) -> None:
     def begins(least: Any) -> None:
         for_range(x.n_of[0], lambda i: _aim(x, i, least))
 
-    x.tangents = begins, lambda again: _solved(x, still, again, count)
-    once(x, pass_on)
+    pass_on(x, begins, lambda again: _solved(x, still, again, count))
     for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: _left(x, i), nothing))
 
 
@@ -165,13 +158,10 @@ def _residual(x: Any, still: Any) -> None:
     def right_side(r: Any, c: Any) -> None:
         x.turning[r, 0, c], x.turning[r, 1, c] = -x.r_q[r, c], -x.r_v[r, c]
 
-    def of_H(r: Any, c: Any) -> None:
-        for i, k in ((r, c), (c, r))[: 1 if c is r else 2]:
-            add(x.r_y, (i, k), x.H[r, c])
-            for m in range(2):
-                for_range(
-                    x.nv, lambda n, i=i, k=k, m=m: add(x.turning, (i, m, n), x.H[r, c] * x.turned[k, m, n])
-                )
+    def of_H(r: Any, c: Any, number: Any) -> None:
+        add(x.r_y, (r, c), number)
+        for m in range(2):
+            for_range(x.nv, lambda n, m=m: add(x.turning, (r, m, n), number * x.turned[c, m, n]))
 
     def every(do: Any) -> None:
         for_range(x.nv, lambda r: for_range(x.nv, lambda c: do(r, c)))
