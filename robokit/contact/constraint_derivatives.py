@@ -57,7 +57,8 @@ from robokit.spatial.vectors import chosen
 #
 # What is left, ellipsoids and what is round on something round, moves with the mean of both bodies. Of two
 # faces that are not quite flush the gap is that to one of them along the normal of the other: this is left
-# out.
+# out. So is that a face on several edges and corners of a height field touches all of them along the normal
+# of one, or along that of an edge that is nearest to the face's.
 #
 # Cost: O(contacts that act), and for each the faces and edges of both shapes.
 

@@ -860,8 +860,8 @@ def step_vjp(
     "pair_restitution" between bodies, "gravity" (3,), "inertias" (N + 1, 10) as
     :attr:`Robot.inertial_parameters`, and with actuators "target", "velocity", "feedforward", "kp" and "kd"
     (n,), in the order of their joints. Stiffness and damping of contacts and joints are held constant, and so
-    are velocities after impacts in turn, the share of restitution that energy allows, and, with
-    loops, the inertias by which the projection that closes them is weighted.
+    are velocities after impacts in turn, the share of restitution that energy allows, and, with loops, the
+    inertias by which the projection that closes them is weighted.
 
     Source: contact/step_derivatives.py.  Cost: about that of a step.
 
