@@ -26,6 +26,7 @@ from robokit.contact.fields import LIMITED_BOUNCES, MOTOR
 from robokit.contact.kinematics import velocities
 from robokit.contact.linear import back_substitute_unsymmetric
 from robokit.contact.solver import impulses, see
+from robokit.contact.step import ARRAYS
 from robokit.contact.step_derivatives import (
     balance,
     finish,
@@ -45,7 +46,7 @@ from robokit.spatial.scalars import where
 @functools.cache
 def limited_kernel() -> LoopKernel:
     """The kernel of ``next``, of all robots."""
-    return kernel_of_copies("contact_limited", limited, LIMITED_BOUNCES, "next")
+    return kernel_of_copies("contact_limited", limited, ARRAYS, LIMITED_BOUNCES, "next")
 
 
 def limited(x: Any) -> None:

@@ -39,6 +39,7 @@ from robokit.contact.fields import FRICTION, IMPACT_DERIVATIVES
 from robokit.contact.impacts import pass_on
 from robokit.contact.kinematics import entries_of_H, velocities
 from robokit.contact.linear import back_substitute_unsymmetric, factor_unsymmetric, rows_of
+from robokit.contact.step import ARRAYS
 from robokit.contact.step_derivatives import inverse_dynamics_derivatives, kernel_of_copies
 from robokit.contact.vectors import add, motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
@@ -50,7 +51,7 @@ from robokit.spatial.scalars import where
 @functools.cache
 def turns_kernel() -> LoopKernel:
     """The kernel of ``c_turned``, of all robots."""
-    return kernel_of_copies("contact_turns", turns, IMPACT_DERIVATIVES, "c_turned")
+    return kernel_of_copies("contact_turns", turns, ARRAYS, IMPACT_DERIVATIVES, "c_turned")
 
 
 def turns(x: Any) -> None:

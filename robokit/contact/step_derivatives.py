@@ -72,7 +72,6 @@ from robokit.contact.linear import (
     factor_unsymmetric,
     rows_of,
 )
-from robokit.contact.step import ARRAYS as STEP_ARRAYS
 from robokit.contact.vectors import (
     add,
     entries,
@@ -252,13 +251,18 @@ def arrays() -> tuple[ArrayOf, ...]:
 
 
 def kernel_of_copies(
-    name: str, function: Callable[[Any], None], own: Sequence[ArrayOf], found: str
+    name: str,
+    function: Callable[[Any], None],
+    given: Sequence[ArrayOf],
+    own: Sequence[ArrayOf],
+    found: str,
 ) -> LoopKernel:
     """A kernel that goes on with arrays of a step that has kicked, and writes over them.
 
-    ``own``: arrays that it takes besides those of the step and of derivatives; ``found``: what it makes.
+    ``given``: these arrays; ``own``: those that it takes besides them and those of derivatives; ``found``:
+    what it makes.
     """
-    of_step = {a.name: replace(a, role="inout") for a in STEP_ARRAYS}
+    of_step = {a.name: replace(a, role="inout") for a in given}
     more = {a.name: a for a in (*DERIVATIVES, *STEP_DERIVATIVES, *own)}
     more[found] = replace(more[found], role="out")
     return kernel_of(name, function, tuple((more | of_step).values()), by_source=True)
