@@ -1071,7 +1071,7 @@ class ContactStepper(ContactState):
     def rest(self) -> None:
         """Nobody has it any more: another one of the same program may begin with it."""
         self.noting = False
-        self.forget_notes()
+        self.notes()  # and large room for them
 
     @property
     def noted_bytes(self) -> int:
@@ -1224,15 +1224,15 @@ def stepper(program: Program, dt: float, owner: Any = None) -> Stepper:
 
 
 def contact_stepper(program: Program, dt: float, owner: Any = None) -> ContactStepper:
-    """Steps with contact, of which nothing is noted; of an owner see :func:`left_over`."""
+    """Steps with contact, of which nothing is noted; of ``owner`` see :func:`left_over`."""
     return left_over(ContactStepper, program, dt, owner)
 
 
 def left_over(make: Callable[[Program, float], Any], program: Program, dt: float, owner: Any) -> Any:
-    """What takes steps with contact: made, or left by an owner that is gone, as this is by ``owner``.
+    """What takes steps with contact, of dt [s]: what an owner left when it was gone, or a new one.
 
-    ``make`` is its class, whose ``rest`` is called when it is left. Where ``owner`` is None, nobody gets it
-    afterwards.
+    ``make``: its class, whose ``rest`` is called when it is left; ``owner``: an object with whose end it is
+    left to others; None where it is the caller's for good.
     """
     if owner is None or program.springs.functions:  # of the user: another one may have the same name
         return make(program, dt)
