@@ -223,12 +223,12 @@ def test_what_a_page_quotes_from_a_file_is_there():
             for option, value in re.findall(r":([\w-]+): (.*)\n", options):
                 if option in ("start-at", "end-at", "end-before") and value not in quoted:
                     missing.append(f"{page_name}: {name} has no {value!r}")
-                found = (
-                        re.search(rf"^{'    ' * depth}(def|class) {part}\b", quoted, re.M)
-                        for depth, part in enumerate(value.split("."))
-                    )
-                    if option == "pyobject" and not all(found):
-                        missing.append(f"{page_name}: {name} has no {value}")
+                depths = (
+                    re.search(rf"^{'    ' * depth}(def|class) {part}\b", quoted, re.M)
+                    for depth, part in enumerate(value.split("."))
+                )
+                if option == "pyobject" and not all(depths):
+                    missing.append(f"{page_name}: {name} has no {value}")
     assert not missing, "\n".join(missing)
 
 
