@@ -65,7 +65,10 @@ class ArticulatedFactor:
 
     @staticmethod
     def of(tree: Tree, X: Sequence[Any], b: Sequence[Any] = (), dt: Scalar = 0.0) -> ArticulatedFactor:
-        """The factor of H for the tree's own inertias, at the transforms X; with b by joint of H + dt b."""
+        """The factor of H for the tree's own inertias, at the transforms X.
+
+        With ``b``, diagonal entries by joint, it is that of H + dt diag(b).
+        """
         N = tree.n + 1
         IA: list[Any] = [None, *(tree.I[i].articulated() for i in tree.outward())]
         U: list[Any] = [None] * N

@@ -22,6 +22,7 @@ from robokit.identification.measurements import (
     FRICTION,
     MOTOR,
     Columns,
+    CompressedEquations,
     check_measurements,
     compress_equations,
     dof_names,
@@ -646,32 +647,46 @@ def _weights(robot: Robot, motion: SmoothMotion, chosen: np.ndarray) -> tuple[np
     """Weights (B, nv), 1/noise and 0 for forces not measured or next to a reversal; and the noise (nv,).
 
     Where a joint reverses, its friction jumps, and the low-pass smears that over its time constant. The noise
-    is what each joint's own equations leave.
+    is what each joint's own equations leave: nothing, if its parameters can explain any forces in so few
+    states. Then the states next to reversals count, too.
+
+    Raises ShapeError: all states of a joint are too few.
     """
     step = float(motion.t[1] - motion.t[0])
     reach = max(1, int(0.5 / (motion.cutoff * step)))
-    weights = np.ones((len(chosen), robot.nv))
+    near = np.zeros((len(chosen), robot.nv), dtype=bool)
+    weights = np.ones(near.shape)
     for joint in robot.joints:
         if joint.name not in motion.efforts and joint.name != FLOATING_BASE:
             weights[:, joint.v_slice] = 0.0
             continue
         for k in range(joint.v_slice.start, joint.v_slice.stop if joint.name != FLOATING_BASE else 0):
             turns = np.flatnonzero(np.diff(np.sign(motion.v[:, k])) != 0)
-            near = np.searchsorted(turns, chosen + reach) - np.searchsorted(turns, chosen - reach) > 0
-            # A joint that hardly moves turns all the time: its friction is not to be told anyway.
-            if np.count_nonzero(~near) > LEAST_SHARE * len(near):
-                weights[near, k] = 0.0
+            near[:, k] = np.searchsorted(turns, chosen + reach) - np.searchsorted(turns, chosen - reach) > 0
+    # A joint that hardly moves turns all the time: its friction is not to be told anyway.
+    near &= np.count_nonzero(~near, axis=0) > LEAST_SHARE * len(near)
     q, v, a, tau = (x[chosen] for x in (motion.q, motion.v, motion.a, motion.tau))
     columns = Columns(robot, (*FRICTION, MOTOR))
-    with one_blas_thread():
-        parts = compress_equations(columns, check_measurements(robot, q, v, a, tau, weights=weights))
-    for name, part in zip(dof_names(robot), parts, strict=True):
-        if 0 < part.count <= part.rank:  # nothing is left that would be noise, and its weight without bound
-            raise ShapeError(
-                f"log: too short for joint {name!r}: the low-pass of {motion.cutoff:.3g} Hz leaves "
-                f"{part.count} independent states that are not next to a reversal, and its force depends on "
-                f"{part.rank} combinations of parameters in them; give a longer log, or a higher cutoff"
-            )
+
+    def equations() -> tuple[list[CompressedEquations], np.ndarray]:
+        """Of each joint; and which of them explain any forces."""
+        data = check_measurements(robot, q, v, a, tau, weights=np.where(near, 0.0, weights))
+        with one_blas_thread():
+            parts = compress_equations(columns, data)
+        return parts, np.array([0 < part.count <= part.rank for part in parts])
+
+    parts, exact = equations()
+    if (near & exact).any():
+        near &= ~exact
+        parts, exact = equations()
+    if exact.any():
+        k = int(np.argmax(exact))
+        raise ShapeError(
+            f"log: too short for joint {dof_names(robot)[k]!r}: the low-pass of {motion.cutoff:.3g} Hz "
+            f"leaves {parts[k].count} independent states, in which its parameters explain any forces, "
+            "right or wrong; give a longer log, or a higher cutoff"
+        )
+    weights[near] = 0.0
     noise = np.array([np.sqrt(part.rest / max(1, part.count - part.rank)) for part in parts])
     least = LEAST_NOISE * np.sqrt(np.mean([part.scale for part in parts])) or LEAST_NOISE
     return weights / np.maximum(noise, least), noise

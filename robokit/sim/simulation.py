@@ -1211,7 +1211,7 @@ def _chosen(rows: Any, count: int) -> np.ndarray:
     given = np.asarray(rows)
     if given.dtype == bool and given.shape == (count,):
         return np.flatnonzero(given)
-    if given.ndim == 1 and (given.dtype.kind in "iu" or not given.size):
+    if given.ndim == 1 and (given.dtype.kind in "iu" or (not given.size and given.dtype != bool)):
         numbers = given.astype(np.int64)
         if (np.diff(numbers, prepend=-1, append=count) > 0).all():
             return numbers

@@ -766,7 +766,7 @@ def _turned_solid(
     return None
 
 
-_MILLIMETRES_HINT = 'for meshes in millimetres, write <mesh scale="0.001 0.001 0.001">'
+_MILLIMETRES_HINT = 'write metres; of meshes in millimetres, <mesh scale="0.001 0.001 0.001">'
 _TURN_HINT = "exchange the moments of the two axes, or turn <inertial><origin rpy>"
 
 

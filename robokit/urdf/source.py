@@ -586,14 +586,10 @@ class Reader:
                 quat = None
             else:
                 self._judge_quaternion(quat, where, line)
+        place = self.triple(element, "xyz", where, ZERO)
         angles = self.triple(element, "rpy", where, ZERO)
         self._judge_angles(angles, where, line)
-        return Origin(
-            self.triple(element, "xyz", where, ZERO),
-            angles,
-            quat or None,  # type: ignore[arg-type]
-            line,
-        )
+        return Origin(place, angles, quat or None, line)  # type: ignore[arg-type]
 
     def _judge_angles(self, rpy: Triple, where: str, line: int) -> None:
         if max(rpy) > FULL_TURN or min(rpy) < -FULL_TURN:

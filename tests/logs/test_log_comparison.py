@@ -258,12 +258,29 @@ def test_efforts_of_the_wrong_sign_are_named():
 
 
 def test_a_log_that_is_too_short_for_a_fit_is_refused():
-    """As many states as combinations of parameters explain any forces, and leave no noise."""
+    """As many combinations of parameters as states explain any forces, and leave no noise."""
     described = rk.load_urdf(rk.find_robot("double_pendulum"))
     t, q, tau = recorded(described, described, 0, duration=2.0)
     log = logged_trajectory(described, t, q, np.gradient(q, t, axis=0), tau, {})
     with pytest.raises(rk.ShapeError, match=r"log: too short for joint 'upper_joint': .* leaves \d indep"):
         rk.identify_log(log, cutoff=2.0)
+
+
+def test_a_joint_that_moves_for_a_moment_only():
+    """Its parameters explain any forces in the few states between reversals: the others count, too."""
+    described = rk.load_urdf(rk.find_robot("double_pendulum"))
+    rng = np.random.default_rng(0)
+    real, *_ = altered(described, rng)
+    q, v, a = motion(2)
+    s = np.pi * np.clip((t - 2.0) / 0.9, 0.0, 1.0)
+    rate = np.pi / 0.9 * ((t > 2.0) & (t < 2.9))
+    q[:, 0] = 0.4 * np.sin(s) ** 4
+    v[:, 0] = 1.6 * rate * np.sin(s) ** 3 * np.cos(s)
+    a[:, 0] = 1.6 * rate**2 * (3.0 * np.sin(s) ** 2 - 4.0 * np.sin(s) ** 4)
+    tau = rk.rnea(real, q, v, a) + friction_forces(real, v)
+    tau += NOISE * tau.std(axis=0) * rng.standard_normal(tau.shape)
+    fit = rk.identify_log(log_of(described, q + 2e-5 * rng.standard_normal(q.shape), v, tau), cutoff=5.0)
+    assert (fit.after < 0.1 * fit.before).all()
 
 
 @pytest.mark.slow

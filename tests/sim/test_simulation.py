@@ -522,6 +522,7 @@ WRONG_OF_A_BATCH = {
     r"rows: .* in ascending order, got \[2, 1\]": lambda s: s.reset(rows=[2, 1]),
     r"rows: .* got \[1\.0\]": lambda s: s.reset(rows=[1.0]),
     r"rows: .* got \[True\]": lambda s: s.reset(rows=[True]),
+    r"rows: .* dtype=bool": lambda s: s.reset(rows=np.zeros(0, bool)),
     r"q: expected shape \(2,\), \(4, 2\) or \(1, 2\), got \(3, 2\)": lambda s: s.reset(
         np.zeros((3, 2)), rows=[True, False, False, False]
     ),
