@@ -34,6 +34,7 @@ from robokit.stages import stage
 _log = logging.getLogger(__name__)
 
 CODE_BUDGET = 900_000  # operations compiled at most, repeated iterations counted once: a minute or so
+RECORDED = 14  # operations that are recorded again, and compared, while one is compiled
 LONG = 60_000  # operations from which on a line compiles so slowly that another recording is tried
 SECONDS_A_BYTE = 1.5e-6  # of running baseline code before better is made, which takes longer (AMD EPYC)
 TIERED = True  # whether first calls make do with baseline code; benchmarks, for speed alone, say False
@@ -187,7 +188,8 @@ class Maker:
         least, signless = fewest(program)
         long = len(program.order) > LONG or 2 * least < len(program.order)
         other, again = program, None
-        if long and 2 * signless < least:
+        pays = 2 * signless < least and len(program.order) < RECORDED * (least - signless)
+        if long and pays:
             other = self._record(signed=True)
             if self._signature.reproducible:
                 other = plain_zeros(other)

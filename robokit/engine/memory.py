@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
 import os
 import sys
@@ -22,17 +23,37 @@ def aligned(size: int, dtype: str = "float64") -> np.ndarray:
     """So many uninitialised numbers, where a cache line begins: no vector of a row lies across two lines."""
     bytes_each = np.dtype(dtype).itemsize
     block = np.empty(size + LINE_BYTES // bytes_each, dtype)
-    start = -(block.__array_interface__["data"][0] // bytes_each) % (LINE_BYTES // bytes_each)
+    start = -(address(block) // bytes_each) % (LINE_BYTES // bytes_each)
     return block[start : start + size]
 
 
 def address(array: Any) -> int:
-    """Where the data of an array, or of what has its interface, begins.
-
-    An array's `.ctypes.data` says the same in twenty times the time.
-    """
+    """Where the data of an array, or of what has its interface, begins."""
+    if _IS_HELD and array.__class__ is np.ndarray:
+        held: int = _held(id(array) + ARRAY_DATA).value
+        return held
     place: int = array.__array_interface__["data"][0]
     return place
+
+
+ARRAY_DATA = 16
+"""Where an array object holds its data's address, in 64-bit CPython with the GIL.
+
+It is part of NumPy's ABI. To read it takes an eighth of the time of `__array_interface__` or `.ctypes.data`.
+"""
+
+_held = ctypes.c_uint64.from_address
+
+
+def _is_held() -> bool:
+    """Whether array objects of this process hold it there: tried on live ones."""
+    if sys.implementation.name != "cpython" or np.ndarray.__basicsize__ < ARRAY_DATA + 8:
+        return False
+    arrays = (np.zeros(7), np.zeros((3, 4))[1:, ::2], np.frombuffer(b"read only", np.uint8))
+    return all(_held(id(a) + ARRAY_DATA).value == a.__array_interface__["data"][0] for a in arrays)
+
+
+_IS_HELD = _is_held()
 
 
 # -- The buffer pool -------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ import numpy as np
 
 from robokit.dataclass_tools import frozen
 from robokit.engine.backend.llvm import CompilerMissing, code_of
-from robokit.engine.memory import LINE_BYTES, address, aligned
+from robokit.engine.memory import ARRAY_DATA, LINE_BYTES, address, aligned
 
 MOST_ARGUMENTS = 24  # inputs and outputs together
 MOST_DIMENSIONS = 4  # of an argument
@@ -541,7 +541,7 @@ LAYOUT = Layout(
     bytes=32,
     float=16,
     slots=(16, 24),
-    data=16,
+    data=ARRAY_DATA,
     ndim=24,
     dims=32,
     descr=56,

@@ -84,6 +84,9 @@ class Lanes(KernelRows):
 # ---- rows on several threads ------------------------------------------------------------------------------
 
 SECONDS = 3e-5  # of a step, roughly, before any is taken
+SUMMED_STEPS = 1024
+"""Steps after which sums in single precision go to those in double: a fixed number, since blocks are as long
+as the clock says, and the last bits of a sum depend on its parts."""
 
 
 class ContactRunner:
@@ -271,7 +274,8 @@ class _Share:
             started = time.perf_counter(), time.thread_time()
             for start, end in _runs(self.good[a:b]):
                 self._take(a + start, a + end, step, steps)
-            self._add_up(slice(a, b))
+            if step + steps == last or (step + steps) % SUMMED_STEPS == 0:
+                self._add_up(slice(a, b))
             self.seconds = (time.perf_counter() - started[0]) / ((b - a) * steps)
             if self._rows.compiled:
                 self._ran(time.thread_time() - started[1])
@@ -292,7 +296,7 @@ class _Share:
         n, at = len(self.rows), first
         while at < last:
             few = 1 if self.own else max(1, int(BLOCK_SECONDS / self.seconds))
-            now, a = min(few, last - at), 0
+            now, a = min(few, last - at, SUMMED_STEPS - at % SUMMED_STEPS), 0
             while a < n:
                 wide = LANES[self.dtype] if self._lanes else 1  # better code may have come
                 b = min(n, a + -(-max(1, int(BLOCK_SECONDS / (self.seconds * now))) // wide) * wide)

@@ -88,7 +88,7 @@ class StepForces:
 
 # ---- notes -------------------------------------------------------------------------------------------------
 
-MOST_BYTES = 128_000_000  # up to which steps are noted as they are taken: half a minute of a humanoid
+MOST_BYTES = 128_000_000  # up to which steps are noted as they are taken: 19 s of a humanoid
 
 
 @dataclass
@@ -174,6 +174,11 @@ class Notes:
         """Number of the step of each, (S,)."""
         return np.floor(self.begin).astype(int)
 
+    @property
+    def gaps(self) -> np.ndarray:
+        """What lies between each and the next one, (S - 1,) [steps]."""
+        return np.diff(self.begin) - self.share[:-1]
+
     def first(self, steps: Any) -> Any:
         """Where these steps begin among the notes."""
         return np.searchsorted(self.step, steps, side="left")
@@ -228,10 +233,21 @@ class Notes:
 # ---- runs that are too long ------------------------------------------------------------------------------
 
 
-def around_records(notes: Notes) -> np.ndarray:
-    """The rows of the first step and of the last one, and of the first two of a run."""
+def around_records(notes: Notes, start: int) -> np.ndarray:
+    """The rows of the first step and of the last one, of the two from the run's start, and of the hardest.
+
+    That is the one with the largest force of the ground.
+    """
     step = notes.step
-    return np.flatnonzero((step == step[0]) | (step == step[-1]) | (step < 2))
+    kept = (step == step[0]) | (step == step[-1]) | (step < start + 2)
+    if "link" in notes.arrays:
+        kept[load(notes.arrays).argmax()] = True
+    return np.flatnonzero(kept)
+
+
+def load(noted: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Size of the force of the ground on the whole robot, (S,) [N]."""
+    return np.asarray(np.linalg.norm(noted["link"][:, -1, :3], axis=1))
 
 
 @np.errstate(all="ignore")
@@ -273,7 +289,7 @@ def retaken(
             reached(last)
             if around:
                 block = Notes.taken(own, first)
-                parts.append(block.of(around_records(block)))
+                parts.append(block.of(around_records(block, marks[0])))
             elif own.noted_bytes > most:
                 own.noting = False
                 own.forget_notes()
@@ -390,7 +406,7 @@ def _origins(program: Program, links: Sequence[str], q: np.ndarray) -> np.ndarra
 
 @dataclass
 class StepFacts:
-    """Facts of S steps, or of S parts of steps that are divided to an accuracy."""
+    """Facts of S steps, of S parts of steps that are divided to an accuracy, or of S that stand for more."""
 
     force: np.ndarray  # of the ground on each link that can touch it, world axes, (S, L, 3) [N]
     normal: np.ndarray  # the part along the ground's normal, (S, L) [N]
@@ -409,7 +425,7 @@ class StepFacts:
     v: np.ndarray  # velocities before the step, (S, nv) [rad/s | m/s]
     q: np.ndarray  # configurations before the step, (S, nq)
     tau: np.ndarray  # joint forces of the controller in the step, (S, nv) [N m | N]
-    # shares of a step that the parts are, (S,); None where steps are not divided
+    # how long each is, (S,) [steps]: shares of one, or more where it stands for several; None for whole steps
     lengths: np.ndarray | None = None
     first: int = field(default=0, kw_only=True)  # number of the first step
     dt: float = field(default=0.0, kw_only=True)  # time step [s]
@@ -494,7 +510,11 @@ class StepFacts:
 
 
 def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) -> StepFacts:
-    """The facts of the steps of dt [s] that were noted, and what these were given."""
+    """The facts of the steps of dt [s] that were noted, and what these were given.
+
+    For steps between them that were not, the one beside them with the smaller force of the ground stands:
+    the impulse of an impact is that of its own step.
+    """
     robot, subjects, q, v = program.robot, subjects_of(program), notes.arrays["q"], notes.arrays["v"]
     x, tau = acted(program, dt, notes, inputs), inputs.rows(notes.step)[0]
     rows, speeds = robot.split_q(list(q.T)), robot.split_v(list(v.T))
@@ -520,10 +540,18 @@ def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) ->
         v,
         q,
         tau,
-        None if program.accuracy is None else notes.share,
+        _lengths(notes, load(x)) if program.accuracy is not None or notes.gaps.any() else None,
     ]
     first = int(notes.step[0]) if len(notes) else 0
     return StepFacts(*columns, first=first, dt=dt, slides=frozenset(joint.name for joint in slides))
+
+
+def _lengths(notes: Notes, force: np.ndarray) -> np.ndarray:
+    """For how long each stands, (S,) [steps]."""
+    found, gaps, later = notes.share.copy(), notes.gaps, force[:-1] > force[1:]
+    found[:-1] += gaps * ~later
+    found[1:] += gaps * later
+    return found
 
 
 def _met(program: Program, dt: float, notes: Notes) -> np.ndarray:
@@ -681,6 +709,10 @@ def _contact(trajectory: Any) -> Iterator[tuple[str, str]]:
 
 
 def _answers(trajectory: Any) -> Iterator[tuple[str, str]]:
-    if "events" in trajectory.__dict__:
-        for answer in trajectory.answers:
-            yield answer.label, str(answer)
+    known = trajectory.__dict__.get("events", trajectory.__dict__.get("sampled_events"))
+    if known is None:
+        return
+    for answer in answers(known, float(trajectory.t[-1]), trajectory.ground is not None):
+        yield answer.label, str(answer)
+    if "events" not in trajectory.__dict__:
+        yield "events", f"from the recorded states, {trajectory.sampling()}, and peaks"

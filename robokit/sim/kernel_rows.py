@@ -73,7 +73,7 @@ class KernelRows:
 
     def run(self, a: int, b: int, given: Arrays, steps: int, done: np.ndarray, memory: Any = None) -> None:
         """Steps of rows a..b, with ``given`` inputs that differ by step or row, (steps or 1, rows or 1, ...)
-        each.
+        each, whatever their layout.
 
         ``done``, (b - a,), gets how many steps each row took, fewer where its state is not finite, or the
         kernel says that they are to be taken again; the driver "batch" gives no numbers. ``memory`` is an
@@ -84,6 +84,7 @@ class KernelRows:
             return
         places, strides = self._places + a * self._strides, self._strides.copy()
         jumps = np.zeros_like(strides)
+        given = {name: np.ascontiguousarray(x) for name, x in given.items()}  # kept until the call is over
         for name, x in given.items():
             k = self._number[name]
             places[k] = address(x)

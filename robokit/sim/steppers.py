@@ -1223,7 +1223,10 @@ def stepper(program: Program, dt: float, owner: Any = None) -> Stepper:
 
 
 def contact_stepper(program: Program, dt: float, owner: Any = None) -> ContactStepper:
-    """Steps with contact: made, or left by an owner that is gone, as these are by theirs, if there is one."""
+    """Steps with contact, of dt [s]: those that an owner left when it was gone, or new ones.
+
+    ``owner``: an object with whose end these are left to others; None where they are the caller's for good.
+    """
     if owner is None or program.springs.functions:  # of the user: another one may have the same name
         return ContactStepper(program, dt)
     about = program.joints, program.ground, program.between, program.given, program.given_numbers
@@ -1235,6 +1238,6 @@ def contact_stepper(program: Program, dt: float, owner: Any = None) -> ContactSt
     spare: Spare[ContactStepper] = program.robot.derived.get("spare steps with contact", lambda: Spare(4))
     found = spare.take(key, lambda: ContactStepper(program, dt))
     found.program, found.noting = program, False
-    found.forget_notes()
+    found.notes()  # and large room for them
     weakref.finalize(owner, spare.give, key, found)
     return found

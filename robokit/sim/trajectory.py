@@ -419,7 +419,11 @@ class Trajectory:
         """What happened in every step; None of a trajectory that was loaded."""
         if self.program is None or self.inputs is None:
             return None
-        notes = self._noted()
+        return self._facts(self._noted())
+
+    def _facts(self, notes: Notes) -> StepFacts:
+        """Those of notes; of a run without a step, none."""
+        assert self.program is not None and self.inputs is not None
         notes = notes if len(self.marks) > 1 else notes.of(np.arange(0))
         return step_facts(self.program, self.summary["dt"], notes, self.inputs)
 
@@ -439,10 +443,21 @@ class Trajectory:
         with stage("finding events"):
             return events_of(self.program, facts, self.summary)
 
-    @property
+    @cached_attribute
     def sampled_events(self) -> list[Event]:
-        """The same as ``events``: its name where they were found from some of the steps alone."""
-        return self.events
+        """The events from the recorded states and, between each two, the step with the largest force.
+
+        For runs so long that facts of every step do not fit into memory (9 kB a step of a humanoid): times
+        and sizes are rough where states were recorded seldom. The largest force on all links is exact.
+
+        Raises:
+            RobokitError: the trajectory was loaded from a file.
+        """
+        if self.program is None or self.inputs is None:
+            raise RobokitError("sampled_events: not available from a file; use .events before .save")
+        if "events" in vars(self) or self.notes is not None or not self.program.contact:
+            return self.events
+        return events_of(self.program, self._facts(self._around_records), self.summary)
 
     @cached_attribute
     def step_forces(self) -> StepForces | None:

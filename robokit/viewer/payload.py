@@ -32,6 +32,7 @@ from robokit.viewer.motion_data import (
     Values,
     base64_text,
     curves,
+    every_step,
     link_forces,
     motion_frames,
     own_curves,
@@ -90,12 +91,14 @@ UNKNOWN = EventKind("", "Contacts", len(KINDS), "")  # stands for kinds in files
 def events(trajectory: Trajectory) -> EventsData | None:
     """The events of a run, its answers and tables; None of a trajectory whose file has no events.
 
-    The first limit of each joint and side is always there, and the events that the answers are about.
+    The first limit of each joint and side is always there, and the events that the answers are about. Of very
+    long runs it is the recorded states that count.
     """
     robot = trajectory.robot
     assert robot is not None
     try:
-        found = trajectory.events
+        known = "events" in vars(trajectory) or every_step(trajectory)
+        found = trajectory.events if known else trajectory.sampled_events
     except RobokitError:
         return None
     answers = answers_of(found, float(trajectory.t[-1]), trajectory.ground is not None)
@@ -106,6 +109,7 @@ def events(trajectory: Trajectory) -> EventsData | None:
         happenings=[_happening(event, robot, bodies) for event in kept],
         left_out=len(found) - len(kept),
         answers=answer_rows(answers, kept),
+        sampled="" if "events" in vars(trajectory) else trajectory.sampling(),
         touched=_touched(found, kept),
         reached=_reached(found, kept),
         assumed=assumed(trajectory),

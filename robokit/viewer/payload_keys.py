@@ -369,6 +369,7 @@ class EventsData:
 
     happenings: list[HappeningData]  # the events in the order of time; of very many the important ones
     left_out: int  # how many are not among them
+    sampled: str  # how often the events were looked for, "" where that is every step
     answers: list[AnswerData]  # to the usual questions
     touched: list[TouchedData]  # links that touched the ground, in the order of their first contact
     reached: list[ReachedData]  # limits that joints reached, the one furthest past first

@@ -26,6 +26,19 @@ def place(array: np.ndarray) -> int:
     return array.__array_interface__["data"][0]
 
 
+@pytest.mark.parametrize("held", [True, False])
+def test_addresses_are_those_that_numpy_says(held, monkeypatch):
+    """Read in the array object, or asked for: of views, read-only memory, subclasses, and loans."""
+    assert not held or memory._IS_HELD, "arrays of this process are laid out in another way"
+    monkeypatch.setattr(memory, "_IS_HELD", held)
+    block = np.arange(24.0).reshape(4, 6)
+    read_only = np.frombuffer(b"read only", np.uint8)
+    loan = memory.Loan(np.empty(1000, np.uint8), (10,), "float64")
+    for x in (block, block[1:, ::-2], block.T, block[0, :0], read_only, block.view(np.recarray), loan):
+        assert memory.address(x) == place(x)
+    assert memory.address(block[1:]) == memory.address(block) + 6 * 8
+
+
 def test_a_result_takes_the_memory_of_one_that_died():
     kept = BufferPool(1 << 20)
     first = kept.array((N,), "float64")

@@ -7,9 +7,10 @@ import pytest
 from strategies import OF_EVERY_ROBOT, has_large_code
 
 import robokit as rk
-from robokit.dynamics.build import example_key, flat_text, outputs, quaternion_offsets, sizes
+from robokit.dynamics.build import example_key, flat_text, kernel, outputs, quaternion_offsets, sizes
 from robokit.dynamics.table import KERNELS
 from robokit.engine import Kernel, maker
+from robokit.engine.kernel import ONE_STATE
 from robokit.engine.passes import similarity
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
@@ -167,3 +168,14 @@ def test_refusals_stay_the_same(eager):
         kernel(q, np.where(np.arange(robot.nv) == 3, np.nan, v), tau)
     with pytest.raises(rk.InvalidValue, match="unit quaternion"):
         kernel(2.0 * q + 0.1, v, tau)
+
+
+@pytest.mark.parametrize("name", ["constrained_dynamics", "operational_space_inertia"])
+def test_what_is_short_already_is_not_recorded_again(name, monkeypatch):
+    """With the constants' signs kept the code would be half of a hundredth."""
+    robot = chain(300)
+    record, asked = maker.Maker._record, []
+    monkeypatch.setattr(maker.Maker, "_record", lambda *a, **how: (asked.append(how), record(*a, **how))[1])
+    made = kernel(robot, example_key(KERNELS[name], robot))._maker.planned(ONE_STATE)
+    assert made.shared is not None and 20 * made.shared.written < len(made.program.order)
+    assert [how.get("signed", False) for how in asked] == [False]

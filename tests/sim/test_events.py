@@ -201,8 +201,25 @@ def test_a_run_answers_the_usual_questions():
 def test_events_of_a_run_without_notes_are_those_of_every_step():
     run = tumbling(40)
     again = dataclasses.replace(tumbling(40), notes=None)  # as of a run that is too long to be noted
-    assert again.sampled_events == again.events == run.events
+    assert again.events == again.sampled_events == run.events
     assert list(map(str, run.answers)) == list(map(str, again.answers))
+
+
+def kinds(events):
+    return {event.kind: event for event in reversed(events)}
+
+
+@pytest.mark.parametrize("options", [{}, {"accuracy": 1e-5}], ids=["whole steps", "divided steps"])
+def test_sampled_events_have_the_largest_force_of_every_step(options):
+    run = tumbling(40, **options)
+    again = dataclasses.replace(run, notes=None)  # as of a run that is too long to be noted
+    exact, rough = kinds(run.events), kinds(again.sampled_events)
+    assert rough["peak load"].size == pytest.approx(exact["peak load"].size, rel=1e-9)
+    assert rough["peak load"].time == pytest.approx(exact["peak load"].time)
+    assert rough["first contact"].time == pytest.approx(exact["first contact"].time, abs=40 * DT)
+    assert any("recorded states, every 40 ms" in x for x in again.report()) and again.notes is None
+    assert len(again.sampled_events) <= len(run.events)
+    assert again.contacts is not None and run.sampled_events == run.events
 
 
 def test_a_robot_that_stands_touches_from_the_start():
@@ -294,3 +311,9 @@ def test_events_and_contacts_of_a_long_run_take_its_steps_once(monkeypatch):
     assert run.notes is None and run.events and run.contacts is not None and run.step_facts is not None
     assert len(run.sensors.imu("ball").specific_force) == len(run.a) == len(run)
     assert len(taken) == 1
+
+
+def test_a_run_without_a_step_has_no_events():
+    run = rk.simulate(m.box(), rk.standing_configuration(m.box()), duration=0.0, dt=DT, ground=True)
+    again = dataclasses.replace(run, notes=None)
+    assert run.events == again.sampled_events == dataclasses.replace(again).events == []

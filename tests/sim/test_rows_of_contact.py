@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import robokit as rk
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
 from robokit.model import Box, ModelBuilder, Placement, Shape
-from robokit.sim import steppers
+from robokit.sim import contact_rows, steppers
 from robokit.sim.kernel_rows import KernelRows
 from robokit.sim.rollouts import Batch
 from robokit.sim.steppers import ContactState, copied
@@ -64,6 +65,54 @@ def test_rows_do_not_depend_on_threads_records_and_neighbours(thrown):
     np.testing.assert_array_equal(alone.q[:, 0], many[0].q[:, 3])
     np.testing.assert_allclose(many[1].measures["lowest"], many[2].q[..., 6].min(axis=0))
     assert np.abs(many[0].v[-1, 4]).max() < 0.1 < np.abs(many[0].v[-1, 0]).max()
+
+
+@pytest.fixture(scope="module")
+def standing():
+    """Starts of five quadrupeds, and joint forces of 600 steps beside motors whose targets stay the same."""
+    robot, rng = m.quadruped(), np.random.default_rng(5)
+    q0, v0 = np.tile(rk.standing_configuration(robot), (5, 1)), rng.normal(size=(5, robot.nv))
+    motors = rk.PD(kp=60.0, kd=2.0, target=0.3 * rng.normal(size=robot.nv - 6))
+    options = {"dt": 1e-3, "ground": GROUND, "actuators": motors, "reproducible": True}
+    return robot, q0, v0, rng.normal(size=(600, 5, robot.nv)), options
+
+
+@pytest.mark.parametrize("every", [1, 20])
+@pytest.mark.parametrize("rows", [1, 2, 5])
+def test_joint_forces_beside_motors_are_those_of_single_runs(standing, rows, every):
+    robot, q0, v0, tau, options = standing
+    q0, v0, tau = q0[:rows], v0[:rows], tau[:40, :rows]
+    many = rk.rollout(robot, q0, v0, tau=tau, steps=40, record_every=every, **options)
+    for row in range(rows):
+        sim = rk.Simulation(robot, q0[row], v0[row], **options)
+        for now in tau[:, row]:
+            sim.step(tau=now)
+        np.testing.assert_array_equal(many.q[-1, row], sim.q)
+        np.testing.assert_array_equal(many.v[-1, row], sim.v)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_rows_do_not_depend_on_the_clock(standing, monkeypatch, dtype):
+    """How many rows and steps go at a time, by how long the last ones took, changes no bit of the results."""
+    robot, q0, v0, tau, options = standing
+    monkeypatch.setattr(contact_rows, "SUMMED_STEPS", 64)
+
+    def run():
+        more = {"steps": 600, "record_every": 100, "measures": True, "dtype": dtype, "threads": 1}
+        return rk.rollout(robot, q0, v0, tau=tau, **options, **more)
+
+    due = run()
+    for seed in range(4):
+        rng, looks = np.random.default_rng(seed), itertools.count()
+        seconds = np.cumsum(10.0 ** rng.uniform(-2.0, 2.0, 10_000))
+        clock = SimpleNamespace(perf_counter=lambda k=looks, s=seconds: s[next(k)], thread_time=lambda: 0.0)
+        monkeypatch.setattr(contact_rows, "time", clock)
+        found = run()
+        assert next(looks) > 2 * 6 + 1, "more blocks than records"
+        np.testing.assert_array_equal(found.q, due.q)
+        np.testing.assert_array_equal(found.v, due.v)
+        for name, x in due.measures.items():
+            np.testing.assert_array_equal(found.measures[name], x, name)
 
 
 def test_ctrl_c_keeps_what_all_rows_have_reached(thrown, monkeypatch):
@@ -214,3 +263,18 @@ def test_a_row_stops_where_any_of_its_numbers_is_not_finite(n, dtype):
     rows.run(0, len(x), {}, 4, done)
     assert rows.compiled
     np.testing.assert_array_equal(done, [1] * (3 * n) + [4])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_what_rows_are_given_may_lie_in_any_order(rows, order):
+    """Inputs of steps and rows are read by their indices, as NumPy does, not as they lie in memory."""
+
+    def add(n, x, u):
+        for_range(n, lambda k: x.__setitem__(k, x[k] + u[k, 0] - 2.0 * u[k, 1]))
+
+    kernel = LoopKernel("adds", add, ["n"], [ArrayOf("x", ("n",), "inout"), ArrayOf("u", ("n", 2))])
+    u = np.asarray(np.random.default_rng(0).normal(size=(4, rows, 3, 2)), order=order)
+    x, done = np.zeros((rows, 3)), np.zeros(rows, np.int64)
+    KernelRows(kernel, {"n": 3}, {"x": x, "u": np.zeros((3, 2))}, {"x"}).run(0, rows, {"u": u}, 4, done)
+    np.testing.assert_allclose(x, (u[..., 0] - 2.0 * u[..., 1]).sum(axis=0), rtol=0.0, atol=1e-14)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import sim_models as m
@@ -87,6 +89,37 @@ def test_forces_in_a_joint_are_those_of_its_parts(integrator):
     inertia = 0.01 + 0.5**2
     gained = inertia * np.diff(run.v[:, 0])
     np.testing.assert_allclose(gained, DT * parts.total[1:, 0], atol=1e-4)
+
+
+@pytest.mark.parametrize("integrator", ["contact", "rkmk4", "midpoint", "energy_momentum"])
+def test_the_force_in_a_floating_base_is_what_moves_it(integrator):
+    """It is what the controller gives, by the laws of Newton and Euler about a principal axis."""
+    robot = m.box().with_gravity((0, 0, 0))
+    (base,), about_z, z = robot.joints, 0.2**2 / 6, [2, 5]  # a cube of 1 kg
+    given = {"controller": lambda t, q, v: np.array([0.0, 0.0, 0.02, 0.0, 0.0, 3.0]) * (1.0 + t)}
+    run = rk.simulate(robot, duration=0.2, dt=DT, record_every=1, integrator=integrator, **given)
+    parts = run.sensors.joint_force(base.name)
+    gained = np.diff(run.v, axis=0)[:, z] * [about_z, 1.0]
+    np.testing.assert_allclose(parts.total[1:][:, z], gained / DT, rtol=1e-9)
+    np.testing.assert_array_equal(parts.total, parts.actuator)
+    assert not np.delete(parts.total, z, axis=1).any()
+
+
+def test_an_imu_of_a_restored_run_does_not_depend_on_its_notes():
+    """Those of a run that is too long are made again; it begins in the middle of another one."""
+    q0 = m.box().neutral()
+    q0[-1] = 0.3
+    sims = [
+        rk.Simulation(m.box(), q0, np.array([3.0, 2.0, 1.0, 1.0, 0.0, 0.0]), dt=DT, record_every=10)
+        for _ in range(2)
+    ]
+    sims[0].step(steps=53)
+    sims[1].restore(sims[0].state())
+    sims[1].step(steps=100)
+    run = sims[1].trajectory()
+    noted, again = (each.sensors.imu("box").specific_force for each in (run, replace(run, notes=None)))
+    assert run.notes is not None and run.marks[0] == 53
+    np.testing.assert_array_equal(noted, again)
 
 
 def test_errors_name_what_there_is(tmp_path):

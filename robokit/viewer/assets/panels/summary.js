@@ -10,6 +10,9 @@ class Summary {
     this.selection = selection;
     const { answers, assumed, books } = data.events;
     const rows = answers.map((answer) => this.answer(answer.label, answer.value, answer.note, answer.event, answer.doubtful));
+    const { sampled } = data.events;
+    const rough = `from the recorded states, ${sampled}, and the step with the largest force between each two; trajectory.events uses every step`;
+    if (sampled) rows.push(this.answer("events", "rough", rough, null, false));
     host.append(element("section", { class: "answers" }, ...rows));
     this.parts = {
       events: this.list(data.events.left_out),

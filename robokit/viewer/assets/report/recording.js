@@ -87,7 +87,7 @@ function eventsOf(run, bodies, names, row) {
   const said = (role) => row.filter((one) => one.role === role).map(({ title, text, about }) => ({ label: title, value: text, note: about, event: null, doubtful: false }));
   const inOrder = [...bodies].sort((a, b) => a.first - b.first);
   return {
-    happenings, left_out: 0, answers: said("measure"),
+    happenings, left_out: 0, sampled: "", answers: said("measure"),
     touched: inOrder.map(({ body }) => ({ link: names[body], first: placed("first contact", body), peak: placed("peak force", body), impacts: 0, slid: "" })),
     reached: [], assumed: said("parameter"),
     books: [{ label: "energy", value: `${figure(Math.abs(run.samples.energy.at(-1) - run.samples.energy[4]))} J`, note: "kinetic + potential + dissipated, end minus start", event: null, doubtful: false }],
