@@ -16,21 +16,27 @@ Cost: twice that of step_derivatives.py, and O(nv n) of bodies and contacts.
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 from typing import Any
 
 from robokit.contact.accounts import TOUCHED
 from robokit.contact.bounces import bounces
 from robokit.contact.closing_derivatives import drift_tangents, pulled
 from robokit.contact.constraint_derivatives import along, bounce_aim, loaded, motions, seen
-from robokit.contact.fields import DERIVATIVES, LIMITED_BOUNCES, MOTOR, STEP_DERIVATIVES
+from robokit.contact.fields import LIMITED_BOUNCES, MOTOR
 from robokit.contact.kinematics import velocities
 from robokit.contact.linear import back_substitute_unsymmetric
 from robokit.contact.solver import impulses, see
 from robokit.contact.step import ARRAYS
-from robokit.contact.step_derivatives import balance, finish, resist, right_sides, sees_aim
+from robokit.contact.step_derivatives import (
+    balance,
+    finish,
+    follows_aim,
+    kernel_of_copies,
+    resist,
+    right_sides,
+)
 from robokit.contact.vectors import add, nothing, put, vector, write_row
-from robokit.engine.loops.fields import kernel_of, once
+from robokit.engine.loops.fields import once
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range
@@ -39,11 +45,8 @@ from robokit.spatial.scalars import where
 
 @functools.cache
 def limited_kernel() -> LoopKernel:
-    """The kernel of ``next``, of all robots. It writes over the arrays of the step, which has kicked."""
-    of_step = tuple(replace(a, role="inout") for a in ARRAYS)
-    known = {a.name for a in of_step}
-    own = [a for a in (*DERIVATIVES, *STEP_DERIVATIVES, *LIMITED_BOUNCES) if a.name not in known]
-    return kernel_of("contact_limited", limited, (*of_step, *own), by_source=True)
+    """The kernel of ``next``, of all robots."""
+    return kernel_of_copies("contact_limited", limited, ARRAYS, LIMITED_BOUNCES, "next")
 
 
 def limited(x: Any) -> None:
@@ -176,7 +179,7 @@ def _driven(x: Any, i: Any) -> None:
 
     def motor() -> None:
         j = x.r_row[i]
-        x.dy[j, 2, j] = x.dt[0] * sees_aim(x, i)
+        x.dy[j, 2, j] = x.dt[0] * follows_aim(x, i)[0]
         x.W_of[3, j] = 0.0
 
     cond(x.r_kind[i] == MOTOR, motor, nothing)
@@ -203,6 +206,7 @@ def _see(x: Any) -> None:
     def contact(i: Any, r: Any) -> None:
         found, w = seen(x, i, *motions(x, i)), [x.c_weight[i, n] for n in range(4)]
         aim = x.c_aims[i, 3] * found.before[2] + x.c_aims[i, 0] * found.closer
+        aim = aim + x.c_aims[i, 5] * found.heavier
         add(x.W_of, (0, r), _dot(w, found.now) + w[3] * aim)
         add(x.W_of, (1, r), w[3] * x.c_aims[i, 3] * found.u[2])
         add(x.W_of, (2, r), _dot(w, found.u))

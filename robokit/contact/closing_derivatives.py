@@ -235,14 +235,12 @@ def _project(x: Any) -> None:
     def clear(M: Any) -> None:
         for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(M, (r, c), 0.0)))
 
-    def of_H(r: Any, c: Any) -> None:
-        for i, k in ((r, c), (c, r))[: 1 if c is r else 2]:
-            x.z[i, k] = x.z[i, k] + x.H[r, c]
-            x.P[i, k] = x.H[r, c]
+    def of_H(r: Any, c: Any, number: Any) -> None:
+        add(x.z, (r, c), number)
+        x.P[r, c] = number
 
-    def times(r: Any, c: Any) -> None:
-        for i, k in ((r, c), (c, r))[: 1 if c is r else 2]:
-            for_range(x.nv, lambda m, i=i, k=k: add(x.product, (i, m), x.H[r, c] * x.P[k, m]))
+    def times(r: Any, c: Any, number: Any) -> None:
+        for_range(x.nv, lambda m: add(x.product, (r, m), number * x.P[c, m]))
 
     clear(x.P)
     entries_of_H(x, of_H)

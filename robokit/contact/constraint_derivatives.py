@@ -23,7 +23,7 @@ from robokit.collision.terrain import height, kind_of
 from robokit.contact import closing_derivatives
 from robokit.contact.closing_derivatives import of_motion
 from robokit.contact.constraints import springs
-from robokit.contact.constraints.contacts import TANGENTIAL, impact
+from robokit.contact.constraints.contacts import TANGENTIAL, impact, weight
 from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
 from robokit.contact.laws import slip, tangent
@@ -57,7 +57,8 @@ from robokit.spatial.vectors import chosen
 #
 # What is left, ellipsoids and what is round on something round, moves with the mean of both bodies. Of two
 # faces that are not quite flush the gap is that to one of them along the normal of the other: this is left
-# out.
+# out. So is that a face on several edges and corners of a height field touches all of them along the normal
+# of one, or along that of an edge that is nearest to the face's.
 #
 # Cost: O(contacts that act), and for each the faces and edges of both shapes.
 
@@ -111,7 +112,10 @@ def look(x: Any, i: Any, c: Any) -> None:
     crosses = has[0] & has[1] & (both.dot(both) > PARALLEL * PARALLEL)
     points = x.shape_kind[shapes[0]] == POINT, x.shape_kind[shapes[1]] == POINT
     corner_b = plane | points[1] | (what == 1) | ((what == 3) & (of_a | (free & has[0] & ~has[1])))
-    corner_a = ~corner_b & (points[0] | (what == 0) | ((what == 3) & (of_b | (free & has[1] & ~has[0]))))
+    corner_a = (
+        points[0] | (what == 0) | ((what == 2) & ~has[0]) | ((what == 3) & (of_b | (free & has[1] & ~has[0])))
+    )
+    corner_a = ~corner_b & corner_a
     place = where(corner_b, 1.0, where(corner_a, 0.0, 0.5))
     normal = where(of_a, 0.0, where(of_b, 1.0, 0.5))
     distance = ends[1] - ends[0]
@@ -169,7 +173,7 @@ def _edge(x: Any, s: Any, p: Any, n: Any) -> Any:
         lambda: cond(
             kind == POLYTOPE,
             lambda: for_range(x.shape_corners[s, 1], corner, *none),
-            lambda: cond(kind == FIELD, lambda: (0.0, *_edge_of_field(x, s, point)), lambda: none),
+            lambda: cond(kind == FIELD, lambda: (0.0, *_edge_of_field(x, s, point)[0]), lambda: none),
         ),
     )
     return tuple(R @ Vector3(*found[1:]))
@@ -178,12 +182,11 @@ def _edge(x: Any, s: Any, p: Any, n: Any) -> Any:
 def _off_field(x: Any, s: Any, p: Vector3, n: Vector3) -> Any:
     """As :func:`_off_face`, of the two triangles of a height field at an edge through p, in world axes."""
     R, r = shape_pose(x, s)
-    point, level = R.T @ (p - r), R.T @ n
-    dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
-    edge = _edge_of_field(x, s, point)
+    level, dx, dy = R.T @ n, x.shape_size[s, 0], x.shape_size[s, 1]
+    _, run, centre = _edge_of_field(x, s, R.T @ (p - r))
 
     def off(side: float) -> Any:
-        u, w = (point.x - side * edge.y * dx) / dx, (point.y + side * edge.x * dy) / dy
+        u, w = centre.x - side * run.y, centre.y + side * run.x
         i, j = whole(floor(u)), whole(floor(w))
         first = u - floor(u) > w - floor(w)
         near, far = height(x, i, j), height(x, i + 1, j + 1)
@@ -193,13 +196,15 @@ def _off_field(x: Any, s: Any, p: Vector3, n: Vector3) -> Any:
         across = normal.cross(level) * (1.0 / sqrt(normal.dot(normal)))
         return across.dot(across)
 
-    sides = off(-0.1), off(0.1)
+    sides = off(-0.25), off(0.25)
     least = where(sides[0] < sides[1], sides[0], sides[1])
     return where(least < ALIGNED, least, math.inf)
 
 
-def _edge_of_field(x: Any, s: Any, p: Vector3) -> Vector3:
-    """Direction of the edge of a height field's triangles that is nearest to a point, in the field's axes."""
+def _edge_of_field(x: Any, s: Any, p: Vector3) -> tuple[Vector3, Vector3, Vector3]:
+    """Direction of the edge of a height field's triangles that is nearest to a point, in the field's axes, 0
+    if an end is; and in cells how it runs over them, and its middle.
+    """
     dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
     i, j = floor(p.x / dx), floor(p.y / dy)
     u, w = p.x - i * dx, p.y - j * dy
@@ -211,13 +216,18 @@ def _edge_of_field(x: Any, s: Any, p: Vector3) -> Vector3:
         (dx - u, 1, 0, 1, 1),
         (diagonal, 0, 0, 1, 1),
     ]
-    best, along = math.inf, Vector3.zero()
-    for apart, *ends in edges:
-        k, m, to_k, to_m = ends
+    best, along, run, middle = math.inf, Vector3.zero(), Vector3.zero(), Vector3.zero()
+    for apart, k, m, to_k, to_m in edges:
         rise = height(x, whole(i) + to_k, whole(j) + to_m) - height(x, whole(i) + k, whole(j) + m)
-        edge = Vector3((to_k - k) * dx, (to_m - m) * dy, rise)
-        best, along = where(apart < best, apart, best), chosen(apart < best, edge, along)
-    return along * (1.0 / sqrt(along.dot(along)))
+        over = Vector3(to_k - k, to_m - m, 0.0)
+        share = ((u / dx - k) * over.x + (w / dy - m) * over.y) / over.dot(over)
+        inside = where((share > END) & (share < 1.0 - END), 1.0, 0.0)
+        edge, half = Vector3(over.x * dx, over.y * dy, rise), Vector3(i + k, j + m, 0.0) + over * 0.5
+        edge = edge * (inside / sqrt(edge.dot(edge)))
+        found = zip((edge, over, half), (along, run, middle), strict=True)
+        along, run, middle = (chosen(apart < best, new, old) for new, old in found)
+        best = where(apart < best, apart, best)
+    return along, run, middle
 
 
 def _off_face(x: Any, s: Any, n: Any) -> Any:
@@ -493,7 +503,7 @@ def _prepare(x: Any, i: Any) -> None:
     write_row(x.c_F, i, F)
     write_row(x.F, b, force(x.F, b) + F)
     write_row(x.F, a, force(x.F, a) - F)
-    write_row(x.c_aims, i, [0.0] * 5)
+    write_row(x.c_aims, i, [0.0] * 6)
 
     def contact() -> None:
         look(x, i, x.c_of[i])
@@ -541,7 +551,8 @@ def _slopes(x: Any, i: Any) -> list[Any]:
 
 
 def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
-    """How a contact's aim changes with its gap, along t1, t2, n with its speed before; and that with its gap.
+    """How a contact's aim changes with its gap, along t1, t2, n with its speed before; that speed with its
+    gap; and its aim with gravity along its normal.
 
     With that its compliance changes, R = 1 / (dt kd). To the law that is a change of the aim by -g dR, apart
     from friction that slides, which is mu N whatever R_t is.
@@ -564,27 +575,31 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     by_gap = where(springs, where(overlaps, -k * dt * R_n, -1.0 / dt), 0.0)
     spring = where(overlaps, x.c_aim[i, 2], 0.0)
     by_depth = where(springs & (phi < 0.0), -dt * k * w, 0.0)
-    return by_gap, *changes, (g[2] * R_n - spring) * R_n * harder, by_depth
+    return by_gap, *changes, (g[2] * R_n - spring) * R_n * harder, by_depth, 0.0
 
 
 def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     """The same of one that bounces; what others' impacts left: impact_derivatives.py."""
     alone = where(x.contact_bounces[c] < 2, x.bounce_share[0], 0.0)
-    by_gap, by_speed = bounce_rates(x, i, c, _arrival(x, i, c))
-    return by_gap * alone, 0.0, 0.0, by_speed * alone, 0.0
+    by_gap, by_speed, by_g = bounce_rates(x, c, _arrival(x, i, c))
+    return by_gap * alone, 0.0, 0.0, by_speed * alone, 0.0, by_g * alone
 
 
 def bounce_aim(x: Any, i: Any, c: Any) -> Any:
     """What a contact aims at that bounces alone."""
-    weight, _, _, root = _fall(x, i, c, _arrival(x, i, c))
-    return root - 0.5 * x.dt[0] * weight
+    g, _, _, root = _fall(x, c, _arrival(x, i, c))
+    return root - 0.5 * x.dt[0] * g
 
 
-def bounce_rates(x: Any, i: Any, c: Any, u: Any) -> tuple[Any, Any]:
-    """How the speed of a contact that bounces changes with its gap, and with its speed u before."""
-    share = x.pair_restitution[x.contact_pair[c]]
-    weight, arrives, _, root = _fall(x, i, c, u)
-    return (share * share - 1.0) * weight / root, -share * share * arrives / root
+def bounce_rates(x: Any, c: Any, u: Any) -> tuple[Any, Any, Any]:
+    """How the aim of a contact that bounces changes with its gap, its speed u before and gravity along its
+    normal.
+    """
+    share, dt = x.pair_restitution[x.contact_pair[c]], x.dt[0]
+    g, arrives, lift, root = _fall(x, c, u)
+    lift_by_g = lift - 0.25 * g * dt * dt
+    by_g = 0.5 * (share * share * (arrives * dt + lift_by_g) - lift_by_g) / root - 0.5 * dt
+    return (share * share - 1.0) * g / root, -share * share * arrives / root, by_g
 
 
 def _arrival(x: Any, i: Any, c: Any) -> Any:
@@ -592,28 +607,23 @@ def _arrival(x: Any, i: Any, c: Any) -> Any:
     return Vector3(*relative(x, i, x.V)).z - x.contact_taken[c]
 
 
-def _fall(x: Any, i: Any, c: Any, u: Any) -> tuple[Any, Any, Any, Any]:
+def _fall(x: Any, c: Any, u: Any) -> tuple[Any, Any, Any, Any]:
     """Of a contact that bounces at the speed u: gravity along its normal, speed at which it arrives, 2 h, and
     the speed with which it leaves (constraints/contacts.py).
     """
-    phi, share = x.contact_gap[c], x.pair_restitution[x.contact_pair[c]]
-    weight = -vector(x.contact_frame, c, 6).dot(vector(x.gravity))
-    weight = where(x.c_bodies[i, 0] == 0, where(weight > 0.0, weight, 0.0), 0.0)
-    dt = x.dt[0]
-    arrives = 0.5 * dt * weight - u
-    lift = 2.0 * phi - 0.25 * weight * dt * dt
-    square = share * share * (arrives * arrives + weight * lift) - weight * lift
-    return weight, arrives, lift, square**0.5
+    phi, share, dt, g = x.contact_gap[c], x.pair_restitution[x.contact_pair[c]], x.dt[0], weight(x, c)
+    arrives = 0.5 * dt * g - u
+    lift = 2.0 * phi - 0.25 * g * dt * dt
+    square = share * share * (arrives * arrives + g * lift) - g * lift
+    return g, arrives, lift, square**0.5
 
 
 def restitution_rates(x: Any, i: Any, c: Any) -> tuple[Any, Any]:
     """How the aim of a contact that bounces changes with restitution, and with gravity along its normal."""
-    share, dt = x.pair_restitution[x.contact_pair[c]], x.dt[0]
-    weight, arrives, lift, root = _fall(x, i, c, _arrival(x, i, c))
-    by_share = share * (arrives * arrives + weight * lift) / root
-    lift_by_weight = lift - 0.25 * weight * dt * dt
-    by_weight = 0.5 * (share * share * (arrives * dt + lift_by_weight) - lift_by_weight) / root - 0.5 * dt
-    return by_share, where(weight > 0.0, by_weight, 0.0)
+    u = _arrival(x, i, c)
+    g, arrives, lift, root = _fall(x, c, u)
+    by_share = x.pair_restitution[x.contact_pair[c]] * (arrives * arrives + g * lift) / root
+    return by_share, where(g > 0.0, bounce_rates(x, c, u)[2], 0.0)
 
 
 def loaded(x: Any) -> Any:
@@ -786,6 +796,7 @@ class Seen(NamedTuple):
         u: velocities that the motion itself has.
         now, before: changes of the velocities at y and before, as rows and axes of joints move.
         closer: change of the gap.
+        heavier: change of gravity against its normal.
     """
 
     M: Motion
@@ -794,6 +805,7 @@ class Seen(NamedTuple):
     now: list[Any]
     before: list[Any]
     closer: Any
+    heavier: Any
 
 
 def seen(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) -> Seen:
@@ -823,8 +835,14 @@ def seen(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) ->
     E = [force(x.c_E, i, 6 * k) for k in range(3)]
     u = [(B - A).dot(e) for e in E]
     now, before = changes(opens, x.V_y), changes(opened, x.V_before)
-    on_rim = cond(x.c_kind[i] == FRICTION, lambda: along_rim(x, i, M, A, B), lambda: 0.0)
-    return Seen(M, E, u, now, before, u[2] + on_rim)
+
+    def of_normal() -> Any:
+        turned = M.ang.cross(vector(x.contact_frame, x.c_of[i], 6))
+        heavier = where(weight(x, x.c_of[i]) > 0.0, -turned.dot(vector(x.gravity)), 0.0)
+        return along_rim(x, i, M, A, B), heavier
+
+    on_rim, heavier = cond(x.c_kind[i] == FRICTION, of_normal, lambda: (0.0, 0.0))
+    return Seen(M, E, u, now, before, u[2] + on_rim, heavier)
 
 
 def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) -> list[Force]:
@@ -835,11 +853,11 @@ def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion
     """
     loop, spins = x.c_kind[i] == LINE, x.c_kind[i] == SPIN
     contact = where(spins, x.c_of[i], i)
-    M, E, u, now, before, closer = seen(x, i, A, B, opens, opened)
+    M, E, u, now, before, closer, heavier = seen(x, i, A, B, opens, opened)
     # Of loops u - aim has the velocities before in it as well, and so has the aim of an impact.
     hits = before[2] + x.c_aims[i, 4] * closer
     du = [now[k] + where(loop, before[k], 0.0) - x.c_aims[i, 1 + k] * hits for k in range(3)]
-    du[2] = du[2] - x.c_aims[i, 0] * closer
+    du[2] = du[2] - x.c_aims[i, 0] * closer - x.c_aims[i, 5] * heavier
 
     def pushed(rates: list[Any], m: int) -> Force:
         """Of r_q, r_y, r_v (m); turning friction changes with the normal impulse of its contact, too."""

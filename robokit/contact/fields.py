@@ -104,14 +104,15 @@ STEP_DERIVATIVES = (
     real("F", "n_bodies", 6, role="work"),  # impulses of constraints on a body and all that it carries
     real("c_slopes", "n_constraints", 9, role="work"),  # -dg/du by rows
     real("c_F", "n_constraints", 6, role="work"),  # impulse on b about the origin
-    real("c_aims", "n_constraints", 5, role="work"),  # change of a contact's aim_n by its gap; of
-    # its aim along t1, t2, n by its speed before; of that speed by its gap
+    real("c_aims", "n_constraints", 6, role="work"),  # change of a contact's aim_n by its gap; of its aim
+    # along t1, t2, n by its speed before; of that speed by its gap; of aim_n by gravity along n
     real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
     real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (constraint_derivatives.py)
     real("by_motion", "n_bodies", 108, role="work"),  # A, U, Z (constraint_derivatives.py)
     whole("turns", 1),  # 1 where impacts were passed on
-    real("c_turned", "n_constraints", 2, "nv"),  # changes of the aims that they have left, by q and v
+    real("aim_turned", "n_constraints"),  # aims that they have left
+    real("c_turned", "n_constraints", 2, "nv"),  # changes of these, by q and v
     real("bounce_share", 1, role="work"),  # of these changes, that count
     # Along one coordinate of v
     whole("moved", "n_bodies", role="work"),  # 1 where it moves the body
@@ -147,13 +148,13 @@ IMPACT_DERIVATIVES = (
     real("c_passes", "n_constraints", 2, "nv", role="work"),  # of `c_passed`
     real("c_normal", "n_constraints", "nv", role="work"),  # along each coordinate: normal velocity,
     real("c_closer", "n_constraints", "nv", role="work"),  # change of the gap,
-    real("c_now", "n_constraints", "nv", role="work"),  # and of the normal velocity that y has
+    real("c_now", "n_constraints", "nv", role="work"),  # of the normal velocity that y has,
+    real("c_heavier", "n_constraints", "nv", role="work"),  # and of gravity along its normal
     real("weightless", 3, role="work"),
 )
 """What derivatives of impacts work with, beside those of steps (impact_derivatives.py)."""
 
 LIMITED_BOUNCES = (
-    real("aim_turned", "n_constraints"),  # aims that impacts passed on have left
     whole("through_motors", 1),  # 1 where joint forces of driven joints go through their motors
     real("y_now", "nv", role="work"),  # y, c_g and r_g as the step has left them, and velocities along c_E
     real("c_g_now", "n_constraints", 3, role="work"),

@@ -19,7 +19,6 @@ Cost: two factorizations and 4 nv back substitutions a turn, O(nv n) of bodies a
 from __future__ import annotations
 
 import functools
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,14 +35,14 @@ from robokit.contact.constraint_derivatives import (
     seen,
 )
 from robokit.contact.constraints.contacts import RIGID, weight
-from robokit.contact.fields import DERIVATIVES, FRICTION, IMPACT_DERIVATIVES, STEP_DERIVATIVES
+from robokit.contact.fields import FRICTION, IMPACT_DERIVATIVES
 from robokit.contact.impacts import pass_on
 from robokit.contact.kinematics import entries_of_H, velocities
 from robokit.contact.linear import back_substitute_unsymmetric, factor_unsymmetric, rows_of
 from robokit.contact.step import ARRAYS
-from robokit.contact.step_derivatives import inverse_dynamics_derivatives
+from robokit.contact.step_derivatives import inverse_dynamics_derivatives, kernel_of_copies
 from robokit.contact.vectors import add, motion, nothing, put, write_row
-from robokit.engine.loops.fields import kernel_of, once
+from robokit.engine.loops.fields import once
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import where
@@ -51,12 +50,8 @@ from robokit.spatial.scalars import where
 
 @functools.cache
 def turns_kernel() -> LoopKernel:
-    """The kernel of ``c_turned``, of all robots. It writes over the arrays of the step, which has kicked."""
-    of_step = tuple(replace(a, role="inout") for a in ARRAYS)
-    known = {a.name for a in of_step}
-    own = [a for a in (*DERIVATIVES, *STEP_DERIVATIVES, *IMPACT_DERIVATIVES) if a.name not in known]
-    own = [replace(a, role="out") if a.name == "c_turned" else a for a in own]
-    return kernel_of("contact_turns", turns, (*of_step, *own), by_source=True)
+    """The kernel of ``c_turned``, of all robots."""
+    return kernel_of_copies("contact_turns", turns, ARRAYS, IMPACT_DERIVATIVES, "c_turned")
 
 
 def turns(x: Any) -> None:
@@ -77,25 +72,27 @@ def turns(x: Any) -> None:
     def begins(least: Any) -> None:
         for_range(x.n_of[0], lambda i: _aim(x, i, least))
 
-    x.tangents = begins, lambda again: _solved(x, still, again, count)
-    once(x, pass_on)
+    pass_on(x, begins, lambda again: _solved(x, still, again, count))
     for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: _left(x, i), nothing))
 
 
 def _look(x: Any, i: Any) -> None:
-    for row in (x.c_normal, x.c_closer, x.c_now):
+    for row in (x.c_normal, x.c_closer, x.c_now, x.c_heavier):
         for_range(x.nv, lambda c, row=row: put(row, (i, c), 0.0))
     cond(x.c_kind[i] == FRICTION, lambda: look(x, i, x.c_of[i]), nothing)
 
 
 def _see(x: Any, y: Any, count: Any) -> None:
-    """Along each coordinate the changes of normal velocities, of gaps, and of those velocities at y."""
+    """Along each coordinate the changes of normal velocities, of gaps, of those velocities at y, and of
+    gravity along normals.
+    """
     once(x, velocities, y, x.V_y)
     for_range(x.n_bodies, lambda b: write_row(x.V_before, b, motion(x.V_y, b)))
 
     def of_contact(i: Any, r: Any) -> None:
         found = seen(x, i, *motions(x, i))
         x.c_normal[i, r], x.c_closer[i, r], x.c_now[i, r] = found.u[2], found.closer, found.now[2]
+        x.c_heavier[i, r] = found.heavier
 
     def moved(r: Any) -> None:
         for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: of_contact(i, r), nothing))
@@ -113,13 +110,13 @@ def _aim(x: Any, i: Any, least: Any) -> None:
     """Change of the aim of a contact that bounces in a turn, to c_aimed."""
 
     def hit() -> None:
-        by_gap, by_speed = bounce_rates(x, i, x.c_of[i], -x.c_du[i, 0])
+        by_gap, by_speed, by_g = bounce_rates(x, x.c_of[i], -x.c_du[i, 0])
         x.contact_bounces[x.c_of[i]] = 2  # of_constraints holds its aim
 
         def column(c: Any) -> None:
             for m in range(2):
                 x.c_aimed[i, m, c] = by_speed * _of_speed(x, i, x.turned, m, c)
-            add(x.c_aimed, (i, 0, c), by_gap * x.c_closer[i, c])
+            add(x.c_aimed, (i, 0, c), by_gap * x.c_closer[i, c] + (by_g + x.dt[0]) * x.c_heavier[i, c])
 
         for_range(x.nv, column)
 
@@ -162,13 +159,10 @@ def _residual(x: Any, still: Any) -> None:
     def right_side(r: Any, c: Any) -> None:
         x.turning[r, 0, c], x.turning[r, 1, c] = -x.r_q[r, c], -x.r_v[r, c]
 
-    def of_H(r: Any, c: Any) -> None:
-        for i, k in ((r, c), (c, r))[: 1 if c is r else 2]:
-            add(x.r_y, (i, k), x.H[r, c])
-            for m in range(2):
-                for_range(
-                    x.nv, lambda n, i=i, k=k, m=m: add(x.turning, (i, m, n), x.H[r, c] * x.turned[k, m, n])
-                )
+    def of_H(r: Any, c: Any, number: Any) -> None:
+        add(x.r_y, (r, c), number)
+        for m in range(2):
+            for_range(x.nv, lambda n, m=m: add(x.turning, (r, m, n), number * x.turned[c, m, n]))
 
     def every(do: Any) -> None:
         for_range(x.nv, lambda r: for_range(x.nv, lambda c: do(r, c)))
@@ -193,5 +187,6 @@ def _left(x: Any, i: Any) -> None:
         for m in range(2):
             left = RIGID * x.c_w[i] * x.c_passes[i, m, c]
             x.c_turned[i, m, c] = moves * _of_speed(x, i, x.turned, m, c) + left
+        add(x.c_turned, (i, 0, c), -moves * x.dt[0] * x.c_heavier[i, c])
 
     for_range(x.nv, column)

@@ -22,6 +22,7 @@ compliance of bounces has left of the first: one body may take part in many turn
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from robokit.contact.bounces import bounces
@@ -48,16 +49,20 @@ SEEN = 1e-10  # share of the bodies' speeds that this one is at least: by roundi
 MOST = 1000  # turns: n bodies of a tower that lands take n (n + 1) / 2; beyond, a step counts as not settled
 
 
-def pass_on(x: Any) -> None:
-    """Aims of contacts that bounce, those among them that touched and are hit by others' impacts."""
+def pass_on(
+    x: Any, begun: Callable[[Any], None] = lambda _: None, found: Callable[[Any], None] = lambda _: None
+) -> None:
+    """Aims of contacts that bounce, those among them that touched and are hit by others' impacts.
+
+    ``begun(least)``, ``found(again)``: called where a turn has given contacts their aims, and after each
+    solution.
+    """
     for k in range(3):
         x.passed[k] = 0.0
-    cond((x.n_of[2] > 0) & (x.counts[0] > 1), lambda: _pass_on(x), nothing)
+    cond((x.n_of[2] > 0) & (x.counts[0] > 1), lambda: _pass_on(x, begun, found), nothing)
 
 
-def _pass_on(x: Any) -> None:
-    aimed, found = getattr(x, "tangents", (lambda _: None,) * 2)  # impact_derivatives.py
-
+def _pass_on(x: Any, begun: Callable[[Any], None], found: Callable[[Any], None]) -> None:
     def keep(i: Any) -> None:
         write_row(x.c_bounced, i, [x.c_R[i, 0], x.c_R[i, 1], x.c_aim[i, 2]])
         x.c_passed[i] = 0.0
@@ -72,7 +77,7 @@ def _pass_on(x: Any) -> None:
         least = where(fastest > LEFT * most, AT_ONCE * fastest, math.inf)
         hits = for_range(x.n_of[0], lambda i, count: count + hit(x, i, least), 0)
         for_range(x.nv, lambda j: put(x.v0, j, x.y[j]))
-        aimed(least)
+        begun(least)
         for_range(where(hits > 0, 2, 0), solved)
         return k + 1, hits, where(k > 0, first, hits), most
 

@@ -320,12 +320,18 @@ def powers_of_row(x: Any, f: Force, column: Any, e: Any, r: Any) -> list[Scalar]
 
 
 def entries_of_H(x: Any, do: Any) -> None:
-    """Call do(row, column) with each entry that H has, rows >= columns."""
+    """Call do(row, column, number) with all entries that H has, on both sides of the diagonal."""
 
     def row(r: Any) -> None:
         first = x.row_path[r, 0]
-        do(r, r)
-        for_range(x.row_path[r, 1], lambda m: do(r, x.row_columns[first + m]))
+
+        def beside(m: Any) -> None:
+            c = x.row_columns[first + m]
+            do(r, c, x.H[r, c])
+            do(c, r, x.H[r, c])
+
+        do(r, r, x.H[r, r])
+        for_range(x.row_path[r, 1], beside)
 
     for_range(x.nv, row)
 

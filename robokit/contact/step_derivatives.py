@@ -31,6 +31,7 @@ substitutions.
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -225,8 +226,8 @@ FROM_STEP = """
     q R p origin S I V H v0 y pattern pattern_length n_of
     c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
-    contact_pair contact_feature contact_place contact_frame contact_gap contact_hit contact_bounces
-    contact_taken contact_bristle spring_state held
+    contact_pair contact_bodies contact_feature contact_place contact_frame contact_gap contact_hit
+    contact_bounces contact_taken contact_bristle spring_state held
 """
 """Arrays that the step has left."""
 
@@ -248,6 +249,24 @@ def arrays() -> tuple[ArrayOf, ...]:
     taken = [replace(of_step[name], role="in") for name in (GIVEN_TO_STEP + FROM_STEP).split()]
     own = [of_step[name] for name in OWN]
     return (*ROBOT, *SHAPES, *taken, *own, *DERIVATIVES, *STEP_DERIVATIVES)
+
+
+def kernel_of_copies(
+    name: str,
+    function: Callable[[Any], None],
+    given: Sequence[ArrayOf],
+    own: Sequence[ArrayOf],
+    found: str,
+) -> LoopKernel:
+    """A kernel that goes on with arrays of a step that has kicked, and writes over them.
+
+    ``given``: these arrays; ``own``: those that it takes besides them and those of derivatives; ``found``:
+    what it makes.
+    """
+    of_step = {a.name: replace(a, role="inout") for a in given}
+    more = {a.name: a for a in (*DERIVATIVES, *STEP_DERIVATIVES, *own)}
+    more[found] = replace(more[found], role="out")
+    return kernel_of(name, function, tuple((more | of_step).values()), by_source=True)
 
 
 @functools.cache
@@ -296,10 +315,9 @@ def balance(x: Any) -> None:
 
         for_range(x.nv, entry)
 
-    def of_H(r: Any, c: Any) -> None:
-        for place in ((r, c), (c, r))[: 1 if c is r else 2]:
-            add(x.r_y, place, x.H[r, c])
-            add(x.r_v, place, -x.H[r, c])
+    def of_H(r: Any, c: Any, number: Any) -> None:
+        add(x.r_y, (r, c), number)
+        add(x.r_v, (r, c), -number)
 
     for_range(x.nv, rates)
     rows_of(x, x.entries, x.entries_length)
@@ -334,13 +352,9 @@ def _row(x: Any, i: Any) -> None:
     j, gain, kind = x.r_row[i], x.r_gain[i], x.r_kind[i]
     dt = x.dt[0]
     u, R = gain * x.y[j], x.r_R[i]
-    free = (x.r_aim[i] - u) / R
-    g = clamp(free, x.r_low[i], x.r_high[i])
-    room = x.r_speed[i] - where(g < 0.0, -u, u)
-    slower = room < x.r_speed_R[i] * abs(g)
-    follows = where(slower | (abs(g) < abs(free)), 0.0, 1.0)  # else it does not see its aim
+    follows, g, room = follows_aim(x, i)
     slope = follows * gain * gain / R
-    limited = slower & (room > 0.0)
+    limited = (room < x.r_speed_R[i] * abs(g)) & (room > 0.0)
     add(x.r_y, (j, j), slope + where(limited, gain * gain / x.r_speed_R[i], 0.0))
     moves = x.H[j, j] > 0.0  # a link without mass has compliances that nothing of its own changes
     share = where(moves, gain / where(moves, x.H[j, j], 1.0), 0.0)
@@ -364,6 +378,17 @@ def _row(x: Any, i: Any) -> None:
         cond(kind == DRY, lambda: add(x.own_change, j, share * follows * u / R), nothing)
 
     cond(kind == STOP, stop, lambda: cond(kind == MOTOR, motor, others))
+
+
+def follows_aim(x: Any, i: Any) -> tuple[Any, Any, Any]:
+    """1 where a row follows its aim, 0 at the largest effort or speed of its motor; its impulse but for the
+    largest speed, and how far from that it is.
+    """
+    u = x.r_gain[i] * x.y[x.r_row[i]]
+    free = (x.r_aim[i] - u) / x.r_R[i]
+    g = clamp(free, x.r_low[i], x.r_high[i])
+    room = x.r_speed[i] - where(g < 0.0, -u, u)
+    return where((room < x.r_speed_R[i] * abs(g)) | (abs(g) < abs(free)), 0.0, 1.0), g, room
 
 
 def _mobilities(x: Any, k: Any) -> None:
@@ -628,13 +653,4 @@ def _of_constraint(x: Any, i: Any) -> None:
 
 def _of_motor(x: Any, i: Any) -> None:
     """What its force times dt is worth."""
-    x.of_motor[x.r_of[i]] = sees_aim(x, i) * x.dt[0] * x.r_gain[i] * x.mu[x.r_row[i]]
-
-
-def sees_aim(x: Any, i: Any) -> Any:
-    """1 where a row is neither at the largest effort nor at the largest speed of its motor, else 0."""
-    u = x.r_gain[i] * x.y[x.r_row[i]]
-    free = (x.r_aim[i] - u) / x.r_R[i]
-    g = clamp(free, x.r_low[i], x.r_high[i])
-    slower = x.r_speed[i] - where(g < 0.0, -u, u) < x.r_speed_R[i] * abs(g)
-    return where(slower | (abs(g) < abs(free)), 0.0, 1.0)
+    x.of_motor[x.r_of[i]] = follows_aim(x, i)[0] * x.dt[0] * x.r_gain[i] * x.mu[x.r_row[i]]

@@ -23,13 +23,14 @@ from robokit.sim.kernel_rows import KernelRows
 from robokit.sim.rollout_measures import OwnMeasures
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import (
+    KEPT_BYTES,
     LARGEST,
     STEPS,
     SUMMED,
+    ContactStepper,
     add_up,
     begins_with,
     blank,
-    contact_stepper,
     differ,
     enlarged,
     entries_of,
@@ -92,16 +93,25 @@ as the clock says, and the last bits of a sum depend on its parts."""
 class ContactRunner:
     """Rows of a program, divided among threads (as engine/batch_calls.py).
 
-    ``failed``: of each row whose state did not stay finite, the step after which; ``in_lanes``: whether there
-    are rows enough to go together.
+    ``in_lanes``: whether there are rows enough to go together.
     """
 
     def __init__(self, program: Program, dt: float) -> None:
         """Prepare it for rows of a program, in steps of dt [s]."""
-        self.program, self.simulation = program, contact_stepper(program, dt, self)
-        self.failed: dict[int, int] = {}
-        self.in_lanes = False
+        self.program, self.simulation = program, ContactStepper(program, dt)
+        self.in_lanes = self._begun = False
         self._shares: list[_Share] = []
+
+    @property
+    def failed(self) -> dict[int, int]:
+        """Of each row whose state did not stay finite, the step after which."""
+        return {row: step for share in self._shares for row, step in share.failed.items()}
+
+    def rest(self) -> None:
+        """Nobody has it any more: keep the memory of few rows alone, for others of the same program."""
+        self._begun = False
+        if sum(share.nbytes for share in self._shares) > KEPT_BYTES:
+            self._shares = []
 
     def roll(
         self,
@@ -115,8 +125,8 @@ class ContactRunner:
         """See RolloutRunner.roll."""
         stop = threading.Event()
         try:
-            if not self._shares:
-                self.divide(arrays, rows, threads, marks[-1])  # may compile
+            if not self._begun:
+                self.begin(arrays, rows, threads, marks[-1])  # may compile
         except KeyboardInterrupt:
             return 1, True
         parts = [share.rows for share in self._shares]
@@ -128,10 +138,10 @@ class ContactRunner:
 
     # ---- step by step ------------------------------------------------------------------------------------
 
-    def divide(
+    def begin(
         self, arrays: Sequence[np.ndarray], rows: int, threads: int | None = None, steps: int = 1
     ) -> None:
-        """Divide rows among threads, for so many steps at a time; None for as many as pay."""
+        """Set out with rows, divided among threads, for so many steps at a time; None for as many as pay."""
         if not threads:
             threads = max(1, min(processors(), int(rows * steps * SECONDS / PAYS_SECONDS)))
         simulation = self.simulation
@@ -140,7 +150,11 @@ class ContactRunner:
         self.in_lanes = plain and rows >= LANES[simulation.dtype]
         size = max(1, -(-rows // (threads if simulation.refused is None else 1)))
         parts = [range(k, min(k + size, rows)) for k in range(0, rows, size)]
-        self._shares = [_Share(self, arrays, part) for part in parts]
+        if [share.rows for share in self._shares] != parts:
+            self._shares = [_Share(self.program, simulation, self.in_lanes, part) for part in parts]
+        for share in self._shares:
+            share.begin(arrays)
+        self._begun = True
 
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some rows, by number, to states (n, ...): nothing was before."""
@@ -175,10 +189,11 @@ class _Share:
     each.
     """
 
-    def __init__(self, runner: ContactRunner, arrays: Sequence[np.ndarray], rows: range) -> None:
-        simulation = runner.simulation
-        self.runner, self.rows, self.given, self.dtype = runner, rows, arrays, simulation.dtype
-        self.program, self.kernel = runner.program, simulation.kernel
+    def __init__(self, program: Program, simulation: ContactStepper, in_lanes: bool, rows: range) -> None:
+        self.program, self.kernel, self.dtype = program, simulation.kernel, simulation.dtype
+        self.rows, self._plain = rows, simulation.refused is not None
+        self.failed: dict[int, int] = {}
+        self.own_state = [a.name for a in self.kernel.taken if a.role == "inout"]  # what a step hands on
         self.own, self.seconds = OwnMeasures(self.program), SECONDS
         self.sizes, n = dict(simulation.sizes), len(rows)
         self.shared = {
@@ -186,31 +201,33 @@ class _Share:
             for a, x in ((a, simulation.arrays[a.name]) for a in self.kernel.taken)
         }
         each = {name: self.shared[name] for name in (*self.own_state, *["link_force"] * bool(self.own))}
-        self.states: dict[str, np.ndarray] = {
-            name: np.full((n, *x.shape), blank(name), x.dtype) for name, x in each.items()
-        }
-        part = slice(rows.start, rows.stop)
-        self.states["q"][:], self.states["v"][:] = (x[0, part] for x in arrays[:2])
-        self.states["measured"][:] = arrays[3][0, part, self.program.sums :]
+        self.states = {name: np.zeros((n, *x.shape), x.dtype) for name, x in each.items()}
         if differ(self.program):
             scene, dt = scene_of(self.program), float(simulation.arrays["dt"][0])
             numbers = row_numbers(self.program, dt, scene, np.arange(rows.start, rows.stop))
             self.states |= {n: x.astype(self.dtype) if x.dtype.kind == "f" else x for n, x in numbers.items()}
-        self.sums = {name: self.states[name].astype(float, copy=False) for name in SUMMED}
         self.done = np.zeros(n, np.int64)
-        self.good = self._finite(slice(0, n))
-        runner.failed |= {rows.start + int(k): 1 for k in np.flatnonzero(~self.good)}
         self._in_lanes: LoopKernel | None = None
-        if runner.in_lanes and not self.own:
+        if in_lanes and not self.own:
             self._in_lanes = kernel_in_lanes(self.shared, self.states, self.kernel.reproducible, self.dtype)
         self._prepare()
 
-    @property
-    def own_state(self) -> list[str]:
-        """Names of what a step hands on."""
-        return [a.name for a in self.kernel.taken if a.role == "inout"]
+    def begin(self, arrays: Sequence[np.ndarray]) -> None:
+        """Set out from the states in inputs of the step, which the steps bring up to date."""
+        self.given, part = arrays, slice(self.rows.start, self.rows.stop)
+        self.good = np.ones(len(self.rows), bool)
+        self.sums = {name: self.states[name].astype(float, copy=False) for name in SUMMED}
+        self.reset(slice(None), arrays[0][0, part], arrays[1][0, part])
+        self.states["measured"][:] = arrays[3][0, part, self.program.sums :]
+        self.good[:] = self._finite(slice(None))
+        self.failed = {self.rows.start + int(k): 1 for k in np.flatnonzero(~self.good)}
 
-    def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
+    @property
+    def nbytes(self) -> int:
+        """Memory of its rows."""
+        return sum(x.nbytes for x in self.states.values())
+
+    def reset(self, rows: np.ndarray | slice, q: np.ndarray, v: np.ndarray) -> None:
         """Set some of its rows to states: nothing was before."""
         for name in self.own_state:
             self.states[name][rows] = blank(name)
@@ -235,14 +252,14 @@ class _Share:
 
     def _finite(self, part: slice) -> np.ndarray:
         q, v = (np.isfinite(self.states[name][part]).all(axis=1) for name in ("q", "v"))
-        return q & v
+        return np.asarray(q & v)
 
     def _prepare(self) -> None:
         """Addresses of all arrays and of code, and memory to work with, as they are now."""
         self._versions = self._newest
         arrays = {**self.shared, **self.states}
-        plain = self.runner.simulation.refused is not None
-        self._rows = KernelRows(self.kernel, self.sizes, arrays, self.states, self.dtype, wanted=not plain)
+        own = arrays, self.states, self.dtype
+        self._rows = KernelRows(self.kernel, self.sizes, *own, wanted=not self._plain)
         self._lanes: Lanes | None = None
         if self._in_lanes is not None and self._in_lanes.at_hand("batch", self.dtype):
             lanes = Lanes(self._in_lanes, self.shared, self.states, self.sizes, self.dtype)
@@ -315,7 +332,7 @@ class _Share:
         bad[short] = False
         for k in np.flatnonzero(bad).tolist():
             self.good[a + k] = False
-            self.runner.failed[self.rows.start + a + k] = first + int(done[k])
+            self.failed[self.rows.start + a + k] = first + int(done[k])
         if len(short):
             taken = steps_taken(self.states)[part] - before
             self._make_room(enlarged(self.sizes, needed[part][short].max(axis=0)))

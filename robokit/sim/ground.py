@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -570,10 +571,15 @@ def ground_of(given: Any) -> Ground | None:
     """
     if given is None or given is False:
         return None
-    ground = Ground() if given is True else given
+    ground = _by_default() if given is True else given
     if not isinstance(ground, Ground):
         raise ShapeError(f"ground: expected rk.Ground(...), True or None, got {shown(given)}")
     return ground
+
+
+@functools.cache
+def _by_default() -> Ground:
+    return Ground()
 
 
 def weight(robot: Robot) -> Any:

@@ -61,7 +61,6 @@ class LinearSteps:
         self.wanted: np.ndarray | None = None
         self._calls: dict[str, Any] = {}
         self._end: dict[str, np.ndarray] = {}
-        self._aims = np.zeros(0)  # that impacts passed on have left
         self._of: Any = None
 
     def __call__(
@@ -182,8 +181,7 @@ class LinearSteps:
         if not x["n_of"][2] or not (x["contact_bounces"][: x["counts"][0]] == ONE_BY_ONE).any():
             return {"turns": 0}
         step, own = self._apart(turns_kernel())
-        self._aims = step["c_aim"][:, 2]
-        return {"turns": 1, "c_turned": own["c_turned"]}
+        return {"turns": 1, "c_turned": own["c_turned"], "aim_turned": step["c_aim"][:, 2]}
 
     def _limited(self, turned: dict[str, Any]) -> np.ndarray | None:
         """Derivatives of a step whose bounces energy limits, else None; ``turned``: what its impacts are."""
@@ -193,9 +191,8 @@ class LinearSteps:
         bounces = x["contact_constraint"][: x["counts"][0]][x["contact_bounces"][: x["counts"][0]] > 0]
         if x["c_aim"][bounces, 2].any() or not x["c_g"][bounces, 2].any():
             return None
-        given = turned | ({"aim_turned": self._aims} if turned["turns"] else {})
-        given["through_motors"] = int(self.wanted is not None)
-        self.found = self._apart(limited_kernel(), **given)[1]
+        driven = int(self.wanted is not None)
+        self.found = self._apart(limited_kernel(), through_motors=driven, **turned)[1]
         return self.found["next"]
 
     def _apart(self, kernel: LoopKernel, **more: Any) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -863,8 +860,8 @@ def step_vjp(
     "pair_restitution" between bodies, "gravity" (3,), "inertias" (N + 1, 10) as
     :attr:`Robot.inertial_parameters`, and with actuators "target", "velocity", "feedforward", "kp" and "kd"
     (n,), in the order of their joints. Stiffness and damping of contacts and joints are held constant, and so
-    are velocities after impacts in turn, the share of restitution that energy allows, and, with
-    loops, the inertias by which the projection that closes them is weighted.
+    are velocities after impacts in turn, the share of restitution that energy allows, and, with loops, the
+    inertias by which the projection that closes them is weighted.
 
     Source: contact/step_derivatives.py.  Cost: about that of a step.
 

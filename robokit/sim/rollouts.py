@@ -45,7 +45,7 @@ from robokit.sim.run_loop import (
 )
 from robokit.sim.starts import DEEP, distances, torn
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import add_up, contact_scale, kernel_inputs, not_finite, tally
+from robokit.sim.steppers import add_up, contact_scale, kernel_inputs, left_over, not_finite, tally
 from robokit.sim.trajectory import Trajectory
 
 # ==== the rows of a rollout =======================================================================
@@ -105,7 +105,7 @@ class Batch:
             self.q, self.v = (output(f"out[{k}]", out[k], shapes[k], dtype) for k in (0, 1))
             if np.may_share_memory(self.q, self.v):
                 raise ShapeError("out: the arrays for q and v share memory; give two that do not")
-        self.runner = runner_of(program, dt, number)
+        self.runner = runner_of(program, dt, number, self)
         self.arrays = kernel_inputs(program, q, v, dt, tau, given)
         if measured is not None:
             self.arrays[3][0, :, program.sums :] = measured
@@ -195,16 +195,16 @@ class Batch:
         return found
 
 
-def runner_of(program: Program, dt: float, number: int | None = None) -> Any:
+def runner_of(program: Program, dt: float, number: int | None = None, owner: Any = None) -> Any:
     """What takes many rows of a program through many steps of dt [s], on a card of this number or the
-    processor.
+    processor; of an ``owner`` see :func:`robokit.sim.steppers.left_over`.
 
     Raises DeviceError where there is no such card, or it has no such steps.
     """
     if number is None:
         if not program.contact:
             return program.kernel().rollout_runner()
-        return ContactRunner(program, dt)
+        return left_over(ContactRunner, program, dt, owner)
     from robokit.sim.card_rows import card_runner  # a processor's run need not import it
 
     return card_runner(program, dt, number)

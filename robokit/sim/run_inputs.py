@@ -390,9 +390,10 @@ class DrivenJoints:
         self._damping: list[np.ndarray] = []
         for k, actuator in enumerate(actuators):
             self._add(label_of(actuators, k), actuator, q0)
-        for number, joint in enumerate(self.joints):
-            if joint in self.joints[:number]:
-                raise ShapeError(f"actuators: joint {joint.name!r} is driven twice")
+        names = [joint.name for joint in self.joints]
+        for number, name in enumerate(names):
+            if name in names[:number]:
+                raise ShapeError(f"actuators: joint {name!r} is driven twice")
 
     def _add(self, label: str, actuator: Actuator, q0: np.ndarray) -> None:
         robot = self.robot

@@ -1061,7 +1061,7 @@ class ManyStates:
         self.failed, self.done = np.zeros(rows, bool), 0
         self.runner = runner_of(program, dt)
         if program.contact:
-            self.runner.divide(self.arrays, rows, threads)
+            self.runner.begin(self.arrays, rows, threads)
 
     def _at(self, step: int, rows: int) -> tuple[list[np.ndarray], int]:
         """Inputs of a step, (1, B, n) each, and the step at which they change."""

@@ -284,17 +284,22 @@ def _limited(robot: Robot) -> list[Joint]:
     return [joint for joint in _single(robot) if joint.kind != "continuous"]
 
 
-def _bounds(robot: Robot) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """(places in q, places in v, lower, upper) of the joints that have limits."""
-    limited = _limited(robot)
-    place = np.array([joint.q_slice.start for joint in limited], int)
-    dof = np.array([joint.v_slice.start for joint in limited], int)
-    lower = np.array([joint.lower for joint in limited], float)
-    return place, dof, lower, np.array([joint.upper for joint in limited], float)
+def _bounds(robot: Robot) -> tuple[np.ndarray, ...]:
+    """(places in q, places in v, lower, upper, PAST) of the joints that have limits."""
+
+    def made() -> tuple[np.ndarray, ...]:
+        rows = [
+            (j.q_slice.start, j.v_slice.start, j.lower, j.upper, PAST[j.kind == "prismatic"])
+            for j in _limited(robot)
+        ]
+        place, dof, *rest = np.array(rows, float).reshape(-1, 5).T
+        return place.astype(int), dof.astype(int), *rest
+
+    return robot.derived.get("limits of joints", made)
 
 
 def _solve(robot: Robot, q: np.ndarray, keep: Sequence[int], steps: int = STEPS) -> np.ndarray:
-    place, dof, lower, upper = _bounds(robot)
+    place, dof, lower, upper, _ = _bounds(robot)
     mu = np.full(len(q), 1e-6)
     delta, K = _constraints(robot, q)
     K[..., list(keep)] = 0.0
@@ -605,7 +610,6 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
     scene = scene_of(program)
     if not len(scene.arrays["pair_shapes"]):
         return found
-    k = ground_stiffness(program, 0)
     spare: Spare[tuple[Scene, Detector]] = robot.derived.get("spare detectors", lambda: Spare(2))
     _, detector = kept = spare.take(id(scene), lambda: (scene, Detector(scene.arrays, robot.nbodies + 1)))
     of_ground = np.array([not link for link in scene.links])
@@ -625,7 +629,7 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
             depth = -contacts["contact_gap"]
             if not len(depth):
                 continue
-            found.energy[row] = 0.5 * k * float(np.square(np.maximum(depth, 0.0)).sum())
+            found.energy[row] = float(np.square(np.maximum(depth, 0.0)).sum())
             shapes = scene.arrays["pair_shapes"][contacts["contact_pair"]]
             inside = of_ground[shapes[:, 0]]
             for which, deepest in ((inside, found.depth), (~inside, found.overlap)):
@@ -638,6 +642,8 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
                         found.bodies[row] = contacts["contact_bodies"][at]
     if not normals:  # else its plane is not that of the scene
         spare.give(id(scene), kept)
+    if found.energy.any():
+        found.energy[:] *= 0.5 * ground_stiffness(program, 0)
     return found
 
 
@@ -648,8 +654,8 @@ OVERLAP = 1e-3  # bodies that overlap by more at the start are worth a warning [
 DEEP = 0.01  # a link deeper in the ground than this is worth a warning [m]
 BURIED = 0.1  # a start deeper in the ground than this is a mistake [m]
 
-PAST_ANGLE, PAST_DEPTH = 0.05, 5e-3
-"""A start this far past the limit of a joint is worth a warning [rad], of a slide [m], at that scale."""
+PAST = 0.05, 5e-3
+"""A start this far past the limit of a joint is worth a warning [rad], of a slide [m]."""
 
 
 def check_starts(program: Program, q: np.ndarray, what: str = "q0") -> StartContacts:
@@ -689,7 +695,7 @@ def checked_starts(robot: Robot, program: Program, q: np.ndarray, v: np.ndarray,
     was warned of that; else 0. Raises ShapeError as :func:`check_starts`.
     """
     found, one, scale = check_starts(program, q), program.robot, contact_scale(program.robot, program.ground)
-    _of_limits(robot, q, scale)
+    _of_limits(robot, q)
     one = one if one.samples is None else one.sample(0)
     _of_bodies(one, found, OVERLAP * scale)
     depth = _of_ground(found, DEEP * scale)
@@ -737,24 +743,18 @@ def two_digits(dt: float) -> float:
     return math.floor(dt / digits) * digits
 
 
-def _of_limits(robot: Robot, q: np.ndarray, scale: float) -> None:
-    """Warn of a start q, (nq,) or (B, nq), past a joint's limit: the stop's spring throws it back.
-
-    ``scale``: of contacts.
-    """
-    joints = _limited(robot)
-    if not joints:
-        return
-    at = q[..., [j.q_slice.start for j in joints]]
-    past = np.stack([np.array([j.lower for j in joints]) - at, at - np.array([j.upper for j in joints])])
-    of_rows = past.reshape(2, -1, len(joints))
-    most = np.fmax.reduce(of_rows, axis=1, initial=-math.inf)
-    least = np.array([PAST_DEPTH * scale if j.kind == "prismatic" else PAST_ANGLE for j in joints])
+def _of_limits(robot: Robot, q: np.ndarray) -> None:
+    """Warn of a start q, (nq,) or (B, nq), past a joint's limit: the stop's spring throws it back."""
+    place, _, lower, upper, least = _bounds(robot)
+    at = np.atleast_2d(q)[:, place]
+    past = np.stack([lower - at, at - upper])
+    most = np.fmax.reduce(past, axis=1, initial=-math.inf)
     beyond = np.argwhere((most > least).T)
     if not len(beyond):
         return
     k, side = beyond[0]
-    joint, unit = joints[k], "m" if joints[k].kind == "prismatic" else "rad"
+    joint = _limited(robot)[k]
+    unit = "m" if joint.kind == "prismatic" else "rad"
     limit = (joint.lower, joint.upper)[side]
     warn(
         f"q0: joint {joint.name!r} starts {most[side, k]:.3g} {unit} beyond its {('lower', 'upper')[side]} "

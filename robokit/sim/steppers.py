@@ -250,15 +250,18 @@ def scene_of(program: Program) -> Scene:
 
 
 def _scene(program: Program) -> Scene:
-    ground, error, bodies = program.ground, _error(program), program.between.bodies
-    world = None if ground is None else world_of(ground)
-    if ground is not None and not ground.only_plane:
-        return scene(program.robot, world, bodies, error)
+    robot, ground, error, bodies = program.robot, program.ground, _error(program), program.between.bodies
+
+    def make() -> Scene:
+        return scene(robot, None if ground is None else world_of(ground), bodies, error)
+
     about: tuple[Any, ...] = (error, bodies.tobytes())
-    if world is not None and world.plane is not None:
-        about += (*world.plane.rotation.ravel().tolist(), *world.plane.position.tolist(), *world.velocity)
-    kept: Recent[Scene] = program.robot.derived.get("scenes of steps", lambda: Recent(4))
-    return kept.get(about, lambda: scene(program.robot, world, bodies, error))
+    if ground is not None:
+        if not ground.only_plane:
+            return make()
+        about += (ground.row(0).up, ground.height, *ground.velocity, ground.spin)
+    kept: Recent[Scene] = robot.derived.get("scenes of steps", lambda: Recent(4))
+    return kept.get(about, make)
 
 
 def _error(program: Program) -> float:
@@ -1072,6 +1075,11 @@ class ContactStepper(ContactState):
         """None are there any more."""
         self.arrays["noted"][:] = 0
 
+    def rest(self) -> None:
+        """Nobody has it any more: another one of the same program may begin with it."""
+        self.noting = False
+        self.notes()  # and large room for them
+
     @property
     def noted_bytes(self) -> int:
         """Memory of what is noted; room that nothing was written to takes none."""
@@ -1223,21 +1231,31 @@ def stepper(program: Program, dt: float, owner: Any = None) -> Stepper:
 
 
 def contact_stepper(program: Program, dt: float, owner: Any = None) -> ContactStepper:
-    """Steps with contact, of dt [s]: those that an owner left when it was gone, or new ones.
+    """Steps with contact, of which nothing is noted; of ``owner`` see :func:`left_over`."""
+    return left_over(ContactStepper, program, dt, owner)
 
-    ``owner``: an object with whose end these are left to others; None where they are the caller's for good.
+
+def left_over(make: Callable[[Program, float], Any], program: Program, dt: float, owner: Any) -> Any:
+    """What takes steps with contact, of dt [s]: what an owner left when it was gone, or a new one.
+
+    ``make``: its class, whose ``rest`` is called when it is left; ``owner``: an object with whose end it is
+    left to others; None where it is the caller's for good.
     """
     if owner is None or program.springs.functions:  # of the user: another one may have the same name
-        return ContactStepper(program, dt)
-    about = program.joints, program.ground, program.between, program.given, program.given_numbers
+        return make(program, dt)
+    about = program.ground, program.between, program.given, program.given_numbers, program.dtype
     more = program.measured, program.accuracy, program.reproducible, engine(), dt, program.springs
     try:
-        key = sha256(pickle.dumps((*about, *more, program.dtype))).digest()
+        key = make, program.joints, sha256(pickle.dumps((*about, *more))).digest()
     except (pickle.PicklingError, AttributeError, TypeError):  # measures that are functions of the user
-        return ContactStepper(program, dt)
-    spare: Spare[ContactStepper] = program.robot.derived.get("spare steps with contact", lambda: Spare(4))
-    found = spare.take(key, lambda: ContactStepper(program, dt))
-    found.program, found.noting = program, False
-    found.notes()  # and large room for them
-    weakref.finalize(owner, spare.give, key, found)
+        return make(program, dt)
+    spare: Spare[Any] = program.robot.derived.get("spare steps with contact", lambda: Spare(4))
+    found = spare.take(key, lambda: make(program, dt))
+    found.program = program
+
+    def leave() -> None:
+        found.rest()
+        spare.give(key, found)
+
+    weakref.finalize(owner, leave)
     return found

@@ -196,6 +196,25 @@ def test_impacts_that_follow_one_another(name: str) -> None:
     assert error(steps, *given, h=1e-6) < 1e-7
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_bounces_on_an_edge(count: int) -> None:
+    """A ball, or several one upon the other: the normal turns as it moves, and gravity along it changes."""
+    robot = rk.together({str(k): body(Sphere(0.1)) for k in range(count)})
+    table = Shape(Box((1.0, 1.0, 1.0)), Placement(np.eye(3), (0.0, 0.0, -0.5)))
+    ground = rk.Ground(height=-3.0, restitution=0.3, friction=0.4, shapes=[table])
+    pairs = rk.collision_pairs(robot).with_law(restitution=0.3, friction=0.3)
+    rng, away = np.random.default_rng(3), np.array([np.sin(0.3), 0.0, np.cos(0.3)])
+    q, v = robot.neutral().reshape(count, 7), 0.02 * rng.normal(size=(count, 6))
+    q[:, 4:] = np.array([0.5, 0.1, 0.0]) + np.outer(0.1 - 1e-6 + (0.2 - 1e-6) * np.arange(count), away)
+    q[1:, 5] += 1e-3 * rng.normal(size=count - 1)
+    v[:, 3:] -= away
+    steps = linear(robot, ground, self_collision=pairs)
+    given = q.ravel(), v.ravel(), np.zeros(robot.nv)
+    steps(*given)
+    assert (steps.simulation.work["contact_bounces"][:count] == (2 if count > 1 else 1)).all()
+    assert error(steps, *given) < 1e-7
+
+
 def is_limited(steps: LinearSteps) -> bool:
     """Whether the step that was taken last gives back less than all of restitution."""
     x = steps.simulation.work
@@ -282,6 +301,20 @@ def test_an_edge_across_an_edge_of_a_height_field() -> None:
         if any(acting(steps)[0]):
             break
     assert any(acting(steps)[0])
+    assert error(steps, q, v) < 2e-7
+
+
+def test_a_face_on_a_peak_of_a_height_field() -> None:
+    """All triangles around the peak touch it, some of them with an edge that ends there."""
+    heights = np.random.default_rng(2).normal(scale=0.02, size=(5, 5))
+    heights[2, 2] = 0.1
+    field = rk.HeightField(heights, cell=(0.5, 0.4), origin=(-1.0, -0.8))
+    robot = body(Box((0.1, 0.1, 0.1)))
+    steps = linear(robot, rk.Ground(terrain=field))
+    q, v = laid(robot, (0.009, -0.003, 0.7), 0.15 - 3e-4, (0.5, 0.2, 0.1, 0.3, 0.2, -0.5))
+    q[4:6] = 0.01, 0.02
+    steps(q, v, np.zeros(6))
+    assert sum(acting(steps)[0]) > 1
     assert error(steps, q, v) < 2e-7
 
 

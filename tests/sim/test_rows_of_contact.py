@@ -215,6 +215,28 @@ def test_runs_leave_their_arrays_to_the_next_ones(thrown, monkeypatch):
     assert not made
 
 
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_rollouts_leave_the_arrays_of_their_rows_to_the_next_ones(thrown, monkeypatch, dtype):
+    """Which find nothing there of what was before, be it at rest or not finite."""
+    robot, (q0, v0) = m.box(), thrown
+    options = {"ground": GROUND, "dtype": dtype, "threads": 2, **BOTH}
+    first = rk.rollout(robot, q0, v0, **options)
+    with pytest.warns(UserWarning, match="finite"):
+        rk.rollout(
+            robot, q0[::-1], v0, tau=np.full((1, 5, 6), 1e300 if dtype == "float64" else 1e30), **options
+        )
+    made, make = [], KernelRows.__init__
+    monkeypatch.setattr(
+        KernelRows, "__init__", lambda self, *given, **more: made.append(make(self, *given, **more))
+    )
+    again = rk.rollout(robot, q0, v0, **options)
+    assert not made and not len(again.failed)
+    for name in ("q", "v", "contact_force", "deepest"):
+        np.testing.assert_array_equal(getattr(again, name), getattr(first, name))
+    rk.rollout(robot, q0[:3], v0[:3], **options)
+    assert made, "other rows have their own arrays"
+
+
 def test_copies_that_lie_together_are_the_same_arrays():
     rng = np.random.default_rng(1)
     arrays = {
