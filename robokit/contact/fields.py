@@ -296,7 +296,8 @@ FORCE_MEMORY = (
         "bristle_pair", "n_contacts", role="inout"
     ),  # contacts that pressed in the last step, ascending; -1
     whole("bristle_feature", "n_contacts", role="inout"),
-    real("bristle", "n_contacts", 3, role="inout"),  # how far it is bent, in world axes [m]
+    # how far it is bent, in world axes [m]; impulse of turning friction along the axes of the contact [N m s]
+    real("bristle", "n_contacts", 6, role="inout"),
     # impulse along n [N s]; 0: it bounced and leaves; below 0: what its landing took of its speed [m/s]
     real("bristle_normal", "n_contacts", role="inout"),
     real("dry_force", "n_dofs", role="inout"),  # dry friction [N m | N]

@@ -210,10 +210,10 @@ class _Share:
         self._in_lanes: LoopKernel | None = None
         if in_lanes and not self.own:
             self._in_lanes = kernel_in_lanes(self.shared, self.states, self.kernel.reproducible, self.dtype)
-        self._prepare()
 
     def begin(self, arrays: Sequence[np.ndarray]) -> None:
         """Set out from the states in inputs of the step, which the steps bring up to date."""
+        self._prepare()  # there may be better code than when others had it
         self.given, part = arrays, slice(self.rows.start, self.rows.stop)
         self.good = np.ones(len(self.rows), bool)
         self.sums = {name: self.states[name].astype(float, copy=False) for name in SUMMED}

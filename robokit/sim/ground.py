@@ -546,6 +546,13 @@ class Ground:
         k = weight(robot) / (self.sink or np.minimum(soft, steady))
         return k, k * time
 
+    def scale(self, size: float = math.inf) -> float:
+        """Lengths of contacts over those of a robot that is not small on Ground(); times go with its root.
+
+        Bounds of depths and steps that runs warn of are those at 1. ``size``: radius of the robot [m].
+        """
+        return max(self.sink or 0.0, min(DEEPEST, size * SHARE)) / DEEPEST
+
     def bounce(self, link: str) -> Any:
         """Restitution of a link, (B,) if there is one value per row; 0 if none is given."""
         e = self.restitution.get(link, 0.0) if isinstance(self.restitution, Mapping) else self.restitution

@@ -43,9 +43,9 @@ from robokit.sim.run_loop import (
     warn_of_length,
     warn_of_rows,
 )
-from robokit.sim.starts import distances, torn
+from robokit.sim.starts import DEEP, distances, torn
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import add_up, kernel_inputs, left_over, not_finite, tally
+from robokit.sim.steppers import add_up, contact_scale, kernel_inputs, left_over, not_finite, tally
 from robokit.sim.trajectory import Trajectory
 
 # ==== the rows of a rollout =======================================================================
@@ -625,6 +625,7 @@ def _collect(batch: Batch, tau: np.ndarray | None) -> Rollout:
         found.summary |= {
             "shape_error": shape_error(program),
             "deepest_penetration": _finite(batch.ledger[:, motion.AT["depth"]], np.max),
+            "deepest_fine": DEEP * contact_scale(program.robot, program.ground),
         }
     return found
 

@@ -43,7 +43,7 @@ from robokit.sim.steppers import default_step, step_for_spin
 # ==== What simulate and rollout make of their arguments, and which of them they refuse ============
 
 FRAME = 5e-3  # time between recorded states by default [s]
-LARGEST_CONTACT_STEP = 4e-3  # longest step with a ground that is not warned of [s]
+LARGEST_CONTACT_STEP = 4e-3  # longest step with Ground() that is not warned of [s]
 MOST_STEPS = 1e10  # steps of a run; a year of them
 NEVER = np.iinfo(np.int64).max  # number of a step that does not come
 
@@ -112,8 +112,8 @@ def set_up(
     if chosen and start:
         dt = step_for_spin(dt, robot, *start)
     steps = _steps(duration, dt) if steps is None else steps
-    if surface is not None and dt > LARGEST_CONTACT_STEP:
-        warn(f"dt = {dt:g} s is long for contact: take 4 ms or less")
+    if surface is not None and dt > longest_step(surface):
+        warn(f"dt = {dt:g} s is long for contact: take {1e3 * longest_step(surface):.3g} ms or less")
     if light is None:
         check_inertia(robot)
     damping = None if surface is not None else 0.0
@@ -163,6 +163,13 @@ def _ask_for_contact(
     if motions and accuracy is not None:
         raise ShapeError("accuracy: expected None with motions, which are prescribed for whole steps")
     return light is not None or bool(asked)
+
+
+def longest_step(ground: Ground) -> float:
+    """Longest step with a ground that is not warned of [s]: as the time constants of limits, it goes with the
+    root of ``sink``. Small robots are not asked for shorter ones: those that turn fast are (steppers.SPIN).
+    """
+    return LARGEST_CONTACT_STEP * math.sqrt(ground.scale())
 
 
 def _steps(duration: float, dt: float) -> int:

@@ -34,7 +34,7 @@ from robokit.sim.motion import body_velocities, hangs_on_nothing, state_facts
 from robokit.sim.run_inputs import NEVER, RunInputs
 from robokit.sim.starts import DEEP, distances, gaps, numbers, start_contacts, torn, two_digits
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import SPIN, default_step, fastest_spin, scene_of, stepper, tally
+from robokit.sim.steppers import SPIN, contact_scale, default_step, fastest_spin, scene_of, stepper, tally
 from robokit.sim.trajectory import Energy, Trajectory
 from robokit.stages import stage
 
@@ -125,10 +125,12 @@ def warn_of(s: dict[str, Any], start: float = 0.0) -> None:
 
     ``start``: depth of the start in the ground that was warned of [m]; 0 where none was.
     """
-    if s.get("deepest_penetration", 0.0) > start + DEEP:
+    fine = s.get("deepest_fine", DEEP)
+    if s.get("deepest_penetration", 0.0) > start + fine:
         warn(
-            f"a contact penetrated the ground by {1e3 * s['deepest_penetration']:.3g} mm (10 mm is fine): "
-            "start above the ground, use a shorter dt or a smaller Ground(sink=...)",
+            f"a contact penetrated the ground by {1e3 * s['deepest_penetration']:.3g} mm "
+            f"({1e3 * fine:.3g} mm is fine): start above the ground, use a shorter dt or a smaller "
+            "Ground(sink=...)",
         )
     if s.get("steps_not_settled"):
         warn(
@@ -378,6 +380,7 @@ def _summary(
     if program.ground is not None:
         summary["shape_error"] = shape_error(program)
         summary["deepest_penetration"] = float(last[motion.AT["depth"]])
+        summary["deepest_fine"] = DEEP * contact_scale(program.robot, program.ground)
         pressed = max(float(last[motion.AT["pressed"]]), 1e-300)
         for name in ("pulled", "outside"):
             summary[f"contact_impulse_{name}"] = float(last[motion.AT[name]]) / pressed

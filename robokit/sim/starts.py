@@ -37,7 +37,7 @@ from robokit.sim.distances import CollisionPairs, body_contacts, body_names
 from robokit.sim.ground import Ground, plane_of, world_of
 from robokit.sim.motion import state_poses
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import SPIN, fastest_spin, ground_stiffness, scene_of
+from robokit.sim.steppers import SPIN, contact_scale, fastest_spin, ground_stiffness, scene_of
 from robokit.spatial import Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import added, sine_and_cosine
@@ -649,6 +649,7 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
 
 # ---- errors and warnings -----------------------------------------------------------------------------------
 
+# At a scale of contacts of 1 (``contact_scale``), with which these lengths go:
 OVERLAP = 1e-3  # bodies that overlap by more at the start are worth a warning [m]
 DEEP = 0.01  # a link deeper in the ground than this is worth a warning [m]
 BURIED = 0.1  # a start deeper in the ground than this is a mistake [m]
@@ -671,7 +672,7 @@ def check_starts(program: Program, q: np.ndarray, what: str = "q0") -> StartCont
 def buried(program: Program, found: StartContacts) -> Iterator[tuple[int, str]]:
     """The rows that start deep inside the ground, and what is to be said of them."""
     ground, robot = program.ground, program.robot
-    for row in np.flatnonzero(found.depth > BURIED).tolist():
+    for row in np.flatnonzero(found.depth > BURIED * contact_scale(program.robot, program.ground)).tolist():
         assert ground is not None
         depth = found.depth[row]
         above = "" if ground.horizontal else ", ground=ground"
@@ -693,11 +694,11 @@ def checked_starts(robot: Robot, program: Program, q: np.ndarray, v: np.ndarray,
     or rows of them; a single row goes with many. Returns how deep in the ground the start is [m], where it
     was warned of that; else 0. Raises ShapeError as :func:`check_starts`.
     """
-    found, one = check_starts(program, q), program.robot
+    found, one, scale = check_starts(program, q), program.robot, contact_scale(program.robot, program.ground)
     _of_limits(robot, q)
     one = one if one.samples is None else one.sample(0)
-    _of_bodies(one, found)
-    depth = _of_ground(found)
+    _of_bodies(one, found, OVERLAP * scale)
+    depth = _of_ground(found, DEEP * scale)
     _of_spin(one, np.atleast_2d(q), np.atleast_2d(v), dt)
     return depth
 
@@ -709,8 +710,8 @@ def _place(rows: int, row: int, count: int) -> str:
     return f"q0[{row}]" + (f" (and {count - 1} more)" if count > 1 else "")
 
 
-def _of_bodies(robot: Robot, found: StartContacts) -> None:
-    count = int((found.overlap > OVERLAP).sum())
+def _of_bodies(robot: Robot, found: StartContacts, most: float) -> None:
+    count = int((found.overlap > most).sum())
     if count:
         row = int(found.overlap.argmax())
         names = body_names(robot)
@@ -722,8 +723,8 @@ def _of_bodies(robot: Robot, found: StartContacts) -> None:
         )
 
 
-def _of_ground(found: StartContacts) -> float:
-    count = int((found.depth > DEEP).sum())
+def _of_ground(found: StartContacts, most: float) -> float:
+    count = int((found.depth > most).sum())
     if not count:
         return 0.0
     row = int(found.depth.argmax())

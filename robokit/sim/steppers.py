@@ -87,6 +87,13 @@ def size_of(robot: Robot) -> float:
     return max(float(np.ptp(np.array(places, float), axis=0).max()) if places else 0.0, 2.0 * gyration)
 
 
+def contact_scale(robot: Robot, ground: Ground | None) -> float:
+    """Lengths of a robot's contacts over those of robots of 40 cm and more on the default ground."""
+    one = robot if robot.samples is None else robot.sample(0)
+    size: float = robot.derived.get("radius", lambda: 0.5 * size_of(one) or math.inf)
+    return (ground or Ground()).scale(size)
+
+
 # ---- arrays of the step -----------------------------------------------------------------------------------
 
 Arrays = dict[str, np.ndarray]

@@ -44,9 +44,9 @@ from robokit.sim.force_elements import Push
 from robokit.sim.ground import HEIGHTS, Ground, ground_of, record_ground, restored_ground
 from robokit.sim.rollout_measures import Measure, wanted_measures
 from robokit.sim.rollouts import Rollout, rollout
-from robokit.sim.run_inputs import LARGEST_CONTACT_STEP, DrivenJoints
+from robokit.sim.run_inputs import DrivenJoints, longest_step
 from robokit.sim.starts import BURIED, check_quaternions, ground_gaps, standing_configuration
-from robokit.sim.steppers import default_step
+from robokit.sim.steppers import contact_scale, default_step
 from robokit.sim.trajectory import Trajectory
 from robokit.sweeps.distributions import LARGEST_SEED, Distribution, Sobol, Uniform
 from robokit.sweeps.parameters import (
@@ -557,7 +557,7 @@ def prepare_rows(recipe: Recipe, name: str, rows: np.ndarray, values: Values) ->
         keep_shapes(samples, record.shapes, error)
     if ground is not None and not (standing and "height" not in values):
         depth = -ground_gaps(robot, q, ground)
-        for row in np.flatnonzero(depth > BURIED).tolist():
+        for row in np.flatnonzero(depth > BURIED * contact_scale(robot, ground)).tolist():
             broken[row] = f"it starts {depth[row]:.3g} m below the ground"
             q[row] = np.nan
     actuators = row_actuators(robot, record.actuators, values, q, rows, recipe.seed)
@@ -780,8 +780,8 @@ def _row_count(count: int | None, drawn: Mapping[str, Distribution]) -> int:
 def _time_step(robot: Robot, ground: Ground | None, dt: float | None, duration: float) -> float:
     """The time step of a robot [s]."""
     step = default_step(robot, ground is not None) if dt is None else real_number("dt", dt, above=0.0)
-    if ground is not None and step > LARGEST_CONTACT_STEP:
-        raise ShapeError(f"dt: {step:g} s is too long for contact; take {LARGEST_CONTACT_STEP:g} s or less")
+    if ground is not None and step > longest_step(ground):
+        raise ShapeError(f"dt: {step:g} s is too long for contact; take {longest_step(ground):.3g} s or less")
     check_steps(duration, step)
     return step
 

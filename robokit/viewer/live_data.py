@@ -104,7 +104,7 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
         sizes=list(page.sizes.items()),
         arrays=[[a.name, *a.shape] for a in ARRAYS],
         steps=len(ARRAYS) - len(LOOK),
-        whole=[a.name for a in ARRAYS if a.kind == "integer"],
+        whole=[k for k, a in enumerate(ARRAYS) if a.kind == "integer"],
         kept=[a.name for a in ARRAYS if a.role == "inout"],
         given=[(name, len(table)) for name, table in told.items()],
         numbers=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),

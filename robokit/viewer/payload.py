@@ -22,7 +22,7 @@ from robokit.model.tree import cholesky_fill, factorisation_counts, inertia_patt
 from robokit.sim.events import answers as answers_of
 from robokit.sim.ground import Ground
 from robokit.sim.joint_forces import assumed_damping
-from robokit.sim.run_inputs import LARGEST_CONTACT_STEP
+from robokit.sim.run_inputs import longest_step
 from robokit.sim.run_loop import UNBALANCED
 from robokit.sim.starts import DEEP
 from robokit.sim.trajectory import Trajectory
@@ -253,9 +253,10 @@ def assumed(trajectory: Trajectory) -> list[AnswerData]:
 
     if "dt" in s:
         note = "chosen for the robot" if s.get("dt_chosen") else "as given"
-        long = trajectory.ground is not None and s["dt"] > LARGEST_CONTACT_STEP
+        most = math.inf if trajectory.ground is None else longest_step(trajectory.ground)
+        long = s["dt"] > most
         if long:
-            note = f"long for contact: take {1e3 * LARGEST_CONTACT_STEP:g} ms or less"
+            note = f"long for contact: take {1e3 * most:.3g} ms or less"
         say("time step", f"{1e3 * s['dt']:g} ms", note, long)
     if s.get("interrupted"):
         say("ended", f"at {trajectory.t[-1]:.4g} s", "interrupted early", True)
@@ -300,8 +301,8 @@ def books(trajectory: Trajectory) -> list[AnswerData]:
         if s.get(key):
             say(what, f"{s[key]:.4g} J", "dissipated")
     if "deepest_penetration" in s:
-        deep = s["deepest_penetration"]
-        say("deepest point", f"{1e3 * deep:.2g} mm", "up to 10 mm is fine", deep > DEEP)
+        deep, fine = s["deepest_penetration"], s.get("deepest_fine", DEEP)
+        say("deepest point", f"{1e3 * deep:.2g} mm", f"up to {1e3 * fine:.3g} mm is fine", deep > fine)
     if "residual_largest" in s:
         say("residual", f"{s['residual_largest']:.2g}", "largest, relative to the impulses of a step")
     if s.get("steps_not_settled"):

@@ -546,7 +546,7 @@ class StepperData:
     # name and shape of each, in the order in which they are given; names are those of sizes
     arrays: list[list[str | int]]
     steps: int  # how many of them the step takes: the others are the look's
-    whole: list[str]  # names of those of int32; the others are float64
+    whole: list[int]  # places of those of int32 among them; the others are float64
     kept: list[str]  # names of those that a step hands to the next
     # names of those whose numbers are those of the page, and how many of their lowest bytes are not 0; the
     # others are 0, but for the normals of faces, which are made of the corners

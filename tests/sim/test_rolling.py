@@ -7,7 +7,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.model import Box, Cylinder, Mesh, ModelBuilder, Placement, Shape, Sphere
+from robokit.model import Box, Capsule, Cylinder, Mesh, ModelBuilder, Placement, Shape, Sphere
 
 RADIUS, WIDTH = 0.1, 0.05
 LYING = np.array([math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0])  # turns the axis z into -y
@@ -96,23 +96,40 @@ def test_a_coin_that_wobbles_about_its_middle_neither_rises_nor_gains_energy(dt,
     assert settled.max() < E[0] and settled == pytest.approx(settled[0], rel=2e-3)
 
 
-def test_rolling_friction_holds_a_ball_on_a_slope():
-    """At 0.9 of what it can hold the ball creeps by less than a micrometre a second; at 1.1 it rolls."""
+@pytest.mark.parametrize("dt", [1e-4, 1e-3, 4e-3])
+def test_rolling_friction_holds_a_ball_on_a_slope(dt):
+    """At 0.95 of what it can hold the ball stays where it is, to rounding; at 1.1 it rolls."""
     radius, lever = 0.1, 0.01
-    for share in (0.9, 1.1):
+    for share in (0.95, 1.1):
         angle = math.atan(share * lever / radius)
         run = rk.simulate(
             m.ball(radius),
             [1, 0, 0, 0, 0, 0, radius],
             duration=3.0,
+            dt=dt,
             ground=rk.Ground(rolling=lever),
             gravity=m.tilted(angle),
         )
         if share < 1.0:
-            assert run.q[-1, 4] - run.q[len(run) // 2, 4] < 1e-6 * (run.t[-1] - run.t[len(run) // 2])
+            assert abs(run.q[-1, 4] - run.q[len(run) // 2, 4]) < 1e-12 and run.q[-1, 4] < 1e-5
         else:
             pulls = m.G * (math.sin(angle) - lever / radius * math.cos(angle)) / 1.4
             assert run.q[-1, 4] == pytest.approx(0.5 * pulls * 9.0, rel=2e-3)
+
+
+@pytest.mark.parametrize("dt", [1e-4, 1e-3, 4e-3])
+def test_torsional_friction_holds_a_capsule_on_a_slope(dt):
+    """It lies across the slope and does not turn, also after it was spun."""
+    radius, lever = 0.05, 0.01
+    long = 4.0 * radius
+    shape = (Shape(Capsule(radius, long)),)
+    capsule = ModelBuilder("c").link("c", 1.0, inertia=np.diag([5e-3, 5e-3, 1e-3]), collisions=shape)
+    ground = rk.Ground(torsional=lever, rolling=lever)
+    gravity = m.tilted(math.atan(0.95 * lever / radius))
+    for spin in (0.0, 1.0):
+        start, speed = [*LYING, 0.0, 0.0, radius], [0.0, spin, 0.0, 0.0, 0.0, 0.0]
+        run = rk.simulate(capsule.build("floating"), start, speed, 1.0, dt, ground, gravity=gravity)
+        assert np.abs(run.v[-1]).max() < 1e-12
 
 
 @pytest.mark.parametrize("law", ["torsional", "rolling"])

@@ -10,7 +10,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.model import Placement, Shape, Sphere
+from robokit.model import Box, Placement, Shape, Sphere
 
 
 def said(run, *arguments, **how):
@@ -97,3 +97,46 @@ def test_good_starts_are_silent(name):
         warnings.simplefilter("error")
         q = rk.standing_configuration(robot)
         checked_starts(robot, setup.program, q, np.zeros(robot.nv), 1e-3)
+
+
+def cube(times, sink):
+    """A cube of 40 cm, or its copy at another scale that is as heavy; lengths and times of its contacts."""
+    edge = 0.4 * times
+    robot = rk.ModelBuilder("cube").link(
+        "cube", 1.0, inertia=np.eye(3) * edge**2 / 6.0, collisions=(Shape(Box((edge,) * 3)),)
+    )
+    return robot.build("floating"), [1.0, *[0.0] * 5, 0.5 * edge], rk.Ground(sink=sink)
+
+
+@pytest.mark.parametrize("times", [0.1, 1.0, 10.0])
+def test_a_scene_and_its_copies_at_other_scales_get_the_same_warnings(times):
+    """Lengths go with the size, times with its root: no robot is warned of what is the same at any scale."""
+    robot, at, ground = cube(times, 1e-3 * times if times > 1.0 else None)
+    dt = 1e-3 * times**0.5
+
+    def words(low, dt):
+        return said(
+            rk.simulate, robot, at - np.eye(7)[6] * low * times, duration=2 * dt, dt=dt, ground=ground
+        )
+
+    assert not words(5e-3, dt) and not words(5e-3, 3.9e-3 * max(1.0, times**0.5))
+    (deep,) = words(0.012, dt)
+    assert f"starts {12.0 * times:.3g} mm inside the ground" in deep
+    with pytest.raises(rk.ShapeError, match="below the ground"):
+        words(0.11, dt)
+    if times >= 1.0:
+        (long,) = words(0.0, 4.1e-3 * times**0.5)
+        assert f"take {4.0 * times**0.5:.3g} ms or less" in long
+
+
+@pytest.mark.parametrize("times", [0.1, 1.0, 10.0])
+def test_how_deep_a_fall_may_go_goes_with_the_robot(times):
+    robot, at, ground = cube(times, 1e-3 * times if times > 1.0 else None)
+    dt = 1e-3 * times**0.5
+    depths = []
+    for fast in (2.0, 20.0):
+        v = [0.0] * 5 + [-fast * times**0.5]
+        words = said(rk.simulate, robot, at, v, duration=0.1 * times**0.5, dt=dt, ground=ground)
+        depths.append(sum("penetrated the ground" in each for each in words))
+        assert all(f"({10.0 * times:.3g} mm is fine)" in each for each in words if "penetrated" in each)
+    assert depths == [0, 1]

@@ -46,6 +46,7 @@ from typing import Any
 from robokit.collision.fields import CYLINDER
 from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, row, vector
 from robokit.contact.fields import FRICTION, SPIN
+from robokit.contact.vectors import write_row
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, in_precision, smallest, while_loop
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
@@ -79,7 +80,8 @@ def collect(x: Any) -> None:
         )
         is_known, m = _pair(x, own, -1) == pair, minimum(own, x.n_contacts - 1)
         known, N = where(is_known, 1.0, 0.0), x.bristle_normal[m]
-        _add(x, c, vector(x.bristle, m, 0) * known, N * known, is_known & (N == 0.0))
+        turning = vector(x.bristle, m, 3) * where(N > 0.0, known, 0.0)
+        _add(x, c, vector(x.bristle, m, 0) * known, N * known, turning, is_known & (N == 0.0))
         return at
 
     for_range(minimum(x.counts[0], x.n_contacts), contact, 0)
@@ -96,10 +98,11 @@ def _feature(x: Any, m: Any) -> Any:
     return x.bristle_feature[minimum(m, x.n_contacts - 1)]
 
 
-def _add(x: Any, c: Any, e: Vector3, N: Scalar, leaves: Any) -> None:
+def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any) -> None:
     """The constraints of contact c, of which the last step has left the bristle e and the impulse N.
 
-    N < 0 is what a landing took of its speed. ``leaves``: whether it has bounced, and is on its way out.
+    N < 0 is what a landing took of its speed. ``turning``: impulse of its turning friction in the last step
+    [N m s]. ``leaves``: whether it has bounced, and is on its way out.
     """
     pair, dt = x.contact_pair[c], x.dt[0]
     a, b = x.contact_bodies[c, 0], x.contact_bodies[c, 1]
@@ -146,7 +149,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, leaves: Any) -> None:
         last=(*(-dt * k_t * q for q in bent), N * (1.0 - bounces)),
     )
     x.contact_constraint[c] = i
-    add_spin(x, i, pair, (a, b), axes, R[0], surface.z, w)
+    add_spin(x, i, pair, (a, b), axes, R[0], surface.z, w, turning)
 
 
 def _stiffnesses(x: Any, pair: Any) -> tuple[Scalar, Scalar, Scalar]:
@@ -218,9 +221,10 @@ def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
 
 
 def remember(x: Any) -> None:
-    """The bristles of the contacts that pressed: pair, feature, bristle and normal impulse.
+    """The bristles of the contacts that pressed: pair, feature, bristle, normal and turning impulse.
 
-    That of a contact that leaves after a bounce is 0, that of one that landed the speed taken, below 0.
+    The second last of a contact that leaves after a bounce is 0, that of one that landed the speed taken,
+    below 0.
     """
 
     def contact(c: Any, at: Any) -> Any:
@@ -230,14 +234,19 @@ def remember(x: Any) -> None:
         leaves = (bounced | ((x.contact_bounces[c] < 0) & (N <= 0.0))) & (x.contact_gap[c] + dt * u < 0.0)
         kept = leaves | (N > 0.0)
         memory = where(x.contact_arrives[c] > 0.0, minimum(-x.contact_arrives[c] - u, 0.0), N)
-        _, k_t, _ = _stiffnesses(x, x.contact_pair[c])
+        pair = x.contact_pair[c]
+        _, k_t, _ = _stiffnesses(x, pair)
         e = _bent(x, c, i, N / (dt * k_t))
 
+        def turning() -> None:
+            for k in range(3):
+                x.bristle[at, 3 + k] = x.c_g[i + 1, k]
+
         def keep() -> None:
-            x.bristle_pair[at], x.bristle_feature[at] = x.contact_pair[c], x.contact_feature[c]
+            x.bristle_pair[at], x.bristle_feature[at] = pair, x.contact_feature[c]
             x.bristle_normal[at] = memory
-            for k, component in enumerate(e):
-                x.bristle[at, k] = component
+            write_row(x.bristle, at, e)
+            cond(x.pair_torsion[pair] + x.pair_rolling[pair] > 0.0, turning, lambda: None)
 
         cond(kept, keep, lambda: None)
         return where(kept, at + 1, at)
@@ -265,8 +274,11 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
 # The first, from patches of contact, is the normal impulse N times an arm: a moment that holds up to arm N
 # and gives way beyond.
 #
-#     u = axes (omega_b - omega_a)     R = 1e-4 R_t/arm^2     aim = 0
+#     u = axes (omega_b - omega_a)     R = 1e-4 R_t/arm^2     aim = R g_last
 #     set: an interval of arm_n N about the normal, a disc of arm_t N about the tangents
+#
+# g_last is its impulse in the last step, along the contact's axes then: as with dry friction of joints, what
+# holds does not creep.
 #
 # The second: the point where a disc or coin touches runs along its rim. A kick gives the velocity half a step
 # after its pose; there, it touches beside where it does at the pose. A coin that wobbles with its middle at
@@ -305,6 +317,7 @@ def add_spin(
     R_t: Scalar,
     spin: Scalar,
     w: Scalar,
+    last: Vector3,
 ) -> None:
     """The constraint after that of contact constraint i, if its pair has such friction.
 
@@ -316,6 +329,7 @@ def add_spin(
         R_t: compliance of its tangents.
         spin: of the surface about n [rad/s].
         w: mobility of both bodies [1/kg].
+        last: its impulse in the last step [N m s].
     """
     torsion, rolling = x.pair_torsion[pair], x.pair_rolling[pair]
     arm = maximum(torsion, rolling)
@@ -326,7 +340,8 @@ def add_spin(
         sizes = [x.shape_bound[x.pair_shapes[pair, side]] for side in range(2)]
         size = maximum(minimum(*sizes), arm)
         turn = w / (size * size)
-        add_constraint(x, SPIN, i, bodies, E, (R, R), Vector3(0.0, 0.0, spin), turn, rolling, torsion)
+        aim = last * R + Vector3(0.0, 0.0, spin)
+        add_constraint(x, SPIN, i, bodies, E, (R, R), aim, turn, rolling, torsion)
 
     cond(arm > 0.0, add, lambda: None)
 

@@ -53,7 +53,7 @@ class ContactStep {
     new Uint8Array(memory.buffer).fill(0);
     const whole = new Set(stepper.whole);
     this.x = {};
-    for (const { name, at, count } of tables) this.x[name] = new (whole.has(name) ? Int32Array : Float64Array)(memory.buffer, at, count);
+    tables.forEach(({ name, at, count }, k) => { this.x[name] = new (whole.has(k) ? Int32Array : Float64Array)(memory.buffer, at, count); });
     for (const [name, values] of before) {
       this.x[name].set(values);
       if (name.endsWith("_pair")) this.x[name].fill(-1, values.length);
