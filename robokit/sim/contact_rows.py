@@ -210,10 +210,12 @@ class _Share:
         self._in_lanes: LoopKernel | None = None
         if in_lanes and not self.own:
             self._in_lanes = kernel_in_lanes(self.shared, self.states, self.kernel.reproducible, self.dtype)
+        self._prepare()
 
     def begin(self, arrays: Sequence[np.ndarray]) -> None:
         """Set out from the states in inputs of the step, which the steps bring up to date."""
-        self._prepare()  # there may be better code than when others had it
+        if self._versions != self._newest or self._may_go_in_lanes != (self._lanes is not None):
+            self._prepare()  # others had it, with the code of their time
         self.given, part = arrays, slice(self.rows.start, self.rows.stop)
         self.good = np.ones(len(self.rows), bool)
         self.sums = {name: self.states[name].astype(float, copy=False) for name in SUMMED}
@@ -261,9 +263,14 @@ class _Share:
         own = arrays, self.states, self.dtype
         self._rows = KernelRows(self.kernel, self.sizes, *own, wanted=not self._plain)
         self._lanes: Lanes | None = None
-        if self._in_lanes is not None and self._in_lanes.at_hand("batch", self.dtype):
+        if self._in_lanes is not None and self._may_go_in_lanes:
             lanes = Lanes(self._in_lanes, self.shared, self.states, self.sizes, self.dtype)
             self._lanes = lanes if lanes.compiled else None
+
+    @property
+    def _may_go_in_lanes(self) -> bool:
+        """Whether there is code of lanes, which is not waited for."""
+        return self._in_lanes is not None and self._in_lanes.at_hand("batch", self.dtype)
 
     @property
     def _newest(self) -> list[int]:
