@@ -18,11 +18,6 @@ from robokit.spatial.linear import ldl, ldl_solve
 
 def aba(tree: Tree, q, qd, tau, f_ext=None) -> list:
     """Joint accelerations by joint, [rad/s^2 | m/s^2]; f_ext: one Force a body in body coordinates."""
-    return aba_and_factor(tree, q, qd, tau, f_ext)[0]
-
-
-def aba_and_factor(tree: Tree, q, qd, tau, f_ext=None) -> tuple[list, list, list, list]:
-    """As :func:`aba`; and X, U and D (by ldl) by body, which :class:`ArticulatedFactor` takes."""
     X, v, c, IA, pA, U, D, u, a, qdd = tree.lists(10)
     v[0] = Motion.zero()
     a[0] = Motion(Vector3.zero(), tree.a0)
@@ -58,7 +53,7 @@ def aba_and_factor(tree: Tree, q, qd, tau, f_ext=None) -> tuple[list, list, list
         a[i] = X[i] @ a[tree.parent[i]] + c[i]
         qdd[i] = ldl_solve(D[i], [ui - a[i].dot(column) for ui, column in zip(u[i], U[i], strict=True)])
         a[i] = a[i] + S * qdd[i]
-    return qdd, X, U, D
+    return qdd
 
 
 def add_rotors(tree: Tree, i: int, block: list[list]) -> bool:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from robokit.algorithms.aba import aba_and_factor
+from robokit.algorithms.aba import aba
 from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.crba import crba
 from robokit.algorithms.link_contacts import HeldLink
@@ -38,11 +38,8 @@ def constrained_dynamics(
 
     f_ext: forces on the bodies 0..N besides those of the constraints, in body coordinates.
     """
-    if tree.coupling is None:  # most of a factor is the articulated-body algorithm's own work
-        free, *known = aba_and_factor(tree, q, qd, tau, f_ext)
-    else:
-        free, known = coupled_forward_dynamics(tree, q, qd, tau, f_ext), []
-    system = constraint_system(tree, q, constraints, proximal, *known)
+    system = constraint_system(tree, q, constraints, proximal)
+    free = (aba if tree.coupling is None else coupled_forward_dynamics)(tree, q, qd, tau, f_ext)
     product = [x for held in system.loops for x in held.velocity_product(qd)]
     delta = [x for held in system.loops for x in held.delta]
     kp, kd = gains
@@ -60,19 +57,15 @@ def impact(
     return add(qd, system.motion(impulses)), impulses
 
 
-def constraint_system(
-    tree: Tree, q, constraints: Sequence[ConstraintModel], proximal, X=None, *known
-) -> LoopSystem:
-    """The rows of all constraints and the mobility that H gives them; X, U and D where they are known."""
-    X = X or tree.transforms(q)
+def constraint_system(tree: Tree, q, constraints: Sequence[ConstraintModel], proximal) -> LoopSystem:
+    """The rows of all constraints and the mobility that H gives them."""
+    X = tree.transforms(q)
     held = [
         HeldLink(tree, c, X) if isinstance(c, ContactModel) else ClosedLoop(tree, c, X) for c in constraints
     ]
     factor: Factor
-    if known:
-        factor = ArticulatedFactor(tree, X, *known)
-    elif tree.coupling is None:
-        factor = ArticulatedFactor.of(tree, X)
+    if tree.coupling is None:
+        factor = ArticulatedFactor.of(tree, X)  # most of it is the articulated-body algorithm's own work
     else:
         factor = SparseFactor(tree, crba(tree, q))
     return LoopSystem(factor, held, proximal[0], LEAST_PIVOT)
