@@ -17,7 +17,6 @@ table; the same command goes on where it was.
 from __future__ import annotations
 
 import argparse
-import io
 import json
 import math
 import os
@@ -25,7 +24,6 @@ import pickle
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -33,7 +31,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from measure import ROOT, commit, machine, one_core, prepare_to_measure
+from measure import ROOT, commit, machine, one_core, prepare_to_measure, unpack
 
 ROWS = (128, 4096)
 TIMES = ("first", "first batch", "single", *map(str, ROWS))
@@ -307,8 +305,7 @@ def both_versions(revision: str, folder: Path) -> dict[str, Path]:
     found = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
     if found.returncode:
         sys.exit(f"no revision {revision!r} here: {found.stderr.decode().strip()}")
-    with tarfile.open(fileobj=io.BytesIO(found.stdout)) as archive:
-        archive.extractall(roots["before"], filter="data")
+    unpack(found.stdout, roots["before"])
     shutil.copytree(ROOT / "robokit", roots["after"] / "robokit")  # with its bytecode, where there is some
     for root in roots.values():
         subprocess.run([sys.executable, "-m", "compileall", "-q", root], check=True)

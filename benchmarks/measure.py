@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -179,6 +180,13 @@ def without_avx512() -> None:
     from robokit.engine.backend import llvm
 
     llvm.host, llvm.vector_width = lambda: ("x86-64-v3", ""), lambda: 4  # type: ignore[assignment]
+
+
+def unpack(archive: bytes, folder: Path | str) -> None:
+    """What ``git archive`` has packed, to a folder."""
+    safe: Any = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}  # from Python 3.11.4 on
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        files.extractall(folder, **safe)
 
 
 @cache

@@ -18,13 +18,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import json
 import os
 import select
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -32,7 +30,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from measure import ROOT, commit, machine
+from measure import ROOT, commit, machine, unpack
 
 PLACE = Path(__file__).with_name("versions.json")
 
@@ -232,8 +230,7 @@ def source_of(version: str) -> Iterator[Path]:
         ["git", "archive", version, "robokit", "robots"], cwd=ROOT, capture_output=True, check=True
     ).stdout
     with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(fileobj=io.BytesIO(packed)) as archive:
-            archive.extractall(folder, filter="data")
+        unpack(packed, folder)
         yield Path(folder).resolve()
 
 

@@ -35,9 +35,9 @@ from robokit.sim.ground import Ground
 from robokit.sim.kernel_rows import on_arrays
 from robokit.sim.motion import floats
 from robokit.sim.run_inputs import DrivenJoints, RunInputs, Setup, set_up
-from robokit.sim.starts import BURIED, check_coordinates, check_starts, states
+from robokit.sim.starts import buried_depth, check_coordinates, check_starts, states
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import ContactState, contact_scale, kept_of, step_numbers
+from robokit.sim.steppers import ContactState, kept_of, step_numbers
 
 ONE_BY_ONE = 2  # of contact_bounces
 TIGHT = 1e-13  # of the residual, over the impulses of the step: differences over 1e-7 then see six digits
@@ -528,7 +528,7 @@ def _stacked(robot: Robot, rows: Sequence[StepDerivatives]) -> StepDerivatives:
 
 def _check_depth(kept: KeptSteps, steps: LinearSteps, q: np.ndarray) -> None:
     """Raise ShapeError where a start is deep inside the ground, which a step would have found."""
-    if steps.depth() > BURIED * contact_scale(kept.setup.program.robot, kept.setup.program.ground):
+    if steps.depth() > buried_depth(kept.setup.program.robot, kept.setup.program.ground):
         check_starts(kept.setup.program, q, "q")
 
 

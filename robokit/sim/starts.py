@@ -652,7 +652,7 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
 # At a scale of contacts of 1 (``contact_scale``), with which these lengths go:
 OVERLAP = 1e-3  # bodies that overlap by more at the start are worth a warning [m]
 DEEP = 0.01  # a link deeper in the ground than this is worth a warning [m]
-BURIED = 0.1  # a start deeper in the ground than this is a mistake [m]
+BURIED = 0.1  # a start deeper in the ground than this is a mistake, of small robots too [m]
 
 PAST = 0.05, 5e-3
 """A start this far past the limit of a joint is worth a warning [rad], of a slide [m]."""
@@ -669,10 +669,15 @@ def check_starts(program: Program, q: np.ndarray, what: str = "q0") -> StartCont
     return found
 
 
+def buried_depth(robot: Robot, ground: Ground | None) -> float:
+    """Depth beyond which a start is refused [m]."""
+    return BURIED * max(1.0, contact_scale(robot, ground))
+
+
 def buried(program: Program, found: StartContacts) -> Iterator[tuple[int, str]]:
     """The rows that start deep inside the ground, and what is to be said of them."""
     ground, robot = program.ground, program.robot
-    for row in np.flatnonzero(found.depth > BURIED * contact_scale(program.robot, program.ground)).tolist():
+    for row in np.flatnonzero(found.depth > buried_depth(program.robot, program.ground)).tolist():
         assert ground is not None
         depth = found.depth[row]
         above = "" if ground.horizontal else ", ground=ground"

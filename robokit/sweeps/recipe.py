@@ -45,8 +45,8 @@ from robokit.sim.ground import HEIGHTS, Ground, ground_of, record_ground, restor
 from robokit.sim.rollout_measures import Measure, wanted_measures
 from robokit.sim.rollouts import Rollout, rollout
 from robokit.sim.run_inputs import DrivenJoints, longest_step
-from robokit.sim.starts import BURIED, check_quaternions, ground_gaps, standing_configuration
-from robokit.sim.steppers import contact_scale, default_step
+from robokit.sim.starts import buried_depth, check_quaternions, ground_gaps, standing_configuration
+from robokit.sim.steppers import default_step
 from robokit.sim.trajectory import Trajectory
 from robokit.sweeps.distributions import LARGEST_SEED, Distribution, Sobol, Uniform
 from robokit.sweeps.parameters import (
@@ -557,7 +557,7 @@ def prepare_rows(recipe: Recipe, name: str, rows: np.ndarray, values: Values) ->
         keep_shapes(samples, record.shapes, error)
     if ground is not None and not (standing and "height" not in values):
         depth = -ground_gaps(robot, q, ground)
-        for row in np.flatnonzero(depth > BURIED * contact_scale(robot, ground)).tolist():
+        for row in np.flatnonzero(depth > buried_depth(robot, ground)).tolist():
             broken[row] = f"it starts {depth[row]:.3g} m below the ground"
             q[row] = np.nan
     actuators = row_actuators(robot, record.actuators, values, q, rows, recipe.seed)

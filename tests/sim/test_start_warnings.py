@@ -122,9 +122,9 @@ def test_a_scene_and_its_copies_at_other_scales_get_the_same_warnings(times):
     assert not words(5e-3, dt) and not words(5e-3, 3.9e-3 * max(1.0, times**0.5))
     (deep,) = words(0.012, dt)
     assert f"starts {12.0 * times:.3g} mm inside the ground" in deep
-    with pytest.raises(rk.ShapeError, match="below the ground"):
-        words(0.11, dt)
     if times >= 1.0:
+        with pytest.raises(rk.ShapeError, match="below the ground"):
+            words(0.11, dt)
         (long,) = words(0.0, 4.1e-3 * times**0.5)
         assert f"take {4.0 * times**0.5:.3g} ms or less" in long
 
