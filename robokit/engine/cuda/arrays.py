@@ -307,8 +307,8 @@ def common(
 
     ``names``: of the arguments; ``arguments``: arrays, and what is no array; ``wanted``: number of the card
     that was asked for, None for that of the arrays; ``dtype``: that was asked for, None for that of the
-    arrays. Raises DeviceError: they are of several libraries, on several cards, or on another one than was asked for;
-    ShapeError: they are of several dtypes.
+    arrays. Raises DeviceError: they are of several libraries, on several cards, or on another one than was
+    asked for; ShapeError: they are of several dtypes.
     """
     first, found = "", None
     for name, x in zip(names, arguments, strict=True):
