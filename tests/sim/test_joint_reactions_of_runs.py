@@ -74,7 +74,7 @@ def test_every_link_obeys_newton_and_euler_through_a_fall(name):
 
 
 def test_a_base_that_floats_hangs_on_nothing_in_bounces():
-    """What is noted of a step is what its equations had, also where the energy of its bounces was asked for."""
+    """A step notes what its equations had, also where the energy of its bounces was asked for."""
     robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
     v = np.random.default_rng(2).normal(size=robot.nv)
     v[:3] = (4.0, -3.0, 5.0)
