@@ -178,7 +178,7 @@ class LinearSteps:
         if not is_finite(self.simulation.work["y"]):
             return None
         if self.simulation.work["counts"][0]:
-            self._run(detection_derivatives_kernel(), "contact_motion")
+            self._ran(detection_derivatives_kernel())
         return end
 
     def _turned(self) -> dict[str, Any]:
@@ -251,6 +251,12 @@ class LinearSteps:
 
     def _run(self, kernel: LoopKernel, wanted: str, **more: Any) -> np.ndarray:
         """An output of a kernel on the arrays of the step as they are, and on more."""
+        self.found = self._ran(kernel, **more)
+        found: np.ndarray = self.found[wanted]
+        return found
+
+    def _ran(self, kernel: LoopKernel, **more: Any) -> dict[str, np.ndarray]:
+        """The arrays of a kernel that has run, but for those of the step."""
         if self._of is not self.simulation.work:
             self._of, self._calls = self.simulation.work, {}
             self._motion = {a.name: a.zeros(self.simulation.sizes) for a in DETECTION_DERIVATIVES[:1]}
@@ -261,9 +267,7 @@ class LinearSteps:
         for name, given in more.items():
             own[name][...] = given
         run()
-        self.found = own
-        found: np.ndarray = own[wanted]
-        return found
+        return own
 
     def _runs(self, kernel: LoopKernel, of_step: dict[str, np.ndarray]) -> tuple[Any, dict[str, np.ndarray]]:
         """A function that runs a kernel on arrays of the step, and the arrays that the step has not."""
