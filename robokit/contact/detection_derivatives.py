@@ -69,7 +69,7 @@ def contact_motions(x: Any) -> None:
         presses = (x.c_g[x.contact_constraint[c], 2] > 0.0) | (x.contact_bounces[c] > 0)
 
         def look() -> Any:
-            _look(x, k, balls, still, moves)
+            _look(x, c, k, balls, still, moves)
             return 1 * k
 
         return cond(presses & (k != last), look, lambda: last)
@@ -82,7 +82,7 @@ def contact_motions(x: Any) -> None:
     for_range(x.counts[0], contact, -1)
 
 
-def _look(x: Any, k: Any, balls: Any, still: Any, moves: tuple[Any, Any]) -> None:
+def _look(x: Any, first: Any, k: Any, balls: Any, still: Any, moves: tuple[Any, Any]) -> None:
     """At pair k, as detection has."""
     bodies = [x.shape_body[x.pair_shapes[k, side]] for side in range(2)]
     for side, body in enumerate(bodies):
@@ -95,7 +95,7 @@ def _look(x: Any, k: Any, balls: Any, still: Any, moves: tuple[Any, Any]) -> Non
     tangents = {name: [array[m] for m in range(DIRECTIONS)] for name, array in tangents.items()}
 
     def again(*given: Any) -> None:
-        _again(SimpleNamespace(**dict(zip(names, given, strict=True))), k, far)
+        _again(SimpleNamespace(**dict(zip(names, given, strict=True))), first, k, far)
 
     _move(x, moves, bodies[1], 1.0)
     differentiated(again, [], {name: getattr(x, name) for name in names}, tangents, DIRECTIONS)
@@ -117,7 +117,7 @@ def _move(x: Any, moves: tuple[Any, Any], b: Any, rate: float) -> None:
             moves[1][3 + m, b, c] = number
 
 
-def _again(x: Any, k: Any, far: Any) -> None:
+def _again(x: Any, first: Any, k: Any, far: Any) -> None:
     """The contacts of pair k to ``found_again``, all in dual numbers."""
     direction, corners = zeros(3), zeros(6, kind="integer")
     m = while_loop(lambda m: (m < x.n_near - 1) & (x.near_pair[m] != k), lambda m: m + 1, 0)
@@ -126,18 +126,26 @@ def _again(x: Any, k: Any, far: Any) -> None:
     for c in range(6):
         corners[c] = where(x.near_pair[m] == k, x.near_corners[m, c], -1)
 
+    at = zeros(1, kind="integer")  # they come in the order that they had; some have the same feature
+    at[0] = first
+
+    def is_other(feature: Any, c: Any) -> Any:
+        def differs() -> Any:
+            return where((x.contact_pair[c] == k) & (x.contact_feature[c] == feature), 0, 1)
+
+        return cond(c < x.counts[0], differs, lambda: 0) > 0
+
     def add(feature: Any, point: Any, gap: Any, n: Any) -> None:
         p, n = Vector3(*point), Vector3(*n)
         p = p + n * where(x.shape_body[x.pair_shapes[k, 0]] == 0, 0.5 * gap, 0.0)  # as in detect.py
+        c = while_loop(lambda c: is_other(feature, c), lambda c: c + 1, at[0])
 
-        def contact(c: Any) -> None:
-            def write() -> None:
-                for column, number in enumerate((*n, *p, gap)):
-                    x.found_again[c, column] = number
+        def write() -> None:
+            for column, number in enumerate((*n, *p, gap)):
+                x.found_again[c, column] = number
+            at[0] = c + 1
 
-            cond((x.contact_pair[c] == k) & (x.contact_feature[c] == feature), write, nothing)
-
-        for_range(x.counts[0], contact)
+        cond(c < x.counts[0], write, nothing)
 
     narrow(x, k, far, direction, corners, add)
 
