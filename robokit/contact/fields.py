@@ -109,7 +109,7 @@ STEP_DERIVATIVES = (
     # along t1, t2, n by its speed before; of that speed by its gap; of aim_n by gravity along n
     real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
-    real("contact_motion", 6, "n_contacts", 7),  # how it moves as b does, a unit each: n, place, gap
+    real("contact_motion", 6, "n_contacts", 7),  # changes of its normal, place and gap, as b moves by units
     real("by_motion", "n_bodies", 108, role="work"),  # A, U, Z (constraint_derivatives.py)
     whole("turns", 1),  # 1 where impacts were passed on
     real("aim_turned", "n_constraints"),  # aims that they have left
@@ -145,9 +145,9 @@ STEP_DERIVATIVES = (
 DETECTION_DERIVATIVES = (
     real("contact_motion", 6, "n_contacts", 7, role="out"),
     real("found_again", "n_contacts", 7, role="work"),  # normal, place, gap
-    real("cell_moves", 6, 10, 3, role="work"),  # changes of what detection works with
-    real("points_move", 6, POINTS, ROW, role="work"),
-    real("faces_move", 6, FACES, 4, role="work"),
+    real("cell_moves", 3, 10, 3, role="work"),  # changes of what detection works with
+    real("points_move", 3, POINTS, ROW, role="work"),
+    real("faces_move", 3, FACES, 4, role="work"),
 )
 """What derivatives of detection work with (detection_derivatives.py)."""
 
