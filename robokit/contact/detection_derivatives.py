@@ -66,14 +66,17 @@ def contact_motions(x: Any) -> None:
             for_range(2, lambda part: _along(x, k, c, far, moves, part))
             return 1 * k
 
+        return cond(presses & (k != last), look, lambda: last)
+
+    def unknown(c: Any) -> None:
         for m in range(6):
             x.contact_motion[m, c, SIZE - 1] = math.nan
-        return cond(presses & (k != last), look, lambda: last)
 
     def ball(s: Any) -> None:
         write_row(balls, s, place(x, x.shape_body[s], vector(x.shape_centre, s)))
 
     for_range(x.n_shapes, ball)
+    for_range(x.counts[0], unknown)
     for_range(x.counts[0], contact, -1)
 
 
