@@ -3,8 +3,8 @@
     r_q   -d(J^T)/dq g + J^T G (dJ/dq y - daim/dq)        r_y   J^T G J        r_v   -J^T G daim/dv
 
 A motion along a coordinate moves the bodies by X and changes their velocities V as the axes of joints move,
-V_b' = V_a' + X_b x (V_b - V_a) from a body a to the next one, b. With the frame of a contact moved by M (see
-below), its rows E and its impulse f change by M x* E and M x* f.
+V_b' = V_a' + X_b x (V_b - V_a) from a body a to the next one, b. With the frame of a contact moved by M
+(detection_derivatives.py), its rows E and its impulse f change by M x* E and M x* f.
 
 Source: step_derivatives.py; for a force f in axes that stand still S_j . f changes by (X x S_j) . f.
 Cost: of constraints with the world 2400 operations each, and O(n d) for the entries, d the depth of the tree;
