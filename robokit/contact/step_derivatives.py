@@ -244,7 +244,18 @@ OWN = ("W", "a", "f", "composite", "mean")  # work arrays with the names and pur
 
 def arrays() -> tuple[ArrayOf, ...]:
     """All that derivatives take."""
-    tables = (*SHAPES, *PAIRS, *FORCES, *STATE, *SOLVER, *STEP, *FORCE_MEMORY, *MOTION, *CONTACTS, *CONSTRAINTS)
+    tables = (
+        *SHAPES,
+        *PAIRS,
+        *FORCES,
+        *STATE,
+        *SOLVER,
+        *STEP,
+        *FORCE_MEMORY,
+        *MOTION,
+        *CONTACTS,
+        *CONSTRAINTS,
+    )
     of_step = {a.name: a for a in tables}
     taken = [replace(of_step[name], role="in") for name in (GIVEN_TO_STEP + FROM_STEP).split()]
     own = [of_step[name] for name in OWN]
