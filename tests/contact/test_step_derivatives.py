@@ -330,7 +330,7 @@ def test_a_face_on_edges_of_a_height_field(seed: int) -> None:
     q[6] = rk.standing_height(robot, q, ground=ground) - 3e-4
     steps(q, v, np.zeros(6))
     assert any(acting(steps)[0])
-    assert error(steps, q, v, h=1e-6) < 2e-7
+    assert error(steps, q, v, h=1e-8) < 2e-7
 
 
 PAIRS = {
