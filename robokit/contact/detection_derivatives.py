@@ -29,7 +29,7 @@ from robokit.engine.loops.fields import kernel_of
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop, zeros
-from robokit.spatial.scalars import sqrt, where
+from robokit.spatial.scalars import added, sqrt, where
 
 FROM_STEP = """
     gravity dt R p V pair_shapes pair_slack near_pair near_direction near_corners
@@ -157,4 +157,4 @@ def gap_rate(x: Any, c: Any, A: Motion, B: Motion) -> Any:
 
 def _rates(x: Any, c: Any, D: Motion) -> list[Any]:
     """Changes of normal, place and gap of contact c, as b moves by D and a stands still."""
-    return [sum(x.contact_motion[m, c, k] * d for m, d in enumerate(D)) for k in range(SIZE)]
+    return [added(x.contact_motion[m, c, k] * d for m, d in enumerate(D)) for k in range(SIZE)]
