@@ -360,8 +360,8 @@ def contacts_of(
     A link has as many points as it ever has at once on the ground, and on each other link. One that does not
     touch is at the link's origin. Of a step that is divided, forces are means over its parts, and places and
     normals means by how hard they press, which leaves their moments. ``marks`` counts the steps until each
-    record, q has the configurations of the records, (T, nq); ``moving``: contacts between links that move, and
-    no others.
+    record, q has the configurations of the records, (T, nq); ``moving``: contacts between links that
+    move, and no others.
     """
     names = scene_of(program).links
     taken, begin = notes.parts(np.array(marks[1:], int) - 1)
