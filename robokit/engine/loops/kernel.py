@@ -447,10 +447,8 @@ class LoopKernel:
             }
             differentiated(self.function, arguments[:count], own, tangents, directions or 1)
 
-        arrays = [*self.arrays, *moving.values()]
-        return LoopKernel(
-            f"{self.name}_{mark}", function, self.sizes, arrays, self.reproducible, self.checked
-        )
+        name, arrays = f"{self.name}_{mark}", [*self.arrays, *moving.values()]
+        return LoopKernel(name, function, self.sizes, arrays, self.reproducible, self.checked)
 
     @functools.cached_property
     def unlinked(self) -> LoopGraph:
