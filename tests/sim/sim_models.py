@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from ladder import box_with_bar as box_with_bar
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape, Sphere
@@ -40,18 +41,6 @@ def ball(radius: float = 0.1) -> rk.Robot:
 
 
 @cache
-def box_with_bar() -> rk.Robot:
-    """A box with a bar on a hinge that has limits: it falls, hits its stops and slides."""
-    builder = ModelBuilder("box_with_bar")
-    shape = (Shape(Box((0.4, 0.4, 0.3))),)
-    builder.link("box", mass=3.0, inertia=np.diag([0.05, 0.06, 0.07]), collisions=shape)
-    place = Placement(position=np.array([0.2, 0.0, 0.0]))
-    bar = (Shape(Box((0.4, 0.08, 0.08)), place),)
-    builder.link("bar", mass=1.0, com=(0.2, 0, 0), inertia=np.diag([0.002, 0.02, 0.02]), collisions=bar)
-    builder.joint("hinge", "revolute", "box", "bar", place, axis=(0, 1, 0), lower=-0.2, upper=0.2)
-    return builder.build("floating")
-
-
 def pendulum(**joint) -> rk.Robot:
     """A point mass of 1 kg on 0.5 m about y, a little inertia around it."""
     builder = ModelBuilder("pendulum")
