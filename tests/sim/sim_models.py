@@ -74,6 +74,19 @@ def slider(**joint) -> rk.Robot:
     return builder.build("fixed")
 
 
+BALL = Shape(Sphere(0.1))
+
+
+def sliders(shapes=(BALL, BALL), masses=(1.0, 2.0), apart=0.5) -> rk.Robot:
+    """Links "ball0", "ball1", ... of a shape each on one rail along x, at equal distances [m]."""
+    builder = ModelBuilder("sliders").link("rail")
+    for k, (shape, mass) in enumerate(zip(shapes, masses, strict=True)):
+        builder.link(f"ball{k}", mass, inertia=np.eye(3) * 0.01, collisions=(shape,))
+        place = Placement(position=np.array([apart * k, 0.0, 0.0]))
+        builder.joint(f"slide{k}", "prismatic", "rail", f"ball{k}", place, axis=(1, 0, 0))
+    return builder.build("fixed")
+
+
 @cache
 def free_chain() -> rk.Robot:
     """A floating body with joints of many kinds: the manifolds of every integrator."""

@@ -261,7 +261,7 @@ def test_a_point_of_the_world_is_a_moment_about_its_origin():
 
 
 def _zipped(path, members, method=zipfile.ZIP_DEFLATED):
-    with zipfile.ZipFile(path, "w", method, compresslevel=1) as packed:
+    with zipfile.ZipFile(path, "w", method, compresslevel=9) as packed:
         for name, content in members.items():
             packed.writestr(name, content)
     return path
