@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -64,6 +65,7 @@ class LinearSteps:
         self._end: dict[str, np.ndarray] = {}
         self._motion: dict[str, np.ndarray] = {}
         self._of: Any = None
+        self._parameters: StepParameters | None = None
 
     def __call__(
         self, q: np.ndarray, v: np.ndarray, tau: np.ndarray
@@ -96,6 +98,12 @@ class LinearSteps:
                 break
         x["tolerance"][:] = given
         return self.simulation.arrays["q"].copy(), self.simulation.arrays["v"].copy()
+
+    def parameters(self, kept: KeptSteps) -> StepParameters:
+        """Those of these steps, which are of ``kept`` ones."""
+        if self._parameters is None:
+            self._parameters = StepParameters(kept, self)
+        return self._parameters
 
     def depth(self) -> float:
         """How deep bodies were in each other, or in the ground, in the step that was taken last [m]."""
@@ -313,6 +321,7 @@ class KeptSteps:
         robot: the robot with the rotors of its actuators.
         contact: whether the step has derivatives by the implicit function theorem.
         rows: whether inertias, or the ground, differ from row to row.
+        buried: depth in the ground beyond which a start is refused [m].
         springs: as they were given.
         inputs: of the actuators, at the neutral configuration; None without any.
     """
@@ -334,6 +343,7 @@ class KeptSteps:
         )  # fmt: skip
         program = self.setup.program
         self.contact, ground = program.contact, program.ground
+        self.buried = buried_depth(program.robot, ground)
         self.rows = robot.samples is not None or (ground is not None and ground.rows is not None)
         self.inputs: RunInputs | None = None
         if actuators:
@@ -371,17 +381,32 @@ class KeptSteps:
         return (self._inputs(q) if self._held else self.inputs).driven
 
 
+class StoredSteps:
+    """The steps that a robot keeps. ``last``: the arguments of the last call, and its steps."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self.known: Recent[KeptSteps] = Recent(KEPT)
+        self.last: tuple[tuple[Any, ...], KeptSteps] | None = None
+
+
 def kept_steps(robot: Robot, engine: str | None, actuators: Any = None, **arguments: Any) -> KeptSteps:
     """Steps for arguments of ``simulate``, kept by the robot; ``engine``: "python" for no machine code."""
+    given, stored = (engine, actuators, *arguments.values()), robot.derived.get("steps", StoredSteps)
+    last = stored.last
+    if last is not None and all(map(is_, given, last[0])):
+        return last[1]
     drives = actuators_of(actuators)
-    given = (engine, *arguments.values(), *drives)
-    about = *map(type, given), *given
+    told = (engine, *arguments.values(), *drives)
+    about = *map(type, told), *told
     try:
         hash(about)
     except TypeError:
-        about = *map(type, given), *map(_known, given)
-    kept: Recent[KeptSteps] = robot.derived.get("steps to differentiate", lambda: Recent(KEPT))
-    return kept.get(about, lambda: KeptSteps(robot, arguments, engine, drives))
+        about = *map(type, told), *map(_known, told)
+    found = stored.known.get(about, lambda: KeptSteps(robot, arguments, engine, drives))
+    if not isinstance(actuators, MutableSequence):
+        stored.last = given, found
+    return found
 
 
 def _known(given: Any) -> Hashable:
@@ -502,6 +527,15 @@ def step_derivatives(
     return StepDerivatives(*(x[0] for x in found)) if single else found
 
 
+FLOAT = np.dtype(float)
+
+
+def _is_plain(x: Any, n: int) -> bool:
+    """Whether something is an array of n finite numbers, at which nothing is to be done."""
+    plain = x.__class__ is np.ndarray and x.dtype is FLOAT and x.shape == (n,)
+    return plain and math.isfinite(np.vdot(x, x))
+
+
 def checked_states(
     robot: Robot, q: Any, v: Any, tau: Any, engine: str | None
 ) -> tuple[list[np.ndarray], bool]:
@@ -509,6 +543,11 @@ def checked_states(
     check_robot(robot)
     nv = robot.nv
     rows = ("q", q, robot.nq), ("v", v, nv), ("tau", np.zeros(nv) if tau is None else tau, nv)
+    if robot.samples is None and all(_is_plain(x, n) for _, x, n in rows):
+        check_coordinates("q", robot, q)
+        if engine is not None:
+            one_of("engine", engine, ENGINES)
+        return [x[None] for _, x, _ in rows], True
     given = [states(name, x, n, 0) for name, x, n in rows]
     single = robot.samples is None and all(np.ndim(x) == 1 for _, x, _ in rows)
     if not single:
@@ -539,14 +578,23 @@ def _stacked(robot: Robot, rows: Sequence[StepDerivatives]) -> StepDerivatives:
 
 def _check_depth(kept: KeptSteps, steps: LinearSteps, q: np.ndarray) -> None:
     """Raise ShapeError where a start is deep inside the ground, which a step would have found."""
-    if steps.depth() > buried_depth(kept.setup.program.robot, kept.setup.program.ground):
+    if steps.depth() > kept.buried:
         check_starts(kept.setup.program, q, "q")
 
 
 def each_row(
     kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
-) -> Iterator[tuple[KeptSteps, list[np.ndarray]]]:
+) -> Iterable[tuple[KeptSteps, list[np.ndarray]]]:
     """The step of each row of a batch, and its arrays of ``given`` ones, (B or 1, n) each."""
+    if not kept.rows and all(len(x) == 1 for x in given):
+        return [(kept, [x[0] for x in given])]
+    return _rows_apart(kept, given, engine, joint_damping, self_collision)
+
+
+def _rows_apart(
+    kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
+) -> Iterator[tuple[KeptSteps, list[np.ndarray]]]:
+    """The same of a batch."""
     program, dt = kept.setup.program, kept.setup.dt
     robot, ground = program.robot, program.ground
     names = ["q", "v", "tau", "dq", "dv"][: len(given)]
@@ -709,6 +757,7 @@ class StepParameters:
         x = steps.simulation.arrays
         self._entered: dict[str, np.ndarray] = {}
         self._ground = x["shape_body"][x["pair_shapes"][:, 0]] == 0
+        self._sums = np.array([self._ground, ~self._ground], float)
         self.names = [*OF_PAIRS, "gravity", "inertias", *(OF_MOTORS if kept.inputs is not None else ())]
 
     def values(self, names: Sequence[str]) -> list[np.ndarray]:
@@ -775,11 +824,7 @@ class StepParameters:
         found = self.steps.found
         if not found:
             return {name: np.full(shape_of(self.kept, name), np.nan) for name in self.names}
-        of_pair = found["of_pair"]
-        of: dict[str, Any] = {
-            name: np.float64(of_pair[self._ground == ground, int("restitution" in array)].sum())
-            for name, (array, ground) in OF_PAIRS.items()
-        }
+        of: dict[str, Any] = dict(zip(OF_PAIRS, (self._sums @ found["of_pair"]).ravel(), strict=True))
         of["gravity"], of["inertias"] = found["of_gravity"].copy(), found["of_inertia"].copy()
         return of if self.kept.inputs is None else of | self._of_motors(q, v, found["of_motor"])
 
@@ -901,6 +946,9 @@ def step_vjp(
     """
     given, single = checked_states(robot, q, v, tau, engine)
     for name, x in (("dq", dq), ("dv", dv)):
+        if _is_plain(x, robot.nv):
+            given.append(x[None])
+            continue
         given.append(states(name, x, robot.nv, 0))
         check_finite(name, given[-1])
         single = single and np.ndim(x) == 1
@@ -917,6 +965,8 @@ def step_vjp(
             with own.steps() as steps:
                 rows.append(_pulled(own, steps, row))
                 _check_depth(kept, steps, given[0])
+        if single:
+            return rows[0]
         names = rows[0].parameters if rows else {}
         sizes = (robot.nq, *[robot.nv] * 4)
         arrays = [np.array([row[k] for row in rows]).reshape(len(rows), n) for k, n in enumerate(sizes)]
@@ -936,7 +986,7 @@ def _pulled(kept: KeptSteps, steps: LinearSteps, row: Sequence[np.ndarray]) -> S
     q, v, tau, dq, dv = row
     steps.wanted = kept.wanted(q, v)
     end_q, end_v, of = steps.pullback(q, v, tau, dq, dv)
-    return _of([end_q, end_v, *of.copy()], StepParameters(kept, steps).worth(q, v))
+    return _of([end_q, end_v, *of.copy()], steps.parameters(kept).worth(q, v))
 
 
 def _by_columns(
