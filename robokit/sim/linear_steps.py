@@ -49,8 +49,8 @@ class LinearSteps:
     """First steps of a program from given states, and how their ends change with these.
 
     ``simulation``: the arrays of the step; ``found``: of the last pullback, what parameters are worth
-    (STEP_PULLBACK of contact/fields.py); ``wanted``: what motors are given besides joint forces, (n_motors,)
-    [N m | N]; None leaves their command.
+    (STEP_PULLBACK of contact/fields.py); ``passed_on``: whether impacts were passed on in it; ``wanted``:
+    what motors are given besides joint forces, (n_motors,) [N m | N]; None leaves their command.
     """
 
     def __init__(self, program: Program, dt: float, engine: str | None = None) -> None:
@@ -61,6 +61,7 @@ class LinearSteps:
         self.simulation.arrays["orders"][:] = 0  # derivatives read the pattern by rows
         self.found: dict[str, np.ndarray] = {}
         self.wanted: np.ndarray | None = None
+        self.passed_on = False
         self._calls: dict[str, Any] = {}
         self._end: dict[str, np.ndarray] = {}
         self._motion: dict[str, np.ndarray] = {}
@@ -145,18 +146,20 @@ class LinearSteps:
         ``of_q`` and ``of_v``, (nv,), are what the next q and v are worth; ``again``: nothing else has
         changed.
         """
-        of_end, turned = np.array([of_q, of_v]), self._turned()
-        found = self._run(pullback_kernel(), "of_start", of_end=of_end, again=int(again), **turned)
-        worth, limited = self.found, self._limited(turned)
-        if limited is not None:
-            found[...], self.found = np.tensordot(of_end, limited, 2), worth
-        if self.wanted is not None:
+        of_end, turned, driven = np.array([of_q, of_v]), self._turned(), self.wanted is not None
+        self.passed_on = turned["turns"] > 0
+        limited = self._limited(turned, with_parameters=1, of_end=of_end)
+        if limited is None:
+            found = self._run(pullback_kernel(), "of_start", of_end=of_end, again=int(again), **turned)
+        else:
+            found = np.tensordot(of_end, limited.reshape(2, len(of_q), 3, len(of_q)), 2)
+        if driven:
             x = self.simulation.arrays
-            driven = x["dof_row"][x["motor_dof"]]
+            rows = x["dof_row"][x["motor_dof"]]
             if limited is None:
-                found[2, driven] = self.found["of_motor"]
+                found[2, rows] = self.found["of_motor"]
             else:
-                self.found["of_motor"][...] = found[2, driven]
+                self.found["of_motor"][...] = found[2, rows]
         return found
 
     def _taken(
@@ -197,8 +200,11 @@ class LinearSteps:
         step, own = self._apart(turns_kernel())
         return {"turns": 1, "c_turned": own["c_turned"], "aim_turned": step["c_aim"][:, 2]}
 
-    def _limited(self, turned: dict[str, Any]) -> np.ndarray | None:
-        """Derivatives of a step whose bounces energy limits, else None; ``turned``: what its impacts are."""
+    def _limited(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
+        """Derivatives of a step whose bounces energy limits, else None.
+
+        ``turned``: what its impacts are; ``more``: what else the kernel is given.
+        """
         x = self.simulation.work
         if not x["n_of"][2]:
             return None
@@ -206,7 +212,7 @@ class LinearSteps:
         if x["c_aim"][bounces, 2].any() or not x["c_g"][bounces, 2].any():
             return None
         driven = int(self.wanted is not None)
-        self.found = self._apart(limited_kernel(), through_motors=driven, **turned)[1]
+        self.found = self._apart(limited_kernel(), through_motors=driven, **turned, **more)[1]
         return self.found["next"]
 
     def _apart(self, kernel: LoopKernel, **more: Any) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -820,12 +826,18 @@ class StepParameters:
         return kd + 2.0 * x["dt"][0] * kp * R / (1.0 + 2.0 * R)
 
     def worth(self, q: np.ndarray, v: np.ndarray) -> dict[str, Any]:
-        """What all of them are worth after a pullback from (q, v); NaN where the step was not finite."""
+        """What all of them are worth after a pullback from (q, v).
+
+        NaN where the step was not finite; of contacts, gravity and inertias where it passed impacts on, whose
+        derivatives by these are not known.
+        """
         found = self.steps.found
         if not found:
             return {name: np.full(shape_of(self.kept, name), np.nan) for name in self.names}
         of: dict[str, Any] = dict(zip(OF_PAIRS, (self._sums @ found["of_pair"]).ravel(), strict=True))
         of["gravity"], of["inertias"] = found["of_gravity"].copy(), found["of_inertia"].copy()
+        if self.steps.passed_on:
+            of = {name: x * np.nan for name, x in of.items()}
         return of if self.kept.inputs is None else of | self._of_motors(q, v, found["of_motor"])
 
     def _of_motors(self, q: np.ndarray, v: np.ndarray, of_force: np.ndarray) -> dict[str, np.ndarray]:
@@ -915,9 +927,10 @@ def step_vjp(
     ``parameters`` are "friction" and "restitution" of the ground, of all bodies alike, "pair_friction" and
     "pair_restitution" between bodies, "gravity" (3,), "inertias" (N + 1, 10) as
     :attr:`Robot.inertial_parameters`, and with actuators "target", "velocity", "feedforward", "kp" and "kd"
-    (n,), in the order of their joints. Stiffness and damping of contacts and joints are held constant, and so
-    are velocities after impacts in turn, the share of restitution that energy allows, and, with loops, the
-    inertias by which the projection that closes them is weighted.
+    (n,), in the order of their joints. Stiffness and damping of contacts and joints are held constant, and
+    so are, with loops, the inertias by which the projection that closes them is weighted. Where touching
+    contacts pass impacts on, as in a row of balls, gradients by all of these but those of actuators are NaN:
+    they are not known.
 
     Source: contact/step_derivatives.py.  Cost: about that of a step.
 
