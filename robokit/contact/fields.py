@@ -393,7 +393,8 @@ SOLVER = (
     real("r_bounced", "n_rows", role="work"),
     real("solved", 4, role="work"),  # iterations; relative residual; 1 where that is above the tolerance; 1
     # where something is not finite, and y is NaN then
-    real("c_passed", "n_constraints", role="work"),  # impulse along the normal in all turns of impacts [N s]
+    real("c_passed", "n_constraints", 2, role="work"),  # impulse along the normal in all turns of impacts
+    # [N s]; product of the restitutions of its bounces in them
     real("passed", 3, role="work"),  # the first three of all turns of impacts (impacts.py)
 )
 
