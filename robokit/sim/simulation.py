@@ -474,7 +474,8 @@ class Simulation:
         if batch and inputs.by_function:
             raise ShapeError("actuators: a batch takes arrays and keyframes as targets, no functions")
         self._inputs, self._driven = inputs, inputs.driven
-        self._program = setup.program.with_given(inputs.layout, inputs.numbers)
+        program = setup.program.with_given(inputs.layout, inputs.numbers)
+        self._program = replace(program, felt=True)
         self.driven = tuple(joint.name for joint in self._driven.joints)
         self._recording = not batch and record_every != 0
         self._targets: np.ndarray | None = None
@@ -578,6 +579,24 @@ class Simulation:
         notes, q = self._last_step("contacts"), self._run.stepper.q
         found = contacts_of(self._program, notes, [0, self._run.done], np.array([q, q]))
         return found.at(1)
+
+    @property
+    @_reads
+    def contact_forces(self) -> Any:
+        """Net contact force on each link in the last step, (L, 3), or of a batch (B, L, 3) [N].
+
+        Links are in the order of ``robot.link_names``, forces in world axes. Each is the sum over all
+        contacts of the link: with the ground, with other links and with other robots. A force is the mean
+        over that step (of an accuracy: over its last part); it is exactly 0 where nothing touches, before
+        the first step and after a reset. ``contacts`` and ``contact_force`` of :class:`robokit.Measure` are
+        those of the ground alone. The array is a copy; with ``device="cuda"`` it is on the card.
+        """
+        if self._many is not None:
+            return self._many.contact_forces()
+        own = self._run.stepper
+        if isinstance(own, ContactStepper):
+            return own.arrays["net_force"].copy()
+        return np.zeros((len(self.robot.links), 3))
 
     @property
     @_reads
@@ -1107,6 +1126,12 @@ class ManyStates:
         if self.program.contact:
             self.runner.reset(rows, q, v)
         self.failed[rows] = False
+
+    def contact_forces(self) -> np.ndarray:
+        """Net contact force on each link, (B, L, 3) [N]."""
+        if self.program.contact:
+            return self.runner.contact_forces()
+        return np.zeros((self.rows, len(self.program.robot.links), 3))
 
     def state(self) -> tuple[Any, ...]:
         """All that :meth:`restore` needs."""
