@@ -589,7 +589,8 @@ class Simulation:
         contacts of the link: with the ground, with other links and with other robots. A force is the mean
         over that step (of an accuracy: over its last part); it is exactly 0 where nothing touches, before
         the first step and after a reset. ``contacts`` and ``contact_force`` of :class:`robokit.Measure` are
-        those of the ground alone. The array is a copy; with ``device="cuda"`` it is on the card.
+        those of the ground alone. Of rows that have failed it means nothing. The array is a copy; with
+        ``device="cuda"`` it is memory there that every step writes from the first use on, as ``q`` is.
         """
         if self._many is not None:
             return self._many.contact_forces()
@@ -854,8 +855,7 @@ class Simulation:
         ahead, gain, limit, rest = linear
         assert wanted is not None
         t = np.maximum(np.minimum(wanted, limit), -limit)
-        u = ahead + gain * t + rest
-        return np.broadcast_to(u, (self.batch, n)) if self.batch else u
+        return ahead + gain * t + rest
 
     def _checked_targets(self, targets: Any, n: int) -> np.ndarray:
         if not n:
@@ -1091,8 +1091,8 @@ class ManyStates:
     def step(self, tau: np.ndarray | None, u: np.ndarray | None, steps: int) -> None:
         """So many steps, none where it is interrupted.
 
-        tau are joint forces, (nv,) or (B, nv), or None; u is what driven joints are given, (B, n), None for
-        what they have.
+        tau are joint forces, (nv,) or (B, nv), or None; u is what driven joints are given, (B or 1, n), None
+        for what they have.
         """
         before, done = self.state(), self.done
         try:
@@ -1122,7 +1122,10 @@ class ManyStates:
         """Set some rows, by number, to states (n, ...): nothing was before."""
         self.q[rows], self.v[rows] = q, v
         self.arrays[3][0, rows] = 0.0
-        self.arrays[4][0, rows] = first_carried(self.program, self.q, self.v)[rows]
+        if self.program.robot.samples is None:
+            self.arrays[4][0, rows] = first_carried(self.program, self.q[rows], self.v[rows])
+        else:  # a sample for each row
+            self.arrays[4][0, rows] = first_carried(self.program, self.q, self.v)[rows]
         if self.program.contact:
             self.runner.reset(rows, q, v)
         self.failed[rows] = False
@@ -1133,18 +1136,19 @@ class ManyStates:
             return self.runner.contact_forces()
         return np.zeros((self.rows, len(self.program.robot.links), 3))
 
-    def state(self) -> tuple[Any, ...]:
+    def state(self) -> Any:
         """All that :meth:`restore` needs."""
-        own = self.runner.state() if self.program.contact else None
-        return [x.copy() for x in (*self.arrays[:2], *self.arrays[3:5])], own
-
-    def restore(self, state: tuple[Any, ...], done: int) -> None:
-        """Go on from there."""
-        arrays, own = state
-        for x, old in zip((*self.arrays[:2], *self.arrays[3:5]), arrays, strict=True):
-            x[...] = old
         if self.program.contact:
-            self.runner.restore(own)
+            return self.runner.state()
+        return [x.copy() for x in (*self.arrays[:2], *self.arrays[3:5])]
+
+    def restore(self, state: Any, done: int) -> None:
+        """Go on from there."""
+        if self.program.contact:
+            self.runner.restore(state)
+        else:
+            for x, old in zip((*self.arrays[:2], *self.arrays[3:5]), state, strict=True):
+                x[...] = old
         self.failed[:] = not_finite(self.q, self.v)
         self.done, self.change = done, 0
 

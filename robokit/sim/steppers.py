@@ -971,8 +971,8 @@ def step_inputs(
             u = values + tau[..., rows]
             found["joint_forces"] = np.array(tau)
             found["joint_forces"][..., rows] = 0.0
-            last = np.broadcast_to(x["motor_command"][:, 1], u.shape)
-            found["motor_command"] = np.stack([u, last], axis=-1)
+            found["motor_command"] = command = np.empty((*u.shape, 2))
+            command[..., 0], command[..., 1] = u, x["motor_command"][:, 1]
         elif name == "pushes":
             found["push_wrench"] = values.reshape(*values.shape[:-1], -1, 6)
         else:

@@ -579,7 +579,7 @@ class LoopKernel:
             return True
 
     def _source_of(self, lanes: int, real: Real, part: str) -> Source | None:
-        if self._source is None or "graph" in vars(self):  # the recording tells
+        if self._source is None:
             return None
         what = self.name, self.sizes, self.arrays, self.reproducible, self.checked, lanes, real, part
         return Source.of(self._source, what)
