@@ -1254,8 +1254,8 @@ def left_over(make: Callable[[Program, float], Any], program: Program, dt: float
     if owner is None or program.springs.functions:  # of the user: another one may have the same name
         return make(program, dt)
     about = program.ground, program.between, program.given, program.given_numbers, program.dtype
-    about += program.measured, program.felt, program.accuracy, program.reproducible
-    more = engine(), dt, program.springs
+    kept = program.measured, program.felt, program.accuracy, program.reproducible
+    more = *kept, engine(), dt, program.springs
     try:
         key = make, program.joints, sha256(pickle.dumps((*about, *more))).digest()
     except (pickle.PicklingError, AttributeError, TypeError):  # measures that are functions of the user
