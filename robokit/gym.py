@@ -47,7 +47,7 @@ class Task:
     Attributes:
         robot: the robot.
         sim: the :class:`robokit.Simulation` of the environments that have the task, for what else the rows
-            see, such as ``contact_forces``; they set it.
+            see, such as ``net_contact_forces``; they set it.
         options: arguments of :class:`robokit.Simulation`.
         steps: number of simulation steps in an environment step.
         horizon: number of environment steps of an episode.

@@ -133,9 +133,14 @@ def _forces(x: Any) -> None:
 
 
 def _feel(x: Any) -> None:
-    """Of each link the force of the ground, of other links and of other robots."""
-    per = 1.0 / x.dt[0]
-    for_range(x.n_felt, lambda k: write_row(x.net_force, k, [0.0] * 3))
+    """Of each link the force of the ground, of other links and of other robots; of parts of a step their mean."""
+    share = x.step_share[0]
+    per = share / x.dt[0]
+
+    def before(k: Any) -> None:
+        write_row(x.net_force, k, [where(share < 1.0, x.net_force[k, m], 0.0) for m in range(3)])
+
+    for_range(x.n_felt, before)
 
     def contact(i: Any) -> None:
         c = x.c_of[i]

@@ -391,7 +391,7 @@ class CardStates:
         """Velocities, (B, nv), likewise."""
         return self._seen(1)
 
-    def contact_forces(self) -> Array:
+    def net_contact_forces(self) -> Array:
         """Net contact force on each link, (B, L, 3) [N]: memory that each step writes from now on."""
         if len(self._views) == 2:
             shape, stream = (self.rows, len(self.program.robot.links), 3), self.stream()

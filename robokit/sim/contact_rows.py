@@ -164,7 +164,7 @@ class ContactRunner:
             own = (rows >= share.rows.start) & (rows < share.rows.stop)
             share.reset(rows[own] - share.rows.start, q[own], v[own])
 
-    def contact_forces(self) -> np.ndarray:
+    def net_contact_forces(self) -> np.ndarray:
         """Net contact force on each link in the last step, (rows, L, 3) [N]."""
         return np.concatenate([share.states["net_force"] for share in self._shares])
 

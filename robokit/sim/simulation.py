@@ -582,18 +582,17 @@ class Simulation:
 
     @property
     @_reads
-    def contact_forces(self) -> Any:
+    def net_contact_forces(self) -> Any:
         """Net contact force on each link in the last step, (L, 3), or of a batch (B, L, 3) [N].
 
         Links are in the order of ``robot.link_names``, forces in world axes. Each is the sum over all
         contacts of the link: with the ground, with other links and with other robots. A force is the mean
-        over that step (of an accuracy: over its last part); it is exactly 0 where nothing touches, before
-        the first step and after a reset. ``contacts`` and ``contact_force`` of :class:`robokit.Measure` are
+        over that step; it is exactly 0 where nothing touches, before the first step and after a reset. ``contacts`` and ``contact_force`` of :class:`robokit.Measure` are
         those of the ground alone. Of rows that have failed it means nothing. The array is a copy; with
         ``device="cuda"`` it is memory there that every step writes from the first use on, as ``q`` is.
         """
         if self._many is not None:
-            return self._many.contact_forces()
+            return self._many.net_contact_forces()
         own = self._run.stepper
         if isinstance(own, ContactStepper):
             return own.arrays["net_force"].copy()
@@ -1130,10 +1129,10 @@ class ManyStates:
             self.runner.reset(rows, q, v)
         self.failed[rows] = False
 
-    def contact_forces(self) -> np.ndarray:
+    def net_contact_forces(self) -> np.ndarray:
         """Net contact force on each link, (B, L, 3) [N]."""
         if self.program.contact:
-            return self.runner.contact_forces()
+            return self.runner.net_contact_forces()
         return np.zeros((self.rows, len(self.program.robot.links), 3))
 
     def state(self) -> Any:

@@ -185,7 +185,7 @@ def test_a_task_sees_what_its_feet_feel():
             return q + 0.01 * np.eye(self.robot.nq)[6], v
 
         def observation(self, q, v):
-            feet = self.sim.contact_forces[:, self.feet, 2]
+            feet = self.sim.net_contact_forces[:, self.feet, 2]
             return np.concatenate([super().observation(q, v), feet > 1.0], axis=1)
 
     envs = gym.Environments(Feeling(), 3)
