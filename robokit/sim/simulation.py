@@ -587,9 +587,12 @@ class Simulation:
 
         Links are in the order of ``robot.link_names``, forces in world axes. Each is the sum over all
         contacts of the link: with the ground, with other links and with other robots. A force is the mean
-        over that step; it is exactly 0 where nothing touches, before the first step and after a reset. ``contacts`` and ``contact_force`` of :class:`robokit.Measure` are
-        those of the ground alone. Of rows that have failed it means nothing. The array is a copy; with
-        ``device="cuda"`` it is memory there that every step writes from the first use on, as ``q`` is.
+        over that step; it is exactly 0 where nothing touches, before the first step and after a reset. Of
+        rows that have failed it means nothing. ``contacts``, and ``contact_force`` of
+        :class:`robokit.Measure`, leave out contacts between links that move.
+
+        The array is a copy; with ``device="cuda"`` it is memory there that every step writes from the first
+        use on, as ``q`` is.
         """
         if self._many is not None:
             return self._many.net_contact_forces()
