@@ -177,6 +177,9 @@ LIMITED_BOUNCES = (
     real("W_q", "nv", role="work"),  # by q and v before the step
     real("W_v", "nv", role="work"),
     real("W_by_start", 3, "nv", role="work"),  # by q, v and tau, at a share that is held
+    whole("with_parameters", 1),  # 1 where it is asked what parameters are worth
+    real("of_y", "nv", role="work"),  # what y is worth
+    real("W_mixed", "nv", role="work"),  # changes of W by y at the share, but for impulses
 )
 """What derivatives of bounces work with that energy limits (bounce_derivatives.py)."""
 

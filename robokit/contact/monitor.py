@@ -133,7 +133,7 @@ def _forces(x: Any) -> None:
 
 
 def _feel(x: Any) -> None:
-    """The net force on each link, of the ground, of links and of other robots; of parts of a step the mean."""
+    """The net force of contacts on each link; of parts of a step the mean."""
     share = x.step_share[0]
     per = share / x.dt[0]
 

@@ -25,7 +25,7 @@ import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.dataclass_tools import frozen
-from robokit.errors import MissingDependency, warn
+from robokit.errors import warn
 from robokit.model.robot import Robot
 from robokit.sim import motion
 from robokit.sim.events import MOST_BYTES, Notes, StepInputs
@@ -831,17 +831,12 @@ class Run:
 
 @contextlib.contextmanager
 def stepping(steps: int, progress: bool) -> Iterator[Any]:
-    """A bar for so many steps if ``progress`` is wanted, else None: then they are a stage like others.
-
-    Raises MissingDependency where tqdm is not installed.
-    """
+    """A bar for so many steps if ``progress`` is wanted, else None: then they are a stage like others."""
     if not progress:
         with stage("simulating"):
             yield None
         return
-    try:
-        from tqdm import tqdm
-    except ImportError as error:
-        raise MissingDependency("progress=True needs tqdm: pip install tqdm") from error
+    from tqdm import tqdm
+
     with stage(""), tqdm(total=steps, unit="step", unit_scale=True, leave=False) as bar:
         yield bar
