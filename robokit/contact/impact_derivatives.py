@@ -23,14 +23,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from robokit.contact.bounces import bounces
+from robokit.contact.closing_derivatives import along, loaded, motions
 from robokit.contact.constraint_derivatives import (
-    along,
     bounce_rates,
     enter_aims,
     follows,
-    loaded,
-    motions,
     of_constraints,
+    rates_of,
     seen,
 )
 from robokit.contact.constraints.contacts import RIGID, weight
@@ -95,7 +94,7 @@ def _see(x: Any, y: Any, count: Any) -> None:
     def moved(r: Any) -> None:
         for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: of_contact(i, r), nothing))
 
-    for_range(x.nv, lambda r: along(x, r, count, lambda: moved(r)))
+    for_range(x.nv, lambda r: along(x, r, count, [], rates_of(x), lambda: moved(r)))
 
 
 def _of_speed(x: Any, i: Any, dy: Any, m: int, c: Any) -> Any:
