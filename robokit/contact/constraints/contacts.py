@@ -284,11 +284,11 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
 # holds does not creep.
 #
 # The second: a kick gives the velocity half a step after its pose; there, a loose body touches at another
-# distance from its centre of mass. Held at rest at the pose, what rolls or turns on a tip would slide by w^2 m
-# dt/2, and springs and dampers would take its energy. With the angular velocity w before the kick and the
-# distance m the place moves by s in half a step, and the point at the pose is to have the velocity
+# distance from its centre of mass. Held at rest at the pose, what rolls or turns on a tip would slide by
+# w^2 m dt/2, and springs and dampers would take its energy. With the angular velocity w before the kick and
+# the distance m the place moves by s in half a step, and the point at the pose is to have the velocity
 #
-#     s x w,     s = dt/2 (w x m + r),     r = R (w_b - w_a) x n,     1/R = 1/R_a + 1/R_b
+#     s x (w - spin of the surface)     s = dt/2 (w x m + r)     r = R (w_b - w_a) x n     1/R = 1/R_a + 1/R_b
 #
 # r is how fast the place moves along the surfaces, whose radii are those around the cores: 0 at corners. That
 # of a disc or coin runs along its rim:
@@ -374,10 +374,10 @@ def _rolled(x: Any, k: Any, bodies: tuple[Any, Any], p: Vector3, n: Vector3) -> 
     rolls = (turns[1] - turns[0]).cross(n) * where(both > 0.0, both, first + second)
     for side, up in ((0, -n), (1, n)):
         rolls = rolls + _along_rim(x, bodies[side], shapes[side], turns[side], p, up)
-    found = Vector3.zero()
-    for body, w, half in zip(bodies, turns, (-0.5 * x.dt[0], 0.5 * x.dt[0]), strict=True):
+    found, spins = Vector3.zero(), (Vector3.zero(), vector(x.surface_velocity, shapes[0], 0))
+    for body, w, spin, half in zip(bodies, turns, spins, (-0.5 * x.dt[0], 0.5 * x.dt[0]), strict=True):
         way = w.cross(p - _middle(x, body)) + rolls
-        found = found + chosen(x.loose[body] > 0, way.cross(w) * half, Vector3.zero())
+        found = found + chosen(x.loose[body] > 0, way.cross(w - spin) * half, Vector3.zero())
     return found
 
 
