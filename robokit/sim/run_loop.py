@@ -167,6 +167,8 @@ def warn_of_whips(run: Trajectory) -> None:
     """
     program, dt, notes = run.program, run.summary["dt"], run.notes
     assert program is not None
+    if program.accuracy is not None:  # which says how long the parts of steps may be
+        return
     q, v = (run.q, run.v) if notes is None else (notes.arrays["q"], notes.arrays["v"])
     speed, row, body = fastest_spin(program.robot, q, v, SPIN / dt)
     if body:
@@ -176,7 +178,7 @@ def warn_of_whips(run: Trajectory) -> None:
             f"{speed * dt:.2g} rad per step of {dt:g} s, where {SPIN} is fine: use dt = "
             f"{two_digits(SPIN / speed):.2g}",
         )
-    elif notes is not None and program.method.order == 2 and program.accuracy is None and run.tau is None:
+    elif notes is not None and program.method.order == 2 and run.tau is None:
         _of_free_motion(program, dt, notes)
 
 

@@ -704,7 +704,8 @@ def checked_starts(robot: Robot, program: Program, q: np.ndarray, v: np.ndarray,
     one = one if one.samples is None else one.sample(0)
     _of_bodies(one, found, OVERLAP * scale)
     depth = _of_ground(found, DEEP * scale)
-    _of_spin(one, np.atleast_2d(q), np.atleast_2d(v), dt)
+    if program.accuracy is None:
+        _of_spin(one, np.atleast_2d(q), np.atleast_2d(v), dt)
     return depth
 
 
