@@ -372,8 +372,12 @@ def _rolled(x: Any, k: Any, bodies: tuple[Any, Any], p: Vector3, n: Vector3) -> 
     first, second = (x.shape_radius[shape] for shape in shapes)
     both = first * second / (first + second + smallest())
     rolls = (turns[1] - turns[0]).cross(n) * where(both > 0.0, both, first + second)
-    for side, up in ((0, -n), (1, n)):
-        rolls = rolls + _along_rim(x, bodies[side], shapes[side], turns[side], p, up)
+
+    def along(b: Any, shape: Any, *of: Any) -> Any:
+        return tuple(_along_rim(x, b, shape, *(Vector3(*each) for each in of)))
+
+    for body, shape, w, up in zip(bodies, shapes, turns, (-n, n), strict=True):
+        rolls = rolls + Vector3(*call(along, body, shape, tuple(w), tuple(p), tuple(up)))
     found, spins = Vector3.zero(), (Vector3.zero(), vector(x.surface_velocity, shapes[0], 0))
     for body, w, spin, half in zip(bodies, turns, spins, (-0.5 * x.dt[0], 0.5 * x.dt[0]), strict=True):
         way = w.cross(p - _middle(x, body)) + rolls
