@@ -16,7 +16,7 @@ derivatives of the drifts (closing_derivatives.py).
 
 Places and normals of contacts move with the bodies, see detection_derivatives.py. What is held: bristles,
 in the world; what turning friction aims at; compliances that are a share of the mobility, but those of dry
-friction and of largest speeds of joints; what belts and rolling discs add to velocities; and what the end of
+friction and of largest speeds of joints; what belts and rolling add to velocities; and what the end of
 a step corrects to conserve. What closes loops is in closing_derivatives.py, impacts that follow one another
 in impact_derivatives.py.
 
