@@ -32,6 +32,7 @@ from robokit.contact.constraints.loops import close_for_kick
 from robokit.contact.fields import FORCES, FRICTION, MIDDLE, ROBOT
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, NOTES, monitor
+from robokit.contact.pattern import symbolic
 from robokit.contact.robot_data import FEW
 from robokit.contact.solver import solve
 from robokit.contact.vectors import anywhere, nothing, of_all_forces, one_by_one
@@ -74,7 +75,11 @@ WORK = (
     "r_row",
     "r_gain",
     "pattern",
+    "pattern_first",
     "pattern_length",
+    "filled",
+    "A_row",
+    "depth",
     "marks",
     "lowest",
     "pair_dofs",
@@ -225,6 +230,7 @@ def _step(x: Any, find: Callable[[], None]) -> None:
         close_for_kick(x)
     find()
     collect(x)
+    once(x, symbolic)
     cond(anywhere(x, ~step.fits(x)), lambda: step.go_back(x), lambda: _kick(x, half))
 
 

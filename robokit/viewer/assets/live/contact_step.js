@@ -2,7 +2,7 @@
 // its ground are arrays in its memory. Part of the Worker (worker.js).
 
 // What a step may find no place for, in the order in which it says how much it needs.
-const ROOM = ["n_contacts", "n_near", "n_constraints", "n_rows", "n_noted", "n_noted_contacts"];
+const ROOM = ["n_contacts", "n_near", "n_constraints", "n_rows", "n_fill", "n_noted", "n_noted_contacts"];
 
 // Memory to work in, at first and at most [bytes].
 const SPARE = 65536, MOST_SPARE = 2 ** 26;
