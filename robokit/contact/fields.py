@@ -62,7 +62,7 @@ MOTION = (
     real("V", "n_bodies", 6, role="work"),  # velocities of the bodies at the kick's beginning
     real("S_by_row", 6, "n_columns", role="work"),  # the same, where dofs are rows in their order
     real("H", "n_H", 4, 4, role="work"),  # mass matrix: of each four rows the blocks from their first one to
-    # the diagonal, 0 where a block of `blocks` has no entry; rows of the last four beyond nv are those of ones
+    # the diagonal, 0 where one of `blocks` has no entry; rows of the last four beyond nv are those of ones
     real(
         "multiplied", "n_columns", role="work"
     ),  # a vector that H is multiplied by, to the end of the last four
@@ -340,16 +340,24 @@ SOLVER = (
     real("along", "nv", role="work"),  # change of y along a path, by the share of friction
     real("Hy", "nv", role="work"),
     real("Hd", "nv", role="work"),
-    real("A", "n_fill", 4, 4, role="work"),  # H + J^T G J, then its factors, rows > columns, by blocks: that of
+    real(
+        "A", "n_fill", 4, 4, role="work"
+    ),  # H + J^T G J, then its factors, rows > columns, by blocks: that of
     # row k and column c is at A_row[k] + depth[c] (pattern.py)
     real("A_skew", "n_fill", 4, 4, role="work"),  # skew part of A below its diagonal; then U^T
     whole("A_row", "n_blocks", role="work"),
     whole("depth", "n_blocks", role="work"),  # of a row of blocks in the elimination tree
+    whole(
+        "entry_row", "n_columns", role="work"
+    ),  # of lanes: an entry of A, of a row and a column, is at their
+    whole("entry_column", "n_columns", role="work"),  # sum, counted by entries
     real("Dinv", "n_columns", role="work"),
     whole("place", "nv", role="work"),  # of each row in A: the last one is eliminated first
     whole("dof_place", "n_dofs", role="work"),  # that of its row, or -1: it stands still
     whole("place_row", "n_columns", role="work"),  # and the row of each place, or -1
-    whole("arcs", "n_fill", 4, role="work"),  # two parts that are coupled while parts are ordered, and the next
+    whole(
+        "arcs", "n_fill", 4, role="work"
+    ),  # two parts that are coupled while parts are ordered, and the next
     # arcs of the first and the second one: twice their number, one more of a second one, or -1
     whole("part_links", "n_parts", 4, role="work"),  # see pattern.py
     whole("weight_first", "n_columns", role="work"),  # the first part of each weight, or -1

@@ -162,7 +162,7 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
 
     def of_row(i: Any) -> None:
         j, gain = place(x, x.r_row[i]), x.r_gain[i]
-        add_to(x.A, at(x, j, j), gain * gain * x.r_G[i])
+        add_at(x, x.A, j, j, gain * gain * x.r_G[i])
 
     cond(x.n_parts > FEW, out_of_order, lambda: for_range(x.n_blocks, in_order))
     cond(anywhere(x, x.n_of[4] > 0), lambda: for_range(x.n_blocks, no_skew), nothing)
@@ -304,7 +304,7 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
 
         def moving() -> None:
             if A is x.A:
-                add_to(A, at(x, row, row), motion(x.S, j).dot(F))
+                add_at(x, A, row, row, motion(x.S, j).dot(F))
             for_range(x.path[j, 1], of_ancestor)
 
         cond(row < 0, nothing, moving)
@@ -340,7 +340,7 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
 
         def moving() -> None:
             if A is x.A:
-                add_to(A, at(x, row, row), motion(x.S, j).dot(F) * x.pair_signs[m])
+                add_at(x, A, row, row, motion(x.S, j).dot(F) * x.pair_signs[m])
             for_range(count - 1 - m, of_other)
 
         cond(row < 0, nothing, moving)
@@ -377,7 +377,15 @@ def add(x: Any, A: Any, row: Any, k: Any, value: Any) -> None:
     other = where(other < 0, row, other)
     on_diagonal, across = (2.0, 1.0) if A is x.A else (0.0, -1.0)
     times = where(row == other, on_diagonal, where(row < other, across, 1.0))
-    add_to(A, at(x, where(row < other, other, row), where(row < other, row, other)), times * value)
+    add_at(x, A, where(row < other, other, row), where(row < other, row, other), times * value)
+
+
+def add_at(x: Any, A: Any, row: Any, column: Any, value: Any) -> None:
+    """Add to an entry of A, or of its skew part, on the diagonal or left of it."""
+    if in_lanes(x):
+        add_to(A.reshape(BLOCK * BLOCK * x.n_fill), x.entry_row[row] + x.entry_column[column], value)
+    else:
+        add_to(A, at(x, row, column), value)
 
 
 def _sum(one: Any, other: Any) -> list[Any]:

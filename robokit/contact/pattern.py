@@ -35,7 +35,7 @@ def symbolic(x: Any) -> None:
 
 
 def _give_places(x: Any) -> None:
-    """Depths in the elimination tree, and where a row's blocks begin: one for each depth down to its least."""
+    """Depths in the elimination tree, and where a row's blocks begin: one for each depth from its least."""
 
     def row(k: Any, end: Any) -> Any:
         first, count = x.pattern_first[k], x.pattern_length[k]
@@ -53,12 +53,20 @@ def _give_places(x: Any) -> None:
     def all_rows() -> Any:
         return for_range(x.n_blocks, row, 0)
 
+    def entry(j: Any) -> None:
+        k = j // BLOCK
+        n = j - BLOCK * k
+        x.entry_row[j] = BLOCK * (BLOCK * x.A_row[k] + n)
+        x.entry_column[j] = BLOCK * BLOCK * x.depth[k] + n
+
     needed = cond(x.filled[0] <= x.n_fill, all_rows, lambda: 1 * x.filled[0])
     x.filled[0] = needed
     cond(needed <= x.n_fill, nothing, lambda: for_range(x.n_blocks, none))
+    if in_lanes(x):
+        for_range(x.n_columns, entry)
 
 
-# ---- of few parts: marks of all blocks ----------------------------------------------------------------------
+# ---- of few parts: marks of all blocks --------------------------------------------------------------------
 
 
 def _by_marks(x: Any) -> None:
@@ -104,7 +112,7 @@ def _eliminated(x: Any, k: Any) -> None:
     for_range(count - 1, lambda m: _mark(x, x.pattern[first], x.pattern[first + m + 1]))
 
 
-# ---- of many parts: lists -----------------------------------------------------------------------------------
+# ---- of many parts: lists ---------------------------------------------------------------------------------
 
 AFTER, CHILDREN, SIBLING, CLIQUES = range(4)
 """Columns of ``links``: the next block of the row that is listed; the first row whose parent this one is;
@@ -204,7 +212,7 @@ def _insert(x: Any, at: Any, c: Any) -> Any:
     return cond(c < at, left, lambda: 1 * at)
 
 
-# ---- pairs of bodies ----------------------------------------------------------------------------------------
+# ---- pairs of bodies --------------------------------------------------------------------------------------
 
 
 def _of_pairs(x: Any, do: Any) -> None:
@@ -262,7 +270,7 @@ def blocks_of_pair(x: Any, count: Any) -> Any:
     return for_range(count, of_dof, 0, -1)[0]
 
 
-# ---- order --------------------------------------------------------------------------------------------------
+# ---- order ------------------------------------------------------------------------------------------------
 
 
 def place(x: Any, row: Any) -> Any:
@@ -298,7 +306,7 @@ def order(x: Any) -> None:
 
 ARCS, SEEN, NEXT, BEFORE = range(4)
 """Columns of ``part_links``: the first arc to a part beside this one; the part beside which it was seen last,
-or -2 less one that was eliminated; those next to it in the list of parts of the same weight. -1 ends lists."""
+or -2 less one that was eliminated; those next to it in the list of parts of one weight. -1 ends lists."""
 
 
 def _by_weight(x: Any) -> None:

@@ -87,7 +87,7 @@ AHEAD = 1e-9  # a force that changes its state before this share does so where t
 
 
 def solve(x: Any) -> None:
-    """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt, the constraints and the pattern."""
+    """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt, constraints and the pattern."""
     begin_solution(x)
     end_solution(x, once(x, attempt, 0))
 

@@ -80,6 +80,8 @@ WORK = (
     "filled",
     "A_row",
     "depth",
+    "entry_row",
+    "entry_column",
     "marks",
     "lowest",
     "pair_dofs",
