@@ -787,7 +787,7 @@ class Solver:
             "inverse_kinematics",
             inputs=sizes,
             outputs=[("q", (robot.nq,)), ("state", (dict(sizes)["state"],))],
-            text=lambda *flat: step(self.problem, *flat),
+            function=lambda *flat: step(self.problem, *flat),
             key=fingerprint + repr((links, com, rest)).encode(),
             feedback={"q": "q", "state": "state"},
             quaternions=[(0, k) for k in self.quaternions],

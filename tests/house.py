@@ -67,6 +67,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("solver",),
         ("constraints",),
         ("closing_derivatives",),
+        ("detection_derivatives",),
         ("constraint_derivatives",),
         ("step_derivatives",),
         ("accounts",),

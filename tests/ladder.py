@@ -1,6 +1,6 @@
 """The ladder of test robots: pendulum, chain, random tree with every joint kind, our own robots.
 
-Also the two helpers that most tests share: `Plain`, which runs the algorithms' text on flat sequences of any
+Also the two helpers that most tests share: `Plain`, which runs the algorithms on flat sequences of any
 scalar, and `relative`, the one measure of error.
 """
 
@@ -126,7 +126,7 @@ class State:
 
 
 class Plain:
-    """The algorithms' plain text on flat q, v, a, tau of any scalar; f_ext is (N + 1, 6) in body axes."""
+    """The algorithms' plain function on flat q, v, a, tau of any scalar; f_ext is (N + 1, 6) in body axes."""
 
     def __init__(self, robot: Robot) -> None:
         self.robot, self.tree = robot, robot.tree

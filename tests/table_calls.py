@@ -12,7 +12,7 @@ import numpy as np
 from ladder import State
 
 import robokit as rk
-from robokit.dynamics.build import example_key, flat_text, outputs
+from robokit.dynamics.build import example_key, flat_function, outputs
 from robokit.dynamics.choices import CHOICES
 from robokit.dynamics.layout import INPUTS
 from robokit.dynamics.table import ALGORITHMS, Algorithm
@@ -75,10 +75,10 @@ def arrays(result: Any) -> list[np.ndarray]:
 
 
 def plain(row: Algorithm, robot: rk.Robot, given: dict[str, Any]) -> list[np.ndarray]:
-    """The row's text on Python's floats, by the table's own layout."""
+    """The row's function on Python's floats, by the table's own layout."""
     about = row.about.split()
     key = (row.name, *(given[x] for x in about)) if about else row.name
     flat = [np.ravel(given[x]).tolist() for x in inputs(row)]
     shapes = [shape for _, shape in outputs(row, robot, key)]
-    results = flat_text(row, robot, key)(*flat)
+    results = flat_function(row, robot, key)(*flat)
     return [np.array(x, dtype=float).reshape(shape) for x, shape in zip(results, shapes, strict=True)]

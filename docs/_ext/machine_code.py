@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 
 import robokit as rk
 from robokit.algorithms.rnea import rnea
-from robokit.dynamics.build import flat_text, outputs, sizes
+from robokit.dynamics.build import flat_function, outputs, sizes
 from robokit.dynamics.table import KERNELS
 from robokit.engine.backend import llvm
 from robokit.engine.emit.batch_module import batch_module
@@ -31,7 +31,7 @@ def recorded(robot: rk.Robot) -> Program:
     """The graph of its inverse dynamics."""
     row = KERNELS["rnea"]
     inputs = sizes(row, robot)
-    return trace(flat_text(row, robot), inputs, outputs(row, robot))
+    return trace(flat_function(row, robot), inputs, outputs(row, robot))
 
 
 def listing(program: Program) -> str:

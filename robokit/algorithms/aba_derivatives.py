@@ -120,7 +120,7 @@ def _minus_solutions(parent: Sequence[int], L, M, Dinv, both: Sequence[list[list
     path = paths(parent)
     results = [[[0.0] * n for _ in range(n)] for _ in both]
 
-    def text(*column):
+    def function(*column):
         z = _solve_transposed(L, path, {i: x for i, x in enumerate(column) if not is_zero(x)})
         y = {j: -x * Dinv[j] for j, x in z.items()}
         return products(M, y, [[j for j in path[i] if j in y] for i in range(n)])
@@ -129,7 +129,7 @@ def _minus_solutions(parent: Sequence[int], L, M, Dinv, both: Sequence[list[list
         places = [(m, k) for m in range(len(both)) for k in group]
         columns = [[row[k] for row in both[m]] for m, k in places]
         places, columns = _nonzero_columns(places, columns)
-        found = vmap(text)(*zip(*columns, strict=True))
+        found = vmap(function)(*zip(*columns, strict=True))
         for (m, k), column in zip(places, found, strict=True):
             for i, x in enumerate(column):
                 results[m][i][k] = x

@@ -82,7 +82,7 @@ def inverse_factor(parent: Sequence[int], L) -> list[list]:
     for group in branches(parent):
         carry = path[group[-1]]
 
-        def text(*row, carry=carry):
+        def function(*row, carry=carry):
             x = dict(zip(carry, [-r for r in row], strict=True))
             for some in reversed(list(parts(carry, TALL))):
                 for i, j in product(reversed(carry[:-1]), some):
@@ -91,7 +91,7 @@ def inverse_factor(parent: Sequence[int], L) -> list[list]:
             return [x[j] for j in carry]
 
         rows = [[L[k][j] if j < k else 0.0 for j in carry] for k in group]
-        found = vmap(text)(*zip(*rows, strict=True))
+        found = vmap(function)(*zip(*rows, strict=True))
         for k, row in zip(group, found, strict=True):
             for j, x in zip(carry, row, strict=True):
                 M[k][j] = x if j < k else 1.0 if j == k else 0.0
@@ -106,12 +106,12 @@ def inverse_of_factor(parent: Sequence[int], M, Dinv) -> list[list]:
         carry = path[group[-1]]
         common = [[j for j in carry if j in own] for own in map(set, path[: group[-1] + 1])]
 
-        def text(*row, carry=carry, common=common):
+        def function(*row, carry=carry, common=common):
             y = {j: x * Dinv[j] for j, x in zip(carry, row, strict=True)}
             return products(M[: len(common)], y, common)
 
         rows = [[M[k][j] for j in carry] for k in group]
-        found = vmap(text)(*zip(*rows, strict=True))
+        found = vmap(function)(*zip(*rows, strict=True))
         for k, column in zip(group, found, strict=True):
             for i, x in enumerate(column[: k + 1]):
                 inverse[i][k] = inverse[k][i] = x

@@ -8,7 +8,8 @@ coriolis_matrix.py, regressor.py). Here all vectors are in world axes, each abou
 
 so that nothing is lost at a hundred metres from the base, and the recursions need no rotations.
 
-Each text takes one argument, whose attributes are arrays (N + 1 rows for bodies 0..N, D degrees of freedom):
+Each function takes one argument, whose attributes are arrays (N + 1 rows for bodies 0..N, D degrees of
+freedom):
 
     parent (N + 1)        lambda, 0 of the reference itself
     first, last (N + 1)   the dofs of each body are first, ..., last - 1

@@ -52,6 +52,7 @@ from robokit.spatial.control_flow import (
     in_precision,
     rounding,
     smallest,
+    solution,
     while_loop,
     zeros,
 )
@@ -92,6 +93,9 @@ straight on tipped over."""
 AS_DEEP = 1e-9
 """Of the size of the polygons: a contact that is higher by less is as deep as the nearest points."""
 
+SAME, EXACT = 1e-12, 1e-26
+"""Squares of the sine of an angle: a normal that is off that of a face by less is this one; by rounding."""
+
 EDGES = 23167
 """Edges are numbered below it, so that a pair of edges has a number below 2^29."""
 
@@ -113,9 +117,9 @@ def manifold(
     Q, _ = pose(place)
     outward = n, -(Q.T @ n)
     faces = [faced(x, s, d) for s, d in zip(shapes, outward, strict=True)]
-    half_way = (
-        Vector3(*(nearest[4 + k] for k in range(3))) + Vector3(*(nearest[7 + k] for k in range(3)))
-    ) * 0.5
+    points = [Vector3(*(nearest[first + k] for k in range(3))) for first in (4, 7)]
+    half_way = (points[0] + points[1]) * 0.5
+    n, half_way = _moving_with_face(x, shapes, Q, distance, n, faces, points, half_way)
 
     def polygons() -> Any:
         segments = (faces[0].count == 2) & (faces[1].count == 2)
@@ -132,6 +136,45 @@ def manifold(
         cond(off, lambda: None, lambda: add(3, half_way, distance, n))
 
     cond(misses, nearest_points, lambda: None)
+
+
+def _moving_with_face(
+    x: Any,
+    shapes: Any,
+    Q: Matrix3,
+    distance: Any,
+    n: Vector3,
+    faces: list[Facing],
+    points: list[Vector3],
+    half_way: Vector3,
+) -> tuple[Vector3, Vector3]:
+    """Normal and middle of the nearest points as they are; they move as a face does, where n is its normal.
+
+    The simplex by which they were found may be any part of the face, or of two flush ones: the normal is that
+    of the larger shape's then.
+    """
+
+    def whose() -> tuple[Any, Any, Vector3, Vector3]:
+        N = Vector3(*faces[0].normal), -(Q @ Vector3(*faces[1].normal))
+        off = [n.cross(m).dot(n.cross(m)) for m in N]
+        is_face = [(f.count > 2) & (sine < SAME) for f, sine in zip(faces, off, strict=True)]
+        larger = x.shape_bound[shapes[0]] >= x.shape_bound[shapes[1]]
+        nearer = where(maximum(*off) < EXACT, where(larger, 1, 0), where(off[0] <= off[1], 1, 0)) > 0
+        of_a = is_face[0] & (~is_face[1] | nearer)
+        return of_a, is_face[1] & ~of_a, *N
+
+    def off_normal(found: Any) -> Any:
+        of_a, of_b, N, M = whose()
+        return tuple(Vector3(*found) - chosen(of_a, N, chosen(of_b, M, n)))
+
+    def off_middle(found: Any) -> Any:
+        of_a, of_b, *_ = whose()
+        on_b = chosen(of_b & (faces[0].count == 1), points[0] + moving * (0.5 * distance), half_way)
+        on_a = points[1] - moving * (0.5 * distance)
+        return tuple(Vector3(*found) - chosen(of_a & (faces[1].count == 1), on_a, on_b))
+
+    moving = Vector3(*solution(off_normal, tuple(n)))
+    return moving, Vector3(*solution(off_middle, tuple(half_way)))
 
 
 def _missed(x: Any, s: Any, face: Facing, d: Vector3) -> Any:
@@ -185,7 +228,8 @@ def _polygons(
 
     def put_corner(k: Any, least: Any) -> Any:
         q = vector(V, begin + k)
-        gap = maximum((q - p).dot(N) / N.dot(up), distance)
+        height = (q - p).dot(N) / N.dot(up)
+        gap = solution(lambda gap: gap - height, maximum(height, distance))  # they differ by rounding
 
         def give() -> None:
             feature = _feature(labels, begin + k, (corners, incident[1]), (face_corners, reference[1]), first)
@@ -262,7 +306,8 @@ def _segments(
         p, q = point(0, t), point(1, t)
         height, beside = n.dot(q - p), across.dot(q - p)
         # It is their distance, for what is a little beside.
-        gap = maximum(height + sqrt(height * height + beside * beside) - abs(height), distance)
+        apart = height + sqrt(height * height + beside * beside) - abs(height)
+        gap = solution(lambda gap: gap - apart, maximum(apart, distance))
         i, j = end(0, t), end(1, t)
         both = 4 * ((i % EDGES) * EDGES + j % EDGES) + 2  # flush ends do not take turns
         feature = where(j < 0, 4 * i, where(i < 0, 4 * j + 1, both))
@@ -816,7 +861,8 @@ def _extreme(x: Any, s: Any, last: Any, side: Any, d: Vector3) -> Any:
         return i, *vector(x.corners, i)
 
     def other() -> Any:
-        p = support(x, s, d)
+        # A point of the shape; how that of a rim moves along it is for round_shapes.py to tell.
+        p = support(x, s, Vector3(*solution(lambda still: still, tuple(d))))
         return feature(x, s, Vector3(*p)), *p
 
     return cond(x.shape_kind[s] <= POLYTOPE, corner, other)

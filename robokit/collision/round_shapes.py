@@ -23,7 +23,7 @@ from typing import Any
 from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, POLYTOPE, ROW
 from robokit.collision.support import tangents, unit, vector
 from robokit.spatial import Matrix3, Vector3
-from robokit.spatial.control_flow import cond, for_range, rounding, smallest, while_loop, zeros
+from robokit.spatial.control_flow import cond, for_range, rounding, smallest, solution, while_loop, zeros
 from robokit.spatial.scalars import added, minimum, sqrt, where
 from robokit.spatial.vectors import chosen
 
@@ -214,7 +214,7 @@ def _turn(pairs: _Pairs, n: Vector3, beyond: Any) -> tuple[Any, ...]:
         free = where(m > 1, m22, m22 - m12 * m12 / m11)
         rest = where(m > 1, sum_.dot(t2) + m12 * u, sum_.dot(t2) - m12 / m11 * sum_.dot(t1))
         # Around a ring of normals that are as deep as each other both are rounding.
-        turn = where(abs(rest) <= beyond, 0.0, -rest / free)
+        turn = solution(lambda turn: free * turn + rest, where(abs(rest) <= beyond, 0.0, -rest / free))
         v = where(m > 2, -(n.dot(second) + second.dot(t1) * u) / across[1], turn)
         u = where(m > 1, u, -(sum_.dot(t1) + m12 * v) / m11)
         least_there = (m > 2) | ((free > -beyond) & ((m > 1) | (m11 > 0.0)))

@@ -20,6 +20,7 @@ step_of_robot   the whole step of one robot that is known at compile time, for g
 step_in_lanes   steps of several rows at once
 
 closing_derivatives derivatives of the two half steps of motion, and of the closing of loops
+detection_derivatives   how contacts move with their bodies
 constraint_derivatives  derivatives of the forces of contacts and loops, whose points and normals move
 step_derivatives    derivatives of inverse dynamics, velocity update and whole step; forward and reverse
 impact_derivatives  derivatives of impacts that touching contacts pass on

@@ -3,8 +3,8 @@
     r_q   -d(J^T)/dq g + J^T G (dJ/dq y - daim/dq)        r_y   J^T G J        r_v   -J^T G daim/dv
 
 A motion along a coordinate moves the bodies by X and changes their velocities V as the axes of joints move,
-V_b' = V_a' + X_b x (V_b - V_a) from a body a to the next one, b. With the frame of a contact moved by M (see
-below), its rows E and its impulse f change by M x* E and M x* f.
+V_b' = V_a' + X_b x (V_b - V_a) from a body a to the next one, b. With the frame of a contact moved by M
+(detection_derivatives.py), its rows E and its impulse f change by M x* E and M x* f.
 
 Source: step_derivatives.py; for a force f in axes that stand still S_j . f changes by (X x S_j) . f.
 Cost: of constraints with the world 2400 operations each, and O(n d) for the entries, d the depth of the tree;
@@ -13,17 +13,14 @@ of others, for each coordinate, O(n) of the bodies that carry constraints, and 4
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
-from robokit.collision.support import facing, outermost_turns, shape_pose
-from robokit.collision.terrain import height, kind_of
 from robokit.contact import closing_derivatives
 from robokit.contact.closing_derivatives import of_motion
 from robokit.contact.constraints import springs
 from robokit.contact.constraints.contacts import TANGENTIAL, impact, weight
+from robokit.contact.detection_derivatives import frame_motion, gap_rate
 from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
 from robokit.contact.laws import slip, tangent
@@ -31,308 +28,8 @@ from robokit.contact.solver import HERE, load, mobility, relative, tried_of
 from robokit.contact.vectors import add, force, motion, nothing, of_force, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.control_flow import cond, for_range, smallest, while_loop, whole
-from robokit.spatial.scalars import Scalar, clamp, floor, sqrt, where
-from robokit.spatial.vectors import chosen
-
-# ==== how contacts move with the bodies ===========================================================
-# How the place and the normal of a contact move with the two bodies.
-#
-# A contact's frame moves as a rigid body would: an angular velocity w of its normal n, a velocity of its
-# place p. Both follow from what of the two shapes touches there: a face, an edge or segment with the
-# direction d, or a corner, end or centre.
-#
-#     n    of a face that is perpendicular to it: fixed to that body; of two such faces to that which is
-#          more so, else to the first
-#          of two edges d, e: along d x e
-#          of an edge d and a point, at the distance D: n' = omega x n + (1 - n n^T - d d^T) u / D, omega that
-#          of the edge's body, u the velocity of b's point against a's; of two points the same with d = 0
-#     p    of a corner, end or centre: fixed to it, a radius away along n
-#          where two edges cross: on both, p_b' - p_a' = D n' along the surface, p_a' = v_a + alpha d,
-#          p_b' = v_b + beta e; of the rim of a cylinder or cone: where it is lowest along n
-#          along n: on b's surface where a is the world, else half-way between the two
-#
-# The gap changes with the velocity of b's place against a's along n. Where the lowest point of a rim runs
-# along it, the other corners of its polygon do, too, and these rise or sink (``along_rim``).
-#
-# What is left, ellipsoids and what is round on something round, moves with the mean of both bodies. Of two
-# faces that are not quite flush the gap is that to one of them along the normal of the other: this is left
-# out. So is that a face on several edges and corners of a height field touches all of them along the normal
-# of one, or along that of an edge that is nearest to the face's.
-#
-# Cost: O(contacts that act), and for each the faces and edges of both shapes.
-
-
-ALIGNED = 2e-10
-"""Square of the angle up to which a face is perpendicular to a normal: what GJK leaves."""
-
-FLUSH = 1e-26  # the same up to which it is by rounding
-
-SIZE = 23
-"""Numbers of a contact: weights of b for place and normal, 1 where two edges cross, 1 / distance of round
-ones, offsets of both surfaces along n, 1 where n is not of a face; rim: axis, how corners turn about it,
-centre; directions of the two edges, 0 for none; weight of b for the velocity along n."""
-
-PLACE, NORMAL, CROSS, NEAR, OFFSETS, FREE = 0, 1, 2, 3, 4, 6
-AXIS, TURNS, CENTRE, EDGES, SURFACE = 7, 10, 13, 16, 22
-
-END = 1e-6  # share of an edge from its end where a point on it counts as the end
-LEVEL = 0.02  # of a shape's size: how far from the plane of a contact the ends of an edge are that lies in it
-PARALLEL = 1e-3  # sine of the angle of two edges that cross
-
-
-def look(x: Any, i: Any, c: Any) -> None:
-    """What decides how contact c moves, to row i of ``c_moves``."""
-    k = x.contact_pair[c]
-    shapes = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    p, n = vector(x.contact_place, c), vector(x.contact_frame, c, 6)
-    field = x.shape_kind[shapes[0]] == FIELD
-    what = kind_of(x.contact_feature[c], field)
-    gap = x.contact_gap[c] - x.pair_slack[k]
-    along_n = where(x.c_bodies[i, 0] == 0, 1.0, 0.5)
-    ends = -(x.shape_radius[shapes[0]] + along_n * gap), x.shape_radius[shapes[1]] + (1.0 - along_n) * gap
-    plane = x.shape_kind[shapes[0]] == PLANE
-    still = plane | (field & ((what == 1) | (what == 3)))  # triangles; their corners are on a face of b
-    crossed = p + n * ends[0]
-    off_a = cond(still, lambda: 0.0, lambda: once(x, _off_face, shapes[0], tuple(n)))
-    off_a = cond(field & (what == 2), lambda: _off_field(x, shapes[0], crossed, n), lambda: off_a)
-    off_b = cond(still, lambda: math.inf, lambda: once(x, _off_face, shapes[1], tuple(-n)))
-    of_a = (off_a < math.inf) & ((off_a <= off_b) | (off_a < FLUSH))
-    of_b = ~of_a & (off_b < math.inf)
-    free = ~of_a & ~of_b
-    searched = (what > 1) & ~plane
-
-    def edge(side: int) -> Vector3:
-        given = shapes[side], tuple(p + n * ends[side]), tuple(n)
-        return Vector3(*cond(searched, lambda: once(x, _edge, *given), lambda: (0.0, 0.0, 0.0)))
-
-    d, e = edge(0), edge(1)
-    has = d.dot(d) > 0.0, e.dot(e) > 0.0
-    both = d.cross(e)
-    crosses = has[0] & has[1] & (both.dot(both) > PARALLEL * PARALLEL)
-    points = x.shape_kind[shapes[0]] == POINT, x.shape_kind[shapes[1]] == POINT
-    corner_b = plane | points[1] | (what == 1) | ((what == 3) & (of_a | (free & has[0] & ~has[1])))
-    corner_a = (
-        points[0] | (what == 0) | ((what == 2) & ~has[0]) | ((what == 3) & (of_b | (free & has[1] & ~has[0])))
-    )
-    corner_a = ~corner_b & corner_a
-    place = where(corner_b, 1.0, where(corner_a, 0.0, 0.5))
-    normal = where(of_a, 0.0, where(of_b, 1.0, 0.5))
-    distance = ends[1] - ends[0]
-    apart = free & ~(has[0] & has[1]) & (x.shape_radius[shapes[0]] + x.shape_radius[shapes[1]] > 0.0)
-    near = where(apart, 1.0 / where(apart, distance, 1.0), 0.0)
-    numbers = [place, normal, where(crosses, 1.0, 0.0), near, *ends, where(free, 1.0, 0.0)]
-    write_row(x.c_moves, i, [*numbers, *(0.0,) * 9, *d, *e, along_n])
-    of_rim, outward = where(corner_b, shapes[1], shapes[0]), n * where(corner_b, -1.0, 1.0)
-    kind = x.shape_kind[of_rim]
-    rim = (corner_a | corner_b) & ((kind == CYLINDER) | (kind == CONE))
-    cond(rim, lambda: _on_rim(x, i, of_rim, outward), lambda: None)
-
-
-def _edge(x: Any, s: Any, p: Any, n: Any) -> Any:
-    """Direction of the edge or segment of a shape that is nearest to a point, 0 if an end is.
-
-    Edges of polytopes count that are about perpendicular to n.
-    """
-    R, r = shape_pose(x, s)
-    point, level = R.T @ (Vector3(*p) - r), R.T @ Vector3(*n)
-    height, most = level.dot(point), LEVEL * x.shape_bound[s]
-    base = x.shape_corners[s, 0]
-
-    def better(i: Any, j: Any, best: Any) -> Any:
-        here = vector(x.corners, i)
-        along = vector(x.corners, j) - here
-        share = along.dot(point - here) / along.dot(along)
-        inside = (share > END) & (share < 1.0 - END)
-        off = point - here - along * clamp(share, 0.0, 1.0)
-        length = along.dot(along) ** 0.5
-        found = off.dot(off), *(along * where(inside, 1.0 / length, 0.0))
-        return tuple(where(found[0] < best[0], new, old) for new, old in zip(found, best, strict=True))
-
-    def is_level(i: Any) -> Any:
-        return abs(level.dot(vector(x.corners, i)) - height) < most
-
-    def corner(k: Any, *best: Any) -> Any:
-        links = x.corner_links[base + k, 0]
-
-        def edge(m: Any, *best: Any) -> Any:
-            other = x.neighbours[links + m]
-            taken = (other > k) & is_level(base + other)
-            return cond(taken, lambda: better(base + k, base + other, best), lambda: best)
-
-        def edges() -> Any:
-            return for_range(x.corner_links[base + k, 1], edge, *best)
-
-        return cond(is_level(base + k), edges, lambda: best)
-
-    none = math.inf, 0.0, 0.0, 0.0
-    kind = x.shape_kind[s]
-    found = cond(
-        kind == SEGMENT,
-        lambda: better(base, base + 1, none),
-        lambda: cond(
-            kind == POLYTOPE,
-            lambda: for_range(x.shape_corners[s, 1], corner, *none),
-            lambda: cond(kind == FIELD, lambda: (0.0, *_edge_of_field(x, s, point)[0]), lambda: none),
-        ),
-    )
-    return tuple(R @ Vector3(*found[1:]))
-
-
-def _off_field(x: Any, s: Any, p: Vector3, n: Vector3) -> Any:
-    """As :func:`_off_face`, of the two triangles of a height field at an edge through p, in world axes."""
-    R, r = shape_pose(x, s)
-    level, dx, dy = R.T @ n, x.shape_size[s, 0], x.shape_size[s, 1]
-    _, run, centre = _edge_of_field(x, s, R.T @ (p - r))
-
-    def off(side: float) -> Any:
-        u, w = centre.x - side * run.y, centre.y + side * run.x
-        i, j = whole(floor(u)), whole(floor(w))
-        first = u - floor(u) > w - floor(w)
-        near, far = height(x, i, j), height(x, i + 1, j + 1)
-        middle = where(first, height(x, i + 1, j), height(x, i, j + 1))
-        slope = where(first, middle - near, far - middle), where(first, far - middle, middle - near)
-        normal = Vector3(-slope[0] / dx, -slope[1] / dy, 1.0)
-        across = normal.cross(level) * (1.0 / sqrt(normal.dot(normal)))
-        return across.dot(across)
-
-    sides = off(-0.25), off(0.25)
-    least = where(sides[0] < sides[1], sides[0], sides[1])
-    return where(least < ALIGNED, least, math.inf)
-
-
-def _edge_of_field(x: Any, s: Any, p: Vector3) -> tuple[Vector3, Vector3, Vector3]:
-    """Direction of the edge of a height field's triangles that is nearest to a point, in the field's axes, 0
-    if an end is; and in cells how it runs over them, and its middle.
-    """
-    dx, dy = x.shape_size[s, 0], x.shape_size[s, 1]
-    i, j = floor(p.x / dx), floor(p.y / dy)
-    u, w = p.x - i * dx, p.y - j * dy
-    diagonal = abs(u * dy - w * dx) / sqrt(dx * dx + dy * dy)
-    edges = [
-        (w, 0, 0, 1, 0),
-        (dy - w, 0, 1, 1, 1),
-        (u, 0, 0, 0, 1),
-        (dx - u, 1, 0, 1, 1),
-        (diagonal, 0, 0, 1, 1),
-    ]
-    best, along, run, middle = math.inf, Vector3.zero(), Vector3.zero(), Vector3.zero()
-    for apart, k, m, to_k, to_m in edges:
-        rise = height(x, whole(i) + to_k, whole(j) + to_m) - height(x, whole(i) + k, whole(j) + m)
-        over = Vector3(to_k - k, to_m - m, 0.0)
-        share = ((u / dx - k) * over.x + (w / dy - m) * over.y) / over.dot(over)
-        inside = where((share > END) & (share < 1.0 - END), 1.0, 0.0)
-        edge, half = Vector3(over.x * dx, over.y * dy, rise), Vector3(i + k, j + m, 0.0) + over * 0.5
-        edge = edge * (inside / sqrt(edge.dot(edge)))
-        found = zip((edge, over, half), (along, run, middle), strict=True)
-        along, run, middle = (chosen(apart < best, new, old) for new, old in found)
-        best = where(apart < best, apart, best)
-    return along, run, middle
-
-
-def _off_face(x: Any, s: Any, n: Any) -> Any:
-    """How far the face of a polytope, cylinder or cone with this normal, in world axes, is off it: the square
-    of the angle; infinite without such a face.
-    """
-
-    def polygon() -> Any:
-        R, _ = shape_pose(x, s)
-        d = R.T @ Vector3(*n)
-        found = facing(x, s, d)
-        across = Vector3(*found.normal).cross(d)
-        off = across.dot(across)
-        return where((off < ALIGNED) & (found.count > 2), off, math.inf)
-
-    kind = x.shape_kind[s]
-    faces = (kind == POLYTOPE) | (kind == CYLINDER) | (kind == CONE)
-    return cond(faces, polygon, lambda: math.inf)
-
-
-def _on_rim(x: Any, i: Any, s: Any, outward: Vector3) -> None:
-    """Corners of the rim's polygon turn about the axis with the point that is farthest along a direction."""
-    R, centre = shape_pose(x, s)
-    a, turns = R @ Vector3(0.0, 0.0, 1.0), outward.cross(R @ outermost_turns(R.T @ outward))
-    for first, of_rim in ((AXIS, a), (TURNS, turns), (CENTRE, centre)):
-        for c, number in enumerate(of_rim):
-            x.c_moves[i, first + c] = number
-
-
-def frame_motion(x: Any, i: Any, p: Vector3, n: Vector3, A: Motion, B: Motion) -> Motion:
-    """The motion of the frame of constraint i about the origin, as its bodies move by A and B.
-
-    ``i``: a constraint of a contact; ``p``, ``n``: its place and normal; ``A``, ``B``: motions of its bodies
-    about the origin.
-    """
-    m = [x.c_moves[i, k] for k in range(7)]
-    ends = [p + n * m[OFFSETS + k] for k in range(2)]
-    v_a, v_b = _at(A, ends[0]), _at(B, ends[1])
-    d, e = (vector(x.c_moves, i, EDGES + 3 * k) for k in range(2))
-    flat = _between(A.ang, B.ang, m[NORMAL]).cross(n)
-    turned = chosen(m[CROSS] > 0.0, _of_edges(A.ang, B.ang, d, e, n), flat)
-    turned = chosen(m[NEAR] > 0.0, _of_points(A, B, ends, d, e, n, m[NEAR]), turned)
-    turned = chosen(m[FREE] > 0.0, turned, flat)
-    turned = turned - n * n.dot(turned)
-    w = n.cross(turned)
-    sigma = n.dot(d.cross(e))
-    apart = turned * (m[OFFSETS + 1] - m[OFFSETS]) - (v_b - v_a)
-    along = d * (apart.dot(n.cross(e)) * where(m[CROSS] > 0.0, 1.0 / where(m[CROSS] > 0.0, sigma, 1.0), 0.0))
-    crossing = v_a + along - turned * m[OFFSETS]
-    rolled = _rolled(x, i, p, n, w, A, B)
-    own = _between(v_a - turned * m[OFFSETS], v_b - turned * m[OFFSETS + 1], m[PLACE]) + rolled
-    own = chosen((m[CROSS] > 0.0) & (m[PLACE] == 0.5), crossing, own)
-    along_n = x.c_moves[i, SURFACE]
-    surface = _between(_at(A, p), _at(B, p), along_n) + rolled * (1.0 - abs(m[PLACE] - along_n))
-    v = own + n * n.dot(surface - own)
-    return Motion(w, v - w.cross(p))
-
-
-def along_rim(x: Any, i: Any, M: Motion, A: Motion, B: Motion) -> Scalar:
-    """What the gap of a contact at a rim changes beside the velocity of the bodies' points there; else 0.
-
-    ``i``: a constraint of a contact; ``M``: the motion of its frame; ``A``, ``B``: those of its bodies.
-    """
-    c = x.c_of[i]
-    p, n = vector(x.contact_place, c), vector(x.contact_frame, c, 6)
-    return _rolled(x, i, p, n, M.ang, A, B).dot(n) * (2.0 * x.c_moves[i, PLACE] - 1.0)
-
-
-def _at(M: Motion, point: Vector3) -> Vector3:
-    """Velocity of a point."""
-    return M.lin + M.ang.cross(point)
-
-
-def _of_edges(w_a: Vector3, w_b: Vector3, d: Vector3, e: Vector3, n: Vector3) -> Vector3:
-    """n' of a normal along d x e."""
-    sigma = n.dot(d.cross(e))
-    crosses = abs(sigma) > 0.0
-    return (w_a.cross(d).cross(e) + d.cross(w_b.cross(e))) * where(
-        crosses, 1.0 / where(crosses, sigma, 1.0), 0.0
-    )
-
-
-def _of_points(
-    A: Motion, B: Motion, ends: list[Vector3], d: Vector3, e: Vector3, n: Vector3, near: Scalar
-) -> Vector3:
-    """n' of a normal between a point of b and an edge or point of a, or the other way round."""
-    of_b = e.dot(e) > 0.0
-    point = chosen(of_b, ends[0], ends[1])
-    w = chosen(of_b, B.ang, A.ang)
-    edge = d + e
-    u = _at(B, point) - _at(A, point)
-    return w.cross(n) + (u - edge * edge.dot(u)) * near
-
-
-def _rolled(x: Any, i: Any, p: Vector3, n: Vector3, w: Vector3, A: Motion, B: Motion) -> Vector3:
-    """What the place at a rim moves beside its body's point, at that body's angular velocity against w."""
-    a, turns, centre = (vector(x.c_moves, i, first) for first in (AXIS, TURNS, CENTRE))
-    of_b = x.c_moves[i, PLACE]
-    point = p + n * ((1.0 - of_b) * x.c_moves[i, OFFSETS] + of_b * x.c_moves[i, OFFSETS + 1])
-    return a.cross(point - centre) * -turns.dot(_between(A.ang, B.ang, of_b) - w)
-
-
-def _between(a: Vector3, b: Vector3, weight: Scalar) -> Vector3:
-    return a * (1.0 - weight) + b * weight
-
+from robokit.spatial.control_flow import cond, for_range, smallest, while_loop
+from robokit.spatial.scalars import sqrt, where
 
 # ==== forces of contacts and loops ================================================================
 
@@ -506,7 +203,6 @@ def _prepare(x: Any, i: Any) -> None:
     write_row(x.c_aims, i, [0.0] * 6)
 
     def contact() -> None:
-        look(x, i, x.c_of[i])
         bounces = x.contact_bounces[x.c_of[i]] > 0
         aims = cond(bounces, lambda: _of_bounce(x, i, x.c_of[i]), lambda: _of_impact(x, i, x.c_of[i]))
         write_row(x.c_aims, i, aims)
@@ -814,9 +510,7 @@ def seen(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) ->
     contact = where(x.c_kind[i] == SPIN, x.c_of[i], i)
 
     def of_contact() -> Any:
-        c = x.c_of[contact]
-        M = frame_motion(x, contact, vector(x.contact_place, c), vector(x.contact_frame, c, 6), A, B)
-        return tuple(M)
+        return tuple(frame_motion(x, x.c_of[contact], A, B))
 
     def of_loop() -> Any:
         return tuple(closing_derivatives.loop_motion(x, i, A, B))
@@ -839,10 +533,10 @@ def seen(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) ->
     def of_normal() -> Any:
         turned = M.ang.cross(vector(x.contact_frame, x.c_of[i], 6))
         heavier = where(weight(x, x.c_of[i]) > 0.0, -turned.dot(vector(x.gravity)), 0.0)
-        return along_rim(x, i, M, A, B), heavier
+        return gap_rate(x, x.c_of[i], A, B), heavier
 
-    on_rim, heavier = cond(x.c_kind[i] == FRICTION, of_normal, lambda: (0.0, 0.0))
-    return Seen(M, E, u, now, before, u[2] + on_rim, heavier)
+    closer, heavier = cond(x.c_kind[i] == FRICTION, of_normal, lambda: (u[2], 0.0))
+    return Seen(M, E, u, now, before, closer, heavier)
 
 
 def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) -> list[Force]:

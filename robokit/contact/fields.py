@@ -8,6 +8,7 @@ have the gain in them: V_b = sum over the dofs j of b's path of S_j v[dof_row[j]
 
 from __future__ import annotations
 
+from robokit.collision.fields import FACES, POINTS, ROW
 from robokit.engine.loops.fields import real, whole
 
 ROBOT = (
@@ -107,7 +108,7 @@ STEP_DERIVATIVES = (
     # along t1, t2, n by its speed before; of that speed by its gap; of aim_n by gravity along n
     real("c_by_N", "n_constraints", 3, role="work"),  # of SPIN: change by the normal impulse of its contact
     real("c_less_N", "n_constraints", 3, role="work"),  # -change of that, in r_q, r_y, r_v
-    real("c_moves", "n_constraints", 23, role="work"),  # how its frame moves (constraint_derivatives.py)
+    real("contact_motion", 6, "n_contacts", 7),  # changes of its normal, place and gap, as b moves by units
     real("by_motion", "n_bodies", 108, role="work"),  # A, U, Z (constraint_derivatives.py)
     whole("turns", 1),  # 1 where impacts were passed on
     real("aim_turned", "n_constraints"),  # aims that they have left
@@ -139,6 +140,15 @@ STEP_DERIVATIVES = (
     real("closed", "nv", 3, "nv", role="work"),
 )
 """What derivatives of a step work with, beside DERIVATIVES and arrays of the step."""
+
+DETECTION_DERIVATIVES = (
+    real("contact_motion", 6, "n_contacts", 7, role="out"),
+    real("found_again", "n_contacts", 7, role="work"),  # normal, place, gap
+    real("cell_moves", 3, 10, 3, role="work"),  # changes of what detection works with
+    real("points_move", 3, POINTS, ROW, role="work"),
+    real("faces_move", 3, FACES, 4, role="work"),
+)
+"""What derivatives of detection work with (detection_derivatives.py)."""
 
 IMPACT_DERIVATIVES = (
     real("turned", "nv", 2, "nv", role="work"),  # of the velocity after a turn, by q and v

@@ -29,7 +29,6 @@ from robokit.contact.constraint_derivatives import (
     enter_aims,
     follows,
     loaded,
-    look,
     motions,
     of_constraints,
     seen,
@@ -80,7 +79,6 @@ def turns(x: Any) -> None:
 def _look(x: Any, i: Any) -> None:
     for row in (x.c_normal, x.c_closer, x.c_now, x.c_heavier):
         for_range(x.nv, lambda c, row=row: put(row, (i, c), 0.0))
-    cond(x.c_kind[i] == FRICTION, lambda: look(x, i, x.c_of[i]), nothing)
 
 
 def _see(x: Any, y: Any, count: Any) -> None:

@@ -14,7 +14,7 @@ the laws at the solution; those of contacts with the change of De Saxce's shift,
 law's. So r_y is not symmetric, and has the pattern of the step's A. Before and after the kick come the
 derivatives of the drifts (closing_derivatives.py).
 
-Places and normals of contacts move with the bodies, see constraint_derivatives.py. What is held: bristles,
+Places and normals of contacts move with the bodies, see detection_derivatives.py. What is held: bristles,
 in the world; what turning friction aims at; compliances that are a share of the mobility, but those of dry
 friction and of largest speeds of joints; what belts and rolling discs add to velocities; and what the end of
 a step corrects to conserve. What closes loops is in closing_derivatives.py, impacts that follow one another
@@ -234,29 +234,40 @@ FROM_STEP = """
     q R p origin S I V H v0 y pattern pattern_first pattern_length n_of
     c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
-    contact_pair contact_bodies contact_feature contact_place contact_frame contact_gap contact_hit
+    contact_pair contact_bodies contact_place contact_frame contact_gap contact_hit
     contact_bounces contact_taken contact_bristle spring_state held
 """
 """Arrays that the step has left."""
 
 GIVEN_TO_STEP = """
-    dt v_before pair_shapes pair_slack pair_stiffness pair_damping pair_impact pair_restitution body_mobility
+    dt v_before shape_bound pair_shapes pair_stiffness pair_damping pair_impact pair_restitution body_mobility
     motor_gains motor_inertia stop_gains stop_bound
     loop_bodies loop_placement loop_axes loop_length loop_turns loop_mobility
     spring_bodies spring_points spring_dof
 """
-"""What it was given, or noted, besides the robot and the shapes."""
+"""What it was given, or noted, besides the robot."""
 
 OWN = ("W", "a", "f", "composite", "mean")  # work arrays with the names and purposes of the step's
 
 
 def arrays() -> tuple[ArrayOf, ...]:
     """All that derivatives take."""
-    tables = (*PAIRS, *FORCES, *STATE, *SOLVER, *STEP, *FORCE_MEMORY, *MOTION, *CONTACTS, *CONSTRAINTS)
+    tables = (
+        *SHAPES,
+        *PAIRS,
+        *FORCES,
+        *STATE,
+        *SOLVER,
+        *STEP,
+        *FORCE_MEMORY,
+        *MOTION,
+        *CONTACTS,
+        *CONSTRAINTS,
+    )
     of_step = {a.name: a for a in tables}
     taken = [replace(of_step[name], role="in") for name in (GIVEN_TO_STEP + FROM_STEP).split()]
     own = [of_step[name] for name in OWN]
-    return (*ROBOT, *SHAPES, *taken, *own, *DERIVATIVES, *STEP_DERIVATIVES)
+    return (*ROBOT, *taken, *own, *DERIVATIVES, *STEP_DERIVATIVES)
 
 
 def kernel_of_copies(

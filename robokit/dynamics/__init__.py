@@ -1,10 +1,10 @@
 """The dynamics functions: NumPy arrays in and out, one state or a batch.
 
 Every function takes one state, ``(nq,)`` and ``(nv,)``, or a batch, ``(B, nq)`` and ``(B, nv)``, and
-returns the matching shape. A single state may stand beside a batch. The text of the algorithm runs as
-machine code: it is compiled for the robot at the first call and kept on disk. With ``engine="python"`` the
-text runs as it stands, on Python's floats or on NumPy's columns. That is slow, compiles nothing, and gives
-the same numbers up to rounding.
+returns the matching shape. A single state may stand beside a batch. The algorithm runs as machine code: it
+is compiled for the robot at the first call and kept on disk. With ``engine="python"`` the Python function
+runs as it stands, on Python's floats or on NumPy's columns. That is slow, compiles nothing, and gives the
+same numbers up to rounding.
 
 All functions raise
 
@@ -14,10 +14,10 @@ All functions raise
 - UnknownName for the name of a link, engine, method or dtype that does not exist.
 
 table            the algorithms: one row each
-layout           arrays to what their texts take, and back; kinds of results; what a user's text returns,
-                 and its errors
+layout           arrays to what their functions take, and back; kinds of results; what a user's function
+                 returns, and its errors
 choices          devices; the links, joints and contacts that a call is about
-build            their kernels for a robot, and the trees that the texts are given
+build            their kernels for a robot, and the trees that the functions are given
 on_card          kernels on a card, of arrays that are there and of NumPy's, and inside programs of JAX
 run              the way in of the public functions
 link_kinematics  poses, Jacobians and motions of links; centre of mass, energies, centroidal momentum

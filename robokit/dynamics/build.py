@@ -1,6 +1,6 @@
-"""Kernels of a robot: the texts of the table with their flat arrays, built at the first call.
+"""Kernels of a robot: the functions of the table with their flat arrays, built at the first call.
 
-The engine sees only the resulting text, the sizes of its inputs and a key; it knows no robots.
+The engine sees only the resulting function, the sizes of its inputs and a key; it knows no robots.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def kernel(
 
 
 def kernel_of_own_inertias(robot: Robot, key: Key) -> Kernel:
-    """The kernel whose text gets the bodies' own inertias, not regrouped ones: to count its operations."""
+    """The kernel whose function gets the bodies' own inertias, not regrouped ones: to count operations."""
     row = replace(row_of(key), sums="")
     if robot.parameters is None or not row.inertial:
         return _build(key, row, robot, flat(row, robot, key), None)
@@ -81,7 +81,7 @@ def row_of(key: Key) -> Algorithm:
 
 
 def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) -> Flat:
-    """A row, of the table or a user's, for a robot on flat arrays: its text, inputs and outputs.
+    """A row, of the table or a user's, for a robot on flat arrays: its function, inputs and outputs.
 
     Args:
         key: of the kernel, for the choices of an algorithm about a link.
@@ -103,7 +103,7 @@ def flat(row: Algorithm, robot: Robot, key: Key = "", parameters: bool = False) 
 
 def _written(row: Algorithm, robot: Robot, key: Key, parameters: bool) -> Flat:
     """As :func:`flat`, without the derivatives."""
-    text = _text(row, robot, key)
+    function = _row_function(row, robot, key)
     links = count(row.about, key)
     inputs = []
     for name in row.inputs.split():
@@ -112,53 +112,55 @@ def _written(row: Algorithm, robot: Robot, key: Key, parameters: bool) -> Flat:
         inputs.append(Argument(name, times * each.size(robot), each.manifold))
     if parameters:
 
-        def text(*given: Scalars) -> list[Scalars]:
-            *others, numbers = given
-            return _text(row, robot, key, tree_of_parameters(row, robot, numbers))(*others)
+        def function(*arguments: Scalars) -> list[Scalars]:
+            *others, numbers = arguments
+            return _row_function(row, robot, key, tree_of_parameters(row, robot, numbers))(*others)
 
         inputs.append(Argument("inertial_parameters", COUNT * (robot.nbodies + 1)))
     about = chosen(row, robot, key) if row.result.of_choices else []
     alone = row.result.shapes(robot, *about)
     shapes = zip(row.symbols.split(), [(links, *s) for s in alone] if links else alone, strict=True)
-    made = Flat(text, tuple(inputs), tuple(shapes), int(parameters))
+    made = Flat(function, tuple(inputs), tuple(shapes), int(parameters))
     if not row.users:
         return made
     once = _recorded_once(row, robot, made)
-    return replace(made, text=once, looped=once.looped)
+    return replace(made, function=once, looped=once.looped)
 
 
 def _recorded_once(row: Algorithm, robot: Robot, made: Flat) -> RecordedOnce:
-    """The text of a user for a robot, always the same; it is a function of numbers."""
+    """The function of a user for a robot, always the same; it is a function of numbers."""
     shared = made.constants > 0  # by all robots that differ in their inertias
     kept = robot.kernels_of_all_inertias() if shared else robot.kernels
-    place = "recorded once", row.text, shared
+    place = "recorded once", row.function, shared
     if place not in kept:
-        kept.setdefault(place, RecordedOnce(one_by_one(made.text), made.sizes, made.outputs))
+        kept.setdefault(place, RecordedOnce(one_by_one(made.function), made.sizes, made.outputs))
     found: RecordedOnce = kept[place]
     return found
 
 
 def recorded_key(row: Algorithm, robot: Robot, parameters: bool = False) -> bytes:
-    """What a user's text is on a robot, b"" for one of robokit's own; TraceTooLarge beyond the budget."""
-    text = _written(row, robot, "", parameters).text
-    return text.digest if isinstance(text, RecordedOnce) else b""
+    """What a user's function is on a robot, b"" for one of robokit's own; TraceTooLarge beyond the budget."""
+    function = _written(row, robot, "", parameters).function
+    return function.digest if isinstance(function, RecordedOnce) else b""
 
 
-def flat_text(row: Algorithm, robot: Robot, key: Key = "") -> Callable[..., list[Scalars]]:
-    """The text of a row on flat arrays: one sequence of scalars an input -> one an output.
+def flat_function(row: Algorithm, robot: Robot, key: Key = "") -> Callable[..., list[Scalars]]:
+    """The function of a row on flat arrays: one sequence of scalars an input -> one an output.
 
     Args:
         row, robot, key: as in :func:`flat`.
     """
-    return flat(row, robot, key).text
+    return flat(row, robot, key).function
 
 
-def _text(row: Algorithm, robot: Robot, key: Key, tree: Tree | None = None) -> Callable[..., list[Scalars]]:
-    """The flat function of the row itself, without the derivatives; ``tree`` replaces the text's."""
+def _row_function(
+    row: Algorithm, robot: Robot, key: Key, tree: Tree | None = None
+) -> Callable[..., list[Scalars]]:
+    """The flat function of the row itself, without the derivatives; ``tree`` replaces the function's."""
     names = row.inputs.split()
     choices = chosen(row, robot, key)
     coupled = robot.coupling is not None
-    text = row.coupled if coupled and row.coupled else row.text
+    function = row.coupled if coupled and row.coupled else row.function
 
     def run(*given: Scalars) -> list[Scalars]:
         if count(row.about, key):
@@ -171,7 +173,7 @@ def _text(row: Algorithm, robot: Robot, key: Key, tree: Tree | None = None) -> C
         first: Any = robot.dof_parent if row.of_dofs else tree or tree_for(row, robot)
         arguments = [row.input(name).split(robot, x) for name, x in zip(names, given, strict=True)]
         place = len(arguments) - (names[-1:] == ["f_ext"])  # choices come before forces from outside
-        result = text(first, *arguments[:place], *choices, *arguments[place:])
+        result = function(first, *arguments[:place], *choices, *arguments[place:])
         if coupled and row.result.reduced is not None:
             result = row.result.reduced(robot.tree, result)
         return row.result.flat(robot, result)
@@ -190,9 +192,9 @@ def outputs(row: Algorithm, robot: Robot, key: Key = "") -> list[tuple[str, tupl
 
 
 def chosen(row: Algorithm, robot: Robot, key: Key) -> list[Any]:
-    """What a key's choices are to a row's text."""
-    given = key[1:] if isinstance(key, tuple) else ()
-    return [CHOICES[n].given(robot, x) for n, x in zip(row.about.split(), given, strict=True)]
+    """What a key's choices are to a row's function."""
+    arguments = key[1:] if isinstance(key, tuple) else ()
+    return [CHOICES[n].value_of(robot, x) for n, x in zip(row.about.split(), arguments, strict=True)]
 
 
 def example_key(row: Algorithm, robot: Robot) -> Key:
@@ -238,7 +240,7 @@ def _shared(key: Key, row: Algorithm, robot: Robot, dtype: str, reproducible: bo
 
 
 def without_inertias(robot: Robot) -> Robot:
-    """What the text of a shared kernel keeps of a robot: not the samples, which it would keep alive."""
+    """What the function of a shared kernel keeps of a robot: not the samples, which it would keep alive."""
     links = [replace(link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3))) for link in robot.links]
     return replace(robot, tree=replace(robot.tree, I=()), links=tuple(links), parameters=None)
 
@@ -254,8 +256,8 @@ def _build(
 ) -> Kernel:
     identity: Identity = None
     if code_key is not None:
-        given = key[1:] if isinstance(key, tuple) else ()
-        about = repr([CHOICES[n].key(robot, x) for n, x in zip(row.about.split(), given, strict=True)])
+        arguments = key[1:] if isinstance(key, tuple) else ()
+        about = repr([CHOICES[n].key(robot, x) for n, x in zip(row.about.split(), arguments, strict=True)])
         derived = repr(row.derived) if row.derived else ""
         known = code_key + (about + derived).encode()
         identity = known
@@ -268,7 +270,7 @@ def _build(
         row.name,
         inputs=made.sizes,
         outputs=made.outputs,
-        text=made.text,
+        function=made.function,
         key=identity,
         quaternions=[(i, k) for i in manifolds for k in quaternion_offsets(robot)],
         finite=row.result.finite,
@@ -292,14 +294,14 @@ def code_on_card(robot: Robot, own: Any, card: Any, rows: int | None = None) -> 
     return code
 
 
-# ---- the trees that texts are given ---------------------------------------------------------------
-# The texts stay those of the book. Where a row of the table says that only sums over the bodies matter, its
-# text gets regrouped inertias in place of the bodies' own. Where also nothing given or returned is in the
-# frame of a body, it gets frames that are slid along their joints' axes (model/regrouping.py).
+# ---- the trees that functions are given ---------------------------------------------------------------
+# The functions stay those of the book. Where a row of the table says that only sums over the bodies matter,
+# its function gets regrouped inertias in place of the bodies' own. Where also nothing given or returned is in
+# the frame of a body, it gets frames that are slid along their joints' axes (model/regrouping.py).
 
 
 def tree_for(algorithm: Algorithm, robot: Robot) -> Tree:
-    """The tree that the algorithm's text is given."""
+    """The tree that the algorithm's function is given."""
     if not algorithm.sums:
         return robot.tree
     to_ground, frames = algorithm.sums == "joints", _frames_are_free(algorithm)
@@ -334,13 +336,13 @@ def parameters_for(algorithm: Algorithm, robot: Robot) -> np.ndarray:
     to_ground, frames = algorithm.sums == "joints", _frames_are_free(algorithm)
 
     def made() -> np.ndarray:
-        tree, given = robot.tree, robot.inertial_parameters
+        tree, parameters = robot.tree, robot.inertial_parameters
         if algorithm.sums:
             if frames:
                 tree = slid(tree, shifts(tree, to_ground))
             numbers = [x for I in regrouped(tree, to_ground) for x in ten_scalars(I)]
-            given = np.stack([np.broadcast_to(x, given.shape[:-2]) for x in numbers], axis=-1)
-        flat = given.reshape(*robot.inertial_parameters.shape[:-2], -1)
+            parameters = np.stack([np.broadcast_to(x, parameters.shape[:-2]) for x in numbers], axis=-1)
+        flat = parameters.reshape(*robot.inertial_parameters.shape[:-2], -1)
         return np.ascontiguousarray(flat.view(np.float64))  # not the dtype object of a pickled array
 
     return robot.derived.get(("regrouped parameters", algorithm.sums, frames), made)

@@ -61,21 +61,21 @@ def foreign(x: Any) -> bool:
     return type(x).__module__.partition(".")[0] not in HERE
 
 
-def on_card(*given: Any) -> bool:
+def on_card(*arguments: Any) -> bool:
     """Whether one of some arguments is an array on a card."""
-    if not any(map(foreign, given)):
+    if not any(map(foreign, arguments)):
         return False
     from robokit.engine.cuda.arrays import library_of
 
-    return any(library_of(x) is not None for x in given)
+    return any(library_of(x) is not None for x in arguments)
 
 
-def card_asked_for(device: Any, given: Sequence[Any]) -> bool:
+def card_asked_for(device: Any, arguments: Sequence[Any]) -> bool:
     """Whether a call with this device or engine goes to a card.
 
     Raises DeviceError if the processor is asked for, and arrays are on a card.
     """
-    there = on_card(*given)
+    there = on_card(*arguments)
     if device.__class__ is not Device:
         if there and device is not None and one_of("engine", device, ENGINES) == "python":
             raise DeviceError(
@@ -98,28 +98,28 @@ def beside(x: Any, constant: Any) -> Any:
     return found.library.constant(np.asarray(constant, found.dtype), found.number)
 
 
-def card_number(device: Any, *given: Any) -> int | None:
+def card_number(device: Any, *arguments: Any) -> int | None:
     """The number of the card that something is to run on; None for the processor.
 
-    ``device`` None is where the arrays among ``given`` are, "cuda" the card on which they are, or the first
-    where they are on none. Raises DeviceError if there is no such device.
+    ``device`` None is where the arrays among ``arguments`` are, "cuda" the card on which they are, or
+    the first where they are on none. Raises DeviceError if there is no such device.
     """
-    there = on_card(*given)
+    there = on_card(*arguments)
     if device is None and not there:
         return None
     from robokit.engine.cuda.arrays import library_of, number_of
 
     if device is not None and not (there and str(device) == "cuda"):
         return number_of(device)
-    libraries = ((library_of(x), x) for x in given)
+    libraries = ((library_of(x), x) for x in arguments)
     return next(library.number(x) for library, x in libraries if library is not None)
 
 
-def dtype_there(dtype: Any, *given: Any) -> Any:
+def dtype_there(dtype: Any, *arguments: Any) -> Any:
     """A dtype that is asked for; else "float32" where all arrays on a card are of it, else None."""
     if dtype is not None:
         return dtype
-    there = {str(x.dtype).removeprefix("torch.") for x in given if on_card(x)}
+    there = {str(x.dtype).removeprefix("torch.") for x in arguments if on_card(x)}
     return "float32" if there == {"float32"} else None
 
 
@@ -198,9 +198,9 @@ def _origins(several: int) -> np.ndarray:
     return made
 
 
-def link_by_link(text: Callable[[Any, Any], Scalars], at: Scalars, frames: Sequence[Any]) -> list[Any]:
+def link_by_link(function: Callable[[Any, Any], Scalars], at: Scalars, frames: Sequence[Any]) -> list[Any]:
     """The results of a function of a point and a frame for each link; they and the points are flat lists."""
-    each = (text(at[3 * k : 3 * k + 3], frame) for k, frame in enumerate(frames))
+    each = (function(at[3 * k : 3 * k + 3], frame) for k, frame in enumerate(frames))
     return list(chain.from_iterable(each))
 
 
@@ -217,7 +217,7 @@ class Choice:
 
     Attributes:
         read: robot, what a user gives -> the value, checked; it can be part of a key.
-        given: robot, value -> what the text takes.
+        value_of: robot, value -> what the function takes.
         example: robot -> a value, for tables of costs and for tests.
         default: of the functions; None where it must be given.
         several: whether it is a list.
@@ -225,7 +225,7 @@ class Choice:
     """
 
     read: Callable[[Robot, Any], Any]
-    given: Callable[[Robot, Any], Any]
+    value_of: Callable[[Robot, Any], Any]
     example: Callable[[Robot], Any]
     default: Any = None
     several: bool = False
@@ -269,45 +269,45 @@ def joint_names(robot: Robot, prescribed: Any) -> tuple[str, ...]:
     return tuple(name for name in robot.joint_names if name in prescribed)
 
 
-def frames(robot: Robot, given: Any) -> tuple[Contact, ...]:
+def frames(robot: Robot, value: Any) -> tuple[Contact, ...]:
     """Links, or points of them, that are felt from outside: of names, contacts or (link, at, kind).
 
     Raises WrongType for anything else, ShapeError for an empty list, UnknownName for no such link or kind.
     """
-    return _once(robot, "frames", given, _frames)
+    return _once(robot, "frames", value, _frames)
 
 
-def constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
+def constraints(robot: Robot, value: Any) -> tuple[Contact | str, ...]:
     """The contacts and loop joints that are held; None for all loop joints; errors as of :func:`frames`."""
-    if given is None:
-        given = tuple(model.name for model in loop_models(robot))
-    return _once(robot, "constraints", given, _constraints)
+    if value is None:
+        value = tuple(model.name for model in loop_models(robot))
+    return _once(robot, "constraints", value, _constraints)
 
 
-def _once(robot: Robot, name: str, given: Any, read: Callable[[Robot, Any], Any]) -> tuple[Any, ...]:
+def _once(robot: Robot, name: str, value: Any, read: Callable[[Robot, Any], Any]) -> tuple[Any, ...]:
     """The list that was given, read; equal lists are read once."""
-    if given.__class__ is list:
-        given = tuple(given)
+    if value.__class__ is list:
+        value = tuple(value)
     try:
-        found: tuple[Any, ...] = robot.derived.get((name, given), lambda: read(robot, given))
+        found: tuple[Any, ...] = robot.derived.get((name, value), lambda: read(robot, value))
     except TypeError as problem:  # arrays in it, or lists
         if isinstance(problem, WrongType):
             raise
-        found = read(robot, given)
+        found = read(robot, value)
     return found
 
 
-def _frames(robot: Robot, given: Any) -> tuple[Contact, ...]:
-    found = tuple(as_contact(f"frames[{k}]", x) for k, x in enumerate(_several("frames", given)))
+def _frames(robot: Robot, value: Any) -> tuple[Contact, ...]:
+    found = tuple(as_contact(f"frames[{k}]", x) for k, x in enumerate(_several("frames", value)))
     for frame in found:
         robot.link(frame.link)
     return found
 
 
-def _constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
+def _constraints(robot: Robot, value: Any) -> tuple[Contact | str, ...]:
     loops = [model.name for model in loop_models(robot)]
     found: list[Contact | str] = []
-    for k, x in enumerate(_several("constraints", given)):
+    for k, x in enumerate(_several("constraints", value)):
         if isinstance(x, str):
             if x not in loops:
                 hint = "(a link is held by a Contact)" if x in robot.link_names else ""
@@ -320,12 +320,12 @@ def _constraints(robot: Robot, given: Any) -> tuple[Contact | str, ...]:
     return tuple(found)
 
 
-def _several(name: str, given: Any) -> Sequence[Any]:
-    if isinstance(given, str | Contact) or not isinstance(given, Sequence):
-        raise WrongType(name, given, f"a list of {name}")
-    if not given:
+def _several(name: str, value: Any) -> Sequence[Any]:
+    if isinstance(value, str | Contact) or not isinstance(value, Sequence):
+        raise WrongType(name, value, f"a list of {name}")
+    if not value:
         raise ShapeError(f"{name}: expected at least one, got none")
-    return given
+    return value
 
 
 def _as_it_is(_: Robot, value: Any) -> Any:

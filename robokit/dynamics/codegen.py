@@ -151,15 +151,15 @@ def function_key(robot: Robot, function: str, choices: Mapping[str, Any]) -> Key
         if name not in about:
             takes = f"it has {', '.join(about)}" if about else "it has none"
             raise ShapeError(f"{function} has no choice {name!r}: {takes}")
-    given = []
+    arguments = []
     for name in about:
         choice = CHOICES[name]
         value = choices.get(name, choice.default)
         if value is None:
             example = f"{name}={choice.example(robot)!r}"
             raise ShapeError(f"{function}: say which {name} it is about, for example {example}")
-        given.append(choice.read(robot, value))
-    return (row.name, *given) if about else row.name
+        arguments.append(choice.read(robot, value))
+    return (row.name, *arguments) if about else row.name
 
 
 def c_function(robot: Robot, key: Key, real: Any = FLOAT64) -> CFunction:
@@ -259,23 +259,23 @@ def example_state(robot: Robot, row: Algorithm, takes: Sequence[Taken], seed: in
     known: dict[str, Any] = {}
 
     def result(name: str, *inputs: Any) -> list[np.ndarray]:
-        text = flat(KERNELS[name], one).text
-        return [np.array(x, float) for x in text(*(list(map(float, x)) for x in inputs))]
+        function = flat(KERNELS[name], one).function
+        return [np.array(x, float) for x in function(*(list(map(float, x)) for x in inputs))]
 
     if row.of_dofs:
         (known["H"],) = result("crba", one.random_configuration(rng))
         known["L"], known["D"] = result("ltdl", known["H"])
     for each in takes:
-        given = (
+        arguments = (
             one.random_configuration(rng) if each.manifold else (seed + 1.0) * rng.standard_normal(each.size)
         )
-        known.setdefault(each.name, np.abs(given) if each.name in NEVER_NEGATIVE else given)
+        known.setdefault(each.name, np.abs(arguments) if each.name in NEVER_NEGATIVE else arguments)
     return [known[each.name] for each in takes]
 
 
 def _about(robot: Robot, row: Algorithm, about: list[str]) -> Iterator[str]:
     """What is computed, by the first line of the algorithm's docstring, and for which robot."""
-    page = sys.modules[row.text.__module__].__doc__ if not row.users else row.text.__doc__
+    page = sys.modules[row.function.__module__].__doc__ if not row.users else row.function.__doc__
     page = (page or "a function of the user's own").strip()
     choices = "".join(f", {name} {value}" for name, value in zip(row.about.split(), about, strict=True))
     yield f"{row.name}{choices}: {page.splitlines()[0]}"
@@ -286,15 +286,15 @@ def _about(robot: Robot, row: Algorithm, about: list[str]) -> Iterator[str]:
     yield f"Gravity {x:g} {y:g} {z:g} m/s^2, in world axes."
 
 
-def _entries(robot: Robot, given: str) -> Iterator[str]:
+def _entries(robot: Robot, kind: str) -> Iterator[str]:
     """Lines that say which entries of an input belong to which joint or body."""
-    if given == "q" or given in UNITS:
+    if kind == "q" or kind in UNITS:
         for joint in robot.joints:
-            place = joint.q_slice if given == "q" else joint.v_slice
-            if given == "q":
+            place = joint.q_slice if kind == "q" else joint.v_slice
+            if kind == "q":
                 what = CONFIGURATIONS.get(joint.kind, "angle [rad]")
             else:
-                turning, sliding = UNITS[given]
+                turning, sliding = UNITS[kind]
                 turns = [any(tuple(c.ang)) for c in robot.tree.joint[joint.body].S.columns]
                 what = (
                     ", ".join(
@@ -307,7 +307,7 @@ def _entries(robot: Robot, given: str) -> Iterator[str]:
                 )
             places = f"{place.start}" if place.stop == place.start + 1 else f"{place.start}..{place.stop - 1}"
             yield f"{places}  {joint.name} ({joint.kind}): {what}"
-    elif given == "f_ext":
+    elif kind == "f_ext":
         for i in range(robot.nbodies + 1):
             yield f"{6 * i}..{6 * i + 5}  {robot.body_name(i)}"
 
@@ -405,7 +405,7 @@ def _header(function: CFunction, workspace: int) -> str:
         for argument in arrays:
             shape = "".join(f"[{n}]" for n in argument.shape) or "[1]"
             rows = ", row by row" if len(argument.shape) > 1 else ""
-            lines += ["", f"{word} {argument.name}{shape}{rows}: {argument.meaning or 'see its text'}"]
+            lines += ["", f"{word} {argument.name}{shape}{rows}: {argument.meaning or 'see its docstring'}"]
             lines += [f"    {line}" for line in argument.details]
     stack = workspace * function.real.bytes
     lines += [

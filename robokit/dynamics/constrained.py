@@ -181,7 +181,7 @@ def constrained_dynamics(
     engine = engine if device is None else on_device(device, engine)
     check_robot(robot)
     dtype = dtype_of(dtype, out, q, v, tau, f_ext, stabilisation, proximal)
-    name, given = with_forces("constrained_dynamics", robot, q, f_ext, engine, reproducible)
+    name, arguments = with_forces("constrained_dynamics", robot, q, f_ext, engine, reproducible)
     key = (name, choices.constraints(robot, constraints))
     gains = _NO_GAINS
     if stabilisation is not NO_GAINS:
@@ -191,7 +191,7 @@ def constrained_dynamics(
         if here and np.any(gains < 0.0):
             raise ShapeError(f"stabilisation: expected kp, kd >= 0, which close gaps, got {gains.min():.6g}")
     e = _proximal(proximal, dtype)
-    state = (q, v, tau, gains, e, *given)
+    state = (q, v, tau, gains, e, *arguments)
     return accelerations(robot, key, out, engine, dtype, reproducible, *state, refusal=UNBOUNDED)
 
 
@@ -253,26 +253,26 @@ _ALL = np.ones(1)
 _DOUBLE, _SINGLE = np.array([PROXIMAL]), np.array([PROXIMAL_SINGLE])
 
 
-def _share(name: str, given: Any, most: float = np.inf) -> np.ndarray:
+def _share(name: str, value: Any, most: float = np.inf) -> np.ndarray:
     """A number from 0, or one for each state, as kernels take it."""
-    if given.__class__ is float and (given == 0.0 or given == 1.0 <= most):
-        return _ALL if given else _NONE
-    if on_card(given):
-        return given.reshape(-1, 1) if given.ndim else given.reshape(1)
+    if value.__class__ is float and (value == 0.0 or value == 1.0 <= most):
+        return _ALL if value else _NONE
+    if on_card(value):
+        return value.reshape(-1, 1) if value.ndim else value.reshape(1)
     accepted = "(), (B,) or (B, 1)"
-    array = real_array(name, given, accepted)
+    array = real_array(name, value, accepted)
     if array.ndim > 2 or array.shape[1:] not in ((), (1,)):
         raise ShapeError(f"{name}: expected one number for each state, {accepted}, got shape {array.shape}")
     if not np.all((array >= 0.0) & (array <= most)):
         bound = f"from 0 to {most:g}" if most < np.inf else ">= 0"
-        raise ShapeError(f"{name}: expected numbers {bound}, got {given!r}")
+        raise ShapeError(f"{name}: expected numbers {bound}, got {value!r}")
     # A single number is one of all states; a kernel takes those of a batch as rows.
     return array.reshape(1) if array.size == 1 and array.ndim < 2 else array.reshape(-1, 1)
 
 
-def _proximal(given: float | None, dtype: Any) -> np.ndarray:
-    if given is not None:
-        return _share("proximal", given)
+def _proximal(value: float | None, dtype: Any) -> np.ndarray:
+    if value is not None:
+        return _share("proximal", value)
     return _SINGLE if dtype is not None and dtype_name(dtype) == "float32" else _DOUBLE
 
 
@@ -419,10 +419,14 @@ def _on_links(robot: Robot, q: Any, f_ext: Any, how: dict[str, Any]) -> dict[str
 
 
 def _of_constraints(
-    robot: Robot, q: Any, given: Sequence[Any] | None, forces: np.ndarray, wrenches: dict[str, np.ndarray]
+    robot: Robot,
+    q: Any,
+    constraints: Sequence[Any] | None,
+    forces: np.ndarray,
+    wrenches: dict[str, np.ndarray],
 ) -> dict[str, np.ndarray]:
     """Forces of constraints by row: those of contacts are added to the wrenches on links, loops returned."""
-    held = choices.constraints(robot, given)
+    held = choices.constraints(robot, constraints)
     poses, loops, first = forward_kinematics(robot, q), {}, 0
     for constraint, model in zip(held, constraint_models(robot, held), strict=True):
         rows = forces[..., first : first + model.rows]
@@ -474,7 +478,7 @@ class _Layout(NamedTuple):
 
     names: tuple[str, ...]  # of the joints, loop joints at the end
     children: np.ndarray  # places of their links
-    parents: np.ndarray  # likewise; one more than there are links for the world
+    parents: np.ndarray  # places of their parents; one more than there are links for the world
     axes: np.ndarray  # of the joints on their parents, (n, 3, 3)
     folded: tuple[_Folded, ...]  # the fixed ones
 
@@ -548,8 +552,8 @@ def reactions(
         for link, sign in ((loop.successor, 1.0), (loop.predecessor, -1.0)):
             if link in poses:  # or it is the world
                 wrenches[link] = wrenches.get(link, 0.0) + sign * _moved(wrench, o)
-    name, given = with_forces("body_reactions", robot, q, wrenches or None, engine, reproducible)
-    f, V, A = run(robot, name, None, engine, None, reproducible, q, v, a, *given)
+    name, arguments = with_forces("body_reactions", robot, q, wrenches or None, engine, reproducible)
+    f, V, A = run(robot, name, None, engine, None, reproducible, q, v, a, *arguments)
     batch, N = np.broadcast_shapes(f.shape[:-2], p.shape[:-2]), robot.nbodies
     found = np.zeros((*batch, len(layout.names), 6))
     turns = R[..., layout.children, :, :]

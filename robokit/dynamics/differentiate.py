@@ -1,8 +1,8 @@
-"""Derivatives of the functions of a robot: a text on flat arrays becomes another one.
+"""Derivatives of the functions of a robot: a function on flat arrays becomes another one.
 
 A configuration has nq coordinates but nv directions. Derivatives with respect to it are taken along
-``robot.integrate(q, eps e_k)``: the text is composed with that motion, and differentiated where eps is 0. Up
-to the second order the motion is a polynomial (``JointKind.near``), which is all that it takes.
+``robot.integrate(q, eps e_k)``: the function is composed with that motion, and differentiated where eps is 0.
+Up to the second order the motion is a polynomial (``JointKind.near``), which is all that it takes.
 
 All other inputs are differentiated by their scalars.
 """
@@ -26,7 +26,7 @@ from robokit.spatial.control_flow import recorder
 from robokit.spatial.rotation import quat_normalized
 from robokit.spatial.scalars import added
 
-Text = Callable[..., Any]
+FlatFunction = Callable[..., Any]
 
 
 @frozen
@@ -46,16 +46,16 @@ class Argument:
 class Flat:
     """What is run for a robot."""
 
-    text: Text  # one sequence of scalars for each input -> one flat sequence for each output
-    inputs: tuple[Argument, ...]  # of the text
+    function: FlatFunction  # one sequence of scalars for each input -> one flat sequence for each output
+    inputs: tuple[Argument, ...]  # of the function
     outputs: tuple[tuple[str, tuple[int, ...]], ...]  # (name, shape) of each output
     constants: int = 0  # how many of the inputs, the last ones, are given once and for all
-    # tells whether the text has loops whose length is known only when it runs; None for no
+    # tells whether the function has loops whose length is known only when it runs; None for no
     looped: Callable[[], bool] | None = None
 
     @property
     def has_loops(self) -> bool:
-        """Whether the text has loops whose length is known only when it runs."""
+        """Whether the function has loops whose length is known only when it runs."""
         return self.looped is not None and self.looped()
 
     @property
@@ -80,18 +80,18 @@ def _place(flat: Flat, name: str) -> int:
     return [each.name for each in flat.inputs].index(name)
 
 
-def _moved(robot: Robot, flat: Flat, of: Sequence[int]) -> tuple[Text, list[tuple[str, int]]]:
-    """The text of the same inputs and a small change of each of some, and the sizes of its inputs."""
+def _moved(robot: Robot, flat: Flat, of: Sequence[int]) -> tuple[FlatFunction, list[tuple[str, int]]]:
+    """The function of the same inputs and a small change of each of some, and the sizes of its inputs."""
     count = len(flat.inputs)
 
-    def text(*given: Sequence[Any]) -> Any:
+    def function(*given: Sequence[Any]) -> Any:
         arguments = list(given[:count])
         for k, change in zip(of, given[count:], strict=True):
             arguments[k] = _changed(robot, flat.inputs[k], arguments[k], change)
-        return flat.text(*arguments)
+        return flat.function(*arguments)
 
     changes = [(f"d{flat.inputs[k].name}", flat.inputs[k].directions(robot)) for k in of]
-    return text, [*flat.sizes, *changes]
+    return function, [*flat.sizes, *changes]
 
 
 def _changed(robot: Robot, kind: Argument, x: Sequence[Any], change: Sequence[Any]) -> list[Any]:
@@ -126,7 +126,7 @@ def _gradient(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
     return _first(robot, flat, of, gradient)
 
 
-def _first(robot: Robot, flat: Flat, of: Sequence[int], mode: Callable[..., Text]) -> Flat:
+def _first(robot: Robot, flat: Flat, of: Sequence[int], mode: Callable[..., FlatFunction]) -> Flat:
     """First derivatives of all outputs with respect to some inputs."""
     moved, inputs = _moved(robot, flat, of)
     changes = range(len(flat.inputs), len(inputs))
@@ -135,32 +135,32 @@ def _first(robot: Robot, flat: Flat, of: Sequence[int], mode: Callable[..., Text
 
     columns = _by_columns(moved, inputs, flat.outputs, changes)
 
-    def text(*given: Sequence[Any]) -> Any:
-        return (columns if flat.has_loops else derived)(*given, *still)
+    def function(*arguments: Sequence[Any]) -> Any:
+        return (columns if flat.has_loops else derived)(*arguments, *still)
 
     outputs = tuple(
         (f"d{symbol}_d{flat.inputs[k].name}", (*shape, flat.inputs[k].directions(robot)))
         for symbol, shape in flat.outputs
         for k in of
     )
-    return Flat(text, flat.inputs, outputs, flat.constants, flat.looped)
+    return Flat(function, flat.inputs, outputs, flat.constants, flat.looped)
 
 
 def _by_columns(
-    text: Text,
+    function: FlatFunction,
     inputs: Sequence[tuple[str, int]],
     outputs: Sequence[tuple[str, tuple[int, ...]]],
     of: Sequence[int],
 ) -> Callable[..., Any]:
-    """The derivatives of a text with loops of run-time length, column by column: loops go forward only."""
+    """The derivatives of a function with loops of run-time length, by columns: loops go forward only."""
 
-    def derived(*given: Sequence[Any]) -> Any:
+    def derived(*arguments: Sequence[Any]) -> Any:
         now = getattr(recorder, "now", None)
         if now is not None and not hasattr(now, "look"):  # it is recorded with loops
-            length = len(recorded_with_loops(text, inputs, outputs).nodes)
+            length = len(recorded_with_loops(function, inputs, outputs).nodes)
             if length * sum(inputs[k][1] for k in of) > UNROLLED:
-                return jacobian_by_loop(text, given, of, [math.prod(shape) for _, shape in outputs])
-        return one_by_one(lambda *each: jacobian_with_loops(text, each, of))(*given)
+                return jacobian_by_loop(function, arguments, of, [math.prod(shape) for _, shape in outputs])
+        return one_by_one(lambda *each: jacobian_with_loops(function, each, of))(*arguments)
 
     return derived
 
@@ -184,8 +184,8 @@ def _hessian_vector(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> F
 
     columns = _by_columns(rate, [inputs[-1], ("direction", size), *flat.sizes], flat.outputs, [0])
 
-    def text(*given: Sequence[Any]) -> Any:
-        direction, others = given[last], (*given[:last], *given[last + 1 :])
+    def function(*arguments: Sequence[Any]) -> Any:
+        direction, others = arguments[last], (*arguments[:last], *arguments[last + 1 :])
         if flat.has_loops:
             return columns(still, direction, *others)
         return derived(*others, still, direction)[1]
@@ -193,7 +193,7 @@ def _hessian_vector(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> F
     wrt = flat.inputs[k].name
     own = (*flat.inputs[:last], Argument(f"d{wrt}", size), *flat.inputs[last:])
     outputs = tuple((f"d{symbol}_d{wrt}_d{wrt}", (size,)) for symbol, _ in flat.outputs)
-    return Flat(text, own, outputs, flat.constants, flat.looped)
+    return Flat(function, own, outputs, flat.constants, flat.looped)
 
 
 def _check_numbers(name: str, what: str, flat: Flat) -> None:
@@ -206,7 +206,7 @@ def _check_numbers(name: str, what: str, flat: Flat) -> None:
 
 
 def _normalized(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
-    """The text with quaternions of any length but 0: its configurations are made unit first."""
+    """The function with quaternions of any length but 0: its configurations are made unit first."""
 
     def unit(kind: Argument, x: Sequence[Any]) -> Sequence[Any]:
         if not kind.manifold:
@@ -219,11 +219,11 @@ def _normalized(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
                 q[k : k + 4] = quat_normalized(q[k : k + 4])
         return q
 
-    def text(*given: Sequence[Any]) -> Any:
-        return flat.text(*(unit(kind, x) for kind, x in zip(flat.inputs, given, strict=True)))
+    def function(*arguments: Sequence[Any]) -> Any:
+        return flat.function(*(unit(kind, x) for kind, x in zip(flat.inputs, arguments, strict=True)))
 
     return Flat(
-        text,
+        function,
         tuple(replace(each, manifold=False) for each in flat.inputs),
         flat.outputs,
         flat.constants,
@@ -234,38 +234,38 @@ def _normalized(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
 def _pushforward(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
     """J dx: a direction for each input, outputs as they were."""
     count = len(flat.inputs) - flat.constants
-    derived = along(flat.text, flat.sizes, flat.outputs, range(count))
+    derived = along(flat.function, flat.sizes, flat.outputs, range(count))
 
-    def text(*given: Sequence[Any]) -> Any:
+    def function(*given: Sequence[Any]) -> Any:
         arguments, directions = (*given[:count], *given[2 * count :]), given[count : 2 * count]
         if not flat.has_loops:
             return derived(*arguments, *directions)[1]
 
         def one(*each: Sequence[Any]) -> Any:
             arguments = (*each[:count], *each[2 * count :])
-            return along_with_loops(flat.text, arguments, each[count : 2 * count])
+            return along_with_loops(flat.function, arguments, each[count : 2 * count])
 
         return one_by_one(one)(*given)
 
     directions = (replace(each, name=f"d{each.name}", manifold=False) for each in flat.inputs[:count])
     own = (*flat.inputs[:count], *directions, *flat.inputs[count:])
     outputs = tuple((f"d{symbol}", shape) for symbol, shape in flat.outputs)
-    return Flat(text, own, outputs, flat.constants, flat.looped)
+    return Flat(function, own, outputs, flat.constants, flat.looped)
 
 
 def _pullback(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
     """J^T w: a weight for each scalar of the outputs, outputs as the inputs were; loops by columns of J."""
     count = len(flat.inputs) - flat.constants
-    derived = pullback(flat.text, flat.sizes, flat.outputs, count)
-    columns = _by_columns(flat.text, flat.sizes, flat.outputs, range(count))
+    derived = pullback(flat.function, flat.sizes, flat.outputs, count)
+    columns = _by_columns(flat.function, flat.sizes, flat.outputs, range(count))
     last = count + len(flat.outputs)
 
-    def text(*given: Sequence[Any]) -> Any:
+    def function(*arguments: Sequence[Any]) -> Any:
         if not flat.has_loops:
-            return derived(*given)
-        matrices = iter(columns(*given[:count], *given[last:]))
+            return derived(*arguments)
+        matrices = iter(columns(*arguments[:count], *arguments[last:]))
         found = [[0.0] * each.size for each in flat.inputs[:count]]
-        for w in given[count:last]:
+        for w in arguments[count:last]:
             for row, matrix in zip(found, matrices, strict=False):
                 for j in range(len(row)):
                     row[j] = added((x * y for x, y in zip(w, matrix[j :: len(row)], strict=True)), row[j])
@@ -274,7 +274,7 @@ def _pullback(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat:
     weights = (Argument(f"w_{symbol}", math.prod(shape)) for symbol, shape in flat.outputs)
     own = (*flat.inputs[:count], *weights, *flat.inputs[count:])
     outputs = tuple((f"g_{each.name}", (each.size,)) for each in flat.inputs[:count])
-    return Flat(text, own, outputs, flat.constants, flat.looped)
+    return Flat(function, own, outputs, flat.constants, flat.looped)
 
 
 WAYS: dict[str, Callable[[Robot, str, Flat, Sequence[int]], Flat]] = {
@@ -285,4 +285,4 @@ WAYS: dict[str, Callable[[Robot, str, Flat, Sequence[int]], Flat]] = {
     "pushforward": _pushforward,
     "pullback": _pullback,
 }
-"""Each way to derive a text, by its name."""
+"""Each way to derive a function, by its name."""

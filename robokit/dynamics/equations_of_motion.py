@@ -624,11 +624,11 @@ def hybrid_dynamics(
     """
     engine = engine if device is None else on_device(device, engine)
     check_robot(robot)
-    given = tuple(prescribed) if prescribed.__class__ is list else prescribed
+    asked = tuple(prescribed) if prescribed.__class__ is list else prescribed
     try:
-        names = robot.derived.get(("prescribed", given), lambda: _prescribed(robot, given))
+        names = robot.derived.get(("prescribed", asked), lambda: _prescribed(robot, asked))
     except TypeError:  # something among them that is no name
-        names = _prescribed(robot, given)
+        names = _prescribed(robot, asked)
     if f_ext is not None:
         dtype = dtype_of(dtype, out, q, v, tau, a, f_ext)
     name, forces = with_forces("hybrid_dynamics", robot, q, f_ext, engine, reproducible)
@@ -725,9 +725,9 @@ def _prescribed(robot: Robot, names: Sequence[str]) -> tuple[str, ...]:
     found = joint_names(robot, names)
     # A joint whose acceleration is given is one with an endless rotor: it needs no inertia behind it.
     tree = robot.tree
-    given = {robot.joint(name).body for name in found}
+    bodies = {robot.joint(name).body for name in found}
     own = tree.armature or tuple((0.0,) * joint.kind.nv for joint in tree.joint)
-    rotors = tuple((ENDLESS,) * len(row) if i in given else row for i, row in enumerate(own))
+    rotors = tuple((ENDLESS,) * len(row) if i in bodies else row for i, row in enumerate(own))
     check_inertia(replace(robot, tree=replace(tree, armature=rotors)))
     return found
 

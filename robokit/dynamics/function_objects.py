@@ -1,7 +1,7 @@
 """Functions of robots as objects: the user's own, those of the table, and their derivatives.
 
-A function is a row (table.py), robokit's or one made of a user's text (layout.py). From there on both go
-the same way: layout, kernels, checks.
+A function is a row (table.py), robokit's or one made of a user's Python function (layout.py). From there
+on both go the same way: layout, kernels, checks.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from robokit.dynamics.layout import (
     INPUTS,
     SPACES,
     Shape,
-    given_by_text,
     input_of,
     kind_of,
+    passed_values,
     shape_of,
     sized,
     watched,
@@ -74,7 +74,7 @@ class Function:
 
         Args:
             row: of the table, or a user's.
-            made_by: a function and its arguments that make this object again; a user's text is the first.
+            made_by: a function and its arguments that make this object again, a user's Python function first.
             shapes: of the inputs that are no arrays (n,) of one state.
         """
         self.made_by = made_by
@@ -101,15 +101,16 @@ class Function:
     def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
         """Pickled as functions are: by the name that it has in its module.
 
-        One without such a name goes with its text, and so does one of the program itself. pickle finds that
-        text by its name, in processes that have the program (multiprocessing's); cloudpickle takes it along.
+        One without such a name goes with its Python function, and so does one of the program itself. pickle
+        finds that one by its name, in processes that have the program (multiprocessing's); cloudpickle takes
+        it along.
         """
         made, *arguments = self.made_by
         if _named(self.__module__, self.__qualname__) is self:
             if self.__module__ != "__main__":
                 return self.__qualname__
             if int(protocol) >= 4:  # earlier ones have no names with dots
-                arguments[:2] = self.row.text, True
+                arguments[:2] = self.row.function, True
         return made, tuple(arguments)
 
     def __call__(
@@ -126,7 +127,7 @@ class Function:
         """The outputs for one state or a batch.
 
         Args:
-            robot: the robot. Inside another text: its tree; then this one's text runs on the arguments.
+            robot: the robot. Inside another function: its tree; then this one's Python runs on the arguments.
             arguments: the inputs, in order, or by name: of one state, or with a leading B for a batch.
             out: an array, or one for each of several outputs, to write to.
             engine, dtype, reproducible, device: as in :func:`rnea`.
@@ -136,7 +137,7 @@ class Function:
             an array, a float, or a named tuple of them where there are several outputs.
 
         Raises:
-            FunctionError: the text raised an error; the message has the line.
+            FunctionError: the function raised an error; the message has the line.
             ShapeError: a wrong shape or dtype.
             InvalidValue: NaN, infinity, a quaternion that is not of unit length, or an angle too large.
             TypeError: too many or too few inputs.
@@ -160,7 +161,7 @@ class Function:
         return self._named(robot, key, result) if type(result) is tuple else result
 
     def _part(self, tree: Tree, arguments: Sequence[Any], named: Mapping[str, Any]) -> Any:
-        """The outputs of this function when it is called inside another function's text."""
+        """The outputs of this function when it is called inside another function."""
         if self.row.derived:
             raise TypeError(
                 f"{self.name} is a derivative, which cannot be called inside another function; define the "
@@ -168,9 +169,9 @@ class Function:
             )
         flat = {name for name, space in self._shapes.items() if isinstance(space, tuple) and space}
         pairs = zip(self.inputs, arguments, strict=False)  # the function itself refuses too many or few
-        given = [given_by_text(x, name) if name in flat else x for name, x in pairs]
-        named = {name: given_by_text(x, name) if name in flat else x for name, x in named.items()}
-        return self.row.text(tree, *given, *arguments[len(given) :], **named)
+        given = [passed_values(x, name) if name in flat else x for name, x in pairs]
+        named = {name: passed_values(x, name) if name in flat else x for name, x in named.items()}
+        return self.row.function(tree, *given, *arguments[len(given) :], **named)
 
     def _bound(
         self,
@@ -304,16 +305,16 @@ class Function:
         if wrong:
             takes = f"it has {', '.join(self.choices)}" if self.choices else "it has none"
             raise TypeError(f"{self.name} has no choice {wrong[0]!r}: {takes}")
-        given = []
+        arguments = []
         for name in self.choices:
             value = choices.get(name, CHOICES[name].default)
             if value is None:
                 raise TypeError(f"{self.name} needs {name}=..., by name")
-            given.append(CHOICES[name].read(robot, value))
-        return (self._key, *given) if given else self._key
+            arguments.append(CHOICES[name].read(robot, value))
+        return (self._key, *arguments) if arguments else self._key
 
     def flat(self, robot: Robot, **choices: Any) -> Flat:
-        """Its text on flat arrays for a robot, with the names and sizes of inputs and outputs."""
+        """Its Python function on flat arrays for a robot, with the names and sizes of inputs and outputs."""
         check_robot(robot)
         return flat(self.row, robot, self.key(robot, **choices))
 
@@ -438,14 +439,17 @@ class Function:
         return sized(space, robot) if isinstance(space, tuple) else (size,)
 
 
-TEXT_OF = ".row.text"  # what leads from the name of a Function to its text, in a pickle
+PYTHON_OF = ".row.function"  # what leads from the name of a Function to its Python function, in a pickle
 
 
 def _of_text(text: Callable[..., Any], watched: bool, *arguments: Any) -> Function:
-    """The function of a text, which was found by its name or came along; the one that is there, if any."""
-    name = text.__qualname__.removesuffix(TEXT_OF) if watched else ""
+    """The Function of a Python function, which was found by its name or came along; the one there, if any.
+
+    Recipes of sweeps have this name.
+    """
+    name = text.__qualname__.removesuffix(PYTHON_OF) if watched else ""
     there = _named(text.__module__, name)
-    if isinstance(there, Function) and there.row.text is text:
+    if isinstance(there, Function) and there.row.function is text:
         return there
     inputs, outputs, name = arguments
     text = vars(text)["__wrapped__"] if watched else text
@@ -478,7 +482,7 @@ def _row(name: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
     return np.ascontiguousarray(array).reshape(*array.shape[:lead], math.prod(shape))
 
 
-# ---- the way to them: a decorator for texts of the user's own, and robokit's own by name ------------------
+# ---- the way to them: a decorator for functions of the user's own, and robokit's own by name -------
 
 INPUT_SPACES = ("q", "v", "a", "tau", "f_ext")  # what an input may be beside a shape
 
@@ -529,7 +533,7 @@ def function(
 
     Raises:
         WrongType: no function, inputs or outputs of a wrong type.
-        ShapeError: a size that is none, or a text that does not take the tree and the inputs, in this order.
+        ShapeError: a size that is none, or a function that does not take the tree and the inputs in order.
         UnknownName: a name without a meaning.
 
     Example:
@@ -556,24 +560,24 @@ def function(
         raise WrongType("outputs", outputs, "a dict {name: shape}", "for example {'p': (3,)}")
     if isinstance(inputs, str) or not isinstance(inputs, Mapping | Sequence):
         raise WrongType("inputs", inputs, "names such as ('q', 'v'), or a dict {name: shape}")
-    given = inputs if isinstance(inputs, Mapping) else {each: each for each in inputs}
-    for what, names in (("input", given), ("output", outputs)):
+    arguments = inputs if isinstance(inputs, Mapping) else {each: each for each in inputs}
+    for what, names in (("input", arguments), ("output", outputs)):
         for each in names:
             if not isinstance(each, str) or not each.isidentifier():
                 raise WrongType(f"name of an {what}", each, "a name of Python")
-    for each in given:
+    for each in arguments:
         if each in TAKEN:
             raise WrongType("name of an input", each, f"another one: a call takes {', '.join(TAKEN)} itself")
-    check_call("text", text, ("tree", *given), "outputs")
-    _check_order(text, [*given])
+    check_call("text", text, ("tree", *arguments), "outputs")
+    _check_order(text, [*arguments])
     named = name or getattr(text, "__name__", "function").strip("<>")
-    if given is not inputs:
-        for each in given:
+    if arguments is not inputs:
+        for each in arguments:
             if each not in INPUT_SPACES:
                 raise UnknownName(
                     "input", each, INPUT_SPACES, f"(of others say the shape: inputs={{{each!r}: (3,)}})"
                 )
-    into = {each: shape_of(f"input {each!r}", what, INPUT_SPACES) for each, what in given.items()}
+    into = {each: shape_of(f"input {each!r}", what, INPUT_SPACES) for each, what in arguments.items()}
     out = {each: shape_of(f"output {each!r}", what, list(SPACES)) for each, what in outputs.items()}
     row = Algorithm(
         watched(named, text),
@@ -584,11 +588,11 @@ def function(
         users=True,
         name=named,
     )
-    again = dict(given) if given is inputs else tuple(given)
+    again = dict(arguments) if arguments is inputs else tuple(arguments)
     made = Function(row, (_of_text, text, False, again, dict(outputs), name), into)
     made.__doc__, made.__module__ = text.__doc__, text.__module__
     made.__qualname__ = getattr(text, "__qualname__", named)
-    row.text.__qualname__ = made.__qualname__ + TEXT_OF
+    row.function.__qualname__ = made.__qualname__ + PYTHON_OF
     return made
 
 
@@ -621,7 +625,7 @@ class _Functions(Mapping[str, Function]):
             if row is None or row.of_dofs:
                 raise UnknownName("function", name, list(self))
             made = Function(row, (_of_table, name))
-            public = vars(sys.modules[__package__]).get(name, row.text)  # what help() shows
+            public = vars(sys.modules[__package__]).get(name, row.function)  # what help() shows
             made.__doc__ = public.__doc__
             self._made[name] = made
         return self._made[name]

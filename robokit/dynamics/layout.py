@@ -47,7 +47,7 @@ class Input:
     """An argument of algorithms."""
 
     size: Callable[[Robot], int]  # robot -> number of scalars of one state
-    split: Callable[[Robot, Scalars], Any]  # robot, flat scalars -> what the texts take
+    split: Callable[[Robot, Scalars], Any]  # robot, flat scalars -> what the functions take
     meaning: str = ""  # in a few words, for code that leaves robokit
     # whether it is a configuration: derivatives are then taken along its nv velocities
     manifold: bool = False
@@ -135,12 +135,12 @@ class Kind:
 
     # robot -> shape of each output, of one state; with ``of_choices``, robot, choices -> shapes
     shapes: Callable[..., list[tuple[int, ...]]]
-    flat: Callable[[Robot, Any], list[Scalars]]  # robot, what the text returns -> flat scalars of each output
-    # tree, what the text returns for all joints -> the same for the joints that keep their coordinates. None
-    # where the kind has no rule: such a result is either the same for both, or (``own_text``) needs a text of
-    # its own.
+    flat: Callable[[Robot, Any], list[Scalars]]  # robot, what the function returns -> scalars of each output
+    # tree, what the function returns for all joints -> that for the joints that keep their coordinates. None
+    # where the kind has no rule: such a result is either the same for both, or (``own_function``) needs a
+    # function of its own.
     reduced: Callable[[Tree, Any], Any] | None = None
-    own_text: bool = False  # whether an algorithm of this kind must bring a text for coupled joints
+    own_function: bool = False  # whether an algorithm of this kind must bring a function for coupled joints
     # whether machine code checks the outputs too, for robots that are singular somewhere
     finite: bool = False
     of_choices: bool = False  # whether the shapes depend on what the algorithm is about
@@ -158,7 +158,7 @@ FORCE = Kind(
 MOTION = Kind(
     lambda robot: [(robot.nv,)],
     lambda robot, a: [robot.join_v(a)],
-    own_text=True,
+    own_function=True,
     finite=True,
     meaning="accelerations of the joints, in the order of v [rad/s^2 | m/s^2]",
 )
@@ -276,7 +276,7 @@ SOLUTION = Kind(lambda robot: [(robot.nv,)], lambda _, x: [x])
 HYBRID = Kind(
     lambda robot: [(robot.nv,), (robot.nv,)],
     lambda robot, found: [robot.join_v(found[0]), robot.join_v(found[1])],
-    own_text=True,
+    own_function=True,
     finite=True,
     meaning="forces by joint",
 )
@@ -317,13 +317,13 @@ MATRICES = Kind(
 )
 """Two matrices of joint space, derivatives of forces: A = G^T A_full G."""
 
-INVERSE = Kind(lambda robot: [(robot.nv, robot.nv)], lambda _, A: [_flat(A)], own_text=True, finite=True)
+INVERSE = Kind(lambda robot: [(robot.nv, robot.nv)], lambda _, A: [_flat(A)], own_function=True, finite=True)
 """The inverse of a matrix of joint space, (nv, nv): no projection gives that of coupled joints."""
 
 INVERSES = Kind(
     lambda robot: [(robot.nv, robot.nv)] * 3,
     lambda _, matrices: [_flat(A) for A in matrices],
-    own_text=True,
+    own_function=True,
     finite=True,
 )
 """Three matrices, derivatives of accelerations: no projection gives those of coupled joints either."""
@@ -336,7 +336,7 @@ SETS_OF_COLUMNS = Kind(
 """Four matrices (6, nv), derivatives of a momentum and of its rate."""
 
 
-# ==== texts of the user's own: what they return as flat outputs, and their errors with their line =
+# ==== functions of the user's own: what they return as flat outputs, and their errors with their line =
 
 
 Shape = tuple[int | str, ...]
@@ -377,7 +377,7 @@ SPACES: dict[str, tuple[Shape, Callable[[Robot, Any], Any]]] = {
     "H": (("nv", "nv"), lambda robot, H: H if robot.coupling is None else reduced_matrix(robot.tree, H)),
     "J": ((6, "nv"), lambda robot, J: J if robot.coupling is None else reduced_columns(robot.tree, J)),
 }
-"""What a text returns for all joints of the tree: its shape, and what coupled joints make of it."""
+"""What a function returns for all joints of the tree: its shape, and what coupled joints make of it."""
 
 
 def sized(shape: Shape, robot: Robot) -> tuple[int, ...]:
@@ -385,26 +385,26 @@ def sized(shape: Shape, robot: Robot) -> tuple[int, ...]:
     return tuple(SIZES[n](robot) if isinstance(n, str) else n for n in shape)
 
 
-def shape_of(argument: str, given: Any, spaces: Sequence[str]) -> Shape | str:
+def shape_of(argument: str, value: Any, spaces: Sequence[str]) -> Shape | str:
     """A shape or the name of one of ``spaces``, checked; ``argument``: what it is of, for messages.
 
     Raises UnknownName for another name, WrongType for neither, ShapeError for a negative size.
     """
-    if isinstance(given, str):
-        if given not in spaces:
-            raise UnknownName(f"space of {argument}", given, spaces, "(or a shape, such as (3,))")
-        return given
-    if isinstance(given, int | np.integer) and not isinstance(given, bool):
-        given = (int(given),)
-    if not isinstance(given, tuple | list):
-        raise WrongType(argument, given, f"a shape such as (3,) or ('nv', 3), or one of {', '.join(spaces)}")
-    for n in given:
+    if isinstance(value, str):
+        if value not in spaces:
+            raise UnknownName(f"space of {argument}", value, spaces, "(or a shape, such as (3,))")
+        return value
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        value = (int(value),)
+    if not isinstance(value, tuple | list):
+        raise WrongType(argument, value, f"a shape such as (3,) or ('nv', 3), or one of {', '.join(spaces)}")
+    for n in value:
         if isinstance(n, str):
             if n not in SIZES:
                 raise UnknownName(f"size of {argument}", n, SIZES)
         elif isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise ShapeError(f"{argument}: expected sizes >= 0 in a shape, got {shown(n)}")
-    return tuple(n if isinstance(n, str) else int(n) for n in given)
+    return tuple(n if isinstance(n, str) else int(n) for n in value)
 
 
 class ByJoint(list[Any]):
@@ -469,7 +469,7 @@ class Numbers(list[Any]):
         return super().__getitem__(place)
 
 
-def given_by_text(values: Any, what: str) -> Any:
+def passed_values(values: Any, what: str) -> Any:
     """Numbers that the source of one function gives to another, which may index them as its own inputs.
 
     Where the index is known only later they are in memory.
@@ -496,12 +496,12 @@ def input_of(name: str, shape: Shape | str) -> Input:
     return Input(lambda robot: math.prod(sized(shape, robot)), lambda robot, flat: Numbers(flat, name))
 
 
-def kind_of(name: str, text: Callable[..., Any], outputs: Mapping[str, Shape | str]) -> Kind:
-    """The kind of result of a user's text that returns these outputs: name -> shape or space of each."""
-    shapes = {each: SPACES[given][0] if isinstance(given, str) else given for each, given in outputs.items()}
+def kind_of(name: str, function: Callable[..., Any], outputs: Mapping[str, Shape | str]) -> Kind:
+    """The kind of result of a user's function that returns these outputs: name -> shape or space of each."""
+    shapes = {each: SPACES[value][0] if isinstance(value, str) else value for each, value in outputs.items()}
 
     def wrong(message: str) -> FunctionError:
-        file, line = _beginning(text)
+        file, line = _beginning(function)
         return FunctionError(f"{name}: {message}\n  {file}, line {line}", file, line)
 
     def flat(robot: Robot, returned: Any) -> list[Sequence[Any]]:
@@ -569,63 +569,65 @@ def _sizes(x: Any) -> list[int]:
     return [len(x)] * (len(x) > 1) + alike
 
 
-def watched(name: str, text: Callable[..., Any]) -> Callable[..., Any]:
-    """A user's text whose errors say which line of it they come from."""
+def watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A user's function whose errors say which line of it they come from."""
 
-    @functools.wraps(text)
+    @functools.wraps(function)
     def run(tree: Any, *arguments: Any, **named: Any) -> Any:
         try:
-            return text(tree, *arguments, **named)
+            return function(tree, *arguments, **named)
         except (FunctionError, TraceTooLarge):
             raise
         except Exception as error:
             numbers = any(isinstance(x, float) for x in leaves(arguments))
             if numbers and isinstance(error, ValueError | ArithmeticError):
                 raise  # of plain numbers, where machine code answers NaN: the engine takes arrays instead
-            raise located(name, text, error) from error
+            raise located(name, function, error) from error
 
     return run
 
 
-def one_by_one(text: Callable[..., Any]) -> Callable[..., Any]:
-    """A text on flat arrays that meets plain numbers only, state by state, and traced scalars as they are.
+def one_by_one(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function on flat arrays that gets plain numbers only, state by state, and traced scalars as they are.
 
-    Texts of robokit take a row of NumPy's for one scalar of a batch. Those of users make arrays of their own.
-    The numbers are NumPy's: a comparison of them has an opposite, and a quotient by 0 is infinite.
+    Functions of robokit take a row of NumPy's for one scalar of a batch; those of users make arrays of their
+    own. The numbers are NumPy's: a comparison of them has an opposite, and a quotient by 0 is infinite.
     """
 
-    def run(*given: Sequence[Any]) -> Any:
-        numbers = [x for row in given for x in row]
+    def run(*arguments: Sequence[Any]) -> Any:
+        numbers = [x for row in arguments for x in row]
         if not all(isinstance(x, float | np.ndarray | np.floating) for x in numbers):
-            return text(*given)
+            return function(*arguments)
         rows = [len(x) for x in numbers if isinstance(x, np.ndarray)]
         with np.errstate(all="ignore"):
             if not rows:
-                return _state(text, [list(map(np.float64, row)) for row in given])
+                return _state(function, [list(map(np.float64, row)) for row in arguments])
             states = [
-                _state(text, [[x[k] if isinstance(x, np.ndarray) else x for x in row] for row in given])
+                _state(
+                    function, [[x[k] if isinstance(x, np.ndarray) else x for x in row] for row in arguments]
+                )
                 for k in range(rows[0])
             ]
         if not states:
-            return text(*given)
+            return function(*arguments)
         return [[np.array(x) for x in zip(*output, strict=True)] for output in zip(*states, strict=True)]
 
     return run
 
 
-def _state(text: Callable[..., Any], given: list[list[Any]]) -> Any:
+def _state(function: Callable[..., Any], arguments: list[list[Any]]) -> Any:
     try:
-        return text(*given)
+        return function(*arguments)
     except (ValueError, ArithmeticError):  # math raises where the processor answers NaN
-        found = text(*([np.array([x]) for x in row] for row in given))
+        found = function(*([np.array([x]) for x in row] for row in arguments))
         return [[np.ravel(x)[0] for x in output] for output in found]
 
 
-def located(name: str, text: Callable[..., Any], error: Exception) -> FunctionError:
+def located(name: str, function: Callable[..., Any], error: Exception) -> FunctionError:
     """The error with the innermost line outside robokit and NumPy that it comes from; no frames before it."""
     frames = error.__traceback__
     own, raised_in = None, ""
-    place = (*_beginning(text), name)
+    place = (*_beginning(function), name)
     while frames is not None:
         code = frames.tb_frame.f_code
         raised_in = code.co_filename
@@ -634,9 +636,9 @@ def located(name: str, text: Callable[..., Any], error: Exception) -> FunctionEr
             place = (code.co_filename, frames.tb_lineno, code.co_name)
         frames = frames.tb_next
     error.__traceback__ = own
-    file, line, function = place
+    file, line, caller = place
     source = linecache.getline(file, line).strip()
-    where = f"{file}, line {line}, in {function}" + (f": {source}" if source else "")
+    where = f"{file}, line {line}, in {caller}" + (f": {source}" if source else "")
     hint = BY_JOINT if _of_lists(error, raised_in, file) else ""
     if isinstance(error, RobokitError) and not isinstance(error, UnknownName):
         hint = OF_NUMBERS
@@ -663,8 +665,8 @@ def _of_lists(error: Exception, raised_in: str, place: str) -> bool:
     return isinstance(error, TypeError) and of_lists
 
 
-def _beginning(text: Callable[..., Any]) -> tuple[str, int]:
-    code = getattr(text, "__code__", None)
+def _beginning(function: Callable[..., Any]) -> tuple[str, int]:
+    code = getattr(function, "__code__", None)
     return (code.co_filename, code.co_firstlineno) if code else ("<unknown>", 0)
 
 

@@ -163,8 +163,8 @@ COMMON = {*WHOLE, "S", "rotors", "a0", "s", "U", "Dinv", "offset"}
 """Arrays that all states share, or all vectors of a solution."""
 
 
-def _loops(text: Callable[[Any], None], given: str, results: str, work: str = "") -> LoopKernel:
-    """A text of algorithms/world_axes.py on arrays of :data:`SHAPES`; results hold what is added to."""
+def _loops(function: Callable[[Any], None], arguments: str, results: str, work: str = "") -> LoopKernel:
+    """A function of algorithms/world_axes.py on arrays of :data:`SHAPES`; results hold what is added to."""
     shape_of = {name: shape for shape, names in SHAPES.items() for name in names.split()}
     arrays = [
         ArrayOf(
@@ -174,16 +174,16 @@ def _loops(text: Callable[[Any], None], given: str, results: str, work: str = ""
             "integer" if name in WHOLE else "real",
             role == "in" and name in COMMON,
         )
-        for role, names in (("in", given), ("inout", results), ("work", work))
+        for role, names in (("in", arguments), ("inout", results), ("work", work))
         for name in names.split()
     ]
     sizes = list(dict.fromkeys(n for a in arrays for n in a.shape if isinstance(n, str)))
     names = [*sizes, *(a.name for a in arrays)]
 
     def run(*values: Any) -> None:
-        text(SimpleNamespace(**dict(zip(names, values, strict=True))))
+        function(SimpleNamespace(**dict(zip(names, values, strict=True))))
 
-    return LoopKernel(f"long_{text.__name__.strip('_')}", run, sizes, arrays)
+    return LoopKernel(f"long_{function.__name__.strip('_')}", run, sizes, arrays)
 
 
 TREE = "parent first last S pose inertias rotors"
@@ -230,32 +230,32 @@ class _Ready:
             self.function = self.run.counted(of_two(self.code[0]), "float64")
             self.at = address(self.pointers), self.code[1]
 
-    def __call__(self, given: Arrays) -> None:
+    def __call__(self, arguments: Arrays) -> None:
         if self.code is None or engine() == "python":
-            self.run.on_memory(*self.sizes.values(), *({**self.arrays, **given}.values()))
+            self.run.on_memory(*self.sizes.values(), *({**self.arrays, **arguments}.values()))
             return
-        for name, x in given.items():
+        for name, x in arguments.items():
             self.pointers[self.place[name]] = address(x)
         if self.version != self.run.version:
             self._compile()
         self.function(*self.at)
 
 
-def _loop(robot: Robot, run: LoopKernel, **given: np.ndarray) -> None:
+def _loop(robot: Robot, run: LoopKernel, **arguments: np.ndarray) -> None:
     """Run a kernel on one state, in its arrays; zeros stand for inputs that are not given."""
-    spare: list[_Ready] = robot.derived.get((run, *((name, x.shape) for name, x in given.items())), list)
+    spare: list[_Ready] = robot.derived.get((run, *((name, x.shape) for name, x in arguments.items())), list)
     try:
         ready = spare.pop()  # each thread has its own
     except IndexError:
         known = _data(robot)
         sizes = {"bodies": len(known["parent"]), "dofs": len(known["S"]), "runs": len(known["below"])}
         for a in run.taken:
-            if a.name in given:
+            if a.name in arguments:
                 sizes |= {
-                    n: m for n, m in zip(a.shape, given[a.name].shape, strict=True) if isinstance(n, str)
+                    n: m for n, m in zip(a.shape, arguments[a.name].shape, strict=True) if isinstance(n, str)
                 }
         ready = _Ready(run, known, {name: sizes[name] for name in run.sizes})
-    ready(given)
+    ready(arguments)
     spare.append(ready)
 
 
@@ -331,13 +331,13 @@ def _places(robot: Robot) -> tuple[np.ndarray, np.ndarray]:
     return places
 
 
-def _for_all(robot: Robot, run: LoopKernel, outs: Outs, names: str, **given: np.ndarray) -> None:
+def _for_all(robot: Robot, run: LoopKernel, outs: Outs, names: str, **arguments: np.ndarray) -> None:
     """Matrices of all joints to add to; G^T A G of them, where joints follow others."""
     coupling, n = robot.coupling, robot.tree.nv
     found = outs if coupling is None else [np.empty((n, n)) for _ in outs]
     for A in found:
         A.fill(0.0)
-    _loop(robot, run, **given, **dict(zip(names.split(), found, strict=True)))
+    _loop(robot, run, **arguments, **dict(zip(names.split(), found, strict=True)))
     if coupling is not None:
         for out, A in zip(outs, found, strict=True):
             out[...] = coupling.G.T @ A @ coupling.G
@@ -370,11 +370,11 @@ def _motion(
     robot: Robot, ending: str, pose: Any, inertias: Any, v: Any, a: Any = None, *f_ext: Any
 ) -> Arrays:
     """A state as the loops take it."""
-    given = {"pose": pose, "inertias": inertias, "qd": _full(robot, v)}
+    arguments = {"pose": pose, "inertias": inertias, "qd": _full(robot, v)}
     if a is not None:
-        given["qdd"] = _full(robot, a)
+        arguments["qdd"] = _full(robot, a)
     forces = {"held" if ending == WITH_WORLD_FORCES else "f_ext": f.reshape(-1, 6) for f in f_ext}
-    return given | forces
+    return arguments | forces
 
 
 def _rnea_derivatives(ending: str) -> Fill:
@@ -512,8 +512,8 @@ class _Solver:
                 SOLVE.on_memory(*(known[a.name] for a in SOLVE.taken[:-2]), b, one)
             return x
         runner: LoopRunner = robot.derived.get("solutions", lambda: LoopRunner(SOLVE, sizes))
-        given = [known[a.name][None, None] if a.shared else known[a.name][None] for a in SOLVE.taken]
-        runner.once(given, len(B))()
+        arguments = [known[a.name][None, None] if a.shared else known[a.name][None] for a in SOLVE.taken]
+        runner.once(arguments, len(B))()
         return x
 
     def matrix(self, out: np.ndarray, found: np.ndarray | None = None) -> None:

@@ -48,26 +48,28 @@ def card_call(
         return made
 
     @jax.custom_batching.custom_vmap  # type: ignore[untyped-decorator]
-    def call(*given: Any) -> tuple[Any, ...]:
-        leads = [x.shape[: x.ndim - len(shape)] for x, (_, shape) in zip(given, inputs, strict=True)]
+    def call(*arguments: Any) -> tuple[Any, ...]:
+        leads = [x.shape[: x.ndim - len(shape)] for x, (_, shape) in zip(arguments, inputs, strict=True)]
         lead = numpy.broadcast_shapes(*leads)
         B, columns = math.prod(lead), []
-        for x, own, (_, shape) in zip(given, leads, inputs, strict=True):
+        for x, own, (_, shape) in zip(arguments, leads, inputs, strict=True):
             n = math.prod(shape)
             if math.prod(own) == 1:  # one for all
                 columns.append(x.reshape(1, n))
             else:
                 columns.append(numpy.broadcast_to(x, (*lead, *shape)).reshape(B, n))
-        results = foreign(str(given[0].dtype), B)(*columns)
+        results = foreign(str(arguments[0].dtype), B)(*columns)
         return tuple(x.T.reshape(*lead, *shape) for x, (_, shape) in zip(results, outputs, strict=True))
 
     @call.def_vmap  # type: ignore[untyped-decorator]
-    def mapped(size: int, along: Sequence[bool], *given: Any) -> Any:
+    def mapped(size: int, along: Sequence[bool], *arguments: Any) -> Any:
         """The mapped axis is the first of all leading axes."""
-        own = [x.ndim - here - len(shape) for x, here, (_, shape) in zip(given, along, inputs, strict=True)]
+        own = [
+            x.ndim - here - len(shape) for x, here, (_, shape) in zip(arguments, along, inputs, strict=True)
+        ]
         moved = [
             x.reshape(size, *[1] * (max(own) - k), *x.shape[1:]) if here else x
-            for x, k, here in zip(given, own, along, strict=True)
+            for x, k, here in zip(arguments, own, along, strict=True)
         ]
         return call(*moved), tuple(True for _ in outputs)
 
@@ -83,13 +85,13 @@ def _registered(jax: Any, robot: Robot, key: Key, dtype: str, reproducible: bool
     usual = arrays.JAX.usual_number(jax)
     cards[usual] = _on_card(robot, own, last, usual, dtype)  # XLA may record the first launch in a graph
 
-    def launch(given: Sequence[arrays.Given], results: Sequence[arrays.Given], stream: int) -> None:
+    def launch(arguments: Sequence[arrays.Given], results: Sequence[arrays.Given], stream: int) -> None:
         number = driver.current() if several else usual
         if number not in cards:
             cards[number] = _on_card(robot, own, last, number, dtype)
         code, constants = cards[number]
         B = results[0].shape[1]
-        columns = [(x.pointer, 1, x.shape[1] if x.shape[0] > 1 else 0) for x in given]
+        columns = [(x.pointer, 1, x.shape[1] if x.shape[0] > 1 else 0) for x in arguments]
         code([*columns, *constants, *((x.pointer, B, 1) for x in results)], B, stream)
 
     return arrays.register(jax, own.name, launch)
@@ -125,7 +127,7 @@ def _differentiable(jax: Any, robot: Robot, key: Key, plain: Callable[..., Any])
 
 
 def run_jax(
-    robot: Robot, key: Key, where: Common, reproducible: bool | None, given: Sequence[Any], out: Any
+    robot: Robot, key: Key, where: Common, reproducible: bool | None, arguments: Sequence[Any], out: Any
 ) -> Any:
     """Run a kernel on JAX's arrays on a card; arguments and errors as of :func:`run_on_card`.
 
@@ -139,10 +141,10 @@ def run_jax(
     signature = own.signature
     count = len(signature.inputs) - (len(own._last) if isinstance(own, Bound) else 0)
     inputs = [(name, (size,)) for name, size in signature.inputs[:count]]
-    if len(given) != count:
-        signature.arrays(given)
+    if len(arguments) != count:
+        signature.arrays(arguments)
     taken = []
-    for (name, (size,)), x in zip(inputs, given, strict=True):
+    for (name, (size,)), x in zip(inputs, arguments, strict=True):
         fixed = isinstance(x, np.ndarray) and (x.size == 1 or not x.flags.writeable)
         if not fixed and hasattr(x, "shape") and x.shape and arrays.library_of(x) is None:
             raise DeviceError(f"{name}: expected an array of JAX on a card as the others are, got another")
@@ -289,21 +291,21 @@ def _real(arguments: Sequence[Any]) -> str:
 
 
 def launch(
-    signature: Signature, where: Common, code: Callable[..., None], given: Sequence[Any], out: Any = None
+    signature: Signature, where: Common, code: Callable[..., None], arguments: Sequence[Any], out: Any = None
 ) -> Any:
     """Run a kernel's code on arrays on a card, on the caller's stream.
 
     Args:
         where: what the arrays have in common.
-        given: inputs, (n,) or (B, n); lists and numbers are constants.
+        arguments: inputs, (n,) or (B, n); lists and numbers are constants.
         out: array, or sequence of arrays, to write to.
     """
     library, number, dtype = where
     stream = library.stream(number)
     taken, kept, rows, read = [], [], None, []
-    if len(given) != len(signature.inputs):
-        signature.arrays(given)  # raises the error that says so
-    for (name, count), x in zip(signature.inputs, given, strict=True):
+    if len(arguments) != len(signature.inputs):
+        signature.arrays(arguments)  # raises the error that says so
+    for (name, count), x in zip(signature.inputs, arguments, strict=True):
         array = _there(name, x, where)
         seen = library.seen(array)
         if not seen.shape and count == 1:
@@ -365,10 +367,10 @@ def _targets(signature: Signature, out: Any) -> list[tuple[str, Any] | None]:
     count = len(signature.outputs)
     if out is None:
         return [None] * count
-    given = signature.outs_given(out)
-    if len(given) != count:
-        raise ShapeError(f"out: {signature.name} has {count} outputs, got {len(given)} arrays")
-    return [("out" if count == 1 else f"out[{k}]", x) for k, x in enumerate(given)]
+    arguments = signature.outs_of(out)
+    if len(arguments) != count:
+        raise ShapeError(f"out: {signature.name} has {count} outputs, got {len(arguments)} arrays")
+    return [("out" if count == 1 else f"out[{k}]", x) for k, x in enumerate(arguments)]
 
 
 def _check_apart(where: Common, targets: Sequence[tuple[str, Any]]) -> None:
@@ -430,10 +432,10 @@ def body_forces_on_card(robot: Robot, q: Any, f_ext: Any, engine: Any, reproduci
 
 
 def _copied(
-    signature: Signature, card: Any, code: Callable[..., None], given: Sequence[Any], out: Any
+    signature: Signature, card: Any, code: Callable[..., None], arguments: Sequence[Any], out: Any
 ) -> Any:
     """Run a kernel on NumPy's arrays: checked, copied to the card and back."""
-    inputs = signature.arrays(given)
+    inputs = signature.arrays(arguments)
     rows = signature.rows(inputs)
     signature.check_values(inputs)
     outs = signature.outs(out, rows)

@@ -23,7 +23,7 @@ from robokit.dynamics.choices import on_card
 from robokit.dynamics.differentiate import Derivation, Flat
 from robokit.dynamics.run import accelerations, run
 from robokit.engine import Bound
-from robokit.engine.passes.replay import replayed
+from robokit.engine.passes.replay import node_values
 from robokit.engine.trace.graph import Program
 from robokit.errors import DeviceError, RobokitError, ShapeError, library
 from robokit.model.robot import Robot, check_robot
@@ -86,26 +86,26 @@ class HostFunction:
     def __repr__(self) -> str:
         return f"<{row_of(self.key).name}({', '.join(name for name, _ in self.inputs)}) of {self.robot.name}>"
 
-    def __call__(self, *given: Any) -> tuple[np.ndarray, ...]:
+    def __call__(self, *arguments: Any) -> tuple[np.ndarray, ...]:
         """The outputs, one array each; ShapeError for a wrong shape, InvalidValue for NaN or infinity."""
-        arrays = [np.asarray(x, dtype=float, order="C") for x in given]
+        arrays = [np.asarray(x, dtype=float, order="C") for x in arguments]
         return self._outputs(arrays, lambda x, shape: np.array(np.broadcast_to(x, shape), order="C"))
 
-    def of_tensors(self, *given: Any) -> tuple[Any, ...]:
+    def of_tensors(self, *arguments: Any) -> tuple[Any, ...]:
         """The outputs of PyTorch's tensors on a card, as :meth:`__call__`."""
-        return self._outputs(given, lambda x, shape: x.expand(*shape))
+        return self._outputs(arguments, lambda x, shape: x.expand(*shape))
 
-    def _outputs(self, given: Sequence[Any], wide: Callable[[Any, Any], Any]) -> tuple[Any, ...]:
+    def _outputs(self, arguments: Sequence[Any], wide: Callable[[Any, Any], Any]) -> tuple[Any, ...]:
         """The outputs of arrays that ``wide`` makes arrays of larger shapes."""
         leads, flat = [], []
-        for (name, shape), x in zip(self.inputs, given, strict=True):
+        for (name, shape), x in zip(self.inputs, arguments, strict=True):
             lead = tuple(x.shape[: x.ndim - len(shape)])
             if tuple(x.shape) != (*lead, *shape):
                 axes = ", ".join(map(str, ("...", *shape)))
                 raise ShapeError(f"{name}: expected shape ({axes}), got {tuple(x.shape)}")
             leads.append(lead)
         lead = self._lead(leads)
-        for (_, shape), x, own in zip(self.inputs, given, leads, strict=True):
+        for (_, shape), x, own in zip(self.inputs, arguments, leads, strict=True):
             if math.prod(own) == 1:  # one for all
                 flat.append(x.reshape(-1))
             else:
@@ -126,9 +126,9 @@ class HostFunction:
         try:
             return np.broadcast_shapes(*leads)
         except ValueError:
-            given = ", ".join(f"{name} {lead}" for (name, _), lead in zip(self.inputs, leads, strict=True))
+            shapes = ", ".join(f"{name} {lead}" for (name, _), lead in zip(self.inputs, leads, strict=True))
             raise ShapeError(
-                f"{given}: expected leading axes that go together, as in a batch of each or of one, got these"
+                f"{shapes}: expected leading axes that go together, a batch of each or of one, got these"
             ) from None
 
     @cached_attribute
@@ -145,14 +145,14 @@ class HostFunction:
         shapes = derived_shapes(how, self.inputs, self.outputs)
         return HostFunction(self.robot, derived(self.key, how), *shapes)
 
-    def bound(self, name: str, given: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
+    def bound(self, name: str, arguments: Sequence[Any], named: Mapping[str, Any]) -> list[Any]:
         """The inputs in order, given in order or by name; TypeError for too many, too few or others."""
         names = [each for each, _ in self.inputs]
-        values = dict(zip(names, given, strict=False))
-        if len(given) > len(names) or set(named) & set(values) or set(names) != {*values, *named}:
+        values = dict(zip(names, arguments, strict=False))
+        if len(arguments) > len(names) or set(named) & set(values) or set(names) != {*values, *named}:
             by_name = f" and {', '.join(sorted(named))} by name" if named else ""
             raise TypeError(
-                f"{name} takes {len(names)} inputs ({', '.join(names)}), got {len(given)}{by_name}"
+                f"{name} takes {len(names)} inputs ({', '.join(names)}), got {len(arguments)}{by_name}"
             )
         values |= named
         return [values[each] for each in names]
@@ -224,7 +224,7 @@ def casadi_function(
         arguments.append(symbol)
         flat_arguments.append(_rows(symbol))
     flat_arguments.append([ca.SX(x) for x in constants])
-    value = replayed(program, flat_arguments)
+    value = node_values(program, flat_arguments)
     outputs = []
     for row, (_, shape) in zip(program.results, flat.outputs, strict=True):
         scalars = [value[r] if type(r) is int else ca.SX(r) for r in row]
@@ -259,8 +259,8 @@ def jax_function(name: str, host: HostFunction, mode: str) -> Callable[..., Any]
         results(name, [n for n, _ in host.outputs]),
     )
 
-    def function(*given: Any, **named: Any) -> Any:
-        bound = host.bound(name, given, named)
+    def function(*arguments: Any, **named: Any) -> Any:
+        bound = host.bound(name, arguments, named)
         real = _jax_real(jax, bound)
         if real is None:
             raise ShapeError(
@@ -285,14 +285,14 @@ def jax_function(name: str, host: HostFunction, mode: str) -> Callable[..., Any]
     return function
 
 
-def _jax_real(jax: Any, given: Sequence[Any]) -> Any:
+def _jax_real(jax: Any, arguments: Sequence[Any]) -> Any:
     """Dtype of a call: float64, or on a card that of its arrays; None where JAX has no float64."""
     from robokit.engine.cuda.arrays import JAX  # `import robokit` stays light
 
     double = jax.config.jax_enable_x64
     if not JAX.has_card(jax):
         return np.float64 if double else None
-    single = not double or all(str(getattr(x, "dtype", "float32")) == "float32" for x in given)
+    single = not double or all(str(getattr(x, "dtype", "float32")) == "float32" for x in arguments)
     return np.float32 if single else np.float64
 
 
@@ -358,36 +358,36 @@ def torch_function(name: str, host: HostFunction) -> Callable[..., Any]:
         """A host function; its derivative is another one."""
 
         @staticmethod
-        def forward(host: HostFunction, *given: Any) -> Any:
-            if on_card(*given):
-                return host.of_tensors(*given)
-            found = host(*(x.detach().cpu().numpy() for x in given))
-            return tuple(torch.from_numpy(x).to(given[0].device) for x in found)
+        def forward(host: HostFunction, *arguments: Any) -> Any:
+            if on_card(*arguments):
+                return host.of_tensors(*arguments)
+            found = host(*(x.detach().cpu().numpy() for x in arguments))
+            return tuple(torch.from_numpy(x).to(arguments[0].device) for x in found)
 
         @staticmethod
         def setup_context(context: Any, inputs: tuple[Any, ...], output: Any) -> None:
-            context.host, *given = inputs
-            context.save_for_backward(*given)
-            context.save_for_forward(*given)
+            context.host, *arguments = inputs
+            context.save_for_backward(*arguments)
+            context.save_for_forward(*arguments)
 
         @staticmethod
         def backward(context: Any, *weights: Any) -> Any:
-            given = context.saved_tensors
-            gradients = Call.apply(context.host.pullback, *given, *weights)
+            arguments = context.saved_tensors
+            gradients = Call.apply(context.host.pullback, *arguments, *weights)
             # One state for many: its gradient is the sum of theirs.
-            return (None, *(g.sum_to_size(x.shape) for g, x in zip(gradients, given, strict=True)))
+            return (None, *(g.sum_to_size(x.shape) for g, x in zip(gradients, arguments, strict=True)))
 
         @staticmethod
         def jvp(context: Any, _: Any, *changes: Any) -> Any:
-            given = context.saved_tensors
-            still = (torch.zeros_like(x) if d is None else d for x, d in zip(given, changes, strict=True))
-            return Call.apply(context.host.pushforward, *given, *still)
+            arguments = context.saved_tensors
+            still = (torch.zeros_like(x) if d is None else d for x, d in zip(arguments, changes, strict=True))
+            return Call.apply(context.host.pushforward, *arguments, *still)
 
         @staticmethod
-        def vmap(info: Any, axes: tuple[Any, ...], host: HostFunction, *given: Any) -> Any:
+        def vmap(info: Any, axes: tuple[Any, ...], host: HostFunction, *arguments: Any) -> Any:
             """The mapped axis becomes the first of all leading axes."""
             moved = [
-                x if axis is None else x.movedim(axis, 0) for x, axis in zip(given, axes[1:], strict=True)
+                x if axis is None else x.movedim(axis, 0) for x, axis in zip(arguments, axes[1:], strict=True)
             ]
             own = [
                 x.dim() - (axis is not None) - len(shape)
@@ -399,8 +399,8 @@ def torch_function(name: str, host: HostFunction) -> Callable[..., Any]:
                     moved[k] = moved[k].reshape(size, *[1] * (max(own) - own[k]), *rest)
             return Call.apply(host, *moved), (0,) * len(host.outputs)
 
-    def function(*given: Any, **named: Any) -> Any:
-        return answer(Call.apply(host, *_tensors(torch, host, host.bound(name, given, named))))
+    def function(*arguments: Any, **named: Any) -> Any:
+        return answer(Call.apply(host, *_tensors(torch, host, host.bound(name, arguments, named))))
 
     function.__name__ = function.__qualname__ = name
     return function

@@ -93,31 +93,31 @@ def _few(found: Kernel | Bound, arguments: tuple[Any, ...], out: Any) -> Any:
     return found.few(*arguments, *out) if several else None
 
 
-def dtype_of(dtype: Any, out: Any, *given: Any) -> Any:
+def dtype_of(dtype: Any, out: Any, *arguments: Any) -> Any:
     """The dtype of a computation: the one asked for, else NumPy's result type of the arrays of floats.
 
     Arrays to write to may raise it, not lower it: an array of float32 for a result of float64 is refused.
-    ``given`` are arguments such as q, v, a and f_ext. None stands for float64.
+    ``arguments`` are arguments such as q, v, a and f_ext. None stands for float64.
     """
     if dtype is not None:
         return dtype
-    if on_card(*given):
-        return next((str(x.dtype).removeprefix("torch.") for x in given if on_card(x)), None)
-    if not is_single_precision(given):
+    if on_card(*arguments):
+        return next((str(x.dtype).removeprefix("torch.") for x in arguments if on_card(x)), None)
+    if not is_single_precision(arguments):
         return None
     outs = tuple(out) if isinstance(out, (tuple, list)) else (out,)
     return "float32" if out is None or is_single_precision(outs) else None
 
 
-def dtype_name(given: Any) -> str:
+def dtype_name(arguments: Any) -> str:
     """The name "float64" or "float32" of a dtype of NumPy or PyTorch, or of None; UnknownName for others."""
-    if given is None:
+    if arguments is None:
         return "float64"
     try:
-        name = str(given).removeprefix("torch.")
-        name = name if name in DTYPES else np.dtype(given).name
+        name = str(arguments).removeprefix("torch.")
+        name = name if name in DTYPES else np.dtype(arguments).name
     except (TypeError, ValueError):  # ValueError: text that is no text
-        name = given
+        name = arguments
     return one_of("dtype", name, DTYPES)
 
 

@@ -1,9 +1,9 @@
 """The algorithms that robokit runs: one row each, from which everything else about them is derived.
 
-A row gives an algorithm its kernels (layout.py says how arrays become what its text takes, and back; build.py
-makes them), its behaviour on coupled joints and on samples of inertias, its place in ``robokit cost``, and
-the tests that every public function must pass. The public function itself stands in the chapter that it
-belongs to: link_kinematics.py, equations_of_motion.py, constrained.py.
+A row gives an algorithm its kernels (layout.py says how arrays become what its function takes, and back;
+build.py makes them), its behaviour on coupled joints and on samples of inertias, its place in
+``robokit cost``, and the tests that every public function must pass. The public function itself stands in
+the chapter that it belongs to: link_kinematics.py, equations_of_motion.py, constrained.py.
 """
 
 from __future__ import annotations
@@ -88,11 +88,11 @@ from robokit.model.tree import Tree
 
 @frozen(eq=False)
 class Algorithm:
-    """A row, or (function_objects.py) a text of the user's own. It is its own key among a robot's kernels."""
+    """A row, or (function_objects.py) a user's own function. It is its own key among a robot's kernels."""
 
     # the algorithm: tree, then the inputs by joint, then the choices -> result. With ``of_dofs`` its first
     # argument is the tree's lambda on degrees of freedom instead.
-    text: Callable[..., Any]
+    function: Callable[..., Any]
     inputs: str  # names of :data:`~robokit.dynamics.layout.INPUTS`, separated by spaces
     result: Kind  # the kind of result, which gives its shapes and what a coupling makes of it
     symbols: str  # of the outputs, separated by spaces
@@ -100,35 +100,35 @@ class Algorithm:
     # keeps it out of ``robokit cost``
     growth: str = ""
     forces: bool = False  # whether it takes f_ext as its last input, where one is given
-    # the text for forces that are held fixed in the world, where that makes a difference
+    # the function for forces that are held fixed in the world, where that makes a difference
     world: Callable[..., Any] | None = None
-    # the text for robots with coupled joints, where the result's kind asks for one
+    # the function for robots with coupled joints, where the result's kind asks for one
     coupled: Callable[..., Any] | None = None
     # names of :data:`~robokit.dynamics.choices.CHOICES`, separated by spaces: each choice has a kernel of its
     # own
     about: str = ""
     inertial: bool = True  # whether the inertias matter
     # what of them matters, where single bodies do not: "joints", what the joints feel (joint forces,
-    # accelerations and H of all together), or "whole", the mass, momentum and energy of the whole too. Such a
-    # text is given inertias of fewer numbers and, without f_ext and choices, other origins of the bodies on
-    # their joints' axes (``tree_for`` in build.py). "" for all others.
+    # accelerations and H of all together), or "whole", the mass, momentum and energy of the whole too. Such
+    # a function is given inertias of fewer numbers and, without f_ext and choices, other origins of the
+    # bodies on their joints' axes (``tree_for`` in build.py). "" for all others.
     sums: str = ""
     massive: bool = False  # whether there is no answer where nothing that moves has mass
     own_check: bool = False  # whether the public function itself refuses robots on which there is no answer
     floating: bool = False  # whether it is about robots on a floating base only
-    of_dofs: bool = False  # see text
-    name: str = ""  # of the public function; the text's by default
+    of_dofs: bool = False  # see ``function``
+    name: str = ""  # of the public function; ``function``'s by default
     own: Mapping[str, Input] = field(default_factory=dict)  # inputs that are no rows of INPUTS, by name
-    users: bool = False  # whether the text is a user's: what it records is part of its kernels' key
-    derived: tuple[Derivation, ...] = ()  # what is made of the text: derivatives, one after the other
+    users: bool = False  # whether the function is a user's: what it records is part of its kernels' key
+    derived: tuple[Derivation, ...] = ()  # what is made of the function: derivatives, one after the other
 
     def __post_init__(self) -> None:
         if not self.name:
-            object.__setattr__(self, "name", self.text.__name__)
-        if self.result.own_text and self.coupled is None:
+            object.__setattr__(self, "name", self.function.__name__)
+        if self.result.own_function and self.coupled is None:
             raise ValueError(
                 f"{self.name}: no projection gives this result for coupled joints; "
-                "give the row a text for them"
+                "give the row a function for them"
             )
         unknown = {*self.inputs.split()} - {*INPUTS} - {*self.own} | {*self.about.split()} - {*CHOICES}
         if unknown:
@@ -288,7 +288,7 @@ def _kernels() -> dict[str, Algorithm]:
         if row.world is not None:
             name = row.name + WITH_WORLD_FORCES
             coupled = row.world if row.coupled else None
-            rows[name] = replace(rows[row.name + WITH_FORCES], name=name, text=row.world, coupled=coupled)
+            rows[name] = replace(rows[row.name + WITH_FORCES], name=name, function=row.world, coupled=coupled)
     return rows
 
 

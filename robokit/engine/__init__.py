@@ -16,7 +16,7 @@ reproducible outputs that are the same bits on every target
 maker        the way from a function to its code, by way of the cache on disk
 kernel       all of it together: a function in every way to run it
 
-The engine knows no robots: it sees a function of scalars (an argument *text*), the sizes of its inputs and
+The engine knows no robots: it sees a function of scalars (*function*), the sizes of its inputs and
 outputs, and a key. The function is called with a list of numbers for each input and returns a list for each
 output.
 """

@@ -25,26 +25,26 @@ SECONDS = 1e-5  # a guess of the time per state of a batch
 
 
 def run_plain(
-    text: FlatFunction,
+    function: FlatFunction,
     arrays: Sequence[np.ndarray],
     outs: Sequence[np.ndarray],
     rows: int | None,
 ) -> None:
     """Run a function once.
 
-    ``text``: what to run; ``arrays``: (n,) or (rows, n) each; ``outs``: what it returns is written to these;
+    ``function``: what to run; ``arrays``: (n,) or (rows, n) each; ``outs``: for what it returns;
     ``rows``: states of the batch; None for one state.
     """
     if rows is None:
         try:
-            results = text(*(a.tolist() for a in arrays))
+            results = function(*(a.tolist() for a in arrays))
         except (ValueError, ArithmeticError):  # Python raises where the processor answers NaN
-            run_plain(text, arrays, [o[None] for o in outs], 1)
+            run_plain(function, arrays, [o[None] for o in outs], 1)
             return
     else:
         columns = [np.ascontiguousarray(np.broadcast_to(a, (rows, a.shape[-1])).T) for a in arrays]
         with np.errstate(all="ignore"):
-            results = text(*map(list, columns))
+            results = function(*map(list, columns))
     for o, row in zip(outs, results, strict=True):
         flat = o.reshape(-1) if rows is None else o.reshape(rows, math.prod(o.shape[1:]))
         for k, x in enumerate(row):
@@ -313,7 +313,7 @@ class RolloutRunner:
             raise ValueError(f"expected {self.count} arrays, got {len(arrays)}")
         if memory is None:
             for k in range(step, step + steps):
-                self._text(arrays, rows, k)
+                self._in_python(arrays, rows, k)
             return
         args, gaps, jumps = self.words(arrays, step)
         self._run(
@@ -337,7 +337,7 @@ class RolloutRunner:
         strides.append(0)  # nothing is written past the caches: the next step reads it
         return [(ctypes.c_int64 * len(words))(*words) for words in (places, strides, moves)]
 
-    def _text(self, arrays: Sequence[np.ndarray], rows: range, step: int) -> None:
+    def _in_python(self, arrays: Sequence[np.ndarray], rows: range, step: int) -> None:
         """One step of the plain function."""
         part = slice(rows.start, rows.stop)
         now = [a[step if len(a) > 1 else 0] for a in arrays]

@@ -66,7 +66,7 @@ class Kernel:
 
     Attributes:
         signature: its arguments and results.
-        text: the Python function that it computes.
+        function: the Python function that it computes.
         fast: function of single states: one float64 array (n,) per input, then optionally one per output
             to write to; returns the output or a tuple of them, or None for arguments it does not take.
         few: the same for batches that are too small for threads, (B, n).
@@ -75,7 +75,7 @@ class Kernel:
     def __init__(
         self,
         signature: Signature,
-        text: FlatFunction,
+        function: FlatFunction,
         key: Identity,
         looped: Callable[[], bool] | None = None,
     ) -> None:
@@ -88,9 +88,11 @@ class Kernel:
         self.few: Callable[..., Any] = declined
         self._runner: BatchRunner | None = None
         self._on_cards: dict[Card, OnCard | LoopedOnCard] = {}
-        self._maker = Maker(signature, text, key)
+        self._maker = Maker(signature, function, key)
         self._looped, self._loops = looped, cast(FlatKernel | None, None)
-        self.text: FlatFunction = recorded(self._maker.program, text) if signature.reproducible else text
+        self.function: FlatFunction = (
+            recorded(self._maker.program, function) if signature.reproducible else function
+        )
 
     @classmethod
     def build(
@@ -98,7 +100,7 @@ class Kernel:
         name: str,
         inputs: Sequence[tuple[str, int]],
         outputs: Sequence[tuple[str, tuple[int, ...]]],
-        text: FlatFunction,
+        function: FlatFunction,
         key: Identity = None,
         quaternions: Sequence[tuple[int, int]] = (),
         feedback: Mapping[str, str] | None = None,
@@ -115,7 +117,7 @@ class Kernel:
             name: for messages, symbols and the cache.
             inputs: (name, number of scalars) of each input.
             outputs: (name, shape) of each output.
-            text: called with one list of scalars per input; returns one flat, row-major sequence of
+            function: called with one list of scalars per input; returns one flat, row-major sequence of
                 scalars per output.
             key: identifies what the function depends on besides robokit's own source: with it, a warm start
                 needs no tracing. A function tells it when code is asked for. None: the cache is looked up by
@@ -154,7 +156,7 @@ class Kernel:
             same,
             list(superword_seeds),
         )
-        return cls(signature, text, key, looped)
+        return cls(signature, function, key, looped)
 
     @property
     def name(self) -> str:
@@ -184,7 +186,7 @@ class Kernel:
         if out is None:
             result = self.fast(*arguments)
         else:
-            given = (out,) if out.__class__ is np.ndarray else self.signature.outs_given(out)
+            given = (out,) if out.__class__ is np.ndarray else self.signature.outs_of(out)
             if len(given) != len(self.signature.outputs):
                 return self._checked(arguments, out, None)
             arguments = (*arguments, *given)
@@ -273,7 +275,7 @@ class Kernel:
         return code.address("linked"), address(workspace), (code, workspace)
 
     def opened(self, *arguments: Any) -> tuple[Callable[..., None], tuple[Any, ...]]:
-        """A function of arrays that plays the program, and its arguments, for a caller that records them.
+        """A function of arrays that replays the program, and its arguments, for a caller that records them.
 
         Args:
             arguments: of a call of the kernel.
@@ -287,14 +289,14 @@ class Kernel:
 
     @functools.cached_property
     def _played(self) -> Callable[..., None]:
-        from robokit.engine.passes.replay import played_again
+        from robokit.engine.passes.replay import replayed
 
         program, sizes = self.program(), [math.prod(a.shape) for a in self.arrays]
 
         def played(*arrays: Any) -> None:
             rows = [x.reshape(n) for x, n in zip(arrays, sizes, strict=True)]
-            given, places = rows[: program.first_output], rows[program.first_output :]
-            found = played_again(program, [[x[k] for k in range(len(x))] for x in given])
+            arguments, places = rows[: program.first_output], rows[program.first_output :]
+            found = replayed(program, [[x[k] for k in range(len(x))] for x in arguments])
             for row, x in zip(found, places, strict=True):
                 for k, value in enumerate(row):
                     x[k] = value
@@ -314,9 +316,9 @@ class Kernel:
         count = len(self.signature.outputs)
         ins, outs = arrays[:-count], arrays[-count:]
         if self._is_double or not self.reproducible:
-            run_plain(self.text, ins, outs, None)
+            run_plain(self.function, ins, outs, None)
         else:  # Python's floats would be double
-            run_plain(self.text, ins, [x[None] for x in outs], 1)
+            run_plain(self.function, ins, [x[None] for x in outs], 1)
 
     def on_card(self, card: Card) -> OnCard | LoopedOnCard:
         """The kernel on a card, the same object each time; its code is made when it is first needed."""
@@ -440,7 +442,7 @@ class Kernel:
         """Whether the function is recorded with loops."""
         if self._looped is not None:
             if self._looped():
-                self._loops = FlatKernel(self._maker.symbol, self._maker.text, self.signature)
+                self._loops = FlatKernel(self._maker.symbol, self._maker.function, self.signature)
             self._looped = None
         return self._loops is not None
 
@@ -454,7 +456,7 @@ class Kernel:
         """
         if not self._has_loops():
             return None
-        return FlatKernel(name, self._maker.text, self.signature, arguments)
+        return FlatKernel(name, self._maker.function, self.signature, arguments)
 
     def held(self, holder: type, owner: Any) -> Callable[..., Any] | None:
         """A function of single states, like :attr:`fast`, that puts its output into a new object; None as
@@ -503,10 +505,10 @@ class Kernel:
 
     # -- the slow way in -------------------------------------------------------------------------
 
-    def _checked(self, given: Sequence[Any], out: Any, threads: int | None, plain: bool = False) -> Any:
+    def _checked(self, arguments: Sequence[Any], out: Any, threads: int | None, plain: bool = False) -> Any:
         """Convert and check the arguments, then run; explains what machine code only refuses."""
         signature = self.signature
-        arrays = signature.arrays(given)
+        arrays = signature.arrays(arguments)
         rows = signature.rows(arrays)
         outs = signature.outs(out, rows)
         if out is not None:  # what is written early must not be read later
@@ -518,7 +520,7 @@ class Kernel:
         if plain:
             one = rows is None and signature.reproducible and not self._is_double
             places = [o[None] for o in outs] if one else outs  # Python's floats would be double
-            run_plain(self.text, arrays, places, 1 if one else rows)
+            run_plain(self.function, arrays, places, 1 if one else rows)
             good = not signature.finite or all(np.isfinite(o).all() for o in outs)
             status = 0 if good else NOT_FINITE_OUTPUT
         if status:
@@ -573,10 +575,10 @@ class Kernel:
         outs = self.signature.outs(None, rows)
         if rows == 1 and self._is_double:  # Python's floats are double
             run_plain(
-                self.text, [a.reshape(-1) for a in arrays], [o.reshape(o.shape[1:]) for o in outs], None
+                self.function, [a.reshape(-1) for a in arrays], [o.reshape(o.shape[1:]) for o in outs], None
             )
         else:
-            run_plain(self.text, arrays, outs, rows)
+            run_plain(self.function, arrays, outs, rows)
         return outs
 
 

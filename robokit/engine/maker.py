@@ -115,12 +115,12 @@ class Code:
 class Maker:
     """Makes the code of one kernel.
 
-    ``symbol``: in the names of its code; ``text``: what it computes; ``refused``: why there is no machine
+    ``symbol``: in the names of its code; ``function``: what it computes; ``refused``: why there is no machine
     code (no compiler, function too long, not wanted, not allowed); None as long as there may be.
     """
 
-    def __init__(self, signature: Signature, text: FlatFunction, key: Identity) -> None:
-        self._signature, self.text, self._identity = signature, text, key
+    def __init__(self, signature: Signature, function: FlatFunction, key: Identity) -> None:
+        self._signature, self.function, self._identity = signature, function, key
         self.symbol = "robokit_" + re.sub(r"\W", "_", signature.name, flags=re.ASCII)
         self._lock = MAKING
         self._codes: dict[str, Code] = {}
@@ -150,7 +150,7 @@ class Maker:
         from robokit.engine.trace.record import trace
 
         shape = self._signature
-        made = trace(self.text, shape.inputs, shape.outputs, NODE_BUDGET, signed, shares, columns)
+        made = trace(self.function, shape.inputs, shape.outputs, NODE_BUDGET, signed, shares, columns)
         return opened(made)
 
     def planned(self, target: Target | None = None) -> Planned:
@@ -321,7 +321,7 @@ class Maker:
     def _file_name(self, target: Target) -> str | None:
         """Name of the cache's file, None where it takes the code's own text to tell."""
         features = target.features  # first: where there is no compiler, nothing else matters
-        sources = (disk_cache.source_digest(), _foreign_source(self.text))
+        sources = (disk_cache.source_digest(), _foreign_source(self.function))
         if self._key is None or not sources[0] or sources[1] is None:
             return None
         settings = (
@@ -371,11 +371,11 @@ def logged(kernel: str, part: str) -> Iterator[None]:
         _log.info("compiled %s (%s) in %.2f s", kernel, part, seconds, extra={"seconds": seconds})
 
 
-def _foreign_source(text: FlatFunction) -> bytes | None:
+def _foreign_source(function: FlatFunction) -> bytes | None:
     """Source file of a function from outside robokit, whose changes the digest of robokit's own cannot see.
 
     None where the file is not the source of the function that runs.
     """
-    path = getattr(getattr(text, "__code__", None), "co_filename", "")
+    path = getattr(getattr(function, "__code__", None), "co_filename", "")
     inside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     return b"" if not path or path.startswith(inside) else disk_cache.source_file(path)

@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from robokit.engine.passes.replay import replayed
+from robokit.engine.passes.replay import node_values
 from robokit.engine.trace.graph import Node, Program, TraceTooLarge
 from robokit.engine.trace.ops import ADD, CONST
 from robokit.engine.trace.record import RunTimeLoop
@@ -33,19 +33,19 @@ _HALF = [0.5]  # in a list, so that Python does not compute with it before the p
 _WORDS = {"": False, "0": False, "1": True}
 
 
-def wanted(given: bool | None) -> bool:
+def wanted(value: bool | None) -> bool:
     """What a caller asks for; None leaves it to the environment.
 
     Raises WrongType: neither True nor False nor None; UnknownName: the environment asks for something else.
     """
-    if given is None:
+    if value is None:
         word = os.environ.get(REPRODUCIBLE_VARIABLE, "")
         if word not in _WORDS:
             raise UnknownName("value", word, ("0", "1"), f"(environment variable {REPRODUCIBLE_VARIABLE})")
         return _WORDS[word] and _exact()
-    if not isinstance(given, bool):
-        raise WrongType("reproducible", given, "True, False or None")
-    return given and _exact()
+    if not isinstance(value, bool):
+        raise WrongType("reproducible", value, "True, False or None")
+    return value and _exact()
 
 
 def _exact() -> bool:
@@ -98,21 +98,21 @@ def plain_zeros(program: Program) -> Program:
     )
 
 
-def recorded(program: Callable[[], Program], text: Callable[..., Any]) -> Callable[..., Any]:
+def recorded(program: Callable[[], Program], function: Callable[..., Any]) -> Callable[..., Any]:
     """A function as it was recorded, for Python to run: the same operations as in machine code.
 
     One that is too long to record runs as it stands. It has no machine code either.
     """
 
-    def run(*given: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    def run(*arguments: Sequence[Any]) -> Sequence[Sequence[Any]]:
         try:
             graph = program()
         except TraceTooLarge:
-            return text(*given)
+            return function(*arguments)
         except RunTimeLoop:
-            found = getattr(text, "again", text)(*given)
+            found = getattr(function, "again", function)(*arguments)
             return [[0.0 + x for x in row] for row in found]
-        value = replayed(graph, given)
+        value = node_values(graph, arguments)
         return [[0.0 + (value[r] if type(r) is int else r) for r in row] for row in graph.results]
 
     return run

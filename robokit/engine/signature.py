@@ -135,7 +135,7 @@ class Signature:
         shapes = [shape if rows is None else (rows, *shape) for shape in self.output_shapes]
         if out is None:
             return [result_array(shape, self.dtype) for shape in shapes]
-        given = self.outs_given(out)
+        given = self.outs_of(out)
         if len(given) != len(shapes):
             raise ShapeError(f"out: {self.name} has {len(shapes)} outputs, got {len(given)} arrays")
         names = ["out"] if len(given) == 1 else [f"out[{k}]" for k in range(len(given))]
@@ -145,7 +145,7 @@ class Signature:
                 raise ShapeError(f"out[{i}] and out[{j}] share memory; each output needs an array of its own")
         return outs
 
-    def outs_given(self, out: Any) -> Sequence[Any]:
+    def outs_of(self, out: Any) -> Sequence[Any]:
         """One object for each output; where there is one output, a list is what was given for it."""
         return out if isinstance(out, (tuple, list)) and len(self.outputs) != 1 else (out,)
 

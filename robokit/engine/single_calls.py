@@ -788,15 +788,15 @@ def _shim() -> Callable[..., Any] | None:
 
 def _works(swap: Callable[..., Any]) -> bool:
     """Try the machine code: it swaps two numbers and refuses NaN."""
-    given = np.array([3.0, 4.0])
+    array = np.array([3.0, 4.0])
     out = np.zeros(2)
-    fresh = swap(given)
+    fresh = swap(array)
     return (
         isinstance(fresh, np.ndarray)
         and fresh.dtype == np.float64
         and fresh.tolist() == [4.0, 3.0]
         and fresh.flags.owndata
-        and swap(given, out) is out
+        and swap(array, out) is out
         and out.tolist() == [4.0, 3.0]
         and swap(np.array([math.nan, 1.0])) is None
         and swap([3.0, 4.0]) is None

@@ -19,7 +19,8 @@ from robokit.arguments import batch_size, check_finite, is_finite, one_of
 from robokit.contact.accounts import NOTHING
 from robokit.contact.bounce_derivatives import limited_kernel
 from robokit.contact.constraints.motors import NEAR, SERIES
-from robokit.contact.fields import LINE, MOTOR, STEP_DERIVATIVES
+from robokit.contact.detection_derivatives import detection_derivatives_kernel
+from robokit.contact.fields import DETECTION_DERIVATIVES, LINE, MOTOR, STEP_DERIVATIVES
 from robokit.contact.impact_derivatives import turns_kernel
 from robokit.contact.step_derivatives import derivatives_kernel, pullback_kernel
 from robokit.dataclass_tools import Recent, short_repr
@@ -61,6 +62,7 @@ class LinearSteps:
         self.wanted: np.ndarray | None = None
         self._calls: dict[str, Any] = {}
         self._end: dict[str, np.ndarray] = {}
+        self._motion: dict[str, np.ndarray] = {}
         self._of: Any = None
 
     def __call__(
@@ -173,7 +175,11 @@ class LinearSteps:
         x["tolerance"][:] = given
         if self.simulation.sizes["n_loops"]:
             self._place_loops(loops)
-        return end if is_finite(self.simulation.work["y"]) else None
+        if not is_finite(self.simulation.work["y"]):
+            return None
+        if self.simulation.work["counts"][0]:
+            self._ran(detection_derivatives_kernel())
+        return end
 
     def _turned(self) -> dict[str, Any]:
         """What kernels take of impacts that the step has passed on."""
@@ -197,7 +203,7 @@ class LinearSteps:
 
     def _apart(self, kernel: LoopKernel, **more: Any) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Copies of the step's arrays that a kernel has worked with, and the arrays that the step has not."""
-        of_step = self.simulation.arrays | self.simulation.work | self._end
+        of_step = self.simulation.arrays | self.simulation.work | self._end | self._motion
         step = {name: each.copy() for name, each in of_step.items()}
         run, own = self._runs(kernel, step)
         for name, given in more.items():
@@ -245,18 +251,23 @@ class LinearSteps:
 
     def _run(self, kernel: LoopKernel, wanted: str, **more: Any) -> np.ndarray:
         """An output of a kernel on the arrays of the step as they are, and on more."""
+        self.found = self._ran(kernel, **more)
+        found: np.ndarray = self.found[wanted]
+        return found
+
+    def _ran(self, kernel: LoopKernel, **more: Any) -> dict[str, np.ndarray]:
+        """The arrays of a kernel that has run, but for those of the step."""
         if self._of is not self.simulation.work:
             self._of, self._calls = self.simulation.work, {}
+            self._motion = {a.name: a.zeros(self.simulation.sizes) for a in DETECTION_DERIVATIVES[:1]}
         if kernel.name not in self._calls:
-            of_step = {**self.simulation.arrays, **self.simulation.work, **self._end}
+            of_step = {**self.simulation.arrays, **self.simulation.work, **self._end, **self._motion}
             self._calls[kernel.name] = self._runs(kernel, of_step)
         run, own = self._calls[kernel.name]
         for name, given in more.items():
             own[name][...] = given
         run()
-        self.found = own
-        found: np.ndarray = own[wanted]
-        return found
+        return own
 
     def _runs(self, kernel: LoopKernel, of_step: dict[str, np.ndarray]) -> tuple[Any, dict[str, np.ndarray]]:
         """A function that runs a kernel on arrays of the step, and the arrays that the step has not."""

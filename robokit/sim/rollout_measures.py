@@ -233,7 +233,9 @@ class OwnTracker:
     def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
         """See Tracker."""
         given, out = self._inputs(happened), list[Scalar]()
-        values = (x for row in self.text.text(*(given[each.name] for each in self.text.inputs)) for x in row)
+        values = (
+            x for row in self.text.function(*(given[each.name] for each in self.text.inputs)) for x in row
+        )
         for k, value in enumerate(values):
             out += self._reduced(value, happened.step + 1.0, numbers[2 * k : 2 * k + 2])
         return out

@@ -327,7 +327,7 @@ class Program:
                     *self.given.inputs,
                 ],
                 outputs=outputs,
-                text=text(program),
+                function=text(program),
                 key=key,
                 feedback=feedback,
                 dtype=self.dtype,

@@ -46,7 +46,7 @@ _rows = threading.local()
 condition it does; None for all."""
 
 _closed = threading.local()
-"""Its attribute ``depth`` is how many texts are around what runs now that must not write to memory made
+"""Its attribute ``depth`` is how many functions are around what runs now that must not write to memory made
 before them, and ``error`` what is raised where they do."""
 
 

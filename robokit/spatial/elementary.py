@@ -1,6 +1,6 @@
-"""Exponential, logarithm, tangent and the inverse functions, for texts of one's own.
+"""Exponential, logarithm, tangent and the inverse functions, for functions of one's own.
 
-They are texts over ``+ - * /``, ``sqrt``, ``floor`` and ``where``: machine code, C and WebAssembly need
+They are functions over ``+ - * /``, ``sqrt``, ``floor`` and ``where``: machine code, C and WebAssembly need
 nothing more for them, derivatives of all orders come with them, and they have the same bits everywhere.
 Symbolic scalars and complex numbers get the functions of their own libraries.
 

@@ -1,7 +1,7 @@
 """Rotations: about an axis, from quaternions wxyz, and the exponential and logarithm of SO(3), SE(3).
 
 A quaternion (w, x, y, z) is unit and rotates body coordinates into the coordinates outside.
-Small angles take a series through ``where``: the text never branches on a value.
+Small angles take a series through ``where``: the function never branches on a value.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Derivatives: the complex step through the plain text, against finite differences on the manifold."""
+"""Derivatives: the complex step through the plain functions, against finite differences on the manifold."""
 
 from __future__ import annotations
 
@@ -128,8 +128,8 @@ def test_derivatives_of_accelerations_are_exact_to_the_condition_of_the_mass_mat
                     q[joint.q_slice] = rng.uniform(-1e5, 1e5)
             with mp.workdps(50):
                 given = ([mp.mpf(x) for x in values.tolist()] for values in (q, v, tau))
-                text = rk.functions["aba_derivatives"].flat(robot).text
-                exact = [np.array(A, float).reshape(robot.nv, -1) for A in text(*given)]
+                function = rk.functions["aba_derivatives"].flat(robot).function
+                exact = [np.array(A, float).reshape(robot.nv, -1) for A in function(*given)]
             rounding = 1.1e-16 * np.linalg.cond(rk.crba(robot, q, engine="python"))
             got = rk.aba_derivatives(robot, q, v, tau, engine=engine)
             for x, y in zip(got, exact, strict=True):

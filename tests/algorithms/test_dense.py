@@ -1,4 +1,4 @@
-"""Agreement of every algorithm's plain text with the dense equations of motion in dense.py."""
+"""Agreement of every algorithm's plain function with the dense equations of motion in dense.py."""
 
 from __future__ import annotations
 

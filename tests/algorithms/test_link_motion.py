@@ -7,7 +7,7 @@ import pytest
 from ladder import State, along, relative
 
 import robokit as rk
-from robokit.dynamics.build import flat_text
+from robokit.dynamics.build import flat_function
 from robokit.dynamics.table import KERNELS
 
 STEP = 1e-30
@@ -23,7 +23,7 @@ def rate_of(robot, name, q, v, *about, at=()):
     """Derivative of a row's matrix along the motion, exact to rounding."""
     row = KERNELS[name]
     moved = along(robot, q, v, STEP).tolist()
-    (flat,) = flat_text(row, robot, (name, *about))(moved, *([list(at)] if len(at) else []))
+    (flat,) = flat_function(row, robot, (name, *about))(moved, *([list(at)] if len(at) else []))
     return np.array([complex(x).imag for x in flat]).reshape(row.result.shapes(robot)[0]) / STEP
 
 
@@ -94,7 +94,7 @@ def test_the_center_of_mass_moves_by_the_linear_rows_of_the_momentum(case):
 def test_the_jacobian_of_the_center_of_mass_is_its_derivative_and_has_a_rate(case):
     robot, s = case
     J = rk.center_of_mass_jacobian(robot, s.q, engine="python")
-    (p,) = flat_text(KERNELS["center_of_mass"], robot)(along(robot, s.q, s.v, STEP).tolist())
+    (p,) = flat_function(KERNELS["center_of_mass"], robot)(along(robot, s.q, s.v, STEP).tolist())
     assert relative(J @ s.v, np.array(p).imag / STEP) < 1e-12
     Jd = rate_of(robot, "center_of_mass_jacobian", s.q, s.v)
     a = rk.center_of_mass_acceleration(robot, s.q, s.v, s.a, engine="python")

@@ -1,4 +1,4 @@
-"""The texts of derivatives, H^-1 and the Coriolis matrix: laws, and the complex step through other texts."""
+"""Derivatives, H^-1 and the Coriolis matrix: laws, and the complex step through other functions."""
 
 from __future__ import annotations
 
@@ -235,9 +235,9 @@ def test_the_recorded_graphs_have_the_same_derivatives(case):
         ("rnea", ("q", "v"), (s.q, s.v, s.a)),
         ("aba", ("q", "v", "tau"), (s.q, s.v, s.tau)),
     ):
-        texts = getattr(rk, f"{name}_derivatives")(robot, *given, **PYTHON)
+        analytic = getattr(rk, f"{name}_derivatives")(robot, *given, **PYTHON)
         graphs = rk.functions[name].derivative(*directions)(robot, *given, **PYTHON)
-        assert max(relative(x, y) for x, y in zip(texts, graphs, strict=True)) < 1e-12
+        assert max(relative(x, y) for x, y in zip(analytic, graphs, strict=True)) < 1e-12
     change = rk.centroidal_momentum_derivatives(robot, s.q, s.v, s.a, **PYTHON)
     graph = rk.functions["centroidal_momentum"].derivative("q")(robot, s.q, s.v, **PYTHON)
     assert relative(change.dh_dq, graph) < 1e-12

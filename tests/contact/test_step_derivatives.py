@@ -318,6 +318,21 @@ def test_a_face_on_a_peak_of_a_height_field() -> None:
     assert error(steps, q, v) < 2e-7
 
 
+@pytest.mark.parametrize("seed", [23, 66, 99, 114])
+def test_a_face_on_edges_of_a_height_field(seed: int) -> None:
+    """Contacts of a face share one normal, across a ridge or along that of one edge or corner of them."""
+    rng = np.random.default_rng(seed)
+    field = rk.HeightField(rng.normal(scale=0.02, size=(5, 5)), cell=(0.5, 0.4), origin=(-1.0, -0.8))
+    robot, ground = body(Box((0.1, 0.1, 0.1))), rk.Ground(terrain=field)
+    steps = linear(robot, ground)
+    q, v = laid(robot, (0.0, 0.0, rng.uniform(0, 3)), 0.15, (0.5, 0.2, 0.1, 0.3, 0.2, -0.5))
+    q[4:6] = rng.uniform(-0.02, 0.02, 2)
+    q[6] = rk.standing_height(robot, q, ground=ground) - 3e-4
+    steps(q, v, np.zeros(6))
+    assert any(acting(steps)[0])
+    assert error(steps, q, v, h=1e-8) < 2e-7
+
+
 PAIRS = {
     "balls": (Sphere(0.1), Sphere(0.15), (0, 0, 0), (0, 0, 0), 0.243),
     "ball on a face": (CUBE, Sphere(0.1), (0.1, 0, 0.3), (0, 0, 0), 0.2),
@@ -326,6 +341,9 @@ PAIRS = {
     "edges": (CUBE, CUBE, (0.785, 0, 0), (0, 0.785, 0.1), 0.282),
     "capsules": (Capsule(0.05, 0.3), Capsule(0.05, 0.3), (1.57, 0, 0), (0, 1.57, 0), 0.0985),
     "ball on a capsule": (Capsule(0.05, 0.3), Sphere(0.1), (1.57, 0, 0), (0, 0, 0), 0.148),
+    "ball on a cylinder": (Cylinder(0.08, 0.2), Sphere(0.1), (1.3, 0.2, 0), (0, 0, 0), 0.1825),
+    "ball on a rim": (Cylinder(0.08, 0.2), Sphere(0.1), (0.9, 0.0, 0), (0, 0, 0), 0.2155),
+    "cylinders": (Cylinder(0.08, 0.2), Cylinder(0.06, 0.3), (1.4, 0, 0.2), (0.1, 1.5, 0.4), 0.143),
     "face on a rim": (Cylinder(0.08, 0.2), Box((0.5, 0.5, 0.2)), (0.02, 0.01, 0), (0, 0, 0.3), 0.2005),
 }
 

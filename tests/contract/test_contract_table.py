@@ -73,7 +73,7 @@ def test_shapes_are_those_of_the_kind_and_rows_of_a_batch_are_its_states(tree, s
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_machine_code_computes_the_text(tree, states, name):
+def test_machine_code_computes_the_function(tree, states, name):
     given = states[0][0]
     expected = table_calls.plain(PUBLIC[name], tree, given)
     for how in ({}, {"engine": "python"}):
@@ -237,21 +237,21 @@ def test_row_k_is_computed_with_the_inertias_of_sample_k(name):
             assert relative(got[k], expected) < 1e-11
 
 
-def test_a_row_counts_whatever_its_text_is_called():
+def test_a_row_counts_whatever_its_function_is_called():
     # Once the table looked at which function a row held: a copy gave other numbers on coupled joints.
     def another_aba(tree, q, qd, tau, f_ext=None):
         return table.aba(tree, q, qd, tau, f_ext)
 
     original = table.KERNELS["aba"]
-    copy = replace(original, text=another_aba, name="another_aba")
+    copy = replace(original, function=another_aba, name="another_aba")
     robot = couple(follower())
     s = State(robot)
     flat = [x.tolist() for x in (s.q, s.v, s.tau)]
-    assert build.flat_text(copy, robot)(*flat) == build.flat_text(original, robot)(*flat)
+    assert build.flat_function(copy, robot)(*flat) == build.flat_function(original, robot)(*flat)
 
 
-def test_a_motion_without_a_text_for_coupled_joints_is_refused():
-    with pytest.raises(ValueError, match=r"aba: no projection .* text for"):
+def test_a_motion_without_a_function_for_coupled_joints_is_refused():
+    with pytest.raises(ValueError, match=r"aba: no projection .* function for"):
         table.Algorithm(table.aba, "q v tau", layout.MOTION, "a")
 
 

@@ -1,6 +1,6 @@
-"""What kernels are on a card, without one: the same text on this processor, and what ptxas makes of it.
+"""What kernels are on a card, without one: the same IR on this processor, and what ptxas makes of it.
 
-On a host card the text of a kernel has the bits of the processor's batches. On a real one it has them because
+On a host card the IR of a kernel has the bits of the processor's batches. On a real one it has them because
 PTX fixes each rounding: the sums that are fused are written so, all others round.
 """
 
@@ -91,7 +91,7 @@ def test_bits_of_long_kernels(dtype: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert driver.TEAM in texts[0] and len(assemble.modules(texts[0])) > 4
     assert len(assemble.modules(texts[1])) > 4
     for text in texts:
-        again = Kernel(made.signature, made.text, None)
+        again = Kernel(made.signature, made.function, None)
         monkeypatch.setattr(CardTarget, "write", lambda *_, text=text: (text, 0))
         again._maker.symbol = "k"
         for a, b in zip(wanted, on_card(again, given, 37), strict=True):

@@ -140,7 +140,7 @@ def test_a_known_kernel_computes_nothing_that_is_known():
         left = while_loop(lambda k: k < x.n, lambda k: k + 1, 1)
         out[0] = out[0] + 1.0 * left
 
-    def text(x):
+    def function(x):
         once(x, sums, x.out)
         for_range(x.turns[0], lambda _: once(x, sums, x.out))
 
@@ -149,7 +149,7 @@ def test_a_known_kernel_computes_nothing_that_is_known():
     known = {"parent": parent, "gain": np.array([1.0, 0.0, 2.0, 3.0])}
 
     def made(unrolls):
-        return KnownKernel("sums", text, arrays, {"n": 4}, known, unrolls, {}, {})
+        return KnownKernel("sums", function, arrays, {"n": 4}, known, unrolls, {}, {})
 
     own, out = np.array([[1.0, 5.0, 7.0, 9.0]]), np.zeros((1, 4))
     given = {**known, "own": own, "turns": np.array([2]), "out": out}

@@ -1,4 +1,4 @@
-"""Kernels with loops on a card: on a host card their text has the bits of the processor's code.
+"""Kernels with loops on a card: on a host card their IR has the bits of the processor's code.
 
 What reads memory before it is written gives NaN there.
 """
@@ -85,13 +85,13 @@ def test_a_kernel_that_calls_straight_kernels_and_others_has_them_in_its_code():
 def summed():
     """out += x[0] + ... + x[k - 1], by way of zeros(k); an index is checked."""
 
-    def text(n, x, k, out):
+    def function(n, x, k, out):
         held = zeros(k[0])
         for_range(k[0], lambda i: held.__setitem__(i, x[i]))
         out[0] = for_range(k[0], lambda i, total: total + held[i], out[0])
 
     arrays = [ArrayOf("x", ("n",)), ArrayOf("k", (1,), "in", "integer"), ArrayOf("out", (1,), "inout")]
-    return LoopKernel("summed", text, ["n"], arrays, checked=True)
+    return LoopKernel("summed", function, ["n"], arrays, checked=True)
 
 
 def test_states_that_fail_stop_and_say_why_and_others_go_on():
@@ -115,14 +115,14 @@ def test_states_that_fail_stop_and_say_why_and_others_go_on():
 def test_states_of_many_passes_and_states_that_wait_do_not_hold_up_the_next_of_their_thread():
     """Steps of one to five passes, and states that stop at the second step; 150 states in 64 threads."""
 
-    def text(passes, left, steps, full):
+    def function(passes, left, steps, full):
         left[0] = cond(left[0] > 0, lambda: left[0] - 1, lambda: passes[0] - 1)
         steps[0] = steps[0] + where(left[0] == 0, 1, 0)
         full[0] = where((passes[0] == 3) & (steps[0] == 2) & (left[0] == 0), 1, 0)
 
     arrays = [ArrayOf("passes", (1,), "in", "integer")]
     arrays += [ArrayOf(name, (1,), "inout", "integer") for name in ("left", "steps", "full")]
-    kernel, passes = LoopKernel("passes", text, [], arrays), 1 + np.arange(150)[:, None] % 5
+    kernel, passes = LoopKernel("passes", function, [], arrays), 1 + np.arange(150)[:, None] % 5
     loops = Loops(
         HostCard(), kernel, {}, ["tile"] * 4, "float32", {}, 150, stop="full", unfinished="left"
     )  # fmt: skip
@@ -140,7 +140,7 @@ def test_states_of_many_passes_and_states_that_wait_do_not_hold_up_the_next_of_t
 def test_what_all_numbers_of_an_array_say_alike_is_known():
     """No shape here is of kind 5: code for it is not written, also in a function that is handed the kind."""
 
-    def text(n, kind, x, out):
+    def function(n, kind, x, out):
         def of(k, value):
             return cond(k == 5, lambda: sqrt(value), lambda: cond(k < 3, lambda: 2.0 * value, lambda: value))
 
@@ -150,7 +150,7 @@ def test_what_all_numbers_of_an_array_say_alike_is_known():
         for_range(n, each)
 
     arrays = [ArrayOf("kind", ("n",), "in", "integer"), ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")]
-    kernel = LoopKernel("kinds", text, ["n"], arrays)
+    kernel = LoopKernel("kinds", function, ["n"], arrays)
     kind, x = np.array([1, 4, 2, 1]), np.arange(160.0).reshape(40, 4)
     expected = kernel(kind=kind, x=x)["out"]
     for known, roots in (({"kind": kind}, 0), ({}, 1)):
@@ -166,7 +166,7 @@ def test_what_all_numbers_of_an_array_say_alike_is_known():
 def rows_of(width):
     """A kernel that goes through rows of so many numbers, and where its arrays are."""
 
-    def text(n, which, x, out):
+    def function(n, which, x, out):
         def each(i):
             for c in range(width):
                 out[i, c] = x[which[i] + 1, c] - x[which[i], width - 1 - c]
@@ -175,7 +175,7 @@ def rows_of(width):
 
     rows = ("n", width)
     arrays = [ArrayOf("which", ("n",), "in", "integer"), ArrayOf("x", rows), ArrayOf("out", rows, "out")]
-    return LoopKernel(f"rows_of_{width}", text, ["n"], arrays), ["shared", "tile", "tile"]
+    return LoopKernel(f"rows_of_{width}", function, ["n"], arrays), ["shared", "tile", "tile"]
 
 
 @pytest.mark.parametrize("width", [2, 3, 4, 6, 8, 12])
@@ -196,7 +196,7 @@ def test_the_numbers_of_a_row_have_one_address_where_rows_begin_at_multiples():
     for width in (3, 4, 8):
         kernel, where_ = rows_of(width)
         module = assemble.modules(Code(kernel, {"n": 7}, FLOAT64, where_, {}, beside=8).text)[0]
-        code = assemble.ptx(module).split("take4")[0]  # where the text of the copies between tiles begins
+        code = assemble.ptx(module).split("take4")[0]  # where the code of the copies between tiles begins
         found[width] = len(re.findall(r"\bshl\.b32", code))
     assert found[8] < found[4] < found[3]
 

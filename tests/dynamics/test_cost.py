@@ -1,4 +1,4 @@
-"""Operation counts: a robot counted by hand, the text on scalars that count, Featherstone's formulas."""
+"""Operation counts: a robot counted by hand, functions on scalars that count, Featherstone's formulas."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Counting:
 
 
 def factor_and_solve_counts(parent) -> tuple[Counter, Counter]:
-    """What the plain text of the factorisation and of the solve does on the tree."""
+    """What the plain functions of the factorisation and of the solve does on the tree."""
     n = len(parent)
     factored, solved = Counter(), Counter()
     pattern = inertia_pattern(parent)
@@ -101,7 +101,7 @@ def test_factorisation_costs_what_featherstones_formulas_say(name, base, monkeyp
     counted = factor_and_solve_counts(robot.tree.dof_parent)
     for row, plain in zip((cost["ltdl"], cost["ltdl_solve"]), counted, strict=True):
         assert row.formula == {o: getattr(row, o) for o in FORMULA} and not row.note
-        # The text inverts the pivot of every row; the graph drops those that nothing needs.
+        # The function inverts the pivot of every row; the graph drops those that nothing needs.
         unused = {"div": int((depth == 1).sum())} if row is cost["ltdl"] else {}
         assert row.formula == {o: plain[o] - unused.get(o, 0) for o in FORMULA}
     # In Featherstone's words, with d the number of ancestors: d quotients and d (d + 1) / 2 updates a row.

@@ -14,8 +14,8 @@ import robokit as rk
 
 def test_what_q_is_is_said_where_a_list_is_taken_for_a_number():
     robot = chain(2)
-    for text in (lambda tree, q: q[0][0], lambda tree, q: sum(q), lambda tree, q: q[3][0]):
-        f = rk.function(text, inputs=("q",), outputs={"y": ()})
+    for function in (lambda tree, q: q[0][0], lambda tree, q: sum(q), lambda tree, q: q[3][0]):
+        f = rk.function(function, inputs=("q",), outputs={"y": ()})
         with pytest.raises(
             rk.FunctionError, match=r"q\[i\] is the list of the coordinates of joint i, from joint 1"
         ):
@@ -73,15 +73,15 @@ def test_choices_are_read_as_the_public_functions_read_them():
 
 
 def test_results_of_several_outputs_are_pickled_and_copied():
-    """They go to other processes: of derivatives, of a user's text, and with names that Python reserves."""
+    """They go to other processes: of derivatives, of a user's function, with names that Python reserves."""
     robot = chain(2)
     s = State(robot)
-    text = rk.function(
+    function = rk.function(
         lambda tree, q: {"class": q[1][0], "half": 0.5 * q[1][0]},
         inputs=("q",),
         outputs={"class": (), "half": ()},
     )
-    for result in (rk.functions["rnea"].derivative("q", "v")(robot, s.q, s.v, s.a), text(robot, s.q)):
+    for result in (rk.functions["rnea"].derivative("q", "v")(robot, s.q, s.v, s.a), function(robot, s.q)):
         for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
             assert type(again) is type(result) and again._fields == result._fields
             assert all(np.array_equal(a, b) for a, b in zip(again, result, strict=True))

@@ -31,14 +31,14 @@ H = 1e-30
 
 
 def complex_step(f, robot, state, names, of):
-    """Exact derivatives of a function's text, by imaginary steps along each direction of an input."""
-    text, given = f.flat(robot).text, [getattr(state, x) for x in names]
+    """Exact derivatives of a function, by imaginary steps along each direction of an input."""
+    plain, given = f.flat(robot).function, [getattr(state, x) for x in names]
     k = names.index(of)
     columns = []
     for e in np.eye(robot.nv):
         rate = coordinate_rate(robot, state.q, e) if of == "q" else e
         moved = [x + 1j * H * rate if i == k else x + 0j for i, x in enumerate(given)]
-        columns.append(np.concatenate([np.ravel(x) for x in text(*(x.tolist() for x in moved))]).imag / H)
+        columns.append(np.concatenate([np.ravel(x) for x in plain(*(x.tolist() for x in moved))]).imag / H)
     return np.array(columns).T
 
 
@@ -49,7 +49,7 @@ def every_joint(request):
 
 
 @pytest.mark.parametrize("name", ["rnea", "aba", "centroidal_momentum_matrix"])
-def test_derivatives_of_the_texts_are_those_of_the_complex_step(every_joint, name):
+def test_derivatives_of_the_functions_are_those_of_the_complex_step(every_joint, name):
     robot, f = every_joint, rk.functions[name]
     state, names = State(robot, 3), list(f.inputs)
     values = [getattr(state, x) for x in names]
@@ -218,7 +218,7 @@ def test_outputs_by_joint_and_configurations_as_inputs():
         forces(robot, s.q, 2.0 * other.q, s.a)
 
 
-def test_an_error_in_the_text_names_its_line():
+def test_an_error_in_the_function_names_its_line():
     @rk.function(inputs=("q",), outputs={"x": ()})
     def wrong(tree, q):
         return math.sin(q[1][0])  # the line that is named
@@ -254,7 +254,7 @@ def test_an_error_in_the_text_names_its_line():
         ([1j, 2.0, 3.0], "output 'p': expected numbers, got 1j"),
     ],
 )
-def test_a_text_that_returns_something_else_is_refused(returned, words):
+def test_a_function_that_returns_something_else_is_refused(returned, words):
     f = rk.function(lambda tree, q: returned, inputs=("q",), outputs={"p": (3,)}, name="f")
     with pytest.raises(rk.FunctionError, match=words):
         f(pendulum(), [0.1])
@@ -265,19 +265,19 @@ def test_a_matrix_of_the_transposed_shape_is_refused(engine):
     def rows(tree, q):
         return [[q[1][0], 1.0, 2.0], [3.0, 4.0, 5.0]]
 
-    def given(text, shape):
-        return rk.function(text, inputs=("q",), outputs={"A": shape})(pendulum(), [0.5], engine=engine)
+    def given(python, shape):
+        return rk.function(python, inputs=("q",), outputs={"A": shape})(pendulum(), [0.5], engine=engine)
 
-    for text in (rows, lambda tree, q: np.array(rows(tree, q)), lambda tree, q: [rows(tree, q)]):
-        np.testing.assert_array_equal(given(text, (2, 3)), [[0.5, 1, 2], [3, 4, 5]])
+    for python in (rows, lambda tree, q: np.array(rows(tree, q)), lambda tree, q: [rows(tree, q)]):
+        np.testing.assert_array_equal(given(python, (2, 3)), [[0.5, 1, 2], [3, 4, 5]])
         with pytest.raises(rk.FunctionError, match=r"output 'A': expected shape \(3, 2\), got 2 by 3"):
-            given(text, (3, 2))
+            given(python, (3, 2))
     flat = given(lambda tree, q: [x for row in rows(tree, q) for x in row], (3, 2))
     np.testing.assert_array_equal(flat, [[0.5, 1], [2, 3], [4, 5]])
 
 
-def test_systems_of_scalars_are_solved_by_texts_of_robokit():
-    def text(tree, q, solve):
+def test_systems_of_scalars_are_solved_by_functions_of_robokit():
+    def python(tree, q, solve):
         A, b = [[2.0 + q[1][0] ** 2, q[1][0]], [q[1][0], 3.0]], [1.0, q[1][0]]
         return solve(A, b)
 
@@ -285,8 +285,8 @@ def test_systems_of_scalars_are_solved_by_texts_of_robokit():
 
     kind = {"inputs": ("q",), "outputs": {"x": (2,)}}
     with pytest.raises(rk.FunctionError, match=r"np\.linalg solves no systems .* ldl_solve\(ldl\(A\), b\)"):
-        rk.function(lambda tree, q: text(tree, q, np.linalg.solve), **kind)(pendulum(), [0.3])
-    f = rk.function(lambda tree, q: text(tree, q, lambda A, b: ldl_solve(ldl(A), b)), **kind)
+        rk.function(lambda tree, q: python(tree, q, np.linalg.solve), **kind)(pendulum(), [0.3])
+    f = rk.function(lambda tree, q: python(tree, q, lambda A, b: ldl_solve(ldl(A), b)), **kind)
     np.testing.assert_allclose(f(pendulum(), [0.3]), np.linalg.solve([[2.09, 0.3], [0.3, 3.0]], [1.0, 0.3]))
 
 
@@ -340,7 +340,7 @@ def test_external_forces_are_an_input():
     assert relative(f(robot, s.q, s.v, s.a, push), rk.rnea(robot, s.q, s.v, s.a, f_ext=push)) < 1e-14
 
 
-# -- what a text reads ------------------------------------------------------------------------------------
+# -- what a function reads ----------------------------------------------------------------------------------
 
 MODULE = """
 import functools, os, types
@@ -357,13 +357,13 @@ def decorated(function):
     return wrapped
 
 def closed(gain):
-    def text(tree, q):
+    def python(tree, q):
         return gain[0] * q[1][0]
-    return text, gain
+    return python, gain
 
 class Spring:
     gain = 1.0
-    def text(self, tree, q):
+    def of_q(self, tree, q):
         return self.gain * q[1][0]
     def __call__(self, tree, q):
         return self.gain * q[1][0]
@@ -390,7 +390,7 @@ def reads(tree, q):
 function = rk.function(inputs=("q",), outputs={"y": ()})
 closure, cell = closed([1.0])
 spring = Spring()
-texts = {
+functions = {
     "function below": function(decorated(lambda tree, q: gain() * q[1][0])),
     "function inside": function(nested),
     "global": function(lambda tree, q: ABOVE * q[1][0]),
@@ -400,7 +400,7 @@ texts = {
     "attribute": function(lambda tree, q: CONFIG.gain * q[1][0]),
     "closure": function(closure),
     "default": function(gained),
-    "method": function(spring.text),
+    "method": function(spring.of_q),
     "callable": function(spring),
     "partial": function(functools.partial(partly, LIST)),
     "environment": function(lambda tree, q: float(os.environ["STALE_GAIN"]) * q[1][0]),
@@ -424,7 +424,7 @@ READ = [
 
 @pytest.fixture
 def read_again(monkeypatch, tmp_path):
-    """The texts of a module as a process finds them that reads this gain; processes share the cache."""
+    """The functions of a module as a process finds them that reads this gain; processes share the cache."""
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("STALE_FILE", str(tmp_path / "gain.txt"))
 
@@ -436,18 +436,18 @@ def read_again(monkeypatch, tmp_path):
         monkeypatch.setitem(sys.modules, "stale_module", module)
         space = {"__name__": "somebody's", "GAIN": gain}
         exec(MODULE, space)
-        return space["texts"]
+        return space["functions"]
 
     return process
 
 
 @pytest.mark.parametrize("read", READ)
-def test_machine_code_is_of_what_the_text_read_when_it_was_recorded(read_again, read):
+def test_machine_code_is_of_what_the_function_read_when_it_was_recorded(read_again, read):
     """Whatever an earlier process found, and compiled and kept on disk."""
     for gain in (2.0, 3.0, 2.0):
-        text = read_again(gain)[read]
-        assert text(pendulum(), [0.5]) == text(pendulum(), [0.5], engine="python") == 0.5 * gain
-        assert text.gradient("q")(pendulum(), [0.5]) == [gain]
+        read_now = read_again(gain)[read]
+        assert read_now(pendulum(), [0.5]) == read_now(pendulum(), [0.5], engine="python") == 0.5 * gain
+        assert read_now.gradient("q")(pendulum(), [0.5]) == [gain]
 
 
 def test_what_was_recorded_is_found_on_disk(read_again, caplog):
@@ -458,7 +458,7 @@ def test_what_was_recorded_is_found_on_disk(read_again, caplog):
         assert sum("compiled" in record.message for record in caplog.records) == compiled
 
 
-def test_measures_are_of_what_their_text_read(read_again):
+def test_measures_are_of_what_their_function_read(read_again):
     robot, states = pendulum(), ([[0.5]], [[0.0]])
     for gain in (2.0, 3.0):
         measure = rk.Measure(read_again(gain)["list"], "final", name="y")
@@ -467,28 +467,28 @@ def test_measures_are_of_what_their_text_read(read_again):
     assert robot.nq == 1
 
 
-def test_a_text_runs_once_for_a_robot():
+def test_a_function_runs_once_for_a_robot():
     """Single states, batches, single precision, derivatives and measures agree, whatever has changed."""
     runs = []
 
     @rk.function(inputs=("q",), outputs={"y": ()})
-    def text(tree, q):
+    def counted(tree, q):
         runs.append(tree)
         return len(runs) * q[1][0]
 
     robot = pendulum()
-    assert text(robot, [0.5]) == 0.5
-    assert (text(robot, [[0.5], [1.0]]) == [0.5, 1.0]).all()
-    assert (text(robot, [[0.5]] * 20, dtype="float32") == 0.5).all()
-    assert text.gradient("q")(robot, [0.5]) == 1.0 and text(robot, [0.5], reproducible=True) == 0.5
+    assert counted(robot, [0.5]) == 0.5
+    assert (counted(robot, [[0.5], [1.0]]) == [0.5, 1.0]).all()
+    assert (counted(robot, [[0.5]] * 20, dtype="float32") == 0.5).all()
+    assert counted.gradient("q")(robot, [0.5]) == 1.0 and counted(robot, [0.5], reproducible=True) == 0.5
     varied = robot.with_inertias(robot.inertial_parameters * np.array([1.0, 2.0])[:, None, None])
-    assert (text(varied, [0.5]) == 1.0).all() and (text(varied, [0.5], dtype="float32") == 1.0).all()
+    assert (counted(varied, [0.5]) == 1.0).all() and (counted(varied, [0.5], dtype="float32") == 1.0).all()
     assert len(runs) == 2
-    assert text(robot, [0.5], engine="python") == 1.5  # as it stands, for a debugger
-    assert text(pendulum(), [0.5]) == 2.0  # another robot
+    assert counted(robot, [0.5], engine="python") == 1.5  # as it stands, for a debugger
+    assert counted(pendulum(), [0.5]) == 2.0  # another robot
 
 
-def test_a_text_without_inputs_is_recorded_too():
+def test_a_function_without_inputs_is_recorded_too():
     gain = [2.0]
     f = rk.function(lambda tree: gain[0], inputs=(), outputs={"y": ()}, name="constant")
     robot = pendulum()
@@ -499,14 +499,14 @@ def test_a_text_without_inputs_is_recorded_too():
 
 @pytest.mark.parametrize("columns", [1, 8])
 @pytest.mark.parametrize("name", ["rnea", "inverse_mass_matrix", "aba_derivatives"])
-def test_played_back_a_text_is_as_quick_as_it_was_recorded(name, columns):
+def test_replayed_a_function_is_as_quick_as_it_was_recorded(name, columns):
     """As many operations, iterations and columns side by side, for every target."""
     robot = chain(12, "floating")
     made = rk.functions[name].flat(robot)
-    once = RecordedOnce(made.text, made.sizes, made.outputs)
-    trace(made.text, made.sizes, made.outputs)  # what the tree derives at its first use
+    once = RecordedOnce(made.function, made.sizes, made.outputs)
+    trace(made.function, made.sizes, made.outputs)  # what the tree derives at its first use
     straight, played = (
-        trace(text, made.sizes, made.outputs, shares="large", columns=columns) for text in (made.text, once)
+        trace(f, made.sizes, made.outputs, shares="large", columns=columns) for f in (made.function, once)
     )
     assert played.counts == straight.counts and len(played.marks) == len(straight.marks)
     assert [b.lanes for b in played.blocks] == [b.lanes for b in straight.blocks]
@@ -520,11 +520,11 @@ def test_joints_go_by_name_too(engine):
     robot = random_tree(0, "floating", kinds=("spherical", "revolute", "prismatic"), n=4)
     joints, s = robot.joints, State(robot)
 
-    def text(tree, q, goal, v, a, tau):
+    def python(tree, q, goal, v, a, tau):
         return [x for j in joints for row in (q, goal, v, a, tau) for x in row[j.name]]
 
     inputs = {"q": "q", "goal": "q", "v": "v", "a": "a", "tau": "tau"}
-    f = rk.function(text, inputs=inputs, outputs={"y": (2 * robot.nq + 3 * robot.nv,)})
+    f = rk.function(python, inputs=inputs, outputs={"y": (2 * robot.nq + 3 * robot.nv,)})
     by_q, by_v = (s.q, s.q), (s.v, s.a, s.tau)
     wanted = [[*(x[j.q_slice] for x in by_q), *(x[j.v_slice] for x in by_v)] for j in joints]
     found = f(robot, *by_q, *by_v, engine=engine)
@@ -533,7 +533,7 @@ def test_joints_go_by_name_too(engine):
 
 @pytest.mark.parametrize("engine", ["llvm", "python"])
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("python", "words"),
     [
         (lambda tree, q, p: q[4][0], r"q\[4\]: q has the length 4, for the joints 1 to 3 of robot 'chain'"),
         (lambda tree, q, p: q[1][1], r"q\[1\]\[1\]: q\[1\] has 1 number, counted from 0"),
@@ -541,8 +541,8 @@ def test_joints_go_by_name_too(engine):
         (lambda tree, q, p: q["joint"][0], r"no joint of q named 'joint'"),
     ],
 )
-def test_a_place_that_does_not_exist_is_named(text, words, engine):
-    f = rk.function(text, inputs={"q": "q", "p": (2,)}, outputs={"y": ()}, name="own")
+def test_a_place_that_does_not_exist_is_named(python, words, engine):
+    f = rk.function(python, inputs={"q": "q", "p": (2,)}, outputs={"y": ()}, name="own")
     with pytest.raises(rk.FunctionError, match=f"own: .*{words}"):
         f(chain(3), [0.1, 0.2, 0.3], [0.0, 0.0], engine=engine)
 
@@ -550,7 +550,7 @@ def test_a_place_that_does_not_exist_is_named(text, words, engine):
 # -- every function of the table ------------------------------------------------------------------------
 
 UNSUITED = {"operational_space_inertia", "constrained_dynamics", "impact"}
-"""Whose texts take the larger of two numbers, which complex numbers have not."""
+"""Whose functions take the larger of two numbers, which complex numbers have not."""
 
 WALKED = sorted(
     name
@@ -571,8 +571,8 @@ def test_every_function_of_the_table_has_its_derivatives(name):
         for e in np.eye(each.directions(robot)):
             rate = coordinate_rate(robot, state.q, e) if each.manifold else e
             moved = [x if i != k else (np.array(x) + 1j * H * rate).tolist() for i, x in enumerate(given)]
-            columns.append([np.array(row, complex).imag / H for row in made.text(*moved)])
-        got = f.derivative(each.name).flat(robot, **chosen).text(*given)
+            columns.append([np.array(row, complex).imag / H for row in made.function(*moved)])
+        got = f.derivative(each.name).flat(robot, **chosen).function(*given)
         for row, expected in zip(got, zip(*columns, strict=True), strict=True):
             assert relative(row, np.array(expected).T.ravel()) < 1e-11
 
@@ -586,21 +586,21 @@ def test_a_choice_may_be_a_list():
 
 
 @pytest.mark.parametrize("batch", [False, True])
-def test_a_text_may_use_arrays_of_numpy_and_opposites_of_comparisons(batch):
-    """What a text does with numbers it does with traced scalars: one state, a batch, both engines."""
+def test_a_function_may_use_arrays_of_numpy_and_opposites_of_comparisons(batch):
+    """What a function does with numbers it does with traced scalars: one state, a batch, both engines."""
     robot = chain(2)
 
-    def text(tree, q, v):
+    def python(tree, q, v):
         x, u = np.concatenate(q), np.array([v[1][0], v[2][0]])
         lever = np.cross([x[0], x[1], 1.0], [0.0, 0.5, u[0]])
         low = where(~(x[0] > 0.3) | ((u[1] < 0.0) & (x[1] >= 0.0)), 1.0, 2.0)
         return {"p": np.array([[2.0, 1.0], [0.0, 3.0]]) @ x * low, "n": np.linalg.norm(lever) + np.exp(u) @ x}
 
-    f = rk.function(text, inputs=("q", "v"), outputs={"p": (2,), "n": ()})
+    f = rk.function(python, inputs=("q", "v"), outputs={"p": (2,), "n": ()})
     rng = np.random.default_rng(4)
     q, v = rng.standard_normal((2, 2, 2)) if batch else rng.standard_normal((2, 2))  # two states: as x has
     rows = [
-        text(None, [[], [a[0]], [a[1]]], [[], [b[0]], [b[1]]])
+        python(None, [[], [a[0]], [a[1]]], [[], [b[0]], [b[1]]])
         for a, b in zip(np.atleast_2d(q), np.atleast_2d(v), strict=True)
     ]
     for engine in ("llvm", "python"):
@@ -614,7 +614,7 @@ def twice_the_energy(tree, q, v):
     return 2.0 * rk.functions["kinetic_energy"](tree, q, v)
 
 
-def test_texts_are_parts_of_other_texts_and_functions_are_pickled_by_name():
+def test_functions_are_parts_of_other_functions_and_functions_are_pickled_by_name():
     robot, s = chain(2), State(chain(2))
     four = rk.function(
         lambda tree, q, v: 2.0 * twice_the_energy(tree, q, v=v), inputs=("q", "v"), outputs={"T": ()}
@@ -625,7 +625,7 @@ def test_texts_are_parts_of_other_texts_and_functions_are_pickled_by_name():
         assert pickle.loads(pickle.dumps(f)) is f
 
 
-def test_a_function_of_a_program_goes_to_other_processes_with_its_text():
+def test_a_function_of_a_program_goes_to_other_processes_with_its_function():
     space = {"__name__": "__main__", "rk": rk}
     exec(
         "@rk.function(inputs=('v',), outputs={'y': ()})\ndef fast(tree, v):\n return v[1][0] * v[1][0]\n",
@@ -653,8 +653,8 @@ def plain(tree, v):
 twice = rk.function(plain, inputs={"v": "v"}, outputs={"y": ()})
 
 def work(pair):
-    f, text = pair
-    return f is fast, f(text, [3.0, 0.0], engine="python")
+    f, robot = pair
+    return f is fast, f(robot, [3.0, 0.0], engine="python")
 
 if __name__ == "__main__":
     robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -674,15 +674,15 @@ def test_functions_of_a_program_go_to_its_workers(tmp_path, method):
 
 @pytest.mark.parametrize("engine", ["llvm", "python"])
 def test_numbers_may_be_arrays_of_one_number(engine):
-    texts = {
+    wrong = {
         "no axes": lambda tree, q: np.array(sqrt(q[1][0])),
         "in a list": lambda tree, q: [np.array(sqrt(q[1][0]))],
         "in a dict": lambda tree, q: {"y": np.array(sqrt(q[1][0]))},
         "one axis": lambda tree, q: np.array([sqrt(q[1][0])]),
     }
-    for kind, text in texts.items():
+    for kind, python in wrong.items():
         for shape, one, rows in (((), 2.0, [2.0, 3.0]), ((1,), [2.0], [[2.0], [3.0]])):
-            f = rk.function(text, outputs={"y": shape}, name="f")
+            f = rk.function(python, outputs={"y": shape}, name="f")
             assert np.array_equal(f(chain(2), [4.0, 0.0], engine=engine), one), kind
             assert np.array_equal(f(chain(2), [[4.0, 0.0], [9.0, 0.0]], engine=engine), rows), kind
 
@@ -722,14 +722,14 @@ def test_numbers_and_arrays_of_numpy_are_those_that_they_hold(name):
     assert relative(step, (ends[0] - ends[1]) / 2e-6) < 1e-8
 
 
-def test_common_mistakes_in_a_text_are_explained():
+def test_common_mistakes_in_a_function_are_explained():
     robot = chain(2)
     state = ([0.1, 0.2], [0.0, 0.0])
 
-    def made(text):
-        return rk.function(text, inputs=("q", "v"), outputs={"y": ()}, name="f")
+    def made(python):
+        return rk.function(python, inputs=("q", "v"), outputs={"y": ()}, name="f")
 
-    for text, words in (
+    for python, words in (
         (lambda tree, q, v: q[1] * 2, r"expected 1 number for shape \(\), got 2.*q\[i\]\[0\] a number"),
         (lambda tree, q, v: np.sin(q[0]) if q[1][0] > 0 else 0.0, "and & and | instead of and and or"),
         (lambda tree, q, v: sqrt(q[1]), r"expected a scalar, got a list of them: take one, as q\[i\]\[0\]"),
@@ -741,7 +741,7 @@ def test_common_mistakes_in_a_text_are_explained():
         ),
     ):
         with pytest.raises(rk.FunctionError, match=words.replace("|", r"\|")):
-            made(text)(robot, *state)
+            made(python)(robot, *state)
     with pytest.raises(rk.ShapeError, match=r"text: expected a function \(tree, q, v\) -> outputs, got one"):
         made(lambda tree, q: 0.0)
     f = made(lambda tree, q, v: q[1][0])
@@ -757,5 +757,5 @@ def test_common_mistakes_in_a_text_are_explained():
 def test_robokits_functions_as_objects_have_their_own_help():
     for name, each in rk.functions.items():
         public = getattr(rk, name, None)
-        assert each.__doc__ == (each.row.text if public is None else public).__doc__
+        assert each.__doc__ == (each.row.function if public is None else public).__doc__
         assert each.__doc__.splitlines()[0] in render_doc(each)

@@ -180,7 +180,7 @@ def test_forward_derivatives():
 def test_what_a_loop_has_found_is_differentiated_by_its_equation():
     """The turns of a bisection have no derivative; its outcome has one, in loops and straight lines."""
 
-    def text(tree, a, b, most):
+    def program(tree, a, b, most):
         f = lambda x: x * x * x + a * x - b  # noqa: E731
 
         def halve(low, high):
@@ -191,7 +191,7 @@ def test_what_a_loop_has_found_is_differentiated_by_its_equation():
         return sin(solution(f, 0.5 * (low + high)))
 
     loops = rk.function(
-        lambda tree, a, b: for_range(b - b + 2.0, lambda k, s: s + text(tree, a, b, 60), 0.0),
+        lambda tree, a, b: for_range(b - b + 2.0, lambda k, s: s + program(tree, a, b, 60), 0.0),
         inputs={"a": (), "b": ()}, outputs={"y": ()},
     )  # fmt: skip
     a, b = np.array([1.0, 2.0]), np.array([2.0, 5.0])
@@ -340,8 +340,8 @@ BOTH = [
 @pytest.mark.parametrize(("name", "engine"), BOTH)
 def test_errors_name_the_function_and_the_line(name, engine):
     body, n, message = ERRORS[name]
-    text = lambda tree, x, n: body(x, n)  # noqa: E731
-    wrong = rk.function(text, inputs={"x": (3,), "n": ()}, outputs={"y": ()}, name="wrong")
+    program = lambda tree, x, n: body(x, n)  # noqa: E731
+    wrong = rk.function(program, inputs={"x": (3,), "n": ()}, outputs={"y": ()}, name="wrong")
     with pytest.raises((FunctionError, ValueError), match=message or "must be the same") as caught:
         wrong(ROBOT, [1.0, 2.0, 3.0], n, engine=engine)
     assert "wrong: " in str(caught.value) or name == "whole"
@@ -498,9 +498,12 @@ def test_a_value_that_leaves_a_called_function_of_a_straight_line(map_it):
 
 
 def test_a_comparison_is_no_number():
-    for text in (lambda tree, n: n + (n > 1.0), lambda tree, n: for_range(n, lambda k, s: s + (k > 1), 0.0)):
+    for program in (
+        lambda tree, n: n + (n > 1.0),
+        lambda tree, n: for_range(n, lambda k, s: s + (k > 1), 0.0),
+    ):
         with pytest.raises(FunctionError, match="a comparison is no number: where"):
-            rk.function(text, inputs={"n": ()}, outputs={"y": ()})(ROBOT, 3.0)
+            rk.function(program, inputs={"n": ()}, outputs={"y": ()})(ROBOT, 3.0)
 
 
 def test_derivatives_name_the_line_of_a_wrong_index():
@@ -542,8 +545,10 @@ OF_NUMPY = {
 @pytest.mark.parametrize("name", OF_NUMPY)
 def test_numbers_and_arrays_of_numpy_in_loops(name):
     """They are the numbers that they hold, and what is carried and chosen may be arrays of numbers."""
-    text, wanted = OF_NUMPY[name]
-    f = rk.function(lambda tree, x, n: text(x, n), inputs={"x": (3,), "n": ()}, outputs={"y": ()}, name="f")
+    program, wanted = OF_NUMPY[name]
+    f = rk.function(
+        lambda tree, x, n: program(x, n), inputs={"x": (3,), "n": ()}, outputs={"y": ()}, name="f"
+    )
     x = np.array([[1.0, 4.0, 0.5], [2.0, 3.0, 4.0]])
     assert f(ROBOT, x[0], 2.0) == wanted == f(ROBOT, x[0], 2.0, engine="python")
     assert f(ROBOT, x, [2.0, 1.0])[0] == wanted
@@ -554,8 +559,8 @@ def test_numbers_and_arrays_of_numpy_in_loops(name):
 
 
 def test_what_no_loop_carries_is_named_with_the_line():
-    text = lambda tree, x, n: for_range(n, lambda k, s: s * 2.0, Vector3(*x)).x  # noqa: E731
-    wrong = rk.function(text, inputs={"x": (3,), "n": ()}, outputs={"y": ()}, name="f")
+    program = lambda tree, x, n: for_range(n, lambda k, s: s * 2.0, Vector3(*x)).x  # noqa: E731
+    wrong = rk.function(program, inputs={"x": (3,), "n": ()}, outputs={"y": ()}, name="f")
     with pytest.raises(
         FunctionError, match=r"this is a Vector3(.|\n)*test_own_loops.py, line .*, in <lambda>"
     ):

@@ -19,14 +19,14 @@ from robokit.spatial.scalars import cos, maximum, minimum, sin, sqrt, where
 Build = Callable[[list[Any]], Any]
 
 
-def guard(condition: Any, text: Callable[[], Any], *fallbacks: Any) -> list[Any]:
+def guard(condition: Any, function: Callable[[], Any], *fallbacks: Any) -> list[Any]:
     """A condition whose other branch computes nothing."""
-    return list(cond(condition, text, lambda: fallbacks))
+    return list(cond(condition, function, lambda: fallbacks))
 
 
-def called_often(text: Callable[..., Any], *arguments: Any) -> list[Any]:
-    """A text that is recorded once, however often it is taken, where a test sets blocks.LONG to 0."""
-    return list(call(text, *arguments))
+def called_often(function: Callable[..., Any], *arguments: Any) -> list[Any]:
+    """A function that is recorded once, however often it is taken, where a test sets blocks.LONG to 0."""
+    return list(call(function, *arguments))
 
 
 _BINARY = [operator.add, operator.sub, operator.mul, maximum, minimum]
@@ -72,7 +72,7 @@ def chain(
 ) -> tuple[Callable[..., list[list[Any]]], list[tuple[str, int]], list[tuple[str, tuple[int, ...]]]]:
     """Positions and speeds along a planar chain of n links, and a symmetric matrix with zeros."""
 
-    def text(q: list[Any], v: list[Any]) -> list[list[Any]]:
+    def function(q: list[Any], v: list[Any]) -> list[list[Any]]:
         angle: Any = 0.0
         x: Any = 0.0
         y: Any = 0.0
@@ -89,7 +89,7 @@ def chain(
                     matrix[i * n + j] = matrix[j * n + i] = out[i] * out[j]
         return [out, matrix, [x * x + y * y]]
 
-    return text, [("q", n), ("v", n)], [("x", (n,)), ("M", (n, n)), ("r", ())]
+    return function, [("q", n), ("v", n)], [("x", (n,)), ("M", (n, n)), ("r", ())]
 
 
 def states(rng: np.random.Generator, sizes: list[int], rows: int | None) -> list[np.ndarray]:

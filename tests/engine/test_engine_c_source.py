@@ -69,8 +69,8 @@ def test_single_precision_calls_the_functions_of_single_precision(monkeypatch, t
 
 def test_what_crosses_a_cut_arrives(monkeypatch, tmp_path):
     monkeypatch.setattr(c_source, "SIZE", 25)
-    text, inputs, outputs = chain(9)
-    program = trace(text, inputs, outputs)
+    function, inputs, outputs = chain(9)
+    program = trace(function, inputs, outputs)
     written, workspace = c_source.c_source(program, "f", ["q", "v", "x", "M", "r"])
     assert written.count("static APART") > 10 and 0 < workspace < len(program.order) // 2
     source = tmp_path / "f.c"

@@ -36,12 +36,12 @@ def compiled(monkeypatch):
 
 
 def build(key: bytes | None = b"robot", factor: float = 2.0, traced: list | None = None) -> Kernel:
-    def text(x):
+    def function(x):
         if traced is not None:
             traced.append(1)
         return [[a * factor + 1.0 for a in x]]
 
-    return Kernel.build("scale", [("x", 6)], [("y", (6,))], text, key=key)
+    return Kernel.build("scale", [("x", 6)], [("y", (6,))], function, key=key)
 
 
 X = np.arange(6.0)
@@ -144,12 +144,12 @@ from robokit.engine.backend import llvm
 real = llvm.assemble
 kernels = lambda text: text.startswith(llvm.BASELINE)  # not what calls from Python go through
 llvm.assemble = lambda text: (kernels(text) and print("compiled", file=sys.stderr)) or real(text)
-def text(x):
+def function(x):
     y = list(x)
     for k in range(60):
         y = [a * 0.5 + b * x[0] for a, b in zip(y, y[1:] + y[:1])]
     return [y]
-kernel = Kernel.build("race", [("x", 6)], [("y", (6,))], text, key=b"race")
+kernel = Kernel.build("race", [("x", 6)], [("y", (6,))], function, key=b"race")
 single = kernel(np.arange(6.0) / 6)
 batch = kernel(np.tile(np.arange(6.0) / 6, (5, 1)))
 assert np.allclose(batch, single)
@@ -260,14 +260,14 @@ import numpy as np
 from robokit import disk_cache
 from robokit.engine.kernel import Kernel
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))  # a write stops in the middle
-def text(x):
+def function(x):
     y = list(x)
     for k in range(40):
         y = [a * 0.5 + b * x[0] for a, b in zip(y, y[1:] + y[:1])]
     return [y]
 x = np.arange(6.0) / 6
 for _ in range(2):
-    kernel = Kernel.build("full", [("x", 6)], [("y", (6,))], text, key=b"full")
+    kernel = Kernel.build("full", [("x", 6)], [("y", (6,))], function, key=b"full")
     assert np.allclose(kernel(x), kernel.python(x), rtol=1e-13)
 print(len(list(disk_cache.folder().iterdir())))
 disk_cache.store("0" * 64, {}, b"small")
@@ -327,7 +327,7 @@ def test_another_llvmlite_or_processor_makes_files_of_its_own(folder, compiled, 
 
 
 def test_source_edited_after_its_import_is_no_key(folder, compiled, monkeypatch):
-    # The process would file what its old text computes under the name of the new one.
+    # The process would file what its old function computes under the name of the new one.
     traced: list = []
     build(traced=traced)(X)
     monkeypatch.setattr(disk_cache, "_LOADED", 0.0)
@@ -346,8 +346,10 @@ def test_source_edited_after_its_import_is_no_key(folder, compiled, monkeypatch)
 def test_a_text_without_a_source_file_is_known_by_its_code(folder):
     space: dict = {}
     for factor in (2.0, 3.0):
-        exec(builtins.compile(f"def text(x): return [[a * {factor} for a in x]]", "<stdin>", "exec"), space)
-        kernel = Kernel.build("typed", [("x", 6)], [("y", (6,))], space["text"], key=b"typed")
+        exec(
+            builtins.compile(f"def function(x): return [[a * {factor} for a in x]]", "<stdin>", "exec"), space
+        )
+        kernel = Kernel.build("typed", [("x", 6)], [("y", (6,))], space["function"], key=b"typed")
         assert (kernel(X) == X * factor).all()
 
 
@@ -361,12 +363,12 @@ def test_entries_say_what_they_are_for(folder):
     assert len(disk_cache.clear()) == 3 and disk_cache.entries() == [] and (build()(X) == Y).all()
 
 
-def twice(first: dict, second: dict, text1, text2=None) -> tuple[Kernel, Kernel]:
-    """Two kernels of one name and one key, whose texts are in one file: only their shapes differ."""
+def twice(first: dict, second: dict, function1, function2=None) -> tuple[Kernel, Kernel]:
+    """Two kernels of one name and one key, whose functions are in one file: only their shapes differ."""
     common = {"key": b"robot"}
     return (
-        Kernel.build("k", text=text1, **common, **first),
-        Kernel.build("k", text=text2 or text1, **common, **second),
+        Kernel.build("k", function=function1, **common, **first),
+        Kernel.build("k", function=function2 or function1, **common, **second),
     )
 
 

@@ -27,19 +27,19 @@ def columns(x):
     """Four calls that give what the kernel gives; arguments of every kind; one may be left out."""
     around = sin(x[0]) * x[1]
 
-    def text(a, b, c):
+    def function(a, b, c):
         s = a
         for k in range(15):
             s = sqrt(0.1 * s * s + (1.0 + 0.01 * k)) / (1.5 + b * b * s * s)
-        # Read again below, taken twice, an argument, a number, and a value of the text around the calls.
+        # Read again below, taken twice, an argument, a number, and a value of the function around the calls.
         return [s, s * c, s, b, 2.0, around]
 
     twice = x[1] * x[2]
     calls = [[twice, x[3] + 1.0, x[0]], [twice, twice, 0.5], [around, x[3] + 1.0, sin(x[3])]]
-    found = [called_often(text, *call) for call in calls]
+    found = [called_often(function, *call) for call in calls]
     last = [found[0][0] * 2.0, found[1][1], x[2] - x[0]]
     near = x[2] > 0.0
-    inner = guard(near, lambda: called_often(text, *last)[:2], x[0], x[1])
+    inner = guard(near, lambda: called_often(function, *last)[:2], x[0], x[1])
     rows = [each for call in found for each in call[:4]]
     return [[*rows, *inner, found[0][4], found[1][5], twice]]
 
@@ -75,7 +75,9 @@ def test_only_arguments_that_have_another_place_are_copied():
     assert copied[0] == [] and copied[1] == [0, 1] and 2 in copied[2]
     inside = {n for chunk in plan.chunks for n in chunk}
     read = [n for n in line if nodes[n][0] == RESULT and n in inside]
-    assert [position(program, n) for n in read] == [5], "the text around the calls computes this one alone"
+    assert [position(program, n) for n in read] == [5], (
+        "the function around the calls computes this one alone"
+    )
 
 
 def test_frames_do_not_overlap():

@@ -19,17 +19,17 @@ N = 3
 
 
 def one(f):
-    """A text of one input of N scalars and one number."""
+    """A function of one input of N scalars and one number."""
     return (lambda x: [[f(x)]]), [("x", N)], [("y", ())]
 
 
-def values(text, x):
-    return np.array([float(y) for y in text(list(x))[0]])
+def values(function, x):
+    return np.array([float(y) for y in function(list(x))[0]])
 
 
-def difference(text, x, h=1e-6):
+def difference(function, x, h=1e-6):
     steps = np.eye(len(x)) * h
-    return np.array([(values(text, x + e) - values(text, x - e))[0] / (2 * h) for e in steps])
+    return np.array([(values(function, x + e) - values(function, x - e))[0] / (2 * h) for e in steps])
 
 
 @settings(max_examples=60)
@@ -79,8 +79,8 @@ def behind_branches(x):
 @pytest.mark.parametrize("mode", [jacobian, gradient])
 @pytest.mark.parametrize("x", [(-1.0, 0.5, -0.5), (0.0, -0.5, 0.0), (-1.0, -1.0, 0.0), (0.0, 2.0, -2.0)])
 def test_nan_of_a_branch_that_is_not_taken_does_not_leave_it(mode, x):
-    text, inputs, outputs = one(behind_branches)
-    derived = mode(text, inputs, outputs, [0])
+    function, inputs, outputs = one(behind_branches)
+    derived = mode(function, inputs, outputs, [0])
     a, b, c = x
     expected = [0.0, 1.0, (1.0 if b <= 0.0 or a <= 0.0 else 0.0) + 2.0 * c]
     kernel = Kernel.build("branches", inputs, [("d", (N,))], derived)
@@ -93,10 +93,10 @@ def test_nan_of_a_branch_that_is_not_taken_does_not_leave_it(mode, x):
 def test_floor_changes_in_jumps():
     program = trace(*one(lambda x: x[0] * floor(x[1]) + x[1] * floor(x[2] * 4.5)))
     from robokit.engine.passes.derivative import adjoints, tangents
-    from robokit.engine.passes.replay import replayed
+    from robokit.engine.passes.replay import node_values
 
     x = [2.0, 1.5, 1.2]
-    value = replayed(program, [x])
+    value = node_values(program, [x])
     forward = tangents(program, value, {(0, k): {k: 1.0} for k in range(N)})[0][0]
     assert forward == {0: 1.0, 1: 5.0}
     back = adjoints(program, value, {program.results[0][0]: 1.0})
@@ -104,7 +104,7 @@ def test_floor_changes_in_jumps():
 
 
 def test_what_the_text_computes_is_recorded_once():
-    # The derivative of a product of sines needs the sines and cosines of the text and no other.
+    # The derivative of a product of sines needs the sines and cosines of the function and no other.
     f = one(lambda x: sin(x[0]) * sin(x[1]) * sin(x[2]))
     program = trace(jacobian(*f, [0]), f[1], [("d", (N,))])
     assert program.counts["sincos"] == N

@@ -1,4 +1,4 @@
-"""Derivatives of numbers that solve equations, in texts and in kernels with loops, against 50 digits."""
+"""Derivatives of numbers that solve equations, in functions and in kernels with loops, against 50 digits."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ def exact(p, d):
     return fifty_digits.along(run, (p,), (d,))
 
 
-def text(p):
+def function(p):
     return outputs(solution(residual, iterated(p), p), p)
 
 
-def text_with_solver(p):
+def function_with_solver(p):
     u = iterated(p)
     factors = lu(matrix(u, p))
     return outputs(solution(residual, u, p, solve=lambda b: lu_solve(factors, b)), p)
 
 
-def text_that_uses_what_is_around(p):
+def function_that_uses_what_is_around(p):
     return outputs(solution(lambda u: residual(u, p), tuple(iterated(p))), p)
 
 
-TEXTS = [text, text_with_solver, text_that_uses_what_is_around]
+FUNCTIONS = [function, function_with_solver, function_that_uses_what_is_around]
 IN, OUT = [("p", 3)], [("w", ()), ("u", (3,))]
 
 
-@pytest.mark.parametrize("f", TEXTS)
+@pytest.mark.parametrize("f", FUNCTIONS)
 def test_a_text_is_differentiated_in_every_mode(f):
     J = np.transpose([exact(P, d) for d in np.eye(3)])
     rows = [*jacobian(f, IN, OUT, [0])(P.tolist())]
@@ -87,7 +87,7 @@ def test_a_text_is_differentiated_in_every_mode(f):
     assert [*values[0], *values[1]] == [*f(P.tolist())[0], *f(P.tolist())[1]]
 
 
-@pytest.mark.parametrize("f", TEXTS)
+@pytest.mark.parametrize("f", FUNCTIONS)
 def test_second_derivatives(f):
     run = lambda q: outputs(iterated(q, 9), q)[0]  # noqa: E731
     with mp.workdps(fifty_digits.DIGITS):
@@ -106,7 +106,7 @@ def test_second_derivatives(f):
 
 
 def test_what_is_computed_and_not_differentiated_is_the_same_program():
-    solved, plain = (trace(f, IN, OUT) for f in (text, lambda p: outputs(iterated(p), p)))
+    solved, plain = (trace(f, IN, OUT) for f in (function, lambda p: outputs(iterated(p), p)))
     assert [solved.nodes[n] for n in solved.order] == [plain.nodes[n] for n in plain.order]
     assert solved.results == plain.results
     more = []

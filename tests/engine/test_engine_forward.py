@@ -161,10 +161,10 @@ def test_calls_that_are_nested():
     def middle(x, k, scale):
         return call(inner, x[k], scale)[0] + call(inner, scale, x[k])[1] + call(inner, x[k], 0.5)[1]
 
-    def text(n, x, out):
+    def function(n, x, out):
         out[0] = for_range(n, lambda k, total: total + call(middle, x, k, total * 0.1 + 1.0), 0.0)
 
-    kernel = LoopKernel("calls", text, ["n"], [ArrayOf("x", ("n",)), OUT])
+    kernel = LoopKernel("calls", function, ["n"], [ArrayOf("x", ("n",)), OUT])
     rng = np.random.default_rng(1)
     x, dx = rng.normal(size=(2, 5))
     exact = fifty_digits.along(fifty_digits.of_kernel(kernel, {"n": 5}), (x,), (dx,))
@@ -175,13 +175,13 @@ def test_calls_that_are_nested():
 
 
 def test_second_derivatives_and_derivatives_inside_functions():
-    def text(n, x, out):
+    def function(n, x, out):
         product = for_range(n, lambda k, p: p * (x[k] + 0.5), 1.0)
         # d/dy (y x0 + sin(y product)) at y = x1: a derivative that depends on x in turn
         _, slope = jvp(lambda y: y * x[0] + sin(y * product), (x[1],), (1.0,))
         out[0] = cond(product > 0.0, lambda: slope * product, lambda: slope)
 
-    kernel = LoopKernel("twice", text, ["n"], [ArrayOf("x", ("n",)), OUT], reproducible=True)
+    kernel = LoopKernel("twice", function, ["n"], [ArrayOf("x", ("n",)), OUT], reproducible=True)
     rng = np.random.default_rng(5)
     for _ in range(4):
         x, dx, other = rng.normal(size=(3, 4))
@@ -207,10 +207,10 @@ def test_a_number_of_an_inner_derivation_is_constant_for_the_outer_one():
 
 
 def test_several_directions_share_the_values():
-    def text(n, x, out):
+    def function(n, x, out):
         for_range(n, lambda k: out.__setitem__(k, sin(x[k]) * x[n - 1 - k]))
 
-    kernel = LoopKernel("several", text, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")])
+    kernel = LoopKernel("several", function, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")])
     x = np.random.default_rng(2).normal(size=3)
     J = np.diag(np.cos(x) * x[::-1]) + np.diag(np.sin(x))[:, ::-1]
     in_lanes = kernel.forward("x")(x=x, dx=np.eye(3))  # a direction in each lane
@@ -241,13 +241,13 @@ KINKS = [
 
 @pytest.mark.parametrize("number", range(len(KINKS)))
 def test_kinks_are_those_of_straight_lines(number):
-    text = KINKS[number]
+    function = KINKS[number]
 
     def written(x, out):
-        out[0] = text(x)[0]
+        out[0] = function(x)[0]
 
     loops = LoopKernel("kink", written, [], [ArrayOf("x", (2,)), OUT], reproducible=True).forward("x")
-    slope = along(lambda x: [text(x)], [("x", 2)], [("y", (1,))], [0])
+    slope = along(lambda x: [function(x)], [("x", 2)], [("y", (1,))], [0])
     line = Kernel.build(
         "kink", [("x", 2), ("dx", 2)], [("dy", (1,))], lambda x, dx: slope(x, dx)[1], reproducible=True
     )
@@ -325,11 +325,11 @@ def test_more_random_programs_against_fifty_digits():
 
 
 def test_errors_say_what_is_wrong():
-    def text(n, x, k, out):
+    def function(n, x, k, out):
         out[0] = x[0]
 
     arrays = [ArrayOf("x", ("n",)), ArrayOf("k", (1,), "in", "integer"), OUT]
-    kernel = LoopKernel("wrong", text, ["n"], arrays)
+    kernel = LoopKernel("wrong", function, ["n"], arrays)
     with pytest.raises(rk.UnknownName, match="input named 'z'"):
         kernel.forward("z")
     with pytest.raises(rk.UnknownName, match="input named 'out'"):
@@ -345,10 +345,10 @@ def test_errors_say_what_is_wrong():
 def test_arrays_without_dimensions():
     assert jvp(lambda a: for_range(3, lambda k, s: s * a, 1.0), (np.array(2.0),), (1.0,)) == (8.0, 12.0)
 
-    def text(x, still, out):
+    def function(x, still, out):
         call(lambda a, b, c: c.__setitem__((), a[()] * a[()] * b[()]), x, still, out)
 
     arrays = [ArrayOf("x", ()), ArrayOf("still", ()), ArrayOf("out", (), "out")]
-    slope = LoopKernel("product", text, [], arrays).forward("x")
+    slope = LoopKernel("product", function, [], arrays).forward("x")
     for engine in (None, "python"):
         assert slope(x=3.0, still=2.0, dx=1.0, engine=engine)["dout"] == 12.0

@@ -26,9 +26,9 @@ from robokit.spatial.scalars import sin, sqrt, where
 ONE = [("x", 4)], [("y", (3,))]
 
 
-def chosen(condition: Any, text: Callable[[], Any], *fallbacks: Any) -> list[Any]:
+def chosen(condition: Any, function: Callable[[], Any], *fallbacks: Any) -> list[Any]:
     """What a guard means, without a branch."""
-    return [where(condition, x, other) for x, other in zip(text(), fallbacks, strict=True)]
+    return [where(condition, x, other) for x, other in zip(function(), fallbacks, strict=True)]
 
 
 def long(a: Any, b: Any, steps: int = 12) -> Any:
@@ -101,14 +101,14 @@ def crossed(x: list[Any], g: Any = guard) -> list[list[Any]]:
     return [[p, s, r]]
 
 
-TEXTS = [simple, flowing, nested, across, crossed]
+FUNCTIONS = [simple, flowing, nested, across, crossed]
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_a_guard_is_a_choice_in_every_way_to_run_it(text, dtype):
-    kernel = Kernel.build("guarded", *ONE, text, dtype=dtype)
-    plain = Kernel.build("plain", *ONE, lambda x: text(x, chosen), dtype=dtype)
+def test_a_guard_is_a_choice_in_every_way_to_run_it(function, dtype):
+    kernel = Kernel.build("guarded", *ONE, function, dtype=dtype)
+    plain = Kernel.build("plain", *ONE, lambda x: function(x, chosen), dtype=dtype)
     tolerance = 1e-13 if dtype == "float64" else 1e-5
     for kind in KINDS:
         x = rows(kind, 37, dtype=dtype)
@@ -120,10 +120,10 @@ def test_a_guard_is_a_choice_in_every_way_to_run_it(text, dtype):
         np.testing.assert_allclose(kernel.program().evaluate(x[5]), expected[5:6], rtol=tolerance)
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_what_neighbours_need_changes_no_bit_of_a_row(text, dtype):
-    kernel = Kernel.build("guarded", *ONE, text, dtype=dtype)
+def test_what_neighbours_need_changes_no_bit_of_a_row(function, dtype):
+    kernel = Kernel.build("guarded", *ONE, function, dtype=dtype)
     for count in (1, 7, 33):
         x = rows("some", count, dtype=dtype)
         together = kernel.batch(x)
@@ -134,7 +134,7 @@ def test_what_neighbours_need_changes_no_bit_of_a_row(text, dtype):
 @settings(max_examples=6)
 @given(outside=recipes(4, 10), within=recipes(6, 25), seed=st.integers(0, 2**20), kind=st.sampled_from(KINDS))
 def test_any_text_in_a_guard_gives_the_bits_of_a_choice(outside, within, seed, kind):
-    def text(x: list[Any], g: Any) -> list[list[Any]]:
+    def function(x: list[Any], g: Any) -> list[list[Any]]:
         before = follow(outside, x)
 
         def block() -> list[Any]:
@@ -144,19 +144,19 @@ def test_any_text_in_a_guard_gives_the_bits_of_a_choice(outside, within, seed, k
         a, b, c = g(x[0] > 0.0, block, before[-1], 0.0, x[1])
         return [[a, b + before[-2], c]]
 
-    kernel = Kernel.build("guarded", *ONE, lambda x: text(x, guard))
-    plain = Kernel.build("plain", *ONE, lambda x: text(x, chosen))
+    kernel = Kernel.build("guarded", *ONE, lambda x: function(x, guard))
+    plain = Kernel.build("plain", *ONE, lambda x: function(x, chosen))
     x = rows(kind, 11, seed)
     np.testing.assert_array_equal(kernel.batch(x), plain.batch(x))
     np.testing.assert_array_equal(kernel(x[4]), plain(x[4]))
 
 
 def test_rollouts_are_the_steps_of_single_states():
-    def text(x: list[Any]) -> list[list[Any]]:
+    def function(x: list[Any]) -> list[list[Any]]:
         a, b, _ = simple(x)[0]
         return [[0.9 * x[0] - 0.3 * b, 0.5 * x[1] + 0.05 * a, x[2], 1.0 - x[3]]]
 
-    kernel = Kernel.build("walk", [("x", 4)], [("x1", (4,))], text, feedback={"x1": "x"})
+    kernel = Kernel.build("walk", [("x", 4)], [("x1", (4,))], function, feedback={"x1": "x"})
     x = rows("some", 37)
     rolled = x[None].copy()
     kernel.rollout_runner().roll([rolled], 37, [0, 25], lambda *reached: None, threads=1)
@@ -167,26 +167,26 @@ def test_rollouts_are_the_steps_of_single_states():
     assert 0 < np.sum(alone[:, 0] > 0.0) < 37  # some need the block in the end, and some do not
 
 
-@pytest.mark.parametrize("text", TEXTS)
-def test_the_code_branches(text):
-    program = Kernel.build("guarded", *ONE, text).program()
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_the_code_branches(function):
+    program = Kernel.build("guarded", *ONE, function).program()
     for code, _ in (single_module(program, 8, "k"), batch_module(program, 8, "k")):
         branches = re.findall(r"br i1 %\w+, label %block(\d+), label %after(\d+)", code)
         assert branches and all(a == b for a, b in branches)
         assert re.search(r"phi (double|<8 x double>) \[.*\], \[poison", code)
-    plain = Kernel.build("plain", *ONE, lambda x: text(x, chosen)).program()
+    plain = Kernel.build("plain", *ONE, lambda x: function(x, chosen)).program()
     assert "label %block" not in batch_module(plain, 8, "k")[0]
 
 
 def test_blocks_over_several_chunks_are_skipped_in_each():
-    def text(x: list[Any], g: Any = guard) -> list[list[Any]]:
+    def function(x: list[Any], g: Any = guard) -> list[list[Any]]:
         a, b = g(x[0] > 0.0, lambda: [long(x[1], x[2], 120), long(x[2], x[3], 120)], 0.0, x[1])
         return [[a, b, a - b]]
 
-    program = trace(text, *ONE)
+    program = trace(function, *ONE)
     code, _ = batch_module(program, 8, "k")
     assert code.count("define internal void @chunk") == code.count("label %block") > 2
-    kernel = Kernel.build("guarded", *ONE, text)
+    kernel = Kernel.build("guarded", *ONE, function)
     for kind in KINDS:
         x = rows(kind, 21)
         expected = np.array([program.evaluate(row)[0] for row in x])
@@ -195,10 +195,10 @@ def test_blocks_over_several_chunks_are_skipped_in_each():
 
 
 def test_time_falls_where_no_lane_needs_the_block():
-    def text(x: list[Any]) -> list[list[Any]]:
+    def function(x: list[Any]) -> list[list[Any]]:
         return [guard(x[0] > 0.0, lambda: [long(x[k], x[3], 100) for k in (1, 2, 3)], 0.0, 0.0, 0.0)]
 
-    kernel = Kernel.build("guarded", *ONE, text)
+    kernel = Kernel.build("guarded", *ONE, function)
     seconds = {}
     for kind in ("all", "none"):
         x = rows(kind, 4096)
@@ -213,7 +213,7 @@ def test_time_falls_where_no_lane_needs_the_block():
 
 
 def test_only_what_nothing_else_needs_is_inside():
-    def text(x: list[Any]) -> list[list[Any]]:
+    def function(x: list[Any]) -> list[list[Any]]:
         on = x[0] > 0.0
         early = long(x[1], x[2])  # recorded before, and used in the block alone
         seen = long(x[2], x[3])
@@ -225,9 +225,9 @@ def test_only_what_nothing_else_needs_is_inside():
         (a,) = guard(on, block, 0.0)
         return [[a, seen, long(x[3], x[1]) + 1.0]]
 
-    inside = guarded(trace(text, *ONE))
+    inside = guarded(trace(function, *ONE))
     assert inside["sqrt"] == 12
-    assert trace(text, *ONE).counts["sqrt"] == 36
+    assert trace(function, *ONE).counts["sqrt"] == 36
 
 
 def test_what_is_needed_where_more_holds_too_stays_inside():
@@ -238,11 +238,11 @@ def test_what_is_needed_where_more_holds_too_stays_inside():
 
 
 def test_a_choice_waits_until_it_is_read():
-    def text(x: list[Any]) -> list[list[Any]]:
+    def function(x: list[Any]) -> list[list[Any]]:
         found = [guard(x[0] > 0.1 * k, lambda k=k: [long(x[k], x[3])], 0.0)[0] for k in range(3)]
         return [[found[0] * x[1], found[2] * x[2], found[1] * x[3]]]
 
-    program = trace(text, *ONE)
+    program = trace(function, *ONE)
     line, _ = blocks(program)
     for n in (n for n in line if program.nodes[n][0] == GUARD):
         assert n in program.nodes[line[line.index(n) + 1]][1:]
@@ -265,8 +265,8 @@ def test_a_choice_inside_a_guard_on_its_own_condition_costs_nothing():
 
 
 def test_blocks_keep_an_order_of_evaluation():
-    for text in TEXTS:
-        program = trace(text, *ONE)
+    for function in FUNCTIONS:
+        program = trace(function, *ONE)
         line, _ = blocks(program)
         place = {n: k for k, n in enumerate(line)}
         assert sorted(line) == program.order
@@ -293,7 +293,7 @@ def test_plain_numbers_skip_the_text_and_wrong_counts_are_refused():
 def test_both_branches_may_be_long():
     """Each is guarded by its own condition: a state runs one of them."""
 
-    def text(x: list[Any]) -> list[list[Any]]:
+    def function(x: list[Any]) -> list[list[Any]]:
         kept = zeros(2)
 
         def then() -> list[Any]:
@@ -306,17 +306,17 @@ def test_both_branches_may_be_long():
 
         return [[*cond(x[0] > 0.0, then, otherwise), kept[0] - kept[1]]]
 
-    program = trace(text, *ONE)
+    program = trace(function, *ONE)
     conditions = set(paths(program).values())
     assert len(conditions) == 2  # the two branches
     assert sum(guarded(program).values()) > 1.8 * sum(guarded(trace(half, *ONE)).values())
-    kernel = Kernel.build("both", *ONE, text, reproducible=True)
+    kernel = Kernel.build("both", *ONE, function, reproducible=True)
     for kind in KINDS:
         x = rows(kind, 9)
         batch = kernel(x)
         for k, row in enumerate(x):
             np.testing.assert_array_equal(kernel(row), batch[k])
-            np.testing.assert_allclose(batch[k], np.ravel(text(row.tolist())), rtol=1e-13)
+            np.testing.assert_allclose(batch[k], np.ravel(function(row.tolist())), rtol=1e-13)
 
 
 def half(x: list[Any]) -> list[list[Any]]:

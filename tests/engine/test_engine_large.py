@@ -1,4 +1,4 @@
-"""Robots too long for straight lines: the other ways give what the texts give."""
+"""Robots too long for straight lines: the other ways give what the functions give."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def compiled(monkeypatch, tmp_path):
 def back_and_forth(rnea, aba):
     """Forces to accelerations and back, a run-time number of times, each time with half of the forces."""
 
-    def text(turns, nq, nv, q, v, tau, a):
+    def function(turns, nq, nv, q, v, tau, a):
         def turn(k):
             call(aba, q, v, tau, a)
             call(rnea, q, v, a, tau)
@@ -46,7 +46,7 @@ def back_and_forth(rnea, aba):
         for_range(turns, turn)
 
     arrays = [ArrayOf("q", ("nq",)), ArrayOf("v", ("nv",)), ArrayOf("tau", ("nv",), "inout")]
-    return LoopKernel("halves", text, ["turns", "nq", "nv"], [*arrays, ArrayOf("a", ("nv",), "out")])
+    return LoopKernel("halves", function, ["turns", "nq", "nv"], [*arrays, ArrayOf("a", ("nv",), "out")])
 
 
 @pytest.mark.parametrize("engine", [None, "python"])
@@ -72,14 +72,14 @@ def test_one_caller_calls_the_kernels_of_two_robots(compiled, engine):
 
 def doubled(factor=2.0, key=None, n=3, **options):
     """y = factor * sin(x), and a constant and an input as outputs."""
-    text = lambda x: [[factor * sin(e) for e in x], [1.5, x[0]]]  # noqa: E731
-    return Kernel.build("doubled", [("x", n)], [("y", (n,)), ("z", (2,))], text, key=key, **options)
+    function = lambda x: [[factor * sin(e) for e in x], [1.5, x[0]]]  # noqa: E731
+    return Kernel.build("doubled", [("x", n)], [("y", (n,)), ("z", (2,))], function, key=key, **options)
 
 
 def repeated(inner, reproducible=False):
     """Calls a kernel as often as a state asks, unless its first number is negative."""
 
-    def text(count, x, y, z):
+    def function(count, x, y, z):
         def turn(k):
             call(inner, x, y, z)
             for_range(3, lambda i: x.__setitem__(i, x[i] + 0.25 * y[i]))
@@ -92,7 +92,7 @@ def repeated(inner, reproducible=False):
 
     arrays = [ArrayOf("count", (1,), kind="integer"), ArrayOf("x", (3,), "inout")]
     arrays += [ArrayOf("y", (3,), "inout"), ArrayOf("z", (2,), "inout")]
-    return LoopKernel("repeated", text, [], arrays, reproducible)
+    return LoopKernel("repeated", function, [], arrays, reproducible)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
@@ -131,11 +131,11 @@ def test_kernels_with_loops_are_called_as_well_with_sizes_and_memory_of_their_ow
     work = [ArrayOf("y", (3,), "work"), ArrayOf("z", (2,), "work")]
     middle = LoopKernel("summed", summed, ["n"], [*arrays, *work])
 
-    def text(m, n, x, totals):
+    def function(m, n, x, totals):
         for_range(m, lambda k: cond(x[k, 0, 0] < 0.0, lambda: None, lambda: call(middle, x[k], totals[k])))
 
     arrays = [ArrayOf("x", ("m", "n", 3), "inout"), ArrayOf("totals", ("m", 1), "inout")]
-    outer = LoopKernel("outer", text, ["m", "n"], arrays)
+    outer = LoopKernel("outer", function, ["m", "n"], arrays)
     x = np.random.default_rng(5).normal(size=(19, 4, 2, 3))
     totals = np.full((19, 4, 1), 9.0)
     many = outer(x=x, totals=totals)
@@ -161,11 +161,11 @@ def test_a_changed_kernel_is_what_runs(compiled):
 # -- what is refused ----------------------------------------------------------------------------------
 
 
-def calling(inner, *shapes, roles=("in", "out", "out"), text=None, sizes=("n",), **options):
+def calling(inner, *shapes, roles=("in", "out", "out"), function=None, sizes=("n",), **options):
     arrays = [
         ArrayOf(name, shape, role, **options) for name, shape, role in zip("xyz", shapes, roles, strict=False)
     ]
-    return LoopKernel("calling", text or (lambda n, *a: call(inner, *a)), list(sizes), arrays)
+    return LoopKernel("calling", function or (lambda n, *a: call(inner, *a)), list(sizes), arrays)
 
 
 def test_sizes_that_do_not_fit_are_said_at_the_call():
@@ -189,11 +189,11 @@ def test_sizes_that_do_not_fit_are_said_at_the_call():
 def test_a_size_that_is_known_only_in_a_loop_is_refused_where_it_is():
     inner = doubled()
 
-    def text(n, x, y, z):
+    def function(n, x, y, z):
         for_range(n, lambda k: call(inner, x[k : 3 + k], y, z))
 
     with pytest.raises(TypeError, match=r"must follow from those of the calling kernel"):
-        calling(inner, ("n",), (3,), (2,), text=text).record()
+        calling(inner, ("n",), (3,), (2,), function=function).record()
 
 
 def test_arguments_that_no_call_can_have_are_refused():
@@ -201,15 +201,15 @@ def test_arguments_that_no_call_can_have_are_refused():
     with pytest.raises(TypeError, match=r"doubled takes 3 arrays \(x, y, z\), got 2"):
         calling(inner, (3,), (3,), roles=("in", "out")).record()
     with pytest.raises(rk.RobokitError, match=r"x of doubled: expected an array of the calling kernel"):
-        calling(inner, (3,), (3,), (2,), text=lambda n, x, y, z: call(inner, 1.0, y, z)).record()
+        calling(inner, (3,), (3,), (2,), function=lambda n, x, y, z: call(inner, 1.0, y, z)).record()
     with pytest.raises(TypeError, match="y of doubled is written, but the array given is an input"):
         calling(inner, (3,), (3,), (2,), roles=("in", "in", "out")).record()
     with pytest.raises(TypeError, match="expected an array of reals, got one of integers"):
         calling(inner, (3,), (3,), (2,), kind="integer").record()
     with pytest.raises(TypeError, match="writes y, and x may be in the same memory"):
-        calling(inner, (3,), (3,), (2,), text=lambda n, x, y, z: call(inner, y, y, z)).record()
+        calling(inner, (3,), (3,), (2,), function=lambda n, x, y, z: call(inner, y, y, z)).record()
     apart = lambda n, x, y, z: call(inner, y[3:], y[:3], z)  # noqa: E731
-    assert calling(inner, (3,), (6,), (2,), text=apart).record().links
+    assert calling(inner, (3,), (6,), (2,), function=apart).record().links
     shared = [ArrayOf("x", (3,), shared=True), ArrayOf("y", (3,), "out"), ArrayOf("z", (2,), "out")]
     with pytest.raises(TypeError, match="every state has one of its own, of the array given all"):
         LoopKernel("calling", lambda *a: call(inner, *a), [], shared).record()
@@ -226,14 +226,14 @@ def pendulum_step():
     """A step whose state is (x, w), with a force given anew, which counts its turns."""
     rate = Kernel.build("rate", [("x", 2), ("f", 1)], [("a", (1,))], lambda x, f: [[f[0] - sin(x[0])]])
 
-    def text(x, f, turns, a):
+    def function(x, f, turns, a):
         call(rate, x, f, a)
         x[1] = x[1] + 0.01 * a[0]
         x[0] = x[0] + 0.01 * x[1]
         turns[0] = turns[0] + 1.0
 
     arrays = [ArrayOf("x", (2,), "inout"), ArrayOf("f", (1,)), ArrayOf("turns", (1,), "inout")]
-    return LoopKernel("swing", text, [], [*arrays, ArrayOf("a", (1,), "work")])
+    return LoopKernel("swing", function, [], [*arrays, ArrayOf("a", (1,), "work")])
 
 
 def swung(x, forces):
@@ -278,10 +278,10 @@ def test_rows_go_through_many_steps(engine, threads, monkeypatch):
 def test_batches_let_other_threads_run():
     """A batch of half a second of processor time releases the GIL; Ctrl-C is heard in blocks."""
 
-    def text(n, x):
+    def function(n, x):
         x[0] = for_range(n, lambda k, s: s + sin(s), x[0])
 
-    kernel = LoopKernel("long", text, ["n"], [ArrayOf("x", (1,), "inout")])
+    kernel = LoopKernel("long", function, ["n"], [ArrayOf("x", (1,), "inout")])
     kernel(n=1, x=np.ones((16, 1)))
     ticks, stop = [], threading.Event()
 
@@ -304,7 +304,7 @@ def test_a_while_loop_around_calls_stops_for_each_lane_alone():
         "newton", [("x", 1), ("c", 1)], [("y", (1,))], lambda x, c: [[0.5 * (x[0] + c[0] / x[0])]]
     )
 
-    def text(c, x, y, turns):
+    def function(c, x, y, turns):
         def turn(count, change):
             call(step, x, c, y)
             change = abs(y[0] - x[0])
@@ -315,7 +315,7 @@ def test_a_while_loop_around_calls_stops_for_each_lane_alone():
         turns[0] = while_loop(lambda n, d: (d > 1e-12) & (n < 50), turn, 0, 1.0)[0]
 
     arrays = [ArrayOf("c", (1,)), ArrayOf("x", (1,), "out"), ArrayOf("y", (1,), "work")]
-    kernel = LoopKernel("root", text, [], [*arrays, ArrayOf("turns", (1,), "out", "integer")])
+    kernel = LoopKernel("root", function, [], [*arrays, ArrayOf("turns", (1,), "out", "integer")])
     c = 10.0 ** np.linspace(-3, 6, 19)[:, None]
     many = kernel(c=c)
     np.testing.assert_allclose(many["x"], np.sqrt(c), rtol=1e-12)
@@ -335,7 +335,7 @@ def test_what_a_called_kernel_fails_with_reaches_the_caller(engine):
     arrays = [ArrayOf("x", (3,)), ArrayOf("k", (1,), "in", "integer"), ArrayOf("out", (1,), "out")]
     inner = LoopKernel("chosen", chosen, [], arrays, checked=True)
 
-    def text(x, k, out):
+    def function(x, k, out):
         out[0] = 0.0
 
         def turn(n):
@@ -344,7 +344,7 @@ def test_what_a_called_kernel_fails_with_reaches_the_caller(engine):
 
         while_loop(lambda n: out[0] < 1.0, turn, 0)
 
-    kernel = LoopKernel("chooses", text, [], arrays)
+    kernel = LoopKernel("chooses", function, [], arrays)
     x, k = np.ones(3), np.arange(3)[:, None] % 3
     assert (kernel(x=x, k=np.tile(k, (5, 1)), engine=engine)["out"] == 1.0).all()
     for bad in (np.array([[0]] * 9 + [[7]] + [[1]] * 9), np.array([7])):
@@ -356,7 +356,7 @@ def test_what_a_called_kernel_fails_with_reaches_the_caller(engine):
 def test_columns_of_a_vmap_may_call_kernels():
     inner = doubled()
 
-    def text(x, out, y, z):
+    def function(x, out, y, z):
         def column(k):
             for_range(3, lambda i: y.__setitem__(i, x[i] * k))
             call(inner, y, out, z)
@@ -367,7 +367,7 @@ def test_columns_of_a_vmap_may_call_kernels():
 
     arrays = [ArrayOf("x", (3,)), ArrayOf("out", (3,), "out")]
     work = [ArrayOf("y", (3,), "work"), ArrayOf("z", (2,), "work")]
-    kernel = LoopKernel("columns", text, [], [*arrays, *work])
+    kernel = LoopKernel("columns", function, [], [*arrays, *work])
     x = np.random.default_rng(0).normal(size=(9, 3))
     for engine in (None, "python"):
         for given in (x, x[2]):
@@ -379,10 +379,10 @@ def test_columns_of_a_vmap_may_call_kernels():
 def test_ctrl_c_ends_a_batch():
     """After the present block of rows, not after all of them."""
 
-    def text(n, x):
+    def function(n, x):
         x[0] = for_range(n, lambda k, s: s + sin(s), x[0])
 
-    kernel = LoopKernel("long", text, ["n"], [ArrayOf("x", (1,), "inout")])
+    kernel = LoopKernel("long", function, ["n"], [ArrayOf("x", (1,), "inout")])
     kernel(n=1, x=np.ones((16, 1)))
     main = threading.main_thread().ident
     started = time.process_time()
@@ -402,7 +402,7 @@ def test_what_calls_kernels_with_loops_has_derivatives_figures_and_c(tmp_path):
     inner = LoopKernel("scaled", scaled, ["n", "m"], arrays)
     four = LoopKernel("four", lambda x, out: out.__setitem__(0, x[1, 0]), [], [ArrayOf("x", (2, 2)), OUT])
 
-    def text(n, x, out):
+    def function(n, x, out):
         between, last = zeros(n), zeros(1)
         call(inner, n, 3, x, between)
         for_range(n, lambda k: out.__setitem__(k, between[k] + 1.0))
@@ -410,7 +410,7 @@ def test_what_calls_kernels_with_loops_has_derivatives_figures_and_c(tmp_path):
         out[0] = last[0]
 
     x = np.arange(1.0, 6.0)
-    kernel = LoopKernel("calls", text, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")])
+    kernel = LoopKernel("calls", function, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")])
     values = kernel(x=x)["out"]
     for engine in (None, "python"):
         found = kernel.forward("x")(x=x, dx=np.ones(5), engine=engine)
@@ -430,8 +430,8 @@ def test_what_calls_kernels_with_loops_has_derivatives_figures_and_c(tmp_path):
 def test_kernels_that_call_each_other_are_one_error():
     arrays, kernels = [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")], []
     for k in range(2):
-        text = lambda n, x, out, k=k: call(kernels[1 - k], x, out)  # noqa: E731
-        kernels.append(LoopKernel(f"kernel{k}", text, ["n"], arrays))
+        function = lambda n, x, out, k=k: call(kernels[1 - k], x, out)  # noqa: E731
+        kernels.append(LoopKernel(f"kernel{k}", function, ["n"], arrays))
     with pytest.raises(TypeError, match=r"the kernel kernel. calls itself, or one that calls it"):
         kernels[0](x=np.ones(2))
 

@@ -193,7 +193,7 @@ def test_lanes_that_stop_at_different_times():
 
 
 def test_each_lane_has_a_count_of_its_own_and_done_lanes_keep_what_they_have():
-    def text(most, count, x, out):
+    def function(most, count, x, out):
         def outer(i, total):
             def inner(j, sub):
                 out[j] = out[j] + x[i]
@@ -209,7 +209,7 @@ def test_each_lane_has_a_count_of_its_own_and_done_lanes_keep_what_they_have():
         ArrayOf("x", ("most",)),
         ArrayOf("out", ("most",), "out"),
     ]
-    kernel = LoopKernel("counts", text, ["most"], arrays, reproducible=True)
+    kernel = LoopKernel("counts", function, ["most"], arrays, reproducible=True)
     x, count = np.random.default_rng(0).normal(size=(13, 8)), np.arange(13)[:, None] % 8
     many, plain = (kernel(count=count, x=x, **how)["out"] for how in ({}, {"engine": "python"}))
     assert (many == plain).all()
@@ -218,12 +218,12 @@ def test_each_lane_has_a_count_of_its_own_and_done_lanes_keep_what_they_have():
 
 
 def test_a_branch_runs_only_where_it_is_needed():
-    def text(n, which, x, out):
+    def function(n, which, x, out):
         # Out of its branch the index would be beyond the array.
         out[0] = cond(which[0] < n, lambda: x[which[0]] * 2.0, lambda: -1.0)
 
     arrays = [ArrayOf("which", (1,), "in", "integer"), ArrayOf("x", ("n",)), ArrayOf("out", (1,), "out")]
-    kernel = LoopKernel("branch", text, ["n"], arrays)
+    kernel = LoopKernel("branch", function, ["n"], arrays)
     which = np.array([[0], [2], [1 << 29], [1], [1 << 30]])
     found = kernel(which=which, x=np.tile([1.0, 2.0, 3.0], (5, 1)))["out"].ravel()
     assert found.tolist() == [2.0, 6.0, -1.0, 4.0, -1.0]
@@ -231,10 +231,10 @@ def test_a_branch_runs_only_where_it_is_needed():
 
 
 def test_functions_of_angles_and_what_does_not_change_stand_before_a_loop():
-    def text(n, x, out):
+    def function(n, x, out):
         out[0] = for_range(n, lambda k, s: s + sin(x[0]) * cos(x[k]), 0.0)
 
-    kernel = LoopKernel("angles", text, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", (1,), "out")])
+    kernel = LoopKernel("angles", function, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", (1,), "out")])
     x = np.random.default_rng(0).normal(size=(5, 9))
     np.testing.assert_allclose(kernel(x=x)["out"][:, 0], np.sin(x[:, 0]) * np.cos(x).sum(1), rtol=1e-14)
 
@@ -249,9 +249,9 @@ def test_functions_of_angles_and_what_does_not_change_stand_before_a_loop():
     assert len(graph.regions[loop[1]].nodes) == 4  # index, load, product, store: not n / 2
 
 
-def record(text, *arrays):
+def record(function, *arrays):
     return LoopKernel(
-        "wrong", text, ["n"], arrays or [ArrayOf("x", ("n",)), ArrayOf("y", ("n",), "out")]
+        "wrong", function, ["n"], arrays or [ArrayOf("x", ("n",)), ArrayOf("y", ("n",), "out")]
     ).record()
 
 
@@ -285,13 +285,13 @@ def record(text, *arrays):
     ],
 )
 def test_a_value_that_leaves_by_accident_is_an_error_with_both_lines(inside, use):
-    def text(n, x, y):
+    def function(n, x, y):
         kept = []
         inside(kept, n, x)
         use(kept[0], y)
 
     with pytest.raises(Escaped, match="carry it") as caught:
-        record(text)
+        record(function)
     made, used = str(caught.value).splitlines()[1:]
     assert "made at test_engine_loops.py:" in made and "kept.append" in made
     assert "used at test_engine_loops.py:" in used and used.endswith("# used")
@@ -316,7 +316,7 @@ def endless(n):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("function", "message"),
     [
         (
             lambda n, x, y: for_range(n, lambda k, s: s + x[k], 0),
@@ -362,9 +362,9 @@ def endless(n):
         (lambda n, x, y: endless(n), "calls itself without end.*write a loop"),
     ],
 )
-def test_errors_say_what_to_do(text, message):
+def test_errors_say_what_to_do(function, message):
     with pytest.raises((TypeError, IndexError, ValueError), match=message):
-        record(text)
+        record(function)
 
 
 def test_calls_are_checked(ldlt):
@@ -391,7 +391,7 @@ def test_calls_are_checked(ldlt):
 
 
 def test_parts_of_arrays_and_whole_numbers():
-    def text(n, x, out):
+    def function(n, x, out):
         row, tail = x[1], x[1:]
 
         def body(k):
@@ -400,7 +400,7 @@ def test_parts_of_arrays_and_whole_numbers():
         for_range(n, body)
 
     arrays = [ArrayOf("x", (3, "n")), ArrayOf("out", ("n",), "out")]
-    kernel = LoopKernel("parts", text, ["n"], arrays)
+    kernel = LoopKernel("parts", function, ["n"], arrays)
     x = np.random.default_rng(0).normal(size=(6, 3, 4))
     expected = np.maximum(x[:, 1], x[:, 2]) + x[:, 2] - np.arange(4) / 2
     for how in ({}, {"engine": "python"}):
@@ -926,10 +926,10 @@ def test_memory_of_calls_does_not_wait_for_the_collector(monkeypatch):
         Environment, "__init__", lambda self, *a, **k: made.append(weakref.ref(self)) or real(self, *a, **k)
     )
 
-    def text(n, x, out):
+    def function(n, x, out):
         out[0] = x[0] + zeros(n, n)[0, 0]
 
-    kernel = LoopKernel("held", text, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", (1,), "out")])
+    kernel = LoopKernel("held", function, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", (1,), "out")])
     gc.disable()
     try:
         kernel(x=np.ones((9, 4)))
@@ -950,13 +950,13 @@ def test_a_kernel_that_python_runs_while_another_is_recorded():
         [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")],
     )
 
-    def text(n, x, out):
+    def function(n, x, out):
         def turn(k):
             out[k] = x[k] * float(square(x=np.full(2, 3.0), engine="python")["out"][1])
 
         for_range(n, turn)
 
-    kernel = LoopKernel("around", text, ["n"], square.arrays)
+    kernel = LoopKernel("around", function, ["n"], square.arrays)
     assert kernel(x=np.ones(2))["out"].tolist() == [9.0, 9.0]
 
 

@@ -129,7 +129,7 @@ def calls(n, x, y, out):
     seen = x[0] * 2.0
 
     def clamped(u, whole):
-        return where(u < seen, u, seen * 0.5), whole + 1  # what it uses of the text around it
+        return where(u < seen, u, seen * 0.5), whole + 1  # what it uses of the function around it
 
     def twice(u, rows):
         (first, i), (second, j) = call(clamped, u, n), call(clamped, u + 1.0, 2)
@@ -331,12 +331,12 @@ def test_other_names_stay(name):
 
 
 def test_what_nothing_needs_is_not_written(tmp_path):
-    def text(n, x, unread, out):
+    def function(n, x, unread, out):
         wasted = for_range(n, lambda k, s: s + x[k], 0.0)
         out[0] = for_range(n, lambda k, s, t: (s + 1.0, t + s), wasted * 0.0, 0.0)[0]
 
     kernel = LoopKernel(
-        "spare", text, ["n"], [ArrayOf("x", ("n",)), ArrayOf("unread", (2,)), ArrayOf("out", (1,), "out")]
+        "spare", function, ["n"], [ArrayOf("x", ("n",)), ArrayOf("unread", (2,)), ArrayOf("out", (1,), "out")]
     )
     (call,) = in_c(tmp_path, [kernel])
     assert call(x=[1.0, 2.0], unread=[0.0, 0.0])["out"] == [2.0]

@@ -103,7 +103,7 @@ def test_arrays_of_zeros_are_in_the_workspace():
 def test_functions_find_the_arrays_of_each_call():
     """One function is given the same array by all who call it, others another one each time."""
 
-    def text(n, x, y, out):
+    def function(n, x, y, out):
         def add(a, b):
             for_range(n, lambda k: a.__setitem__(k, a[k] + 2.0 * b[k]))
 
@@ -122,7 +122,7 @@ def test_functions_find_the_arrays_of_each_call():
         for_range(3, turn)
 
     arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
-    kernel = LoopKernel("several", text, ["n"], arrays)
+    kernel = LoopKernel("several", function, ["n"], arrays)
     assert differ([(kernel, {"x": np.arange(1.0, 6.0), "y": np.arange(4.0, 9.0)})]) == []
 
 
@@ -150,14 +150,16 @@ def test_every_form_in_node():
 
 @pytest.mark.node
 def test_angles_are_the_engine_s_own():
-    def text(n, x, out):
+    def function(n, x, out):
         def turn(k, s):
             out[k] = sin(x[k]) * cos(x[k]) + cos(s)
             return s + sin(x[k] * 2.0)
 
         out[0] = for_range(n, turn, 0.5)
 
-    kernel = LoopKernel("angles", text, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")], True)
+    kernel = LoopKernel(
+        "angles", function, ["n"], [ArrayOf("x", ("n",)), ArrayOf("out", ("n",), "out")], True
+    )
     x = np.array([0.1, -3.0, 1e3, 2e7, 5.0])
     (found,) = in_node([(kernel, {"x": x})])
     assert found["out"] == kernel(x=x)["out"].tolist()

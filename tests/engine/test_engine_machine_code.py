@@ -79,7 +79,7 @@ def same_bits(kernel, target, arguments) -> None:
 def any_text(outside, within, shared):
     """Every operation, infinities and NaN among the values, and more of these than there are registers."""
 
-    def text(x: list[Any]) -> list[list[Any]]:
+    def function(x: list[Any]) -> list[list[Any]]:
         a = [*x, 1.0 / x[0], (1.0 / x[0]) * x[1], floor(3.0 * x[2]), floor(4.0 * x[3])]
         values = follow(outside, a)
         some = guard(x[4] < 0.25, lambda: follow(within, values[-6:])[-4:], 1.0, -x[1], x[2], values[-1])
@@ -96,7 +96,7 @@ def any_text(outside, within, shared):
             total = total * 0.5 + value if k % 3 else 0.25 * value - total
         return [[total, *found, *[0.0] * (OUTPUTS - 1 - len(found))]]
 
-    return text
+    return function
 
 
 @pytest.mark.parametrize("name", TARGETS)

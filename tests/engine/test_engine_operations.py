@@ -140,30 +140,30 @@ def tangent(y: Any, x: list[Scalar], direction: list[float]) -> Any:
     return d if y.ref > 0 else -d
 
 
-def derivative(text: Any, direction: list[float]) -> Any:
-    """Program of the text's derivative along a direction."""
+def derivative(function: Any, direction: list[float]) -> Any:
+    """Program of the function's derivative along a direction."""
     size = len(direction)
-    return trace(lambda x: [[tangent(text(x), x, direction)]], [("x", size)], [("dy", (1,))])
+    return trace(lambda x: [[tangent(function(x), x, direction)]], [("x", size)], [("dy", (1,))])
 
 
 def test_the_slopes_of_a_recorded_text_make_its_derivative_as_a_graph():
-    def text(x):
+    def function(x):
         a = sin(x[0] * x[1]) / (2.0 + cos(x[2]))
         b = sqrt(x[0] * x[0] + 1.0) - x[1] * a
         return b * b / (3.0 - x[2]) - -a
 
     x, direction = [0.3, -0.8, 1.7], [0.6, -1.1, 0.4]
     stepped = [complex(a, 1e-30 * d) for a, d in zip(x, direction, strict=True)]
-    expected = text(stepped).imag / 1e-30
-    assert derivative(text, direction).evaluate(x)[0][0] == pytest.approx(expected, rel=1e-14)
+    expected = function(stepped).imag / 1e-30
+    assert derivative(function, direction).evaluate(x)[0][0] == pytest.approx(expected, rel=1e-14)
 
 
 def test_choices_and_absolute_values_are_differentiated_branch_by_branch():
-    def text(x):
+    def function(x):
         root = sqrt(where(x[0] > 0.0, x[0], 0.0))  # its slope at 0 is infinite
         return where(x[0] > 0.0, root * x[1], -3.0 * abs(x[1]) * x[0])
 
-    program = derivative(text, [1.0, 0.5])
+    program = derivative(function, [1.0, 0.5])
     assert program.evaluate([4.0, -2.0])[0][0] == pytest.approx(-2.0 / 4.0 + 0.5 * 2.0)
     assert program.evaluate([-4.0, -2.0])[0][0] == pytest.approx(-6.0 - 0.5 * 12.0)
 
@@ -175,15 +175,15 @@ def test_any_smooth_text_has_the_derivative_of_its_difference_quotient(recipe, s
     rng = np.random.default_rng(seed)
     x, direction = rng.uniform(-1.0, 1.0, (2, 3))
 
-    def text(values):
+    def function(values):
         total = 0.0
         for k, value in enumerate(follow([(kind, i % 3, j % 3) for kind, i, j in smooth], list(values))[3:]):
             total = total + value * (1.0 + 0.1 * k)
         return total * total
 
     h = 1e-5
-    expected = (text(list(x + h * direction)) - text(list(x - h * direction))) / (2 * h)
-    got = derivative(text, direction.tolist()).evaluate(x.tolist())[0][0]
+    expected = (function(list(x + h * direction)) - function(list(x - h * direction))) / (2 * h)
+    got = derivative(function, direction.tolist()).evaluate(x.tolist())[0][0]
     assert got == pytest.approx(expected, rel=1e-6, abs=1e-6)
 
 
@@ -227,7 +227,7 @@ def test_counts_are_those_of_the_table():
 def test_machine_code_computes_the_value(name):
     each = BY_NAME[name]
 
-    def text(x):
+    def function(x):
         graph = x[0].graph
         numbers = [abs(a.ref) for a in x]
         if each.number in (AND, OR, NOT):
@@ -246,7 +246,7 @@ def test_machine_code_computes_the_value(name):
     some = (-2.5, -1.0, 0.0, 0.25, 1.0, 3.0)
     states = np.array(list(itertools.product(some, some, (0.0, 1.0))))
     plain = [float(value(*row)) for row in states.tolist()]
-    kernel = Kernel.build("one", [("x", 3)], [("y", ())], text)
+    kernel = Kernel.build("one", [("x", 3)], [("y", ())], function)
     tolerance = 2e-16 if each.paired else 0.0
     for answers in ([kernel(row) for row in states], kernel.batch(states)):
         np.testing.assert_allclose(answers, plain, rtol=0, atol=tolerance)

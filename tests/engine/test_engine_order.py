@@ -32,8 +32,8 @@ def multiply_adds(program: Program) -> int:
     return sum(any(map(own, node[1:])) for node in sums)
 
 
-def recorded(text, size: int, outputs: int = 1) -> Program:
-    return trace(text, [("x", size)], [("y", (outputs,))])
+def recorded(function, size: int, outputs: int = 1) -> Program:
+    return trace(function, [("x", size)], [("y", (outputs,))])
 
 
 def check(program: Program) -> Program:
@@ -51,22 +51,22 @@ def check(program: Program) -> Program:
 
 @pytest.mark.parametrize(("inner", "outer", "turned"), list(itertools.product(SIGNED, SIGNED, (False, True))))
 def test_a_sum_of_two_products_and_a_value_is_two_multiply_adds(inner, outer, turned):
-    def text(x):
+    def function(x):
         products = inner(x[1] * x[2], x[3] * x[4])
         return [[outer(products, x[0]) if turned else outer(x[0], products)]]
 
-    program = recorded(text, 5)
+    program = recorded(function, 5)
     other = check(program)
     assert multiply_adds(program) == 1
     assert multiply_adds(other) == 2
 
 
 def test_long_sums_follow_suit():
-    def text(x):
+    def function(x):
         before = x[6] + x[7]
         return [[before - (x[0] * x[1] - x[2] * x[3] + x[4] * x[5])]]
 
-    program = recorded(text, 8)
+    program = recorded(function, 8)
     assert (multiply_adds(program), multiply_adds(check(program))) == (2, 3)
 
 
@@ -76,21 +76,21 @@ def test_two_sums_of_products_become_one():
 
 
 def test_what_is_used_elsewhere_stays():
-    def text(x):
+    def function(x):
         products = x[1] * x[2] + x[3] * x[4]
         return [[x[0] + products, products]]
 
-    program = recorded(text, 5, outputs=2)
+    program = recorded(function, 5, outputs=2)
     assert fused(program).counts == program.counts
     assert multiply_adds(check(program)) == multiply_adds(program) == 1
 
 
 def test_products_do_not_wait_for_a_value_that_comes_later():
-    def text(x):
+    def function(x):
         products = x[1] * x[2] + x[3] * x[4]
         return [[products + (x[0] + 2.0) / (x[1] + 3.0)]]
 
-    program = recorded(text, 5)
+    program = recorded(function, 5)
     other = fused(program)
     assert [other.nodes[n][0] for n in other.order] == [program.nodes[n][0] for n in program.order]
 
@@ -103,7 +103,7 @@ def test_any_polynomial_keeps_its_value(data):
         operand = st.integers(max(0, k - 4), k + 4)  # near, so that values of small degree meet
         line.append((data.draw(st.integers(0, 4)), data.draw(operand), data.draw(operand)))
 
-    def text(x):
+    def function(x):
         values, degree = list(x), [1] * len(x)
         for kind, i, j in line:
             high = degree[i] + degree[j] if kind == 2 else max(degree[i], degree[j])
@@ -113,7 +113,7 @@ def test_any_polynomial_keeps_its_value(data):
             degree.append(high)
         return [values[-3:]]
 
-    check(recorded(text, 5, outputs=3))
+    check(recorded(function, 5, outputs=3))
 
 
 def distances(program: Program) -> list[int]:
@@ -128,12 +128,12 @@ def distances(program: Program) -> list[int]:
 
 
 def test_a_minus_comes_right_after_the_value():
-    def text(x):
+    def function(x):
         first, second = x[0] * x[1], x[0] - x[1]
         other = x[2] * x[3] + x[4]
         return [[-first, -second, other * other]]
 
-    program = trace(text, [("x", 5)], [("y", (3,))])
+    program = trace(function, [("x", 5)], [("y", (3,))])
     assert max(distances(program)) > 2
     early = signs_early(program)
     ops = [early.nodes[n][0] for n in early.order]

@@ -78,7 +78,7 @@ def calls(x):
     return [[*w, found[3], found[7]]]
 
 
-def texts_of_limbs(x):
+def functions_of_limbs(x):
     """A function that is called for one limb after the other, several times."""
     left, right = [*x[:3]], [*x[N : N + 3]]
     for k in range(3):
@@ -100,8 +100,8 @@ def limb_text(a, b, c):
     return [sin(s), cos(s * a), sin(b - s), cos(c * s)]
 
 
-def expected(text, x):
-    return np.asarray(text(x.tolist())[0], float)
+def expected(function, x):
+    return np.asarray(function(x.tolist())[0], float)
 
 
 @pytest.fixture
@@ -111,23 +111,23 @@ def always(monkeypatch, tmp_path):
     monkeypatch.setattr(passes, "WORTH", 10.0)
 
 
-def made(text, seeds=SEEDS, shape=SHAPE, **more):
+def made(function, seeds=SEEDS, shape=SHAPE, **more):
     """A kernel, and its graph as it is written."""
-    kernel = Kernel.build("pairs", *shape, text, superword_seeds=seeds, **more)
+    kernel = Kernel.build("pairs", *shape, function, superword_seeds=seeds, **more)
     planned = kernel._maker.planned(OneState())
     return kernel, packed(planned.program, planned.superword_seeds)
 
 
 @pytest.mark.parametrize("chunk", [450, 12])
-@pytest.mark.parametrize("text", [robot, calls, texts_of_limbs])
-def test_machine_code_gives_the_same(text, chunk, always, monkeypatch):
+@pytest.mark.parametrize("function", [robot, calls, functions_of_limbs])
+def test_machine_code_gives_the_same(function, chunk, always, monkeypatch):
     monkeypatch.setattr(ir, "CHUNK", chunk)
-    kernel, graph = made(text)
-    called = text is not robot  # what is called is written once already, and stays as it is
+    kernel, graph = made(function)
+    called = function is not robot  # what is called is written once already, and stays as it is
     assert any(graph.nodes[n][0] == CALL for n in graph.order) == called
     assert not graph.wide if called else len(graph.wide) > 0.3 * len(graph.order)
     for x in STATES:
-        np.testing.assert_allclose(kernel(x), expected(text, x), rtol=1e-12, atol=1e-14)
+        np.testing.assert_allclose(kernel(x), expected(function, x), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize(("left", "right"), list(product((0.5, -0.5), repeat=2)))
@@ -146,7 +146,7 @@ def test_a_block_runs_where_either_limb_needs_it(left, right, always):
 def test_sums_are_partners_of_differences(signs, swapped, always):
     a, b, c, d = signs
 
-    def text(x):
+    def function(x):
         p, q = sin(x[0]) * x[1], cos(x[0]) * x[2]
         if swapped:  # of two operands the one that is recorded first is the first
             s = cos(x[N]) * x[N + 2]
@@ -156,14 +156,14 @@ def test_sums_are_partners_of_differences(signs, swapped, always):
         second = c * r + d * s
         return [[a * p + b * q, second, p * (a * p + b * q), r * second, *x[:5]]]
 
-    kernel, graph = made(text)
+    kernel, graph = made(function)
     assert graph.wide
     for x in STATES[:3]:
-        np.testing.assert_allclose(kernel(x), expected(text, x), rtol=1e-12, atol=1e-15)
+        np.testing.assert_allclose(kernel(x), expected(function, x), rtol=1e-12, atol=1e-15)
 
 
 def test_partners_that_wait_for_each_other_stay_apart(always):
-    def text(x):
+    def function(x):
         first, second = sin(x[0]) * x[1], sin(x[N]) * x[N + 1]
         left = sqrt(first * first + 1.0)
         right = sqrt(second * second + 1.0)
@@ -172,9 +172,9 @@ def test_partners_that_wait_for_each_other_stay_apart(always):
         before = cos(after * x[N + 2]) + right
         return [[left, right, after, before, *x[:5]]]
 
-    kernel, _ = made(text)
+    kernel, _ = made(function)
     for x in STATES[:3]:
-        np.testing.assert_allclose(kernel(x), expected(text, x), rtol=1e-12)
+        np.testing.assert_allclose(kernel(x), expected(function, x), rtol=1e-12)
 
 
 @settings(max_examples=40, deadline=None)
@@ -183,7 +183,7 @@ def test_wrong_guesses_are_no_errors(recipe, seed):
     """Any two operations of one kind may be called partners, even where one depends on the other."""
     rng = np.random.default_rng(seed)
 
-    def text(x):
+    def function(x):
         return [follow(recipe, x)]
 
     def guessed(program, *_):
@@ -200,8 +200,10 @@ def test_wrong_guesses_are_no_errors(recipe, seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passes, "WORTH", 10.0)
         patch.setattr(passes, "isomorphic_pairs", guessed)
-        kernel = Kernel.build("guessed", *shape, text, superword_seeds=[(0, 0, 1)])
-        np.testing.assert_allclose(kernel(x), np.asarray(text(x.tolist())[0], float), rtol=1e-9, atol=1e-12)
+        kernel = Kernel.build("guessed", *shape, function, superword_seeds=[(0, 0, 1)])
+        np.testing.assert_allclose(
+            kernel(x), np.asarray(function(x.tolist())[0], float), rtol=1e-9, atol=1e-12
+        )
 
 
 def test_leaves_stay_what_they_are(always):

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from strategies import LAYOUTS, SHARE, arguments, robots_of
 
 import robokit as rk
-from robokit.dynamics.build import example_key, flat_text, kernel
+from robokit.dynamics.build import example_key, flat_function, kernel
 from robokit.dynamics.table import KERNELS
 from robokit.engine import batch_calls
 from robokit.engine.backend import llvm
@@ -30,8 +30,8 @@ ROOT = Path(rk.__file__).resolve().parents[1]
 
 
 def fresh(dtype: str = "float64") -> Kernel:
-    text, inputs, outputs = chain(9)
-    return Kernel.build("chain", inputs, outputs, text, dtype=dtype)
+    function, inputs, outputs = chain(9)
+    return Kernel.build("chain", inputs, outputs, function, dtype=dtype)
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_single_precision_is_near_the_plain_text(name, data):
         allowed *= max(1.0, _condition(robot, name, values))
         assume(allowed < 0.1)
     for k in (0, rows // 2, rows - 1):
-        text = flat_text(KERNELS[name], robot, example_key(KERNELS[name], robot))
-        expected = text(*(x[k].astype(float).tolist() for x in values))
+        function = flat_function(KERNELS[name], robot, example_key(KERNELS[name], robot))
+        expected = function(*(x[k].astype(float).tolist() for x in values))
         for one, many in zip(expected, got, strict=True):
             assert many.dtype == np.float32 and len(many) == rows
             error = np.abs(many[k].reshape(-1) - np.array(one, float)).max(initial=0.0)
@@ -155,8 +155,8 @@ def _condition(robot: rk.Robot, name: str, values: list[np.ndarray]) -> float:
         elif name == "ltdl":
             H = values[0][k].reshape(n, n)
         else:
-            text = flat_text(KERNELS["crba"], robot)
-            H = np.array(text(values[0][k].astype(float).tolist())[0]).reshape(n, n)
+            function = flat_function(KERNELS["crba"], robot)
+            H = np.array(function(values[0][k].astype(float).tolist())[0]).reshape(n, n)
         each.append(np.linalg.cond(H))
     return float(max(each))
 

@@ -1,4 +1,4 @@
-"""Shared code for repeated iterations: the same numbers as the plain text, for every algorithm."""
+"""Shared code for repeated iterations: the same numbers as the plain function, for every algorithm."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from strategies import OF_EVERY_ROBOT, has_large_code
 
 import robokit as rk
-from robokit.dynamics.build import example_key, flat_text, kernel, outputs, quaternion_offsets, sizes
+from robokit.dynamics.build import example_key, flat_function, kernel, outputs, quaternion_offsets, sizes
 from robokit.dynamics.table import KERNELS
 from robokit.engine import Kernel, maker
 from robokit.engine.kernel import ONE_STATE
@@ -82,7 +82,7 @@ def build(robot, name, dtype="float64"):
         name,
         sizes(row, robot),
         outputs(row, robot),
-        flat_text(row, robot, example_key(row, robot)),
+        flat_function(row, robot, example_key(row, robot)),
         quaternions=[(0, k) for k in quaternion_offsets(robot)] if row.inputs.startswith("q") else [],
         finite=row.result.finite,
         dtype=dtype,
@@ -117,7 +117,7 @@ def test_every_algorithm_agrees_with_its_text(eager, robot, name, rng):
 def planned(n: int) -> similarity.Rerolled:
     robot, row = chain(n), KERNELS["aba"]
     inputs = sizes(row, robot)
-    program = trace(flat_text(row, robot, example_key(row, robot)), inputs, outputs(row, robot))
+    program = trace(flat_function(row, robot, example_key(row, robot)), inputs, outputs(row, robot))
     plan = similarity.rerolled(program, similarity.PIECE)
     assert plan is not None
     return plan
@@ -134,7 +134,7 @@ def test_constants_of_any_sign_share_code_once_their_signs_are_kept(eager):
     inputs = sizes(row, robot)
     plans = [
         similarity.rerolled(
-            trace(flat_text(row, robot), inputs, outputs(row, robot), signed=s), similarity.PIECE
+            trace(flat_function(row, robot), inputs, outputs(row, robot), signed=s), similarity.PIECE
         )
         for s in (False, True)
     ]

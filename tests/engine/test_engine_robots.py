@@ -1,4 +1,4 @@
-"""Every kernel on random robots, batch sizes and layouts against the plain-float run of its text."""
+"""Every kernel on random robots, batch sizes and layouts against the plain-float run of its function."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from strategies import LAYOUTS, SHARE, arguments, robots, robots_of
 
-from robokit.dynamics.build import example_key, flat_text, kernel
+from robokit.dynamics.build import example_key, flat_function, kernel
 from robokit.dynamics.table import KERNELS
 from robokit.engine import NotFinite, memory
 from robokit.errors import InvalidValue
@@ -37,13 +37,15 @@ def _matrix(robot, name, state):
     if name == "ltdl_solve":
         L = state[0].reshape(n, n)
         return L.T @ np.diag(state[1]) @ L
-    text = flat_text(KERNELS["crba"], robot)(state[0].tolist())
-    return np.array(text[0]).reshape(n, n)
+    function = flat_function(KERNELS["crba"], robot)(state[0].tolist())
+    return np.array(function[0]).reshape(n, n)
 
 
 def plainly(robot, name, state) -> list[np.ndarray]:
-    """The text on plain floats: one state."""
-    results = flat_text(KERNELS[name], robot, example_key(KERNELS[name], robot))(*(x.tolist() for x in state))
+    """The function on plain floats: one state."""
+    results = flat_function(KERNELS[name], robot, example_key(KERNELS[name], robot))(
+        *(x.tolist() for x in state)
+    )
     return [np.array(x, float) for x in results]
 
 

@@ -37,8 +37,8 @@ def threads(monkeypatch):
 
 
 def fresh(n: int = 9) -> Kernel:
-    text, inputs, outputs = chain(n)
-    return Kernel.build("chain", inputs, outputs, text)
+    function, inputs, outputs = chain(n)
+    return Kernel.build("chain", inputs, outputs, function)
 
 
 def start(folder: Path, script: str, *arguments: str) -> subprocess.Popen:

@@ -185,7 +185,7 @@ def test_circles_need_the_spare_slot():
 @pytest.mark.parametrize("rows", [1, 13])
 def test_states_that_change_places_in_every_pass(dtype, rows):
     # x turns round, y takes what x was, z is constant, w passes through; u changes from pass to pass.
-    def text(x, y, u):
+    def function(x, y, u):
         a, b, c = x
         return [[b, c + u[0], a], [a * 0.5 + y[1], y[0], 2.0, y[3]]]
 
@@ -193,7 +193,7 @@ def test_states_that_change_places_in_every_pass(dtype, rows):
         "turn",
         inputs=[("x", 3), ("y", 4), ("u", 1)],
         outputs=[("x_next", (3,)), ("y_next", (4,))],
-        text=text,
+        function=function,
         feedback={"x_next": "x", "y_next": "y"},
         dtype=dtype,
     )
@@ -203,7 +203,7 @@ def test_states_that_change_places_in_every_pass(dtype, rows):
     runner = kernel.rollout_runner()
     runner.run([x, y, u], runner.workspace(), range(rows), 0, steps)
     for k in range(steps):
-        found = text(list(plain[0]), list(plain[1]), [u[k, :, 0]])
+        found = function(list(plain[0]), list(plain[1]), [u[k, :, 0]])
         plain = [np.array([np.broadcast_to(value, rows) for value in row], dtype) for row in found]
     for state, expected in zip((x, y), plain, strict=True):
         assert np.allclose(state[0].T, expected, rtol=1e-6)

@@ -36,22 +36,22 @@ def long(a, b, steps=12):
 
 
 def thrice(x):
-    """A text taken three times, the last time in a guard; its guarded part reads what is computed outside."""
+    """A function called three times, the last time in a guard, which reads what is computed outside."""
     near = x[0] > 0.0
     outside = x[1] * x[2] + x[3]
     costly = long(outside, x[1])
 
-    def text(a, b, c, d):
+    def function(a, b, c, d):
         (inner,) = guard(near, lambda: [long(d, costly) + c], 0.0)
         return [inner + b * outside, -a, where(a < b, a * c, sin(b)), 2.0]
 
     a, b = x[1], x[2]
     total = 0.0
     for _ in range(2):
-        a, b, more, two = called_often(text, a, b, x[3], a + b)
+        a, b, more, two = called_often(function, a, b, x[3], a + b)
         total = total + more * two
     needed = total > 0.2
-    last = called_often(text, b, a, total, a - b)
+    last = called_often(function, b, a, total, a - b)
     a, b, total = guard(needed, lambda: [last[0], last[1] + last[2], last[2]], a, b, total)
     return [[a, b, total, costly]]
 
@@ -59,8 +59,8 @@ def thrice(x):
 STATES = np.random.default_rng(3).uniform(-1.0, 1.0, (12, 4))
 
 
-def plans(text):
-    return [opened(trace(text, *ONE, shares=shares)) for shares in (False, True)]
+def plans(function):
+    return [opened(trace(function, *ONE, shares=shares)) for shares in (False, True)]
 
 
 def test_functions_are_recorded_once_and_mean_the_same():
@@ -75,26 +75,26 @@ def test_functions_are_recorded_once_and_mean_the_same():
 
 
 def test_a_text_of_which_only_arguments_are_read_computes_nothing():
-    def text(x):
+    def function(x):
         b, a, two, _ = called_often(lambda a, b: [b, a, 2.0, long(a, b)], *x[:2])
         return [[a * two, b, x[2], x[3]]]
 
-    assert plans(text)[1].blocks
-    kernel = Kernel.build("arguments", *ONE, text)
+    assert plans(function)[1].blocks
+    kernel = Kernel.build("arguments", *ONE, function)
     for given in (STATES[0], STATES):
         np.testing.assert_array_equal(kernel(given), np.array([2.0, 1.0, 1.0, 1.0]) * given)
 
 
 @pytest.mark.parametrize("shares", ["large", True])
 def test_the_derivative_of_a_text_that_is_called_is_called(shares):
-    def text(x):
+    def function(x):
         taken = thrice(x)[0]
         # Of an argument that does not move, and with values that do not follow from the arguments.
         product = lambda a, b: [long(x[0] * a * b, x[3]), x[1], 4.0]  # noqa: E731
         more = [called_often(product, a, x[2]) for a in (2.0, 3.0)]
         return [[*taken[:3], taken[3] * more[0][0] + more[1][0] * more[1][1] * more[1][2]]]
 
-    derived = along(text, *ONE, [0])
+    derived = along(function, *ONE, [0])
 
     def flat(x, d):
         values, slopes = derived(x, d)
@@ -124,10 +124,10 @@ def test_a_function_called_in_another_is_written_out():
     def outer(a, b):
         return [called_often(inner, a)[0] + b]
 
-    def text(x):
+    def function(x):
         return [[called_often(outer, a, x[3])[0] for a in x]]
 
-    whole, calls = plans(text)
+    whole, calls = plans(function)
     assert len(calls.blocks) == 1 and not whole.blocks
     for x in STATES:
         np.testing.assert_array_equal(calls.evaluate(x), whole.evaluate(x))
@@ -138,8 +138,8 @@ def test_a_function_called_in_another_is_written_out():
 def test_kernels_of_this_process_call_large_texts(dtype, reproducible, tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ir, "CHUNK", 30)  # many chunks, inside the calls too
-    text, feedback = thrice, {"y": "x"}
-    kernel = Kernel.build("calls", *ONE, text, feedback=feedback, dtype=dtype, reproducible=reproducible)
+    function, feedback = thrice, {"y": "x"}
+    kernel = Kernel.build("calls", *ONE, function, feedback=feedback, dtype=dtype, reproducible=reproducible)
     monkeypatch.setattr("robokit.engine.trace.record.LONG", 10**9)
     plain = Kernel.build("plain", *ONE, thrice, dtype=dtype, reproducible=reproducible)
     states = np.random.default_rng(4).uniform(-1.0, 1.0, (67, 4)).astype(dtype)
@@ -158,11 +158,11 @@ def test_kernels_of_this_process_call_large_texts(dtype, reproducible, tmp_path,
 
 def handed_on(x):
     """Three calls: of what they take and give, some is needed later than the next call."""
-    text = lambda a, b: [long(a, b, 20), a - b]  # noqa: E731
+    function = lambda a, b: [long(a, b, 20), a - b]  # noqa: E731
     first, always = x[0] * x[1], x[2] + x[3]
-    a0, b0 = called_often(text, first, always)
-    a1, _ = called_often(text, a0 + x[3], always)
-    a2, b2 = called_often(text, a1 * b0, always)
+    a0, b0 = called_often(function, first, always)
+    a1, _ = called_often(function, a0 + x[3], always)
+    a2, b2 = called_often(function, a1 * b0, always)
     return [[a2, b2, always, b0 * a2]]
 
 
@@ -181,13 +181,13 @@ def guarded_calls(x):
 
     def inside():
         dear = long(x[1], x[2], 20)  # what the body reads of the program around it
-        text = lambda a, b: [long(a, dear) * b, a - b, 1.0]  # noqa: E731
+        function = lambda a, b: [long(a, dear) * b, a - b, 1.0]  # noqa: E731
         values = [x[3], 0.5]
         for factor in (0.25, 3.0, -1.0):
             inner = values[0] > factor
             values = guard(
                 inner,
-                lambda v=values, f=factor: called_often(text, v[0], f)[:2],
+                lambda v=values, f=factor: called_often(function, v[0], f)[:2],
                 *values,
             )
         return [*values, dear]
@@ -212,8 +212,8 @@ def test_bodies_in_one_chunk_and_in_many_mean_the_same(chunk, tmp_path, monkeypa
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ir, "CHUNK", chunk)
     monkeypatch.setattr(llvm, "LEAST", 2_000)  # some of the chunks are called from another module
-    text = guarded_calls
-    kernel = Kernel.build("inside", *ONE, text, reproducible=True)
+    function = guarded_calls
+    kernel = Kernel.build("inside", *ONE, function, reproducible=True)
     expected = np.array([guarded_calls(x.tolist())[0] for x in STATES])
     np.testing.assert_array_equal(kernel(np.repeat(STATES, 5, axis=0)), np.repeat(expected, 5, axis=0))
     for x, y in zip(STATES, expected, strict=True):
@@ -252,13 +252,13 @@ def test_the_module_computes_what_the_text_says(chunk, monkeypatch, tmp_path):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(wasm, "CHUNK", chunk)
 
-    def text(x):
+    def function(x):
         a, b, total, costly = thrice(x)[0]
         entries = [floor(3.0 * x[1]), abs(costly)]
         return [[a, b, total, x[2], 3.0], entries, *guarded_calls(x)]
 
     outputs = [("y", (5,)), ("z", (2,)), ("u", (4,))]
-    kernel = Kernel.build("module", [("x", 4)], outputs, text, reproducible=True)
+    kernel = Kernel.build("module", [("x", 4)], outputs, function, reproducible=True)
     module = wasm.unpacked(kernel.compiled(wasm.WASM))
     assert [name for name, _, _ in module.inputs] == ["x"]
     assert [(name, count) for name, _, count in module.outputs] == [("y", 5), ("z", 2), ("u", 4)]

@@ -1,4 +1,4 @@
-"""Columns of one text in the lanes of vectors, for one state: the same numbers as one after the other."""
+"""Columns of one function in the lanes of vectors, for one state: the same numbers as one after the other."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ N = 13
 SHAPE = [("x", 4), ("w", N)], [("A", (5, N)), ("y", (N,)), ("z", (3,))]
 
 
-def text(x, w):
+def function(x, w):
     """Thirteen columns, then three, then two that come to little: each reads what is computed around it."""
     outside, root = x[0] * x[1] + 1.5, sqrt(x[2] * x[2] + 1.0)
 
@@ -54,17 +54,17 @@ STATES = [(RANDOM.uniform(-1.0, 1.0, 4), RANDOM.uniform(-1.0, 1.0, N)) for _ in 
 
 
 def expected(x, w):
-    return np.concatenate([np.asarray(row, float) for row in text(x.tolist(), w.tolist())])
+    return np.concatenate([np.asarray(row, float) for row in function(x.tolist(), w.tolist())])
 
 
 @pytest.mark.parametrize("columns", [2, 4, 8])
 def test_the_recorded_graph_means_the_same(columns):
-    calls = trace(text, *SHAPE, shares="large", columns=columns)
+    calls = trace(function, *SHAPE, shares="large", columns=columns)
     assert [block.lanes for block in calls.blocks] == [columns, min(columns, 4)]
     for program in (calls, fused(calls)):
         for x, w in STATES:
             np.testing.assert_allclose(np.concatenate(program.evaluate(x, w)), expected(x, w), rtol=1e-13)
-    assert not trace(text, *SHAPE, shares="large").blocks
+    assert not trace(function, *SHAPE, shares="large").blocks
 
 
 @pytest.mark.parametrize(("width", "chunk"), [(8, 450), (8, 12), (4, 30), (2, 450)])
@@ -74,19 +74,19 @@ def test_machine_code_gives_the_same(width, chunk, tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ir, "CHUNK", chunk)
     monkeypatch.setattr(llvm, "vector_width", lambda: width)
-    kernel = Kernel.build("columns", *SHAPE, text, finite=True)
+    kernel = Kernel.build("columns", *SHAPE, function, finite=True)
     for x, w in STATES:
         found = np.concatenate([each.ravel() for each in kernel(x, w)])
         np.testing.assert_allclose(found, expected(x, w), rtol=1e-13)
     assert kernel._maker._plans and any(
         b.lanes > 1 for plan, _ in kernel._maker._plans.values() for b in plan.blocks
     )
-    assert kernel.counts == trace(text, *SHAPE).counts
+    assert kernel.counts == trace(function, *SHAPE).counts
 
 
 def test_reproducible_kernels_take_one_column_after_the_other(tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
-    kernel = Kernel.build("same", *SHAPE, text, reproducible=True)
+    kernel = Kernel.build("same", *SHAPE, function, reproducible=True)
     many = [np.array([state[k] for state in STATES]) for k in range(2)]
     for one, batch in zip(zip(*(kernel(x, w) for x, w in STATES), strict=True), kernel(*many), strict=True):
         np.testing.assert_array_equal(np.array(one), batch)
@@ -125,7 +125,7 @@ def test_functions_that_choose_or_write_go_one_after_the_other():
 
 def test_without_lanes_columns_take_each_operation_in_turn():
     """So that a value that several columns read is loaded once: its products are neighbours."""
-    program = trace(text, *SHAPE)
+    program = trace(function, *SHAPE)
     for x, w in STATES:
         np.testing.assert_allclose(np.concatenate(program.evaluate(x, w)), expected(x, w), rtol=1e-13)
     order = {n: k for k, n in enumerate(program.order)}

@@ -12,7 +12,7 @@ from robokit.engine.kernel import Kernel
 from robokit.spatial.scalars import cos, sin
 
 
-def text(x):
+def function(x):
     """Both of each input (the vector loop), and of their sums with 0 (the function of one value)."""
     y = [a * 1.0 + 0.0 for a in x]
     z = [a + x[0] - x[0] * 1.0 for a in y]
@@ -24,7 +24,7 @@ OUTPUTS = [(n, (8,)) for n in ("s", "c", "s1", "c1")]
 
 @pytest.fixture(scope="module")
 def pair():
-    return Kernel.build("sincos", [("x", 8)], OUTPUTS, text)
+    return Kernel.build("sincos", [("x", 8)], OUTPUTS, function)
 
 
 def angles() -> np.ndarray:
@@ -64,7 +64,7 @@ def test_single_precision_reduces_large_angles_in_doubles(short_pair):
 
 @pytest.fixture(scope="module")
 def short_pair():
-    return Kernel.build("sincos", [("x", 8)], OUTPUTS, text, dtype="float32")
+    return Kernel.build("sincos", [("x", 8)], OUTPUTS, function, dtype="float32")
 
 
 def test_single_precision_up_to_where_it_changes_to_doubles(short_pair):
@@ -100,7 +100,7 @@ def test_an_angle_does_not_matter_to_those_beside_it(short_pair, other):
             "inside",
             [("x", 8), ("y", 8)],
             OUTPUTS,
-            lambda x, y: text([a / b for a, b in zip(x, y, strict=True)]),
+            lambda x, y: function([a / b for a, b in zip(x, y, strict=True)]),
             dtype="float32",
         )
         y = np.ones_like(x)

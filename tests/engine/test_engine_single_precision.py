@@ -10,14 +10,14 @@ from robokit.errors import InvalidValue, ShapeError
 from robokit.spatial.scalars import sin, sqrt, where
 
 
-def text(x, y):
+def function(x, y):
     total = x[0] + y[0] * y[1]
     rows = [sin(total) * y[k % 3] + 0.1 for k in range(20)]
     return [rows, [sqrt(x[1] * x[1] + 2.0), where(x[0] < y[0], x[0], 3.0)]]
 
 
 def build(dtype):
-    return Kernel.build("t", [("x", 2), ("y", 3)], [("a", (4, 5)), ("b", (2,))], text, dtype=dtype)
+    return Kernel.build("t", [("x", 2), ("y", 3)], [("a", (4, 5)), ("b", (2,))], function, dtype=dtype)
 
 
 @pytest.fixture(scope="module")

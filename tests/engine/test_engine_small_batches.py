@@ -18,13 +18,13 @@ from robokit.errors import InvalidValue, ShapeError
 pytestmark = pytest.mark.usefixtures("compiled_well")
 
 
-def text(x, y):
+def function(x, y):
     return [[x[0] * y[k % 2] + k for k in range(24)], [x[0] + x[1] + x[2]]]
 
 
 @pytest.fixture(scope="module")
 def kernel():
-    made = Kernel.build("few", [("x", 3), ("y", 2)], [("a", (2, 3, 4)), ("b", ())], text)
+    made = Kernel.build("few", [("x", 3), ("y", 2)], [("a", (2, 3, 4)), ("b", ())], function)
     made.batch(np.zeros((1, 3)), np.zeros((1, 2)))  # the builtin is there from now on
     return made
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from robokit import disk_cache
-from robokit.dynamics.build import flat_text, outputs, quaternion_offsets, sizes
+from robokit.dynamics.build import flat_function, outputs, quaternion_offsets, sizes
 from robokit.dynamics.table import KERNELS
 from robokit.engine import Kernel
 from robokit.engine.backend import llvm
@@ -50,7 +50,7 @@ def program(name, robot):
     row = KERNELS[name]
     inputs = sizes(row, robot)
     quaternions = [(0, k) for k in quaternion_offsets(robot)]
-    return trace(flat_text(row, robot), inputs, outputs(row, robot)), quaternions
+    return trace(flat_function(row, robot), inputs, outputs(row, robot)), quaternions
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +70,7 @@ def test_batches_are_vectors_of_the_targets_width(emitted, rnea):
     counts = rnea[0].counts
     plain = len(re.findall(multiply, assembly))
     together = len(re.findall(fused, assembly)) if fused else 0
-    # Every multiplication of the text is one vector instruction (checks and sines add some).
+    # Every multiplication of the function is one vector instruction (checks and sines add some).
     assert counts["mul"] <= plain + together <= 1.3 * counts["mul"] + 200
     assert together > 0.25 * counts["mul"] or fused is None  # before AVX2 there is none
     assert foreign is None or not re.search(foreign, assembly)
@@ -238,8 +238,8 @@ def test_a_kernel_is_made_for_any_target_and_kept(tmp_path, monkeypatch):
     arm = Arm()
 
     def build():
-        text = lambda x: [[a * 2.0 + 1.0 for a in x]]  # noqa: E731
-        return Kernel.build("scale", [("x", 6)], [("y", (6,))], text, key=b"scale")
+        function = lambda x: [[a * 2.0 + 1.0 for a in x]]  # noqa: E731
+        return Kernel.build("scale", [("x", 6)], [("y", (6,))], function, key=b"scale")
 
     code = build().compiled(arm)
     assert defined_and_needed(code)[0] == {f"robokit_scale_{name}" for name in ("batch", "passes")}
@@ -259,7 +259,7 @@ def test_a_target_that_cannot_be_loaded_leaves_the_plain_text():
 
 def test_what_others_compile_in_this_process_stays_the_same(tmp_path, monkeypatch):
     robot, row = ladder.pendulum(), KERNELS["rnea"]
-    program = trace(flat_text(row, robot), sizes(row, robot), outputs(row, robot))
+    program = trace(flat_function(row, robot), sizes(row, robot), outputs(row, robot))
     text, _ = single_module(program, 2, "others")
 
     def others() -> bytes:

@@ -15,19 +15,19 @@ from robokit.engine.trace.scalar import Scalar
 from robokit.spatial.scalars import cos, maximum, minimum, sin, sqrt, where
 
 
-def record(text: Any, inputs: int, outputs: int) -> Any:
-    return trace(lambda x: [text(x)], [("x", inputs)], [("y", (outputs,))])
+def record(function: Any, inputs: int, outputs: int) -> Any:
+    return trace(lambda x: [function(x)], [("x", inputs)], [("y", (outputs,))])
 
 
-def returned(text: Any) -> Any:
-    """What the text makes of two traced scalars."""
+def returned(function: Any) -> Any:
+    """What the function makes of two traced scalars."""
     seen: list[Any] = []
-    trace(lambda x: seen.append(text(*x)) or [[0.0]], [("x", 2)], [("y", (1,))])
+    trace(lambda x: seen.append(function(*x)) or [[0.0]], [("x", 2)], [("y", (1,))])
     return seen[0]
 
 
 @pytest.mark.parametrize(
-    "text",
+    "function",
     [
         lambda a, b: a * 0.0,
         lambda a, b: 0 * a,
@@ -39,13 +39,13 @@ def returned(text: Any) -> Any:
         lambda a, b: (-a) * b + a * b,
     ],
 )
-def test_a_vanishing_expression_is_the_float_zero(text):
-    assert returned(text) == 0.0
-    assert type(returned(text)) is float
+def test_a_vanishing_expression_is_the_float_zero(function):
+    assert returned(function) == 0.0
+    assert type(returned(function)) is float
 
 
 @pytest.mark.parametrize(
-    "text",
+    "function",
     [
         lambda a: a + 0.0,
         lambda a: 0 + a,
@@ -56,8 +56,8 @@ def test_a_vanishing_expression_is_the_float_zero(text):
         lambda a: where(True, a, 0.0),
     ],
 )
-def test_neutral_elements_leave_no_trace(text):
-    program = record(lambda x: [text(x[0])], 1, 1)
+def test_neutral_elements_leave_no_trace(function):
+    program = record(lambda x: [function(x[0])], 1, 1)
     assert program.order == []
     assert program.evaluate([3.5]) == [[3.5]]
 
@@ -95,7 +95,7 @@ def test_sparsity_shows_the_constant_zeros():
 
 
 def test_evaluation_agrees_with_the_text_on_floats():
-    def text(x):
+    def function(x):
         return [
             sqrt(abs(x[0])) + x[1] / x[2],
             where(x[0] < x[1], sin(x[2]), cos(x[2])),
@@ -107,7 +107,7 @@ def test_evaluation_agrees_with_the_text_on_floats():
         ]
 
     x = [-0.7, 1.3, 2.1]
-    assert record(text, 3, 7).evaluate(x)[0] == pytest.approx(text(x), rel=1e-15)
+    assert record(function, 3, 7).evaluate(x)[0] == pytest.approx(function(x), rel=1e-15)
 
 
 def test_a_branch_on_a_value_says_what_to_use():
@@ -129,14 +129,14 @@ def test_numpy_numbers_leave_the_operation_to_the_scalar():
 
 
 def test_a_node_budget_ends_the_trace():
-    def text(x):
+    def function(x):
         y = x[0]
         for k in range(1000):
             y = y * x[0] + k
         return [[y]]
 
     with pytest.raises(TraceTooLarge):
-        trace(text, [("x", 1)], [("y", (1,))], budget=500)
+        trace(function, [("x", 1)], [("y", (1,))], budget=500)
 
 
 def test_a_text_of_other_sizes_than_declared_is_an_error():

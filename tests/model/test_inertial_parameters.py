@@ -12,7 +12,7 @@ from for_each import for_each
 from ladder import relative
 
 import robokit as rk
-from robokit.dynamics.build import example_key, flat_text, sizes, without_inertias
+from robokit.dynamics.build import example_key, flat_function, sizes, without_inertias
 from robokit.dynamics.table import KERNELS
 from robokit.engine.backend import llvm
 from robokit.model import ModelBuilder, Placement
@@ -320,7 +320,7 @@ def test_rows_that_say_inertias_do_not_matter_never_read_them():
     bare = without_inertias(robot)  # its tree has no inertias at all: reading one is an error
     for row in KERNELS.values():
         given = [np.random.default_rng(1).uniform(1.0, 2.0, size).tolist() for _, size in sizes(row, robot)]
-        run = flat_text(row, bare, example_key(row, robot))
+        run = flat_function(row, bare, example_key(row, robot))
         if row.inertial:
             with pytest.raises(IndexError):
                 run(*given)

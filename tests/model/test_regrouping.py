@@ -10,7 +10,7 @@ from ladder import ALL_KINDS, OWN, ROBOTS, State, chain, random_tree, relative
 from table_calls import values
 
 import robokit as rk
-from robokit.dynamics.build import example_key, flat_text, parameters_for, sizes, tree_for
+from robokit.dynamics.build import example_key, flat_function, parameters_for, sizes, tree_for
 from robokit.dynamics.cost import GROWTH
 from robokit.dynamics.table import KERNELS
 from robokit.model import Mimic, Placement, couple
@@ -36,7 +36,7 @@ def both(name: str, robot: rk.Robot, seed: int = 0, dtype=float) -> tuple[np.nda
     row = KERNELS[name]
     flat = given(row, robot, seed, dtype)
     key = example_key(row, robot)
-    results = (flat_text(each, robot, key)(*flat) for each in (row, replace(row, sums="")))
+    results = (flat_function(each, robot, key)(*flat) for each in (row, replace(row, sums="")))
     return tuple(np.concatenate([np.array(x, dtype=float) for x in result]) for result in results)
 
 
@@ -101,7 +101,7 @@ def test_the_ground_may_not_have_what_the_whole_needs():
     for name in kept:
         row = KERNELS[name]
         flat = given(row, robot)
-        results = (flat_text(replace(row, sums=s), robot)(*flat) for s in ("", "joints"))
+        results = (flat_function(replace(row, sums=s), robot)(*flat) for s in ("", "joints"))
         right, wrong = ([x for output in result for x in output] for result in results)
         assert relative(wrong, right) > 1e-3, name
     assert sum(I.m for I in tree_for(KERNELS["center_of_mass"], robot).I[1:]) == pytest.approx(
@@ -184,7 +184,7 @@ def test_frames_that_slide_on_their_axes_leave_every_result(base):
             for name in ("rnea", "aba", "crba", "centroidal_momentum_matrix", "potential_energy"):
                 row = replace(KERNELS[name], sums="")
                 flat = given(row, robot)
-                (got,), (expected,) = (flat_text(row, each)(*flat) for each in (other, robot))
+                (got,), (expected,) = (flat_function(row, each)(*flat) for each in (other, robot))
                 assert relative(got, expected) < 1e-11
 
 

@@ -38,7 +38,7 @@ def motion():
 
 def test_the_hash_of_a_fall_is_frozen(motion):
     assert fingerprint(motion.q, motion.v) == FROZEN["toy", SECONDS]
-    # It falls, hits the ground, and its hinge reaches a limit: all of the step's text has run.
+    # It falls, hits the ground, and its hinge reaches a limit: all of the step has run.
     assert motion.energy.dissipated[-1] > 30.0 and np.abs(motion.q[:, 7]).max() > 0.2
 
 
@@ -219,8 +219,8 @@ def test_single_states_rows_and_python_give_the_same_bits(name):
 
 def test_the_environment_asks_for_it_and_the_argument_is_checked(monkeypatch):
     def built(**how):
-        text = lambda x: [[x[0] * x[1] + x[2]]]  # noqa: E731
-        return Kernel.build("fused", [("x", 3)], [("y", (1,))], text, **how)
+        function = lambda x: [[x[0] * x[1] + x[2]]]  # noqa: E731
+        return Kernel.build("fused", [("x", 3)], [("y", (1,))], function, **how)
 
     x = np.array([1.0 + 2.0**-30, 1.0 + 2.0**-30, -1.0 - 2.0**-29])
     assert built(reproducible=True)(x)[0] == 0.0  # 2^-60 is rounded away before the sum
@@ -234,8 +234,8 @@ def test_the_environment_asks_for_it_and_the_argument_is_checked(monkeypatch):
 
 
 def test_outputs_hold_no_negative_zero():
-    text = lambda x: [[-x[0], x[0] * x[1], x[1]]]  # noqa: E731
-    kernel = Kernel.build("zeros", [("x", 2)], [("y", (3,))], text, reproducible=True)
+    function = lambda x: [[-x[0], x[0] * x[1], x[1]]]  # noqa: E731
+    kernel = Kernel.build("zeros", [("x", 2)], [("y", (3,))], function, reproducible=True)
     x = np.array([0.0, -0.0])
     for found in (kernel(x), kernel(np.tile(x, (3, 1))), kernel.python(x), kernel.python(x[None])):
         assert not np.signbit(found).any()
@@ -257,9 +257,9 @@ def test_single_precision_has_the_same_bits_in_batches_of_any_size_and_in_python
 def test_sines_of_python_and_numpy_are_those_of_machine_code():
     from robokit.spatial.scalars import cos, sin
 
-    text = lambda x: [[f(y * 1.0) for y in x for f in (sin, cos)]]  # noqa: E731
+    function = lambda x: [[f(y * 1.0) for y in x for f in (sin, cos)]]  # noqa: E731
     for dtype in ("float64", "float32"):
-        kernel = Kernel.build("s", [("x", 1)], [("y", (2,))], text, dtype=dtype, reproducible=True)
+        kernel = Kernel.build("s", [("x", 1)], [("y", (2,))], function, dtype=dtype, reproducible=True)
         rng = np.random.default_rng(3)
         x = np.concatenate([rng.normal(size=400), 1e3 * rng.normal(size=200), 1e8 * rng.normal(size=200)])
         x = np.concatenate([x, np.pi * 0.5 * np.arange(-20, 20), [0.0, -0.0, 5e-324, 2.0**20, 2.0**29]])

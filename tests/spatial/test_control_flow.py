@@ -7,7 +7,7 @@ import pytest
 from for_each import for_each
 
 from robokit.engine import Kernel
-from robokit.engine.loops.recorded_once import RecordedOnce, play, recorded_with_loops
+from robokit.engine.loops.recorded_once import RecordedOnce, interpret, recorded_with_loops
 from robokit.engine.trace.record import RunTimeLoop, trace
 from robokit.spatial.control_flow import call, cond, for_range, vmap, while_loop, whole, zeros
 from robokit.spatial.scalars import cos, sin, sqrt, where
@@ -148,9 +148,9 @@ def test_straight_lines(program, shares):
     """What is known while recording is unrolled; a loop that is not known says so."""
     size = len(expected(program)[0])
     for x, n in zip(X, COUNTS, strict=True):
-        text = lambda x, n=n: [program(x, n)]  # noqa: E731
+        function = lambda x, n=n: [program(x, n)]  # noqa: E731
         try:
-            made = trace(text, [("x", 4)], [("y", (size,))], **shares)
+            made = trace(function, [("x", 4)], [("y", (size,))], **shares)
         except RunTimeLoop:
             assert program in (newton, counted_newton, bisection, early_exit)
             return
@@ -163,20 +163,20 @@ def test_straight_lines(program, shares):
 def test_recordings_with_loops_played_back(program):
     """Over numbers, over columns, and over another recording."""
     y = expected(program)
-    text = lambda x, n: [program(x, n[0])]  # noqa: E731
+    function = lambda x, n: [program(x, n[0])]  # noqa: E731
     shape = [("x", 4), ("n", 1)], [("y", (y.shape[1],))]
-    graph = recorded_with_loops(text, *shape)
-    again = RecordedOnce(text, *shape)
+    graph = recorded_with_loops(function, *shape)
+    again = RecordedOnce(function, *shape)
     again.__dict__["_recorded"] = graph
     for x, n, row in zip(X, COUNTS, y, strict=True):
         outs = zeros(len(row))
-        play(graph, [x.tolist(), [n], outs])
+        interpret(graph, [x.tolist(), [n], outs])
         np.testing.assert_allclose(outs.astype(float), row, rtol=1e-14, atol=1e-15)
     found = again.again(list(X.T), [np.array(COUNTS)])[0]
     np.testing.assert_allclose(np.array(np.broadcast_arrays(*found)).T, y, rtol=1e-14, atol=1e-15)
     twice = recorded_with_loops(again, *shape)
     outs = zeros(y.shape[1])
-    play(twice, [X[3].tolist(), [COUNTS[3]], outs])
+    interpret(twice, [X[3].tolist(), [COUNTS[3]], outs])
     np.testing.assert_allclose(outs.astype(float), y[3], rtol=1e-14, atol=1e-15)
 
 
@@ -191,11 +191,16 @@ def together(x, n):
 def test_machine_code():
     """Alone, in lanes that differ, and by Python, bit for bit where that is asked for."""
     y = expected(together)
-    text = RecordedOnce(lambda x, n: [together(x, n[0])], [("x", 4), ("n", 1)], [("y", (y.shape[1],))])
+    function = RecordedOnce(lambda x, n: [together(x, n[0])], [("x", 4), ("n", 1)], [("y", (y.shape[1],))])
     n = np.array(COUNTS)[:, None]
     for reproducible in (False, True):
         kernel = Kernel.build(
-            "words", text.inputs, text.outputs, text, looped=text.looped, reproducible=reproducible
+            "words",
+            function.inputs,
+            function.outputs,
+            function,
+            looped=function.looped,
+            reproducible=reproducible,
         )
         batch = kernel(X, n)
         np.testing.assert_allclose(batch, y, rtol=1e-12, atol=1e-13)

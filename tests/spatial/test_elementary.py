@@ -39,10 +39,10 @@ SLOPES = {
 }
 
 
-def of_x(text, *names):
+def of_x(function, *names):
     """A function of numbers, on a robot that does not matter."""
     return rk.function(
-        lambda tree, *x: text(*x), inputs=dict.fromkeys(names or "x", ()), outputs={"y": ()}, name="of_x"
+        lambda tree, *x: function(*x), inputs=dict.fromkeys(names or "x", ()), outputs={"y": ()}, name="of_x"
     )
 
 
@@ -94,7 +94,7 @@ def test_outside_their_range_they_are_infinite_or_not_a_number():
 def test_powers_remainders_and_numpys_functions_in_a_text():
     robot, x, y = pendulum(), 0.7, 1.3
 
-    def text(x, y):
+    def function(x, y):
         pair = np.array([x, y])
         return [
             *(x**1.5, x**-2, 2**x, x**y, x % 0.3, -x // 0.3, np.sin(x), np.linalg.norm([x, y])),
@@ -105,9 +105,9 @@ def test_powers_remainders_and_numpys_functions_in_a_text():
             np.maximum(x, 1.0),
         ]
 
-    f = rk.function(lambda tree, x, y: text(x, y), inputs={"x": (), "y": ()}, outputs={"z": (15,)})
-    np.testing.assert_allclose(f(robot, x, y), text(x, y), rtol=4e-15)
-    np.testing.assert_allclose(f(robot, x, y, engine="python"), text(x, y), rtol=4e-15)
+    f = rk.function(lambda tree, x, y: function(x, y), inputs={"x": (), "y": ()}, outputs={"z": (15,)})
+    np.testing.assert_allclose(f(robot, x, y), function(x, y), rtol=4e-15)
+    np.testing.assert_allclose(f(robot, x, y, engine="python"), function(x, y), rtol=4e-15)
     with pytest.raises(rk.FunctionError, match=r"np\.expm1 takes no scalars .* robokit\.spatial\.elementary"):
         of_x(np.expm1)(robot, x)
 
@@ -129,13 +129,13 @@ def test_powers_whose_exponent_is_known_only_later():
     """As NumPy's, also of 0 and of numbers below it; a constant base has them, too."""
     x = np.array([0.0, 0.0, 0.0, -1.0, -2.0, -0.5, -2.0, -2.0, 3.0, 2.0])
     y = np.array([0.0, 2.0, 0.5, -1.0, 3.0, 2.0, 0.0, 0.5, 0.5, -1.5])
-    text = rk.function(
+    function = rk.function(
         lambda tree, x, y: [x**y, (-2) ** y, 0.0 ** abs(y)], inputs={"x": (), "y": ()}, outputs={"z": (3,)}
     )
     with np.errstate(invalid="ignore"):
         expected = np.stack([x**y, (-2.0) ** y, 0.0 ** abs(y)], 1)
-    np.testing.assert_allclose(text(pendulum(), x, y), expected, rtol=4e-15)
-    slopes = text.derivative("x", "y")(pendulum(), [-2.0, 3.0], [3.0, 0.5])
+    np.testing.assert_allclose(function(pendulum(), x, y), expected, rtol=4e-15)
+    slopes = function.derivative("x", "y")(pendulum(), [-2.0, 3.0], [3.0, 0.5])
     np.testing.assert_allclose(slopes.dz_dx[:, 0, 0], [12.0, 0.5 / np.sqrt(3.0)], rtol=1e-14)
 
 
@@ -159,20 +159,20 @@ def test_a_scalar_may_stand_on_either_side_of_an_array():
     )
     comparisons = (operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne)
 
-    def text(x):
+    def function(x):
         found = [op(*pair) for op in operations for pair in ((x, A), (A, x))]
         truths = [op(*pair) for op in comparisons for pair in ((x, A), (A, x))]
         return [*found, *([where(t, 1.0, 0.0) for t in row] for row in truths)]
 
-    f = rk.function(lambda tree, x: text(x), inputs={"x": ()}, outputs={"y": (26, 3)})
+    f = rk.function(lambda tree, x: function(x), inputs={"x": ()}, outputs={"y": (26, 3)})
     for x in (2.5, 2.0):
-        np.testing.assert_allclose(f(robot, x), text(x), rtol=4e-15)
-    np.testing.assert_allclose(f(robot, [2.5, 2.0])[1], text(2.0), rtol=4e-15)
+        np.testing.assert_allclose(f(robot, x), function(x), rtol=4e-15)
+    np.testing.assert_allclose(f(robot, [2.5, 2.0])[1], function(2.0), rtol=4e-15)
 
 
-@pytest.mark.parametrize("text", [elementary.log, lambda x: x**0.3, elementary.asin])
-def test_where_there_is_no_value_there_is_no_slope(text):
+@pytest.mark.parametrize("function", [elementary.log, lambda x: x**0.3, elementary.asin])
+def test_where_there_is_no_value_there_is_no_slope(function):
     """In both modes: one of them had 0 for the logarithm below 0."""
-    f = of_x(text)
+    f = of_x(function)
     for slope in (f.gradient("x"), f.derivative("x")):
         assert np.isnan(slope(pendulum(), -1.5))

@@ -1,4 +1,4 @@
-"""One text, many scalars: floats, complex numbers, NumPy arrays, SymPy and types of one's own."""
+"""One function, many scalars: floats, complex numbers, NumPy arrays, SymPy and types of one's own."""
 
 from __future__ import annotations
 

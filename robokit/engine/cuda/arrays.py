@@ -100,7 +100,7 @@ class Library:
         """The same memory with the last axis as the first one."""
         raise NotImplementedError
 
-    def quick(self, given: Sequence[Any]) -> tuple[int, str, list[Any]] | None:
+    def quick(self, arguments: Sequence[Any]) -> tuple[int, str, list[Any]] | None:
         """Number of the card, dtype, and (address, shape, strides) of each array; None where that is not
         all that there is to say.
         """
@@ -168,14 +168,14 @@ class _Torch(Library):
     def last_first(self, x: Any) -> Any:
         return x.movedim(-1, 0)
 
-    def quick(self, given: Sequence[Any]) -> tuple[int, str, list[Any]] | None:
-        torch, first = self.module, given[0]
+    def quick(self, arguments: Sequence[Any]) -> tuple[int, str, list[Any]] | None:
+        torch, first = self.module, arguments[0]
         kind, device, dtype = torch.Tensor, first.device, first.dtype
         name = "float32" if dtype is torch.float32 else "float64" if dtype is torch.float64 else ""
         if device.type != PLATFORM or not name:
             return None
         followed, forward, seen = torch.is_grad_enabled(), torch.autograd.forward_ad.unpack_dual, []
-        for x in given:
+        for x in arguments:
             if x.__class__ is not kind or x.dtype is not dtype or x.device != device:
                 return None
             if (followed and x.requires_grad) or forward(x).tangent is not None:
@@ -301,17 +301,17 @@ class Common(NamedTuple):
 
 
 def common(
-    names: Sequence[str], given: Sequence[Any], wanted: int | None, dtype: str | None
+    names: Sequence[str], arguments: Sequence[Any], wanted: int | None, dtype: str | None
 ) -> Common | None:
     """What the arrays on cards among some arguments have in common; None where there are none.
 
-    ``names``: of the arguments; ``given``: arrays, and what is no array; ``wanted``: number of the card that
-    was asked for, None for that of the arrays; ``dtype``: that was asked for, None for that of the arrays.
-    Raises DeviceError: they are of several libraries, on several cards, or on another one than was asked for;
-    ShapeError: they are of several dtypes.
+    ``names``: of the arguments; ``arguments``: arrays, and what is no array; ``wanted``: number of the card
+    that was asked for, None for that of the arrays; ``dtype``: that was asked for, None for that of the
+    arrays. Raises DeviceError: they are of several libraries, on several cards, or on another one than was
+    asked for; ShapeError: they are of several dtypes.
     """
     first, found = "", None
-    for name, x in zip(names, given, strict=True):
+    for name, x in zip(names, arguments, strict=True):
         library = library_of(x)
         if library is None:
             continue

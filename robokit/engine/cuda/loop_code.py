@@ -210,14 +210,14 @@ class Known:
             found = {_FOLD[opcode](a, b) for a in sides[0] or () for b in sides[1] or ()}
             return found.pop() if len(found) == 1 else None
         if opcode in _FOLD:
-            given = [self.value(k) for k in node[1:]]
-            return None if None in given else _FOLD[opcode](*given)
+            arguments = [self.value(k) for k in node[1:]]
+            return None if None in arguments else _FOLD[opcode](*arguments)
         if opcode in (AND, OR):
-            given = [self.value(k) for k in node[1:]]
+            arguments = [self.value(k) for k in node[1:]]
             decides = opcode == OR
-            if decides in given:
+            if decides in arguments:
                 return decides
-            return None if None in given else not decides
+            return None if None in arguments else not decides
         return None
 
     def choices(self, number: int) -> frozenset[int] | None:
@@ -231,14 +231,14 @@ class Known:
         value, node = self.value(number), self.graph.nodes[number]
         if value is not None:
             return frozenset([value])
-        given: Sequence[int] = ()
+        arguments: Sequence[int] = ()
         if node[0] == LOAD and self.array(node[1]) in self.contents:
             return self._kinds(self.array(node[1]))
         if node[0] == PARAMETER and number in self.same:
-            given = list(self.same[number])
+            arguments = list(self.same[number])
         elif node[0] == WHOLE_SELECT:
-            given = node[2:]
-        found = [self.choices(k) for k in given]
+            arguments = node[2:]
+        found = [self.choices(k) for k in arguments]
         return frozenset().union(*found) if found and None not in found else None  # type: ignore[arg-type]
 
     def _kinds(self, array: Any) -> frozenset[int] | None:
@@ -355,15 +355,15 @@ class CardFunction(FunctionWriter):
         for values in calls(self.graph, node):
             pattern = self.cards.pattern(node[1], [self.places[k] for k in node[2]])
             function = self.graph.functions[node[1]]
-            given = [
+            arguments = [
                 f"{self._type_of(k)} {self._value(k, False)}"
                 for k, inside in zip(values, function.region.parameters, strict=True)
                 if self.known.value(inside) is None
             ]
-            results += self._called(node, pattern, given)
+            results += self._called(node, pattern, arguments)
         self.control |= {(number, k): result for k, result in enumerate(results)}
 
-    def _called(self, node: tuple, pattern: Pattern, given: list[str]) -> list[str]:
+    def _called(self, node: tuple, pattern: Pattern, arguments: list[str]) -> list[str]:
         function = self.graph.functions[node[1]]
         name = self.cards.function(pattern)
         self.called_names.add(name)
@@ -373,13 +373,13 @@ class CardFunction(FunctionWriter):
             for inside, outside in zip(function.arrays, node[2], strict=True)
             if self.known.array(inside) is None
         ]
-        given = [*bases, *arrays, *given]
+        arguments = [*bases, *arrays, *arguments]
         if self.cards.takes_memory(node[1]):
-            given.append(f"i32 {self.memory[1]}")
+            arguments.append(f"i32 {self.memory[1]}")
         results = function.region.results
         t = self._returns(results, (False,) * len(results), 1)
         fails = self.cards.fails(node[1]) and self.ends
-        return self._returned(f"call {t} @{name}({', '.join(given)})", t, len(results), fails)
+        return self._returned(f"call {t} @{name}({', '.join(arguments)})", t, len(results), fails)
 
     def _link(self, number: int, node: tuple) -> None:
         raise AssertionError  # recorded as functions
@@ -432,16 +432,16 @@ class CardFunction(FunctionWriter):
         if index in self.turn_of:
             first, turn = self.turn_of[index]
             return {first: 1}, turn
-        opcode, *given = self.graph.nodes[index]
+        opcode, *arguments = self.graph.nodes[index]
         if opcode == TIMES:
-            for one, other in (given, given[::-1]):
+            for one, other in (arguments, arguments[::-1]):
                 factor = self.known.value(one)
                 if factor is not None:
                     terms, known = self._scaled(other)
                     return {k: factor * f for k, f in terms.items()}, factor * known
         if opcode not in (PLUS, MINUS):
             return {index: 1}, 0
-        (terms, known), (more, added) = map(self._scaled, given)
+        (terms, known), (more, added) = map(self._scaled, arguments)
         sign = 1 if opcode == PLUS else -1
         terms = dict(terms)
         for k, f in more.items():

@@ -83,7 +83,8 @@ def card_text(
         registers: of a thread at most; 0 for as many as there are.
         stop: number of an array of whole numbers: a pass after which its first is not 0 does not count, and
             the state waits.
-        unfinished: likewise: a pass after which its first is not 0 goes on in the next.
+        unfinished: number of an array of whole numbers: a pass after which its first is not 0 goes on in the
+            next.
     """
     body = writer.function(writer.pattern(0, writer.layout.places))
     entry = _entry(writer, body, finite, stop, unfinished)
@@ -678,8 +679,8 @@ class LoopedOnCard:
     def __call__(self, arrays: Sequence[Column], rows: int, stream: int = 0, check: bool = False) -> None:
         """Queue it for all states; arguments as of OnCard.
 
-        ``arrays``, ``rows``, ``stream``: as there; ``check``: whether to raise what the function's text
-        raised for one of the states; waits.
+        ``arrays``, ``rows``, ``stream``: as there; ``check``: whether to raise what the function raised
+        for one of the states; waits.
         """
         if len(arrays) != len(self.kernel.arrays):
             raise ShapeError(f"{self.name} takes {len(self.kernel.arrays)} arrays, got {len(arrays)}")

@@ -231,8 +231,8 @@ done:
 
 def _kernel(writer: CardWriter, name: str, stages: Sequence[str]) -> str:
     """The function that is launched."""
-    given = writer.parameters.replace(" noalias", "")
-    calls = "\n  ".join(f"call void @{stage}({given})" for stage in stages)
+    arguments = writer.parameters.replace(" noalias", "")
+    calls = "\n  ".join(f"call void @{stage}({arguments})" for stage in stages)
     return f"""define ptx_kernel void @{name}({writer.taken}i64 %rows) {{
 entry:
   %room = alloca [{max(1, writer.plan.slots)} x {writer.t}], align 16
@@ -591,9 +591,9 @@ def _team_kernel(writer: TeamWriter, name: str, warps: int) -> str:
 
     Lanes past the last state repeat it: they compute and store the same numbers.
     """
-    given = writer.parameters.replace(" noalias", "")
+    arguments = writer.parameters.replace(" noalias", "")
     cases = " ".join(f"i32 {w}, label %warp{w}" for w in range(1, warps))
-    calls = "\n".join(f"warp{w}:\n  call void @chunk{w}({given})\n  br label %done" for w in range(warps))
+    calls = "\n".join(f"warp{w}:\n  call void @chunk{w}({arguments})\n  br label %done" for w in range(warps))
     return f"""@room = external addrspace(3) global [0 x {writer.t}], align 16
 define ptx_kernel void @{name}({writer.taken}i64 %rows) {{
 entry:
@@ -665,8 +665,10 @@ class CardTarget(Target):
         count, one_order = len(kernel.program.order), kernel.signature.reproducible
         if count > MOST:
             raise TraceTooLarge(f"{count:,} operations, more than {MOST:,} to compile for a card")
-        given = kernel.program, kernel.symbol, self.real, one_order
-        return (team_code(*given, assemble.shared_memory(self.arch)) if self.team else flat_code(*given)), 0
+        arguments = kernel.program, kernel.symbol, self.real, one_order
+        return (
+            team_code(*arguments, assemble.shared_memory(self.arch)) if self.team else flat_code(*arguments)
+        ), 0
 
     def assemble(self, text: str) -> bytes:
         """Code of a text, after a line that says how it is launched."""

@@ -469,7 +469,7 @@ class Function:
                     self.free.append(register.pop(-operand))
                     del self.held[self.free[-1]]
 
-    def settle(self) -> None:
+    def spill_all(self) -> None:
         """All values to memory; nothing is in registers then."""
         for register, number in self.held.items():
             self.keep(number, register)
@@ -625,7 +625,7 @@ class Function:
         if angle not in self.pairs:
             places = self.spill(), self.spill(), self.spill()
             self.emit(forms.store, self.loaded(angle, forms.lanes), NONE, places[0])
-            self.settle()
+            self.spill_all()
             for register, place in zip((RDI, RSI, RDX), places, strict=True):
                 self.bytes.integer(0x8D, register, place)  # lea
             self.bytes.call_outside(self.whole.sine_of(forms.lanes))
@@ -647,7 +647,7 @@ class Function:
                 self.pinned = set()
         self.release(node[2:], position)
         if block in plan.direct:
-            self.settle()
+            self.spill_all()
             self.bytes.code += HAND_ON
             if frame is not None:
                 self.bytes.integer(0x8D, FRAME_GIVEN, self.slot(frame))  # lea
@@ -672,13 +672,13 @@ class Function:
         while shared < min(len(path), len(before)) and path[shared] == before[shared]:
             shared += 1
         while len(self.branches) > shared:
-            self.settle()
+            self.spill_all()
             jump, self.pairs = self.branches.pop()
             self.bytes.land(jump)
         for condition in path[shared:]:
             forms = self.forms_for(condition)
             mask = self.loaded(condition, forms.lanes)
-            self.settle()
+            self.spill_all()
             code, lanes = self.bytes.code, forms.lanes // (1 + self.halves)
             code += BEGINNINGS[forms.mask, RAX, NONE, mask]
             if self.halves:

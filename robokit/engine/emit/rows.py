@@ -405,12 +405,12 @@ class BlockLoop:
         as returned; None at the first block; ``late``: by how many columns, for each row. Returns the w
         delayed columns, and the history for the next block.
         """
-        left, given, digit = [], list(history or ()), 1
+        left, arguments, digit = [], list(history or ()), 1
         while digit < self.w:
             moved = [bool(off & digit) for off in late]
             if any(moved):
-                earlier = given[:digit] if history is not None else values[:digit]
-                del given[:digit]
+                earlier = arguments[:digit] if history is not None else values[:digit]
+                del arguments[:digit]
                 mask = ", ".join(f"i32 {k + self.w * m}" for k, m in enumerate(moved))
                 both = zip(values, [*earlier, *values], strict=False)
                 left += values[-digit:]
@@ -709,10 +709,10 @@ class LinkedWriter(RowReader):
         slot = 0
         for k, (_, size) in enumerate(program.inputs):
             if size:
-                given = out.argument(k)
+                array = out.argument(k)
                 i, carried = self._loop(f"in{k}", size, self._constant(0.0))
                 at = out(f"mul i64 {i}, {w}")
-                value = out(f"load {t}, ptr {out.pointer(given, at)}, align {self.align}")
+                value = out(f"load {t}, ptr {out.pointer(array, at)}, align {self.align}")
                 to = out.pointer(out.pointer("%ws", slot * w), at)
                 out.do(f"store {t} {value}, ptr {to}, align {self.align}")
                 self._end_loop(carried)

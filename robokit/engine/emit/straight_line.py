@@ -80,7 +80,7 @@ def _parts(items: list) -> Iterator[list]:
         yield items[start : start + MOST_STORES]
 
 
-def _given(parameters: str) -> str:
+def _arguments_of(parameters: str) -> str:
     """What a function with these parameters hands on."""
     return parameters.replace(" noalias", "")
 
@@ -167,8 +167,8 @@ class ChunkWriter:
         elif lanes in self.writers:
             writer = self.writers[lanes]
         else:
-            given = self.program, self.plan, self.direct, self.real, lanes, self.fused
-            writer = self.writers[lanes] = LanesWriter(*given)
+            arguments = self.program, self.plan, self.direct, self.real, lanes, self.fused
+            writer = self.writers[lanes] = LanesWriter(*arguments)
         return writer._function(index, self.plan.chunks[index], (), ())
 
     def _function(
@@ -457,11 +457,11 @@ class ChunkWriter:
         for place, parameter in enumerate(parameters):
             self._arguments(number, parameter, place, len(parameters))
         if block in self.plan.direct:
-            given, chunk = _given(self.parameters), self.plan.direct[block]
+            arguments, chunk = _arguments_of(self.parameters), self.plan.direct[block]
             if number in self.plan.frames.first:
                 self._begin_of_frame(number, f"%b{number}")
-                given += f", ptr %b{number}"
-            self.lines.append(f"call void @chunk{chunk}({given})")
+                arguments += f", ptr %b{number}"
+            self.lines.append(f"call void @chunk{chunk}({arguments})")
 
     def _result(self, number: int) -> None:
         """A value that a call has left."""
@@ -523,7 +523,7 @@ class ChunkWriter:
         """A function that runs a stage of a body in the frame of a call."""
         self.lines = []
         self._begin_of_frame(call, "%frame")
-        call_of = f"call void @{stage}({_given(parameters)}, ptr %frame)"
+        call_of = f"call void @{stage}({_arguments_of(parameters)}, ptr %frame)"
         body = "\n  ".join(["entry:", *self.lines, call_of, "ret void"])
         return f"define internal void @{name}({parameters}) #0 {{\n  {body}\n}}\n"
 
@@ -534,7 +534,7 @@ class ChunkWriter:
             mask = self._in_some_lane(condition)
             self.lines.append(f"br i1 {mask}, label %yes{k}, label %no")
             self.lines.append(f"yes{k}:")
-        self.lines += [f"call void @{stage}({_given(parameters)})" for stage in stages]
+        self.lines += [f"call void @{stage}({_arguments_of(parameters)})" for stage in stages]
         body = "\n  ".join([*self._entry(), *self.lines, "br label %no", "no:", "ret void"])
         return f"define internal void @{name}({parameters}) #0 {{\n  {body}\n}}\n"
 
@@ -640,8 +640,8 @@ class PairWriter(ChunkWriter):
         op, wide = node[0], self.wide
         if n in wide and op in self.plain:  # nearly all
             known, value, both = self.known, self._value, self._in_both
-            given = [known.get(x) or value(x) if x in wide else both(x) for x in node[1:]]
-            add(f"%v{n} = {self.of_two[op] % tuple(given)}")
+            arguments = [known.get(x) or value(x) if x in wide else both(x) for x in node[1:]]
+            add(f"%v{n} = {self.of_two[op] % tuple(arguments)}")
         elif op in (FIRST, SECOND):
             kind = self._kind(node[1])
             add(f"%v{n} = extractelement {kind} {self._value(node[1])}, i32 {int(op == SECOND)}")

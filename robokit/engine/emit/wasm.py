@@ -295,7 +295,7 @@ def leb(value: int) -> bytes:
 
 
 def signed(value: int) -> bytes:
-    """A number that may be negative, likewise."""
+    """The bytes of a number that may be negative, in LEB128."""
     out = b""
     while not -64 <= value < 64:
         out += bytes([value & 127 | 128])

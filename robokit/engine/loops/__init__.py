@@ -10,5 +10,5 @@ wasm     the regions as WebAssembly, and straight lines for a browser
 dual     derivatives: the same functions over pairs of a value and a derivative
 kernel   such a function in every way to run it: one state, rows, steps; its code on disk
 fields   kernels of many arrays, as one namespace; kernels for given sizes and contents
-recorded_once  functions of users, which run once, are played back: as straight lines or loops
+recorded_once  functions of users, which run once, are replayed: as straight lines or loops
 """

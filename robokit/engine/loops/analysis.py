@@ -180,7 +180,7 @@ class Live:
         """The CALLs and VMAPs of a function."""
         return [n for n in self._own[function] if self.graph.nodes[n][0] in CALLS]
 
-    def given_arrays(self, call: int) -> list[int]:
+    def passed_arrays(self, call: int) -> list[int]:
         """The arrays that a CALL or VMAP hands over."""
         node = self.graph.nodes[call]
         pairs = zip(self.graph.functions[node[1]].arrays, node[2], strict=True)
@@ -542,7 +542,9 @@ class _Run:
         node, graph, live = self.graph.nodes[n], self.graph, self.live
         function = graph.functions[node[1]]
         parameters = live.parameters(function)
-        self.arrays |= zip(live.arrays(function), [self.arrays[k] for k in live.given_arrays(n)], strict=True)
+        self.arrays |= zip(
+            live.arrays(function), [self.arrays[k] for k in live.passed_arrays(n)], strict=True
+        )
         for column, read in zip(live.arguments(n), live.values_of(n), strict=True):
             self.values |= zip(parameters, [self._value(k) for k in column], strict=True)
             self._region(function.region)

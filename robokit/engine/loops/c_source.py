@@ -220,7 +220,7 @@ class CWriter:
         return length if 8 * length <= STACK else None
 
     def function(self, number: int) -> tuple[str, str]:
-        """The head of a function, and its text."""
+        """The head of a function, and its body."""
         made = self.graph.functions[number]
         parameters, results = self.live.parameters(made), self.live.results(made)
         arguments = [self._name(p) for p in parameters] + [self._array(k) for k in self.live.arrays(made)]
@@ -395,7 +395,7 @@ class CWriter:
         node, live = self.graph.nodes[n], self.live
         results = self.graph.functions[node[1]].region.results
         kept, fails = sorted(live.needed_results[node[1]]), node[1] in self.fails
-        arrays = [self._array(k) for k in live.given_arrays(n)]
+        arrays = [self._array(k) for k in live.passed_arrays(n)]
         for kind, (word, _) in self._workspaces().items():
             if node[1] in self.works[kind]:
                 top = self.tops[kind]
@@ -403,11 +403,11 @@ class CWriter:
                     [f"{word} + {top}", f"{word}_size - {top}"] if top != "0" else [word, f"{word}_size"]
                 )
         for column, (values, read) in enumerate(zip(live.arguments(n), live.values_of(n), strict=True)):
-            given, name = [*map(self._name, values), *arrays], f"x_{n}_{column}"
+            arguments, name = [*map(self._name, values), *arrays], f"x_{n}_{column}"
             if fails or len(kept) != 1:
                 yield from (f"{self._type(results[k])} {name}_{k} = 0;" for k in kept)
-                given += [f"&{name}_{k}" for k in kept]
-            text = f"{self._function(node[1])}({', '.join(given)});"
+                arguments += [f"&{name}_{k}" for k in kept]
+            text = f"{self._function(node[1])}({', '.join(arguments)});"
             if fails:
                 text = f"const int {name} = {text}"
             elif len(kept) == 1 and read:

@@ -393,9 +393,9 @@ class Derivation:
     def cond(self, condition: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         """As :func:`robokit.spatial.control_flow.cond`."""
 
-        def branch(text: Callable[[], Any]) -> Any:
+        def branch(function: Callable[[], Any]) -> Any:
             with self.inside():
-                return self.lowered(text())
+                return self.lowered(function())
 
         with self.outside():
             found = control_flow.cond(condition, lambda: branch(then), lambda: branch(otherwise))
@@ -488,9 +488,9 @@ def differentiated(
         directions: how many.
     """
     words = Derivation(directions)
-    given = [DualArray(words.level, x, tangents[k]) if k in tangents else x for k, x in arrays.items()]
+    arguments = [DualArray(words.level, x, tangents[k]) if k in tangents else x for k, x in arrays.items()]
     with words.inside():
-        function(*sizes, *given)
+        function(*sizes, *arguments)
 
 
 def fill(array: Any, value: float) -> None:
@@ -561,8 +561,8 @@ class _Solution:
         """The derivatives of the residual along directions of the unknown."""
         still = self.words.values(self.parameters)
         none = [None] * len(still)
-        text = self.words._frozen(self.residual)
-        return jvp(text, (unknown, *still), *((d, *none) for d in directions))[1:]
+        function = self.words._frozen(self.residual)
+        return jvp(function, (unknown, *still), *((d, *none) for d in directions))[1:]
 
     def numbers(self) -> Any:
         """Of numbers, how many is known."""
@@ -585,12 +585,12 @@ class _Solution:
     def _columns(self, unknown: list[Any], directions: list[list[Any]]) -> list[list[Any]]:
         """Derivatives of the residuals along directions of the unknown numbers."""
 
-        def text(*numbers: Any) -> list[Any]:
+        def function(*numbers: Any) -> list[Any]:
             still = self.words.values(self.parameters)
             shaped = control_flow.shaped(self.unknown, list(numbers))
             return control_flow.numbers(self.words._frozen(self.residual)(shaped, *still))
 
-        return [list(each) for each in jvp(text, unknown, *directions)[1:]]
+        return [list(each) for each in jvp(function, unknown, *directions)[1:]]
 
     def _solved(self, unknown: list[Any], rate: list[Any]) -> list[Any]:
         """The derivatives along a direction, by the solver that was given; they solve an equation, too."""
@@ -660,16 +660,16 @@ class _Solution:
 
 
 def jacobian_with_loops(
-    text: FlatFunction, arguments: Sequence[Sequence[Any]], of: Sequence[int]
+    function: FlatFunction, arguments: Sequence[Sequence[Any]], of: Sequence[int]
 ) -> list[list[Any]]:
     """The derivatives of all outputs with respect to some inputs.
 
-    ``text``: one sequence of scalars for each input -> one flat sequence for each output; ``arguments``: of
-    it; ``of``: numbers of the inputs. Returns for each output and each of these inputs the matrix (scalars of
-    the output) x (scalars of the input), row by row.
+    ``function``: one sequence of scalars for each input -> one flat sequence for each output; ``arguments``:
+    of it; ``of``: numbers of the inputs. Returns for each output and each of these inputs the matrix (scalars
+    of the output) x (scalars of the input), row by row.
     """
     units = [(k, j) for k in of for j in range(len(arguments[k]))]
-    values, *columns = _along(text, arguments, [{unit: 1.0} for unit in units])
+    values, *columns = _along(function, arguments, [{unit: 1.0} for unit in units])
     found = []
     for output, value in enumerate(values):
         for k in of:
@@ -679,12 +679,11 @@ def jacobian_with_loops(
 
 
 def jacobian_by_loop(
-    text: FlatFunction, arguments: Sequence[Sequence[Any]], of: Sequence[int], sizes: Sequence[int]
+    function: FlatFunction, arguments: Sequence[Sequence[Any]], of: Sequence[int], sizes: Sequence[int]
 ) -> list[list[Any]]:
     """The same in a loop over the directions, whose code is that of one.
 
-    ``text``, ``arguments``, ``of``: as in :func:`jacobian_with_loops`; ``sizes``: numbers of scalars of the
-    outputs.
+    ``function``, ``arguments``, ``of``: as in :func:`jacobian_with_loops`; ``sizes``: scalars of each output.
     """
     units = [(k, j) for k in of for j in range(len(arguments[k]))]
     count = len(units)
@@ -692,7 +691,7 @@ def jacobian_by_loop(
 
     def turn(direction: Any) -> None:
         seed = {unit: where(direction == i, 1.0, 0.0) for i, unit in enumerate(units)}
-        found = [x for row in _along(text, arguments, [seed])[1] for x in row]
+        found = [x for row in _along(function, arguments, [seed])[1] for x in row]
         for i, x in enumerate(found):
             columns[i * count + direction] = 1.0 * x
 
@@ -707,27 +706,27 @@ def jacobian_by_loop(
 
 
 def along_with_loops(
-    text: FlatFunction, arguments: Sequence[Sequence[Any]], direction: Sequence[Sequence[Any]]
+    function: FlatFunction, arguments: Sequence[Sequence[Any]], direction: Sequence[Sequence[Any]]
 ) -> list[list[Any]]:
     """The derivative of all outputs along a direction of the first inputs."""
     seed = {(k, j): d for k, row in enumerate(direction) for j, d in enumerate(row)}
-    return _along(text, arguments, [seed])[1]
+    return _along(function, arguments, [seed])[1]
 
 
 def _along(
-    text: FlatFunction, arguments: Sequence[Sequence[Any]], seeds: Sequence[dict[tuple[int, int], Any]]
+    function: FlatFunction, arguments: Sequence[Sequence[Any]], seeds: Sequence[dict[tuple[int, int], Any]]
 ) -> list[list[list[Any]]]:
     """The outputs, and for each direction their derivatives."""
     moving = sorted({place for seed in seeds for place in seed})
 
-    def function(*numbers: Any) -> list[list[Any]]:
+    def of_moving(*numbers: Any) -> list[list[Any]]:
         given = dict(zip(moving, numbers, strict=True))
         rows = []
         for k, row in enumerate(arguments):
             still = not any(place[0] == k for place in moving)
             rows.append(row if still else [given.get((k, j), x) for j, x in enumerate(row)])
-        return [list(row) for row in text(*rows)]
+        return [list(row) for row in function(*rows)]
 
     values = [arguments[k][j] for k, j in moving]
     directions = [[seed.get(place) for place in moving] for seed in seeds]
-    return list(jvp(function, values, *directions))
+    return list(jvp(of_moving, values, *directions))

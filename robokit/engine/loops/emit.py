@@ -265,8 +265,8 @@ class FunctionWriter:
             results: list[str] = []
             for values in columns:
                 pattern = self.uniform.called(node, values, bool(self.mask))
-                given = [f"{self._type_of(k)} {self._value(k, self._width(k))}" for k in values]
-                results += self._called(node, pattern, given)
+                arguments = [f"{self._type_of(k)} {self._value(k, self._width(k))}" for k in values]
+                results += self._called(node, pattern, arguments)
             self.control |= {(number, k): result for k, result in enumerate(results)}
             return
         each = len(self.graph.functions[node[1]].region.results)
@@ -288,19 +288,19 @@ class FunctionWriter:
                 runs = out(f"extractelement {vector(self.lanes, 'i1')} {self.mask}, i32 {lane}")
                 out.do(f"br i1 {runs}, label %lane{k}, label %lanedone{k}")
                 self._block(f"lane{k}")
-            given = []
+            arguments = []
             for value in values:
                 name, t = self._value(value, self._width(value)), self._type(self.graph.kinds[value], False)
                 if self._width(value):
                     name = out(f"extractelement {self._type_of(value)} {name}, i32 {lane}")
-                given.append(f"{t} {name}")
+                arguments.append(f"{t} {name}")
             own = [array for array in node[2] if array in self.uniform.own]
             places = {
                 array: out.pointer(bases[array], lane, self._type(self.graph.arrays[array].kind, False))
                 for array in own
             }
             self.bases = {**bases, **places}
-            self._called(node, pattern, given)
+            self._called(node, pattern, arguments)
             if self.mask:
                 out.do(f"br label %lanedone{k}")
                 self._block(f"lanedone{k}")
@@ -313,7 +313,7 @@ class FunctionWriter:
         rows = list(zip(*columns, *[columns[-1]] * (lanes - len(columns)), strict=True))
         differs = tuple(len(set(row)) > 1 for row in rows)
         pattern = Pattern(node[1], lanes, (False,) * len(node[2]), differs, False)
-        given = []
+        arguments = []
         for row, wide in zip(rows, differs, strict=True):
             value, t = self._value(row[0], False), self._type_of(row[0])
             if wide:
@@ -321,8 +321,8 @@ class FunctionWriter:
                 for lane, k in enumerate(row):
                     whole = out(f"insertelement {wider} {whole}, {t} {self._value(k, False)}, i32 {lane}")
                 value, t = whole, wider
-            given.append(f"{t} {value}")
-        found = self._called(node, pattern, given)
+            arguments.append(f"{t} {value}")
+        found = self._called(node, pattern, arguments)
         flags = self.module.uniformity.of(pattern).results
         kinds = [graph.kinds[k] for k in graph.functions[node[1]].region.results]
         return [
@@ -335,18 +335,18 @@ class FunctionWriter:
             for k in range(len(columns))
         ]
 
-    def _called(self, node: tuple, pattern: Pattern, given: list[str]) -> list[str]:
+    def _called(self, node: tuple, pattern: Pattern, arguments: list[str]) -> list[str]:
         """Results of a call with these values."""
         name = self.module.function(pattern)
         wide, masked = self.module.uniformity.of(pattern).results, pattern.masked
-        given = ["ptr %links", *(f"ptr {self.bases[k]}" for k in node[2]), *given]
+        arguments = ["ptr %links", *(f"ptr {self.bases[k]}" for k in node[2]), *arguments]
         if masked:
-            given.append(f"{vector(self.lanes, 'i1')} {self.mask}")
+            arguments.append(f"{vector(self.lanes, 'i1')} {self.mask}")
         fails = self.module.fails(node[1])
         if fails:
-            given += ["ptr %context", f"ptr {self.memory[0]}", f"ptr {self.memory[1]}"]
+            arguments += ["ptr %context", f"ptr {self.memory[0]}", f"ptr {self.memory[1]}"]
         t = self._returns(self.graph.functions[node[1]].region.results, wide, pattern.lanes)
-        return self._returned(f"call {t} @{name}({', '.join(given)})", t, len(wide), fails)
+        return self._returned(f"call {t} @{name}({', '.join(arguments)})", t, len(wide), fails)
 
     def _returned(self, call: str, t: str, count: int, fails: bool) -> list[str]:
         """What a call returns, of that type; whether it may fail."""
@@ -1026,10 +1026,10 @@ class Driver:
         out.do("br label %place")
         out.do("place:")
         out.do("%k = phi i64 [0, %pass], [%next_k, %place]")
-        given = out(f"load ptr, ptr {out.pointer('%args', '%k', 'ptr')}")
+        arguments = out(f"load ptr, ptr {out.pointer('%args', '%k', 'ptr')}")
         words = [out(f"load i64, ptr {out.pointer(name, '%k', 'i64')}") for name in ("%strides", "%jumps")]
         away = [out(f"mul i64 {a}, {b}") for a, b in zip(words, ("%row", "%p"), strict=True)]
-        there = out.pointer(given, out(f"add i64 {away[0]}, {away[1]}"), "i8")
+        there = out.pointer(arguments, out(f"add i64 {away[0]}, {away[1]}"), "i8")
         out.do(f"store ptr {there}, ptr {out.pointer('%own', '%k', 'ptr')}")
         out.do("%next_k = add i64 %k, 1")
         out.do(f"br i1 {out(f'icmp slt i64 %next_k, {n}')}, label %place, label %placed")
@@ -1061,9 +1061,9 @@ class Driver:
         functions = self._loaded("moves", "ptr", len(MOVES))
         memory = self._loaded("places", "ptr", len(self.arrays))
         words: dict[str, list[str]] = {"strides": [], "jumps": []}
-        given = []
+        arguments = []
         for place in range(len(self.taken)):
-            given.append(out(f"load ptr, ptr {out.pointer('%args', place, 'ptr')}"))
+            arguments.append(out(f"load ptr, ptr {out.pointer('%args', place, 'ptr')}"))
             for name, found in words.items():
                 found.append(out(f"load i64, ptr {out.pointer(f'%{name}', place, 'i64')}"))
 
@@ -1088,7 +1088,7 @@ class Driver:
         here = list(memory)
         for place, k in enumerate(self.taken):
             a, jump = self.arrays[k], words["jumps"][place]
-            pointer = out(f"getelementptr i8, ptr {given[place]}, i64 {out(f'mul i64 %p, {jump}')}")
+            pointer = out(f"getelementptr i8, ptr {arguments[place]}, i64 {out(f'mul i64 %p, {jump}')}")
             if a.shared:
                 here[k] = pointer
             elif a.role != "out":
@@ -1111,7 +1111,7 @@ class Driver:
         out.do("done:")
         for place, k in enumerate(self.taken):
             if self.arrays[k].role != "in":
-                move("unpack", place, given[place])
+                move("unpack", place, arguments[place])
         out.do(f"%nextrow = add i64 %row, {self.lanes}")
         more = out("icmp slt i64 %nextrow, %stop")
         out.do(f"br i1 {out(f'and i1 {more}, {well}')}, label %tile, label %end")
@@ -1138,7 +1138,7 @@ class Driver:
         return [out(f"load {kind}, ptr {out.pointer(base, k, kind)}") for k in range(count)]
 
     def _call(self, body: str, memory: Sequence[str], *more: str) -> str:
-        given = [
+        arguments = [
             f"ptr {self.links}",
             *(f"ptr {p}" for p in memory),
             *(f"i32 {n}" for n in self.values),
@@ -1146,8 +1146,12 @@ class Driver:
         ]
         if self.fails:
             block = self.out(f"load ptr, ptr {self.out.pointer(self.context, 2, 'ptr')}")
-            given += [f"ptr {self.context}", f"ptr {block}", f"ptr {self.out.pointer(block, HEADER, 'i8')}"]
-        return f"call void @{body}({', '.join(given)})"
+            arguments += [
+                f"ptr {self.context}",
+                f"ptr {block}",
+                f"ptr {self.out.pointer(block, HEADER, 'i8')}",
+            ]
+        return f"call void @{body}({', '.join(arguments)})"
 
 
 _NO_TIMES = """define internal {t} @no_times({t} %before, ptr %x, i64 %n) noinline #2 {{

@@ -96,16 +96,16 @@ class Claim:
     """What must hold for the sizes of a call: shapes that are the same."""
 
     what: str  # kernel and array
-    # wanted, given: the shapes
+    # wanted, actual: the shapes
     wanted: tuple[Size, ...]
-    given: tuple[Size, ...]
+    actual: tuple[Size, ...]
 
     def check(self, value: Callable[[Size], int]) -> None:
         """Raise ShapeError where it does not; arrays of a fixed size may have any shape."""
-        wanted, given = tuple(map(value, self.wanted)), tuple(map(value, self.given))
+        wanted, actual = tuple(map(value, self.wanted)), tuple(map(value, self.actual))
         fixed = all(isinstance(n, int) for n in self.wanted)
-        if (math.prod(wanted) != math.prod(given)) if fixed else wanted != given:
-            raise ShapeError(f"{self.what}: expected shape {wanted}, got {given}")
+        if (math.prod(wanted) != math.prod(actual)) if fixed else wanted != actual:
+            raise ShapeError(f"{self.what}: expected shape {wanted}, got {actual}")
 
 
 def taken(kernel: Callee) -> list[ArrayOf]:
@@ -198,7 +198,7 @@ def note_claims(claims: Sequence[Claim]) -> None:
     Raises ShapeError: it does not hold; TypeError: it does not follow from the sizes of the calling kernel.
     """
     for claim in claims:
-        unknown = [n for n in (*claim.wanted, *claim.given) if not isinstance(n, int)]
+        unknown = [n for n in (*claim.wanted, *claim.actual) if not isinstance(n, int)]
         if not unknown:
             claim.check(int)
             continue
@@ -217,7 +217,7 @@ def _shared(graph: LoopGraph, array: Array) -> bool:
     """Whether all states share an array."""
     number = graph.array_here(array.number)
     for frame in reversed(graph.frames[1:]):
-        number = next(outer for outer, own in frame.given.items() if own == number)
+        number = next(outer for outer, own in frame.captured.items() if own == number)
     return number in graph.common
 
 

@@ -104,8 +104,8 @@ class KnownRecorder(Recorder):
 
     unrolls = False
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments)
         self.waiting: dict[tuple[int, int], tuple[HeldArray, Any, Any]] = {}
 
     def write_held(self) -> None:
@@ -117,8 +117,8 @@ class KnownRecorder(Recorder):
     def _ended(self, body: Callable[..., Any]) -> Callable[..., Any]:
         """A body at whose end what waits is written."""
 
-        def ended(*given: Any) -> Any:
-            found = body(*given)
+        def ended(*arguments: Any) -> Any:
+            found = body(*arguments)
             self.write_held()
             return found
 
@@ -171,10 +171,10 @@ def unrolled(x: Any, function: Callable[..., Any]) -> Callable[..., Any]:
     ``x``: the namespace of a kernel of this kind; ``function``: of it, and of numbers and arrays.
     """
 
-    def recorded(*given: Any) -> Any:
+    def recorded(*arguments: Any) -> Any:
         on = function in x.unrolls
         with _unrolling(on):
-            own = (HeldArray(a) if on and isinstance(a, Array) else a for a in given)
+            own = (HeldArray(a) if on and isinstance(a, Array) else a for a in arguments)
             found = x.instead.get(function, function)(x, *own)
             control_flow.recorder.now.write_held()
             return found
@@ -221,8 +221,8 @@ class KnownKernel(LoopKernel):
                 return KnownArray(array, np.ravel(contents[name]).tolist())
             return HeldArray(array, zeros.get(name, frozenset())) if array.writable else array
 
-        def run(*given: Any) -> None:
-            known = {name: of(name, array) for name, array in zip(names, given, strict=True)}
+        def run(*arguments: Any) -> None:
+            known = {name: of(name, array) for name, array in zip(names, arguments, strict=True)}
             x = SimpleNamespace(**sizes, **known)
             x.unrolls, x.instead = set(unrolls), instead
             function(x)
@@ -246,9 +246,9 @@ def sizes_of(arrays: Iterable[ArrayOf]) -> list[str]:
     return list(dict.fromkeys(n for a in arrays for n in a.shape if isinstance(n, str)))
 
 
-def sizes_told(arrays: Sequence[ArrayOf], given: Mapping[str, np.ndarray]) -> dict[str, int]:
+def sizes_told(arrays: Sequence[ArrayOf], arguments: Mapping[str, np.ndarray]) -> dict[str, int]:
     """Sizes by name that the shapes of given arrays tell."""
-    known = (zip(a.shape, np.shape(given[a.name]), strict=True) for a in arrays if a.name in given)
+    known = (zip(a.shape, np.shape(arguments[a.name]), strict=True) for a in arrays if a.name in arguments)
     return {name: size for pairs in known for name, size in pairs if isinstance(name, str)}
 
 

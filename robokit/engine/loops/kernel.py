@@ -436,19 +436,21 @@ class LoopKernel:
         still = [name for name in moving if name in inputs and name not in wrt]
         count, names = len(self.sizes), [a.name for a in self.arrays]
 
-        def text(*given: Any) -> None:
-            own = dict(zip(names, given[count:], strict=False))
-            rates = dict(zip(moving, given[count + len(names) :], strict=True))
+        def function(*arguments: Any) -> None:
+            own = dict(zip(names, arguments[count:], strict=False))
+            rates = dict(zip(moving, arguments[count + len(names) :], strict=True))
             for name in still:
                 fill(rates[name], 0.0)
             tangents = {
                 name: (rate,) if directions is None else tuple(rate[k] for k in range(directions))
                 for name, rate in rates.items()
             }
-            differentiated(self.function, given[:count], own, tangents, directions or 1)
+            differentiated(self.function, arguments[:count], own, tangents, directions or 1)
 
         arrays = [*self.arrays, *moving.values()]
-        return LoopKernel(f"{self.name}_{mark}", text, self.sizes, arrays, self.reproducible, self.checked)
+        return LoopKernel(
+            f"{self.name}_{mark}", function, self.sizes, arrays, self.reproducible, self.checked
+        )
 
     @functools.cached_property
     def unlinked(self) -> LoopGraph:
@@ -472,16 +474,16 @@ class LoopKernel:
         graph = LoopGraph(self.checked, self.reproducible)
         region = graph.regions[0]
         known = {name: graph.wrapped(graph.parameter(INTEGER)) for name in self.sizes}
-        given = []
+        arguments = []
         for a in self.arrays:
             number = graph.array(a.kind, region, a.role != "in")
             graph.functions[0].arrays.append(number)
             if a.shared:
                 graph.common.add(number)
             shape = [known[n] if isinstance(n, str) else n for n in a.shape]
-            given.append(Array(graph, number, a.kind, shape, a.role != "in"))
+            arguments.append(Array(graph, number, a.kind, shape, a.role != "in"))
         with recording(graph, link, self.recorder):
-            self.function(*known.values(), *given)
+            self.function(*known.values(), *arguments)
         return graph
 
     @property
@@ -540,9 +542,9 @@ class LoopKernel:
         if not self.soon(1, dtype):
             return call
 
-        def timed(*given: Any) -> Any:
+        def timed(*arguments: Any) -> Any:
             started = time.thread_time()  # others may have the processor, too
-            found = call(*given)
+            found = call(*arguments)
             self.ran(time.thread_time() - started, 1, dtype)
             return found
 
@@ -787,10 +789,10 @@ class LoopKernel:
         for name in units or {}:
             one_of("units", name, names)
         lines = about.splitlines()
-        given = self.name, self.unlinked, self.sizes, self.arrays, REALS[dtype], lines, units or {}
-        return c_files(*given, own_sines=self.reproducible)
+        arguments = self.name, self.unlinked, self.sizes, self.arrays, REALS[dtype], lines, units or {}
+        return c_files(*arguments, own_sines=self.reproducible)
 
-    def counts(self, **given: Any) -> dict[str, int]:
+    def counts(self, **arguments: Any) -> dict[str, int]:
         """The operations that one state takes: "mul", "add", ... as in :attr:`Kernel.counts`, and more.
 
         "load" and "store" are elements read and written; "whole" are operations on whole numbers: sums,
@@ -799,22 +801,22 @@ class LoopKernel:
         the loops themselves, and that arrays of zeros are filled.
 
         Args:
-            given: as in a call, of one state.
+            arguments: as in a call, of one state.
 
         Raises:
             ShapeError: arrays of a batch.
         """
-        return self._usage(given).counts
+        return self._usage(arguments).counts
 
-    def workspace(self, **given: Any) -> dict[str, int]:
+    def workspace(self, **arguments: Any) -> dict[str, int]:
         """Elements of the largest workspace that arrays of zeros need: "real" and "integer".
 
         In C these are the sizes of ``work`` and ``whole_work``, in WebAssembly 8 bytes each and 4.
 
         Args:
-            given: as in a call, of one state.
+            arguments: as in a call, of one state.
         """
-        return self._usage(given).workspace
+        return self._usage(arguments).workspace
 
     def failures(self) -> list[str]:
         """Why a call may end early: the status that C and WebAssembly return counts these from 1."""
@@ -822,10 +824,10 @@ class LoopKernel:
 
         return Live(self.unlinked, self._written).reasons()
 
-    def _usage(self, given: Mapping[str, Any]) -> Usage:
+    def _usage(self, arguments: Mapping[str, Any]) -> Usage:
         from robokit.engine.loops.analysis import Usage
 
-        sizes, arrays, rows = self._read(given, "float64")
+        sizes, arrays, rows = self._read(arguments, "float64")
         if rows is not None:
             raise ShapeError("counts are those of one state: give arrays without leading rows")
         own = [
@@ -849,15 +851,15 @@ class LoopKernel:
     # -- calls --------------------------------------------------------------------------------------
 
     def __call__(
-        self, *, engine: str | None = None, dtype: str = "float64", **given: Any
+        self, *, engine: str | None = None, dtype: str = "float64", **arguments: Any
     ) -> dict[str, np.ndarray]:
         """Run it.
 
         Args:
             engine: "python" runs the function as it is.
             dtype: of the real numbers, "float64" or "float32".
-            given: the arrays that are inputs, each (...) or, for a batch, (B, ...) unless it is shared; and
-                sizes that no shape of them tells.
+            arguments: the arrays that are inputs, each (...) or, for a batch, (B, ...) unless it is shared;
+                and sizes that no shape of them tells.
 
         Returns:
             the arrays that are outputs, new ones.
@@ -869,7 +871,7 @@ class LoopKernel:
         """
         engine = one_of("engine", engine or wanted_engine(), ENGINES)
         one_of("dtype", dtype, tuple(REALS))
-        sizes, arrays, rows = self._read(given, dtype)
+        sizes, arrays, rows = self._read(arguments, dtype)
         if engine == "python" or not self._run(sizes, arrays, rows, dtype):
             for row in range(1 if rows is None else rows):
                 own = [
@@ -902,27 +904,27 @@ class LoopKernel:
         return any(getattr(link.kernel, "goes_straight", True) for link in self.graph.links)
 
     def _read(
-        self, given: Mapping[str, Any], dtype: str
+        self, arguments: Mapping[str, Any], dtype: str
     ) -> tuple[dict[str, int], list[np.ndarray], int | None]:
         """Sizes, arrays (outputs are new ones) and number of rows of a call, None for one state."""
         asked = [a.name for a in self.arrays if a.role in ("in", "inout")]
-        for name in given:
+        for name in arguments:
             if name not in asked and name not in self.sizes:
                 raise UnknownName("argument", name, [*asked, *self.sizes], f"(kernel {self.name!r})")
         sizes, read, rows = {}, dict[str, np.ndarray](), None
         for name in self.sizes:
-            if name in given:
-                if isinstance(given[name], bool) or not isinstance(given[name], (int, np.integer)):
-                    raise WrongType(name, given[name], "a whole number")
-                sizes[name] = int(given[name])
+            if name in arguments:
+                if isinstance(arguments[name], bool) or not isinstance(arguments[name], (int, np.integer)):
+                    raise WrongType(name, arguments[name], "a whole number")
+                sizes[name] = int(arguments[name])
                 if not -(2**31) <= sizes[name] < 2**31:
-                    raise WrongType(name, given[name], "a whole number of 32 bits")
+                    raise WrongType(name, arguments[name], "a whole number of 32 bits")
         for a in self.arrays:
             if a.name not in asked:
                 continue
-            if a.name not in given:
+            if a.name not in arguments:
                 raise WrongType(a.name, None, f"an array {a.shape}")
-            x = _numbers(a, given[a.name], dtype)
+            x = _numbers(a, arguments[a.name], dtype)
             leading = x.ndim - len(a.shape)
             if leading not in (0, 1) or (a.shared and leading):
                 raise ShapeError(f"{a.name}: expected an array {a.shape}, got shape {x.shape}")
@@ -997,8 +999,8 @@ class LoopKernel:
 
         Its argument is how many threads it takes; as many as pay if there is none.
         """
-        given = [x[None, None] if a.shared else x[None] for a, x in zip(self.taken, arrays, strict=True)]
-        return LoopRunner(self, sizes, dtype).once(given, rows)
+        arguments = [x[None, None] if a.shared else x[None] for a, x in zip(self.taken, arrays, strict=True)]
+        return LoopRunner(self, sizes, dtype).once(arguments, rows)
 
     def looked_at(self, environment: Environment) -> None:
         """Raise what a call that is over failed with, if it did."""
@@ -1053,20 +1055,20 @@ def module_of(kernels: Sequence[LoopKernel], lanes: int, real: Real, part: str =
     return LOOPS + (llvm.LONG if len(text) > llvm.LONG_FROM else "") + text
 
 
-def _numbers(a: ArrayOf, given: Any, dtype: str) -> np.ndarray:
+def _numbers(a: ArrayOf, value: Any, dtype: str) -> np.ndarray:
     """An argument as the kernel takes it.
 
     Raises WrongType: it has other numbers, or whole ones that 32 bits do not hold.
     """
     wanted = "whole numbers of 32 bits" if a.kind == INTEGER else "real numbers"
     try:
-        x = np.asarray(given)
+        x = np.asarray(value)
     except ValueError:  # rows of different lengths
-        raise WrongType(a.name, given, wanted) from None
+        raise WrongType(a.name, value, wanted) from None
     if x.dtype.kind not in ("biu" if a.kind == INTEGER else "biuf") and x.size:
-        raise WrongType(a.name, given, wanted)
+        raise WrongType(a.name, value, wanted)
     if a.kind == INTEGER and x.size and (int(x.min()) < -(2**31) or int(x.max()) >= 2**31):
-        raise WrongType(a.name, given, wanted)
+        raise WrongType(a.name, value, wanted)
     return np.asarray(x, np.int32 if a.kind == INTEGER else dtype, order="C")
 
 

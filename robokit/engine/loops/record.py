@@ -161,7 +161,7 @@ class Function:
 
 @dataclass
 class Solved:
-    """Numbers that solve an equation, noted for those who play a recording back."""
+    """Numbers that solve an equation, noted for those who replay a recording."""
 
     region: Region  # of the residuals; its parameters stand for the unknown. Nothing runs it.
     unknown: list[int]  # the numbers as they were found
@@ -174,7 +174,7 @@ class Frame:
 
     function: Function  # itself
     # which arrays of the function around it its own stand for
-    given: dict[int, int] = field(default_factory=dict)
+    captured: dict[int, int] = field(default_factory=dict)
     stack: list[Region] = field(default_factory=list)  # its open regions, the innermost last
     index: dict[Node, int] = field(default_factory=dict)  # its operations that are known there
 
@@ -333,9 +333,9 @@ class LoopGraph(Graph):
         self.functions.append(Function(len(self.functions), self.new_region(0, False)))
         return self.functions[-1]
 
-    def _frame(self, given: dict[int, int]) -> Frame:
+    def _frame(self, arguments: dict[int, int]) -> Frame:
         function = self.new_function()
-        return Frame(function, given, [function.region])
+        return Frame(function, arguments, [function.region])
 
     @contextlib.contextmanager
     def function(self) -> Iterator[Frame]:
@@ -392,10 +392,10 @@ class LoopGraph(Graph):
         function = frame.function
         if number not in function.taken:
             outer = self.array_here(number, level - 1)
-            if outer not in frame.given:
-                frame.given[outer] = self.array(memory.kind, function.region, memory.writable)
-                function.arrays.append(frame.given[outer])
-            function.taken[number] = frame.given[outer]
+            if outer not in frame.captured:
+                frame.captured[outer] = self.array(memory.kind, function.region, memory.writable)
+                function.arrays.append(frame.captured[outer])
+            function.taken[number] = frame.captured[outer]
         return function.taken[number]
 
     def check(self, truth: Any, error: str, message: str) -> None:
@@ -512,13 +512,13 @@ _INSIDE = tuple(os.path.join(os.path.dirname(_ENGINE), x) + os.sep for x in ("en
 _BETWEEN = (contextlib.__file__, functools.__file__, dataclass_tools.__file__)
 _is_inside: dict[str, bool] = {}
 
-playing = threading.local()
-"""Its attribute ``line``, if set, is the line of what a recording that is played back does now."""
+interpreting = threading.local()
+"""Its attribute ``line``, if set, is the line of what a recording that is replayed does now."""
 
 
 def users_line() -> tuple[CodeType, int] | None:
     """Where the function that is recorded is now: the innermost line that is not the engine's own."""
-    line = getattr(playing, "line", None)
+    line = getattr(interpreting, "line", None)
     if line is not None:
         return line  # type: ignore[no-any-return]
     frame = sys._getframe(1)
@@ -816,9 +816,9 @@ def _said(index: Any, size: Any) -> str:
     return f": the array has {size} entries, which such an index counts from 0"
 
 
-def wrong(what: str, given: Any, instead: str) -> TypeError:
+def wrong(what: str, value: Any, instead: str) -> TypeError:
     """The error for something that was given, with the line where it was."""
-    return TypeError(f"{what}, not {given!r}: {instead}{told('here', users_line())}")
+    return TypeError(f"{what}, not {value!r}: {instead}{told('here', users_line())}")
 
 
 def _real(x: Any) -> Any:
@@ -918,9 +918,9 @@ def _pattern(graph: LoopGraph, values: Any) -> tuple[str, list[int]]:
     return described(graph, values), [graph.array_here(number) for number in _arrays_in(values)]
 
 
-def _same(graph: LoopGraph, given: Any, expected: tuple[str, list[int]], what: str, other: str) -> list[int]:
+def _same(graph: LoopGraph, value: Any, expected: tuple[str, list[int]], what: str, other: str) -> list[int]:
     """Nodes of what a body or branch returns, which must be the same in form and kind as something else."""
-    words, arrays = _pattern(graph, given)
+    words, arrays = _pattern(graph, value)
     if words != expected[0]:
         raise TypeError(
             f"{what} returns {words}, {other} {expected[0]}: they must be the same in number and kind; 0.0 "
@@ -932,7 +932,7 @@ def _same(graph: LoopGraph, given: Any, expected: tuple[str, list[int]], what: s
             f"{what} returns a part of an array, {other} a part of another one: write the entries to one "
             f"array{told('here', users_line())}"
         )
-    return [graph.node(x) for x in flat(given)]
+    return [graph.node(x) for x in flat(value)]
 
 
 class Recorder:
@@ -1074,16 +1074,16 @@ class Recorder:
         """
         graph = self.graph
         bases: list[int] = []
-        given = [[graph.node(x) for x in flat(column)] for column in columns]
-        keys = [self._key(function, *both, bases) for both in zip(columns, given, strict=True)]
+        arguments = [[graph.node(x) for x in flat(column)] for column in columns]
+        keys = [self._key(function, *both, bases) for both in zip(columns, arguments, strict=True)]
         if len(columns) < 2 or keys.count(keys[0]) < len(keys):
             return [self.call(function, column) for column in columns]
-        found = self._function(function, keys[0], columns[0], given[0], bases)
+        found = self._function(function, keys[0], columns[0], arguments[0], bases)
         if found.writes.intersection(found.arrays):
             return [self.call(function, column) for column in columns]
         arrays = self._arrays(found, bases)
         shared = [graph.here(number) for number in found.values]
-        values = [x for column in given for x in column]
+        values = [x for column in arguments for x in column]
         control = graph.effect((VMAP, found.number, tuple(arrays), len(columns), *values, *shared))
         results = len(found.region.results)
         return [self._results(found, control, k * results, arrays) for k in range(len(columns))]
@@ -1150,13 +1150,13 @@ class Recorder:
         with graph.function() as frame:
             made = frame.function
             for number, memory in zip(bases, outer, strict=True):
-                frame.given[number] = graph.array(memory.kind, made.region, memory.writable)
-            made.arrays, made.explicit = list(frame.given.values()), len(bases)
+                frame.captured[number] = graph.array(memory.kind, made.region, memory.writable)
+            made.arrays, made.explicit = list(frame.captured.values()), len(bases)
             made.by_lane = getattr(function, "by_lane", False)
             numbers = [graph.wrapped(graph.parameter(graph.kinds[k])) for k in given]
             self.open.append(key[0])
             try:
-                own = rebuilt(arguments, iter(numbers), lambda number: frame.given[resolved[number]])
+                own = rebuilt(arguments, iter(numbers), lambda number: frame.captured[resolved[number]])
                 returned = function(*own)
             finally:
                 self.open.pop()
@@ -1172,11 +1172,11 @@ class Recorder:
         made.region.results = [graph.node(x) for x in flat(returned)]
         return returned
 
-    def _called(self, function: Function, given: list[int], bases: list[int]) -> Any:
+    def _called(self, function: Function, arguments: list[int], bases: list[int]) -> Any:
         """Record a call."""
         graph = self.graph
         arrays = self._arrays(function, bases)
-        values = [*given, *(graph.here(number) for number in function.values)]
+        values = [*arguments, *(graph.here(number) for number in function.values)]
         control = graph.effect((CALL, function.number, tuple(arrays), *values))
         pairs = zip(function.arrays, arrays, strict=True)
         graph.written([actual for own, actual in pairs if own in function.writes])

@@ -2,7 +2,7 @@
 
 Functions of users read what they like: other functions, globals, arrays, files, the time. No look at a
 function tells what. What it recorded does, to the bit, and takes a few milliseconds. Kernels of single
-states, of batches, of derivatives and of measures play the recording back, so that they agree whatever has
+states, of batches, of derivatives and of measures replay the recording, so that they agree whatever has
 changed meanwhile.
 
 A function is recorded as a straight line. Where it meets a loop whose length is known only when it runs, or
@@ -46,11 +46,11 @@ from robokit.engine.loops.record import (
     Recorder,
     Region,
     Solved,
+    interpreting,
     operands,
-    playing,
 )
 from robokit.engine.passes.derivative import Inputs, Outputs
-from robokit.engine.passes.replay import PLAY, played_again
+from robokit.engine.passes.replay import INTERPRET, replayed
 from robokit.engine.signature import ArrayOf, FlatFunction, Signature
 from robokit.engine.trace.graph import NODE_BUDGET, Program, TraceTooLarge
 from robokit.engine.trace.ops import ADD, CONST, MUL, SELECT, SUB
@@ -63,32 +63,38 @@ from robokit.spatial import control_flow, scalars
 class RecordedOnce:
     """A function that is recorded at the first recording; on plain numbers it runs as it stands."""
 
-    def __init__(self, text: FlatFunction, inputs: Inputs, outputs: Outputs) -> None:
-        self.text, self.inputs, self.outputs = text, list(inputs), list(outputs)
+    def __init__(self, function: FlatFunction, inputs: Inputs, outputs: Outputs) -> None:
+        self.function, self.inputs, self.outputs = function, list(inputs), list(outputs)
 
-    def __call__(self, *given: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    def __call__(self, *arguments: Sequence[Any]) -> Sequence[Sequence[Any]]:
         """The outputs."""
         if getattr(control_flow.recorder, "now", None) is None:
-            return self.text(*given)
-        return self.again(*given)
+            return self.function(*arguments)
+        return self.again(*arguments)
 
-    def again(self, *given: Sequence[Any]) -> Sequence[Sequence[Any]]:
+    def again(self, *arguments: Sequence[Any]) -> Sequence[Sequence[Any]]:
         """The outputs, by what was recorded."""
         if self.loops is not None:
-            return _played_with_loops(self.loops, given, [size for _, size in sizes_of(self.outputs)])
-        if not all(isinstance(x, float | int | np.number) for row in given for x in row):
-            return played_again(self.program, given)
+            return _played_with_loops(self.loops, arguments, [size for _, size in sizes_of(self.outputs)])
+        if not all(isinstance(x, float | int | np.number) for row in arguments for x in row):
+            return replayed(self.program, arguments)
         with np.errstate(all="ignore"):  # known numbers: NumPy's answer NaN where Python's raise
-            return played_again(self.program, [list(map(np.float64, row)) for row in given])
+            return replayed(self.program, [list(map(np.float64, row)) for row in arguments])
 
     @cached_attribute
     def _recorded(self) -> Program | LoopGraph:
         try:
             return trace(
-                self.text, self.inputs, self.outputs, NODE_BUDGET, signed=True, shares="asked", equations=True
+                self.function,
+                self.inputs,
+                self.outputs,
+                NODE_BUDGET,
+                signed=True,
+                shares="asked",
+                equations=True,
             )
         except RunTimeLoop:
-            return recorded_with_loops(self.text, self.inputs, self.outputs)
+            return recorded_with_loops(self.function, self.inputs, self.outputs)
 
     @property
     def loops(self) -> LoopGraph | None:
@@ -137,17 +143,17 @@ class _Recorder(Recorder):
     def solution(
         self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any
     ) -> Any:
-        """As :func:`robokit.spatial.control_flow.solution`, kept for those who play the recording."""
-        graph, given = self.graph, control_flow.numbers(unknown)
-        if any(isinstance(x, Array) for x in given):
+        """As :func:`robokit.spatial.control_flow.solution`, kept for those who replay the recording."""
+        graph, arguments = self.graph, control_flow.numbers(unknown)
+        if any(isinstance(x, Array) for x in arguments):
             raise TypeError("solution: in functions of your own the unknown is numbers, and lists of them")
         with graph.region(False) as region:  # no control operation runs it
-            own = [graph.wrapped(graph.parameter("real")) for _ in given]
+            own = [graph.wrapped(graph.parameter("real")) for _ in arguments]
             found = control_flow.numbers(residual(control_flow.shaped(unknown, own), *parameters))
-            control_flow.check_residuals(len(found), len(given))
+            control_flow.check_residuals(len(found), len(arguments))
             region.results = [graph.node(1.0 * x) for x in found]
         always = graph.node(True)
-        numbers = [graph.node(1.0 * x) for x in given]
+        numbers = [graph.node(1.0 * x) for x in arguments]
         # Nodes of their own: a choice between a number and itself.
         made = [graph.effect((SELECT, always, number, number)) for number in numbers]
         graph.solutions[made[0]] = Solved(region, numbers, made)
@@ -174,7 +180,7 @@ def sizes_of(outputs: Outputs) -> list[tuple[str, int]]:
     return [(name, int(np.prod(shape, dtype=int))) for name, shape in outputs]
 
 
-def recorded_with_loops(text: FlatFunction, inputs: Inputs, outputs: Outputs) -> LoopGraph:
+def recorded_with_loops(function: FlatFunction, inputs: Inputs, outputs: Outputs) -> LoopGraph:
     """The recording of a function on flat arrays; its arrays are the inputs and the outputs.
 
     Quotients stay quotients, as on plain numbers, and indices are checked. Raises TraceTooLarge: the function
@@ -190,7 +196,7 @@ def recorded_with_loops(text: FlatFunction, inputs: Inputs, outputs: Outputs) ->
         arrays.append(Array(graph, number, "real", (size,), k >= len(inputs)))
     with control_flow.recorded_by(_Recorder(graph, _no_kernels)):
         try:
-            write(text(*map(Row, arrays[: len(inputs)])), arrays[len(inputs) :])
+            write(function(*map(Row, arrays[: len(inputs)])), arrays[len(inputs) :])
         except Escaped as error:
             raise FunctionError(str(error)) from None
     return graph
@@ -200,7 +206,7 @@ def write(rows: Sequence[Sequence[Any]], arrays: Sequence[Any]) -> None:
     """Write the outputs of a function to arrays; -0 becomes 0, as in all reproducible kernels."""
     for row, array in zip(rows, arrays, strict=True):
         if len(row) != len(array):
-            raise ValueError(f"the text returned {len(row)} scalars, declared are {len(array)}")
+            raise ValueError(f"the function returned {len(row)} scalars, declared are {len(array)}")
         for k, x in enumerate(row):
             if isinstance(x, Scalar):
                 x = Scalar(x.graph, x.graph.add((ADD, x.graph.plain(x.ref), x.graph.constant(0.0))))
@@ -208,15 +214,15 @@ def write(rows: Sequence[Sequence[Any]], arrays: Sequence[Any]) -> None:
 
 
 def _played_with_loops(
-    graph: LoopGraph, given: Sequence[Sequence[Any]], sizes: Sequence[int]
+    graph: LoopGraph, arguments: Sequence[Sequence[Any]], sizes: Sequence[int]
 ) -> list[list[Any]]:
     """The outputs on other scalars."""
     own = graph.functions[0].arrays
     moving = {node[1] for node in graph.nodes if node[0] == LOAD and graph.nodes[node[2]][0] != WHOLE}
     moving |= {number for node in graph.nodes if node[0] in (CALL, VMAP) for number in node[2]}
-    rows = [_memory(row) if number in moving else row for number, row in zip(own, given, strict=False)]
+    rows = [_memory(row) if number in moving else row for number, row in zip(own, arguments, strict=False)]
     found = [control_flow.zeros(size) for size in sizes]
-    play(graph, [*rows, *found])
+    interpret(graph, [*rows, *found])
     return [[x[k] for k in range(size)] for x, size in zip(found, sizes, strict=True)]
 
 
@@ -230,7 +236,7 @@ def _memory(row: Sequence[Any]) -> Any:
     return array
 
 
-_VALUES: dict[int, Callable[..., Any]] = PLAY | {
+_VALUES: dict[int, Callable[..., Any]] = INTERPRET | {
     MUL: operator.mul,
     ADD: operator.add,
     SUB: operator.sub,
@@ -242,32 +248,32 @@ _VALUES: dict[int, Callable[..., Any]] = PLAY | {
 }
 
 
-def play(graph: LoopGraph, arrays: Sequence[Any]) -> None:
+def interpret(graph: LoopGraph, arrays: Sequence[Any]) -> None:
     """Do again what a recording of arrays does, on others.
 
     ``graph``: the recording; it has no sizes; ``arrays``: in place of the kernel's own; those that it reads
     at places that are known may be lists.
     """
-    before = getattr(playing, "line", None)
+    before = getattr(interpreting, "line", None)
     try:
-        _Player(graph, arrays).region(graph.functions[0].region)
+        _Interpreter(graph, arrays).region(graph.functions[0].region)
     finally:
-        playing.line = before
+        interpreting.line = before
 
 
-class _Player:
+class _Interpreter:
     """Values of the nodes and arrays so far. A function does not call itself, so each has one at a time."""
 
     def __init__(self, graph: LoopGraph, arrays: Sequence[Any]) -> None:
         self.graph, self.value = graph, dict[int, Any]()
         self.array = dict(zip(graph.functions[0].arrays, arrays, strict=True))
-        self.texts: dict[int, Callable[..., Any]] = {}
+        self.functions: dict[int, Callable[..., Any]] = {}
         self.solved = {n for each in graph.solutions.values() for n in each.made[1:]}
 
     def region(self, region: Region, part: slice = slice(None)) -> None:
         """Do what a region does, or a part of it."""
         for n in region.nodes[part]:
-            node, playing.line = self.graph.nodes[n], self.graph.lines[n]
+            node, interpreting.line = self.graph.nodes[n], self.graph.lines[n]
             opcode = node[0]
             if n in self.solved:
                 continue
@@ -332,21 +338,21 @@ class _Player:
 
     def _columns(self, node: Any) -> list[Any]:
         """What a function leaves in all columns, one after the other."""
-        text, arrays, columns = self._function(node[1]), self._arrays(node), node[3]
+        function, arrays, columns = self._function(node[1]), self._arrays(node), node[3]
         values, shared = [self.value[k] for k in node[4:]], len(self.graph.functions[node[1]].values)
         own, common = values[: len(values) - shared], values[len(values) - shared :]
         count = len(own) // columns
         rows = [own[k::count] for k in range(count)]
-        function = lambda *column: text(arrays, [*column, *common])  # noqa: E731
-        found = control_flow.vmap(function)(*rows) if rows else [function() for _ in range(columns)]
+        each = lambda *column: function(arrays, [*column, *common])  # noqa: E731
+        found = control_flow.vmap(each)(*rows) if rows else [each() for _ in range(columns)]
         return [x for column in found for x in column]
 
     def _start(self, nodes: Sequence[int]) -> tuple[Any, ...]:
         return tuple(self.value[k] for k in nodes)
 
     def _body(self, region: Region) -> Callable[..., Any]:
-        def body(*given: Any) -> tuple[Any, ...]:
-            *index, carried = given
+        def body(*arguments: Any) -> tuple[Any, ...]:
+            *index, carried = arguments
             self.value |= zip(region.parameters, (*index, *carried), strict=True)
             self.region(region, slice(region.tested, None))
             return self._results(region)
@@ -372,13 +378,13 @@ class _Player:
         """A function that is called, the same object for all its calls."""
         function = self.graph.functions[number]
 
-        def text(arrays: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
+        def run(arrays: Sequence[Any], values: Sequence[Any]) -> tuple[Any, ...]:
             self.array |= zip(function.arrays, arrays, strict=True)
             self.value |= zip(function.region.parameters, values, strict=True)
             self.region(function.region)
             return self._results(function.region)
 
-        return self.texts.setdefault(number, text)
+        return self.functions.setdefault(number, run)
 
 
 # -- Machine code of what has loops: a kernel without sizes -----------------------------------------------
@@ -387,13 +393,13 @@ class _Player:
 class FlatKernel(LoopKernel):
     """A function with loops for one robot.
 
-    ``symbol``: in the names of its code; ``text``: one sequence of scalars for each input -> one flat
+    ``symbol``: in the names of its code; ``function``: one sequence of scalars for each input -> one flat
     sequence for each output; ``signature``: of its kernel; ``names``: of the inputs and outputs in code for
     others; none for machine code.
     """
 
     def __init__(
-        self, symbol: str, text: FlatFunction, signature: Signature, names: Sequence[str] | None = None
+        self, symbol: str, function: FlatFunction, signature: Signature, names: Sequence[str] | None = None
     ) -> None:
         rows = [*signature.inputs, *sizes_of(signature.outputs)]
         count = len(signature.inputs)
@@ -403,7 +409,7 @@ class FlatKernel(LoopKernel):
             for k, (name, (_, n)) in enumerate(zip(named, rows, strict=True))
         ]
         super().__init__(symbol, self._none, [], arrays, signature.reproducible, checked=True)
-        self.of, self.signature = text, signature
+        self.of, self.signature = function, signature
         self._sizes = [n for _, n in rows]
         # No lock, which a child that is forked in the midst of a call would wait for.
         self._spare = Spare[tuple[list[np.ndarray], Callable[[], None]]](4)
@@ -431,8 +437,8 @@ class FlatKernel(LoopKernel):
             return
         own, call = one = self._spare.take(None, self._one_state)
         try:
-            for mine, given in zip(own, arrays, strict=False):
-                mine[:] = given
+            for mine, array in zip(own, arrays, strict=False):
+                mine[:] = array
             self._done(call)
             for out, mine in zip(outs, own[len(arrays) :], strict=True):
                 out[...] = mine.reshape(out.shape)

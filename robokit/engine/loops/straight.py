@@ -57,15 +57,15 @@ class _Line:
         self.constants: dict[str, int] = {}
         self.places: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
         """Where the value of a node goes: outputs, and elements of them."""
-        given = list[tuple[int, int, int | float]]()
+        rest = list[tuple[int, int, int | float]]()
         for k, row in enumerate(program.results, outputs):
             for at, r in enumerate(row):
                 if type(r) is int and program.nodes[r][0] > CONST:
                     self.places[r].append((k, at))
                 else:
-                    given.append((k, at, r))
+                    rest.append((k, at, r))
         whole = _Chunk(self, kernel, ())
-        for k, at, r in given:
+        for k, at, r in rest:
             value = whole.value(r, kernel.region) if type(r) is int else self.constant(r)
             whole.store(kernel.region, k, at, value)
         if len(self.plan.chunks) == 1:

@@ -110,17 +110,17 @@ class _Places:
         self.same: dict[int, int] = {}
         self.globals: dict[int, Variable] = {}
         self.end = Variable(I32)
-        given = defaultdict[int, set[int]](set)
+        passed = defaultdict[int, set[int]](set)
         for function in reversed(live.functions):  # each after those that call it
             for array in live.arrays(graph.functions[function]):
-                (same,) = given[array] if len(given[array]) == 1 else (array,)
+                (same,) = passed[array] if len(passed[array]) == 1 else (array,)
                 self.same[array] = same
                 if same != array:
                     self.globals.setdefault(same, Variable(I32))
             for call in live.calls(function):
                 inside = live.arrays(graph.functions[graph.nodes[call][1]])
-                for own, array in zip(inside, live.given_arrays(call), strict=True):
-                    given[own].add(self.same.get(array, array))
+                for own, array in zip(inside, live.passed_arrays(call), strict=True):
+                    passed[own].add(self.same.get(array, array))
 
 
 class _Writer:
@@ -383,7 +383,7 @@ class _Writer:
     def _call(self, n: int) -> None:
         node, kept = self.graph.nodes[n], sorted(self.live.needed_results[self.graph.nodes[n][1]])
         inside = self.live.arrays(self.graph.functions[node[1]])
-        pairs = zip(inside, self.live.given_arrays(n), strict=True)
+        pairs = zip(inside, self.live.passed_arrays(n), strict=True)
         same = self.places.same
         places = [self._begin_of(k) for own, k in pairs if same[own] == own and self._moves(k)]
         if node[1] in self.works:

@@ -1,6 +1,6 @@
-"""Derivatives of a text, as texts again.
+"""Derivatives of a function, as functions again.
 
-A function is recorded once, on a graph of its own, and its program is played back over the scalars that the
+A function is recorded once, on a graph of its own, and its program is replayed over the scalars that the
 new function is given, together with its derivatives. Where these are the tracer's, equal operations are found
 again on their graph. So derivatives of derivatives are made by the same functions.
 
@@ -16,7 +16,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from robokit.engine.passes.replay import Equation, begun, chosen, moved_by, opposite, play, replayed
+from robokit.engine.passes.replay import (
+    Equation,
+    chosen,
+    first_values,
+    interpret,
+    moved_by,
+    node_values,
+    opposite,
+)
 from robokit.engine.signature import FlatFunction
 from robokit.engine.trace.graph import NODE_BUDGET, Program, Shares
 from robokit.engine.trace.ops import (
@@ -57,7 +65,7 @@ def tangents(
 ) -> list[list[Tangents]]:
     """The derivatives of all outputs along some directions.
 
-    ``program``: what to differentiate; ``value``: of each node, as ``replayed`` gives them; ``seeds``:
+    ``program``: what to differentiate; ``value``: of each node, as ``node_values`` gives them; ``seeds``:
     (input, offset) -> {direction: derivative of that scalar along the direction}; directions are numbered
     from 0. Returns for each output the derivatives of its scalars; a direction that makes no difference is
     missing.
@@ -96,10 +104,10 @@ def _matters(program: Program, begin: Mapping[int, int]) -> list[int]:
     """
     nodes, order = program.nodes, program.order
     reads = {n: moved_by(nodes, nodes[n]) for n in order if nodes[n][0] == SOLVED}
-    given: list[tuple[int, int]] = []  # a parameter, and what it is in a call
+    arguments: list[tuple[int, int]] = []  # a parameter, and what it is in a call
     for n in order if program.blocks else ():
         if nodes[n][0] == CALL:
-            given += zip(program.blocks[called(program, n)].parameters, nodes[n][2:], strict=True)
+            arguments += zip(program.blocks[called(program, n)].parameters, nodes[n][2:], strict=True)
             reads[n] = ()
         elif nodes[n][0] == RESULT:
             at = program.blocks[called(program, nodes[n][1])].results[position(program, n)]
@@ -116,7 +124,7 @@ def _matters(program: Program, begin: Mapping[int, int]) -> list[int]:
                     found |= depends[operand]
                 depends[number] = found
         more = False
-        for parameter, operand in given:
+        for parameter, operand in arguments:
             more = more or bool(depends[operand] & ~depends[parameter])
             depends[parameter] |= depends[operand]
     for r in program.returned():
@@ -129,7 +137,7 @@ def _matters(program: Program, begin: Mapping[int, int]) -> list[int]:
                 for operand in reads.get(number, nodes[number][1:]):
                     matters[operand] |= found & depends[operand]
         more = False
-        for parameter, operand in given:
+        for parameter, operand in arguments:
             found = matters[parameter] & depends[operand]
             more = more or bool(found & ~matters[operand])
             matters[operand] |= found
@@ -211,7 +219,7 @@ def _solution(
     along(line, found)  # again: the residuals may have been played at other numbers
     if all(found.get(r) is None for r in equation.residuals):
         return None
-    rates = equation.tangents(value, along, lambda some: play(nodes, value, some), slopes, found)
+    rates = equation.tangents(value, along, lambda some: interpret(nodes, value, some), slopes, found)
     found.update(zip(equation.numbers, rates, strict=True))
     return found[number]
 
@@ -230,7 +238,7 @@ class _Along:
         seeds: Mapping[tuple[int, int], Any],
     ) -> None:
         nodes = program.nodes
-        self.program, self.value = program, begun(program, arguments)
+        self.program, self.value = program, first_values(program, arguments)
         self.found = {
             n: seeds[node[1:]] for n, node in enumerate(nodes) if node[0] == INPUT and node[1:] in seeds
         }
@@ -240,24 +248,24 @@ class _Along:
         self.places = [self._places(block) for block in range(len(program.blocks))]
         self.answers: dict[int, dict[int, tuple[Any, Any]]] = {}
         """Of each call the values that follow from its arguments, and their derivatives."""
-        self.texts: dict[int, Callable[..., list[Any]]] = {}
+        self.functions: dict[int, Callable[..., list[Any]]] = {}
         """Of each block its body with derivatives, the same function for all calls."""
 
     def run(self) -> tuple[list[Any], list[list[Any]]]:
-        """The values of all nodes (as ``replayed``), and the derivatives of each output's scalars."""
-        self.play(self.own)
+        """The values of all nodes (as ``node_values``), and the derivatives of each output's scalars."""
+        self.interpret(self.own)
         value, get = self.value, self.found.get
         rows = [[get(r, 0.0) if type(r) is int else 0.0 for r in row] for row in self.program.results]
         return value, rows
 
-    def play(self, order: Sequence[int]) -> None:
+    def interpret(self, order: Sequence[int]) -> None:
         """Values and derivatives of some nodes, in order."""
         nodes, value, found, moving = self.program.nodes, self.value, self.found, self.moving
         slopes: dict[int, Any] = {}
         for line, some in groupby(order, lambda n: nodes[n][0] not in (CALL, RESULT)):
             numbers = list(some)
             if line:
-                play(nodes, value, numbers)
+                interpret(nodes, value, numbers)
                 column(nodes, value, slopes, [n for n in numbers if n in moving], found)
                 continue
             for n in numbers:
@@ -272,21 +280,21 @@ class _Along:
         parameters, body = self.program.blocks[block].parameters, self.bodies[block]
         operands = self.program.nodes[number][2:]
         count, moving = len(parameters), [k for k, p in enumerate(parameters) if p in self.moving]
-        given = [self.value[n] for n in operands] + [self.found.get(operands[k], 0.0) for k in moving]
+        arguments = [self.value[n] for n in operands] + [self.found.get(operands[k], 0.0) for k in moving]
         places = self.places[block]
         moved = [n for n in places if n in self.moving]
 
-        def text(*given: Any) -> list[Any]:
+        def function(*arguments: Any) -> list[Any]:
             """The body, with derivatives."""
-            for n, x in zip(parameters, given[:count], strict=True):
+            for n, x in zip(parameters, arguments[:count], strict=True):
                 self.value[n] = x
             for n in (*parameters, *body):
                 self.found.pop(n, None)
-            self.found.update(zip([parameters[k] for k in moving], given[count:], strict=True))
-            self.play(body)
+            self.found.update(zip([parameters[k] for k in moving], arguments[count:], strict=True))
+            self.interpret(body)
             return [self.value[n] for n in places] + [self.found.get(n, 0.0) for n in moved]
 
-        answers = control_flow.call(self.texts.setdefault(block, text), *given)
+        answers = control_flow.call(self.functions.setdefault(block, function), *arguments)
         slopes = dict(zip(moved, answers[len(places) :], strict=True))
         return {n: (x, slopes.get(n, 0.0)) for n, x in zip(places, answers, strict=False)}
 
@@ -326,7 +334,7 @@ def adjoints(
 ) -> dict[tuple[int, int], Any]:
     """Reverse mode.
 
-    ``program``: what to differentiate; ``value``: of each node, as :func:`replayed` gives them; ``seeds``:
+    ``program``: what to differentiate; ``value``: of each node, as :func:`node_values` gives them; ``seeds``:
     node -> weight; constants have none. Returns (input, offset) -> derivative of the weighted sum of these
     nodes; a scalar that makes no difference is missing.
     """
@@ -507,8 +515,8 @@ class Recorded:
     The program of a function is kept only where it is played on plain numbers, state by state.
     """
 
-    def __init__(self, text: FlatFunction, inputs: Inputs, outputs: Outputs) -> None:
-        self.text, self.inputs, self.outputs = text, list(inputs), list(outputs)
+    def __init__(self, function: FlatFunction, inputs: Inputs, outputs: Outputs) -> None:
+        self.function, self.inputs, self.outputs = function, list(inputs), list(outputs)
         self._program: Program | None = None
 
     def program(self, arguments: Sequence[Sequence[Any]], calls: bool = False) -> Program:
@@ -524,7 +532,7 @@ class Recorded:
         if calls and graph is not None and graph.shared is not None:
             shares = "large" if graph.large else True
         program = trace(
-            self.text,
+            self.function,
             self.inputs,
             self.outputs,
             NODE_BUDGET,
@@ -536,15 +544,15 @@ class Recorded:
         return program
 
 
-def jacobian(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> FlatFunction:
+def jacobian(function: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> FlatFunction:
     """The function of the derivatives of all outputs with respect to some inputs, by forward mode.
 
-    ``text``: to differentiate; ``inputs``: (name, number of scalars) of each; ``outputs``: (name, shape) of
-    each; ``of``: numbers of the inputs. Returns a function of the same inputs. Its outputs are, for each
+    ``function``: to differentiate; ``inputs``: (name, number of scalars) of each; ``outputs``: (name, shape)
+    of each; ``of``: numbers of the inputs. Returns a function of the same inputs. Its outputs are, for each
     output and for each of these inputs, the matrix (scalars of the output) x (scalars of the input), row by
     row.
     """
-    recorded = Recorded(text, inputs, outputs)
+    recorded = Recorded(function, inputs, outputs)
     begins = [sum(inputs[k][1] for k in of[:i]) for i in range(len(of))]
 
     def derivatives(*arguments: Sequence[Any]) -> list[list[Any]]:
@@ -552,7 +560,7 @@ def jacobian(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[
         seeds = {
             (k, j): {first + j: 1.0} for first, k in zip(begins, of, strict=True) for j in range(inputs[k][1])
         }
-        rows = tangents(program, replayed(program, arguments), seeds)
+        rows = tangents(program, node_values(program, arguments), seeds)
         return [
             [row.get(first + j, 0.0) for row in output for j in range(inputs[k][1])]
             for output in rows
@@ -562,13 +570,13 @@ def jacobian(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[
     return derivatives
 
 
-def gradient(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> FlatFunction:
+def gradient(function: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int]) -> FlatFunction:
     """As :func:`jacobian`, by reverse mode: some five times the function's operations an output scalar."""
-    recorded = Recorded(text, inputs, outputs)
+    recorded = Recorded(function, inputs, outputs)
 
     def derivatives(*arguments: Sequence[Any]) -> list[list[Any]]:
         program = recorded.program(arguments)
-        value = replayed(program, arguments)
+        value = node_values(program, arguments)
         rows = [[adjoints(program, value, {r: 1.0}) for r in row] for row in program.results]
         return [
             [found.get((k, j), 0.0) for found in output for j in range(inputs[k][1])]
@@ -580,15 +588,15 @@ def gradient(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[
 
 
 def along(
-    text: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int]
+    function: FlatFunction, inputs: Inputs, outputs: Outputs, of: Sequence[int]
 ) -> Callable[..., tuple[list[list[Any]], list[list[Any]]]]:
     """The function of the derivatives of all outputs along a direction of some inputs.
 
-    ``text``, ``inputs``, ``outputs``, ``of``: as in :func:`jacobian`. Returns a function of the same inputs,
-    then a direction for each of these inputs, of as many scalars. It gives the outputs of the function and
-    their derivatives.
+    ``function``, ``inputs``, ``outputs``, ``of``: as in :func:`jacobian`. Returns a function of the same
+    inputs, then a direction for each of these inputs, of as many scalars. It gives the outputs of the
+    function and their derivatives.
     """
-    recorded = Recorded(text, inputs, outputs)
+    recorded = Recorded(function, inputs, outputs)
     count = len(inputs)
 
     def derivatives(*arguments: Sequence[Any]) -> tuple[list[list[Any]], list[list[Any]]]:
@@ -602,21 +610,21 @@ def along(
     return derivatives
 
 
-def pullback(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: int) -> FlatFunction:
+def pullback(function: FlatFunction, inputs: Inputs, outputs: Outputs, of: int) -> FlatFunction:
     """The function of the gradient of a weighted sum of all outputs with respect to the first inputs: J^T w.
 
     Like :func:`along`, which gives J dx, it costs a few times the function, however many inputs and outputs
     there are (A. Griewank, A. Walther, Evaluating Derivatives, SIAM 2008, chapter 3).
 
     Args:
-        text, inputs, outputs: as in :func:`jacobian`.
+        function, inputs, outputs: as in :func:`jacobian`.
         of: how many inputs, from the first, change.
 
     Returns:
         a function of the inputs, with the weights of each output between the first ones and the rest; its
         outputs have the sizes of the first inputs.
     """
-    recorded = Recorded(text, inputs, outputs)
+    recorded = Recorded(function, inputs, outputs)
 
     def derivatives(*given: Sequence[Any]) -> list[list[Any]]:
         weights, arguments = given[of : of + len(outputs)], (*given[:of], *given[of + len(outputs) :])
@@ -626,7 +634,7 @@ def pullback(text: FlatFunction, inputs: Inputs, outputs: Outputs, of: int) -> F
             for r, w in zip(row, weight, strict=True):
                 if type(r) is int:
                     seeds[r] = seeds[r] + w if r in seeds else w
-        found = adjoints(program, replayed(program, arguments), seeds)
+        found = adjoints(program, node_values(program, arguments), seeds)
         return [[found.get((k, j), 0.0) for j in range(inputs[k][1])] for k in range(of)]
 
     return derivatives

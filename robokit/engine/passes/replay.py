@@ -1,4 +1,4 @@
-"""A program played back over other scalars: numbers, arrays, or the tracer's on another graph."""
+"""A program replayed over other scalars: numbers, arrays, or the tracer's on another graph."""
 
 from __future__ import annotations
 
@@ -43,44 +43,44 @@ from robokit.spatial import scalars as generic
 from robokit.spatial.control_flow import call, vmap
 
 
-def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
+def node_values(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
     """The value of each node on other scalars; None where no output needs it."""
-    value = begun(program, arguments)
-    play(program.nodes, value, program.order)
+    value = first_values(program, arguments)
+    interpret(program.nodes, value, program.order)
     return value
 
 
-def played_again(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
+def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """The outputs on other scalars; who records them is asked and told what was asked and told at first.
 
     ``program``: recorded with ``shares="asked"``; ``arguments``: of the program.
     """
-    nodes, value, answers = program.nodes, begun(program, arguments), dict[int, list[list[Any]]]()
+    nodes, value, answers = program.nodes, first_values(program, arguments), dict[int, list[list[Any]]]()
     own, bodies = program.lines()
 
     def body(k: int, *column: Any) -> list[Any]:
         block = program.blocks[k]
         for parameter, x in zip(block.parameters, column, strict=True):
             value[parameter] = x
-        play(nodes, value, bodies[k])
+        interpret(nodes, value, bodies[k])
         return [value[r] if type(r) is int else r for r in block.results]
 
-    texts = [partial(body, k) for k in range(len(bodies))]
+    functions = [partial(body, k) for k in range(len(bodies))]
 
     def answer(number: int) -> list[list[Any]]:
         k = called(program, number)
         block, operands = program.blocks[k], [value[n] for n in nodes[number][2:]]
         if block.lanes == 1:
-            return [call(texts[k], *operands)]
+            return [call(functions[k], *operands)]
         rows = [operands[j :: len(block.parameters)] for j in range(len(block.parameters))]
-        return vmap(texts[k])(*rows)
+        return vmap(functions[k])(*rows)
 
     marks, told, waiting = program.marks, 0, list[int]()
     for number in own:
         op = nodes[number][0]
         begins = told < len(marks) and marks[told] <= number
         if begins or op in (CALL, RESULT):
-            play(nodes, value, waiting)
+            interpret(nodes, value, waiting)
             waiting = []
         while told < len(marks) and marks[told] <= number:
             generic.iteration_begins()
@@ -91,13 +91,13 @@ def played_again(program: Program, arguments: Sequence[Sequence[Any]]) -> list[l
             value[number] = answers[nodes[number][1]][lane(program, number)][position(program, number)]
         else:
             waiting.append(number)
-    play(nodes, value, waiting)
+    interpret(nodes, value, waiting)
     for _ in marks[told:]:
         generic.iteration_begins()
     return [[value[r] if type(r) is int else r for r in row] for row in program.results]
 
 
-def begun(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
+def first_values(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
     """The values of inputs and constants; None for all other nodes."""
     nodes = program.nodes
     value: list[Any] = [None] * len(nodes)
@@ -110,7 +110,7 @@ def begun(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
     return value
 
 
-def play(nodes: Sequence[Any], value: list[Any], numbers: Iterable[int]) -> None:
+def interpret(nodes: Sequence[Any], value: list[Any], numbers: Iterable[int]) -> None:
     """Compute the values of some nodes, in order."""
     for number in numbers:
         node = nodes[number]
@@ -124,7 +124,7 @@ def play(nodes: Sequence[Any], value: list[Any], numbers: Iterable[int]) -> None
         elif op == SOLVED:
             _solve(nodes, value, number)
         else:
-            value[number] = PLAY[op](*[value[operand] for operand in node[1:]])
+            value[number] = INTERPRET[op](*[value[operand] for operand in node[1:]])
 
 
 def _solve(nodes: Sequence[Any], value: list[Any], number: int) -> None:
@@ -141,7 +141,7 @@ def _solve(nodes: Sequence[Any], value: list[Any], number: int) -> None:
         found = notes.solved(*([value[n] for n in row] for row in rows))
         for n, v, x in zip(equation.numbers, equation.at, found, strict=True):
             value[n] = value[v] = x
-        play(nodes, value, equation.between(equation.at, equation.residuals))
+        interpret(nodes, value, equation.between(equation.at, equation.residuals))
 
 
 def _still(x: Any, _: Any, *beside: Any) -> Any:
@@ -177,7 +177,7 @@ def either(a: Any, b: Any) -> Any:
     return a | b if own is None else own(a, b)
 
 
-PLAY: dict[int, Callable[..., Any]] = {
+INTERPRET: dict[int, Callable[..., Any]] = {
     DIV: operator.truediv,
     SQRT: generic.sqrt,
     SIN: generic.sin,
@@ -214,7 +214,7 @@ def moved_by(nodes: Sequence[Any], node: Any) -> Sequence[int]:
 
 
 Column = Callable[[list[int], dict[int, Any]], None]  # adds to tangents those of a line's nodes
-Play = Callable[[list[int]], None]  # computes the values of some nodes, in order
+Interpret = Callable[[list[int]], None]  # computes the values of some nodes, in order
 
 Pull = Callable[[list[int], dict[int, Any], Sequence[int]], list[Any]]
 """The adjoints of the last nodes, where those of others are known; a line of nodes is between them."""
@@ -269,7 +269,7 @@ class Equation:
         self,
         value: list[Any],
         column: Column,
-        play: Play,
+        interpret: Interpret,
         known: dict[int, Any],
         found: Mapping[int, Any],
     ) -> list[Any]:
@@ -278,7 +278,7 @@ class Equation:
         Args:
             value: of each node.
             column: as :data:`Column`.
-            play: as :data:`Play`.
+            interpret: as :data:`Interpret`.
             known: the equation's factors, as far as they are known, by its first node.
             found: tangents of the residuals.
         """
@@ -292,7 +292,7 @@ class Equation:
         def solve(b: Sequence[Any]) -> list[Any]:
             for n, x in zip(self.right, b, strict=True):
                 value[n] = x
-            play(line)
+            interpret(line)
             return [value[n] for n in self.solved]
 
         def product(x: Sequence[Any]) -> list[Any]:

@@ -277,8 +277,8 @@ def _cut(
     nodes, calls, bodies = program.nodes, list[int](), list[range]()
     large = {k for k, order in enumerate(orders[1:]) if len(order) > size}
     for piece in _pieces(program, orders[0], large):
-        given = [len(nodes[n]) if nodes[n][0] == CALL else 1 for n in piece]
-        weight = [a + STORE * stores.get(n, 0) for a, n in zip(given, piece, strict=True)]
+        arguments = [len(nodes[n]) if nodes[n][0] == CALL else 1 for n in piece]
+        weight = [a + STORE * stores.get(n, 0) for a, n in zip(arguments, piece, strict=True)]
         plan.chunks += cut(program, piece, weight, size) if ends is None else cut_at(piece, size, ends)
         calls += [0] * (len(plan.chunks) - len(calls))
         if nodes[piece[-1]][0] == CALL and called(program, piece[-1]) in large:

@@ -127,24 +127,24 @@ class Similarity:
         ]
         order = np.argsort(np.concatenate([at for _, at in words]), kind="stable")
         of_all = np.concatenate([pieces.piece, by, pieces.piece[left]])[order]
-        text = np.concatenate([word for word, _ in words])[order]
+        flat = np.concatenate([word for word, _ in words])[order]
         starts = np.searchsorted(of_all, np.arange(count + 1))
-        return Similarity(program, (text, starts), named, constants)
+        return Similarity(program, (flat, starts), named, constants)
 
     def groups(self, least: int) -> Iterator[list[int]]:
         """Numbers of pieces that are alike, of at least so many each."""
-        text, starts = self.words
+        flat, starts = self.words
         lengths = np.diff(starts)
         keys = np.random.default_rng(1).integers(0, 2**63, int(lengths.max(initial=0)), np.uint64)
-        places = np.arange(len(text)) - np.repeat(starts[:-1], lengths)
-        mixed = (text.astype(np.uint64) + np.uint64(1)) * (keys[places] | np.uint64(1))
+        places = np.arange(len(flat)) - np.repeat(starts[:-1], lengths)
+        mixed = (flat.astype(np.uint64) + np.uint64(1)) * (keys[places] | np.uint64(1))
         sums = np.r_[np.uint64(0), np.cumsum(mixed, dtype=np.uint64)]
         _, group = np.unique(sums[starts[1:]] - sums[starts[:-1]], return_inverse=True)
         order = np.argsort(group.reshape(-1), kind="stable")
         found = np.split(order, np.flatnonzero(np.diff(group.reshape(-1)[order])) + 1)
         for members in sorted((each for each in found if len(each) >= least), key=lambda each: int(each[0])):
             same = members[lengths[members] == lengths[members[0]]]  # sums may be equal by chance
-            rows = text[starts[same][:, None] + np.arange(lengths[members[0]])]
+            rows = flat[starts[same][:, None] + np.arange(lengths[members[0]])]
             same = same[(rows == rows[0]).all(axis=1)]
             if len(same) >= least:
                 yield same.tolist()

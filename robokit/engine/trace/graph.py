@@ -30,7 +30,7 @@ precision, if that is another."""
 Shares = bool | Literal["large", "asked"]
 """Which functions that are taken several times are recorded once: none, all, or the large ones.
 
-"asked": as the words ``call`` and ``vmap`` say, for a program that is played back.
+"asked": as the words ``call`` and ``vmap`` say, for a program that is replayed.
 """
 
 

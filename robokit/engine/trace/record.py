@@ -68,11 +68,11 @@ def call(graph: Graph, function: Callable[..., Any], arguments: tuple[Any, ...])
     if graph.shared is None or graph.within or not all(map(_is_number, given)):
         return function(*arguments)
     key = function, _form(arguments)
-    text = _Flat(function, arguments)
-    measured = _measured(graph, key, text, [None] * len(given))
+    run = _Flat(function, arguments)
+    measured = _measured(graph, key, run, [None] * len(given))
     if measured is None or measured.operations < (LONG if graph.large else len(given) + measured.results):
         return function(*arguments)
-    number = _block(graph, (*key, "call"), text, [None] * len(given), 1)
+    number = _block(graph, (*key, "call"), run, [None] * len(given), 1)
     values = _called(graph, number, [node_of(graph, x) for x in given], 1)[0]
     return measured.shaped(values)
 
@@ -83,28 +83,28 @@ def vmap(graph: Graph, function: Callable[..., Any], columns: Sequence[tuple[Any
     Where there are none, columns of the same function, which is long, are calls of one block each, and others
     are recorded in turn.
     """
-    given = [flat(column) for column in columns]
+    arguments = [flat(column) for column in columns]
     forms = {_form(column) for column in columns}
-    numbers = [x for column in given for x in column]
+    numbers = [x for column in arguments for x in column]
     traced = any(type(x) is Scalar for x in numbers) and all(map(_is_number, numbers))
     if len(columns) < 2 or len(forms) > 1 or not traced or graph.within:
         return [function(*column) for column in columns]
-    known = [_known(row) for row in zip(*given, strict=True)]
-    key, text = (function, *forms), _Flat(function, columns[0])
-    measured = _measured(graph, key, text, known)
+    known = [_known(row) for row in zip(*arguments, strict=True)]
+    key, run = (function, *forms), _Flat(function, columns[0])
+    measured = _measured(graph, key, run, known)
     if measured is None or measured.chooses:
         return [function(*column) for column in columns]
     lanes = min(graph.columns, 1 << (len(columns) - 1).bit_length())
     if graph.asked:
         lanes = len(columns)
     elif lanes < 2 or graph.shared is None or measured.products * len(columns) < WORTH:
-        found = _one_by_one(graph, key, text, given, measured)
+        found = _one_by_one(graph, key, run, arguments, measured)
         return [measured.shaped(column) for column in found]
-    number = _block(graph, (*key, lanes, *known), text, known, lanes)
+    number = _block(graph, (*key, lanes, *known), run, known, lanes)
     changing = [k for k, x in enumerate(known) if x is None]
     zero, values = graph.constant(0.0), list[list[Any]]()
     for start in range(0, len(columns), lanes):
-        part = given[start : start + lanes]
+        part = arguments[start : start + lanes]
         operands = [node_of(graph, column[k]) for column in part for k in changing]
         operands += [zero] * (lanes * len(changing) - len(operands))
         values += _called(graph, number, operands, len(part))
@@ -112,22 +112,22 @@ def vmap(graph: Graph, function: Callable[..., Any], columns: Sequence[tuple[Any
 
 
 def _one_by_one(
-    graph: Graph, key: tuple[Hashable, ...], text: _Flat, columns: Sequence[Sequence[Any]], measured: Measured
+    graph: Graph, key: tuple[Hashable, ...], run: _Flat, columns: Sequence[Sequence[Any]], measured: Measured
 ) -> list[list[Any]]:
     """The values of columns that no lanes are for."""
     patterns = [tuple(None if type(x) is Scalar else float(x) for x in column) for column in columns]
     seen: list[Hashable] = graph.measured.setdefault(("patterns", key), [])
     seen += patterns
     if measured.products < LARGE or len(set(seen)) == len(seen):
-        return [column for panel in _panels(columns) for column in _in_turn(text, panel)]
+        return [column for panel in _panels(columns) for column in _in_turn(run, panel)]
     if graph.shared is None:
-        return [text(*column) for column in columns]
+        return [run(*column) for column in columns]
     found = list[list[Any]]()
     for column, pattern in zip(columns, patterns, strict=True):
         if None not in pattern:
-            found.append(text(*column))
+            found.append(run(*column))
             continue
-        number = _block(graph, (*key, *pattern), text, pattern, 1)
+        number = _block(graph, (*key, *pattern), run, pattern, 1)
         operands = [graph.plain(x.ref) for x in column if type(x) is Scalar]
         found.append(_called(graph, number, operands, 1)[0])
     return found
@@ -169,7 +169,7 @@ class Writes(Exception):
 
 
 def _measured(
-    graph: Graph, key: tuple[Hashable, ...], text: _Flat, known: Sequence[float | None]
+    graph: Graph, key: tuple[Hashable, ...], run: _Flat, known: Sequence[float | None]
 ) -> Measured | None:
     """What a function does on arguments some of which are known; it is recorded to tell, and taken back.
 
@@ -183,12 +183,12 @@ def _measured(
         graph.within = True
         try:
             with closed(Writes()):
-                values = text(*(Scalar(graph, next(rest)) if x is None else x for x in known))
+                values = run(*(Scalar(graph, next(rest)) if x is None else x for x in known))
             body = [graph.nodes[n] for n in _body(graph, parameters) - set(parameters)]
             chooses = any(node[0] in CHOICES for node in body)
             products = sum(node[0] == MUL for node in body)
             if all(map(_is_number, values)):
-                found = Measured(len(body), products, chooses, len(values), text.returned)
+                found = Measured(len(body), products, chooses, len(values), run.returned)
         except Writes:
             pass
         finally:
@@ -213,14 +213,14 @@ def _panels(columns: Sequence[Sequence[Any]]) -> list[Sequence[Sequence[Any]]]:
     return [columns[k : k + size] for k in range(0, len(columns), size)]
 
 
-def _in_turn(text: Callable[..., Sequence[Any]], columns: Sequence[Sequence[Any]]) -> list[list[Any]]:
+def _in_turn(run: Callable[..., Sequence[Any]], columns: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """The values of a function for some columns, each operation for all of them before the next one.
 
     What they share, say a row of a matrix, is then loaded once. An argument is an array of the columns'.
     """
     if len(columns) == 1:
-        return [list(text(*columns[0]))]
-    values = text(*(_together(row) if _known(row) is None else row[0] for row in zip(*columns, strict=True)))
+        return [list(run(*columns[0]))]
+    values = run(*(_together(row) if _known(row) is None else row[0] for row in zip(*columns, strict=True)))
     each = [x if type(x) is ndarray else [x] * len(columns) for x in values]
     return [[x[k] for x in each] for k in range(len(columns))]
 
@@ -241,7 +241,7 @@ def _known(row: Sequence[Any]) -> float | None:
 def _block(
     graph: Graph,
     pattern: Hashable,
-    text: Callable[..., Sequence[Any]],
+    run: Callable[..., Sequence[Any]],
     known: Sequence[float | None],
     lanes: int,
 ) -> int:
@@ -250,7 +250,7 @@ def _block(
     Args:
         graph: that it belongs to.
         pattern: by which it is found again.
-        text: of one column.
+        run: of one column.
         known: its arguments: numbers, or None where they change.
         lanes: columns of a call.
     """
@@ -261,7 +261,7 @@ def _block(
         parameters = [graph.add((PARAMETER, number, k)) for k, x in enumerate(known) if x is None]
         rest = iter(parameters)
         graph.within = True
-        values = text(*(Scalar(graph, next(rest)) if x is None else x for x in known))
+        values = run(*(Scalar(graph, next(rest)) if x is None else x for x in known))
         graph.within = False
         results = [graph.plain(x.ref) if type(x) is Scalar else float(x) for x in values]
         block = graph.shared[pattern] = Block(parameters, results, lanes)
@@ -459,13 +459,13 @@ class Equations:
         self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any
     ) -> Any:
         """As :func:`robokit.spatial.control_flow.solution`."""
-        given, shaped = control_flow.numbers(unknown), control_flow.shaped
-        at = [self.still(x, *given) for x in given]
+        arguments, shaped = control_flow.numbers(unknown), control_flow.shaped
+        at = [self.still(x, *arguments) for x in arguments]
         within, self.graph.within = self.graph.within, True  # a body of its own would hide the derivative
         try:
             residuals = control_flow.numbers(residual(shaped(unknown, at), *parameters))
             control_flow.check_residuals(len(residuals), len(at))
-            b = [self.still(0.0, *given) for _ in at] if solve else []
+            b = [self.still(0.0, *arguments) for _ in at] if solve else []
             x = control_flow.numbers(solve(shaped(unknown, b))) if solve else []
         finally:
             self.graph.within = within
@@ -503,7 +503,7 @@ def noting(graph: Graph | None) -> Iterator[None]:
 
 
 def trace(
-    text: Callable[..., Sequence[Sequence[Any]]],
+    function: Callable[..., Sequence[Sequence[Any]]],
     inputs: Sequence[tuple[str, int]],
     outputs: Sequence[tuple[str, tuple[int, ...]]],
     budget: int = 400_000,
@@ -515,7 +515,7 @@ def trace(
     """Record what a function computes.
 
     Args:
-        text: called with one list of scalars per input; returns one flat, row-major sequence of scalars
+        function: called with one list of scalars per input; returns one flat, row-major sequence of scalars
             (traced or plain numbers) per output.
         inputs: (name, number of scalars) of each input.
         outputs: (name, shape) of each output.
@@ -542,9 +542,11 @@ def trace(
         recorded_by(Recorder(graph)),
         noting(graph if equations else None),
     ):
-        returned = [list(row) for row in text(*arguments)]
+        returned = [list(row) for row in function(*arguments)]
     sizes = [math.prod(shape) for _, shape in outputs]
     if [len(row) for row in returned] != sizes:
-        raise ValueError(f"the text returned {[len(row) for row in returned]} scalars, declared are {sizes}")
+        raise ValueError(
+            f"the function returned {[len(row) for row in returned]} scalars, declared are {sizes}"
+        )
     results = [[x.ref if type(x) is Scalar else float(x) for x in row] for row in returned]
     return Program.finish(graph, inputs, outputs, results)

@@ -101,16 +101,16 @@ def of_numpy(_: Any, function: np.ufunc, method: str, *inputs: Any, **options: A
 
     Raises TypeError: it is none of :data:`FUNCTIONS`.
     """
-    text = NUMPY_FUNCTIONS.get(function.__name__)
-    if text is None or method != "__call__" or options:
+    operation = NUMPY_FUNCTIONS.get(function.__name__)
+    if operation is None or method != "__call__" or options:
         what = function.__name__ if method == "__call__" else f"{function.__name__}.{method}"
         raise TypeError(
             f"np.{what} takes no scalars that are known only later: use the functions of "
             "robokit.spatial.scalars and robokit.spatial.elementary"
         )
     if any(isinstance(x, np.ndarray) and x.ndim for x in inputs):
-        return scalars.of_each(text, *inputs)
-    return text(*map(scalars.unboxed, inputs))
+        return scalars.of_each(operation, *inputs)
+    return operation(*map(scalars.unboxed, inputs))
 
 
 NO_BRANCH = (
