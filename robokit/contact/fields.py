@@ -357,10 +357,6 @@ SOLVER = (
     real("A_skew", "n_fill", 4, 4, role="work"),  # skew part of A below its diagonal; then U^T
     whole("A_row", "n_blocks", role="work"),
     whole("depth", "n_blocks", role="work"),  # of a row of blocks in the elimination tree
-    whole(
-        "entry_row", "n_columns", role="work"
-    ),  # of lanes: an entry of A, of a row and a column, is at their
-    whole("entry_column", "n_columns", role="work"),  # sum, counted by entries
     real("Dinv", "n_columns", role="work"),
     whole("place", "nv", role="work"),  # of each row in A: the last one is eliminated first
     whole("dof_place", "n_dofs", role="work"),  # that of its row, or -1: it stands still
@@ -381,10 +377,8 @@ SOLVER = (
     whole("pattern_first", "n_blocks", role="work"),
     whole("pattern_length", "n_blocks", role="work"),
     whole("filled", 1, role="work"),  # blocks that A needs room for
-    whole("marks", "n_marks", "n_marks", role="work"),  # 1 where A has a block, while the pattern is made
     whole("links", "n_blocks", 4, role="work"),  # see pattern.py
     whole("next_clique", "n_constraints", role="work"),  # the next one of the same last row, or -1
-    whole("lowest", "n_blocks", role="work"),  # first marked column of a row
     whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending
     real("pair_signs", "n_dofs", role="work"),  # 1 for those of b, -1 for those of a
     whole("pair_blocks", "n_dofs", role="work"),  # their blocks

@@ -16,6 +16,7 @@ from typing import Any
 
 from robokit.contact.robot_data import BLOCK, FEW
 from robokit.contact.vectors import in_lanes, nothing, one_by_one, put
+from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range, while_loop
 from robokit.spatial.scalars import maximum, minimum, where
 
@@ -30,7 +31,7 @@ def symbolic(x: Any) -> None:
     if in_lanes(x):
         _by_marks(x)
     else:
-        cond(x.n_parts > FEW, lambda: _by_lists(x), lambda: _by_marks(x))
+        cond(x.filled[0] <= x.n_fill, lambda: _by_lists(x), nothing)
     _give_places(x)
 
 
@@ -59,14 +60,13 @@ def _give_places(x: Any) -> None:
         x.entry_row[j] = BLOCK * (BLOCK * x.A_row[k] + n)
         x.entry_column[j] = BLOCK * BLOCK * x.depth[k] + n
 
-    needed = cond(x.filled[0] <= x.n_fill, all_rows, lambda: 1 * x.filled[0])
-    x.filled[0] = needed
-    cond(needed <= x.n_fill, nothing, lambda: for_range(x.n_blocks, none))
+    x.filled[0] = cond(x.filled[0] <= x.n_fill, all_rows, lambda: 1 * x.filled[0])
+    cond(x.filled[0] <= x.n_fill, nothing, lambda: for_range(x.n_blocks, none))
     if in_lanes(x):
         for_range(x.n_columns, entry)
 
 
-# ---- of few parts: marks of all blocks --------------------------------------------------------------------
+# ---- in lanes: marks of all blocks ------------------------------------------------------------------------
 
 
 def _by_marks(x: Any) -> None:
@@ -112,7 +112,7 @@ def _eliminated(x: Any, k: Any) -> None:
     for_range(count - 1, lambda m: _mark(x, x.pattern[first], x.pattern[first + m + 1]))
 
 
-# ---- of many parts: lists ---------------------------------------------------------------------------------
+# ---- else: lists ------------------------------------------------------------------------------------------
 
 AFTER, CHILDREN, SIBLING, CLIQUES = range(4)
 """Columns of ``links``: the next block of the row that is listed; the first row whose parent this one is;
@@ -134,20 +134,21 @@ def _by_lists(x: Any) -> None:
     def row(m: Any) -> None:
         cond(x.filled[0] <= x.n_fill, lambda: _list(x, x.n_blocks - 1 - m), nothing)
 
-    def listed() -> None:
-        x.filled[0] = 0
-        for_range(x.n_blocks, begin)
-        for_range(x.n_columns, lambda j: put(x.place_row, j, -1))
-        for_range(x.nv, lambda r: put(x.place_row, x.place[r], r))
-        _of_pairs(x, clique)
-        for_range(x.n_blocks, row)
-
-    cond(x.filled[0] <= x.n_fill, listed, nothing)
+    x.filled[0] = 0
+    for_range(x.n_blocks, begin)
+    for_range(x.n_columns, lambda j: put(x.place_row, j, -1))
+    for_range(x.nv, lambda r: put(x.place_row, x.place[r], r))
+    _of_pairs(x, clique)
+    for_range(x.n_blocks, row)
 
 
 def _list(x: Any, k: Any) -> None:
     """The blocks of a row, descending."""
     x.links[k, AFTER] = -1
+
+    def in_order() -> None:
+        first = x.bands[k, 0] + 1
+        for_range(x.bands[k, 1] - 1, lambda m, at: once(x, _insert, at, x.blocks[first + m]), k)
 
     def of_row(n: Any) -> None:
         r = x.place_row[BLOCK * k + n]
@@ -156,7 +157,7 @@ def _list(x: Any, k: Any) -> None:
             first = x.row_path[r, 0]
 
             def column(m: Any, at: Any) -> Any:
-                return _insert(x, at, x.place[x.row_columns[first + m]] // BLOCK)
+                return once(x, _insert, at, x.place[x.row_columns[first + m]] // BLOCK)
 
             for_range(x.row_path[r, 1], column, k)
 
@@ -166,21 +167,21 @@ def _list(x: Any, k: Any) -> None:
         count = blocks_of_pair(x, apart(x, *_tips(x, c)))
 
         def insert(m: Any) -> None:
-            _insert(x, k, x.pair_blocks[m])
+            once(x, _insert, k, x.pair_blocks[m])
 
         for_range(count, insert)
         return 1 * x.next_clique[c]
 
     def of_child(child: Any) -> Any:
         first = x.pattern_first[child] + 1
-        for_range(x.pattern_length[child] - 1, lambda m, at: _insert(x, at, x.pattern[first + m]), k)
+        for_range(x.pattern_length[child] - 1, lambda m, at: once(x, _insert, at, x.pattern[first + m]), k)
         return 1 * x.links[child, SIBLING]
 
     def enter(c: Any, count: Any) -> tuple[Any, Any]:
         x.pattern[minimum(begin + count, x.n_fill - 1)] = c
         return 1 * x.links[c, AFTER], count + 1
 
-    for_range(BLOCK, of_row)
+    cond(x.n_parts > FEW, lambda: for_range(BLOCK, of_row), in_order)
     while_loop(lambda c: c >= 0, of_clique, 1 * x.links[k, CLIQUES])
     while_loop(lambda child: child >= 0, of_child, 1 * x.links[k, CHILDREN])
     begin, parent = 1 * x.filled[0], 1 * x.links[k, AFTER]
@@ -322,13 +323,9 @@ def _by_weight(x: Any) -> None:
     def of_pair(c: Any) -> None:
         a, b = x.body_part[x.c_bodies[c, 0]], x.body_part[x.c_bodies[c, 1]]
 
-        def found(arc: Any, is_there: Any) -> tuple[Any, Any]:
-            there = x.arcs[arc // 2, arc % 2] == b
-            return 1 * x.arcs[arc // 2, 2 + arc % 2], where(there, 1, is_there)
-
         def join() -> None:
-            known = while_loop(lambda arc, yes: (arc >= 0) & (yes == 0), found, 1 * x.part_links[a, ARCS], 0)
-            cond(known[1] > 0, nothing, lambda: _join(x, a, b))
+            once(x, _see, a)
+            cond(x.part_links[b, SEEN] == a, nothing, lambda: once(x, _join, a, b))
 
         cond((a >= 0) & (b >= 0) & (a != b), join, nothing)
 
@@ -338,14 +335,14 @@ def _by_weight(x: Any) -> None:
         first, count = x.part_rows[p, 0], x.part_rows[p, 1]
         begin = end - (count + BLOCK - 1) // BLOCK * BLOCK
         for_range(count, lambda k: put(x.place, first + k, begin + k))
-        _leave(x, p)
+        once(x, _leave, p)
         x.part_weight[p] = -1
         return begin, minimum(weight, _couple(x, p, count))
 
     for_range(x.n_parts, begin)
     for_range(minimum(x.n_of[0], x.n_constraints), of_pair)
     for_range(x.n_columns, lambda w: put(x.weight_first, w, -1))
-    for_range(x.n_parts, lambda m: _enter(x, x.n_parts - 1 - m))
+    for_range(x.n_parts, lambda m: once(x, _enter, x.n_parts - 1 - m))
     for_range(x.n_parts, eliminate, x.n_columns, 0)
 
 
@@ -359,7 +356,7 @@ def _couple(x: Any, p: Any, count: Any) -> Any:
         def take() -> None:
             x.part_links[q, SEEN] = -2 - p
             x.pair_parts[found] = q
-            _leave(x, q)
+            once(x, _leave, q)
             x.part_weight[q] = x.part_weight[q] - count
 
         cond(new, take, nothing)
@@ -369,17 +366,17 @@ def _couple(x: Any, p: Any, count: Any) -> Any:
 
     def with_others(k: Any) -> None:
         one = x.pair_parts[k]
-        _see(x, one)
+        once(x, _see, one)
 
         def join(m: Any) -> None:
             other = x.pair_parts[m]
-            cond(x.part_links[other, SEEN] == one, nothing, lambda: _join(x, one, other))
+            cond(x.part_links[other, SEEN] == one, nothing, lambda: once(x, _join, one, other))
 
         for_range(k, join)
 
     def enter(k: Any, least: Any) -> Any:
         q = x.pair_parts[k]
-        _enter(x, q)
+        once(x, _enter, q)
         return minimum(least, x.part_weight[q])
 
     for_range(found, with_others)

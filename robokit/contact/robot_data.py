@@ -256,7 +256,7 @@ def banded(bands: Sequence[Sequence[int]]) -> Arrays:
 
 
 def sizes_of_matrices(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
-    """Sizes of H and A, and of what their pattern is made with: those that a step begins with.
+    """Sizes of H and A: those that a step begins with.
 
     All of a robot's blocks have room; of many parts those that H has, and a step that needs more asks for it.
     """
@@ -266,7 +266,6 @@ def sizes_of_matrices(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
     return {
         "n_H": int(bands[-1, 2]) + len(bands) if len(bands) else 0,
         "n_fill": max(1, int((own * (own + 1) // 2).sum())),
-        "n_marks": 0 if many else n,
     }
 
 

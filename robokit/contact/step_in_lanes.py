@@ -80,10 +80,6 @@ WORK = (
     "filled",
     "A_row",
     "depth",
-    "entry_row",
-    "entry_column",
-    "marks",
-    "lowest",
     "pair_dofs",
     "pair_signs",
     "pair_blocks",
@@ -99,11 +95,17 @@ def _in_lanes(a: ArrayOf) -> ArrayOf:
     return replace(a, shared=True) if given or a.name in WORK else a
 
 
-ARRAYS = (
-    *map(_in_lanes, step.ARRAYS),
-    replace(whole("somewhere", 1, role="work"), shared=True),  # see vectors.anywhere
-    replace(whole("row_count", 1, role="work"), shared=True),  # n_of[1]
+OWN = (
+    whole("somewhere", 1, role="work"),  # see vectors.anywhere
+    whole("row_count", 1, role="work"),  # n_of[1]
+    whole("marks", "n_blocks", "n_blocks", role="work"),  # 1 where A has a block, while the pattern is made
+    whole("lowest", "n_blocks", role="work"),  # first marked column of a row
+    whole("entry_row", "n_columns", role="work"),  # an entry of A, of a row and a column, is at their sum,
+    whole("entry_column", "n_columns", role="work"),  # counted by entries
 )
+"""Arrays of lanes alone, which they share."""
+
+ARRAYS = (*map(_in_lanes, step.ARRAYS), *(replace(a, shared=True) for a in OWN))
 """What it takes: as :data:`robokit.contact.step.ARRAYS`."""
 
 REMEMBERED = {a.name + end for a in (*MEMORY, *CANDIDATES) for end in ("", "_before")}
