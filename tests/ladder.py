@@ -25,7 +25,7 @@ from robokit.algorithms.forward_dynamics import forward_dynamics
 from robokit.algorithms.mass_matrix_columns import mass_matrix_columns
 from robokit.algorithms.rnea import rnea
 from robokit.algorithms.rnea_world import rnea_world
-from robokit.model import Mimic, ModelBuilder, Placement, Robot
+from robokit.model import Box, Mimic, ModelBuilder, Placement, Robot, Shape
 from robokit.spatial import Force, Vector3
 
 ROBOTS = Path(__file__).resolve().parent.parent / "robots"
@@ -54,6 +54,19 @@ def inertia(rng: np.random.Generator, mass: float = 1.0) -> np.ndarray:
     points = rng.standard_normal((6, 3)) * 0.1
     points -= points.mean(axis=0)
     return mass / 6 * sum(p @ p * np.eye(3) - np.outer(p, p) for p in points)
+
+
+def box_with_bar(limit: float = 0.2, at: float = 0.2, length: float = 0.4) -> Robot:
+    """A floating box with a bar on a hinge that has limits: it falls, hits its stops and slides.
+
+    The hinge stops at -limit and limit [rad]; at and length [m] are the bar's distance and that of its ends.
+    """
+    builder, place = ModelBuilder("box_with_bar"), Placement(position=np.array([at, 0.0, 0.0]))
+    box, bar = Shape(Box((0.4, 0.4, 0.3))), Shape(Box((length, 0.08, 0.08)), place)
+    builder.link("box", 3.0, inertia=np.diag([0.05, 0.06, 0.07]), collisions=(box,))
+    builder.link("bar", 1.0, (0.2, 0.0, 0.0), np.diag([0.002, 0.02, 0.02]), collisions=(bar,))
+    builder.joint("hinge", "revolute", "box", "bar", place, axis=(0, 1, 0), lower=-limit, upper=limit)
+    return builder.build("floating")
 
 
 def pendulum() -> Robot:

@@ -547,9 +547,9 @@ def gain(x: Any) -> Scalar:
     for_range(x.n_loops, tied)
     _children(x, lambda b, w: add_to_row(x.corrected, w, 0, force(x.pushed, b)))
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
-    for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))
-    once(x, advance, x.q_drifted, x.y_of_C, 0.5 * x.dt[0])
-    once(x, _see, x.q_drifted, x.y_of_C)
+    for_range(x.nv, lambda j: put(x.d, j, x.y[j]))
+    once(x, advance, x.q_drifted, x.d, 0.5 * x.dt[0])
+    once(x, _see, x.q_drifted, x.d)
 
     def whole(n: Any, total: Scalar) -> Scalar:
         w = n + 1

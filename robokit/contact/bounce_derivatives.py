@@ -7,7 +7,8 @@ s at which what bounces make, W, is 0. With the derivatives of each solution by 
 
     W = sum over bouncing contacts of g . u - g_n taken / 2, less (y - v) . J^T g / 2
 
-J^T g changes as the momentum does, g of a contact as its law says: dg = G (daim - du).
+J^T g changes as the momentum does, g of a contact as its law says: dg = G (daim - du). In reverse mode, for
+what parameters are worth, W has the weight -(y1 - y0) . (what y is worth) / W_s in each solution.
 
 Source: implicit function theorem, twice.
 Cost: twice that of step_derivatives.py, and O(nv n) of bodies and contacts.
@@ -20,11 +21,11 @@ from typing import Any
 
 from robokit.contact.accounts import TOUCHED
 from robokit.contact.bounces import bounces
-from robokit.contact.closing_derivatives import drift_tangents, pulled
+from robokit.contact.closing_derivatives import drift_tangents, pull, pulled
 from robokit.contact.constraint_derivatives import along, bounce_aim, loaded, motions, seen
-from robokit.contact.fields import LIMITED_BOUNCES, MOTOR
+from robokit.contact.fields import LIMITED_BOUNCES, MOTOR, STEP_PULLBACK
 from robokit.contact.kinematics import velocities
-from robokit.contact.linear import back_substitute_unsymmetric
+from robokit.contact.linear import back_substitute_transposed, back_substitute_unsymmetric
 from robokit.contact.solver import impulses, see
 from robokit.contact.step import ARRAYS
 from robokit.contact.step_derivatives import (
@@ -32,6 +33,9 @@ from robokit.contact.step_derivatives import (
     finish,
     follows_aim,
     kernel_of_copies,
+    no_parameters,
+    of_body,
+    of_constraint,
     resist,
     right_sides,
 )
@@ -46,11 +50,11 @@ from robokit.spatial.scalars import where
 @functools.cache
 def limited_kernel() -> LoopKernel:
     """The kernel of ``next``, of all robots."""
-    return kernel_of_copies("contact_limited", limited, ARRAYS, LIMITED_BOUNCES, "next")
+    return kernel_of_copies("contact_limited", limited, ARRAYS, (*LIMITED_BOUNCES, *STEP_PULLBACK), "next")
 
 
 def limited(x: Any) -> None:
-    """``next`` of a step whose bounces are limited."""
+    """``next`` of a step whose bounces are limited, and what parameters are worth from ``of_end``."""
     for_range(x.nv, lambda j: put(x.y_now, j, x.y[j]))
     for_range(x.n_of[0], lambda i: write_row(x.c_g_now, i, vector(x.c_g, i)))
     once(x, see, x.y_bounced, x.c_u_bounced)
@@ -71,6 +75,7 @@ def limited(x: Any) -> None:
         for_range(x.nv, lambda c, m=m: direction(m, c))
     for_range(x.nv, lambda j: put(x.y, j, x.y_now[j]))
     finish(x)
+    cond(x.with_parameters[0] > 0, lambda: _of_parameters(x, share, by_share), nothing)
 
 
 def _share(x: Any) -> Any:
@@ -130,6 +135,21 @@ def _worth(x: Any, i: Any) -> Vector3:
 
 def _solution(x: Any, k: Any, share: Any) -> None:
     """dy of the solution with aims of 0 (k = 0) or with full restitution (1), and what W changes with it."""
+    own = _slopes(x, k, share)
+    right_sides(x)
+    cond(x.through_motors[0] > 0, lambda: for_range(x.n_of[1], lambda i: _driven(x, i)), nothing)
+    once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
+    _enter(x, x.dy)
+
+    def entry(j: Any, m: int, c: Any) -> None:
+        add(x.dy_now, (j, m, c), own * x.dy[j, m, c])
+
+    for m in range(3):
+        for_range(x.nv, lambda j, m=m: for_range(x.nv, lambda c: entry(j, m, c)))
+
+
+def _slopes(x: Any, k: Any, share: Any) -> Any:
+    """r_q, r_v and factors of r_y at a solution, and what W changes with it; returns its share."""
     away = where(k > 0, 1.0 - share, -share)
     own = where(k > 0, share, 1.0 - share)
     x.bounce_share[0] = 1.0 * k
@@ -162,16 +182,46 @@ def _solution(x: Any, k: Any, share: Any) -> None:
     resist(x)
     for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: weigh(i), nothing))
     once(x, _see)
-    right_sides(x)
-    cond(x.through_motors[0] > 0, lambda: for_range(x.n_of[1], lambda i: _driven(x, i)), nothing)
-    once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
-    _enter(x, x.dy)
+    return own
 
-    def entry(j: Any, m: int, c: Any) -> None:
-        add(x.dy_now, (j, m, c), own * x.dy[j, m, c])
 
-    for m in range(3):
-        for_range(x.nv, lambda j, m=m: for_range(x.nv, lambda c: entry(j, m, c)))
+def _of_parameters(x: Any, share: Any, by_share: Any) -> None:
+    """What parameters are worth: of both solutions, and of the share.
+
+    A number that y is worth changes with the share by rate = -(y1 - y0) . of_y / W_s times what W does, so of
+    a solution mu = r_y^-T (own of_y + rate W_y), and W's own change by momentum and impulses comes to it.
+    """
+    for_range(x.nv, lambda j: put(x.of_q, j, x.of_end[0, j]))
+    for_range(x.nv, lambda j: put(x.of_v, j, x.of_end[1, j]))
+    cond(x.n_loops > 0, lambda: pull(x), nothing)
+    once(x, pulled, 1, x.of_q, x.of_v, x.of_middle, x.of_y)
+    rate = for_range(x.nv, lambda j, total: total - x.of_y[j] * x.y_bounced[j], 0.0) / by_share
+    _weigh_mixed(x)
+    for_range(x.nv, lambda j: put(x.W_mixed, j, x.W_of[2, j]))
+    no_parameters(x)
+
+    def solution(k: Any) -> None:
+        own = _slopes(x, k, share)
+
+        def worth(j: Any) -> None:
+            x.mu[j] = own * x.of_y[j] + rate * (x.W_of[2, j] + own * x.W_mixed[j])
+
+        def of_momentum(j: Any) -> None:
+            add(x.mu, j, rate * own * _half_work(x, j) * (x.y_now[j] - x.v0[j]))
+
+        def constraint(i: Any) -> None:
+            more = where(bounces(x, i), rate * own, 0.0)
+            of_constraint(x, i, _worth(x, i) * more)
+
+        for_range(x.nv, worth)
+        back_substitute_transposed(x, x.r_y, x.r_y_inverse, x.mu)
+        once(x, velocities, x.mu, x.V_mu)
+        for_range(x.n_of[0], constraint)
+        for_range(x.nv, of_momentum)
+        once(x, velocities, x.mu, x.V_mu)
+        for_range(x.n_bodies, lambda b: of_body(x, b))
+
+    for_range(2, solution)
 
 
 def _driven(x: Any, i: Any) -> None:
@@ -186,7 +236,13 @@ def _driven(x: Any, i: Any) -> None:
 
 
 def _mixed(x: Any) -> None:
-    """What W changes with the velocities at this share."""
+    """What W changes with the velocities at this share, to W_by_start."""
+    _weigh_mixed(x)
+    _enter(x, x.dy_now)
+
+
+def _weigh_mixed(x: Any) -> None:
+    """The same to W_of."""
     for_range(x.nv, lambda j: put(x.y, j, x.y_now[j]))
     once(x, velocities, x.y, x.V_y)
     for_range(4, lambda m: for_range(x.nv, lambda c: put(x.W_of, (m, c), x.W_by[m, c])))
@@ -196,7 +252,6 @@ def _mixed(x: Any) -> None:
 
     for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: weigh(i), nothing))
     once(x, _see)
-    _enter(x, x.dy_now)
 
 
 def _see(x: Any) -> None:

@@ -126,6 +126,7 @@ def _go_to_share(x: Any, at_one: Any) -> None:
     at_zero = once(x, surplus)
     _, now, low, *_ = while_loop(searching, turn, 0, 0.0, 0.0, at_zero, 1.0, at_one, most=MOST)
     once(x, _go, low - now)
+    for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))  # between those of both, to second order
 
 
 def _go(x: Any, change: Any) -> None:

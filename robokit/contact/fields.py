@@ -176,6 +176,9 @@ LIMITED_BOUNCES = (
     real("W_q", "nv", role="work"),  # by q and v before the step
     real("W_v", "nv", role="work"),
     real("W_by_start", 3, "nv", role="work"),  # by q, v and tau, at a share that is held
+    whole("with_parameters", 1),  # 1 where it is asked what parameters are worth
+    real("of_y", "nv", role="work"),  # what y is worth
+    real("W_mixed", "nv", role="work"),  # changes of W by y at the share, but for impulses
 )
 """What derivatives of bounces work with that energy limits (bounce_derivatives.py)."""
 
@@ -399,7 +402,8 @@ SOLVER = (
     real("r_bounced", "n_rows", role="work"),
     real("solved", 4, role="work"),  # iterations; relative residual; 1 where that is above the tolerance; 1
     # where something is not finite, and y is NaN then
-    real("c_passed", "n_constraints", role="work"),  # impulse along the normal in all turns of impacts [N s]
+    real("c_passed", "n_constraints", 2, role="work"),  # impulse along the normal in all turns of impacts
+    # [N s]; product of the restitutions of its bounces in them
     real("passed", 3, role="work"),  # the first three of all turns of impacts (impacts.py)
 )
 

@@ -581,31 +581,37 @@ def step_pullback(x: Any) -> None:
 
 def of_parameters(x: Any) -> None:
     """``of_pair``, ``of_gravity``, ``of_motor`` and ``of_inertia`` from ``mu``."""
+    no_parameters(x)
     once(x, velocities, x.mu, x.V_mu)
-    for_range(x.n_pairs, lambda k: write_row(x.of_pair, k, [0.0] * 2))
-    for_range(x.n_motors, lambda m: put(x.of_motor, m, 0.0))
-    for k in range(3):
-        x.of_gravity[k] = 0.0
-    for_range(x.n_bodies, lambda b: _of_body(x, b))
-    for_range(x.n_of[0], lambda i: _of_constraint(x, i))
+    for_range(x.n_bodies, lambda b: of_body(x, b))
+    for_range(x.n_of[0], lambda i: of_constraint(x, i, Vector3.zero()))
     for_range(x.n_of[1], lambda i: cond(x.r_kind[i] == MOTOR, lambda: _of_motor(x, i), nothing))
 
 
-def _of_body(x: Any, b: Any) -> None:
-    """Its inertia and its weight; the world has none."""
+def no_parameters(x: Any) -> None:
+    """They are worth nothing."""
+    for_range(x.n_pairs, lambda k: write_row(x.of_pair, k, [0.0] * 2))
+    for_range(x.n_motors, lambda m: put(x.of_motor, m, 0.0))
+    for_range(x.n_bodies, lambda b: write_row(x.of_inertia, b, [0.0] * 10))
+    for k in range(3):
+        x.of_gravity[k] = 0.0
+
+
+def of_body(x: Any, b: Any) -> None:
+    """Add its inertia and its weight; the world has none."""
     V, W, A = (motion(M, b) for M in (x.V_mu, x.W, x.a))
     momentum = inertia(x.I, b) @ V
     for k, each in enumerate(momentum.lin):
         add(x.of_gravity, k, x.dt[0] * each)
     R, p = matrix(x.R, b).T, vector(x.p, b)
 
-    def of_body(M: Motion) -> Motion:
+    def own(M: Motion) -> Motion:
         return Motion(R @ M.ang, R @ (M.lin + M.ang.cross(p)))
 
-    one = _ten(of_body(V), of_body(A))
-    other = _ten(of_body(W.cross(V)), of_body(W))
+    one = _ten(own(V), own(A))
+    other = _ten(own(W.cross(V)), own(W))
     for k in range(10):
-        x.of_inertia[b, k] = where(b > 0, x.dt[0] * (other[k] - one[k]), 0.0)
+        add(x.of_inertia, (b, k), where(b > 0, x.dt[0] * (other[k] - one[k]), 0.0))
 
 
 def _ten(X: Motion, Y: Motion) -> list[Any]:
@@ -632,19 +638,22 @@ def _of_bounce(x: Any, i: Any, worth: Any) -> None:
     """What the aim of contact constraint i is worth, of restitution and gravity."""
     c = x.c_of[i]
     by_share, by_weight = restitution_rates(x, i, c)
+    worth = worth * x.bounce_share[0]
     add(x.of_pair, (x.contact_pair[c], 1), worth * by_share)
     for k in range(3):
         add(x.of_gravity, k, -worth * by_weight * x.contact_frame[c, 6 + k])
 
 
-def _of_constraint(x: Any, i: Any) -> None:
+def of_constraint(x: Any, i: Any, more: Vector3) -> None:
+    """Add what friction and restitution of a constraint are worth; its impulse is worth ``more`` besides."""
+
     def seen() -> Vector3:
         moved = motion(x.V_mu, x.c_bodies[i, 1]) - motion(x.V_mu, x.c_bodies[i, 0])
         return Vector3(*(moved.dot(force(x.c_E, i, 6 * k)) for k in range(3)))
 
     def contact() -> None:
         c = x.c_of[i]
-        pair, w = x.contact_pair[c], seen()
+        pair, w = x.contact_pair[c], seen() + more
         u, aim = [x.c_u[i, k] for k in range(3)], [x.c_aim[i, k] for k in range(3)]
         dx, dy, size = slip(u, aim)
         R_t, R_n = x.c_R[i, 0], x.c_R[i, 1]

@@ -162,16 +162,16 @@ def _row_function(
     coupled = robot.coupling is not None
     function = row.coupled if coupled and row.coupled else row.function
 
-    def run(*given: Scalars) -> list[Scalars]:
+    def run(*values: Scalars) -> list[Scalars]:
         if count(row.about, key):
-            *state, at = given
+            *state, at = values
             frames, *rest = choices
             return [link_by_link(lambda x, frame: one((frame, *rest), *state, x)[0], at, frames)]
-        return one(choices, *given)
+        return one(choices, *values)
 
-    def one(choices: Sequence[Any], *given: Scalars) -> list[Scalars]:
+    def one(choices: Sequence[Any], *values: Scalars) -> list[Scalars]:
         first: Any = robot.dof_parent if row.of_dofs else tree or tree_for(row, robot)
-        arguments = [row.input(name).split(robot, x) for name, x in zip(names, given, strict=True)]
+        arguments = [row.input(name).split(robot, x) for name, x in zip(names, values, strict=True)]
         place = len(arguments) - (names[-1:] == ["f_ext"])  # choices come before forces from outside
         result = function(first, *arguments[:place], *choices, *arguments[place:])
         if coupled and row.result.reduced is not None:

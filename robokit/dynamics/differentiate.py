@@ -84,9 +84,9 @@ def _moved(robot: Robot, flat: Flat, of: Sequence[int]) -> tuple[FlatFunction, l
     """The function of the same inputs and a small change of each of some, and the sizes of its inputs."""
     count = len(flat.inputs)
 
-    def function(*given: Sequence[Any]) -> Any:
-        arguments = list(given[:count])
-        for k, change in zip(of, given[count:], strict=True):
+    def function(*values: Sequence[Any]) -> Any:
+        arguments = list(values[:count])
+        for k, change in zip(of, values[count:], strict=True):
             arguments[k] = _changed(robot, flat.inputs[k], arguments[k], change)
         return flat.function(*arguments)
 
@@ -236,8 +236,8 @@ def _pushforward(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat
     count = len(flat.inputs) - flat.constants
     derived = along(flat.function, flat.sizes, flat.outputs, range(count))
 
-    def function(*given: Sequence[Any]) -> Any:
-        arguments, directions = (*given[:count], *given[2 * count :]), given[count : 2 * count]
+    def function(*values: Sequence[Any]) -> Any:
+        arguments, directions = (*values[:count], *values[2 * count :]), values[count : 2 * count]
         if not flat.has_loops:
             return derived(*arguments, *directions)[1]
 
@@ -245,7 +245,7 @@ def _pushforward(robot: Robot, name: str, flat: Flat, of: Sequence[int]) -> Flat
             arguments = (*each[:count], *each[2 * count :])
             return along_with_loops(flat.function, arguments, each[count : 2 * count])
 
-        return one_by_one(one)(*given)
+        return one_by_one(one)(*values)
 
     directions = (replace(each, name=f"d{each.name}", manifold=False) for each in flat.inputs[:count])
     own = (*flat.inputs[:count], *directions, *flat.inputs[count:])

@@ -169,14 +169,14 @@ class Function:
             )
         flat = {name for name, space in self._shapes.items() if isinstance(space, tuple) and space}
         pairs = zip(self.inputs, arguments, strict=False)  # the function itself refuses too many or few
-        given = [passed_values(x, name) if name in flat else x for name, x in pairs]
+        values = [passed_values(x, name) if name in flat else x for name, x in pairs]
         named = {name: passed_values(x, name) if name in flat else x for name, x in named.items()}
-        return self.row.function(tree, *given, *arguments[len(given) :], **named)
+        return self.row.function(tree, *values, *arguments[len(values) :], **named)
 
     def _bound(
         self,
         robot: Robot,
-        given: Sequence[Any],
+        positional: Sequence[Any],
         named: dict[str, Any],
         engine: str | None,
         reproducible: bool | None,
@@ -188,13 +188,13 @@ class Function:
                 f"{self.name} has no input {wrong[0]!r}; it takes {', '.join((*self.inputs, *self.choices))}"
             )
         key = self.key(robot, **{name: named[name] for name in self.choices if name in named})
-        values = dict(zip(self.inputs, given, strict=False))
+        values = dict(zip(self.inputs, positional, strict=False))
         twice = [name for name in values if name in named]
         values |= {name: named[name] for name in named if name in self.inputs}
-        if twice or len(given) > len(self.inputs) or len(values) < len(self.inputs):
+        if twice or len(positional) > len(self.inputs) or len(values) < len(self.inputs):
             raise TypeError(
-                f"{self.name} takes {len(self.inputs)} inputs ({', '.join(self.inputs)}), got {len(given)}"
-                + (f" and {', '.join(named)} by name" if named else "")
+                f"{self.name} takes {len(self.inputs)} inputs ({', '.join(self.inputs)}), got "
+                f"{len(positional)}" + (f" and {', '.join(named)} by name" if named else "")
             )
         arguments, several = [], count(self.row.about, key)
         for name in self.inputs:

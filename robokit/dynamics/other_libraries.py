@@ -219,8 +219,8 @@ def casadi_function(
     """
     ca = library("casadi", "casadi")
     arguments, flat_arguments = [], []
-    for (given, _), shape in zip(flat.sizes, shapes, strict=True):
-        symbol = ca.SX.sym(given, *_matrix(shape))
+    for (input_name, _), shape in zip(flat.sizes, shapes, strict=True):
+        symbol = ca.SX.sym(input_name, *_matrix(shape))
         arguments.append(symbol)
         flat_arguments.append(_rows(symbol))
     flat_arguments.append([ca.SX(x) for x in constants])

@@ -132,12 +132,11 @@ class Kernel:
             reproducible: whether the outputs are the same bits on every target and in every way to run it;
                 None asks the environment (engine/reproducible.py).
             superword_seeds: (input, offset, other offset) of scalars that a left and a right limb are
-                computed from:
-                code of one state does what is alike in both at once (passes/superword.py).
+                computed from: code of one state does what is alike in both at once (passes/superword.py).
             looped: tells whether the function has loops whose length is known only when it runs; None for no.
 
         Raises:
-            ValueError: an output does not fit into the input it is fed back to, or a table is too large.
+            ValueError: an output does not fit into the input it is fed back to.
         """
         ins = [(n, int(size)) for n, size in inputs]
         outs = [(n, tuple(map(int, shape))) for n, shape in outputs]
@@ -186,10 +185,10 @@ class Kernel:
         if out is None:
             result = self.fast(*arguments)
         else:
-            given = (out,) if out.__class__ is np.ndarray else self.signature.outs_of(out)
-            if len(given) != len(self.signature.outputs):
+            outs = (out,) if out.__class__ is np.ndarray else self.signature.outs_of(out)
+            if len(outs) != len(self.signature.outputs):
                 return self._checked(arguments, out, None)
-            arguments = (*arguments, *given)
+            arguments = (*arguments, *outs)
             result = self.fast(*arguments)
         if result is None:
             result = self.few(*arguments)
@@ -309,10 +308,10 @@ class Kernel:
         Raises:
             TypeError, ShapeError: too many or too few arrays, or one of another size.
         """
-        _, given, claims = matched(self, [np.asarray(x) for x in arguments])
+        _, passed, claims = matched(self, [np.asarray(x) for x in arguments])
         for claim in claims:
             claim.check(int)
-        arrays = [x.reshape(-1) for x in given]
+        arrays = [x.reshape(-1) for x in passed]
         count = len(self.signature.outputs)
         ins, outs = arrays[:-count], arrays[-count:]
         if self._is_double or not self.reproducible:

@@ -97,18 +97,18 @@ class Signature:
         """Numbers that go in and out for one state."""
         return sum(size for _, size in self.inputs) + sum(map(math.prod, self.output_shapes))
 
-    def arrays(self, given: Sequence[Any]) -> list[np.ndarray]:
+    def arrays(self, values: Sequence[Any]) -> list[np.ndarray]:
         """The arguments as arrays (n,) or (B, n).
 
         Raises TypeError: too many or too few; ShapeError: a wrong shape or dtype.
         """
         wanted = self.inputs
-        if len(given) != len(wanted):
+        if len(values) != len(wanted):
             names = ", ".join(name for name, _ in wanted)
-            raise TypeError(f"{self.name} takes {len(wanted)} arguments ({names}), got {len(given)}")
+            raise TypeError(f"{self.name} takes {len(wanted)} arguments ({names}), got {len(values)}")
         return [
             arguments.argument(name, a, size, self.dtype)
-            for a, (name, size) in zip(given, wanted, strict=True)
+            for a, (name, size) in zip(values, wanted, strict=True)
         ]
 
     def rows(self, arrays: Sequence[np.ndarray]) -> int | None:
@@ -124,8 +124,8 @@ class Signature:
         Raises InvalidValue: an argument holds NaN or infinity, a quaternion is not of unit length, or a
         scalar is beyond its bound.
         """
-        given = arrays[: len(self.inputs)]
-        arguments.check_values(self.input_names, given, self.quaternions, self.bounds)
+        inputs = arrays[: len(self.inputs)]
+        arguments.check_values(self.input_names, inputs, self.quaternions, self.bounds)
 
     def outs(self, out: Any, rows: int | None) -> list[np.ndarray]:
         """Arrays for the outputs: the caller's, checked, or new ones where out is None.
@@ -135,11 +135,11 @@ class Signature:
         shapes = [shape if rows is None else (rows, *shape) for shape in self.output_shapes]
         if out is None:
             return [result_array(shape, self.dtype) for shape in shapes]
-        given = self.outs_of(out)
-        if len(given) != len(shapes):
-            raise ShapeError(f"out: {self.name} has {len(shapes)} outputs, got {len(given)} arrays")
-        names = ["out"] if len(given) == 1 else [f"out[{k}]" for k in range(len(given))]
-        outs = [arguments.output(*each, self.dtype) for each in zip(names, given, shapes, strict=True)]
+        passed = self.outs_of(out)
+        if len(passed) != len(shapes):
+            raise ShapeError(f"out: {self.name} has {len(shapes)} outputs, got {len(passed)} arrays")
+        names = ["out"] if len(passed) == 1 else [f"out[{k}]" for k in range(len(passed))]
+        outs = [arguments.output(*each, self.dtype) for each in zip(names, passed, shapes, strict=True)]
         for (i, a), (j, b) in combinations(enumerate(outs), 2):
             if np.may_share_memory(a, b):  # both are contiguous, so that this is exact
                 raise ShapeError(f"out[{i}] and out[{j}] share memory; each output needs an array of its own")

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote
 import numpy as np
 
 from robokit.meshes.collada import read_collada
-from robokit.meshes.surface import Picture, Surface, compose, unique_rows, used_vertices
+from robokit.meshes.surface import Picture, Surface, compose, used_vertices
 from robokit.meshes.untrusted import (
     Budget,
     check_coordinates,
@@ -638,11 +638,11 @@ def _with_used_vertices(surface: Surface) -> Surface:
 
 def _with_merged_vertices(surface: Surface) -> Surface:
     """The same surface with one vertex at a place: formats repeat them for each face or picture corner."""
-    vertices, first, merged = unique_rows(surface.vertices)
+    vertices, first, merged = np.unique(surface.vertices, axis=0, return_index=True, return_inverse=True)
     if len(vertices) == len(surface.vertices):
         return surface
     colours = None if surface.colours is None else surface.colours[first]
-    return replace(surface, vertices=vertices, faces=merged[surface.faces], colours=colours)
+    return replace(surface, vertices=vertices, faces=merged.reshape(-1)[surface.faces], colours=colours)
 
 
 def _check(surface: Surface) -> None:

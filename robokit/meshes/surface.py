@@ -82,20 +82,6 @@ def used_vertices(faces: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray
     return used, renumbered.reshape(faces.shape)
 
 
-def unique_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What ``np.unique(rows, axis=0)`` finds, sorted column by column, which takes a fraction of its time.
-
-    The different rows in order, (m, k); where each comes first, (m,); the number of each given row, (n,).
-    """
-    order = np.lexsort(rows.T[::-1])
-    ordered = rows[order]
-    first = np.ones(len(rows), dtype=bool)
-    first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
-    number = np.empty(len(rows), dtype=np.intp)
-    number[order] = np.cumsum(first) - 1
-    return ordered[first], order[first], number
-
-
 # ==== mesh simplification for display: fewer triangles, scaled, mirrored where the scale is negative ====
 
 SAME_PIECE = 0.05  # two estimates of a corner's place in a picture this near mean the same piece of it
@@ -221,14 +207,9 @@ def _extrapolate_uv(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -
 
 
 def simplify_triangles(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices and faces of the same surface with about `budget` triangles.
+    """Vertices and faces of the same surface with about `budget` triangles, by quadric edge collapse."""
+    import fast_simplification
 
-    Quadric edge collapse where the fast_simplification package is installed, vertex clustering otherwise.
-    """
-    try:
-        import fast_simplification
-    except ImportError:
-        return cluster_vertices(vertices, faces, budget)
     before = np.asarray(vertices, dtype=np.float32), np.asarray(faces, dtype=np.int32)
     points, triangles = cache.arrays(
         "simplified mesh",
@@ -236,26 +217,3 @@ def simplify_triangles(vertices: np.ndarray, faces: np.ndarray, budget: int) -> 
         lambda: fast_simplification.simplify(*before, target_count=budget),
     )
     return np.asarray(points, dtype=float), triangles
-
-
-def cluster_vertices(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
-    """Merge vertices that share a cell of a grid, with the finest grid that keeps to the budget of faces."""
-    low = vertices.min(axis=0)
-    extent = max(float(np.ptp(vertices, axis=0).max()), 1e-12)
-    best: tuple[np.ndarray, np.ndarray] | None = None
-    coarse, fine = 2, 512
-    while coarse <= fine:
-        cells = (coarse + fine) // 2
-        keys = np.floor((vertices - low) * (cells / extent)).astype(np.int64)
-        _, first, merged = unique_rows(keys)
-        triangles = merged[faces]
-        whole = (triangles[:, 0] != triangles[:, 1]) & (triangles[:, 1] != triangles[:, 2])
-        triangles, _, _ = unique_rows(triangles[whole & (triangles[:, 0] != triangles[:, 2])])
-        if len(triangles) <= budget:
-            count = np.bincount(merged, minlength=len(first))[:, None]
-            middle = np.zeros((len(first), 3))
-            np.add.at(middle, merged, vertices)
-            best, coarse = (middle / count, triangles), cells + 1
-        else:
-            fine = cells - 1
-    return best if best is not None else (vertices, faces)

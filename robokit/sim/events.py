@@ -345,19 +345,29 @@ def acted(program: Program, dt: float, notes: Notes, inputs: StepInputs) -> dict
 # ---- contacts --------------------------------------------------------------------------------------------
 
 
+def mean_of_parts(x: np.ndarray, begin: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """Means over steps of what is known of their parts, (R, ...); ``begin``, ``share``: see Notes.parts."""
+    if len(begin) == len(x):
+        return x
+    return np.asarray(np.add.reduceat(x * share.reshape(-1, *[1] * (x.ndim - 1)), begin))
+
+
 def contacts_of(
     program: Program, notes: Notes, marks: Sequence[int], q: np.ndarray, moving: bool = False
 ) -> Contacts:
     """Places and forces of contacts with what stands still, or what moves, in the steps that led to records.
 
     A link has as many points as it ever has at once on the ground, and on each other link. One that does not
-    touch is at the link's origin. ``marks`` counts the steps until each record, q has the configurations of
-    the records, (T, nq); ``moving``: contacts between links that move, and no others.
+    touch is at the link's origin. Of a step that is divided, forces are means over its parts, and places and
+    normals means by how hard they press, which leaves their moments. ``marks`` counts the steps until each
+    record, q has the configurations of the records, (T, nq); ``moving``: contacts between links that
+    move, and no others.
     """
     names = scene_of(program).links
-    rows = notes.last(np.array(marks[1:], int) - 1)
+    taken, begin = notes.parts(np.array(marks[1:], int) - 1)
+    record = np.searchsorted(begin, np.arange(len(taken)), side="right")  # that each part of a step led to
     moves = np.array([bool(name) and program.robot.link(name).body > 0 for name in names])
-    found = [np.zeros((0, 11)), *(_pressing(notes.contacts(row), moves == moving) for row in rows.tolist())]
+    found = [_pressing(taken.contacts(row), moves == moving) for row in range(len(taken))]
     pairs = [[(names[int(b)], names[int(a)]) for a, b in touching[:, :2].tolist()] for touching in found]
     most: Counter[tuple[str, str]] = Counter()
     for each in pairs:
@@ -368,13 +378,19 @@ def contacts_of(
     links, against = (tuple(pair[k] for pair in columns) for k in range(2))
     first = {pair: columns.index(pair) for pair in most}
     points, forces = _origins(program, links, q), np.zeros((len(q), len(columns), 3))
-    normals = np.zeros_like(forces)
-    for t, touching in enumerate(found):
+    normals, pressed = np.zeros_like(forces), np.zeros(forces.shape[:2])
+    for row, t in enumerate(record.tolist()):
         free = dict(first)
-        for pair, numbers in zip(pairs[t], touching[:, 2:].tolist(), strict=True):
-            k = free[pair]
-            points[t, k], forces[t, k], normals[t, k] = numbers[:3], numbers[3:6], numbers[6:]
+        for pair, numbers in zip(pairs[row], found[row][:, 2:], strict=True):
+            at, force, normal = (t, free[pair]), numbers[3:6] * taken.share[row], numbers[6:]
+            pressed[at] += force @ normal
+            part = force @ normal / pressed[at]  # 1 of the first
+            points[at] = (1.0 - part) * points[at] + part * numbers[:3]
+            normals[at] = (1.0 - part) * normals[at] + part * normal
+            forces[at] += force
             free[pair] += 1
+    if len(taken) > len(begin):
+        normals /= np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), np.finfo(float).tiny)
     return Contacts(points, forces, links, against, normals)
 
 

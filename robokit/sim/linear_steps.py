@@ -9,8 +9,9 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import replace
+from operator import is_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -48,8 +49,8 @@ class LinearSteps:
     """First steps of a program from given states, and how their ends change with these.
 
     ``simulation``: the arrays of the step; ``found``: of the last pullback, what parameters are worth
-    (STEP_PULLBACK of contact/fields.py); ``wanted``: what motors are given besides joint forces, (n_motors,)
-    [N m | N]; None leaves their command.
+    (STEP_PULLBACK of contact/fields.py); ``passed_on``: whether impacts were passed on in it; ``wanted``:
+    what motors are given besides joint forces, (n_motors,) [N m | N]; None leaves their command.
     """
 
     def __init__(self, program: Program, dt: float, engine: str | None = None) -> None:
@@ -60,10 +61,12 @@ class LinearSteps:
         self.simulation.arrays["orders"][:] = 0  # derivatives read the pattern by rows
         self.found: dict[str, np.ndarray] = {}
         self.wanted: np.ndarray | None = None
+        self.passed_on = False
         self._calls: dict[str, Any] = {}
         self._end: dict[str, np.ndarray] = {}
         self._motion: dict[str, np.ndarray] = {}
         self._of: Any = None
+        self._parameters: StepParameters | None = None
 
     def __call__(
         self, q: np.ndarray, v: np.ndarray, tau: np.ndarray
@@ -96,6 +99,12 @@ class LinearSteps:
                 break
         x["tolerance"][:] = given
         return self.simulation.arrays["q"].copy(), self.simulation.arrays["v"].copy()
+
+    def parameters(self, kept: KeptSteps) -> StepParameters:
+        """Those of these steps, which are of ``kept`` ones."""
+        if self._parameters is None:
+            self._parameters = StepParameters(kept, self)
+        return self._parameters
 
     def depth(self) -> float:
         """How deep bodies were in each other, or in the ground, in the step that was taken last [m]."""
@@ -137,18 +146,20 @@ class LinearSteps:
         ``of_q`` and ``of_v``, (nv,), are what the next q and v are worth; ``again``: nothing else has
         changed.
         """
-        of_end, turned = np.array([of_q, of_v]), self._turned()
-        found = self._run(pullback_kernel(), "of_start", of_end=of_end, again=int(again), **turned)
-        worth, limited = self.found, self._limited(turned)
-        if limited is not None:
-            found[...], self.found = np.tensordot(of_end, limited, 2), worth
-        if self.wanted is not None:
+        of_end, turned, driven = np.array([of_q, of_v]), self._turned(), self.wanted is not None
+        self.passed_on = turned["turns"] > 0
+        limited = self._limited(turned, with_parameters=1, of_end=of_end)
+        if limited is None:
+            found = self._run(pullback_kernel(), "of_start", of_end=of_end, again=int(again), **turned)
+        else:
+            found = np.tensordot(of_end, limited.reshape(2, len(of_q), 3, len(of_q)), 2)
+        if driven:
             x = self.simulation.arrays
-            driven = x["dof_row"][x["motor_dof"]]
+            rows = x["dof_row"][x["motor_dof"]]
             if limited is None:
-                found[2, driven] = self.found["of_motor"]
+                found[2, rows] = self.found["of_motor"]
             else:
-                self.found["of_motor"][...] = found[2, driven]
+                self.found["of_motor"][...] = found[2, rows]
         return found
 
     def _taken(
@@ -189,8 +200,11 @@ class LinearSteps:
         step, own = self._apart(turns_kernel())
         return {"turns": 1, "c_turned": own["c_turned"], "aim_turned": step["c_aim"][:, 2]}
 
-    def _limited(self, turned: dict[str, Any]) -> np.ndarray | None:
-        """Derivatives of a step whose bounces energy limits, else None; ``turned``: what its impacts are."""
+    def _limited(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
+        """Derivatives of a step whose bounces energy limits, else None.
+
+        ``turned``: what its impacts are; ``more``: what else the kernel is given.
+        """
         x = self.simulation.work
         if not x["n_of"][2]:
             return None
@@ -198,7 +212,7 @@ class LinearSteps:
         if x["c_aim"][bounces, 2].any() or not x["c_g"][bounces, 2].any():
             return None
         driven = int(self.wanted is not None)
-        self.found = self._apart(limited_kernel(), through_motors=driven, **turned)[1]
+        self.found = self._apart(limited_kernel(), through_motors=driven, **turned, **more)[1]
         return self.found["next"]
 
     def _apart(self, kernel: LoopKernel, **more: Any) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
@@ -313,6 +327,7 @@ class KeptSteps:
         robot: the robot with the rotors of its actuators.
         contact: whether the step has derivatives by the implicit function theorem.
         rows: whether inertias, or the ground, differ from row to row.
+        buried: depth in the ground beyond which a start is refused [m].
         springs: as they were given.
         inputs: of the actuators, at the neutral configuration; None without any.
     """
@@ -334,6 +349,7 @@ class KeptSteps:
         )  # fmt: skip
         program = self.setup.program
         self.contact, ground = program.contact, program.ground
+        self.buried = buried_depth(program.robot, ground)
         self.rows = robot.samples is not None or (ground is not None and ground.rows is not None)
         self.inputs: RunInputs | None = None
         if actuators:
@@ -371,17 +387,32 @@ class KeptSteps:
         return (self._inputs(q) if self._held else self.inputs).driven
 
 
+class StoredSteps:
+    """The steps that a robot keeps. ``last``: the arguments of the last call, and its steps."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self.known: Recent[KeptSteps] = Recent(KEPT)
+        self.last: tuple[tuple[Any, ...], KeptSteps] | None = None
+
+
 def kept_steps(robot: Robot, engine: str | None, actuators: Any = None, **arguments: Any) -> KeptSteps:
     """Steps for arguments of ``simulate``, kept by the robot; ``engine``: "python" for no machine code."""
+    given, stored = (engine, actuators, *arguments.values()), robot.derived.get("steps", StoredSteps)
+    last = stored.last
+    if last is not None and all(map(is_, given, last[0])):
+        return last[1]
     drives = actuators_of(actuators)
-    given = (engine, *arguments.values(), *drives)
-    about = *map(type, given), *given
+    told = (engine, *arguments.values(), *drives)
+    about = *map(type, told), *told
     try:
         hash(about)
     except TypeError:
-        about = *map(type, given), *map(_known, given)
-    kept: Recent[KeptSteps] = robot.derived.get("steps to differentiate", lambda: Recent(KEPT))
-    return kept.get(about, lambda: KeptSteps(robot, arguments, engine, drives))
+        about = *map(type, told), *map(_known, told)
+    found = stored.known.get(about, lambda: KeptSteps(robot, arguments, engine, drives))
+    if not isinstance(actuators, MutableSequence):
+        stored.last = given, found
+    return found
 
 
 def _known(given: Any) -> Hashable:
@@ -502,6 +533,15 @@ def step_derivatives(
     return StepDerivatives(*(x[0] for x in found)) if single else found
 
 
+FLOAT = np.dtype(float)
+
+
+def _is_plain(x: Any, n: int) -> bool:
+    """Whether something is an array of n finite numbers, at which nothing is to be done."""
+    plain = x.__class__ is np.ndarray and x.dtype is FLOAT and x.shape == (n,)
+    return plain and math.isfinite(np.vdot(x, x))
+
+
 def checked_states(
     robot: Robot, q: Any, v: Any, tau: Any, engine: str | None
 ) -> tuple[list[np.ndarray], bool]:
@@ -509,6 +549,11 @@ def checked_states(
     check_robot(robot)
     nv = robot.nv
     rows = ("q", q, robot.nq), ("v", v, nv), ("tau", np.zeros(nv) if tau is None else tau, nv)
+    if robot.samples is None and all(_is_plain(x, n) for _, x, n in rows):
+        check_coordinates("q", robot, q)
+        if engine is not None:
+            one_of("engine", engine, ENGINES)
+        return [x[None] for _, x, _ in rows], True
     given = [states(name, x, n, 0) for name, x, n in rows]
     single = robot.samples is None and all(np.ndim(x) == 1 for _, x, _ in rows)
     if not single:
@@ -539,14 +584,23 @@ def _stacked(robot: Robot, rows: Sequence[StepDerivatives]) -> StepDerivatives:
 
 def _check_depth(kept: KeptSteps, steps: LinearSteps, q: np.ndarray) -> None:
     """Raise ShapeError where a start is deep inside the ground, which a step would have found."""
-    if steps.depth() > buried_depth(kept.setup.program.robot, kept.setup.program.ground):
+    if steps.depth() > kept.buried:
         check_starts(kept.setup.program, q, "q")
 
 
 def each_row(
     kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
-) -> Iterator[tuple[KeptSteps, list[np.ndarray]]]:
+) -> Iterable[tuple[KeptSteps, list[np.ndarray]]]:
     """The step of each row of a batch, and its arrays of ``given`` ones, (B or 1, n) each."""
+    if not kept.rows and all(len(x) == 1 for x in given):
+        return [(kept, [x[0] for x in given])]
+    return _rows_apart(kept, given, engine, joint_damping, self_collision)
+
+
+def _rows_apart(
+    kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
+) -> Iterator[tuple[KeptSteps, list[np.ndarray]]]:
+    """The same of a batch."""
     program, dt = kept.setup.program, kept.setup.dt
     robot, ground = program.robot, program.ground
     names = ["q", "v", "tau", "dq", "dv"][: len(given)]
@@ -709,6 +763,7 @@ class StepParameters:
         x = steps.simulation.arrays
         self._entered: dict[str, np.ndarray] = {}
         self._ground = x["shape_body"][x["pair_shapes"][:, 0]] == 0
+        self._sums = np.array([self._ground, ~self._ground], float)
         self.names = [*OF_PAIRS, "gravity", "inertias", *(OF_MOTORS if kept.inputs is not None else ())]
 
     def values(self, names: Sequence[str]) -> list[np.ndarray]:
@@ -771,16 +826,18 @@ class StepParameters:
         return kd + 2.0 * x["dt"][0] * kp * R / (1.0 + 2.0 * R)
 
     def worth(self, q: np.ndarray, v: np.ndarray) -> dict[str, Any]:
-        """What all of them are worth after a pullback from (q, v); NaN where the step was not finite."""
+        """What all of them are worth after a pullback from (q, v).
+
+        NaN where the step was not finite; of contacts, gravity and inertias where it passed impacts on, whose
+        derivatives by these are not known.
+        """
         found = self.steps.found
         if not found:
             return {name: np.full(shape_of(self.kept, name), np.nan) for name in self.names}
-        of_pair = found["of_pair"]
-        of: dict[str, Any] = {
-            name: np.float64(of_pair[self._ground == ground, int("restitution" in array)].sum())
-            for name, (array, ground) in OF_PAIRS.items()
-        }
+        of: dict[str, Any] = dict(zip(OF_PAIRS, (self._sums @ found["of_pair"]).ravel(), strict=True))
         of["gravity"], of["inertias"] = found["of_gravity"].copy(), found["of_inertia"].copy()
+        if self.steps.passed_on:
+            of = {name: x * np.nan for name, x in of.items()}
         return of if self.kept.inputs is None else of | self._of_motors(q, v, found["of_motor"])
 
     def _of_motors(self, q: np.ndarray, v: np.ndarray, of_force: np.ndarray) -> dict[str, np.ndarray]:
@@ -870,9 +927,10 @@ def step_vjp(
     ``parameters`` are "friction" and "restitution" of the ground, of all bodies alike, "pair_friction" and
     "pair_restitution" between bodies, "gravity" (3,), "inertias" (N + 1, 10) as
     :attr:`Robot.inertial_parameters`, and with actuators "target", "velocity", "feedforward", "kp" and "kd"
-    (n,), in the order of their joints. Stiffness and damping of contacts and joints are held constant, and so
-    are velocities after impacts in turn, the share of restitution that energy allows, and, with loops, the
-    inertias by which the projection that closes them is weighted.
+    (n,), in the order of their joints. Stiffness and damping of contacts and joints are held constant, and
+    so are, with loops, the inertias by which the projection that closes them is weighted. Where touching
+    contacts pass impacts on, as in a row of balls, gradients by all of these but those of actuators are NaN:
+    they are not known.
 
     Source: contact/step_derivatives.py.  Cost: about that of a step.
 
@@ -901,6 +959,9 @@ def step_vjp(
     """
     given, single = checked_states(robot, q, v, tau, engine)
     for name, x in (("dq", dq), ("dv", dv)):
+        if _is_plain(x, robot.nv):
+            given.append(x[None])
+            continue
         given.append(states(name, x, robot.nv, 0))
         check_finite(name, given[-1])
         single = single and np.ndim(x) == 1
@@ -917,6 +978,8 @@ def step_vjp(
             with own.steps() as steps:
                 rows.append(_pulled(own, steps, row))
                 _check_depth(kept, steps, given[0])
+        if single:
+            return rows[0]
         names = rows[0].parameters if rows else {}
         sizes = (robot.nq, *[robot.nv] * 4)
         arrays = [np.array([row[k] for row in rows]).reshape(len(rows), n) for k, n in enumerate(sizes)]
@@ -936,7 +999,7 @@ def _pulled(kept: KeptSteps, steps: LinearSteps, row: Sequence[np.ndarray]) -> S
     q, v, tau, dq, dv = row
     steps.wanted = kept.wanted(q, v)
     end_q, end_v, of = steps.pullback(q, v, tau, dq, dv)
-    return _of([end_q, end_v, *of.copy()], StepParameters(kept, steps).worth(q, v))
+    return _of([end_q, end_v, *of.copy()], steps.parameters(kept).worth(q, v))
 
 
 def _by_columns(

@@ -25,7 +25,7 @@ import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.dataclass_tools import frozen
-from robokit.errors import MissingDependency, warn
+from robokit.errors import warn
 from robokit.model.robot import Robot
 from robokit.sim import motion
 from robokit.sim.events import MOST_BYTES, Notes, StepInputs
@@ -167,6 +167,8 @@ def warn_of_whips(run: Trajectory) -> None:
     """
     program, dt, notes = run.program, run.summary["dt"], run.notes
     assert program is not None
+    if program.accuracy is not None:  # which says how long the parts of steps may be
+        return
     q, v = (run.q, run.v) if notes is None else (notes.arrays["q"], notes.arrays["v"])
     speed, row, body = fastest_spin(program.robot, q, v, SPIN / dt)
     if body:
@@ -176,7 +178,7 @@ def warn_of_whips(run: Trajectory) -> None:
             f"{speed * dt:.2g} rad per step of {dt:g} s, where {SPIN} is fine: use dt = "
             f"{two_digits(SPIN / speed):.2g}",
         )
-    elif notes is not None and program.method.order == 2 and program.accuracy is None and run.tau is None:
+    elif notes is not None and program.method.order == 2 and run.tau is None:
         _of_free_motion(program, dt, notes)
 
 
@@ -829,17 +831,12 @@ class Run:
 
 @contextlib.contextmanager
 def stepping(steps: int, progress: bool) -> Iterator[Any]:
-    """A bar for so many steps if ``progress`` is wanted, else None: then they are a stage like others.
-
-    Raises MissingDependency where tqdm is not installed.
-    """
+    """A bar for so many steps if ``progress`` is wanted, else None: then they are a stage like others."""
     if not progress:
         with stage("simulating"):
             yield None
         return
-    try:
-        from tqdm import tqdm
-    except ImportError as error:
-        raise MissingDependency("progress=True needs tqdm: pip install tqdm") from error
+    from tqdm import tqdm
+
     with stage(""), tqdm(total=steps, unit="step", unit_scale=True, leave=False) as bar:
         yield bar

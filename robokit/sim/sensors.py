@@ -18,7 +18,7 @@ from robokit.errors import UnknownName
 from robokit.model.constraints import loop_models
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
-from robokit.sim.events import Notes, StepInputs, acted, of_held_forces
+from robokit.sim.events import Notes, StepInputs, acted, mean_of_parts, of_held_forces
 from robokit.sim.force_elements import JointSpring
 from robokit.sim.integrators import Held, forces_outside
 from robokit.sim.joint_forces import as_list
@@ -76,10 +76,7 @@ class StepMotion:
 
     def mean(self, x: np.ndarray) -> np.ndarray:
         """Of each record, of what is known of each row."""
-        if len(self.first) == len(x):
-            return x
-        weighted = x * self.share.reshape(-1, *[1] * (x.ndim - 1))
-        return np.asarray(np.add.reduceat(weighted, self.first))
+        return mean_of_parts(x, self.first, self.share)
 
     def reactions(self, robot: Robot, frame: str) -> JointReactions:
         """Of all joints, (T, n, 6)."""
@@ -426,7 +423,7 @@ class Sensors:
         tau = self._inputs.rows(self._steps)[0][:, dofs]
         taken, begin = self._notes.parts(self._steps)
         forces = acted(program, self._dt, taken, self._inputs)["joint"][:, dofs]
-        parts = np.add.reduceat(forces * taken.share[:, None, None], begin)
+        parts = np.array(mean_of_parts(forces, begin, taken.share))
         if i in program.given.motions:
             parts[..., 0] += tau
         elif not any(drive.body == i for drive in program.given.drives):

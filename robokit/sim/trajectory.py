@@ -41,6 +41,7 @@ from robokit.sim.events import (
     contacts_of,
     events_of,
     from_rows,
+    mean_of_parts,
     report,
     retaken,
     step_facts,
@@ -536,7 +537,9 @@ class Trajectory:
         program, dt, notes, marks = self.program, self.summary["dt"], self._noted(), self.marks
         if program.contact:
             steps = np.minimum(marks, max(marks[-1] - 1, marks[0]))
-            return kicks(program, dt, notes.of(notes.last(steps)))[1]
+            taken, begin = notes.parts(steps)
+            found = kicks(program, dt, taken)[1]
+            return {name: mean_of_parts(x, begin, taken.share) for name, x in found.items()}
         return instants(program, dt, notes, self.inputs, marks, None).loops
 
     @cached_attribute

@@ -9,7 +9,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -524,8 +523,7 @@ def _mesh_parts(
         surfaces, missing = simplified_surfaces(_surfaces(path), scale, max_triangles)
         return [text_array("\0".join(missing)), *as_arrays(surfaces, path.parent)]
 
-    key = *scale, max_triangles, find_spec("fast_simplification") is None
-    names, *arrays = _kept("drawn mesh", path, key, made)
+    names, *arrays = _kept("drawn mesh", path, (*scale, max_triangles), made)
     missing = tuple(filter(None, array_text(names).split("\0")))
     surfaces = of_arrays(arrays, path.parent)
     return [(Triangles(s.vertices, s.faces, s.colours, s.uv, s.picture), s.rgba) for s in surfaces], missing

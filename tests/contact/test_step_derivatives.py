@@ -194,6 +194,9 @@ def test_impacts_that_follow_one_another(name: str) -> None:
         np.abs(steps.pullback(*given, of_q, of_v)[2].ravel() - expected).max() < 1e-10 * abs(expected).max()
     )
     assert error(steps, *given, h=1e-6) < 1e-7
+    how = {"ground": ground, "self_collision": pairs, "dt": DT, "integrator": "contact"}
+    found = rk.step_vjp(robot, *given[:2], of_q, of_v, **how)
+    assert np.isfinite(found.dq).all() and np.isnan(found.parameters["restitution"])  # not known
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -244,7 +247,26 @@ def test_bounces_that_energy_limits(seed: int) -> None:
     of_q, of_v = rng.normal(size=(2, 6))
     found, expected = steps.pullback(*given, of_q, of_v)[2].ravel(), np.r_[of_q, of_v] @ M
     assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
+    worth = {name: steps.found[name].copy() for name in ("of_pair", "of_gravity", "of_inertia")}
     assert error(steps, *given, h=1e-4) < 1e-5
+    x = steps.simulation.arrays
+
+    def number(name: str, at: tuple[int, ...], change: float) -> float:
+        before = x[name][at]
+        x[name][at] = before + change
+        q1, v1, _ = steps(*given)
+        x[name][at] = before
+        return of_q @ robot.difference(q, q1) + of_v @ v1
+
+    for found, name, at, h in (
+        (worth["of_pair"][0, 0], "pair_friction", (0,), 1e-4),
+        (worth["of_pair"][0, 1], "pair_restitution", (0,), 1e-4),
+        (worth["of_gravity"][0], "gravity", (0,), 1e-3),
+        (worth["of_inertia"][1, 0], "inertia", (1, 0), 1e-4),
+        (worth["of_inertia"][1, 5], "inertia", (1, 5), 1e-5),
+    ):
+        slope = (number(name, at, h) - number(name, at, -h)) / (2.0 * h)
+        assert abs(found - slope) < 1e-4 * (1.0 + abs(slope)), name
 
 
 def test_joint_forces_through_motors_where_energy_limits_bounces() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ladder import box_with_bar
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape
@@ -12,19 +13,7 @@ DT = 1e-3
 
 
 def folding():
-    """A box with a bar on a hinge that has limits."""
-    b = ModelBuilder("folding")
-    b.link("box", mass=3.0, inertia=np.diag([0.05, 0.06, 0.07]), collisions=(Shape(Box((0.4, 0.4, 0.3))),))
-    place = Placement(position=np.array([0.25, 0, 0]))
-    b.link(
-        "bar",
-        mass=1.0,
-        com=(0.2, 0, 0),
-        inertia=np.diag([0.002, 0.02, 0.02]),
-        collisions=(Shape(Box((0.3, 0.08, 0.08)), place),),
-    )
-    b.joint("hinge", "revolute", "box", "bar", place, axis=(0, 1, 0), lower=-0.2, upper=0.2)
-    return b.build(base="floating")
+    return box_with_bar(at=0.25, length=0.3)
 
 
 @pytest.fixture(scope="module")

@@ -107,7 +107,7 @@ def ply(body: str | bytes, vertices: int, faces: int, form: str = "ascii", extra
 
 def zipped(name: str) -> bytes:
     content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         archive.writestr(name, bytes(50_000_000))
     return content.getvalue()
 
@@ -283,7 +283,7 @@ MULTIPLYING: dict[str, tuple[Callable[[], bytes], str]] = {
         ),
         "a transform of the scene is not finite",
     ),
-    "mesh.bz2": (lambda: bz2.compress(bytes(50_000_000)), r"ends in '\.bz2'; mesh files are \.stl, \.obj"),
+    "mesh.bz2": (lambda: 50 * bz2.compress(bytes(10**6)), r"ends in '\.bz2'; mesh files are \.stl, \.obj"),
     "mesh.stl.gz": (lambda: b"\x1f\x8b", r"ends in '\.gz'"),
     "mesh.zip": (lambda: zipped("a.stl"), r"ends in '\.zip'"),
     "mesh.3mf": (lambda: zipped("3D/3dmodel.model"), r"ends in '\.3mf'"),

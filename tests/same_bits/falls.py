@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from ladder import box_with_bar
 
 import robokit as rk
 from robokit.contact.step import ADDED
 from robokit.engine.backend import llvm
-from robokit.model import Box, ModelBuilder, Placement, Robot, Shape
+from robokit.model import Robot
 from robokit.sim.steppers import ContactState, first_carried, step_numbers
 
 DT, EVERY = 1e-3, 5
@@ -39,23 +40,10 @@ PROCESSORS = {
 """LLVM's name, numbers in a vector, and the feature that this processor must have."""
 
 
-def toy() -> Robot:
-    """A box with a bar on a hinge that has limits."""
-    b = ModelBuilder("toy")
-    b.link("box", mass=3.0, inertia=np.diag([0.05, 0.06, 0.07]), collisions=(Shape(Box((0.4, 0.4, 0.3))),))
-    place = Placement(position=np.array([0.2, 0, 0]))
-    b.link(
-        "bar", mass=1.0, com=(0.2, 0, 0), inertia=np.diag([0.002, 0.02, 0.02]),
-        collisions=(Shape(Box((0.4, 0.08, 0.08)), place),),
-    )  # fmt: skip
-    b.joint("hinge", "revolute", "box", "bar", place, axis=(0, 1, 0), lower=-0.2, upper=0.2)
-    return b.build(base="floating")
-
-
 def robot_of(name: str) -> Robot:
     """A new robot: it has no code yet."""
     if name == "toy":
-        return toy()
+        return box_with_bar()
     found = name if name == "humanoid" else f"example-robot-data:{name}"
     return rk.load_urdf(rk.find_robot(found), base="floating")
 

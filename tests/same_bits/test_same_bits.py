@@ -86,7 +86,7 @@ def test_a_browser_has_the_same_bits(motion, chromium):
 
 @pytest.mark.slow
 def test_a_row_with_a_mass_and_a_friction_of_its_own_has_the_same_bits_in_the_page():
-    robot = falls.toy()
+    robot = falls.robot_of("toy")
     masses = np.array([0.8, 1.375])[:, None, None] * robot.inertial_parameters
     ground, how = rk.Ground(friction=[0.3, 0.5]), {"record_every": falls.EVERY, "reproducible": True}
     both = robot.with_inertias(masses)
@@ -157,7 +157,7 @@ print(hash(repr(program.joints)))
 def constants(name: str, **environment: str) -> str:
     """A hash of all that Python and NumPy compute for a step, in a process of its own."""
     here = Path(__file__).resolve().parent
-    paths = os.pathsep.join([str(here), str(here.parents[1])])
+    paths = os.pathsep.join(map(str, (here, *here.parents[:2])))
     given = {**os.environ, "PYTHONPATH": paths, "PYTHONHASHSEED": "0", **environment}
     run = [sys.executable, "-c", CONSTANTS, name]
     return subprocess.run(run, env=given, capture_output=True, text=True, check=True).stdout
@@ -197,7 +197,7 @@ FUNCTIONS = ("rnea", "aba", "crba", "forward_kinematics", "centroidal_momentum_m
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_single_states_rows_and_python_give_the_same_bits(name):
-    robot = falls.toy()
+    robot = falls.robot_of("toy")
     rng = np.random.default_rng(5)
     q = np.tile(robot.neutral(), (5, 1))
     q[:, :4] = np.array([0.7, 0.1, 0.1, 0.7])
@@ -230,7 +230,7 @@ def test_the_environment_asks_for_it_and_the_argument_is_checked(monkeypatch):
     with pytest.raises(rk.UnknownName, match="ROBOKIT_REPRODUCIBLE"):
         built()
     with pytest.raises(rk.WrongType, match="reproducible"):
-        rk.simulate(falls.toy(), reproducible="yes")
+        rk.simulate(falls.robot_of("toy"), reproducible="yes")
 
 
 def test_outputs_hold_no_negative_zero():
@@ -242,7 +242,7 @@ def test_outputs_hold_no_negative_zero():
 
 
 def test_single_precision_has_the_same_bits_in_batches_of_any_size_and_in_python():
-    robot = falls.toy()
+    robot = falls.robot_of("toy")
     q, v = (np.tile(x, (19, 1)) for x in falls.start(robot))
     v[:, 6] += np.arange(19)
     how = {"dtype": "float32", "reproducible": True}

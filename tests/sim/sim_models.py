@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from ladder import box_with_bar as box_with_bar
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape, Sphere
@@ -40,18 +41,6 @@ def ball(radius: float = 0.1) -> rk.Robot:
 
 
 @cache
-def box_with_bar() -> rk.Robot:
-    """A box with a bar on a hinge that has limits: it falls, hits its stops and slides."""
-    builder = ModelBuilder("box_with_bar")
-    shape = (Shape(Box((0.4, 0.4, 0.3))),)
-    builder.link("box", mass=3.0, inertia=np.diag([0.05, 0.06, 0.07]), collisions=shape)
-    place = Placement(position=np.array([0.2, 0.0, 0.0]))
-    bar = (Shape(Box((0.4, 0.08, 0.08)), place),)
-    builder.link("bar", mass=1.0, com=(0.2, 0, 0), inertia=np.diag([0.002, 0.02, 0.02]), collisions=bar)
-    builder.joint("hinge", "revolute", "box", "bar", place, axis=(0, 1, 0), lower=-0.2, upper=0.2)
-    return builder.build("floating")
-
-
 def pendulum(**joint) -> rk.Robot:
     """A point mass of 1 kg on 0.5 m about y, a little inertia around it."""
     builder = ModelBuilder("pendulum")
@@ -82,6 +71,19 @@ def slider(**joint) -> rk.Robot:
     builder.link("rail")
     builder.link("cart", mass=2.0, inertia=np.eye(3) * 0.1)
     builder.joint("slide", "prismatic", "rail", "cart", axis=(1, 0, 0), **joint)
+    return builder.build("fixed")
+
+
+BALL = Shape(Sphere(0.1))
+
+
+def sliders(shapes=(BALL, BALL), masses=(1.0, 2.0), apart=0.5) -> rk.Robot:
+    """Links "ball0", "ball1", ... of a shape each on one rail along x, at equal distances [m]."""
+    builder = ModelBuilder("sliders").link("rail")
+    for k, (shape, mass) in enumerate(zip(shapes, masses, strict=True)):
+        builder.link(f"ball{k}", mass, inertia=np.eye(3) * 0.01, collisions=(shape,))
+        place = Placement(position=np.array([apart * k, 0.0, 0.0]))
+        builder.joint(f"slide{k}", "prismatic", "rail", f"ball{k}", place, axis=(1, 0, 0))
     return builder.build("fixed")
 
 

@@ -13,15 +13,8 @@ MASSES = (1.0, 2.0)
 
 def _sliders(turn: float = 0.0) -> rk.Robot:
     """Two cubes on one rail, their centres 0.5 m apart; the second turned about the vertical axis."""
-    builder = ModelBuilder("cubes")
-    builder.link("rail")
-    for k, mass in enumerate(MASSES):
-        R = np.array([[np.cos(turn), -np.sin(turn), 0], [np.sin(turn), np.cos(turn), 0], [0, 0, 1]])
-        shape = (Shape(Box((SIZE,) * 3), Placement(rotation=R if k else np.eye(3))),)
-        builder.link(f"cube{k}", mass=mass, inertia=np.eye(3) * 0.01, collisions=shape)
-        place = Placement(position=np.array([0.5 * k, 0, 0]))
-        builder.joint(f"slide{k}", "prismatic", "rail", f"cube{k}", place, axis=(1, 0, 0))
-    return builder.build("fixed")
+    turned = Placement(rk.rotations.rotation_vector_to_matrix([0.0, 0.0, turn]))
+    return m.sliders((Shape(Box((SIZE,) * 3)), Shape(Box((SIZE,) * 3), turned)), MASSES)
 
 
 @pytest.mark.parametrize(

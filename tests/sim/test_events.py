@@ -10,7 +10,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.model import Mimic, ModelBuilder, Placement, Shape, Sphere, couple
+from robokit.model import Mimic, ModelBuilder, couple
 from robokit.sim.step_kernel import subjects_of
 
 DT = 1e-3
@@ -230,12 +230,8 @@ def test_a_robot_that_stands_touches_from_the_start():
 
 
 def test_links_that_collide_exchange_the_impulse_of_their_restitution():
-    builder, masses, restitution = ModelBuilder("sliders").link("rail"), (1.0, 2.0), 0.3
-    for k, mass in enumerate(masses):
-        builder.link(f"ball{k}", mass, inertia=np.eye(3) * 0.01, collisions=(Shape(Sphere(0.1)),))
-        place = Placement(position=np.array([0.5 * k, 0.0, 0.0]))
-        builder.joint(f"slide{k}", "prismatic", "rail", f"ball{k}", place, axis=(1, 0, 0))
-    robot = builder.build("fixed").with_gravity((0, 0, 0))
+    masses, restitution = (1.0, 2.0), 0.3
+    robot = m.sliders(masses=masses).with_gravity((0, 0, 0))
     pairs = rk.collision_pairs(robot).with_law(restitution=restitution)
     run = rk.simulate(robot, v0=[1.0, -0.5], duration=0.4, dt=DT, self_collision=pairs)
     met = of_kind(run, "collision")

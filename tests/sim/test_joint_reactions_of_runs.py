@@ -73,6 +73,17 @@ def test_every_link_obeys_newton_and_euler_through_a_fall(name):
     assert np.abs(change - run.a[1:])[:, 6:].max() < 1e-2 * np.abs(run.a).max()
 
 
+def test_a_base_that_floats_hangs_on_nothing_in_bounces():
+    """A step notes what its equations had, also where the energy of its bounces was asked for."""
+    robot = rk.load_urdf(rk.find_robot("quadruped"), base="floating")
+    v = np.random.default_rng(2).normal(size=robot.nv)
+    v[:3] = (4.0, -3.0, 5.0)
+    q = rk.standing_configuration(robot, height=0.1, tilt=0.5, seed=1)
+    run = rk.simulate(robot, q, v, 0.5, 2e-3, record_every=1, ground=rk.Ground(restitution=0.5))
+    found = run.joint_reactions("world")
+    assert np.abs(found["floating_base"]).max() < 1e-11 * np.abs(found.wrenches).max()
+
+
 def test_every_link_of_a_linkage_that_is_thrown_obeys_them():
     """Loops, a ground and a motor; accelerations are those that the loops allow, to second order."""
     robot = rk.load_urdf(rk.find_robot("four_bar"), base="floating")

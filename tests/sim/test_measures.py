@@ -10,7 +10,6 @@ from measured_runs import columns_of, differences, speeds_of
 import robokit as rk
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.contact.measures import KINDS, MONITORS, SUBJECTS, Monitor
-from robokit.model import ModelBuilder, Placement, Shape, Sphere
 from robokit.spatial.control_flow import while_loop
 from robokit.spatial.scalars import sqrt
 
@@ -73,12 +72,7 @@ def test_the_deepest_point_is_reached_when_it_says(boxes):
 
 def test_bodies_overlap_as_their_places_say():
     """Two balls on a rail; a step finds them at its middle."""
-    builder = ModelBuilder("sliders").link("rail")
-    for k in range(2):
-        builder.link(f"ball{k}", 1.0, inertia=np.eye(3) * 0.01, collisions=(Shape(Sphere(0.1)),))
-        place = Placement(position=np.array([0.5 * k, 0.0, 0.0]))
-        builder.joint(f"slide{k}", "prismatic", "rail", f"ball{k}", place, axis=(1, 0, 0))
-    robot = builder.build("fixed").with_gravity((0, 0, 0))
+    robot = m.sliders(masses=(1.0, 1.0)).with_gravity((0, 0, 0))
     start = {"v0": [1.0, -0.5], "duration": 0.4, "dt": 1e-3, "self_collision": True}
     run, rows = rk.simulate(robot, **start), rk.rollout(robot, measures="overlap", **start)
     x = run.notes.arrays["q"] + 0.5e-3 * run.notes.arrays["v"]

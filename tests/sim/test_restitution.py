@@ -123,14 +123,18 @@ FELL = {"a ball": m.ball, "a box, flat": m.box}
 @pytest.mark.parametrize("dt", [2.5e-4, 1e-3, 2e-3, 4e-3])
 @pytest.mark.parametrize("robot", FELL.values(), ids=FELL)
 def test_energy_after_a_fall_is_that_of_its_restitution(robot, dt, dtype):
-    """Whenever in a step it arrives, and however slowly it leaves: also a step after it has landed."""
+    """Whenever in a step it arrives, and however slowly it leaves: also a step after it has landed.
+
+    Of falls from 5 cm to 1 m, the last 20 ms and 40 ms more.
+    """
     e, height = np.meshgrid([0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.5, 1.0], np.geomspace(0.05, 1.0, 4))
-    e, height = e.ravel(), height.ravel()
+    e, at = e.ravel(), np.sqrt(2.0 * m.G * height.ravel())
     q0, v0 = np.zeros((e.size, 7)), np.zeros((e.size, 6))
-    q0[:, 0], q0[:, 6], v0[:, 3] = 1.0, 0.1 + height, 0.5
-    ground, steps = rk.Ground(restitution=e, friction=0.0), round(0.5 / dt)
+    q0[:, 0], v0[:, 3], v0[:, 5] = 1.0, 0.5, 0.02 * m.G - at
+    q0[:, 6] = 0.1 + 0.02 * (at - 0.01 * m.G)
+    ground, steps = rk.Ground(restitution=e, friction=0.0), round(0.06 / dt)
     r = rk.rollout(robot(), q0, v0, steps=steps, dt=dt, ground=ground, record_every=1, dtype=dtype)
-    square, at = r.v[:, :, 5] ** 2 + 2.0 * m.G * (r.q[:, :, 6] - 0.1), np.sqrt(2.0 * m.G * height)
+    square = r.v[:, :, 5] ** 2 + 2.0 * m.G * (r.q[:, :, 6] - 0.1)
     left = np.sqrt(np.where(r.v[:, :, 5] > 0.0, square, 0.0).max(axis=0)) / at
     np.testing.assert_allclose(left, e, atol=1e-3)
     assert r.q[:, :, 6].min() > 0.1 - 1e-4  # and nothing goes on into the ground

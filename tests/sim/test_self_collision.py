@@ -12,18 +12,6 @@ from robokit.sim.steppers import ContactState, step_numbers
 MASSES = (1.0, 2.0)
 
 
-def _sliders() -> rk.Robot:
-    """Two balls on one rail, 0.5 m apart."""
-    builder = ModelBuilder("sliders")
-    builder.link("rail")
-    for k, mass in enumerate(MASSES):
-        ball = (Shape(Sphere(0.1)),)
-        builder.link(f"ball{k}", mass=mass, inertia=np.eye(3) * 0.01, collisions=ball)
-        place = Placement(position=np.array([0.5 * k, 0, 0]))
-        builder.joint(f"slide{k}", "prismatic", "rail", f"ball{k}", place, axis=(1, 0, 0))
-    return builder.build("fixed")
-
-
 def _rods() -> rk.Robot:
     """Three floating rods on ball joints: they tumble and hit each other."""
     builder = ModelBuilder("rods")
@@ -52,7 +40,7 @@ def _nearest_rods(robot, q) -> float:
 @pytest.mark.parametrize("restitution", [0.0, 0.3, 0.8])
 @pytest.mark.parametrize("dt", [2.5e-4, 1e-3, 4e-3])
 def test_balls_driven_at_each_other_bounce_by_their_restitution(restitution, dt):
-    robot = _sliders()
+    robot = m.sliders()
     pairs = rk.collision_pairs(robot).with_law(restitution=restitution)
     v0 = np.array([1.0, -0.5])
     run = rk.simulate(robot, v0=v0, duration=0.4, dt=dt, self_collision=pairs, gravity=(0, 0, 0))
@@ -87,15 +75,11 @@ def test_rods_that_tumble_keep_their_momentum_and_gain_no_energy():
 
 
 def test_a_ball_that_lies_on_another_sinks_in_until_the_spring_carries_it_and_stays_there():
-    builder = ModelBuilder("pile")
-    builder.link("rail")
+    builder = ModelBuilder("pile").link("rail")
     for k, mass in enumerate(MASSES):
-        ball = (Shape(Sphere(0.1)),)
-        builder.link(f"ball{k}", mass=mass, inertia=np.eye(3) * 0.01, collisions=ball)
+        builder.link(f"ball{k}", mass, inertia=np.eye(3) * 0.01, collisions=(m.BALL,))
         place = Placement(position=np.array([0, 0, 0.21 * k]))
-        builder.joint(
-            f"slide{k}", "prismatic", "rail", f"ball{k}", place, axis=(0, 0, 1), lower=0.0 - k, upper=1.0
-        )
+        builder.joint(f"slide{k}", "prismatic", "rail", f"ball{k}", place, (0, 0, 1), lower=-k, upper=1.0)
     robot = builder.build("fixed")
     run = rk.simulate(robot, duration=1.5, dt=1e-3, ground=rk.Ground(height=-5.0), self_collision=True)
     gap = 0.01 + run.q[:, 1] - run.q[:, 0]
@@ -181,12 +165,12 @@ def test_free_motion_keeps_its_integrator_by_default(monkeypatch):
 @pytest.mark.parametrize("given", ["yes", 1, {"head": "hand"}])
 def test_self_collision_is_refused_in_words(given):
     with pytest.raises(rk.ShapeError, match="self_collision: expected True, False, None or"):
-        rk.simulate(_sliders(), self_collision=given)
+        rk.simulate(m.sliders(), self_collision=given)
 
 
 def test_pairs_of_another_robot_are_refused():
     with pytest.raises(rk.ShapeError, match="not of 'sliders'"):
-        rk.simulate(_sliders(), self_collision=rk.collision_pairs(_rods()))
+        rk.simulate(m.sliders(), self_collision=rk.collision_pairs(_rods()))
 
 
 @pytest.mark.parametrize(("dtype", "near"), [("float64", 1e-3), ("float32", 2e-3)])

@@ -137,6 +137,47 @@ def test_events_and_sensors_are_those_of_short_steps():
     assert np.linalg.norm(lying) == pytest.approx(m.G, rel=0.02)
 
 
+def test_contacts_of_a_divided_step_are_means_over_its_parts():
+    """Momentum says what their forces are, angular momentum where they act; what presses is in the cone."""
+    robot = m.box(0.2)
+    q0, v0 = [0.8, 0.3, 0.5, np.sqrt(1 - 0.98), 0, 0, 0.25], [1.0, 2.0, 0.5, 0.4, 0.2, -1.0]
+    run = rk.simulate(robot, q0, v0, 0.6, ground=True, accuracy=1e-4, record_every=1)
+    dt, c = run.summary["dt"], run.contacts
+    assert run.summary["parts_taken"] > 2 * len(run) and not run.summary["parts_not_met"]
+    forces, change = c.forces[1:], np.diff(run.momentum, axis=0) / dt
+    largest = np.abs(forces).max()
+    assert np.abs(change[:, 3:] - forces.sum(1) - robot.total_mass * robot.gravity).max() < 1e-12 * largest
+    assert np.abs(run.contact_forces["box"][1:] - forces.sum(1)).max() < 1e-12 * largest
+    arms = c.points[1:] - 0.5 * (run.q[1:, None, 4:] + run.q[:-1, None, 4:])
+    off = np.abs(change[:, :3] - np.cross(arms, forces).sum(1)).max(axis=1)
+    assert np.median(off[forces.any((1, 2))]) < 2e-3 and off.max() < 0.02 * 0.1 * largest
+    N = np.einsum("tki,tki->tk", c.forces, c.normals)
+    assert N.min() >= 0.0 and (np.linalg.norm(c.forces, axis=2) <= N * np.hypot(1.0, 0.8) + 1e-9).all()
+    wrench = run.sensors.contact_wrench("box")[1:, 3:]
+    assert (
+        np.abs(np.linalg.norm(wrench, axis=1) - np.linalg.norm(forces.sum(1), axis=1)).max() < 1e-9 * largest
+    )
+
+
+def test_loop_forces_of_divided_steps_are_means_over_their_parts():
+    robot = rk.load_urdf(rk.find_robot("four_bar"))
+    q, v = rk.close_loops(robot, robot.neutral()), np.full(robot.nv, 3.0)
+    given = {"duration": 0.096, "dt": 8e-3, "integrator": "contact", "record_every": 1}
+    run = rk.simulate(robot, q, v, accuracy=1e-6, **given)
+    fine = rk.simulate(robot, q, v, **(given | {"dt": 1e-4}))
+    assert run.summary["parts_taken"] > 2 * len(run)
+    for name, found in run.loop_forces.items():
+        mean = fine.loop_forces[name][:-1].reshape(-1, 80, 6).mean(axis=1)
+        assert np.abs(found[: len(mean)] - mean).max() < 1e-3 * np.abs(mean).max()
+
+
+def test_nothing_is_said_of_spins_that_parts_of_steps_follow(recwarn):
+    rk.simulate(
+        m.box(0.2), v0=[90.0, 80, 60, 0, 0, 0], duration=0.05, dt=4e-3, integrator="contact", accuracy=1e-3
+    )
+    assert not len(recwarn)
+
+
 def test_a_servo_that_tracks_has_no_error_of_its_own():
     """Its target velocity goes with what each part adds to the damping."""
     robot, rate = m.pendulum(), 0.5

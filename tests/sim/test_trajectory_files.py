@@ -13,7 +13,7 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape, lock_joints
+from robokit.model import Box, Mesh, ModelBuilder, Shape, lock_joints
 
 
 def _same(a, b):
@@ -45,16 +45,8 @@ def test_round_trip_reloads_the_robot(tmp_path):
 
 
 def test_contacts_between_bodies_come_back(tmp_path):
-    builder = ModelBuilder("cubes on a rail")
-    builder.link("rail")
-    for k in range(2):
-        cube = Shape(Box((0.2, 0.2, 0.2)))
-        builder.link(f"cube{k}", mass=1.0, inertia=0.01 * np.eye(3), collisions=(cube,))
-        place = Placement(position=np.array([0.21 * k, 0.0, 0.0]))
-        builder.joint(f"slide{k}", "prismatic", "rail", f"cube{k}", place, axis=(1.0, 0.0, 0.0))
-    run = rk.simulate(
-        builder.build("fixed"), v0=[1.0, 0.0], duration=0.03, self_collision=True, record_every=1
-    )
+    robot = m.sliders(2 * (Shape(Box((0.2, 0.2, 0.2))),), (1.0, 1.0), 0.21)
+    run = rk.simulate(robot, v0=[1.0, 0.0], duration=0.03, self_collision=True, record_every=1)
     found, loaded = run.body_contacts, rk.Trajectory.load(run.save(tmp_path / "t.npz"))
     assert found.forces.any() and loaded.contacts is None
     for name in ("points", "forces", "normals", "links", "against"):

@@ -11,7 +11,7 @@ from viewer_cases import pendulum
 import robokit as rk
 from robokit.errors import ShapeError
 from robokit.meshes.read_mesh import read_mesh
-from robokit.meshes.surface import cluster_vertices, simplified_surfaces, simplify_triangles
+from robokit.meshes.surface import simplified_surfaces
 from robokit.model import Box, Mesh, ModelBuilder, Placement, Shape
 from robokit.viewer.live import capsule_triangles
 from robokit.viewer.scene import (
@@ -141,16 +141,6 @@ def test_meshes_share_the_triangles_that_small_ones_leave(tmp_path, monkeypatch)
     assert [len(n.geometry.faces) for n in scene(robot, 100) if isinstance(n.geometry, Triangles)] == [
         pytest.approx(min(each, 100), abs=10) for each in whole
     ]
-
-
-def test_vertex_clustering_keeps_to_the_budget_too():
-    import trimesh
-
-    ball = trimesh.creation.icosphere(subdivisions=5, radius=0.3)
-    vertices, faces = cluster_vertices(np.asarray(ball.vertices), np.asarray(ball.faces), 1500)
-    assert 400 < len(faces) <= 1500
-    assert volume(Triangles(vertices, faces)) == pytest.approx(4 / 3 * np.pi * 0.3**3, rel=0.15)
-    assert len(simplify_triangles(np.asarray(ball.vertices), np.asarray(ball.faces), 1500)[1]) <= 1500
 
 
 def test_collada_geometry_units_transforms_and_colour(tmp_path):

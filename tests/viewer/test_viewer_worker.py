@@ -7,11 +7,11 @@ import json
 
 import numpy as np
 import pytest
+from ladder import box_with_bar
 from node_program import run_in_node
 from test_viewer_browser import Watch, until
 
 import robokit as rk
-from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim.page_step import contact_page, page_module
 from robokit.viewer import write_page
 from robokit.viewer.live_data import live_data
@@ -21,16 +21,7 @@ HEIGHT, AWAY = 6.0, 1.0
 
 
 def toy():
-    """A box with a bar on a hinge that has limits."""
-    b = ModelBuilder("toy")
-    b.link("box", mass=3.0, inertia=np.diag([0.05, 0.06, 0.07]), collisions=(Shape(Box((0.4, 0.4, 0.3))),))
-    place = Placement(position=np.array([0.2, 0, 0]))
-    b.link(
-        "bar", mass=1.0, com=(0.2, 0, 0), inertia=np.diag([0.002, 0.02, 0.02]),
-        collisions=(Shape(Box((0.4, 0.08, 0.08)), place),),
-    )  # fmt: skip
-    b.joint("hinge", "revolute", "box", "bar", place, axis=(0, 1, 0), lower=-0.5, upper=0.5)
-    return b.build(base="floating")
+    return box_with_bar(0.5)
 
 
 @functools.cache

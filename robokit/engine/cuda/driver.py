@@ -265,14 +265,14 @@ class Card:
         first = ctypes.addressof(words)
         words[count:] = list(range(first, first + 8 * count, 8))
         there = function.handle, blocks, 1, 1, threads, 1, 1, shared, ctypes.c_void_p(stream)
-        given = (*there, ctypes.c_void_p(first + 8 * count), None)
+        parameters = (*there, ctypes.c_void_p(first + 8 * count), None)
         context = ctypes.c_void_p()
         self._library.cuCtxGetCurrent(ctypes.byref(context))
         if context.value == self._context.value:  # the usual case, without the time of a context manager
-            self._call("cuLaunchKernel", *given)
+            self._call("cuLaunchKernel", *parameters)
             return
         with self.current():
-            self._call("cuLaunchKernel", *given)
+            self._call("cuLaunchKernel", *parameters)
 
     # -- memory ----------------------------------------------------------------------------------
 

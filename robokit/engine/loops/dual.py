@@ -720,11 +720,11 @@ def _along(
     moving = sorted({place for seed in seeds for place in seed})
 
     def of_moving(*numbers: Any) -> list[list[Any]]:
-        given = dict(zip(moving, numbers, strict=True))
+        known = dict(zip(moving, numbers, strict=True))
         rows = []
         for k, row in enumerate(arguments):
             still = not any(place[0] == k for place in moving)
-            rows.append(row if still else [given.get((k, j), x) for j, x in enumerate(row)])
+            rows.append(row if still else [known.get((k, j), x) for j, x in enumerate(row)])
         return [list(row) for row in function(*rows)]
 
     values = [arguments[k][j] for k, j in moving]

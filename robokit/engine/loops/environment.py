@@ -136,8 +136,8 @@ def matched(kernel: Callee, arguments: Sequence[Any]) -> tuple[dict[str, Any], S
         if name not in sizes:
             raise WrongType(f"{name} of {kernel.name}", None, "a whole number in front: no array tells it")
     found = [
-        Claim(what, tuple(sizes[n] if isinstance(n, str) else n for n in shape), tuple(given))
-        for what, shape, given in claims
+        Claim(what, tuple(sizes[n] if isinstance(n, str) else n for n in shape), tuple(actual))
+        for what, shape, actual in claims
     ]
     return sizes, arrays, found
 
@@ -188,8 +188,8 @@ def record_call(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> N
 
 def record_opened(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> None:
     """Record that a kernel's function is called, in place of the kernel."""
-    function, given = kernel.opened(*arguments)
-    control_flow.call(function, *given)
+    function, own = kernel.opened(*arguments)
+    control_flow.call(function, *own)
 
 
 def note_claims(claims: Sequence[Claim]) -> None:

@@ -286,7 +286,7 @@ def once(x: Any, function: Callable[..., Any], *arguments: Any) -> Any:
     """
     known = vars(x).setdefault("once", {})
     if function not in known:
-        plain = lambda *given: function(x, *given)  # noqa: E731
+        plain = lambda *values: function(x, *values)  # noqa: E731
         known[function] = unrolled(x, function) if hasattr(x, "unrolls") else plain
     return call(known[function], *arguments)
 

@@ -729,9 +729,9 @@ class LoopKernel:
         Raises:
             TypeError, ShapeError, WrongType: as in :meth:`on_memory`.
         """
-        sizes, given, claims = matched(self, arguments)
+        sizes, passed, claims = matched(self, arguments)
         note_claims(claims)
-        rest = iter(given)
+        rest = iter(passed)
         own = [
             zeros(*a.at(sizes), kind=a.kind) if a.role == "work" else next(rest).reshape(*a.at(sizes))
             for a in self.arrays
@@ -749,11 +749,11 @@ class LoopKernel:
             TypeError, ShapeError, WrongType: these do not fit.
         """
         arrays = [x if isinstance(x, int) else np.asarray(x) for x in arguments]
-        sizes, given, claims = matched(self, arrays)
+        sizes, passed, claims = matched(self, arrays)
         for claim in claims:
             claim.check(int)
-        rest = iter(given)
-        dtype = next((x.dtype for x in given if x.dtype != np.int32), np.dtype("float64"))
+        rest = iter(passed)
+        dtype = next((x.dtype for x in passed if x.dtype != np.int32), np.dtype("float64"))
         own = [
             next(rest) if a.role != "work" else work[a.name] if work else a.zeros(sizes, dtype)
             for a in self.arrays

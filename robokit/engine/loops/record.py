@@ -1062,9 +1062,9 @@ class Recorder:
         if hasattr(function, "on_memory"):
             return self.link(self.graph, function, arguments)
         bases: list[int] = []
-        given = [self.graph.node(x) for x in flat(arguments)]
-        key = self._key(function, arguments, given, bases)
-        return self._called(self._function(function, key, arguments, given, bases), given, bases)
+        nodes = [self.graph.node(x) for x in flat(arguments)]
+        key = self._key(function, arguments, nodes, bases)
+        return self._called(self._function(function, key, arguments, nodes, bases), nodes, bases)
 
     def vmap(self, function: Callable[..., Any], columns: list[tuple[Any, ...]]) -> list[Any]:
         """As :func:`robokit.spatial.control_flow.vmap`.
@@ -1089,7 +1089,7 @@ class Recorder:
         return [self._results(found, control, k * results, arrays) for k in range(len(columns))]
 
     def _key(
-        self, function: Callable[..., Any], arguments: tuple[Any, ...], given: list[int], bases: list[int]
+        self, function: Callable[..., Any], arguments: tuple[Any, ...], nodes: list[int], bases: list[int]
     ) -> Any:
         """What calls that share code have in common; the arguments' arrays are added to bases."""
 
@@ -1099,14 +1099,14 @@ class Recorder:
                 bases.append(number)
             return bases.index(number)
 
-        return identity(function), form(arguments, iter([self.graph.kinds[k] for k in given]), base)
+        return identity(function), form(arguments, iter([self.graph.kinds[k] for k in nodes]), base)
 
     def _function(
         self,
         function: Callable[..., Any],
         key: Any,
         arguments: tuple[Any, ...],
-        given: list[int],
+        nodes: list[int],
         bases: list[int],
     ) -> Function:
         """The recorded function, recorded now if it is new."""
@@ -1115,7 +1115,7 @@ class Recorder:
                 f"{function!r} calls itself, which a recorded function cannot: write a loop (while_loop)"
                 f"{told('called', users_line())}"
             )
-        return self._recorded(key, bases) or self._record(function, key, arguments, given, bases)
+        return self._recorded(key, bases) or self._record(function, key, arguments, nodes, bases)
 
     def _recorded(self, key: Any, bases: list[int]) -> Function | None:
         """A function that was recorded before, and can be called here with parts of these arrays."""
@@ -1141,7 +1141,7 @@ class Recorder:
         function: Callable[..., Any],
         key: Any,
         arguments: tuple[Any, ...],
-        given: list[int],
+        nodes: list[int],
         bases: list[int],
     ) -> Function:
         graph = self.graph
@@ -1153,7 +1153,7 @@ class Recorder:
                 frame.captured[number] = graph.array(memory.kind, made.region, memory.writable)
             made.arrays, made.explicit = list(frame.captured.values()), len(bases)
             made.by_lane = getattr(function, "by_lane", False)
-            numbers = [graph.wrapped(graph.parameter(graph.kinds[k])) for k in given]
+            numbers = [graph.wrapped(graph.parameter(graph.kinds[k])) for k in nodes]
             self.open.append(key[0])
             try:
                 own = rebuilt(arguments, iter(numbers), lambda number: frame.captured[resolved[number]])

@@ -450,19 +450,19 @@ class FlatKernel(LoopKernel):
         shape = self.signature
         own, call = one = self._spare.take(None, self._one_state)
         try:
-            given = own[: len(shape.inputs)]
-            if len(arguments) != len(given):
+            inputs = own[: len(shape.inputs)]
+            if len(arguments) != len(inputs):
                 return None
-            for mine, x in zip(given, arguments, strict=True):
+            for mine, x in zip(inputs, arguments, strict=True):
                 if x.__class__ is not np.ndarray or x.dtype != mine.dtype or x.shape != mine.shape:
                     return None
                 mine[:] = x
                 if not math.isfinite(mine.sum()):
                     return None
             if shape.quaternions or shape.bounds:
-                self.check_values(given)
+                self.check_values(inputs)
             self._done(call)
-            outs = own[len(given) :]
+            outs = own[len(inputs) :]
             return shape.answer([x.reshape(n).copy() for x, n in zip(outs, shape.output_shapes, strict=True)])
         finally:
             self._spare.give(None, one)

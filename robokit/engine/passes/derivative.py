@@ -600,10 +600,10 @@ def along(
     count = len(inputs)
 
     def derivatives(*arguments: Sequence[Any]) -> tuple[list[list[Any]], list[list[Any]]]:
-        given, directions = arguments[:count], arguments[count:]
-        program = recorded.program(given, calls=True)
+        point, directions = arguments[:count], arguments[count:]
+        program = recorded.program(point, calls=True)
         seeds = {(k, j): d for k, row in zip(of, directions, strict=True) for j, d in enumerate(row)}
-        value, rows = _Along(program, given, seeds).run()
+        value, rows = _Along(program, point, seeds).run()
         values = [[value[r] if type(r) is int else r for r in row] for row in program.results]
         return values, rows
 
@@ -626,9 +626,9 @@ def pullback(function: FlatFunction, inputs: Inputs, outputs: Outputs, of: int) 
     """
     recorded = Recorded(function, inputs, outputs)
 
-    def derivatives(*given: Sequence[Any]) -> list[list[Any]]:
-        weights, arguments = given[of : of + len(outputs)], (*given[:of], *given[of + len(outputs) :])
-        program = recorded.program(given)
+    def derivatives(*values: Sequence[Any]) -> list[list[Any]]:
+        weights, arguments = values[of : of + len(outputs)], (*values[:of], *values[of + len(outputs) :])
+        program = recorded.program(values)
         seeds: dict[int | float, Any] = {}
         for row, weight in zip(program.results, weights, strict=True):
             for r, w in zip(row, weight, strict=True):

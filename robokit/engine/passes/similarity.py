@@ -59,11 +59,9 @@ class Pieces:
         lengths = np.fromiter(map(len, lines), np.int64, len(lines))
         piece = np.repeat(np.arange(len(lines)), lengths)
         local = np.arange(len(line)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        mine = [nodes[n] for n in line.tolist()]
-        counts = np.fromiter(map(len, mine), np.int64, len(mine)) - 1
-        flat = np.fromiter(chain.from_iterable(mine), np.int64)
-        starts = np.cumsum(counts + 1) - (counts + 1)
-        operand = np.delete(flat, starts)
+        mine = line.tolist()
+        counts = np.fromiter(map(len, map(nodes.__getitem__, mine)), np.int64, len(mine)) - 1
+        operand = np.fromiter(program.operands(mine), np.int64, int(counts.sum()))
         reader = np.repeat(np.arange(len(line)), counts)
         home, at = np.full((2, len(nodes)), -1)
         home[line], at[line] = piece, local
@@ -104,14 +102,15 @@ class Similarity:
         outside = ~inside & ~fixed
         left = np.flatnonzero(stored[pieces.line])
         # The order of use: the operands of a node, its own before others where they commute, then its place.
-        most = int(pieces.turn.max(initial=0)) + 3
+        length = 1 + np.bincount(pieces.reader, minlength=len(pieces.line))
+        length[left] += 1
+        begin = np.cumsum(length) - length
         tags = np.where(inside, _INSIDE, np.where(fixed, _CONSTANT, _OUTSIDE))
         turned = np.flatnonzero(_COMMUTES[pieces.codes[pieces.line[pieces.reader]]] & (pieces.turn == 0))
         turned = turned[_LATE[tags[turned]] > _LATE[tags[turned + 1]]]
         turn = pieces.turn.copy()
         turn[turned], turn[turned + 1] = 1, 0
-        turns = pieces.reader * most + 1 + turn
-        own = left * most + most - 1
+        turns, own = begin[pieces.reader] + 1 + turn, begin[left] + length[left] - 1
         ranks = np.empty(len(x), np.int64)
         ranks[inside] = pieces.at[x[inside]]
         ranks[fixed], constants = _named(count, by[fixed], x[fixed], turns[fixed])
@@ -120,15 +119,11 @@ class Similarity:
         found, named = _named(count, of, both, np.concatenate([turns[outside], own]))
         ranks[outside] = found[: int(outside.sum())]
         inner = np.where(outside, within[x], 0)
-        words = [
-            (pieces.codes[pieces.line] << 2, np.arange(len(pieces.line)) * most),
-            (((ranks << 24) + inner << 2) + tags, turns),
-            (((found[int(outside.sum()) :] << 24) + within[pieces.line[left]] << 2) + _OWN, own),
-        ]
-        order = np.argsort(np.concatenate([at for _, at in words]), kind="stable")
-        of_all = np.concatenate([pieces.piece, by, pieces.piece[left]])[order]
-        flat = np.concatenate([word for word, _ in words])[order]
-        starts = np.searchsorted(of_all, np.arange(count + 1))
+        flat = np.empty(int(length.sum()), np.int64)
+        flat[begin] = pieces.codes[pieces.line] << 2
+        flat[turns] = ((ranks << 24) + inner << 2) + tags
+        flat[own] = ((found[int(outside.sum()) :] << 24) + within[pieces.line[left]] << 2) + _OWN
+        starts = np.r_[begin, len(flat)][np.searchsorted(pieces.piece, np.arange(count + 1))]
         return Similarity(program, (flat, starts), named, constants)
 
     def groups(self, least: int) -> Iterator[list[int]]:

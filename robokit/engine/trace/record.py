@@ -64,16 +64,16 @@ twelve sums, which fit in 16 registers beside one number of each column and one 
 
 def call(graph: Graph, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     """As :func:`robokit.spatial.control_flow.call`: one block for all calls, where that pays."""
-    given = flat(arguments)
-    if graph.shared is None or graph.within or not all(map(_is_number, given)):
+    numbers = flat(arguments)
+    if graph.shared is None or graph.within or not all(map(_is_number, numbers)):
         return function(*arguments)
     key = function, _form(arguments)
     run = _Flat(function, arguments)
-    measured = _measured(graph, key, run, [None] * len(given))
-    if measured is None or measured.operations < (LONG if graph.large else len(given) + measured.results):
+    measured = _measured(graph, key, run, [None] * len(numbers))
+    if measured is None or measured.operations < (LONG if graph.large else len(numbers) + measured.results):
         return function(*arguments)
-    number = _block(graph, (*key, "call"), run, [None] * len(given), 1)
-    values = _called(graph, number, [node_of(graph, x) for x in given], 1)[0]
+    number = _block(graph, (*key, "call"), run, [None] * len(numbers), 1)
+    values = _called(graph, number, [node_of(graph, x) for x in numbers], 1)[0]
     return measured.shaped(values)
 
 
