@@ -36,7 +36,8 @@ from robokit.contact.constraints.contacts import RIGID, weight
 from robokit.contact.fields import FRICTION, IMPACT_DERIVATIVES
 from robokit.contact.impacts import pass_on
 from robokit.contact.kinematics import entries_of_H, velocities
-from robokit.contact.linear import back_substitute_unsymmetric, factor_unsymmetric, rows_of
+from robokit.contact.linear import back_substitute_unsymmetric, factor_unsymmetric
+from robokit.contact.pattern import rows_of
 from robokit.contact.step import ARRAYS
 from robokit.contact.step_derivatives import inverse_dynamics_derivatives, kernel_of_copies
 from robokit.contact.vectors import add, motion, nothing, put, write_row
