@@ -13,6 +13,7 @@ environments: a robot, where it starts, what it sees, and what it is worth.
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -45,6 +46,8 @@ class Task:
 
     Attributes:
         robot: the robot.
+        sim: the :class:`robokit.Simulation` of the environments that have the task, for what else the rows
+            see, such as ``net_contact_forces``; they set it.
         options: arguments of :class:`robokit.Simulation`.
         steps: number of simulation steps in an environment step.
         horizon: number of environment steps of an episode.
@@ -52,6 +55,7 @@ class Task:
     """
 
     robot: Robot
+    sim: Simulation
     options: ClassVar[dict[str, Any]] = {"dt": 3e-3, "ground": True, "actuators": PD(kp=100.0, kd=5.0)}
     steps, horizon, scale = 5, 500, 0.5
 
@@ -196,10 +200,10 @@ class Environments(VectorEnv):  # type: ignore[misc]
         num_envs = whole_number("num_envs", num_envs, 1)
         self.task, self.num_envs, self.render_mode = task, num_envs, render_mode
         most = max_episode_steps
-        self.horizon = task.horizon if most is None else whole_number("max_episode_steps", most, 1)
+        self.horizon: float = task.horizon if most is None else whole_number("max_episode_steps", most, 1)
         self.home = task.home()
         options = {"batch": num_envs, "threads": threads, "device": device} | task.options
-        self.sim = Simulation(task.robot, self.home, **options)
+        self.sim = task.sim = Simulation(task.robot, self.home, **options)
         places = {joint.name: joint.q_slice.start for joint in task.robot.joints}
         self._about = self.home[[places[name] for name in self.sim.driven]]
         self._age, self._over = np.zeros(num_envs, int), np.zeros(num_envs, bool)
@@ -261,7 +265,9 @@ class Environments(VectorEnv):  # type: ignore[misc]
         return np.where(bad, self.home, q), np.where(bad, 0.0, v)
 
     def _observed(self) -> np.ndarray:
-        return np.clip(self.task.observation(*self._sound()), -LARGEST, LARGEST)
+        seen, broken = self.task.observation(*self._sound()), self.sim.failed[:, None]
+        # What a task sees of the simulation besides may not be finite in such rows.
+        return np.clip(np.where(broken, np.nan_to_num(seen), seen), -LARGEST, LARGEST)
 
 
 class Environment(gymnasium.Env):  # type: ignore[misc]
@@ -291,10 +297,18 @@ class Environment(gymnasium.Env):  # type: ignore[misc]
         return seen[0], float(reward[0]), bool(terminated[0]), bool(truncated[0]), {}
 
 
-for _name in TASKS:
+def without_end(task: str, render_mode: str | None = None) -> Environment:
+    """The environment of ``gymnasium.make``, whose wrapper TimeLimit ends its episodes."""
+    made = Environment(task, render_mode)
+    made.rows.horizon = math.inf
+    return made
+
+
+for _name, _task in TASKS.items():
     gymnasium.register(
         f"robokit/{_name}-v0",
-        entry_point="robokit.gym:Environment",
+        entry_point="robokit.gym:without_end",
         vector_entry_point="robokit.gym:Environments",
+        max_episode_steps=_task.horizon,
         kwargs={"task": _name},
     )

@@ -12,6 +12,7 @@ Cost: O(contacts + rows + bodies).
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from robokit.contact.accounts import about, impulse_of, on_ground
@@ -43,6 +44,9 @@ MONITOR = (
     ),  # normal force; that of what slides [N]; largest speed
     # of what slides after the step, of approach before it [m/s]
     real("motor_force", "n_motors", 2, role="out"),  # [N m | N]; 1 at a limit of effort or speed
+    # Only where it has rows, one for each link of the robot
+    real("net_force", "n_felt", 3, role="inout"),  # of all contacts on it, in world axes [N]
+    whole("felt_of_shape", "n_shapes"),  # row of each shape's link, or -1
 )
 
 NOTES = (
@@ -82,6 +86,7 @@ def monitor(x: Any) -> None:
     cond(measured | (x.watched[0] > 0), lambda: _forces(x), nothing)
     cond(x.watched[0] > 0, lambda: _watch(x), nothing)
     cond(measured, lambda: _measure(x), nothing)
+    cond(x.n_felt > 0, lambda: _feel(x), nothing)
 
 
 def _measure(x: Any) -> None:
@@ -125,6 +130,30 @@ def _forces(x: Any) -> None:
 
     for_range(x.n_of[0], constraint)
     for_range(x.n_of[1], lambda i: cond(x.r_kind[i] == STOP, lambda: stop(i), nothing))
+
+
+def _feel(x: Any) -> None:
+    """The net force of contacts on each link; of parts of a step the mean."""
+    share = x.step_share[0]
+    per = share / x.dt[0]
+
+    def before(k: Any) -> None:
+        write_row(x.net_force, k, [where(share < 1.0, x.net_force[k, m], 0.0) for m in range(3)])
+
+    for_range(x.n_felt, before)
+
+    def contact(i: Any) -> None:
+        c = x.c_of[i]
+        force = _in_world(x, c, [x.c_g[i, k] * per for k in range(3)])
+
+        def enter(link: Any, sign: float) -> None:
+            write_row(x.net_force, link, [x.net_force[link, k] + sign * force[k] for k in range(3)])
+
+        for side, sign in ((0, -1.0), (1, 1.0)):
+            link = x.felt_of_shape[x.pair_shapes[x.contact_pair[c], side]]
+            cond(link < 0, nothing, functools.partial(enter, link, sign))
+
+    for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: contact(i), nothing))
 
 
 def _in_world(x: Any, c: Any, g: Any) -> list[Any]:

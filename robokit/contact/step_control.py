@@ -26,7 +26,7 @@ from dataclasses import replace
 from typing import Any
 
 from robokit.contact.step import ARRAYS, step_kernel
-from robokit.contact.vectors import put
+from robokit.contact.vectors import put, write_row
 from robokit.engine.loops.fields import kernel_of, real, whole
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.signature import ArrayOf
@@ -79,6 +79,10 @@ def controlled_step(x: Any, step: LoopKernel) -> None:
     """One step of dt, in parts."""
     put(x.part, 0, where(x.part[0] == 0, TICKS, x.part[0]))
     put(x.parts, 0, 0)
+    parts_before = where(x.part[1] > 0, 1.0, 0.0)
+    for_range(
+        x.n_felt, lambda k: write_row(x.net_force, k, [parts_before * x.net_force[k, m] for m in range(3)])
+    )
 
     def more(at: Any, n: Any, again: Any) -> Any:
         return (at < TICKS) & (x.needed[0] == 0)

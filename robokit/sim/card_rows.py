@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
 from threading import Event
 from typing import Any
@@ -390,6 +391,18 @@ class CardStates:
         """Velocities, (B, nv), likewise."""
         return self._seen(1)
 
+    def net_contact_forces(self) -> Array:
+        """Net contact force on each link, (B, L, 3) [N]: memory that each step writes from now on."""
+        if len(self._views) == 2:
+            shape, stream = (self.rows, len(self.program.robot.links), 3), self.stream()
+            size = math.prod(shape) * self.dtype.itemsize
+            self.memory.allocate({"net_force": size})
+            self._views.append(View(self.card, self.memory["net_force"], shape, self.dtype, self.memory))
+            with self.memory.on(stream):
+                self.card.fill(self.memory["net_force"], size, 0, stream)
+                self._show(stream)
+        return self._seen(2)
+
     def _seen(self, k: int) -> Array:
         """A view as an array of the library, the same each time."""
         place = k, self.library
@@ -403,7 +416,7 @@ class CardStates:
         stream = self.stream()
         with self.memory.on(stream):  # the last step may have been on another
             self.card.synchronize(stream)
-        return ~np.logical_and(*(np.isfinite(np.asarray(x)).all(axis=1) for x in self._views))
+        return ~np.logical_and(*(np.isfinite(np.asarray(x)).all(axis=1) for x in self._views[:2]))
 
     def stream(self) -> int:
         """The caller's."""
@@ -436,8 +449,8 @@ class CardStates:
 
     def _show(self, stream: int) -> None:
         """The states where the views look."""
-        for k, name in enumerate("qv"):
-            self._steps.show(name, (self._views[k].pointer, self.rows, 1), stream)
+        for name, view in zip(self._steps.shown, self._views, strict=False):
+            self._steps.show(name, (view.pointer, self.rows, 1), stream)
 
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some rows, by number, to states (n, ...) of the host: nothing was before."""
@@ -464,6 +477,8 @@ class CardStates:
 
 class _Contact:
     """Steps with contacts: engine/cuda/loops.py."""
+
+    shown = "q", "v", "net_force"
 
     def __init__(self, own: CardStates, number: int) -> None:
         self.own = own
@@ -563,6 +578,8 @@ class _Contact:
 
 class _Passive:
     """Steps of passive motion: engine/cuda/driver.py."""
+
+    shown = "q", "v"
 
     def __init__(self, own: CardStates, number: int) -> None:
         self.own, self.on = own, card_runner(own.program, own.dt, number)

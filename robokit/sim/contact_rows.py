@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from robokit.collision.fields import CANDIDATES
 from robokit.contact.step_in_lanes import ARRAYS as LANE_ARRAYS
 from robokit.contact.step_in_lanes import LANES, kind_of_lanes, lanes_kernel, may_go_in_lanes
 from robokit.engine.backend.llvm import processors
@@ -45,6 +46,7 @@ from robokit.sim.steppers import (
 Arrays = Mapping[str, np.ndarray]
 
 INPUTS = {a.name for a in LANE_ARRAYS if a.role == "in"}
+FOUND_ANEW = {a.name for a in CANDIDATES}  # what a step hands on that no result depends on
 
 
 def kernel_in_lanes(shared: Arrays, rows: Arrays, reproducible: bool, dtype: str) -> LoopKernel | None:
@@ -162,12 +164,13 @@ class ContactRunner:
             own = (rows >= share.rows.start) & (rows < share.rows.stop)
             share.reset(rows[own] - share.rows.start, q[own], v[own])
 
+    def net_contact_forces(self) -> np.ndarray:
+        """Net contact force on each link in the last step, (rows, L, 3) [N]."""
+        return np.concatenate([share.states["net_force"] for share in self._shares])
+
     def state(self) -> list[tuple[np.ndarray, dict[str, np.ndarray]]]:
         """All that :meth:`restore` needs, whatever threads there are: rows in their order, in parts."""
-        return [
-            (share.good.copy(), {n: share.states[n].copy() for n in share.own_state})
-            for share in self._shares
-        ]
+        return [share.state() for share in self._shares]
 
     def restore(self, state: list[tuple[np.ndarray, dict[str, np.ndarray]]]) -> None:
         """Go on from there."""
@@ -180,6 +183,7 @@ class ContactRunner:
                     to, of = (slice(a - at, b - at) for at in (share.rows.start, first))
                     share.restore(to, good[of], {name: x[of] for name, x in states.items()})
                 first = end
+            share.show()
 
 
 class _Share:
@@ -237,6 +241,11 @@ class _Share:
         for total in self.sums.values():
             total[rows] = 0.0
 
+    def state(self) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+        """All that later steps depend on."""
+        kept = (name for name in self.own_state if name not in FOUND_ANEW)
+        return self.good.copy(), {name: self.states[name].copy() for name in kept}
+
     def restore(self, rows: slice, good: np.ndarray, states: dict[str, np.ndarray]) -> None:
         """Some of its rows go on from there."""
         taken = [a for a in self.kernel.taken if a.name in states]
@@ -248,6 +257,8 @@ class _Share:
         if more:
             self._make_room(more)
         self.good[rows] = good
+        for name in FOUND_ANEW:
+            self.states[name][rows] = 0
         for name, old in states.items():
             x = self.states[name]
             x[rows] = begins_with(old, (len(old), *x.shape[1:]), name)
@@ -303,12 +314,16 @@ class _Share:
             self.seconds = (time.perf_counter() - started[0]) / ((b - a) * steps)
             if self._rows.compiled:
                 self._ran(time.thread_time() - started[1])
+        self.show()
+        return True
+
+    def show(self) -> None:
+        """Bring the inputs of the step, from which it set out, up to date."""
         part, x = slice(self.rows.start, self.rows.stop), self.states
         with np.errstate(over="ignore"):  # such rows fail
             self.given[0][0, part], self.given[1][0, part] = x["q"], x["v"]
         self.given[0][0, part][~self.good] = np.nan
         self.given[3][0, part] = entries_of(self.program, x | self.sums)
-        return True
 
     def _add_up(self, part: slice) -> None:
         """Ledgers are in double precision."""

@@ -256,7 +256,7 @@ class ContactPage:
 
 def contact_page(program: Program, dt: float, pushes: bool = False) -> ContactPage:
     """What the module is given of a program with steps of dt [s]; ``pushes``: keep those of the run."""
-    kept = replace(program, accuracy=None)
+    kept = replace(program, accuracy=None, felt=False)
     kept = kept if pushes else without_pushes(kept)
     given = step_numbers(kept, dt)
     given["push_body"] = np.append(given["push_body"], np.ones(HANDS, np.int32))

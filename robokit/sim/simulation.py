@@ -474,7 +474,8 @@ class Simulation:
         if batch and inputs.by_function:
             raise ShapeError("actuators: a batch takes arrays and keyframes as targets, no functions")
         self._inputs, self._driven = inputs, inputs.driven
-        self._program = setup.program.with_given(inputs.layout, inputs.numbers)
+        program = setup.program.with_given(inputs.layout, inputs.numbers)
+        self._program = replace(program, felt=True)
         self.driven = tuple(joint.name for joint in self._driven.joints)
         self._recording = not batch and record_every != 0
         self._targets: np.ndarray | None = None
@@ -578,6 +579,27 @@ class Simulation:
         notes, q = self._last_step("contacts"), self._run.stepper.q
         found = contacts_of(self._program, notes, [0, self._run.done], np.array([q, q]))
         return found.at(1)
+
+    @property
+    @_reads
+    def net_contact_forces(self) -> Any:
+        """Net contact force on each link in the last step, (L, 3), or of a batch (B, L, 3) [N].
+
+        Links are in the order of ``robot.link_names``, forces in world axes. Each is the sum over all
+        contacts of the link: with the ground, with other links and with other robots. A force is the mean
+        over that step; it is exactly 0 where nothing touches, before the first step and after a reset. Of
+        rows that have failed it means nothing. ``contacts``, and ``contact_force`` of
+        :class:`robokit.Measure`, leave out contacts between links that move.
+
+        The array is a copy; with ``device="cuda"`` it is memory there that every step writes from the first
+        use on, as ``q`` is.
+        """
+        if self._many is not None:
+            return self._many.net_contact_forces()
+        own = self._run.stepper
+        if isinstance(own, ContactStepper):
+            return own.arrays["net_force"].copy()
+        return np.zeros((len(self.robot.links), 3))
 
     @property
     @_reads
@@ -835,8 +857,7 @@ class Simulation:
         ahead, gain, limit, rest = linear
         assert wanted is not None
         t = np.maximum(np.minimum(wanted, limit), -limit)
-        u = ahead + gain * t + rest
-        return np.broadcast_to(u, (self.batch, n)) if self.batch else u
+        return ahead + gain * t + rest
 
     def _checked_targets(self, targets: Any, n: int) -> np.ndarray:
         if not n:
@@ -1072,8 +1093,8 @@ class ManyStates:
     def step(self, tau: np.ndarray | None, u: np.ndarray | None, steps: int) -> None:
         """So many steps, none where it is interrupted.
 
-        tau are joint forces, (nv,) or (B, nv), or None; u is what driven joints are given, (B, n), None for
-        what they have.
+        tau are joint forces, (nv,) or (B, nv), or None; u is what driven joints are given, (B or 1, n), None
+        for what they have.
         """
         before, done = self.state(), self.done
         try:
@@ -1103,23 +1124,33 @@ class ManyStates:
         """Set some rows, by number, to states (n, ...): nothing was before."""
         self.q[rows], self.v[rows] = q, v
         self.arrays[3][0, rows] = 0.0
-        self.arrays[4][0, rows] = first_carried(self.program, self.q, self.v)[rows]
+        if self.program.robot.samples is None:
+            self.arrays[4][0, rows] = first_carried(self.program, self.q[rows], self.v[rows])
+        else:  # a sample for each row
+            self.arrays[4][0, rows] = first_carried(self.program, self.q, self.v)[rows]
         if self.program.contact:
             self.runner.reset(rows, q, v)
         self.failed[rows] = False
 
-    def state(self) -> tuple[Any, ...]:
-        """All that :meth:`restore` needs."""
-        own = self.runner.state() if self.program.contact else None
-        return [x.copy() for x in (*self.arrays[:2], *self.arrays[3:5])], own
-
-    def restore(self, state: tuple[Any, ...], done: int) -> None:
-        """Go on from there."""
-        arrays, own = state
-        for x, old in zip((*self.arrays[:2], *self.arrays[3:5]), arrays, strict=True):
-            x[...] = old
+    def net_contact_forces(self) -> np.ndarray:
+        """Net contact force on each link, (B, L, 3) [N]."""
         if self.program.contact:
-            self.runner.restore(own)
+            return self.runner.net_contact_forces()
+        return np.zeros((self.rows, len(self.program.robot.links), 3))
+
+    def state(self) -> Any:
+        """All that :meth:`restore` needs."""
+        if self.program.contact:
+            return self.runner.state()
+        return [x.copy() for x in (*self.arrays[:2], *self.arrays[3:5])]
+
+    def restore(self, state: Any, done: int) -> None:
+        """Go on from there."""
+        if self.program.contact:
+            self.runner.restore(state)
+        else:
+            for x, old in zip((*self.arrays[:2], *self.arrays[3:5]), state, strict=True):
+                x[...] = old
         self.failed[:] = not_finite(self.q, self.v)
         self.done, self.change = done, 0
 

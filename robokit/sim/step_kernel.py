@@ -189,6 +189,7 @@ class Program:
     # to which steps of "contact" are divided (contact/step_control.py); None: they are not
     accuracy: float | None = None
     springs: Springs = NO_SPRINGS  # between points and at joints
+    felt: bool = False  # whether a step with contact keeps the net contact force on each link
 
     def __post_init__(self) -> None:
         self.open = self.robot.parameters is not None

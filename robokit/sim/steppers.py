@@ -41,7 +41,7 @@ from robokit.contact.materials import (
 )
 from robokit.contact.measures import KEPT
 from robokit.contact.monitor import NOTES
-from robokit.contact.robot_data import robot_data
+from robokit.contact.robot_data import robot_data, sizes_of_matrices
 from robokit.contact.step import ADDED, ARRAYS, step_kernel
 from robokit.contact.step_control import controlled_kernel
 from robokit.conventions import GRAVITY
@@ -106,7 +106,7 @@ def step_numbers(program: Program, dt: float) -> Arrays:
     one = robot if robot.samples is None else robot.sample(0)
     found |= program.springs.numbers(robot, size_of(one) or 1.0)
     found |= prescribed_numbers(robot, program.given.motions)
-    found |= _measured(program, scene, found)
+    found |= _measured(program, scene, found) | _felt(program, scene)
     found |= _control(program)
     return found | _motors(program, dt, 0) | _pushes(program) | scene.arrays | _pairs(program, scene, 0)
 
@@ -290,6 +290,15 @@ def _measured(program: Program, scene: Scene, numbers: Arrays) -> Arrays:
     }
 
 
+def _felt(program: Program, scene: Scene) -> Arrays:
+    """Which links' net contact forces a step keeps."""
+    links = {name: k for k, name in enumerate(program.robot.link_names)} if program.felt else {}
+    return {
+        "net_force": np.zeros((len(links), 3)),
+        "felt_of_shape": np.array([links.get(name, -1) for name in scene.links], np.int32) * program.felt,
+    }
+
+
 def _motors(program: Program, dt: float, row: int | np.ndarray) -> Arrays:
     """Driven joints: gains again from the numbers that today's law is made of; of a row, or of some."""
     robot, drives = program.robot, program.given.drives
@@ -354,13 +363,14 @@ NOTHING_MEASURED = {
     "measured": np.zeros(0),
     "link_force": np.zeros((1, 4)),
     "stop_force": np.zeros(0),
+    "net_force": np.zeros((0, 3)),
     "step_share": np.array([1.0, 0.0]),
 }
 """Of the monitor."""
 
 ENDS = tuple(name for name in MEMORY if name.endswith("_pair"))  # those of them that end so
 
-KEPT_ARRAYS = ("kept", "change", "loop_force", "dry_force", "motion_force", "part")
+KEPT_ARRAYS = ("kept", "change", "loop_force", "dry_force", "motion_force", "net_force", "part")
 """What else it hands on, if there is such an array."""
 
 LAYOUT = KEPT_ARRAYS, tuple((a.name, a.shape) for a in ARRAYS if a.role == "inout"), accounts.ENTRIES
@@ -406,6 +416,7 @@ class ContactState:
         # loops.py and force_elements.py ask for these every time.
         self.sizes["n_constraints"] += 2 * self.sizes["n_loops"] + self.sizes["n_springs"]
         n = self.sizes
+        n |= sizes_of_matrices(given)
         n["n_rows"] = 2 * n["n_dofs"] + n["n_stops"] + n["n_motors"] + n["n_motions"]  # all that can be
         self.arrays: Arrays = {a.name: self._made(a, given) for a in self.kernel.taken}
         self.work: Arrays = {}
@@ -961,8 +972,8 @@ def step_inputs(
             u = values + tau[..., rows]
             found["joint_forces"] = np.array(tau)
             found["joint_forces"][..., rows] = 0.0
-            last = np.broadcast_to(x["motor_command"][:, 1], u.shape)
-            found["motor_command"] = np.stack([u, last], axis=-1)
+            found["motor_command"] = command = np.empty((*u.shape, 2))
+            command[..., 0], command[..., 1] = u, x["motor_command"][:, 1]
         elif name == "pushes":
             found["push_wrench"] = values.reshape(*values.shape[:-1], -1, 6)
         else:
@@ -1244,7 +1255,8 @@ def left_over(make: Callable[[Program, float], Any], program: Program, dt: float
     if owner is None or program.springs.functions:  # of the user: another one may have the same name
         return make(program, dt)
     about = program.ground, program.between, program.given, program.given_numbers, program.dtype
-    more = program.measured, program.accuracy, program.reproducible, engine(), dt, program.springs
+    kept = program.measured, program.felt, program.accuracy, program.reproducible
+    more = *kept, engine(), dt, program.springs
     try:
         key = make, program.joints, sha256(pickle.dumps((*about, *more))).digest()
     except (pickle.PicklingError, AttributeError, TypeError):  # measures that are functions of the user

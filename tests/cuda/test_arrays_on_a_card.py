@@ -285,6 +285,9 @@ def test_memory_of_a_card_is_an_array_of_any_library(card, library):
     assert np.asarray(view).tolist() == taken.tolist() == [[0.0, 3.0], [1.0, 4.0], [2.0, 5.0]]
     told = view.__cuda_array_interface__
     assert told["shape"] == (3, 2) and told["strides"] == (8, 24) and told["data"] == (own, False)
+    deep = View(card, own, (2, 1, 3), "float64", None)
+    numbers = np.array([[[0.0, 2.0, 4.0]], [[1.0, 3.0, 5.0]]])
+    assert np.array_equal(deep, numbers) and np.array_equal(library.take(deep), numbers)
     del view
     card.write(own, np.ones(6))
     assert taken.sum() == 6.0

@@ -204,10 +204,26 @@ def test_contacts_on_a_card(card):
             if k == 3:
                 sim.reset(q[0], rows=mask)
         assert np.array_equal(there.q, here.q) and np.array_equal(there.v, here.v)
+        assert np.array_equal(there.net_contact_forces, here.net_contact_forces)
         if k == 4:
             state, place = there.state(), np.asarray(there.q)
+            forces = np.asarray(there.net_contact_forces)
+    assert forces.any() and not np.array_equal(there.net_contact_forces, forces)
     there.restore(state)
-    assert np.array_equal(there.q, place)
+    assert np.array_equal(there.q, place) and np.array_equal(there.net_contact_forces, forces)
+    there.reset(rows=mask)
+    assert not np.asarray(there.net_contact_forces)[mask].any()
+    single = rk.Simulation(robot, q, device="cuda", dtype="float32", **options)
+    momenta = []
+    for steps in (60, 1):
+        single.step(steps=steps)
+        states = (np.asarray(x, float) for x in (single.q, single.v))
+        momenta.append(rk.centroidal_momentum(robot, *states)[:, 3:])
+    forces = np.asarray(single.net_contact_forces)
+    assert forces.dtype == np.float32 and forces.shape == (B, len(robot.links), 3)
+    given = (momenta[1] - momenta[0]) / 1e-3 - robot.total_mass * robot.gravity
+    np.testing.assert_allclose(forces.sum(axis=1), given, atol=0.1)
+    assert given[0, 2] > 100.0
 
 
 def test_sweeps_have_the_same_rows_on_a_card(card, pendulum):

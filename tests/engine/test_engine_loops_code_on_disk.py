@@ -64,6 +64,19 @@ def test_the_second_process_records_nothing(run):
     assert run(2.0) == [[2.0, 4.0], False]
 
 
+def test_code_that_a_thread_made_is_found_by_later_processes(source, monkeypatch, tmp_path):
+    monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
+
+    def kernel():
+        x = ArrayOf("x", (1,), "out")
+        return LoopKernel("aside", lambda x: x.__setitem__(0, 1.0), [], [x], from_source=kernel_of)
+
+    first = kernel()
+    assert not first.at_hand("batch", "float64")
+    first._improve((first.lanes("float64"), "float64"))
+    assert first.at_hand("batch", "float64") and kernel().at_hand("batch", "float64")
+
+
 def test_other_source_or_other_arrays_are_other_code(run):
     run(2.0)
     assert run(3.0) == [[3.0, 6.0], True]

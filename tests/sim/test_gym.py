@@ -138,10 +138,63 @@ def test_a_task_takes_any_robot():
     assert envs.reset(seed=0)[0].shape == (2, dog.nq - 2 + dog.nv)
 
 
+def lengths(step, count):
+    """Steps of the first episodes of an environment, whose actions are 0."""
+    found, age = [], 0
+    while len(found) < count:
+        age += 1
+        if any(step()[2:4]):
+            found, age = [*found, age], 0
+    return found
+
+
 def test_the_length_of_an_episode_is_gymnasiums():
-    envs = gymnasium.make_vec("robokit/Reaching-v0", num_envs=2, max_episode_steps=3)
-    envs.reset(seed=0)
-    ends = [envs.step(np.zeros(envs.action_space.shape))[3].tolist() for _ in range(5)]
-    assert ends == [[False] * 2, [False] * 2, [True] * 2, [False] * 2, [False] * 2]
+    """Of one robot and of many, however they are made, longer than the task's own or shorter."""
+    most = gym.TASKS["Reaching"].horizon
+    assert gymnasium.spec("robokit/Reaching-v0").max_episode_steps == most
+    for given, length in (
+        ({}, most),
+        ({"max_episode_steps": 3}, 3),
+        ({"max_episode_steps": most + 7}, most + 7),
+    ):
+        env = gymnasium.make("robokit/Reaching-v0", **given)
+        env.reset(seed=0)
+        assert lengths(lambda env=env: env.step(np.zeros(env.action_space.shape)), 1) == [length]
+        for mode in ("vector_entry_point", "sync"):
+            envs = gymnasium.make_vec("robokit/Reaching-v0", num_envs=2, vectorization_mode=mode, **given)
+            envs.reset(seed=0)
+            ends = [envs.step(np.zeros(envs.action_space.shape))[3].tolist() for _ in range(length + 2)]
+            assert ends == [*[[False] * 2] * (length - 1), [True] * 2, *[[False] * 2] * 2], (mode, given)
+    alone = gym.Environment("Reaching")
+    alone.reset(seed=0)
+    assert lengths(lambda: alone.step(np.zeros(alone.action_space.shape)), 1) == [most]
     with pytest.raises(robokit.ShapeError, match="max_episode_steps: expected a whole number >= 1, got 0"):
         gym.Environments("Reaching", 2, max_episode_steps=0)
+
+
+def test_a_task_sees_what_its_feet_feel():
+    """A quadruped in the air, then on its feet: the forces of the simulation are part of what it sees."""
+
+    class Feeling(gym.Walking):
+        def __init__(self):
+            super().__init__()
+            self.feet = [k for k, name in enumerate(self.robot.link_names) if name.endswith("foot")]
+
+        def begin(self, rng, rows):
+            q, v = super().begin(rng, rows)
+            return q + 0.01 * np.eye(self.robot.nq)[6], v
+
+        def observation(self, q, v):
+            feet = self.sim.net_contact_forces[:, self.feet, 2]
+            return np.concatenate([super().observation(q, v), feet > 1.0], axis=1)
+
+    envs = gym.Environments(Feeling(), 3)
+    seen, _ = envs.reset(seed=0)
+    assert seen.shape == (3, envs.task.robot.nq - 2 + envs.task.robot.nv + 4) and not seen[:, -4:].any()
+    for _ in range(40):
+        seen = envs.step(np.zeros(envs.action_space.shape))[0]
+    assert seen[:, -4:].all() and envs.observation_space.contains(seen)
+    envs.sim.reset(v=np.full(envs.task.robot.nv, 1e200), rows=[1])
+    seen, rewards, terminated, *_ = envs.step(np.zeros(envs.action_space.shape))
+    assert terminated.tolist() == [False, True, False] and envs.observation_space.contains(seen)
+    assert np.isfinite(rewards).all() and rewards[1] == 0.0

@@ -397,14 +397,14 @@ FLOATING = 2  # kind of numbers in DLPack
 
 
 class View:
-    """Numbers of many states on a card, (B, n), side by side number by number.
+    """Numbers of many states on a card, (B, n) or (B, n, ...), side by side number by number.
 
     ``torch.as_tensor(view, device="cuda")``, ``cupy.asarray(view)`` and ``jax.dlpack.from_dlpack(view)`` are
     the same memory, ``numpy.asarray(view)`` a copy on the host. ``pointer``: address on the card; ``shape``:
-    (B, n); ``dtype``: of the numbers.
+    (B, n) or (B, n, ...); ``dtype``: of the numbers.
     """
 
-    def __init__(self, card: Any, pointer: int, shape: tuple[int, int], dtype: Any, owner: Any) -> None:
+    def __init__(self, card: Any, pointer: int, shape: tuple[int, ...], dtype: Any, owner: Any) -> None:
         """Memory that ``owner`` holds."""
         self.card, self.pointer, self.shape, self.dtype = card, pointer, shape, np.dtype(dtype)
         self._owner = owner
@@ -413,9 +413,10 @@ class View:
         return f"<view of {self.shape} {self.dtype} on cuda:{self.card.number}>"
 
     @property
-    def strides(self) -> tuple[int, int]:
+    def strides(self) -> tuple[int, ...]:
         """From one number to the next along each axis [numbers]."""
-        return 1, self.shape[0]
+        states, *numbers = self.shape
+        return 1, *(states * math.prod(numbers[k + 1 :]) for k in range(len(numbers)))
 
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
@@ -442,15 +443,16 @@ class View:
         was queued on the card's default stream, since others may be on any.
         """
         self.card.synchronize()
-        size = ctypes.sizeof(_Managed)
-        place = _allocate(size + 4 * ctypes.sizeof(ctypes.c_int64))
-        made, numbers = _Managed.from_address(place), (ctypes.c_int64 * 4).from_address(place + size)
+        size, axes = ctypes.sizeof(_Managed), len(self.shape)
+        words = ctypes.c_int64 * (2 * axes)
+        place = _allocate(size + ctypes.sizeof(words))
+        made, numbers = _Managed.from_address(place), words.from_address(place + size)
         numbers[:] = [*self.shape, *self.strides]
         tensor = made.tensor
-        tensor.data, tensor.ndim, tensor.offset = self.pointer, 2, 0
+        tensor.data, tensor.ndim, tensor.offset = self.pointer, axes, 0
         tensor.device_type, tensor.device = self.__dlpack_device__()
         tensor.code, tensor.bits, tensor.lanes = FLOATING, 8 * self.dtype.itemsize, 1
-        tensor.shape, tensor.strides = place + size, place + size + 2 * ctypes.sizeof(ctypes.c_int64)
+        tensor.shape, tensor.strides = place + size, place + size + ctypes.sizeof(words) // 2
         made.context, made.deleter = None, ctypes.cast(ctypes.pythonapi.PyMem_RawFree, ctypes.c_void_p)
         _lent[self.pointer] = self._owner
         return _capsule(place, b"dltensor", None)
@@ -459,10 +461,10 @@ class View:
         """A copy on the host; waits for all that was queued on the card's default stream."""
         if copy is False:
             raise ValueError("an array on a card is copied to the host")
-        found = np.empty(self.shape[::-1], self.dtype)
+        found = np.empty((*self.shape[1:], self.shape[0]), self.dtype)
         if found.size:
             self.card.read(found, self.pointer)
-        return np.ascontiguousarray(found.T) if dtype is None else np.ascontiguousarray(found.T, dtype)
+        return np.ascontiguousarray(np.moveaxis(found, -1, 0), dtype)
 
 
 class _Tensor(ctypes.Structure):
