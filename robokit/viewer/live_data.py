@@ -17,6 +17,7 @@ import numpy as np
 from robokit.contact import accounts
 from robokit.conventions import GRAVITY
 from robokit.engine import Kernel
+from robokit.engine.signature import ArrayOf
 from robokit.errors import RobokitError
 from robokit.model.parts import Joint
 from robokit.sim import motion
@@ -102,14 +103,18 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
         module=base64.b64encode(module).decode("ascii"),
         bytes=len(gzip.decompress(module)),
         sizes=list(page.sizes.items()),
-        arrays=",".join(" ".join(map(str, (a.name, *a.shape))) for a in ARRAYS),
+        arrays=",".join(map(_told, ARRAYS)),
         steps=len(ARRAYS) - len(LOOK),
-        whole=[k for k, a in enumerate(ARRAYS) if a.kind == "integer"],
-        kept=[a.name for a in ARRAYS if a.role == "inout"],
         given=[(name, len(table)) for name, table in told.items()],
         numbers=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),
     )
     return _none() | {"stepper": stepper, "grips": _ends(page.grips), "ledger": list(accounts.ENTRIES)}
+
+
+def _told(a: ArrayOf) -> str:
+    """What ``StepperData.arrays`` says of an array."""
+    marks = "#" * (a.kind == "integer") + "*" * (a.role == "inout")
+    return marks + " ".join(map(str, (a.name, *a.shape)))
 
 
 def _width(x: np.ndarray) -> int:
