@@ -131,17 +131,22 @@ def _pairs(body: np.ndarray, still: int, own: Any) -> np.ndarray:
     many = max(body.max(initial=0), own.max(initial=0)) + 1
     first = np.searchsorted(body, np.arange(many + 1)).astype(np.int32)
     first[0] = still  # of a link that is fixed to the world
-    keys = np.sort(np.minimum(*own.T) * many + np.maximum(*own.T))
-    i, j = np.divmod(keys[np.diff(keys, prepend=-1) > 0], many)
-    spans = np.stack([first[i], first[i + 1], first[j], first[j + 1]])  # of the shapes of both
+    keys = np.minimum(*own.T) * many + np.maximum(*own.T)
+    keys = keys if (keys[1:] > keys[:-1]).all() else np.unique(keys)
+    i, j = np.divmod(keys, many)
+    spans = [first[i], first[i + 1], first[j], first[j + 1]]  # of the shapes of both
     if still:
         above = np.arange(1, many)
         of_ground = [np.zeros_like(above), np.full_like(above, still), first[above], first[above + 1]]
-        order = np.argsort(np.concatenate([above, i * many + j]), kind="stable")
-        spans = np.concatenate([of_ground, spans], axis=1)[:, order]
+        at = np.searchsorted(keys, above)  # a link that is fixed to the world comes after the ground
+        spans = [
+            np.insert(one, at, each.astype(np.int32)) for one, each in zip(spans, of_ground, strict=True)
+        ]
     at, end, other, other_end = spans
     width = other_end - other
     counts = (end - at) * width
+    if (counts == 1).all():
+        return np.stack([at, other], axis=1)
     which = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     number = np.arange(len(which), dtype=np.int32) - (np.cumsum(counts, dtype=np.int32) - counts)[which]
     across, along = np.divmod(number, width[which])
@@ -244,12 +249,14 @@ def _touching_pairs(robot: Robot, error: float) -> np.ndarray:
     root, many = roots(robot), robot.nbodies + 1
 
     def without(pairs: np.ndarray, gone: set[tuple[int, int]]) -> np.ndarray:
-        keys = np.setdiff1d(pairs @ [many, 1], [i * many + j for i, j in gone], assume_unique=True)
-        return np.stack(np.divmod(keys, many), axis=1)
+        """Those of ascending pairs that are not in a set."""
+        keys, out = pairs @ np.array([many, 1]), np.array(sorted(i * many + j for i, j in gone), int)
+        at = np.minimum(np.searchsorted(keys, out), max(len(keys) - 1, 0))
+        return np.delete(pairs, at[keys[at] == out] if len(keys) else [], axis=0)
 
-    pairs = np.array(bodies, dtype=np.int64)[np.stack(np.triu_indices(len(bodies), 1), axis=1)]
-    found = without(pairs, neighbours(robot, set(bodies), root))
-    of_one = np.equal(*np.array(root)[found].T)
+    pairs = np.array(bodies)[np.stack(np.triu_indices(len(bodies), 1), axis=1)]
+    found, own_root = without(pairs, neighbours(robot, set(bodies), root)), np.array(root)
+    of_one = own_root[found[:, 0]] == own_root[found[:, 1]]
     touch, may_touch = _meeting(robot, placed, found[of_one])
     if may_touch:
         left = {body for pair in may_touch for body in pair}

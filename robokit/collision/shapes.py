@@ -552,7 +552,7 @@ def pair_arrays(pairs: np.ndarray, shapes: int, slack: Any = 0.0) -> Arrays:
     are; ``slack``: of each pair, (n,), or of all [m].
     """
     pairs = np.asarray(pairs, dtype=np.int32).reshape(-1, 2)
-    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    order = np.argsort(pairs[:, 0].astype(np.int64) * shapes + pairs[:, 1], kind="stable")
     counts = np.bincount(pairs[:, 0], minlength=shapes)
     return {
         "pair_shapes": pairs,

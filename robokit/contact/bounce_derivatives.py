@@ -21,8 +21,8 @@ from typing import Any
 
 from robokit.contact.accounts import TOUCHED
 from robokit.contact.bounces import bounces
-from robokit.contact.closing_derivatives import drift_tangents, pull, pulled
-from robokit.contact.constraint_derivatives import along, bounce_aim, loaded, motions, seen
+from robokit.contact.closing_derivatives import along, drift_tangents, loaded, motions, pull, pulled
+from robokit.contact.constraint_derivatives import bounce_aim, rates_of, seen
 from robokit.contact.fields import LIMITED_BOUNCES, MOTOR, STEP_PULLBACK
 from robokit.contact.kinematics import velocities
 from robokit.contact.linear import back_substitute_transposed, back_substitute_unsymmetric
@@ -274,7 +274,7 @@ def _see(x: Any) -> None:
     def every(do: Any, r: Any) -> None:
         for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: do(i, r), nothing))
 
-    for_range(x.nv, lambda r: along(x, r, count, lambda: every(contact, r)))
+    for_range(x.nv, lambda r: along(x, r, count, [], rates_of(x), lambda: every(contact, r)))
     for_range(x.nv, lambda r: every(turned, r))
 
 

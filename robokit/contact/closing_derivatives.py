@@ -15,6 +15,7 @@ Cost: O(nv^3); nothing without loops.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -225,7 +226,8 @@ def prepare(x: Any) -> None:
     end = SimpleNamespace(**{name: value for name, value in vars(x).items() if name != "once"})
     end.S, end.R, end.p, end.c_E = x.end_S, x.end_R, x.end_p, x.end_E
     velocities(end, x.end_v, x.V_y)
-    for_range(x.nv, lambda r: _along(end, r))
+    count = loaded(end)
+    for_range(x.nv, lambda r: _opens(end, r, count))
     once(x, _project)
 
 
@@ -252,55 +254,25 @@ def _project(x: Any) -> None:
     once(x, back_substitute_unsymmetric, x.z, x.z_inverse, x.P)
 
 
-def _along(x: Any, r: Any) -> None:
+def _opens(x: Any, r: Any, count: Any) -> None:
     """Columns r of J^T J / R and of J^T dJ/dq v / R, at the end."""
     forces = (x.z, x.f_z), (x.opening, x.f_o)
-    for each in (x.X, x.X_y, x.f_z, x.f_o):
-        write_row(each, 0, [0.0] * 6)
 
-    def body(m: Any) -> None:
-        b = m + 1
-        first, parent = x.body_dofs[b, 0], x.parent[b]
-
-        def more(n: Any, *so_far: Any) -> Any:
-            is_r = where(x.dof_row[first + n] == r, 1.0, 0.0)
-            return tuple(so_far[c] + x.S[first + n, c] * is_r for c in range(6))
-
-        X = of_motion(for_range(x.body_dofs[b, 1], more, *motion(x.X, parent)))
-        write_row(x.X, b, X)
-        write_row(x.X_y, b, motion(x.X_y, parent) + X.cross(motion(x.V_y, b) - motion(x.V_y, parent)))
-        for _, f in forces:
-            write_row(f, b, [0.0] * 6)
-
-    def constraint(i: Any) -> None:
-        cond(x.c_kind[i] == LINE, lambda: rows(i, x.c_bodies[i, 0], x.c_bodies[i, 1]), nothing)
-
-    def rows(i: Any, a: Any, b: Any) -> None:
-        A, B = motion(x.X, a), motion(x.X, b)
+    def rows(i: Any) -> None:
+        a, b, (A, B, change, _) = x.c_bodies[i, 0], x.c_bodies[i, 1], motions(x, i)
         M, E = loop_motion(x, i, A, B), [force(x.c_E, i, 6 * m) for m in range(3)]
-        change, V = motion(x.X_y, b) - motion(x.X_y, a), motion(x.V_y, b) - motion(x.V_y, a)
+        V = motion(x.V_y, b) - motion(x.V_y, a)
         opens = [change.dot(e) + V.dot(M.cross_force(e)) for e in E]
         for (_, f), rates in zip(forces, ([(B - A).dot(e) for e in E], opens), strict=True):
             more = pushed(x, i, rates)
             write_row(f, b, force(f, b) + more)
             write_row(f, a, force(f, a) - more)
 
-    def inward(m: Any) -> None:
-        b = x.n_bodies - 1 - m
-        for _, f in forces:
-            write_row(f, x.parent[b], force(f, x.parent[b]) + force(f, b))
+    def changes() -> None:
+        for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == LINE, lambda: rows(i), nothing))
+        gather(x, r, count, forces)
 
-    def dof(j: Any) -> None:
-        def enter() -> None:
-            for M, f in forces:
-                add(M, (x.dof_row[j], r), motion(x.S, j).dot(force(f, x.dof_body[j])))
-
-        cond(x.dof_row[j] < 0, nothing, enter)
-
-    for_range(x.n_bodies - 1, body)
-    for_range(x.n_of[0], constraint)
-    for_range(x.n_bodies - 1, inward)
-    for_range(x.n_dofs, dof)
+    along(x, r, count, forces, [(x.V_y, x.X_y)], changes)
 
 
 def close(x: Any) -> None:
@@ -355,3 +327,110 @@ def _times(x: Any, A: Any, B: Any, out: Any, count: Any) -> None:
         for_range(x.nv, term)
 
     for_range(x.nv, row)
+
+
+# ---- bodies along one coordinate of v ---------------------------------------------------------------------
+
+
+def loaded(x: Any) -> Any:
+    """List the bodies on which constraints act, or which carry such, outward; how many."""
+    for_range(x.n_bodies, lambda b: put(x.loaded, b, 0))
+
+    def constraint(i: Any) -> None:
+        for k in range(2):
+            x.loaded[x.c_bodies[i, k]] = 1
+
+    def inward(m: Any) -> None:
+        b = x.n_bodies - 1 - m
+        x.loaded[x.parent[b]] = where(x.loaded[b] > 0, 1, x.loaded[x.parent[b]])
+
+    def entry(m: Any, count: Any) -> Any:
+        x.loaded_bodies[count] = m + 1
+        return count + where(x.loaded[m + 1] > 0, 1, 0)
+
+    for_range(x.n_of[0], constraint)
+    for_range(x.n_bodies - 1, inward)
+    return for_range(x.n_bodies - 1, entry, 0)
+
+
+Rows = Sequence[tuple[Any, Any]]
+
+
+def along(x: Any, r: Any, count: Any, forces: Rows, rates: Rows, changes: Callable[[], None]) -> None:
+    """Bodies move along coordinate r of v: their motions, then ``changes()``, unless none does.
+
+    ``r``: the coordinate; ``count``: of bodies in the list; ``forces``: matrices, and forces on bodies of
+    which they get a column (:func:`gather`), which are made 0; ``rates``: velocities of bodies, and where
+    their changes go.
+    """
+    write_row(x.X, 0, [0.0] * 6)
+    x.moved[0] = 0
+
+    def body(m: Any, any_one: Any) -> Any:
+        b = x.loaded_bodies[m]
+        first = x.body_dofs[b, 0]
+
+        def own(n: Any, moves: Any) -> Any:
+            return where(x.dof_row[first + n] == r, 1, moves)
+
+        moves = for_range(x.body_dofs[b, 1], own, x.moved[x.parent[b]])
+        x.moved[b] = moves
+        for _, f in forces:
+            write_row(f, b, [0.0] * 6)
+        cond(moves > 0, lambda: _moved(x, b, r, rates), nothing)
+        return where(moves > 0, 1, any_one)
+
+    cond(for_range(count, body, 0) > 0, changes, nothing)
+
+
+def _moved(x: Any, b: Any, r: Any, rates: Rows) -> None:
+    """X: the motion of a body; how its velocities change as its joints' axes move."""
+    first, parent = x.body_dofs[b, 0], x.parent[b]
+    known = where(x.moved[parent] > 0, 1.0, 0.0)
+
+    def more(n: Any, *so_far: Any) -> Any:
+        is_r = where(x.dof_row[first + n] == r, 1.0, 0.0)
+        return tuple(so_far[c] + x.S[first + n, c] * is_r for c in range(6))
+
+    X = of_motion(for_range(x.body_dofs[b, 1], more, *_if(known > 0.0, x.X, parent)))
+    write_row(x.X, b, X)
+    for V, change in rates:
+        before = _if(known > 0.0, change, parent)
+        write_row(change, b, before + X.cross(motion(V, b) - motion(V, parent)))
+
+
+def motions(x: Any, i: Any) -> tuple[Motion, Motion, Motion, Motion]:
+    """Motions of the bodies of a constraint, and changes of their relative velocities at y and before."""
+    a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
+
+    def of(rows: Any, body: Any) -> Motion:
+        return _if(x.moved[body] > 0, rows, body)
+
+    return of(x.X, a), of(x.X, b), of(x.X_y, b) - of(x.X_y, a), of(x.X_before, b) - of(x.X_before, a)
+
+
+def _if(condition: Any, rows: Any, body: Any) -> Motion:
+    """A motion of a row, or none."""
+    return of_motion([where(condition, rows[body, c], 0.0) for c in range(6)])
+
+
+def gather(x: Any, r: Any, count: Any, forces: Rows) -> None:
+    """Forces on bodies to columns r: S . f."""
+
+    def inward(m: Any) -> None:
+        b = x.loaded_bodies[count - 1 - m]
+        parent = x.parent[b]
+        for _, f in forces:
+            write_row(f, parent, force(f, parent) + force(f, b))
+        for_range(x.body_dofs[b, 1], lambda n: dof(b, x.body_dofs[b, 0] + n))
+
+    def dof(b: Any, j: Any) -> None:
+        row, S = x.dof_row[j], motion(x.S, j)
+
+        def enter() -> None:
+            for M, f in forces:
+                add(M, (row, r), S.dot(force(f, b)))
+
+        cond(row < 0, nothing, enter)
+
+    for_range(count, inward)

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from robokit.contact import closing_derivatives
-from robokit.contact.closing_derivatives import of_motion
+from robokit.contact.closing_derivatives import along, gather, loaded, motions, of_motion
 from robokit.contact.constraints import springs
 from robokit.contact.constraints.contacts import TANGENTIAL, impact, weight
 from robokit.contact.detection_derivatives import frame_motion, gap_rate
@@ -64,7 +64,7 @@ def of_constraints(x: Any) -> None:
 
     def others() -> None:
         for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.z, (r, c), 0.0)))
-        for_range(x.nv, lambda r: along(x, r, count, lambda: _columns(x, r, count)))
+        for_range(x.nv, lambda r: along(x, r, count, _forces(x), rates_of(x), lambda: _columns(x, r, count)))
 
     among = for_range(x.n_of[0], lambda i, found: where(_with_another(x, i), 1, found), 0)
     cond(among > 0, others, nothing)
@@ -322,27 +322,6 @@ def restitution_rates(x: Any, i: Any, c: Any) -> tuple[Any, Any]:
     return by_share, where(g > 0.0, bounce_rates(x, c, u)[2], 0.0)
 
 
-def loaded(x: Any) -> Any:
-    """List the bodies on which constraints act, or which carry such, outward; how many."""
-    for_range(x.n_bodies, lambda b: put(x.loaded, b, 0))
-
-    def constraint(i: Any) -> None:
-        for k in range(2):
-            x.loaded[x.c_bodies[i, k]] = 1
-
-    def inward(m: Any) -> None:
-        b = x.n_bodies - 1 - m
-        x.loaded[x.parent[b]] = where(x.loaded[b] > 0, 1, x.loaded[x.parent[b]])
-
-    def entry(m: Any, count: Any) -> Any:
-        x.loaded_bodies[count] = m + 1
-        return count + where(x.loaded[m + 1] > 0, 1, 0)
-
-    for_range(x.n_of[0], constraint)
-    for_range(x.n_bodies - 1, inward)
-    return for_range(x.n_bodies - 1, entry, 0)
-
-
 # ---- contacts that aim at what impacts passed on have left -------------------------------------------------
 
 
@@ -413,29 +392,9 @@ def _forces(x: Any) -> list[tuple[Any, Any]]:
     return [(x.r_q, x.f_q), (x.r_y, x.f_y), (x.r_v, x.f_v), (x.z, x.f_z)]
 
 
-def along(x: Any, r: Any, count: Any, changes: Callable[[], None]) -> None:
-    """Bodies move along coordinate r of v: their motions, then ``changes()``, unless none does.
-
-    ``r``: the coordinate; ``count``: of bodies in the list.
-    """
-    write_row(x.X, 0, [0.0] * 6)
-    x.moved[0] = 0
-
-    def body(m: Any, any_one: Any) -> Any:
-        b = x.loaded_bodies[m]
-        first = x.body_dofs[b, 0]
-
-        def own(n: Any, moves: Any) -> Any:
-            return where(x.dof_row[first + n] == r, 1, moves)
-
-        moves = for_range(x.body_dofs[b, 1], own, x.moved[x.parent[b]])
-        x.moved[b] = moves
-        for _, f in _forces(x):
-            write_row(f, b, [0.0] * 6)
-        cond(moves > 0, lambda: _moved(x, b, r), nothing)
-        return where(moves > 0, 1, any_one)
-
-    cond(for_range(count, body, 0) > 0, changes, nothing)
+def rates_of(x: Any) -> list[tuple[Any, Any]]:
+    """Velocities of bodies at y and before, and how they change along a coordinate."""
+    return [(x.V_y, x.X_y), (x.V_before, x.X_before)]
 
 
 def _columns(x: Any, r: Any, count: Any) -> None:
@@ -446,33 +405,7 @@ def _columns(x: Any, r: Any, count: Any) -> None:
         cond(moves & _with_another(x, i), lambda: _of_two(x, i), nothing)
 
     for_range(x.n_of[0], constraint)
-    _gather(x, r, count)
-
-
-def _moved(x: Any, b: Any, r: Any) -> None:
-    """X: the motion of a body; how its velocities change as its joints' axes move."""
-    first, parent = x.body_dofs[b, 0], x.parent[b]
-    known = where(x.moved[parent] > 0, 1.0, 0.0)
-
-    def more(n: Any, *so_far: Any) -> Any:
-        is_r = where(x.dof_row[first + n] == r, 1.0, 0.0)
-        return tuple(so_far[c] + x.S[first + n, c] * is_r for c in range(6))
-
-    X = of_motion(for_range(x.body_dofs[b, 1], more, *_if(known > 0.0, x.X, parent)))
-    write_row(x.X, b, X)
-    for V, change in ((x.V_y, x.X_y), (x.V_before, x.X_before)):
-        before = _if(known > 0.0, change, parent)
-        write_row(change, b, before + X.cross(motion(V, b) - motion(V, parent)))
-
-
-def motions(x: Any, i: Any) -> tuple[Motion, Motion, Motion, Motion]:
-    """Motions of the bodies of a constraint, and changes of their relative velocities at y and before."""
-    a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
-
-    def of(rows: Any, body: Any) -> Motion:
-        return _if(x.moved[body] > 0, rows, body)
-
-    return of(x.X, a), of(x.X, b), of(x.X_y, b) - of(x.X_y, a), of(x.X_before, b) - of(x.X_before, a)
+    gather(x, r, count, _forces(x))
 
 
 def _of_two(x: Any, i: Any) -> None:
@@ -568,31 +501,3 @@ def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion
     of_y = pushed(u, 1)
     by_v = [where(loop, -u[k], x.c_aims[i, 1 + k] * u[2]) for k in range(3)]
     return [of_q, of_y, -pushed(by_v, 2), closing_derivatives.pushed(x, i, u)]
-
-
-def _if(condition: Any, rows: Any, body: Any) -> Motion:
-    """A motion of a row, or none."""
-    return of_motion([where(condition, rows[body, c], 0.0) for c in range(6)])
-
-
-def _gather(x: Any, r: Any, count: Any) -> None:
-    """Forces on bodies to columns r: S . f."""
-    forces = _forces(x)
-
-    def inward(m: Any) -> None:
-        b = x.loaded_bodies[count - 1 - m]
-        parent = x.parent[b]
-        for _, f in forces:
-            write_row(f, parent, force(f, parent) + force(f, b))
-        for_range(x.body_dofs[b, 1], lambda n: dof(b, x.body_dofs[b, 0] + n))
-
-    def dof(b: Any, j: Any) -> None:
-        row, S = x.dof_row[j], motion(x.S, j)
-
-        def enter() -> None:
-            for M, f in forces:
-                add(M, (row, r), S.dot(force(f, b)))
-
-        cond(row < 0, nothing, enter)
-
-    for_range(count, inward)

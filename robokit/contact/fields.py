@@ -41,7 +41,8 @@ ROBOT = (
     # is the world with all it holds: body 1, whose origin is that of the step, and 0
     whole("body_whole", "n_bodies"),  # that a body belongs to
     whole("row_whole", "nv"),  # and a row of v
-    whole("bands", "n_bands", 2),  # of each four rows of H: first of their entries of `blocks`, how many
+    whole("bands", "n_bands", 3),  # of each four rows of H: first of their entries of `blocks`, how many, and
+    # what added to a block's column is its place in `H`
     whole("blocks", "n_H_blocks"),  # columns of the blocks in which four rows of H have entries, descending:
     # four columns each. The first one is on the diagonal
     real("block_mask", "n_H_blocks", 4, 4),  # 1 where these are entries, rows >= columns; 0 elsewhere
@@ -61,10 +62,8 @@ MOTION = (
     real("I", "n_bodies", 10, role="work"),  # inertias like `inertia`, in world axes about the origin
     real("V", "n_bodies", 6, role="work"),  # velocities of the bodies at the kick's beginning
     real("S_by_row", 6, "n_columns", role="work"),  # the same, where dofs are rows in their order
-    real(
-        "H", "n_columns", "n_columns", role="work"
-    ),  # mass matrix, rows >= columns, 0 elsewhere in `blocks`;
-    # rows of the last four beyond nv are those of ones
+    real("H", "n_H", 4, 4, role="work"),  # mass matrix: of each four rows the blocks from their first one to
+    # the diagonal, 0 where one of `blocks` has no entry; rows of the last four beyond nv are those of ones
     real(
         "multiplied", "n_columns", role="work"
     ),  # a vector that H is multiplied by, to the end of the last four
@@ -323,7 +322,7 @@ FORCE_MEMORY = (
     real("q_kick", "nq", role="work"),  # the configuration at which the forces act, loops closed
     real("contact_bristle", "n_contacts", 2, role="work"),  # along t1, t2, as the step began [m]
     real("contact_surface", "n_contacts", 3, role="work"),  # velocity of a belt along t1, t2, spin about n
-    real("contact_rolls", "n_contacts", 2, role="work"),  # at which a disc rolls, along t1, t2 [m/s]
+    real("contact_rolls", "n_contacts", 2, role="work"),  # at which it rolls, along t1, t2 [m/s]
     real("contact_hit", "n_contacts", role="work"),  # speed of its impact, at most 0 [m/s]
     whole("contact_bounces", "n_contacts", role="work"),  # 1: it bounces; 2: one after
     # another (impacts.py); -1: before or after that
@@ -354,25 +353,35 @@ SOLVER = (
     real("along", "nv", role="work"),  # change of y along a path, by the share of friction
     real("Hy", "nv", role="work"),
     real("Hd", "nv", role="work"),
-    real("A", "n_blocks", "n_blocks", 4, 4, role="work"),  # H + J^T G J, then its factors, rows > columns: by
-    # row and column of its blocks
-    real("A_skew", "n_blocks", "n_blocks", 4, 4, role="work"),  # skew part of A below its diagonal; then U^T
+    real(
+        "A", "n_fill", 4, 4, role="work"
+    ),  # H + J^T G J, then its factors, rows > columns, by blocks: that of
+    # row k and column c is at A_row[k] + depth[c] (pattern.py)
+    real("A_skew", "n_fill", 4, 4, role="work"),  # skew part of A below its diagonal; then U^T
+    whole("A_row", "n_blocks", role="work"),
+    whole("depth", "n_blocks", role="work"),  # of a row of blocks in the elimination tree
     real("Dinv", "n_columns", role="work"),
     whole("place", "nv", role="work"),  # of each row in A: the last one is eliminated first
     whole("dof_place", "n_dofs", role="work"),  # that of its row, or -1: it stands still
-    whole("part_beside", "n_parts", "n_parts", role="work"),  # 1 where two parts are coupled, while parts are
-    whole("part_weight", "n_parts", role="work"),  # ordered; rows of those beside each, -1 once placed
+    whole("place_row", "n_columns", role="work"),  # and the row of each place, or -1
+    whole(
+        "arcs", "n_fill", 4, role="work"
+    ),  # two parts that are coupled while parts are ordered, and the next
+    # arcs of the first and the second one: twice their number, one more of a second one, or -1
+    whole("part_links", "n_parts", 4, role="work"),  # see pattern.py
+    whole("weight_first", "n_columns", role="work"),  # the first part of each weight, or -1
+    whole("part_weight", "n_parts", role="work"),  # rows of those beside each, -1 once placed
     whole("pair_parts", "n_parts", role="work"),  # those beside one
     real("permuted", "n_columns", role="work"),  # what is solved for, by place
     real(
         "shares", "n_blocks", 2, 4, 4, role="work"
     ),  # of a row of blocks, and of U^T, while it is eliminated
-    whole(
-        "pattern", "n_blocks", "n_blocks", role="work"
-    ),  # columns of the blocks of each row of A, descending
+    whole("pattern", "n_fill", role="work"),  # columns of the blocks of each row of A, descending
+    whole("pattern_first", "n_blocks", role="work"),
     whole("pattern_length", "n_blocks", role="work"),
-    whole("marks", "n_blocks", "n_blocks", role="work"),  # 1 where A has a block, while the pattern is made
-    whole("lowest", "n_blocks", role="work"),  # first marked column of a row
+    whole("filled", 1, role="work"),  # blocks that A needs room for
+    whole("links", "n_blocks", 4, role="work"),  # see pattern.py
+    whole("next_clique", "n_constraints", role="work"),  # the next one of the same last row, or -1
     whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending
     real("pair_signs", "n_dofs", role="work"),  # 1 for those of b, -1 for those of a
     whole("pair_blocks", "n_dofs", role="work"),  # their blocks
@@ -410,8 +419,8 @@ STEP = (
     real("change", "nv", role="inout"),  # last change of the velocity by a kick
     real("kept", "n_wholes", 11, role="inout"),  # of each whole: wanted momentum about its centre of mass,
     # wanted energy, place of the centre of mass in the world; of whole 0: 1 once these are known
-    whole("needed", 7, role="inout"),  # 1 where there was no place, and nothing happens any more; then the
-    # contacts, near pairs, constraints, rows, notes and noted contacts that the step needed
+    whole("needed", 8, role="inout"),  # 1 where there was no place, and nothing happens any more; then the
+    # contacts, near pairs, constraints, rows, blocks of A, notes and noted contacts that the step needed
     # Accounts (accounts.py)
     real("ledger", "n_ledger", role="inout"),
     real("outside_impulse", 6, role="inout"),  # of pushes, about the centre of mass [N m s; N s]

@@ -23,21 +23,21 @@ from types import SimpleNamespace
 from typing import Any
 
 from robokit.contact.bounces import bounces
+from robokit.contact.closing_derivatives import along, loaded, motions
 from robokit.contact.constraint_derivatives import (
-    along,
     bounce_rates,
     enter_aims,
     follows,
-    loaded,
-    motions,
     of_constraints,
+    rates_of,
     seen,
 )
 from robokit.contact.constraints.contacts import RIGID, weight
 from robokit.contact.fields import FRICTION, IMPACT_DERIVATIVES
 from robokit.contact.impacts import pass_on
 from robokit.contact.kinematics import entries_of_H, velocities
-from robokit.contact.linear import back_substitute_unsymmetric, factor_unsymmetric, rows_of
+from robokit.contact.linear import back_substitute_unsymmetric, factor_unsymmetric
+from robokit.contact.pattern import rows_of
 from robokit.contact.step import ARRAYS
 from robokit.contact.step_derivatives import inverse_dynamics_derivatives, kernel_of_copies
 from robokit.contact.vectors import add, motion, nothing, put, write_row
@@ -95,7 +95,7 @@ def _see(x: Any, y: Any, count: Any) -> None:
     def moved(r: Any) -> None:
         for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: of_contact(i, r), nothing))
 
-    for_range(x.nv, lambda r: along(x, r, count, lambda: moved(r)))
+    for_range(x.nv, lambda r: along(x, r, count, [], rates_of(x), lambda: moved(r)))
 
 
 def _of_speed(x: Any, i: Any, dy: Any, m: int, c: Any) -> Any:

@@ -28,11 +28,9 @@ from robokit.contact.vectors import (
     of_force,
     of_ten,
     put,
-    read_four,
     ten,
     vector,
     write,
-    write_four,
     write_row,
 )
 from robokit.model.joints import JOINT_TABLE
@@ -231,18 +229,21 @@ def mass_matrix(x: Any) -> None:
     """The entries of H, rows >= columns, from S and I by composite inertias (RBDA section 6.2)."""
     composites(x)
 
+    def row_in_H(r: Any, e: Any, n: Any) -> tuple[Any, Any]:
+        return x.bands[r // BLOCK, 2] + x.blocks[e], n
+
     def empty(r: Any) -> None:
-        of_band(x, r, lambda c, e, n: write_four(x.H, r, c, [0.0] * BLOCK))
+        of_band(x, r, lambda c, e, n: write_row(x.H, row_in_H(r, e, n), [0.0] * BLOCK))
 
     def of_no_row(m: Any) -> None:
         empty(x.nv + m)
-        x.H[x.nv + m, x.nv + m] = 1.0
+        x.H[place_in_H(x, x.nv + m, x.nv + m)] = 1.0
 
     def dof(j: Any) -> None:
         row, f = x.dof_row[j], inertia(x.composite, x.dof_body[j]) @ motion(x.S, j)
 
         def by_fours() -> None:
-            of_band(x, j, lambda c, e, n: write_four(x.H, j, c, powers_of_row(x, f, c, e, n)))
+            of_band(x, j, lambda c, e, n: write_row(x.H, row_in_H(j, e, n), powers_of_row(x, f, c, e, n)))
 
         def by_entries() -> None:
             first = x.path[j, 0]
@@ -252,18 +253,18 @@ def mass_matrix(x: Any) -> None:
                 other, power = x.dof_row[k], motion(x.S, k).dot(f)
                 # Two dofs of one row meet on its diagonal from both sides.
                 twice = where(other < row, power, where(row < other, power, 2.0 * power))
-                place = where(row < other, other, row), where(row < other, row, other)
-                cond(other < 0, nothing, lambda: add(x.H, place, twice))
+                high, low = where(row < other, other, row), where(row < other, row, other)
+                cond(other < 0, nothing, lambda: add(x.H, place_in_H(x, high, low), twice))
 
             def moves() -> None:
-                add(x.H, (row, row), motion(x.S, j).dot(f))
+                add(x.H, place_in_H(x, row, row), motion(x.S, j).dot(f))
                 for_range(x.path[j, 1], ancestor)
 
             cond(row < 0, nothing, moves)
 
         one_way(x, by_fours, by_entries)
         rotor = x.armature[j] * x.dof_gain[j] * x.dof_gain[j]
-        cond(row < 0, nothing, lambda: add(x.H, (row, row), rotor))
+        cond(row < 0, nothing, lambda: add(x.H, place_in_H(x, row, row), rotor))
 
     one_way(x, nothing, lambda: for_range(x.nv, empty))
     for_range(BLOCK * x.n_bands - x.nv, of_no_row)
@@ -273,7 +274,7 @@ def mass_matrix(x: Any) -> None:
 def own_inertia(x: Any, row: Any) -> Scalar:
     """H_jj of a row [kg m^2 | kg]; of links without mass, which only loops move, that of all that moves."""
     if in_lanes(x):
-        return x.H[row, row]
+        return x.H[place_in_H(x, row, row)]
 
     def with_all() -> Scalar:
         I = inertia(x.composite, 0)
@@ -284,7 +285,14 @@ def own_inertia(x: Any, row: Any) -> Scalar:
 
         return for_range(x.n_dofs, dof, 1.0)
 
-    return cond(x.H[row, row] > 0.0, lambda: x.H[row, row], with_all)
+    own = x.H[place_in_H(x, row, row)]
+    return cond(own > 0.0, lambda: 1.0 * own, with_all)
+
+
+def place_in_H(x: Any, row: Any, column: Any) -> tuple[Any, Any, Any]:
+    """The place of an entry of H in its blocks."""
+    k, c = row // BLOCK, column // BLOCK
+    return x.bands[k, 2] + c, row - BLOCK * k, column - BLOCK * c
 
 
 def of_band(x: Any, r: Any, do: Any) -> None:
@@ -327,10 +335,10 @@ def entries_of_H(x: Any, do: Any) -> None:
 
         def beside(m: Any) -> None:
             c = x.row_columns[first + m]
-            do(r, c, x.H[r, c])
-            do(c, r, x.H[r, c])
+            do(r, c, x.H[place_in_H(x, r, c)])
+            do(c, r, x.H[place_in_H(x, r, c)])
 
-        do(r, r, x.H[r, r])
+        do(r, r, x.H[place_in_H(x, r, r)])
         for_range(x.row_path[r, 1], beside)
 
     for_range(x.nv, row)
@@ -370,11 +378,11 @@ def multiply(x: Any, y: Any, out: Any) -> None:
         return [A[first + n] for n in range(BLOCK)]
 
     def band(k: Any) -> None:
-        first, at = BLOCK * k, x.bands[k, 0]
+        first, at, place = BLOCK * k, x.bands[k, 0], x.bands[k, 2]
         own, rows = four(given, first), range(BLOCK)
 
-        def rows_at(column: Any) -> list[list[Scalar]]:
-            return [read_four(x.H, first + r, column) for r in rows]
+        def rows_at(c: Any) -> list[list[Scalar]]:
+            return [[x.H[place + c, r, n] for n in range(BLOCK)] for r in rows]
 
         def add_products(column: Any, h: list[list[Scalar]]) -> None:
             """What the rows are worth in these columns."""
@@ -384,12 +392,12 @@ def multiply(x: Any, y: Any, out: Any) -> None:
             write(product, column, left)
 
         def block(m: Any, *sums: Scalar) -> tuple[Scalar, ...]:
-            column = BLOCK * x.blocks[at + 1 + m]
-            h, known = rows_at(column), four(given, column)
-            add_products(column, h)
+            c = x.blocks[at + 1 + m]
+            h, known = rows_at(c), four(given, BLOCK * c)
+            add_products(BLOCK * c, h)
             return tuple(sums[BLOCK * r + n] + h[r][n] * known[n] for r in rows for n in rows)
 
-        h = rows_at(first)
+        h = rows_at(k)
         add_products(first, [[h[r][n] if n < r else 0.0 for n in rows] for r in rows])
         start = [h[r][n] * own[n] for r in rows for n in rows]
         sums = for_range(x.bands[k, 1] - 1, block, *start)

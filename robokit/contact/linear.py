@@ -17,7 +17,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from robokit.contact.fields import SPIN
-from robokit.contact.kinematics import of_band, one_way, powers, powers_of_row
+from robokit.contact.kinematics import of_band, one_way, place_in_H, powers, powers_of_row
+from robokit.contact.pattern import apart, blocks_of_pair, place, place_of_dof
 from robokit.contact.robot_data import BLOCK, FEW
 from robokit.contact.vectors import add as add_to
 from robokit.contact.vectors import (
@@ -27,7 +28,6 @@ from robokit.contact.vectors import (
     nothing,
     one_by_one,
     put,
-    read_four,
     vector,
     write_row,
 )
@@ -36,202 +36,6 @@ from robokit.spatial import Force, Matrix3, Motion, Symmetric3, Vector3
 from robokit.spatial.control_flow import cond, for_range, while_loop, zeros
 from robokit.spatial.scalars import where
 from robokit.spatial.vectors import ArticulatedInertia
-
-
-def symbolic(x: Any) -> None:
-    """Columns of the blocks of each row of blocks of A left of the diagonal, descending, to x.pattern.
-
-    Eliminated from the last row to the first, row k changes the rows of its blocks. All of these are in the
-    pattern of the first of them, so that it is enough to hand them on to that one.
-    """
-    order(x)
-
-    def begin(k: Any) -> None:
-        x.lowest[k] = k
-        for_range(k, lambda c: put(x.marks, (k, c), 0))
-
-    def in_order(k: Any) -> None:
-        first = x.bands[k, 0]
-        for_range(x.bands[k, 1] - 1, lambda m: _mark(x, k, x.blocks[first + 1 + m]))
-
-    def of_H(r: Any) -> None:
-        first, k = x.row_path[r, 0], place(x, r) // BLOCK
-        for_range(x.row_path[r, 1], lambda m: _mark(x, k, place(x, x.row_columns[first + m]) // BLOCK))
-
-    def of_pair(c: Any, a: Any, b: Any) -> tuple[Any, Any]:
-        now = x.c_bodies[c, 0], x.c_bodies[c, 1]
-        known = (now[0] == a) & (now[1] == b)
-        cond(known, nothing, lambda: _clique(x, x.body_tip[now[0]], x.body_tip[now[1]]))
-        return now
-
-    for_range(x.n_blocks, begin)
-    cond(x.n_parts > FEW, lambda: for_range(x.nv, of_H), lambda: for_range(x.n_bands, in_order))
-    one_by_one(x, lambda _: for_range(x.n_of[0], of_pair, -1, -1))
-    for_range(x.n_blocks, lambda m: _eliminated(x, x.n_blocks - 1 - m))
-
-
-def place(x: Any, row: Any) -> Any:
-    """Of a row of H in A."""
-    return row if in_lanes(x) else x.place[row]
-
-
-def place_of_dof(x: Any, j: Any) -> Any:
-    """Of the row of a dof in A, -1 of one that stands still."""
-    return x.dof_row[j] if in_lanes(x) else x.dof_place[j]
-
-
-def order(x: Any) -> None:
-    """Places of the rows in A: those of a part of the robot stay together, in their order, in blocks of it.
-
-    Of the parts that are left the one whose neighbours have the fewest rows is eliminated first; then these
-    are coupled with each other. A heap of hundreds of loose bodies has a fiftieth of the products for that.
-
-    Source: W. Tinney, J. Walker, Direct solutions of sparse network equations by optimally ordered triangular
-    factorization, Proceedings of the IEEE 55 (1967): minimum degree.
-    """
-    if in_lanes(x):
-        return
-    for_range(x.nv, lambda r: put(x.place, r, r))
-    cond((x.n_parts > FEW) & (x.orders[0] > 0), lambda: _by_weight(x), nothing)
-
-    def dof(j: Any) -> None:
-        row = x.dof_row[j]
-        x.dof_place[j] = cond(row < 0, lambda: -1, lambda: 1 * x.place[row])
-
-    for_range(x.n_dofs, dof)
-
-
-def _by_weight(x: Any) -> None:
-    n = x.n_parts
-
-    def part(p: Any) -> None:
-        x.part_weight[p] = 0
-        for_range(n, lambda q: put(x.part_beside, (p, q), 0))
-
-    def couple(p: Any, q: Any) -> None:
-        for one, other in ((p, q), (q, p)):
-            x.part_beside[one, other] = 1
-            x.part_weight[one] = x.part_weight[one] + x.part_rows[other, 1]
-
-    def join(p: Any, q: Any) -> None:
-        cond((p != q) & (x.part_beside[p, q] == 0), lambda: couple(p, q), nothing)
-
-    def of_pair(c: Any) -> None:
-        a, b = x.body_part[x.c_bodies[c, 0]], x.body_part[x.c_bodies[c, 1]]
-        cond((a >= 0) & (b >= 0), lambda: join(a, b), nothing)
-
-    def lightest(p: Any, least: Any, at: Any) -> Any:
-        w = x.part_weight[p]
-        fewer = (w >= 0) & ((at < 0) | (w < least))
-        return where(fewer, w, least), where(fewer, p, at)
-
-    def eliminate(_: Any, end: Any) -> Any:
-        p = for_range(n, lightest, 0, -1)[1]
-        first, count = x.part_rows[p, 0], x.part_rows[p, 1]
-        x.part_weight[p] = -1
-        begin = end - (count + BLOCK - 1) // BLOCK * BLOCK
-        for_range(count, lambda k: put(x.place, first + k, begin + k))
-
-        def neighbour(q: Any, found: Any) -> Any:
-            def leave() -> Any:
-                x.part_weight[q] = x.part_weight[q] - count
-                x.pair_parts[found] = q
-                return found + 1
-
-            beside = (x.part_weight[q] >= 0) & (x.part_beside[p, q] > 0)
-            return cond(beside, leave, lambda: found)
-
-        found = for_range(n, neighbour, 0)
-        for_range(found, lambda k: for_range(k, lambda m: join(x.pair_parts[k], x.pair_parts[m])))
-        return begin
-
-    for_range(n, part)
-    for_range(x.n_of[0], of_pair)
-    for_range(n, eliminate, x.n_columns)
-
-
-def _mark(x: Any, one: Any, other: Any) -> None:
-    """Mark the block of two rows of blocks; that on the diagonal is there anyway."""
-    k, c = where(one < other, other, one), where(one < other, one, other)
-    x.marks[k, c] = 1
-    x.lowest[k] = where(c < x.lowest[k], c, x.lowest[k])
-
-
-def _eliminated(x: Any, k: Any) -> None:
-    """List the marks of a row of blocks, and hand them on."""
-
-    def entry(m: Any, count: Any) -> Any:
-        c = k - 1 - m
-        x.pattern[k, count] = c
-        return count + x.marks[k, c]
-
-    count = for_range(k - x.lowest[k], entry, 0)
-    x.pattern_length[k] = count
-    for_range(count - 1, lambda m: _mark(x, x.pattern[k, 0], x.pattern[k, m + 1]))
-
-
-def rows_of(x: Any, columns: Any, counts: Any) -> None:
-    """Columns of the entries of each row left of the diagonal, descending, and how many: those of its blocks.
-
-    ``x``: with the pattern of a step whose rows have kept their order; ``columns``: gets them, (nv, nv);
-    ``counts``: (nv,).
-    """
-
-    def row(r: Any) -> None:
-        k = r // BLOCK
-        own = r - BLOCK * k
-        for_range(own, lambda m: put(columns, (r, m), r - 1 - m))
-
-        def block(z: Any) -> None:
-            for n in range(BLOCK):
-                columns[r, own + BLOCK * z + n] = BLOCK * x.pattern[k, z] + BLOCK - 1 - n
-
-        for_range(x.pattern_length[k], block)
-        counts[r] = own + BLOCK * x.pattern_length[k]
-
-    for_range(x.nv, row)
-
-
-def apart(x: Any, one: Any, other: Any) -> Any:
-    """Write the dofs that one of two paths has and the other has not to x.pair_dofs, descending.
-
-    Their signs, 1 for those of the other and -1 for those of the one, are in x.pair_signs. ``one``,
-    ``other``: the last dofs of the paths. Returns how many dofs they are.
-    """
-
-    def step(i: Any, j: Any, count: Any) -> tuple[Any, Any, Any]:
-        of_one = i > j
-        k = where(of_one, i, j)
-        x.pair_dofs[count] = k
-        x.pair_signs[count] = where(of_one, -1.0, 1.0)
-        up = x.dof_parent[k]
-        return where(of_one, up, i), where(of_one, j, up), count + 1
-
-    return while_loop(lambda i, j, _: (i < j) | (j < i), step, one, other, 0)[2]
-
-
-def blocks_of_pair(x: Any, count: Any) -> Any:
-    """Write the blocks of so many dofs of x.pair_dofs to x.pair_blocks, each once; how many there are."""
-
-    def of_dof(m: Any, found: Any, last: Any) -> tuple[Any, Any]:
-        p = place_of_dof(x, x.pair_dofs[m])
-        k = where(p < 0, last, p // BLOCK)
-        x.pair_blocks[found] = k
-        return where(k == last, found, found + 1), k
-
-    return for_range(count, of_dof, 0, -1)[0]
-
-
-def _clique(x: Any, one: Any, other: Any) -> None:
-    """Mark what a force between two bodies couples; one with the world couples what the tree does."""
-
-    def both() -> None:
-        def mark(m: Any) -> None:
-            for_range(m, lambda e: _mark(x, x.pair_blocks[m], x.pair_blocks[e]))
-
-        for_range(blocks_of_pair(x, apart(x, one, other)), mark)
-
-    cond((one >= 0) & (other >= 0), both, nothing)
 
 
 def stiffness(x: Any, c: Any) -> ArticulatedInertia:
@@ -335,7 +139,7 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
         def of_H(m: Any) -> None:
             c = x.blocks[first + m]
             for n in range(BLOCK):
-                write_row_of(x.A, (k, c, n), read_four(x.H, BLOCK * k + n, BLOCK * c))
+                write_row_of(x.A, (block(x, k, c), n), row_of(x.H, (x.bands[k, 2] + c, n)))
 
         for_range(count, of_H)
 
@@ -344,11 +148,11 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
 
     def by_entries(r: Any) -> None:
         first, j = x.row_path[r, 0], place(x, r)
-        x.A[at(j, j)] = x.H[r, r]
+        x.A[at(x, j, j)] = x.H[place_in_H(x, r, r)]
 
         def entry(m: Any) -> None:
             k = x.row_columns[first + m]
-            x.A[at(j, k + (j - r))] = x.H[r, k]
+            x.A[at(x, j, k + (j - r))] = x.H[place_in_H(x, r, k)]
 
         for_range(x.row_path[r, 1], entry)
 
@@ -358,7 +162,7 @@ def assemble(x: Any, constraints: Any, rows: Any) -> None:
 
     def of_row(i: Any) -> None:
         j, gain = place(x, x.r_row[i]), x.r_gain[i]
-        add_to(x.A, at(j, j), gain * gain * x.r_G[i])
+        add_at(x, x.A, j, j, gain * gain * x.r_G[i])
 
     cond(x.n_parts > FEW, out_of_order, lambda: for_range(x.n_blocks, in_order))
     cond(anywhere(x, x.n_of[4] > 0), lambda: for_range(x.n_blocks, no_skew), nothing)
@@ -372,15 +176,20 @@ def _empty(x: Any, A: Any, k: Any, z: Any, on_diagonal: float = 0.0) -> None:
     Rows that belong to no coordinate stay those of ones.
     """
     middle = where(z < 0, on_diagonal, 0.0)
-    c = cond(z < 0, lambda: 1 * k, lambda: 1 * x.pattern[k, z])
+    c = cond(z < 0, lambda: 1 * k, lambda: 1 * x.pattern[x.pattern_first[k] + z])
     for n in range(BLOCK):
-        write_row_of(A, (k, c, n), [middle if m == n else 0.0 for m in range(BLOCK)])
+        write_row_of(A, (block(x, k, c), n), [middle if m == n else 0.0 for m in range(BLOCK)])
 
 
-def at(row: Any, column: Any) -> tuple[Any, ...]:
+def block(x: Any, k: Any, c: Any) -> Any:
+    """Where A has the block of a row k and a column c of blocks."""
+    return x.A_row[k] + x.depth[c]
+
+
+def at(x: Any, row: Any, column: Any) -> tuple[Any, ...]:
     """The place of an entry of A in its blocks."""
     k, c = row // BLOCK, column // BLOCK
-    return k, c, row - BLOCK * k, column - BLOCK * c
+    return block(x, k, c), row - BLOCK * k, column - BLOCK * c
 
 
 def row_of(A: Any, place: tuple[Any, ...]) -> list[Any]:
@@ -478,11 +287,11 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
 
     def by_fours(A: Any, F: Force) -> None:
         def four(c: Any, e: Any, n: Any) -> None:
-            block = j // BLOCK, x.blocks[e], n
+            row = block(x, j // BLOCK, x.blocks[e]), n
             more = powers_of_row(x, F, c, e, n)
             if A is not x.A:  # the diagonal of a skew part is 0, not rounding
                 more = [where(c + m == j, 0.0, p) for m, p in enumerate(more)]
-            write_row_of(A, block, [a + p for a, p in zip(row_of(A, block), more, strict=True)])
+            write_row_of(A, row, [a + p for a, p in zip(row_of(A, row), more, strict=True)])
 
         of_band(x, j, four)
 
@@ -495,7 +304,7 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
 
         def moving() -> None:
             if A is x.A:
-                add_to(A, at(row, row), motion(x.S, j).dot(F))
+                add_at(x, A, row, row, motion(x.S, j).dot(F))
             for_range(x.path[j, 1], of_ancestor)
 
         cond(row < 0, nothing, moving)
@@ -531,7 +340,7 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
 
         def moving() -> None:
             if A is x.A:
-                add_to(A, at(row, row), motion(x.S, j).dot(F) * x.pair_signs[m])
+                add_at(x, A, row, row, motion(x.S, j).dot(F) * x.pair_signs[m])
             for_range(count - 1 - m, of_other)
 
         cond(row < 0, nothing, moving)
@@ -542,11 +351,11 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
 
         def four(z: Any) -> None:
             c = x.pair_blocks[z]
-            block = k, c, j - BLOCK * k
+            row = block(x, k, c), j - BLOCK * k
             last = j if A is x.A else j - 1  # of a skew part the diagonal is 0
             signs = [where(BLOCK * c + n <= last, x.column_signs[BLOCK * c + n], 0.0) for n in range(BLOCK)]
             more = [a * b for a, b in zip(signs, powers(x, F, BLOCK * c), strict=True)]
-            write_row_of(A, block, [a + b for a, b in zip(row_of(A, block), more, strict=True)])
+            write_row_of(A, row, [a + b for a, b in zip(row_of(A, row), more, strict=True)])
 
         for_range(blocks, lambda z: cond(x.pair_blocks[z] > k, nothing, lambda: four(z)))
 
@@ -568,7 +377,15 @@ def add(x: Any, A: Any, row: Any, k: Any, value: Any) -> None:
     other = where(other < 0, row, other)
     on_diagonal, across = (2.0, 1.0) if A is x.A else (0.0, -1.0)
     times = where(row == other, on_diagonal, where(row < other, across, 1.0))
-    add_to(A, at(where(row < other, other, row), where(row < other, row, other)), times * value)
+    add_at(x, A, where(row < other, other, row), where(row < other, row, other), times * value)
+
+
+def add_at(x: Any, A: Any, row: Any, column: Any, value: Any) -> None:
+    """Add to an entry of A, or of its skew part, on the diagonal or left of it."""
+    if in_lanes(x):
+        add_to(A.reshape(BLOCK * BLOCK * x.n_fill), x.entry_row[row] + x.entry_column[column], value)
+    else:
+        add_to(A, at(x, row, column), value)
 
 
 def _sum(one: Any, other: Any) -> list[Any]:
@@ -593,45 +410,51 @@ def _factor(x: Any, both: tuple[Any, ...]) -> None:
 
     def row(m: Any) -> None:
         k, rows = x.n_blocks - 1 - m, range(BLOCK)
-        given = [[[M[k, k, r, c] for c in range(r + 1)] for r in rows] for M in both]
+        first, own_row = x.pattern_first[k], x.A_row[k]
+        at_end = own_row + x.depth[k]
+        given = [[[M[at_end, r, c] for c in range(r + 1)] for r in rows] for M in both]
         L, inverse = _of_diagonal(given, others)
         for r in rows:
             x.Dinv[BLOCK * k + r] = inverse[r]
             for e, M in enumerate(both):
                 for c in range(r):
-                    M[k, k, r, c] = L[e][r][c]
+                    M[at_end, r, c] = L[e][r][c]
 
         def eliminate(z: Any) -> None:
             """The rows of the block one after the other; then shares, by which others take from these."""
-            c = x.pattern[k, z]
+            c = x.pattern[first + z]
+            here = own_row + x.depth[c]
             for e, M in enumerate(both):
-                own = [row_of(M, (k, c, r)) for r in rows]
+                own = [row_of(M, (here, r)) for r in rows]
                 for r in reversed(rows):
                     for i in range(r):
                         own[i] = [a - L[others[e]][r][i] * b for a, b in zip(own[i], own[r], strict=True)]
                 for r in rows:
-                    write_row_of(M, (k, c, r), own[r])
+                    write_row_of(M, (here, r), own[r])
                     write_row_of(x.shares, (c, e, r), [a * inverse[r] for a in own[r]])
 
         def take(z: Any) -> None:
             """What the block's rows are worth in the columns of one of its blocks."""
-            c = x.pattern[k, z]
-            own = [[row_of(M, (k, c, r)) for r in rows] for M in both]
+            c = x.pattern[first + z]
+            depth = x.depth[c]
+            here = own_row + depth
+            own = [[row_of(M, (here, r)) for r in rows] for M in both]
 
             def from_row(n: Any) -> None:
-                other = x.pattern[k, n]
+                other = x.pattern[first + n]
+                there = x.A_row[other] + depth
                 for e, M in enumerate(both):
                     for i in rows:
-                        left = row_of(M, (other, c, i))
+                        left = row_of(M, (there, i))
                         for r in rows:
                             share = x.shares[other, others[e], r, i]
                             left = [a - share * b for a, b in zip(left, own[e][r], strict=True)]
-                        write_row_of(M, (other, c, i), left)
+                        write_row_of(M, (there, i), left)
 
             for_range(z + 1, from_row)
             for e, M in enumerate(both):
                 for r in rows:
-                    write_row_of(M, (k, c, r), row_of(x.shares, (c, e, r)))
+                    write_row_of(M, (here, r), row_of(x.shares, (c, e, r)))
 
         count = x.pattern_length[k]
         for_range(count, eliminate)
@@ -645,14 +468,15 @@ def _factor(x: Any, both: tuple[Any, ...]) -> None:
 def _two_triangles(x: Any, k: Any) -> None:
     """A row of blocks of A, and of its transpose, from the symmetric and the skew part."""
 
-    def block(c: Any) -> None:
+    def both(c: Any) -> None:
+        at_block = block(x, k, c)
         for r in range(BLOCK):
-            even, odd = (row_of(M, (k, c, r)) for M in (x.A, x.A_skew))
-            write_row_of(x.A, (k, c, r), [a + b for a, b in zip(even, odd, strict=True)])
-            write_row_of(x.A_skew, (k, c, r), [a - b for a, b in zip(even, odd, strict=True)])
+            even, odd = (row_of(M, (at_block, r)) for M in (x.A, x.A_skew))
+            write_row_of(x.A, (at_block, r), [a + b for a, b in zip(even, odd, strict=True)])
+            write_row_of(x.A_skew, (at_block, r), [a - b for a, b in zip(even, odd, strict=True)])
 
-    block(k)
-    for_range(x.pattern_length[k], lambda z: block(x.pattern[k, z]))
+    both(k)
+    for_range(x.pattern_length[k], lambda z: both(x.pattern[x.pattern_first[k] + z]))
 
 
 def _of_diagonal(given: Any, others: list[int]) -> tuple[Any, list[Any]]:
@@ -677,6 +501,8 @@ def back_substitute(x: Any, b: Any) -> None:
     def up(m: Any, skew: bool) -> None:
         k = x.n_blocks - 1 - m
         first, rows = BLOCK * k, range(BLOCK)
+        listed, own_row = x.pattern_first[k], x.A_row[k]
+        at_end = own_row + x.depth[k]
 
         def entry(*place: Any) -> Any:
             if not skew:
@@ -687,15 +513,16 @@ def back_substitute(x: Any, b: Any) -> None:
         own = [known[first + r] for r in rows]
         for r in reversed(rows):
             for i in range(r):
-                own[i] = own[i] - entry(k, k, r, i) * own[r]
+                own[i] = own[i] - entry(at_end, r, i) * own[r]
         for r in rows:
             known[first + r] = own[r]
 
         def take(z: Any) -> None:
-            c = x.pattern[k, z]
+            c = x.pattern[listed + z]
+            here = own_row + x.depth[c]
             left = [known[BLOCK * c + n] for n in rows]
             for r in rows:
-                left = [left[n] - entry(k, c, r, n) * own[r] for n in rows]
+                left = [left[n] - entry(here, r, n) * own[r] for n in rows]
             for n in rows:
                 known[BLOCK * c + n] = left[n]
 
@@ -703,11 +530,14 @@ def back_substitute(x: Any, b: Any) -> None:
 
     def down(k: Any) -> None:
         first, rows = BLOCK * k, range(BLOCK)
+        listed, own_row = x.pattern_first[k], x.A_row[k]
+        at_end = own_row + x.depth[k]
 
         def of_block(z: Any, *so_far: Any) -> tuple[Any, ...]:
-            c = x.pattern[k, z]
+            c = x.pattern[listed + z]
+            here = own_row + x.depth[c]
             given = [known[BLOCK * c + n] for n in rows]
-            entries = [row_of(x.A, (k, c, r)) for r in rows]
+            entries = [row_of(x.A, (here, r)) for r in rows]
             return tuple(so_far[BLOCK * r + n] + entries[r][n] * given[n] for r in rows for n in rows)
 
         sums = for_range(x.pattern_length[k], of_block, *[0.0] * BLOCK * BLOCK)
@@ -716,7 +546,7 @@ def back_substitute(x: Any, b: Any) -> None:
             s = sums[BLOCK * r : BLOCK * (r + 1)]
             own[r] = own[r] - ((s[0] + s[1]) + (s[2] + s[3]))
             for i in range(r):
-                own[r] = own[r] - x.A[k, k, r, i] * own[i]
+                own[r] = own[r] - x.A[at_end, r, i] * own[i]
         for r in rows:
             known[first + r] = own[r]
 

@@ -303,25 +303,37 @@ def pair_numbers(
         surface: of the ground's pairs.
         between: friction and restitution of the others.
     """
-    first, second = pairs[:, 0], pairs[:, 1]
-    body = shapes["shape_body"][second]
-    ground = surface.ground[first]
-    own = surface.own[first]
+    ground = np.flatnonzero(surface.ground[pairs[:, 0]])  # few in a world of many bodies
+    body = shapes["shape_body"][pairs[ground, 1]]
+    own = surface.own[pairs[ground, 0]]
     friction = np.where(np.isnan(own), surface.friction[..., body], own)
     k, d, load = (np.asarray(x, float)[..., None] for x in gains)
     safe = np.where(load > 0.0, load, 1.0)
-    found = {
+    of_links: dict[str, Any] = {
         "pair_stiffness": k,
         "pair_damping": d,
         "pair_impact": np.where(load > 0.0, d * (d / (QUICK * safe)) ** 2, 0.0),
-        "pair_friction": np.where(ground, friction, between[0]),
-        "pair_restitution": np.where(ground, surface.restitution[..., body], between[1]),
-        "pair_torsion": np.where(ground, surface.torsion, 0.0),
-        "pair_rolling": np.where(ground, surface.rolling, 0.0),
+        "pair_friction": between[0],
+        "pair_restitution": between[1],
+        "pair_torsion": 0.0,
+        "pair_rolling": 0.0,
+        "pair_of_links": 1,
     }
-    shape = np.broadcast_shapes((len(pairs),), *(x.shape for x in found.values()))
-    numbers = {name: np.array(np.broadcast_to(x, shape), float) for name, x in found.items()}
-    return numbers | {"pair_of_links": np.array(np.broadcast_to(~ground, shape), np.int32)}
+    of_ground = {
+        "pair_friction": friction,
+        "pair_restitution": surface.restitution[..., body],
+        "pair_torsion": surface.torsion,
+        "pair_rolling": surface.rolling,
+        "pair_of_links": 0,
+    }
+    leading = np.broadcast_shapes(*(np.shape(x)[:-1] for x in (*of_links.values(), friction)))
+    numbers = {}
+    for name, number in of_links.items():
+        numbers[name] = np.empty((*leading, len(pairs)), np.int32 if name == "pair_of_links" else float)
+        numbers[name][...] = number
+        if name in of_ground:
+            numbers[name][..., ground] = of_ground[name]
+    return numbers
 
 
 def body_numbers(robot: Robot) -> Arrays:

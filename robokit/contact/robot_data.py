@@ -15,7 +15,7 @@ Source: RBDA table 4.1; mimic joints: model/tree.py.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -151,7 +151,7 @@ def _coordinates(robot: Robot) -> tuple[dict[str, Any], dict[str, Any]]:
         "dof_row": rows,
         "joint_leads": [int(s.start in own and s.stop > s.start) for s in tree.v_slice],
         **_lists(columns, "row_path", "row_columns"),
-        **_lists(bands, "bands", "blocks"),
+        **banded(bands),
         **parts,
         **blocks_of(parts["part_rows"], robot.nv),
         **_wholes(tree, rows, robot.nv),
@@ -244,6 +244,29 @@ def bands_of(columns: Sequence[Sequence[int]]) -> tuple[list[list[int]], np.ndar
         for c in bands[-1]:
             mask.append([[float(BLOCK * c + n in row) for n in range(BLOCK)] for row in rows])
     return bands, np.reshape(mask, (-1, BLOCK, BLOCK))
+
+
+def banded(bands: Sequence[Sequence[int]]) -> Arrays:
+    """The arrays ``bands`` and ``blocks``. H has place for all blocks between those of a band."""
+    found = _lists(bands, "bands", "blocks")
+    least = np.array([band[-1] for band in bands], int)
+    widths = np.arange(1, len(bands) + 1) - least
+    found["bands"] = np.column_stack([found["bands"], np.cumsum(widths) - widths - least])
+    return found
+
+
+def sizes_of_matrices(arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
+    """Sizes of H and A: those that a step begins with.
+
+    All of a robot's blocks have room; of many parts those that H has, and a step that needs more asks for it.
+    """
+    bands, part, n = arrays["bands"], arrays["block_part"], len(arrays["block_part"])
+    many = len(arrays["part_rows"]) > FEW
+    own = np.bincount(part[part >= 0]) if many else np.array([n])
+    return {
+        "n_H": int(bands[-1, 2]) + len(bands) if len(bands) else 0,
+        "n_fill": max(1, int((own * (own + 1) // 2).sum())),
+    }
 
 
 def _columns_of_H(tree: Tree, rows: Sequence[int], nv: int) -> list[list[int]]:

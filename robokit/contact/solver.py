@@ -25,7 +25,7 @@ from typing import Any
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN, SPRING
 from robokit.contact.kinematics import bias, generalized, multiply, own_inertia, velocities
 from robokit.contact.laws import growth, nearest, row_nearest, row_tangent, tangent, tried
-from robokit.contact.linear import assemble, back_substitute, factor, symbolic
+from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.vectors import force, motion, nothing, one_by_one, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Vector3
@@ -87,7 +87,7 @@ AHEAD = 1e-9  # a force that changes its state before this share does so where t
 
 
 def solve(x: Any) -> None:
-    """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt and the constraints."""
+    """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt, constraints and the pattern."""
     begin_solution(x)
     end_solution(x, once(x, attempt, 0))
 
@@ -95,7 +95,6 @@ def solve(x: Any) -> None:
 def begin_solution(x: Any) -> None:
     """What comes before the first iteration."""
     x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
-    once(x, symbolic)
     once(x, begin)
 
 

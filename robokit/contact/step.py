@@ -42,6 +42,7 @@ from robokit.contact.fields import (
 from robokit.contact.impacts import pass_on
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, NOTES, monitor, notes
+from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import nothing, one_by_one, put, write_row
 from robokit.engine.loops.fields import kernel_of, once
 from robokit.engine.loops.kernel import LoopKernel
@@ -68,7 +69,7 @@ ARRAYS: tuple[ArrayOf, ...] = (
 )
 """All that a step takes; each has one name in all parts of it."""
 
-ADDED = ("n_contacts", "n_near", "n_constraints", "n_rows", "n_noted", "n_noted_contacts")
+ADDED = ("n_contacts", "n_near", "n_constraints", "n_rows", "n_fill", "n_noted", "n_noted_contacts")
 """Sizes of arrays that have to be large enough, in the order of ``needed``."""
 
 
@@ -112,6 +113,7 @@ def to_middle(x: Any) -> None:
     close_for_kick(x)
     once(x, detect)
     collect(x)
+    once(x, symbolic)
 
 
 def _kick(x: Any) -> None:
@@ -194,8 +196,8 @@ def note_state(x: Any) -> None:
 
 def fits(x: Any) -> Any:
     """Whether there was place; ``needed`` says how much is needed."""
-    needs = [x.counts[0], x.counts[1], x.n_of[0], x.n_of[1]]
-    sizes = [x.n_contacts, x.n_near if _remembers(x) else 0, x.n_constraints, x.n_rows]
+    needs = [x.counts[0], x.counts[1], x.n_of[0], x.n_of[1], x.filled[0]]
+    sizes = [x.n_contacts, x.n_near if _remembers(x) else 0, x.n_constraints, x.n_rows, x.n_fill]
     if notes(x):
         notes_it = x.watched[0] > 1
         needs += [where(notes_it, x.noted[0] + 1, 0), where(notes_it, x.noted[1] + x.n_of[0], 0)]

@@ -16,7 +16,7 @@ derivatives of the drifts (closing_derivatives.py).
 
 Places and normals of contacts move with the bodies, see detection_derivatives.py. What is held: bristles,
 in the world; what turning friction aims at; compliances that are a share of the mobility, but those of dry
-friction and of largest speeds of joints; what belts and rolling discs add to velocities; and what the end of
+friction and of largest speeds of joints; what belts and rolling add to velocities; and what the end of
 a step corrects to conserve. What closes loops is in closing_derivatives.py, impacts that follow one another
 in impact_derivatives.py.
 
@@ -65,14 +65,22 @@ from robokit.contact.fields import (
     STEP_PULLBACK,
     STOP,
 )
-from robokit.contact.kinematics import advance, composites, entries_of_H, is_free_base, known_row, velocities
+from robokit.contact.kinematics import (
+    advance,
+    composites,
+    entries_of_H,
+    is_free_base,
+    known_row,
+    place_in_H,
+    velocities,
+)
 from robokit.contact.laws import slip
 from robokit.contact.linear import (
     back_substitute_transposed,
     back_substitute_unsymmetric,
     factor_unsymmetric,
-    rows_of,
 )
+from robokit.contact.pattern import rows_of
 from robokit.contact.vectors import (
     add,
     entries,
@@ -223,7 +231,7 @@ def _entries(x: Any, k: Any, dq: Any, dv: Any) -> None:
 
 
 FROM_STEP = """
-    q R p origin S I V H v0 y pattern pattern_length n_of
+    q R p origin S I V H v0 y pattern pattern_first pattern_length n_of
     c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
     contact_pair contact_bodies contact_place contact_frame contact_gap contact_hit
@@ -367,8 +375,9 @@ def _row(x: Any, i: Any) -> None:
     slope = follows * gain * gain / R
     limited = (room < x.r_speed_R[i] * abs(g)) & (room > 0.0)
     add(x.r_y, (j, j), slope + where(limited, gain * gain / x.r_speed_R[i], 0.0))
-    moves = x.H[j, j] > 0.0  # a link without mass has compliances that nothing of its own changes
-    share = where(moves, gain / where(moves, x.H[j, j], 1.0), 0.0)
+    own = x.H[place_in_H(x, j, j)]
+    moves = own > 0.0  # a link without mass has compliances that nothing of its own changes
+    share = where(moves, gain / where(moves, own, 1.0), 0.0)
     add(x.own_change, j, where(limited, where(g < 0.0, room, -room) * share / x.r_speed_R[i], 0.0))
 
     def stop() -> None:

@@ -32,6 +32,7 @@ from robokit.contact.constraints.loops import close_for_kick
 from robokit.contact.fields import FORCES, FRICTION, MIDDLE, ROBOT
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, NOTES, monitor
+from robokit.contact.pattern import symbolic
 from robokit.contact.robot_data import FEW
 from robokit.contact.solver import solve
 from robokit.contact.vectors import anywhere, nothing, of_all_forces, one_by_one
@@ -75,9 +76,11 @@ WORK = (
     "r_row",
     "r_gain",
     "pattern",
+    "pattern_first",
     "pattern_length",
-    "marks",
-    "lowest",
+    "filled",
+    "A_row",
+    "depth",
     "pair_dofs",
     "pair_signs",
     "pair_blocks",
@@ -93,11 +96,17 @@ def _in_lanes(a: ArrayOf) -> ArrayOf:
     return replace(a, shared=True) if given or a.name in WORK else a
 
 
-ARRAYS = (
-    *map(_in_lanes, step.ARRAYS),
-    replace(whole("somewhere", 1, role="work"), shared=True),  # see vectors.anywhere
-    replace(whole("row_count", 1, role="work"), shared=True),  # n_of[1]
+OWN = (
+    whole("somewhere", 1, role="work"),  # see vectors.anywhere
+    whole("row_count", 1, role="work"),  # n_of[1]
+    whole("marks", "n_blocks", "n_blocks", role="work"),  # 1 where A has a block, while the pattern is made
+    whole("lowest", "n_blocks", role="work"),  # first marked column of a row
+    whole("entry_row", "n_columns", role="work"),  # an entry of A, of a row and a column, is at their sum,
+    whole("entry_column", "n_columns", role="work"),  # counted by entries
 )
+"""Arrays of lanes alone, which they share."""
+
+ARRAYS = (*map(_in_lanes, step.ARRAYS), *(replace(a, shared=True) for a in OWN))
 """What it takes: as :data:`robokit.contact.step.ARRAYS`."""
 
 REMEMBERED = {a.name + end for a in (*MEMORY, *CANDIDATES) for end in ("", "_before")}
@@ -226,6 +235,7 @@ def _step(x: Any, find: Callable[[], None]) -> None:
         close_for_kick(x)
     find()
     collect(x)
+    once(x, symbolic)
     cond(anywhere(x, ~step.fits(x)), lambda: step.go_back(x), lambda: _kick(x, half))
 
 

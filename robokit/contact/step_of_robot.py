@@ -25,8 +25,9 @@ from robokit.contact.kinematics import (
     place_bodies,
     velocities,
 )
-from robokit.contact.linear import assemble, back_substitute, factor, symbolic
+from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.monitor import NOTES
+from robokit.contact.pattern import symbolic
 from robokit.contact.robot_data import BLOCK, FEW
 from robokit.contact.solver import CAP, attempt, begin_solution, end_solution
 from robokit.contact.step import ARRAYS, fits, from_middle, give, go_back, step, to_middle
@@ -74,11 +75,11 @@ def kernel_of_robot(
         if a.role == "in" and a.name not in rows_differ and a.name in KNOWN
     }
     entries = _entries(arrays, sizes["nv"])
-    zeros, instead = {"H": _zeros_of_H(entries, sizes)}, dict[Any, Any]()
+    zeros, instead = {"H": _zeros_of_H(arrays["bands"], entries, sizes)}, dict[Any, Any]()
     unrolls: list[Callable[..., Any]] = []
     if alone(arrays, sizes):
-        of_A = _zeros_of_A(entries, sizes)
         found = _pattern(entries, sizes) | {"dof_place": arrays["dof_row"]}
+        of_A = _zeros_of_A(found, entries, sizes)
         taken = [replace(a, role="in") if a.name in found else a for a in taken]
         contents |= found
         zeros |= {"A": of_A, "A_skew": of_A}
@@ -206,10 +207,18 @@ def _entries(arrays: Arrays, nv: int) -> list[set[int]]:
     return found
 
 
-def _zeros_of_H(entries: list[set[int]], sizes: Mapping[str, int]) -> frozenset[int]:
-    n = sizes["n_columns"]
-    rows = [*entries, *({r} for r in range(len(entries), n))]
-    return frozenset(n * r + c for r in range(n) for c in range(n) if c not in rows[r])
+def _zeros_of_H(bands: np.ndarray, entries: list[set[int]], sizes: Mapping[str, int]) -> frozenset[int]:
+    rows = [*entries, *({r} for r in range(len(entries), BLOCK * len(bands)))]
+    places = {k: int(place) for k, place in enumerate(bands[:, 2])}
+    return _all_but({(places[r // BLOCK], r, c) for r, row in enumerate(rows) for c in row}, sizes["n_H"])
+
+
+def _all_but(entries: set[tuple[int, int, int]], blocks: int) -> frozenset[int]:
+    """Numbers of so many blocks that are none of these: of a row r and a column c, whose block is at that
+    of c's and a first number.
+    """
+    at = {((row + c // BLOCK) * BLOCK + r % BLOCK) * BLOCK + c % BLOCK for row, r, c in entries}
+    return frozenset(range(BLOCK * BLOCK * blocks)) - at
 
 
 def _filled(entries: list[set[int]]) -> list[set[int]]:
@@ -221,15 +230,18 @@ def _filled(entries: list[set[int]]) -> list[set[int]]:
     return rows
 
 
-def _zeros_of_A(entries: list[set[int]], sizes: Mapping[str, int]) -> frozenset[int]:
-    n, rows = sizes["n_blocks"], _filled(entries)
-    rows += [{r} for r in range(len(rows), BLOCK * n)]
-    found = set()
-    for r in range(BLOCK * n):
-        for c in range(BLOCK * n):
-            if c not in rows[r]:
-                found.add(((r // BLOCK * n + c // BLOCK) * BLOCK + r % BLOCK) * BLOCK + c % BLOCK)
-    return frozenset(found)
+def _zeros_of_A(
+    found: Mapping[str, np.ndarray], entries: list[set[int]], sizes: Mapping[str, int]
+) -> frozenset[int]:
+    rows = _filled(entries)
+    rows += [{r} for r in range(len(rows), BLOCK * sizes["n_blocks"])]
+    depth = found["depth"].tolist()
+    at = {
+        (int(found["A_row"][r // BLOCK]) + depth[c // BLOCK] - c // BLOCK, r, c)
+        for r, row in enumerate(rows)
+        for c in row
+    }
+    return _all_but(at, sizes["n_fill"])
 
 
 def _pattern(entries: list[set[int]], sizes: Mapping[str, int]) -> dict[str, np.ndarray]:
@@ -239,9 +251,15 @@ def _pattern(entries: list[set[int]], sizes: Mapping[str, int]) -> dict[str, np.
     for k in reversed(range(n)):  # handed on as a whole
         if blocks[k]:
             blocks[max(blocks[k])] |= blocks[k] - {max(blocks[k])}
-    pattern = np.zeros((n, n), np.int32)
+    pattern, first, end = np.zeros(sizes["n_fill"], np.int32), [0] * n, 0
+    for k in reversed(range(n)):
+        first[k], end = end, end + len(blocks[k])
+        pattern[first[k] : end] = sorted(blocks[k], reverse=True)
+    depth, row, end = [0] * n, [0] * n, 0
     for k, each in enumerate(blocks):
-        pattern[k, : len(each)] = sorted(each, reverse=True)
-    place = np.arange(sizes["nv"], dtype=np.int32)
-    lengths = np.array([len(each) for each in blocks], np.int32)
-    return {"pattern": pattern, "pattern_length": lengths, "place": place}
+        depth[k] = 1 + depth[max(each)] if each else 0
+        row[k] = end - min((depth[c] for c in each), default=depth[k])
+        end = row[k] + depth[k] + 1
+    lists = {"pattern_first": first, "pattern_length": [len(each) for each in blocks], "filled": [end]}
+    lists |= {"depth": depth, "A_row": row, "place": [*range(sizes["nv"])]}
+    return {"pattern": pattern} | {name: np.array(each, np.int32) for name, each in lists.items()}

@@ -66,17 +66,6 @@ def write_row(A: Any, row: Any, values: Any) -> None:
         A[(*at, k)] = value
 
 
-def read_four(A: Any, row: Any, first: Any) -> list[Any]:
-    """Four numbers of a row, from a column on."""
-    return [A[row, first + n] for n in range(4)]
-
-
-def write_four(A: Any, row: Any, first: Any, values: Any) -> None:
-    """Write four numbers to a row, from a column on."""
-    for n, value in enumerate(values):
-        A[row, first + n] = value
-
-
 def vector(A: Any, row: Any = None, first: int = 0) -> Vector3:
     """Three numbers of a row, or of an array that is one."""
     return Vector3(*(A[first + k] if row is None else A[row, first + k] for k in range(3)))

@@ -31,7 +31,7 @@ from robokit.contact.kinematics import (
     whole_inertia,
 )
 from robokit.contact.materials import mobilities
-from robokit.contact.robot_data import robot_data
+from robokit.contact.robot_data import robot_data, sizes_of_matrices
 from robokit.dataclass_tools import Spare, frozen
 from robokit.dynamics.singular import singular
 from robokit.engine.loops.fields import kernel_of, real, sizes_told
@@ -428,7 +428,7 @@ class _Call:
 
     def __init__(self, robot: Robot, text: Callable[[Any], None]) -> None:
         kernel, data = _kernel(text), robot_data(robot)
-        sizes = sizes_told(kernel.taken, data) | {"nq": robot.nq, "nv": robot.nv}
+        sizes = sizes_told(kernel.taken, data) | sizes_of_matrices(data) | {"nq": robot.nq, "nv": robot.nv}
         self.arrays = {
             a.name: np.ascontiguousarray(data[a.name]) if a.name in data else a.zeros(sizes)
             for a in kernel.taken

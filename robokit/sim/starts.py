@@ -468,47 +468,52 @@ class _Uneven:
         x = found.arrays
         self.bodies, self.centres = x["shape_body"][own], x["shape_centre"][own]
         self.bounds = x["shape_bound"][own]
-        self.far = LOOKED * (float(np.ptp(self._balls(robot.neutral())[0], axis=0).max()) + self.bounds.max())
+        centres = self._centres(*self._poses(robot.neutral()))
+        self.far = LOOKED * (float(np.ptp(centres, axis=0).max()) + self.bounds.max())
         self.detector = Detector(found.arrays, robot.nbodies + 1, self.far, reproducible=True)
         self.own_plane = ground.plane and np.ndim(ground.normal) == 2
 
-    def _balls(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _poses(self, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Rotations (N + 1, 3, 3) to world axes and origins (N + 1, 3) of bodies 0..N [m]."""
         R, p = body_poses(self.robot, q[None])
-        turned = R[0, self.bodies]
-        at = sum(turned[:, :, k] * self.centres[:, None, k] for k in range(3))
-        return p[0, self.bodies] + at, self.bounds
+        return R[0], p[0]
+
+    def _centres(self, R: np.ndarray, p: np.ndarray) -> np.ndarray:
+        """Centres of balls around the shapes, (K, 3) [m]."""
+        turned = R[self.bodies]
+        return p[self.bodies] + sum(turned[:, :, k] * self.centres[:, None, k] for k in range(3))
 
     def gap(self, q: np.ndarray, row: int) -> float:
         """Distance in a configuration."""
-        if not np.isfinite(q).all():
-            return math.nan
+        return self._gap(*self._poses(q), row) if np.isfinite(q).all() else math.nan
+
+    def _gap(self, R: np.ndarray, p: np.ndarray, row: int) -> float:
         if self.own_plane:
             plane, _ = plane_of(self.ground.row(row))
             placement = np.concatenate([plane.rotation.ravel(), plane.position])
             self.detector.arrays["shape_placement"][0] = placement
-        R, p = body_poses(self.robot, q[None])
-        return float(self.detector.at(R[0], p[0])["contact_gap"].min(initial=math.inf))
+        return float(self.detector.at(R, p)["contact_gap"].min(initial=math.inf))
 
     def lowered(self, q: np.ndarray, row: int, clearance: float) -> float:
         """Height of the base, lowered from above all of the ground until the first shape is near."""
         if not np.isfinite(q).all():
             return math.nan
-        q = q.copy()
-        centres, bounds = self._balls(q)
-        ends = list(self._ends(centres, bounds, clearance, row))
-        top = max(float((high - centres[:, 2]).max()) for _, high in ends)
+        R, p = self._poses(np.concatenate([q[:6], [0.0], q[7:]]))
+        centres = self._centres(R, p)
+        ends = list(self._ends(centres, self.bounds, clearance, row))
+        height = max(float((high - centres[:, 2]).max()) for _, high in ends)
         bottom = min(float((low - centres[:, 2]).min()) for low, _ in ends)
-        z = q[6]
-        q[6] = z + top
         for _ in range(ROUNDS):
+            lifted = p.copy()
+            lifted[1:, 2] += height  # the base carries all of the robot
             # No shape meets the ground before it has gone its distance from it.
-            step = min(self.gap(q, row), self.far) - clearance
-            q[6] -= step if abs(step) > 0.0 else 0.0
+            step = min(self._gap(R, lifted, row), self.far) - clearance
+            height -= step if abs(step) > 0.0 else 0.0
             if abs(step) < CLOSE:
-                return float(q[6])
-            if q[6] < z + bottom:
+                return height
+            if height < bottom:
                 return math.nan
-        return float(q[6])
+        return height
 
     def _ends(
         self, centres: np.ndarray, bounds: np.ndarray, clearance: float, row: int

@@ -41,7 +41,7 @@ from robokit.contact.materials import (
 )
 from robokit.contact.measures import KEPT
 from robokit.contact.monitor import NOTES
-from robokit.contact.robot_data import robot_data
+from robokit.contact.robot_data import robot_data, sizes_of_matrices
 from robokit.contact.step import ADDED, ARRAYS, step_kernel
 from robokit.contact.step_control import controlled_kernel
 from robokit.conventions import GRAVITY
@@ -416,6 +416,7 @@ class ContactState:
         # loops.py and force_elements.py ask for these every time.
         self.sizes["n_constraints"] += 2 * self.sizes["n_loops"] + self.sizes["n_springs"]
         n = self.sizes
+        n |= sizes_of_matrices(given)
         n["n_rows"] = 2 * n["n_dofs"] + n["n_stops"] + n["n_motors"] + n["n_motions"]  # all that can be
         self.arrays: Arrays = {a.name: self._made(a, given) for a in self.kernel.taken}
         self.work: Arrays = {}

@@ -102,7 +102,7 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
         module=base64.b64encode(module).decode("ascii"),
         bytes=len(gzip.decompress(module)),
         sizes=list(page.sizes.items()),
-        arrays=[[a.name, *a.shape] for a in ARRAYS],
+        arrays=",".join(" ".join(map(str, (a.name, *a.shape))) for a in ARRAYS),
         steps=len(ARRAYS) - len(LOOK),
         whole=[k for k, a in enumerate(ARRAYS) if a.kind == "integer"],
         kept=[a.name for a in ARRAYS if a.role == "inout"],

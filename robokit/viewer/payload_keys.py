@@ -543,8 +543,9 @@ class StepperData:
     module: str  # it exports its memory, ``contact_step`` and ``contact_look``; compressed by gzip, as base64
     bytes: int  # of the module
     sizes: list[tuple[str, int]]  # by name, in the order in which the functions take them
-    # name and shape of each, in the order in which they are given; names are those of sizes
-    arrays: list[list[str | int]]
+    # name and shape of each, separated by spaces, in the order in which they are given, separated by commas;
+    # names in shapes are those of sizes
+    arrays: str
     steps: int  # how many of them the step takes: the others are the look's
     whole: list[int]  # places of those of int32 among them; the others are float64
     kept: list[str]  # names of those that a step hands to the next

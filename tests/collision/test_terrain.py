@@ -276,3 +276,19 @@ def test_what_lies_across_two_ridges_touches_both(geometry: Any, slope: float, t
             pressed = found["contact_gap"] < -0.5 * depth
             for x in ends[:, 0]:
                 assert (np.abs(place[pressed, 0] - x) < 5e-3).any(), (tilt, yaw, x)
+
+
+@pytest.mark.parametrize("geometry", [Box((0.16, 0.16, 0.05)), Cylinder(0.06, 0.05), Sphere(0.05)])
+@pytest.mark.parametrize("high", [0.02, 0.2])
+def test_a_peak_is_one_contact(geometry: Any, high: float) -> None:
+    """Each of the six triangles around it had the same one: the ground was six times as stiff there."""
+    heights, rng, depth = FLAT.copy(), np.random.default_rng(0), 1e-4
+    heights[5, 5] = high
+    up = 0.05 if isinstance(geometry, Sphere) else 0.025
+    for k in range(20):
+        off = np.zeros(2) if k == 0 or isinstance(geometry, Sphere) else rng.uniform(-0.03, 0.03, 2)
+        found = contacts(heights, geometry, [0.5 + off[0], 0.5 + off[1], high + up - depth])
+        pressed = found["contact_gap"] < -0.5 * depth
+        np.testing.assert_allclose(
+            found["contact_place"][pressed, :2], [[0.5, 0.5]], atol=1e-9, err_msg=str(k)
+        )

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robokit.contact import fields, solver
-from robokit.contact.robot_data import bands_of, blocks_of
+from robokit.contact import fields, pattern, solver
+from robokit.contact.kinematics import place_in_H
+from robokit.contact.robot_data import banded, bands_of, blocks_of, sizes_of_matrices
 from robokit.engine.loops.fields import kernel_of
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial.control_flow import cond, for_range
@@ -84,12 +85,15 @@ def multiply(x: Any, vector: Any, out: Any) -> None:
         out[j] = 0.0
 
     def row(j: Any) -> None:
-        def entry(k: Any) -> None:
-            out[j] = out[j] + x.H[j, k] * vector[k]
-            out[k] = out[k] + x.H[j, k] * vector[j]
+        first = x.row_path[j, 0]
 
-        for_range(j, entry)
-        out[j] = out[j] + x.H[j, j] * vector[j]
+        def entry(m: Any) -> None:
+            k = x.row_columns[first + m]
+            out[j] = out[j] + x.H[place_in_H(x, j, k)] * vector[k]
+            out[k] = out[k] + x.H[place_in_H(x, j, k)] * vector[j]
+
+        for_range(x.row_path[j, 1], entry)
+        out[j] = out[j] + x.H[place_in_H(x, j, j)] * vector[j]
 
     for_range(x.nv, clear)
     for_range(x.nv, row)
@@ -114,7 +118,7 @@ def kernel(name: str, function: Any, **options: Any) -> LoopKernel:
     return kernel_of(name, run, taken(), **options)
 
 
-SOLVE = kernel("random_solve", lambda x: solver.solve(x))
+SOLVE = kernel("random_solve", lambda x: (pattern.symbolic(x), solver.solve(x)))
 
 
 def random_tree(
@@ -186,16 +190,13 @@ def random_tree(
     whole["row_columns"] = np.array([k for c in columns for k in sorted(c, reverse=True)], int)
     whole["body_tip"] = np.array([_tip(b, parent, first, own) for b in range(n_bodies)])
     bands, mask = bands_of([sorted(c) for c in columns])
-    counts = np.array([len(c) for c in bands])
-    whole["bands"] = np.stack([np.cumsum(counts) - counts, counts], 1)
-    whole["blocks"] = np.array([k for c in bands for k in c], int)
+    whole |= banded(bands)
     whole |= blocks_of(whole["part_rows"].tolist(), nv)
     x = {k: np.ascontiguousarray(a, np.int32) for k, a in whole.items()}
     wide = len(x["column_row"])
     x |= {"block_mask": mask, "S_by_row": np.zeros((6, wide))}
     x["S_by_row"][:, : min(n_dofs, wide)] = S.T[:, :wide]
-    x["H"] = np.pad(np.tril(H), (0, wide - nv))
-    x["H"][range(nv, wide), range(nv, wide)] = 1.0
+    x["H"] = in_blocks(H, x["bands"])
     return x | {"S": S, "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
 
 
@@ -217,6 +218,8 @@ def random_problem(
     sizes |= {"n_entries": len(tree["row_columns"]), "n_parts": len(tree["part_rows"])}
     sizes |= {"n_columns": len(tree["column_row"]), "n_blocks": len(tree["block_part"])}
     sizes |= {"n_bands": len(tree["bands"]), "n_H_blocks": len(tree["blocks"])}
+    sizes |= sizes_of_matrices(tree)
+    sizes["n_fill"] = sizes["n_blocks"] * (sizes["n_blocks"] + 1) // 2
     for a in taken():
         x[a.name] = tree[a.name] if a.name in tree else a.zeros(sizes)
     x["held"][0] = 1.0
@@ -276,6 +279,29 @@ def random_problem(
     return x
 
 
+def in_blocks(H: np.ndarray, bands: np.ndarray) -> np.ndarray:
+    """The lower triangle of H as a step has it, (n_H, 4, 4), with ones in rows that fill the last block."""
+    n = 4 * len(bands)
+    full = np.eye(n)
+    full[: len(H), : len(H)] = np.tril(H)
+    found, before = np.zeros((int(bands[-1, 2]) + len(bands), 4, 4)), 0
+    for k, place in enumerate(bands[:, 2].tolist()):
+        for c in range(before - place, k + 1):
+            found[place + c] = full[4 * k : 4 * k + 4, 4 * c : 4 * c + 4]
+        before = place + k + 1
+    return found
+
+
+def whole_of_blocks(H: np.ndarray, bands: np.ndarray) -> np.ndarray:
+    """The other way round: the lower triangle."""
+    full, before = np.zeros((4 * len(bands),) * 2), 0
+    for k, place in enumerate(bands[:, 2].tolist()):
+        for c in range(before - place, k + 1):
+            full[4 * k : 4 * k + 4, 4 * c : 4 * c + 4] = H[place + c]
+        before = place + k + 1
+    return full
+
+
 def _tip(b: int, parent: np.ndarray, first: np.ndarray, count: np.ndarray) -> int:
     """The last dof on the path of a body."""
     while b >= 0 and not count[b]:
@@ -293,16 +319,16 @@ def _parts(n_bodies: int, parent: np.ndarray, dofs: np.ndarray, coupled: bool) -
 def product_of_factors(x: Arrays) -> np.ndarray:
     """A = U D L of a step, U = L^T where it is symmetric, from what is in the blocks of its pattern."""
     n = len(x["Dinv"])
-    blocks = np.eye(len(x["pattern_length"]), dtype=bool)
-    for k, count in enumerate(x["pattern_length"]):
-        columns = x["pattern"][k, :count]
+    L, U, taken = np.zeros((n, n)), np.zeros((n, n)), []
+    for k, (first, count) in enumerate(zip(x["pattern_first"], x["pattern_length"], strict=True)):
+        columns = x["pattern"][first : first + count]
         assert (np.diff(columns) < 0).all() and (columns < k).all()
-        blocks[k, columns] = True
-    inside = np.kron(blocks, np.ones((4, 4)))
-    L, U = (
-        np.tril(np.where(inside, x[k].swapaxes(1, 2).reshape(n, n), 0.0), -1) + np.eye(n)
-        for k in ("A", "A_skew")
-    )
+        for c in (k, *columns):
+            taken.append(at := x["A_row"][k] + x["depth"][c])
+            for M, blocks in ((L, x["A"]), (U, x["A_skew"])):
+                M[4 * k : 4 * k + 4, 4 * c : 4 * c + 4] = blocks[at]
+    assert len(set(taken)) == len(taken) and max(taken) < x["filled"][0]
+    L, U = (np.tril(M, -1) + np.eye(n) for M in (L, U))
     A = (U if x["n_of"][4] else L).T @ np.diag(1.0 / x["Dinv"]) @ L
     return A[np.ix_(x["place"], x["place"])]
 

@@ -30,7 +30,8 @@ from robokit.contact.fields import (
 from robokit.contact.kinematics import advance as advance_in_place
 from robokit.contact.kinematics import mass_matrix, place_bodies, velocities
 from robokit.contact.materials import body_numbers, joint_numbers, loop_numbers, motor_numbers
-from robokit.contact.robot_data import robot_data
+from robokit.contact.pattern import symbolic
+from robokit.contact.robot_data import robot_data, sizes_of_matrices
 from robokit.contact.solver import solve
 from robokit.engine.loops.fields import kernel_of
 from robokit.sim.force_elements import NO_SPRINGS
@@ -39,6 +40,7 @@ from robokit.sim.motion import advance, momenta_after
 from robokit.sim.steppers import prescribed_numbers
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import for_range
+from tests.contact.random_steps import in_blocks
 
 UPDATES = 30
 
@@ -67,6 +69,7 @@ def end(x: Any) -> None:
 
     for_range(x.nv, before)
     collect(x)
+    symbolic(x)
     solve(x)
     remember(x)
     for_range(x.nv, after)
@@ -130,6 +133,7 @@ def arrays_of(
         each = zip(a.shape, forces[a.name].shape, strict=True)
         sizes |= {name: count for name, count in each if isinstance(name, str)}
     sizes["n_constraints"] = 2 * most_contacts + 2 * sizes["n_loops"] + 1
+    sizes |= sizes_of_matrices(forces)
     sizes["n_rows"] = 2 * sizes["n_dofs"] + sizes["n_stops"] + sizes["n_motors"] + 1
     arrays = {}
     for a in ARRAYS:
@@ -189,7 +193,7 @@ class DenseStep:
         x.R, x.p = np.array([r.ravel() for r in R]), np.array(p)
         x.coordinate = np.array([a for row in self.robot.split_q(q.tolist()) for a in row])
         self.H = self.G.T @ H @ self.G
-        x.H = np.pad(self.H, (0, self.x.n_columns - len(self.H)))
+        x.H = in_blocks(self.H, self.x.bands)
 
     def momentum(self, v: np.ndarray, w: np.ndarray) -> np.ndarray:
         """Along the joints, after a step without forces that began with v; velocity products at w."""

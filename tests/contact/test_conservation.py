@@ -14,7 +14,7 @@ import robokit as rk
 from robokit.contact import accounts as con
 from robokit.contact.accounts import ENTRIES, GIVEN, IMPULSE, TOUCHED
 from robokit.contact.fields import FORCES, MOTION, ROBOT, SOLVER, STATE, STEP
-from robokit.contact.robot_data import robot_data
+from robokit.contact.robot_data import robot_data, sizes_of_matrices
 from robokit.engine.loops.fields import kernel_of
 from robokit.model import Box, ModelBuilder, Robot, Shape, Sphere, couple, replace_armature
 
@@ -43,6 +43,7 @@ class Step:
         q, v = robot.random_configuration(rng), rng.normal(size=robot.nv)
         given = {
             **robot_data(robot),
+            "n_H": sizes_of_matrices(robot_data(robot))["n_H"],
             "motion_dof": np.zeros(0, np.int32),
             "dt": np.array([DT]),
             "keeps": np.array([keeps]),
@@ -201,6 +202,7 @@ def test_rest_stays_rest() -> None:
     wholes = len(robot_data(robot)["wholes"])
     given = {
         **robot_data(robot.with_gravity([0.0, 0.0, 0.0])),
+        "n_H": sizes_of_matrices(robot_data(robot))["n_H"],
         "dt": np.array([DT]),
         "keeps": np.array([con.FREE]),
     }

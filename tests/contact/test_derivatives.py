@@ -10,7 +10,7 @@ from test_kinematics import ROBOTS, everything, state_of
 
 from robokit.contact.fields import DERIVATIVES, MOTION, ROBOT
 from robokit.contact.kinematics import place_bodies
-from robokit.contact.robot_data import robot_data
+from robokit.contact.robot_data import robot_data, sizes_of_matrices
 from robokit.contact.step_derivatives import inverse_dynamics_derivatives
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.model import Robot
@@ -41,7 +41,8 @@ def test_derivatives_are_those_of_differences(name: str) -> None:
     robot = ROBOTS[name]()
     q, w = state_of(robot)
     a = np.random.default_rng(1).normal(size=robot.nv)
-    found = KERNEL(**robot_data(robot), q=q, w=w, acceleration=a)
+    data = robot_data(robot)
+    found = KERNEL(**data, n_H=sizes_of_matrices(data)["n_H"], q=q, w=w, acceleration=a)
     h = 1e-5
     for k, e in enumerate(h * np.eye(robot.nv)):
         ends = [inverse_dynamics(robot, robot.integrate(q, side * e), w, a) for side in (1, -1)]

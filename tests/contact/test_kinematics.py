@@ -17,12 +17,13 @@ from strategies import robots
 import robokit as rk
 from robokit.contact import kinematics as kin
 from robokit.contact.fields import MOTION, ROBOT
-from robokit.contact.robot_data import robot_data
+from robokit.contact.robot_data import robot_data, sizes_of_matrices
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.interop import PinocchioAdapter
 from robokit.model import ModelBuilder, Robot, couple, replace_armature
 from robokit.spatial import Transform
 from robokit.spatial.control_flow import for_range
+from tests.contact.random_steps import whole_of_blocks
 
 Arrays = dict[str, np.ndarray]
 
@@ -73,10 +74,13 @@ STRICT_ADVANCE = kernel_of("strict_advance", _advance, (*ROBOT, *MOVED), reprodu
 def everything(robot: Robot, q: np.ndarray, v: np.ndarray, engine: str | None = None) -> Arrays:
     """All that the loops find."""
     wrench = np.random.default_rng(5).normal(size=(robot.nbodies + 1, 6))
-    found = EVERYTHING(engine=engine, **robot_data(robot), q=q, v=v, wrench=wrench)
+    data = robot_data(robot)
+    n_H = sizes_of_matrices(data)["n_H"]
+    found = EVERYTHING(engine=engine, **data, n_H=n_H, q=q, v=v, wrench=wrench)
     n = robot.nv
-    assert not found["H"][:n, n:].any()
-    return {**found, "H": found["H"][:n, :n], "given": wrench}
+    H = whole_of_blocks(found["H"], data["bands"])
+    assert not H[:n, n:].any()
+    return {**found, "H": H[:n, :n], "given": wrench}
 
 
 def advanced(robot: Robot, q: np.ndarray, v: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray]:
@@ -221,7 +225,9 @@ def test_random_trees(robot: Robot, seed: int) -> None:
 def test_plain_python_computes_the_same_bits_and_no_index_is_out_of_range(name: str) -> None:
     robot = ROBOTS[name]()
     q, v = state_of(robot)
-    given = {**robot_data(robot), "q": q, "v": v, "wrench": np.ones((robot.nbodies + 1, 6))}
+    data = robot_data(robot)
+    given = {**data, "n_H": sizes_of_matrices(data)["n_H"], "q": q, "v": v}
+    given["wrench"] = np.ones((robot.nbodies + 1, 6))
     compiled, plain = STRICT(**given), STRICT(engine="python", **given)
     assert [k for k in compiled if not np.array_equal(compiled[k], plain[k])] == []
     given = {**robot_data(robot), "q": q, "v": v, "h": np.array([0.1])}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from robokit.contact import linear, solver
+from robokit.contact import linear, pattern, solver
 from robokit.contact.fields import FRICTION, LINE, SPIN
 from tests.contact.random_steps import (
     Arrays,
@@ -53,7 +53,7 @@ def unbalanced(tree: Arrays, x: Arrays) -> float:
 
 
 def _linear(x: Any) -> None:
-    linear.symbolic(x)
+    pattern.symbolic(x)
     linear.assemble(x, x.n_of[0], x.n_of[1])
     linear.factor(x)
     linear.back_substitute(x, x.d)
@@ -165,6 +165,7 @@ def test_where_a_path_does_not_get_to_its_end_another_one_does() -> None:
 
 def _direction(x: Any) -> None:
     """The direction after a third of the first, and the share of it where a force changes its state."""
+    pattern.symbolic(x)
     solver.begin_solution(x)
     solver.linearise(x)
     solver.direction(x)
@@ -244,7 +245,11 @@ def test_what_memory_held_before_a_step_changes_no_bit() -> None:
 
 @pytest.mark.slow
 def test_a_reproducible_kernel_has_the_bits_of_plain_python() -> None:
-    run = kernel("random_solve_reproducible", lambda x: solver.solve(x), reproducible=True)
+    run = kernel(
+        "random_solve_reproducible",
+        lambda x: (pattern.symbolic(x), solver.solve(x)),
+        reproducible=True,
+    )
     for seed in range(4):
         _, x = problem(seed, 7, 6)
         one, other = solved(x, run, engine="python"), solved(x, run)

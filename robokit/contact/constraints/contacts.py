@@ -81,7 +81,8 @@ def collect(x: Any) -> None:
         is_known, m = _pair(x, own, -1) == pair, minimum(own, x.n_contacts - 1)
         known, N = where(is_known, 1.0, 0.0), x.bristle_normal[m]
         turning = vector(x.bristle, m, 3) * where(N > 0.0, known, 0.0)
-        _add(x, c, vector(x.bristle, m, 0) * known, N * known, turning, is_known & (N == 0.0))
+        stays = _pair(x, at, -1) == pair
+        _add(x, c, vector(x.bristle, m, 0) * known, N * known, turning, is_known & (N == 0.0), stays)
         return at
 
     for_range(minimum(x.counts[0], x.n_contacts), contact, 0)
@@ -98,11 +99,12 @@ def _feature(x: Any, m: Any) -> Any:
     return x.bristle_feature[minimum(m, x.n_contacts - 1)]
 
 
-def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any) -> None:
+def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, stays: Any) -> None:
     """The constraints of contact c, of which the last step has left the bristle e and the impulse N.
 
     N < 0 is what a landing took of its speed. ``turning``: impulse of its turning friction in the last step
-    [N m s]. ``leaves``: whether it has bounced, and is on its way out.
+    [N m s]. ``leaves``: whether it has bounced, and is on its way out. ``stays``: whether its pair touched
+    before.
     """
     pair, dt = x.contact_pair[c], x.dt[0]
     a, b = x.contact_bodies[c, 0], x.contact_bodies[c, 1]
@@ -113,7 +115,9 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any) -
     k = x.pair_stiffness[pair]
     w = x.body_mobility[a] + x.body_mobility[b]
     kd, k_t, kd_t = _stiffnesses(x, pair)
-    hit = minimum(u + dt * k * w * maximum(-phi, 0.0), 0.0)
+    rolls = rolling_velocity(x, c, p, axes[2]) * where(stays, 1.0, 0.0)
+    rolls_n = axes[2].dot(rolls)
+    hit = minimum(u + rolls_n + dt * k * w * maximum(-phi, 0.0), 0.0)
     x.contact_hit[c] = hit
     more = _impact(x, pair, hit, w)
     kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
@@ -125,13 +129,12 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any) -
         x.contact_bristle[c, i] = bent[i]
     for i, s in enumerate(surface):
         x.contact_surface[c, i] = s
-    rolls = rolling_velocity(x, c, p, axes[2])
     for i in range(2):
         x.contact_rolls[c, i] = axes[i].dot(rolls)
     x.contact_bounces[c] = where(bounces > 0.5, 1, where(leaves | falls, -1, 0))
     x.contact_taken[c], x.contact_arrives[c] = taken, arrives
     x.n_of[2] = x.n_of[2] + where(bounces > 0.5, 1, 0)
-    spring = where(phi < 0.0, -phi * k / kd, -phi / dt)
+    spring = where(phi < 0.0, -phi * k / kd, -phi / dt) + rolls_n
     still = surface + Vector3(*(t.dot(rolls) for t in axes))
     aim = [s - q * k_t / kd_t for s, q in zip(still, bent, strict=False)]
     least = in_precision(*HARDEST) * w
@@ -269,7 +272,7 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
 
 
 # ==== friction against turning and rolling ========================================================
-# Friction of a contact against turning about its normal and against rolling; discs that roll on their rims.
+# Friction of a contact against turning about its normal and against rolling; places of contacts that move on.
 #
 # The first, from patches of contact, is the normal impulse N times an arm: a moment that holds up to arm N
 # and gives way beyond.
@@ -280,15 +283,20 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
 # g_last is its impulse in the last step, along the contact's axes then: as with dry friction of joints, what
 # holds does not creep.
 #
-# The second: the point where a disc or coin touches runs along its rim. A kick gives the velocity half a step
-# after its pose; there, it touches beside where it does at the pose. A coin that wobbles with its middle at
-# rest would seem to slide, and friction would raise it. With the angular velocity w before the kick the place
-# moves by s in half a step, and the point at the pose is to have the velocity
+# The second: a kick gives the velocity half a step after its pose; there, a loose body touches at another
+# distance from its centre of mass. Held at rest at the pose, what rolls or turns on a tip would slide by
+# w^2 m dt/2, and springs and dampers would take its energy. With the angular velocity w before the kick and
+# the distance m the place moves by s in half a step, and the point at the pose is to have the velocity
 #
-#     s x w,     s = (down(a') - down(a)) radius + (a' - a) along,     a' = a + dt/2 w x a
+#     s x (w - spin of the surface)     s = dt/2 (w x m + r)     r = R (w_b - w_a) x n     1/R = 1/R_a + 1/R_b
+#
+# r is how fast the place moves along the surfaces, whose radii are those around the cores: 0 at corners. That
+# of a disc or coin runs along its rim:
+#
+#     dt/2 r = (down(a') - down(a)) radius + (a' - a) along - dt/2 w x m,     a' = a + dt/2 w x a
 #
 # a is the disc's axis, down(a) the direction across it that goes lowest, along the distance of the rim from
-# the body's middle.
+# the body's middle. Where two bodies begin to touch there is none of this: that changes w.
 #
 # N is that of the solution, and slopes are those by the turning and by N (``c_by_load``): with N of the
 # iterate before, an eighth of the steps of a quadruped that is thrown with arms of 2 cm took turns and did
@@ -347,42 +355,65 @@ def add_spin(
 
 
 def rolling_velocity(x: Any, c: Any, p: Vector3, n: Vector3) -> Vector3:
-    """The velocity of b against a at which contact c of loose discs rolls on [m/s]; 0 for all others."""
+    """The velocity of b against a at which contact c of loose bodies rolls on [m/s]; 0 for all others."""
     k, bodies = x.contact_pair[c], [x.contact_bodies[c, side] for side in range(2)]
 
-    def rolled(b: Any, shape: Any, p: Any, n: Any) -> Any:
-        return tuple(_rolled(x, b, shape, Vector3(*p), Vector3(*n)))
+    def rolled(k: Any, a: Any, b: Any, p: Any, n: Any) -> Any:
+        return tuple(_rolled(x, k, (a, b), Vector3(*p), Vector3(*n)))
 
-    def of_disc(side: int, n: Vector3) -> Vector3:
-        b, shape = bodies[side], x.pair_shapes[k, side]
-        disc = (x.loose[b] > 0) & (x.shape_kind[shape] == CYLINDER)
-        return Vector3(
-            *cond(disc, lambda: call(rolled, b, shape, tuple(p), tuple(n)), lambda: (0.0, 0.0, 0.0))
-        )
-
-    return of_disc(1, n) - of_disc(0, -n)
+    loose = (x.loose[bodies[0]] > 0) | (x.loose[bodies[1]] > 0)
+    return Vector3(*cond(loose, lambda: call(rolled, k, *bodies, tuple(p), tuple(n)), lambda: (0.0,) * 3))
 
 
-def _rolled(x: Any, b: Any, shape: Any, p: Vector3, n: Vector3) -> Vector3:
-    """The velocity at which a disc's point rolls on, where it is the lowest one.
+def _rolled(x: Any, k: Any, bodies: tuple[Any, Any], p: Vector3, n: Vector3) -> Vector3:
+    """Of pair k of shapes on the bodies a and b, one of them loose, that touch at p with the normal n."""
+    shapes = [x.pair_shapes[k, side] for side in range(2)]
+    turns = [body_velocity(x, body).ang for body in bodies]
+    first, second = (x.shape_radius[shape] for shape in shapes)
+    both = first * second / (first + second + smallest())
+    rolls = (turns[1] - turns[0]).cross(n) * where(both > 0.0, both, first + second)
 
-    ``b``, ``shape``: the disc's body and shape; ``p``: the point, from the step's origin [m]; ``n``: the
-    normal towards the disc.
+    def along(b: Any, shape: Any, *of: Any) -> Any:
+        return tuple(_along_rim(x, b, shape, *(Vector3(*each) for each in of)))
+
+    for body, shape, w, up in zip(bodies, shapes, turns, (-n, n), strict=True):
+        rolls = rolls + Vector3(*call(along, body, shape, tuple(w), tuple(p), tuple(up)))
+    found, spins = Vector3.zero(), (Vector3.zero(), vector(x.surface_velocity, shapes[0], 0))
+    for body, w, spin, half in zip(bodies, turns, spins, (-0.5 * x.dt[0], 0.5 * x.dt[0]), strict=True):
+        way = w.cross(p - _middle(x, body)) + rolls
+        found = found + chosen(x.loose[body] > 0, way.cross(w - spin) * half, Vector3.zero())
+    return found
+
+
+def _along_rim(x: Any, b: Any, shape: Any, w: Vector3, p: Vector3, n: Vector3) -> Vector3:
+    """The velocity against the body with which the point of a loose disc runs along its rim [m/s].
+
+    0 where it is not the lowest one. ``b``, ``shape``: the disc's body and shape; ``w``: its angular
+    velocity; ``p``: the point, from the step's origin [m]; ``n``: the normal towards the disc.
     """
-    R, w = axes_of(x, b), body_velocity(x, b).ang
-    a = R @ Vector3(*(x.shape_placement[shape, 3 * k + 2] for k in range(3)))
-    centre = R @ Vector3(*(x.shape_placement[shape, 9 + k] for k in range(3))) + vector(x.p, b, 0)
-    middle = vector(x.I, b, 1) * (1.0 / x.I[b, 0])
-    radius = x.shape_size[shape, 0] + x.shape_radius[shape]
-    rim = p - centre
-    out = rim - a * a.dot(rim)
-    down = a * a.dot(n) - n
-    tilt = sqrt(down.dot(down) + UPRIGHT * UPRIGHT)
-    later = a + w.cross(a) * (0.5 * x.dt[0])
-    later = later * (1.0 / sqrt(later.dot(later)))
-    lower = later * later.dot(n) - n
-    lower = lower * (1.0 / sqrt(lower.dot(lower) + UPRIGHT * UPRIGHT))
-    size = sqrt(out.dot(out))
-    is_lowest = (out.dot(down) > (1.0 - LOWEST) * size * tilt) & (size > (1.0 - RIM) * radius)
-    s = (lower - down * (1.0 / tilt)) * radius + (later - a) * a.dot(p - middle)
-    return chosen(is_lowest, s.cross(w), Vector3.zero())
+
+    def on_rim() -> Any:
+        R, half = axes_of(x, b), 0.5 * x.dt[0]
+        a = R @ Vector3(*(x.shape_placement[shape, 3 * k + 2] for k in range(3)))
+        centre = R @ Vector3(*(x.shape_placement[shape, 9 + k] for k in range(3))) + vector(x.p, b, 0)
+        radius = x.shape_size[shape, 0] + x.shape_radius[shape]
+        rim, off = p - centre, p - _middle(x, b)
+        out = rim - a * a.dot(rim)
+        down = a * a.dot(n) - n
+        tilt = sqrt(down.dot(down) + UPRIGHT * UPRIGHT)
+        later = a + w.cross(a) * half
+        later = later * (1.0 / sqrt(later.dot(later)))
+        lower = later * later.dot(n) - n
+        lower = lower * (1.0 / sqrt(lower.dot(lower) + UPRIGHT * UPRIGHT))
+        size = sqrt(out.dot(out))
+        is_lowest = (out.dot(down) > (1.0 - LOWEST) * size * tilt) & (size > (1.0 - RIM) * radius)
+        s = (lower - down * (1.0 / tilt)) * radius + (later - a) * a.dot(off)
+        return tuple(chosen(is_lowest, s * (1.0 / half) - w.cross(off), Vector3.zero()))
+
+    is_disc = (x.loose[b] > 0) & (x.shape_kind[shape] == CYLINDER)
+    return Vector3(*cond(is_disc, on_rim, lambda: (0.0,) * 3))
+
+
+def _middle(x: Any, b: Any) -> Vector3:
+    """The centre of mass of a body, about the step's origin."""
+    return vector(x.I, b, 1) * (1.0 / (x.I[b, 0] + smallest()))

@@ -29,7 +29,8 @@ from typing import Any
 from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, mobility, row, vector
 from robokit.contact.fields import LINE
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
-from robokit.contact.linear import assemble, back_substitute, factor, symbolic
+from robokit.contact.linear import assemble, back_substitute, factor
+from robokit.contact.pattern import symbolic
 from robokit.contact.solver import impulses, relative
 from robokit.contact.vectors import put
 from robokit.engine.loops.fields import once

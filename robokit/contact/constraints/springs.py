@@ -38,7 +38,8 @@ from robokit.contact.constraints.adding import row as rate_of
 from robokit.contact.constraints.motors import NOTHING, end_share
 from robokit.contact.fields import SPRING
 from robokit.contact.kinematics import generalized, velocities
-from robokit.contact.linear import assemble, back_substitute, factor, symbolic
+from robokit.contact.linear import assemble, back_substitute, factor
+from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import force, motion, nothing, of_all_forces, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3

@@ -2,10 +2,13 @@
 // its ground are arrays in its memory. Part of the Worker (worker.js).
 
 // What a step may find no place for, in the order in which it says how much it needs.
-const ROOM = ["n_contacts", "n_near", "n_constraints", "n_rows", "n_noted", "n_noted_contacts"];
+const ROOM = ["n_contacts", "n_near", "n_constraints", "n_rows", "n_fill", "n_noted", "n_noted_contacts"];
 
 // Memory to work in, at first and at most [bytes].
 const SPARE = 65536, MOST_SPARE = 2 ** 26;
+
+// Names and extents of the arrays, in their order.
+const tablesOf = (stepper) => stepper.arrays.split(",").map((table) => table.split(" "));
 
 class ContactStep {
   static async load(live) {
@@ -28,7 +31,7 @@ class ContactStep {
     made.faceNormals();
     made.x.watched[0] = 2;
     // Numbers of a contact and of a link that a step notes (robokit/contact/monitor.py).
-    [made.ofContact, made.ofLink] = ["noted_contact", "noted_link"].map((name) => stepper.arrays.find(([one]) => one === name).at(-1));
+    [made.ofContact, made.ofLink] = ["noted_contact", "noted_link"].map((name) => Number(tablesOf(stepper).find(([one]) => one === name).at(-1)));
     // Bodies of the links that can touch the ground.
     made.bodyOfLink = [];
     made.x.link_of_shape.forEach((link, k) => { if (link >= 0) made.bodyOfLink[link] = made.x.shape_body[k]; });
@@ -42,7 +45,7 @@ class ContactStep {
     const { sizes, live: { stepper } } = this, { memory } = this.exports;
     const before = Object.entries(this.x || {}).map(([name, values]) => [name, values.slice()]);
     let end = 8;
-    const tables = stepper.arrays.map(([name, ...extents]) => {
+    const tables = tablesOf(stepper).map(([name, ...extents]) => {
       const count = extents.reduce((product, size) => product * (sizes.get(size) ?? size), 1), at = end;
       end += 8 * (count + 1);
       return { name, at, count };
