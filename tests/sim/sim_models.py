@@ -40,7 +40,6 @@ def ball(radius: float = 0.1) -> rk.Robot:
     return builder.build("floating")
 
 
-@cache
 def pendulum(**joint) -> rk.Robot:
     """A point mass of 1 kg on 0.5 m about y, a little inertia around it."""
     builder = ModelBuilder("pendulum")
