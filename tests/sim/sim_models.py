@@ -7,14 +7,16 @@ import math
 from functools import cache
 from pathlib import Path
 
+import ladder
 import numpy as np
-from ladder import box_with_bar as box_with_bar
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape, Sphere
 
 ROBOTS = Path(__file__).resolve().parents[2] / "robots"
 G = 9.81
+
+box_with_bar = cache(ladder.box_with_bar)
 
 
 @cache
