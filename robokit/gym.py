@@ -299,7 +299,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]
 
 
 def without_end(task: str, render_mode: str | None = None) -> Environment:
-    """The environment of ``gymnasium.make``, whose wrapper TimeLimit ends its episodes."""
+    """The environment of ``gymnasium.make``: its wrapper TimeLimit ends episodes, not the task's horizon."""
     made = Environment(task, render_mode)
     made.rows.horizon = math.inf
     return made
