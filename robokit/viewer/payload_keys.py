@@ -549,8 +549,8 @@ class StepperData:
     # corners), # of int32, others are float64, and * of what a step hands to the next
     arrays: str
     steps: int  # how many of them the step takes: the others are the look's
-    # deflated, as base64: the lowest bytes of all given numbers, one array after another, then all second bytes
-    # likewise
+    # deflated, as base64: the lowest bytes of all given numbers, one array after another, then all second
+    # bytes likewise
     numbers: str
 
 
