@@ -252,6 +252,7 @@ class Environments(VectorEnv):  # type: ignore[misc]
 
     def _begin(self, rows: np.ndarray) -> None:
         """Set rows, a mask, to new starts."""
+        self.task.sim = self.sim  # other environments may have the same task
         if rows.any():
             q, v = self.task.begin(self.np_random, np.flatnonzero(rows))
             self.sim.reset(q, v, rows=rows)
