@@ -292,11 +292,11 @@ def _measured(program: Program, scene: Scene, numbers: Arrays) -> Arrays:
 
 def _felt(program: Program, scene: Scene) -> Arrays:
     """Which links' net contact forces a step keeps."""
-    links = {name: k for k, name in enumerate(program.robot.link_names)} if program.felt else {}
-    return {
-        "net_force": np.zeros((len(links), 3)),
-        "felt_of_shape": np.array([links.get(name, -1) for name in scene.links], np.int32) * program.felt,
-    }
+    if not program.felt:  # nobody reads which
+        return {"net_force": np.zeros((0, 3)), "felt_of_shape": np.zeros(len(scene.links), np.int32)}
+    links = {name: k for k, name in enumerate(program.robot.link_names)}
+    felt = np.array([links.get(name, -1) for name in scene.links], np.int32)
+    return {"net_force": np.zeros((len(links), 3)), "felt_of_shape": felt}
 
 
 def _motors(program: Program, dt: float, row: int | np.ndarray) -> Arrays:
