@@ -80,6 +80,11 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def counted(n: int, thing: str) -> str:
+    """A number of things: "1 step", "2 steps"."""
+    return f"{n} {thing}{'s' * (n != 1)}"
+
+
 def nearest_names(name: str, known: Iterable[str], most: int = 3, cutoff: float = 0.6) -> list[str]:
     """The known names that are most like a wrong one, the nearest first.
 

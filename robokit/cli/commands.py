@@ -306,13 +306,13 @@ def check(arguments: argparse.Namespace) -> int:
 
     files, problems = named_files(arguments.files)
     see_xacro(files, arguments.xacro)
+    for problem in problems:
+        fail(problem)
     if arguments.page is not None:
         page = writable(arguments.page, ".html")
         if len(files) != 1:
             say(f"--page shows one file; {len(files)} were given")
             return 2
-    for problem in problems:
-        fail(problem)
     ignore = frozenset(arguments.ignore)
     checked = check_files(
         files,
