@@ -81,8 +81,9 @@ def listed(names: Iterable[str], most: int = 8) -> str:
 
 
 def counted(n: int, thing: str) -> str:
-    """A number of things: "1 step", "2 steps"."""
-    return f"{n} {thing}{'s' * (n != 1)}"
+    """A number and a noun in its right form: "1 joint", "2 joints", "2 bodies"."""
+    plural = thing[:-1] + "ies" if thing.endswith("y") else thing + "s"
+    return f"{n} {thing if n == 1 else plural}"
 
 
 def nearest_names(name: str, known: Iterable[str], most: int = 3, cutoff: float = 0.6) -> list[str]:
