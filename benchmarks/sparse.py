@@ -42,8 +42,8 @@ def dense_text(n: int) -> tuple[Kernel, Kernel]:
 
     nn = n * n
     return (
-        Kernel.build("dense ltdl", [("H", nn)], [("L", (n, n)), ("D", (n,))], factor),
-        Kernel.build("dense solve", [("L", nn), ("D", n), ("b", n)], [("x", (n,))], solve),
+        Kernel("dense ltdl", [("H", nn)], [("L", (n, n)), ("D", (n,))], factor),
+        Kernel("dense solve", [("L", nn), ("D", n), ("b", n)], [("x", (n,))], solve),
     )
 
 

@@ -257,6 +257,7 @@ class Environments(VectorEnv):  # type: ignore[misc]
 
     def _begin(self, rows: np.ndarray) -> None:
         """Set rows, a mask, to new starts."""
+        self.task.sim = self.sim  # other environments may have the same task
         if rows.any():
             q, v = self.task.begin(self.np_random, np.flatnonzero(rows))
             self.sim.reset(q, v, rows=rows)
@@ -319,7 +320,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]
 
 
 def without_end(task: str, render_mode: str | None = None) -> Environment:
-    """The environment of ``gymnasium.make``, whose wrapper TimeLimit ends its episodes."""
+    """The environment of ``gymnasium.make``: its wrapper TimeLimit ends episodes, not the task's horizon."""
     made = Environment(task, render_mode)
     made.rows.horizon = math.inf
     return made

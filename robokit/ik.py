@@ -783,7 +783,7 @@ class Solver:
         self.bounds = {limits: self._of_dofs(box) for limits, box in self._box.items()}
         fingerprint = robot.fingerprint if com else robot.fingerprint_without_inertias
         sizes = self.problem.sizes()
-        self.kernel = Kernel.build(
+        self.kernel = Kernel(
             "inverse_kinematics",
             inputs=sizes,
             outputs=[("q", (robot.nq,)), ("state", (dict(sizes)["state"],))],

@@ -61,6 +61,7 @@ OF_ROWS = (
     "pair_restitution",
     "pair_torsion",
     "pair_rolling",
+    "stop_gains",
     "motor_gains",
     "motor_inertia",
     "motor_limits",

@@ -40,7 +40,7 @@ In place of a link there may be a tuple of them.
 def kernel(
     robot: Robot, key: Key, dtype: str = "float64", reproducible: bool | None = None
 ) -> Kernel | Bound:
-    """The robot's kernel of a key, built at the first call; ``reproducible`` as in :meth:`Kernel.build`.
+    """The robot's kernel of a key, built at the first call; ``reproducible`` as in :class:`Kernel`.
 
     Raises SingularInertia for a robot that has no answer in any configuration, UnknownName for a link or
     axes.
@@ -266,7 +266,7 @@ def _build(
             identity = lambda: known + recorded_key(row, robot, constants)  # noqa: E731
     manifolds = [k for k, each in enumerate(made.inputs) if each.manifold]
     kinds = [True if each.manifold else False if each.size == robot.nv else None for each in made.inputs]
-    return Kernel.build(
+    return Kernel(
         row.name,
         inputs=made.sizes,
         outputs=made.outputs,

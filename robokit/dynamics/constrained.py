@@ -419,14 +419,10 @@ def _on_links(robot: Robot, q: Any, f_ext: Any, how: dict[str, Any]) -> dict[str
 
 
 def _of_constraints(
-    robot: Robot,
-    q: Any,
-    constraints: Sequence[Any] | None,
-    forces: np.ndarray,
-    wrenches: dict[str, np.ndarray],
+    robot: Robot, q: Any, names: Sequence[Any] | None, forces: np.ndarray, wrenches: dict[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
     """Forces of constraints by row: those of contacts are added to the wrenches on links, loops returned."""
-    held = choices.constraints(robot, constraints)
+    held = choices.constraints(robot, names)
     poses, loops, first = forward_kinematics(robot, q), {}, 0
     for constraint, model in zip(held, constraint_models(robot, held), strict=True):
         rows = forces[..., first : first + model.rows]

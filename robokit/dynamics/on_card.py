@@ -64,9 +64,8 @@ def card_call(
     @call.def_vmap  # type: ignore[untyped-decorator]
     def mapped(size: int, along: Sequence[bool], *arguments: Any) -> Any:
         """The mapped axis is the first of all leading axes."""
-        own = [
-            x.ndim - here - len(shape) for x, here, (_, shape) in zip(arguments, along, inputs, strict=True)
-        ]
+        each = zip(arguments, along, inputs, strict=True)
+        own = [x.ndim - here - len(shape) for x, here, (_, shape) in each]
         moved = [
             x.reshape(size, *[1] * (max(own) - k), *x.shape[1:]) if here else x
             for x, k, here in zip(arguments, own, along, strict=True)

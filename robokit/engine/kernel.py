@@ -74,29 +74,6 @@ class Kernel:
 
     def __init__(
         self,
-        signature: Signature,
-        function: FlatFunction,
-        key: Identity,
-        looped: Callable[[], bool] | None = None,
-    ) -> None:
-        """A kernel of a signature; :meth:`build` is the usual way."""
-        self.signature = signature
-        self._arity = len(signature.inputs)
-        self._is_double = signature.dtype == FLOAT64.dtype
-        self.fast: Callable[..., Any] = self._first_call if self._is_double else declined
-        self._lock = MAKING
-        self.few: Callable[..., Any] = declined
-        self._runner: BatchRunner | None = None
-        self._on_cards: dict[Card, OnCard | LoopedOnCard] = {}
-        self._maker = Maker(signature, function, key)
-        self._looped, self._loops = looped, cast(FlatKernel | None, None)
-        self.function: FlatFunction = (
-            recorded(self._maker.program, function) if signature.reproducible else function
-        )
-
-    @classmethod
-    def build(
-        cls,
         name: str,
         inputs: Sequence[tuple[str, int]],
         outputs: Sequence[tuple[str, tuple[int, ...]]],
@@ -110,8 +87,8 @@ class Kernel:
         reproducible: bool | None = None,
         superword_seeds: Sequence[tuple[int, int, int]] = (),
         looped: Callable[[], bool] | None = None,
-    ) -> Kernel:
-        """Describe a kernel.
+    ) -> None:
+        """A kernel; nothing is recorded or compiled before it is called.
 
         Args:
             name: for messages, symbols and the cache.
@@ -142,20 +119,19 @@ class Kernel:
         outs = [(n, tuple(map(int, shape))) for n, shape in outputs]
         input_names, output_names = [n for n, _ in ins], [n for n, _ in outs]
         back = [(output_names.index(o), input_names.index(i)) for o, i in (feedback or {}).items()]
-        same = wanted(reproducible)
-        signature = Signature(
-            name,
-            ins,
-            outs,
-            dtype,
-            list(quaternions),
-            back,
-            finite,
-            list(bounds),
-            same,
-            list(superword_seeds),
+        options = list(quaternions), back, finite, list(bounds), wanted(reproducible), list(superword_seeds)
+        self.signature = Signature(name, ins, outs, dtype, *options)
+        self._arity, self._is_double = len(ins), dtype == FLOAT64.dtype
+        self.fast: Callable[..., Any] = self._first_call if self._is_double else declined
+        self.few: Callable[..., Any] = declined
+        self._lock = MAKING
+        self._runner: BatchRunner | None = None
+        self._on_cards: dict[Card, OnCard | LoopedOnCard] = {}
+        self._maker = Maker(self.signature, function, key)
+        self._looped, self._loops = looped, cast(FlatKernel | None, None)
+        self.function: FlatFunction = (
+            recorded(self._maker.program, function) if self.signature.reproducible else function
         )
-        return cls(signature, function, key, looped)
 
     @property
     def name(self) -> str:

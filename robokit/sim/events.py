@@ -206,8 +206,9 @@ class Notes:
     def parts(self, steps: np.ndarray) -> tuple[Notes, np.ndarray]:
         """Those of some steps, and where each begins among them, (T,)."""
         first, end = self.first(steps), self.last(steps) + 1
-        rows = np.concatenate([np.arange(a, b) for a, b in zip(first, end, strict=True)])
-        return self.of(rows), np.cumsum(end - first) - (end - first)
+        count = end - first
+        begin = np.cumsum(count) - count
+        return self.of(np.repeat(first - begin, count) + np.arange(count.sum())), begin
 
     def before(self, step: int, first: int = 0) -> Notes:
         """Those of the steps first..step."""
@@ -360,9 +361,9 @@ def contacts_of(
 
     A link has as many points as it ever has at once on the ground, and on each other link. One that does not
     touch is at the link's origin. Of a step that is divided, forces are means over its parts, and places and
-    normals means by how hard they press, which leaves their moments. ``marks`` counts the steps until each
-    record, q has the configurations of the records, (T, nq); ``moving``: contacts between links that
-    move, and no others.
+    normals are means that the normal forces weight: they keep the moment of what presses in one direction.
+    ``marks`` counts the steps until each record, q has the configurations of the records, (T, nq);
+    ``moving``: contacts between links that move, and no others.
     """
     names = scene_of(program).links
     taken, begin = notes.parts(np.array(marks[1:], int) - 1)

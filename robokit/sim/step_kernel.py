@@ -311,12 +311,12 @@ class Program:
 
         ``text`` is of this program, or of the same without its inertias; ``inputs`` come after q, v and tau,
         before carried numbers and parameters; ``outputs`` are of the text, and ``feedback`` is as in
-        :meth:`Kernel.build`.
+        :class:`Kernel`.
         """
         robot = self.robot
         program, kernels, name, key = self._place(what)
         if name not in kernels:
-            built = Kernel.build(
+            built = Kernel(
                 what,
                 inputs=[
                     ("q", robot.nq),

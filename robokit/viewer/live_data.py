@@ -17,6 +17,7 @@ import numpy as np
 from robokit.contact import accounts
 from robokit.conventions import GRAVITY
 from robokit.engine import Kernel
+from robokit.engine.signature import ArrayOf
 from robokit.errors import RobokitError
 from robokit.model.parts import Joint
 from robokit.sim import motion
@@ -88,10 +89,7 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
     """The step of the integrator "contact"."""
     page, module = contact_page(program, dt, pushes), page_module()
     x = page.numbers
-    # Climbs are about the neighbours once more: beside them they take no place.
-    last = {"neighbours": 1, "climbs": 2}
     given = [a.name for a in ARRAYS if a.name in x and a.name != "face_normal"]
-    given.sort(key=lambda name: last.get(name, 0))
     told = {
         name: x[name].reshape(-1).view(np.uint8).reshape(-1, x[name].itemsize).T[: _width(x[name])]
         for name in given
@@ -102,14 +100,17 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
         module=base64.b64encode(module).decode("ascii"),
         bytes=len(gzip.decompress(module)),
         sizes=list(page.sizes.items()),
-        arrays=",".join(" ".join(map(str, (a.name, *a.shape))) for a in ARRAYS),
+        arrays=",".join(_told(a, len(told.get(a.name, ()))) for a in ARRAYS),
         steps=len(ARRAYS) - len(LOOK),
-        whole=[k for k, a in enumerate(ARRAYS) if a.kind == "integer"],
-        kept=[a.name for a in ARRAYS if a.role == "inout"],
-        given=[(name, len(table)) for name, table in told.items()],
         numbers=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),
     )
     return _none() | {"stepper": stepper, "grips": _ends(page.grips), "ledger": list(accounts.ENTRIES)}
+
+
+def _told(a: ArrayOf, width: int) -> str:
+    """What ``StepperData.arrays`` says of an array, of whose numbers so many bytes are given."""
+    marks = str(width or "") + "#" * (a.kind == "integer") + "*" * (a.role == "inout")
+    return marks + " ".join(map(str, (a.name, *a.shape)))
 
 
 def _width(x: np.ndarray) -> int:

@@ -91,7 +91,9 @@ def test_bits_of_long_kernels(dtype: str, monkeypatch: pytest.MonkeyPatch) -> No
     assert driver.TEAM in texts[0] and len(assemble.modules(texts[0])) > 4
     assert len(assemble.modules(texts[1])) > 4
     for text in texts:
-        again = Kernel(made.signature, made.function, None)
+        shape = made.signature
+        checks = {"quaternions": shape.quaternions, "bounds": shape.bounds, "finite": shape.finite}
+        again = Kernel(shape.name, shape.inputs, shape.outputs, made.function, dtype=dtype, **checks)
         monkeypatch.setattr(CardTarget, "write", lambda *_, text=text: (text, 0))
         again._maker.symbol = "k"
         for a, b in zip(wanted, on_card(again, given, 37), strict=True):

@@ -21,7 +21,7 @@ def kernel():
     def function(q, v):
         return [[a * b for a, b in zip(q, v, strict=True)]]
 
-    return Kernel.build("k", [("q", 7), ("v", 7)], [("y", (7,))], function, quaternions=[(0, 0)])
+    return Kernel("k", [("q", 7), ("v", 7)], [("y", (7,))], function, quaternions=[(0, 0)])
 
 
 Q = np.array([1.0, 0, 0, 0, 0.1, 0.2, 0.3])

@@ -84,7 +84,7 @@ def test_what_follows_an_angle_does_not_turn_too_far():
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_bounds_hold_at_every_place_and_to_the_last_digit(size, dtype):
     bounds = [(0, k, 2.0 ** (3 + k)) for k in range(0, size, 2)]
-    kernel = Kernel.build(
+    kernel = Kernel(
         "bounds",
         [("x", size)],
         [("y", (size,))],

@@ -41,7 +41,7 @@ def build(key: bytes | None = b"robot", factor: float = 2.0, traced: list | None
             traced.append(1)
         return [[a * factor + 1.0 for a in x]]
 
-    return Kernel.build("scale", [("x", 6)], [("y", (6,))], function, key=key)
+    return Kernel("scale", [("x", 6)], [("y", (6,))], function, key=key)
 
 
 X = np.arange(6.0)
@@ -149,7 +149,7 @@ def function(x):
     for k in range(60):
         y = [a * 0.5 + b * x[0] for a, b in zip(y, y[1:] + y[:1])]
     return [y]
-kernel = Kernel.build("race", [("x", 6)], [("y", (6,))], function, key=b"race")
+kernel = Kernel("race", [("x", 6)], [("y", (6,))], function, key=b"race")
 single = kernel(np.arange(6.0) / 6)
 batch = kernel(np.tile(np.arange(6.0) / 6, (5, 1)))
 assert np.allclose(batch, single)
@@ -267,7 +267,7 @@ def function(x):
     return [y]
 x = np.arange(6.0) / 6
 for _ in range(2):
-    kernel = Kernel.build("full", [("x", 6)], [("y", (6,))], function, key=b"full")
+    kernel = Kernel("full", [("x", 6)], [("y", (6,))], function, key=b"full")
     assert np.allclose(kernel(x), kernel.python(x), rtol=1e-13)
 print(len(list(disk_cache.folder().iterdir())))
 disk_cache.store("0" * 64, {}, b"small")
@@ -301,7 +301,7 @@ from robokit.engine.kernel import Kernel
 made = []
 real = llvm.assemble
 llvm.assemble = lambda ir: made.extend([1] * ir.startswith(llvm.BASELINE)) or real(ir)
-kernel = Kernel.build("umask", [("x", 2)], [("y", (2,))], lambda x: [[x[0] + x[1], x[0] * x[1]]])
+kernel = Kernel("umask", [("x", 2)], [("y", (2,))], lambda x: [[x[0] + x[1], x[0] * x[1]]])
 assert kernel(np.array([2.0, 3.0])).tolist() == [5.0, 6.0]
 print(len(made), *{oct(path.stat().st_mode & 0o777) for path in disk_cache.folder().glob("*.bin")})
 """
@@ -349,7 +349,7 @@ def test_a_text_without_a_source_file_is_known_by_its_code(folder):
         exec(
             builtins.compile(f"def function(x): return [[a * {factor} for a in x]]", "<stdin>", "exec"), space
         )
-        kernel = Kernel.build("typed", [("x", 6)], [("y", (6,))], space["function"], key=b"typed")
+        kernel = Kernel("typed", [("x", 6)], [("y", (6,))], space["function"], key=b"typed")
         assert (kernel(X) == X * factor).all()
 
 
@@ -367,8 +367,8 @@ def twice(first: dict, second: dict, function1, function2=None) -> tuple[Kernel,
     """Two kernels of one name and one key, whose functions are in one file: only their shapes differ."""
     common = {"key": b"robot"}
     return (
-        Kernel.build("k", function=function1, **common, **first),
-        Kernel.build("k", function=function2 or function1, **common, **second),
+        Kernel("k", function=function1, **common, **first),
+        Kernel("k", function=function2 or function1, **common, **second),
     )
 
 

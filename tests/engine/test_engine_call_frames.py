@@ -50,7 +50,7 @@ def columns(x):
 def test_the_numbers_are_those_of_the_text(chunk, dtype, reproducible, tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ir, "CHUNK", chunk)
-    kernel = Kernel.build("columns", *ONE, columns, dtype=dtype, reproducible=reproducible)
+    kernel = Kernel("columns", *ONE, columns, dtype=dtype, reproducible=reproducible)
     states = STATES.astype(dtype)
     states[8:24, 2] = -abs(states[8:24, 2])  # whole tiles that leave the last call out
     expected = np.array([columns(x.tolist())[0] for x in states])

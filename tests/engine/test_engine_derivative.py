@@ -83,7 +83,7 @@ def test_nan_of_a_branch_that_is_not_taken_does_not_leave_it(mode, x):
     derived = mode(function, inputs, outputs, [0])
     a, b, c = x
     expected = [0.0, 1.0, (1.0 if b <= 0.0 or a <= 0.0 else 0.0) + 2.0 * c]
-    kernel = Kernel.build("branches", inputs, [("d", (N,))], derived)
+    kernel = Kernel("branches", inputs, [("d", (N,))], derived)
     assert kernel(np.array(x)).tolist() == expected
     assert kernel(np.array([x] * 5)).tolist() == [expected] * 5
     assert kernel.python(np.array(x)).tolist() == expected

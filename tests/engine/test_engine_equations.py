@@ -216,7 +216,7 @@ def test_what_was_not_chosen_leaves_nothing_behind():
         return [[where(x[0] > 0.0, s, x[1]) + kept]]
 
     for mode in (jacobian, gradient):
-        slopes = Kernel.build("branches", [("x", 2)], [("J", (2,))], mode(f, [("x", 2)], [("y", ())], [0]))
+        slopes = Kernel("branches", [("x", 2)], [("J", (2,))], mode(f, [("x", 2)], [("y", ())], [0]))
         assert np.ravel(slopes(np.array([4.0, 3.0]))).tolist() == [0.5, 0.0]
         assert np.ravel(slopes(np.array([-4.0, 3.0]))).tolist() == [0.0, 1.0]
         assert np.ravel(slopes(np.array([0.0, 3.0]))).tolist() == [0.0, 1.0]

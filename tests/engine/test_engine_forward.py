@@ -248,7 +248,7 @@ def test_kinks_are_those_of_straight_lines(number):
 
     loops = LoopKernel("kink", written, [], [ArrayOf("x", (2,)), OUT], reproducible=True).forward("x")
     slope = along(lambda x: [function(x)], [("x", 2)], [("y", (1,))], [0])
-    line = Kernel.build(
+    line = Kernel(
         "kink", [("x", 2), ("dx", 2)], [("dy", (1,))], lambda x, dx: slope(x, dx)[1], reproducible=True
     )
     for x in ([0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.25, -0.5], [-1.0, -1.0]):

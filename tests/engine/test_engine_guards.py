@@ -107,8 +107,8 @@ FUNCTIONS = [simple, flowing, nested, across, crossed]
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_a_guard_is_a_choice_in_every_way_to_run_it(function, dtype):
-    kernel = Kernel.build("guarded", *ONE, function, dtype=dtype)
-    plain = Kernel.build("plain", *ONE, lambda x: function(x, chosen), dtype=dtype)
+    kernel = Kernel("guarded", *ONE, function, dtype=dtype)
+    plain = Kernel("plain", *ONE, lambda x: function(x, chosen), dtype=dtype)
     tolerance = 1e-13 if dtype == "float64" else 1e-5
     for kind in KINDS:
         x = rows(kind, 37, dtype=dtype)
@@ -123,7 +123,7 @@ def test_a_guard_is_a_choice_in_every_way_to_run_it(function, dtype):
 @pytest.mark.parametrize("function", FUNCTIONS)
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_what_neighbours_need_changes_no_bit_of_a_row(function, dtype):
-    kernel = Kernel.build("guarded", *ONE, function, dtype=dtype)
+    kernel = Kernel("guarded", *ONE, function, dtype=dtype)
     for count in (1, 7, 33):
         x = rows("some", count, dtype=dtype)
         together = kernel.batch(x)
@@ -144,8 +144,8 @@ def test_any_text_in_a_guard_gives_the_bits_of_a_choice(outside, within, seed, k
         a, b, c = g(x[0] > 0.0, block, before[-1], 0.0, x[1])
         return [[a, b + before[-2], c]]
 
-    kernel = Kernel.build("guarded", *ONE, lambda x: function(x, guard))
-    plain = Kernel.build("plain", *ONE, lambda x: function(x, chosen))
+    kernel = Kernel("guarded", *ONE, lambda x: function(x, guard))
+    plain = Kernel("plain", *ONE, lambda x: function(x, chosen))
     x = rows(kind, 11, seed)
     np.testing.assert_array_equal(kernel.batch(x), plain.batch(x))
     np.testing.assert_array_equal(kernel(x[4]), plain(x[4]))
@@ -156,7 +156,7 @@ def test_rollouts_are_the_steps_of_single_states():
         a, b, _ = simple(x)[0]
         return [[0.9 * x[0] - 0.3 * b, 0.5 * x[1] + 0.05 * a, x[2], 1.0 - x[3]]]
 
-    kernel = Kernel.build("walk", [("x", 4)], [("x1", (4,))], function, feedback={"x1": "x"})
+    kernel = Kernel("walk", [("x", 4)], [("x1", (4,))], function, feedback={"x1": "x"})
     x = rows("some", 37)
     rolled = x[None].copy()
     kernel.rollout_runner().roll([rolled], 37, [0, 25], lambda *reached: None, threads=1)
@@ -169,12 +169,12 @@ def test_rollouts_are_the_steps_of_single_states():
 
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_the_code_branches(function):
-    program = Kernel.build("guarded", *ONE, function).program()
+    program = Kernel("guarded", *ONE, function).program()
     for code, _ in (single_module(program, 8, "k"), batch_module(program, 8, "k")):
         branches = re.findall(r"br i1 %\w+, label %block(\d+), label %after(\d+)", code)
         assert branches and all(a == b for a, b in branches)
         assert re.search(r"phi (double|<8 x double>) \[.*\], \[poison", code)
-    plain = Kernel.build("plain", *ONE, lambda x: function(x, chosen)).program()
+    plain = Kernel("plain", *ONE, lambda x: function(x, chosen)).program()
     assert "label %block" not in batch_module(plain, 8, "k")[0]
 
 
@@ -186,7 +186,7 @@ def test_blocks_over_several_chunks_are_skipped_in_each():
     program = trace(function, *ONE)
     code, _ = batch_module(program, 8, "k")
     assert code.count("define internal void @chunk") == code.count("label %block") > 2
-    kernel = Kernel.build("guarded", *ONE, function)
+    kernel = Kernel("guarded", *ONE, function)
     for kind in KINDS:
         x = rows(kind, 21)
         expected = np.array([program.evaluate(row)[0] for row in x])
@@ -198,7 +198,7 @@ def test_time_falls_where_no_lane_needs_the_block():
     def function(x: list[Any]) -> list[list[Any]]:
         return [guard(x[0] > 0.0, lambda: [long(x[k], x[3], 100) for k in (1, 2, 3)], 0.0, 0.0, 0.0)]
 
-    kernel = Kernel.build("guarded", *ONE, function)
+    kernel = Kernel("guarded", *ONE, function)
     seconds = {}
     for kind in ("all", "none"):
         x = rows(kind, 4096)
@@ -249,17 +249,17 @@ def test_a_choice_waits_until_it_is_read():
 
 
 def test_counts_name_what_is_inside():
-    kernel = Kernel.build("guarded", *ONE, simple)
+    kernel = Kernel("guarded", *ONE, simple)
     assert kernel.counts["sqrt"] == kernel.guarded["sqrt"] == 24
     assert kernel.counts["select"] == 2 and kernel.guarded["select"] == 0
     assert kernel.counts["mul"] > kernel.guarded["mul"] > 24
     assert all(kernel.sparsity[0])
-    plain = Kernel.build("plain", *ONE, lambda x: simple(x, chosen))
+    plain = Kernel("plain", *ONE, lambda x: simple(x, chosen))
     assert plain.counts == kernel.counts and not any(plain.guarded.values())
 
 
 def test_a_choice_inside_a_guard_on_its_own_condition_costs_nothing():
-    kernel = Kernel.build("guarded", *ONE, flowing)
+    kernel = Kernel("guarded", *ONE, flowing)
     # r is used in the second block alone; p, s and the last output are choices outside.
     assert kernel.counts["select"] == 3
 
@@ -310,7 +310,7 @@ def test_both_branches_may_be_long():
     conditions = set(paths(program).values())
     assert len(conditions) == 2  # the two branches
     assert sum(guarded(program).values()) > 1.8 * sum(guarded(trace(half, *ONE)).values())
-    kernel = Kernel.build("both", *ONE, function, reproducible=True)
+    kernel = Kernel("both", *ONE, function, reproducible=True)
     for kind in KINDS:
         x = rows(kind, 9)
         batch = kernel(x)

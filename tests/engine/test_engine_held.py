@@ -30,7 +30,7 @@ class Held:
 
 @pytest.fixture(scope="module")
 def kernel():
-    return Kernel.build("held", [("x", 3)], [("y", (2, 3))], lambda x: [[*x, *(2.0 * a for a in x)]])
+    return Kernel("held", [("x", 3)], [("y", (2, 3))], lambda x: [[*x, *(2.0 * a for a in x)]])
 
 
 def test_the_answer_and_its_owner_are_in_the_slots(kernel):
@@ -56,7 +56,7 @@ def test_other_classes_and_several_outputs_are_declined(kernel):
         kernel.held(Loose, None) is single_calls.declined
         and kernel.held(Three, None) is single_calls.declined
     )
-    two = Kernel.build("two", [("x", 1)], [("y", ()), ("z", ())], lambda x: [[x[0]], [x[0]]])
+    two = Kernel("two", [("x", 1)], [("y", ()), ("z", ())], lambda x: [[x[0]], [x[0]]])
     assert two.held(Held, None) is single_calls.declined
 
 
@@ -124,6 +124,6 @@ def test_slots_that_lie_otherwise_are_noticed(monkeypatch):
 def test_where_objects_lie_otherwise_calls_go_through_ctypes(monkeypatch):
     monkeypatch.setattr(single_calls, "layout_is_known", lambda: False)
     monkeypatch.setattr(single_calls, "_shim", single_calls._shim.__wrapped__)  # as in a process's first call
-    other = Kernel.build("slow", [("x", 3)], [("y", (2, 3))], lambda x: [[*x, *(2.0 * a for a in x)]])
+    other = Kernel("slow", [("x", 3)], [("y", (2, 3))], lambda x: [[*x, *(2.0 * a for a in x)]])
     assert other(np.array([1.0, 2.0, 3.0])).tolist() == [[1.0, 2.0, 3.0], [2.0, 4.0, 6.0]]
     assert type(other.fast).__name__ == "function"

@@ -120,7 +120,7 @@ def test_code_can_be_run_and_not_written():
 
 def test_a_system_that_runs_no_new_code_gets_plain_python(monkeypatch):
     monkeypatch.setattr(llvm, "_mprotect", lambda: lambda *words: -1)
-    kernel = Kernel.build("locked", [("x", 2)], [("y", (1,))], lambda x: [[x[0] * x[1] + 0.25]])
+    kernel = Kernel("locked", [("x", 2)], [("y", (1,))], lambda x: [[x[0] * x[1] + 0.25]])
     assert kernel(np.array([2.0, 3.0])) == 6.25
     assert "cannot be made executable" in kernel._maker.refused
 
@@ -247,7 +247,7 @@ def test_what_rollouts_have_run_counts_for_batches(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(maker.Maker, "improve", lambda *given: asked.append(given))
     step = lambda x: [[0.5 * x[0] + 0.25 * x[1], x[1]]]  # noqa: E731
-    made = Kernel.build("step", [("x", 2)], [("y", (2,))], step, feedback={"y": "x"})
+    made = Kernel("step", [("x", 2)], [("y", (2,))], step, feedback={"y": "x"})
     runner = made.rollout_runner(baseline=True)
     made.newer(runner, 0.75 * runner.keep.baseline)
     made.batch(np.ones((9, 2)))  # the same code

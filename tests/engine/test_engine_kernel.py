@@ -21,7 +21,7 @@ from robokit.spatial.scalars import sin, sqrt
 @pytest.fixture(scope="module")
 def kernel():
     program, inputs, outputs = chain(9)
-    return Kernel.build("chain", inputs, outputs, program)
+    return Kernel("chain", inputs, outputs, program)
 
 
 def assert_same(a, b, tolerance=1e-13):
@@ -38,7 +38,7 @@ def test_any_expression_is_the_same_on_one_lane_many_lanes_and_in_python(recipe,
     def program(x):
         return [follow(recipe, x)]
 
-    kernel = Kernel.build("random", [("x", 3)], [("y", (size,))], program)
+    kernel = Kernel("random", [("x", 3)], [("y", (size,))], program)
     x = np.random.default_rng(seed).uniform(-1.0, 1.0, (rows, 3))
     batch = kernel(x)
     graph = trace(program, [("x", 3)], [("y", (size,))])
@@ -65,10 +65,10 @@ def test_many_chunks_agree_with_one(monkeypatch):
     program, inputs, outputs = chain(12)
     x = states(np.random.default_rng(1), [12, 12], None)
     xs = states(np.random.default_rng(2), [12, 12], 21)
-    reference = Kernel.build("whole", inputs, outputs, program)
+    reference = Kernel("whole", inputs, outputs, program)
     for size in (7, 23, 60):
         monkeypatch.setattr(ir, "CHUNK", size)
-        cut = Kernel.build(f"cut{size}", inputs, outputs, program)
+        cut = Kernel(f"cut{size}", inputs, outputs, program)
         assert_same(cut(*x), reference(*x))
         assert_same(cut(*xs), reference(*xs))
 
@@ -83,7 +83,7 @@ def test_truths_survive_a_cut(monkeypatch):
 
         return [[where(t, v, -v) for t, v in zip(truths, values, strict=True)]]
 
-    kernel = Kernel.build("truths", [("x", 12)], [("y", (12,))], program)
+    kernel = Kernel("truths", [("x", 12)], [("y", (12,))], program)
     x = np.random.default_rng(0).uniform(-1, 1, (6, 12))
     expected = np.where(x < 0.25, 1, -1) * np.sin(x) * x
     np.testing.assert_allclose(kernel(x), expected, atol=1e-15)
@@ -91,7 +91,7 @@ def test_truths_survive_a_cut(monkeypatch):
 
 
 def test_constant_and_passed_on_outputs_are_written(kernel):
-    k = Kernel.build("c", [("x", 2)], [("y", (7,))], lambda x: [[0.0, x[1], 2.5, -x[0], x[1], 0.0, -1.0]])
+    k = Kernel("c", [("x", 2)], [("y", (7,))], lambda x: [[0.0, x[1], 2.5, -x[0], x[1], 0.0, -1.0]])
     assert k(np.array([3.0, 4.0])).tolist() == [0.0, 4.0, 2.5, -3.0, 4.0, 0.0, -1.0]
     rows = k(np.tile([3.0, 4.0], (6, 1)))
     assert (rows == [0.0, 4.0, 2.5, -3.0, 4.0, 0.0, -1.0]).all()
@@ -105,14 +105,14 @@ def test_sines_that_are_outputs_as_they_are_keep_their_place(monkeypatch):
         return [[*sines, *x, *y]]
 
     monkeypatch.setattr(ir, "CHUNK", 5)
-    kernel = Kernel.build("sines", [("x", 6)], [("y", (18,))], program)
+    kernel = Kernel("sines", [("x", 6)], [("y", (18,))], program)
     x = np.random.default_rng(1).uniform(-1, 1, (9, 6))
     assert_same(kernel(x), kernel.python(x))
     assert_same(kernel(x[0]), kernel.python(x[0]))
 
 
 def test_inputs_that_nothing_needs_and_empty_ones_are_fine():
-    k = Kernel.build("e", [("x", 0), ("y", 3)], [("z", (0,)), ("w", (2,))], lambda x, y: [[], [y[0], 1.0]])
+    k = Kernel("e", [("x", 0), ("y", 3)], [("z", (0,)), ("w", (2,))], lambda x, y: [[], [y[0], 1.0]])
     z, w = k(np.zeros(0), np.ones(3))
     assert (z.shape, w.tolist()) == ((0,), [1.0, 1.0])
     z, w = k(np.zeros((5, 0)), np.ones((5, 3)))
@@ -152,7 +152,7 @@ def test_lists_integers_and_float32_are_converted(kernel):
 
 
 def test_a_number_is_an_input_of_one_scalar():
-    k = Kernel.build("dt", [("x", 2), ("dt", 1)], [("y", (2,))], lambda x, dt: [[x[0] + dt[0] * x[1], x[1]]])
+    k = Kernel("dt", [("x", 2), ("dt", 1)], [("y", (2,))], lambda x, dt: [[x[0] + dt[0] * x[1], x[1]]])
     x = np.array([1.0, 2.0])
     for dt in (0.5, np.float64(0.5), [0.5], np.array(0.5), np.array([0.5])):
         assert k(x, dt).tolist() == [2.0, 2.0]
@@ -200,7 +200,7 @@ def test_a_text_too_long_to_record_runs_on_plain_numbers(kernel, monkeypatch):
 
     monkeypatch.setattr(maker, "NODE_BUDGET", 20)
     program, inputs, outputs = chain(9)
-    plain = Kernel.build("plain", inputs, outputs, program)
+    plain = Kernel("plain", inputs, outputs, program)
     x = states(np.random.default_rng(13), [9, 9], None)
     assert_same(plain(*x), kernel(*x))
     with pytest.raises(InvalidValue, match="q: expected finite"):
@@ -215,7 +215,7 @@ def test_without_a_compiler_the_text_runs_on_plain_numbers(kernel, monkeypatch):
 
     monkeypatch.setattr(llvm, "identity", missing)
     program, inputs, outputs = chain(9)
-    plain = Kernel.build("bare", inputs, outputs, program)
+    plain = Kernel("bare", inputs, outputs, program)
     x = states(np.random.default_rng(13), [9, 9], None)
     assert_same(plain(*x), kernel(*x))
 
@@ -223,7 +223,7 @@ def test_without_a_compiler_the_text_runs_on_plain_numbers(kernel, monkeypatch):
 def test_without_the_entry_ctypes_gives_the_same(kernel, monkeypatch):
     monkeypatch.setattr(single_calls, "_shim", lambda: None)
     program, inputs, outputs = chain(9)
-    slow = Kernel.build("slow", inputs, outputs, program)
+    slow = Kernel("slow", inputs, outputs, program)
     x = states(np.random.default_rng(14), [9, 9], None)
     assert_same(slow(*x), kernel(*x), 0)
     with pytest.raises(InvalidValue, match="finite"):
@@ -232,7 +232,7 @@ def test_without_the_entry_ctypes_gives_the_same(kernel, monkeypatch):
 
 def test_the_entry_is_in_use_here(no_baseline_code):
     program, inputs, outputs = chain(9)
-    kernel = Kernel.build("used", inputs, outputs, program)
+    kernel = Kernel("used", inputs, outputs, program)
     kernel(*states(np.random.default_rng(0), [9, 9], None))
     if single_calls.layout_is_known():
         assert type(kernel.fast).__name__ == "builtin_function_or_method"
@@ -240,7 +240,7 @@ def test_the_entry_is_in_use_here(no_baseline_code):
 
 def test_counts_are_known_before_and_after_compiling(kernel):
     program, inputs, outputs = chain(4)
-    fresh = Kernel.build("counted", inputs, outputs, program)
+    fresh = Kernel("counted", inputs, outputs, program)
     before = fresh.counts
     fresh(*states(np.random.default_rng(0), [4, 4], None))
     assert fresh.counts == before
@@ -249,7 +249,7 @@ def test_counts_are_known_before_and_after_compiling(kernel):
 
 
 def test_an_output_that_is_not_finite_is_reported_where_asked():
-    k = Kernel.build(
+    k = Kernel(
         "root", [("x", 5)], [("y", (5,)), ("z", ())], lambda x: [[sqrt(a) for a in x], [x[0]]], finite=True
     )
     good, bad = np.ones(5), np.array([1.0, 1, 1, -1, 1])

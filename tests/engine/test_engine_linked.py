@@ -73,7 +73,7 @@ def test_one_caller_calls_the_kernels_of_two_robots(compiled, engine):
 def doubled(factor=2.0, key=None, n=3, **options):
     """y = factor * sin(x), and a constant and an input as outputs."""
     function = lambda x: [[factor * sin(e) for e in x], [1.5, x[0]]]  # noqa: E731
-    return Kernel.build("doubled", [("x", n)], [("y", (n,)), ("z", (2,))], function, key=key, **options)
+    return Kernel("doubled", [("x", n)], [("y", (n,)), ("z", (2,))], function, key=key, **options)
 
 
 def repeated(inner, reproducible=False):
@@ -224,7 +224,7 @@ def test_arguments_that_no_call_can_have_are_refused():
 
 def pendulum_step():
     """A step whose state is (x, w), with a force given anew, which counts its turns."""
-    rate = Kernel.build("rate", [("x", 2), ("f", 1)], [("a", (1,))], lambda x, f: [[f[0] - sin(x[0])]])
+    rate = Kernel("rate", [("x", 2), ("f", 1)], [("a", (1,))], lambda x, f: [[f[0] - sin(x[0])]])
 
     def function(x, f, turns, a):
         call(rate, x, f, a)
@@ -300,9 +300,7 @@ def test_batches_let_other_threads_run():
 
 def test_a_while_loop_around_calls_stops_for_each_lane_alone():
     """Newton's iteration, each of whose steps is another kernel: rows settle at different turns."""
-    step = Kernel.build(
-        "newton", [("x", 1), ("c", 1)], [("y", (1,))], lambda x, c: [[0.5 * (x[0] + c[0] / x[0])]]
-    )
+    step = Kernel("newton", [("x", 1), ("c", 1)], [("y", (1,))], lambda x, c: [[0.5 * (x[0] + c[0] / x[0])]])
 
     def function(c, x, y, turns):
         def turn(count, change):

@@ -114,7 +114,7 @@ def test_any_text_has_the_bits_of_llvm(name, outside, within, shared, seed, repr
     x[rng.random(x.shape) < 0.05] *= 1e30
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("robokit.engine.trace.record.LONG", 0)
-        kernel = Kernel.build(
+        kernel = Kernel(
             "any_text", [("x", INPUTS)], [("y", (OUTPUTS,))], any_text(outside, within, shared),
             dtype=target.real.dtype, reproducible=reproducible,
         )  # fmt: skip
@@ -163,7 +163,7 @@ def test_every_algorithm_has_the_bits_of_llvm(name, seed, joints, base):
 
 @pytest.mark.parametrize("missing", ["avx2", "fma"])
 def test_another_processor_gets_llvms_code(missing, monkeypatch):
-    kernel = Kernel.build("elsewhere", [("x", 2)], [("y", ())], lambda x: [[x[0] * x[1] + 0.25]])
+    kernel = Kernel("elsewhere", [("x", 2)], [("y", ())], lambda x: [[x[0] * x[1] + 0.25]])
     target = OneState()
     planned = replace(kernel._maker.planned(target), baseline=True)
     flags = llvm.processor_flags() - {missing}

@@ -246,14 +246,14 @@ def test_machine_code_computes_the_value(name):
     some = (-2.5, -1.0, 0.0, 0.25, 1.0, 3.0)
     states = np.array(list(itertools.product(some, some, (0.0, 1.0))))
     plain = [float(value(*row)) for row in states.tolist()]
-    kernel = Kernel.build("one", [("x", 3)], [("y", ())], function)
+    kernel = Kernel("one", [("x", 3)], [("y", ())], function)
     tolerance = 2e-16 if each.paired else 0.0
     for answers in ([kernel(row) for row in states], kernel.batch(states)):
         np.testing.assert_allclose(answers, plain, rtol=0, atol=tolerance)
 
 
 def test_floor_is_that_of_the_library():
-    kernel = Kernel.build("floor", [("x", 1)], [("y", ())], lambda x: [[floor(x[0])]])
+    kernel = Kernel("floor", [("x", 1)], [("y", ())], lambda x: [[floor(x[0])]])
     x = np.array([-1e300, -2.5, -2.0, -1e-300, 0.0, 0.5, 1.0, 2.0**52 + 1.0, 1e300])
     np.testing.assert_array_equal(kernel.batch(x[:, None]), np.floor(x))
     assert [kernel(each.reshape(1)) for each in x] == np.floor(x).tolist()

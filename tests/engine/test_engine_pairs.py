@@ -113,7 +113,7 @@ def always(monkeypatch, tmp_path):
 
 def made(function, seeds=SEEDS, shape=SHAPE, **more):
     """A kernel, and its graph as it is written."""
-    kernel = Kernel.build("pairs", *shape, function, superword_seeds=seeds, **more)
+    kernel = Kernel("pairs", *shape, function, superword_seeds=seeds, **more)
     planned = kernel._maker.planned(OneState())
     return kernel, packed(planned.program, planned.superword_seeds)
 
@@ -200,7 +200,7 @@ def test_wrong_guesses_are_no_errors(recipe, seed):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(passes, "WORTH", 10.0)
         patch.setattr(passes, "isomorphic_pairs", guessed)
-        kernel = Kernel.build("guessed", *shape, function, superword_seeds=[(0, 0, 1)])
+        kernel = Kernel("guessed", *shape, function, superword_seeds=[(0, 0, 1)])
         np.testing.assert_allclose(
             kernel(x), np.asarray(function(x.tolist())[0], float), rtol=1e-9, atol=1e-12
         )
@@ -242,5 +242,5 @@ def test_partners_are_mutual_and_do_the_same():
 
 
 def test_reproducible_code_takes_one_limb_after_the_other():
-    kernel = Kernel.build("pairs", *SHAPE, robot, superword_seeds=SEEDS, reproducible=True)
+    kernel = Kernel("pairs", *SHAPE, robot, superword_seeds=SEEDS, reproducible=True)
     assert not kernel._maker.planned(OneState()).superword_seeds

@@ -31,7 +31,7 @@ ROOT = Path(rk.__file__).resolve().parents[1]
 
 def fresh(dtype: str = "float64") -> Kernel:
     function, inputs, outputs = chain(9)
-    return Kernel.build("chain", inputs, outputs, function, dtype=dtype)
+    return Kernel("chain", inputs, outputs, function, dtype=dtype)
 
 
 @pytest.mark.parametrize(

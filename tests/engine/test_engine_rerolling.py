@@ -78,7 +78,7 @@ def arguments(robot, row, rng, rows):
 
 def build(robot, name, dtype="float64"):
     row = KERNELS[name]
-    return Kernel.build(
+    return Kernel(
         name,
         sizes(row, robot),
         outputs(row, robot),

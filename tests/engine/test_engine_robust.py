@@ -38,7 +38,7 @@ def threads(monkeypatch):
 
 def fresh(n: int = 9) -> Kernel:
     function, inputs, outputs = chain(n)
-    return Kernel.build("chain", inputs, outputs, function)
+    return Kernel("chain", inputs, outputs, function)
 
 
 def start(folder: Path, script: str, *arguments: str) -> subprocess.Popen:
@@ -115,7 +115,7 @@ def assemble(ir):
     return real(ir)
 
 llvm.assemble = assemble
-kernel = Kernel.build("fork", [("x", 2)], [("y", (2,))], lambda x: [[x[0] * 3.0, x[1] + x[0]]])
+kernel = Kernel("fork", [("x", 2)], [("y", (2,))], lambda x: [[x[0] * 3.0, x[1] + x[0]]])
 x = np.array([1.0, 2.0])
 thread = threading.Thread(target=kernel, args=(x,))
 thread.start()
@@ -328,7 +328,7 @@ for k in range(int(sys.argv[1])):
             fresh.kernels.clear()
     except KeyboardInterrupt:
         heard.append(time.process_time() - asked)
-    small = Kernel.build("small", [("x", 2)], [("y", (2,))], lambda x: [[x[0] * (3.0 + k), x[1]]])
+    small = Kernel("small", [("x", 2)], [("y", (2,))], lambda x: [[x[0] * (3.0 + k), x[1]]])
     assert small(x).tolist() == [3.0 + k, 2.0]
 print(len(heard), max(heard) < 1.0)
 """

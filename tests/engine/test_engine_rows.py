@@ -99,7 +99,7 @@ def test_rows_of_a_loop_over_blocks(lanes, finite):
 @pytest.mark.parametrize("size", [67, 128, 5])
 def test_an_output_that_is_not_finite_is_seen_wherever_it_is(size, dtype):
     rows, huge = 33, 1e30 if dtype == "float32" else 1e300  # whole tiles, and a last one written otherwise
-    kernel = Kernel.build(
+    kernel = Kernel(
         "large", [("x", size)], [("y", (size,))], lambda x: [[a * huge for a in x]], finite=True, dtype=dtype
     )
     x = np.zeros((rows, size), dtype)
@@ -189,7 +189,7 @@ def test_states_that_change_places_in_every_pass(dtype, rows):
         a, b, c = x
         return [[b, c + u[0], a], [a * 0.5 + y[1], y[0], 2.0, y[3]]]
 
-    kernel = Kernel.build(
+    kernel = Kernel(
         "turn",
         inputs=[("x", 3), ("y", 4), ("u", 1)],
         outputs=[("x_next", (3,)), ("y_next", (4,))],

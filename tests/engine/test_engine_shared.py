@@ -80,7 +80,7 @@ def test_a_text_of_which_only_arguments_are_read_computes_nothing():
         return [[a * two, b, x[2], x[3]]]
 
     assert plans(function)[1].blocks
-    kernel = Kernel.build("arguments", *ONE, function)
+    kernel = Kernel("arguments", *ONE, function)
     for given in (STATES[0], STATES):
         np.testing.assert_array_equal(kernel(given), np.array([2.0, 1.0, 1.0, 1.0]) * given)
 
@@ -108,7 +108,7 @@ def test_the_derivative_of_a_text_that_is_called_is_called(shares):
         expected = whole.evaluate(x, d)
         np.testing.assert_allclose(calls.evaluate(x, d), expected, rtol=1e-12, atol=1e-14)
         np.testing.assert_allclose(flat(x.tolist(), d.tolist()), expected, rtol=1e-12, atol=1e-14)
-    kernel = Kernel.build("called along", *both, flat)
+    kernel = Kernel("called along", *both, flat)
     np.testing.assert_allclose(
         kernel(STATES, STATES[::-1])[1],
         [whole.evaluate(*z)[1] for z in zip(STATES, STATES[::-1], strict=True)],
@@ -139,9 +139,9 @@ def test_kernels_of_this_process_call_large_texts(dtype, reproducible, tmp_path,
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ir, "CHUNK", 30)  # many chunks, inside the calls too
     function, feedback = thrice, {"y": "x"}
-    kernel = Kernel.build("calls", *ONE, function, feedback=feedback, dtype=dtype, reproducible=reproducible)
+    kernel = Kernel("calls", *ONE, function, feedback=feedback, dtype=dtype, reproducible=reproducible)
     monkeypatch.setattr("robokit.engine.trace.record.LONG", 10**9)
-    plain = Kernel.build("plain", *ONE, thrice, dtype=dtype, reproducible=reproducible)
+    plain = Kernel("plain", *ONE, thrice, dtype=dtype, reproducible=reproducible)
     states = np.random.default_rng(4).uniform(-1.0, 1.0, (67, 4)).astype(dtype)
     states[:20, 0] = -abs(states[:20, 0])  # whole tiles that skip a call
     expected, flops = plain(states), plain.flops
@@ -169,7 +169,7 @@ def handed_on(x):
 def test_results_that_go_on_to_the_next_call_and_further(monkeypatch):
     program = trace(handed_on, *ONE, shares="large")
     monkeypatch.setattr(ir, "CHUNK", 20)
-    kernel = Kernel.build("handed", *ONE, handed_on, reproducible=True)
+    kernel = Kernel("handed", *ONE, handed_on, reproducible=True)
     expected = np.array([program.evaluate(x)[0] for x in STATES])
     np.testing.assert_allclose(kernel(STATES), expected, rtol=1e-13)
     np.testing.assert_array_equal(kernel(STATES), [kernel(x) for x in STATES])
@@ -213,7 +213,7 @@ def test_bodies_in_one_chunk_and_in_many_mean_the_same(chunk, tmp_path, monkeypa
     monkeypatch.setattr(ir, "CHUNK", chunk)
     monkeypatch.setattr(llvm, "LEAST", 2_000)  # some of the chunks are called from another module
     function = guarded_calls
-    kernel = Kernel.build("inside", *ONE, function, reproducible=True)
+    kernel = Kernel("inside", *ONE, function, reproducible=True)
     expected = np.array([guarded_calls(x.tolist())[0] for x in STATES])
     np.testing.assert_array_equal(kernel(np.repeat(STATES, 5, axis=0)), np.repeat(expected, 5, axis=0))
     for x, y in zip(STATES, expected, strict=True):
@@ -258,7 +258,7 @@ def test_the_module_computes_what_the_text_says(chunk, monkeypatch, tmp_path):
         return [[a, b, total, x[2], 3.0], entries, *guarded_calls(x)]
 
     outputs = [("y", (5,)), ("z", (2,)), ("u", (4,))]
-    kernel = Kernel.build("module", [("x", 4)], outputs, function, reproducible=True)
+    kernel = Kernel("module", [("x", 4)], outputs, function, reproducible=True)
     module = wasm.unpacked(kernel.compiled(wasm.WASM))
     assert [name for name, _, _ in module.inputs] == ["x"]
     assert [(name, count) for name, _, count in module.outputs] == [("y", 5), ("z", 2), ("u", 4)]
@@ -270,9 +270,7 @@ def test_the_module_computes_what_the_text_says(chunk, monkeypatch, tmp_path):
 
 @pytest.mark.node
 def test_sines_in_the_module_are_the_engine_s_own():
-    kernel = Kernel.build(
-        "sines", [("x", 1)], [("y", (1,)), ("z", (1,))], lambda x: [[sin(x[0])], [cos(x[0])]]
-    )
+    kernel = Kernel("sines", [("x", 1)], [("y", (1,)), ("z", (1,))], lambda x: [[sin(x[0])], [cos(x[0])]])
     module = wasm.unpacked(kernel.compiled(wasm.WASM))
     angles = [0.0, 1.0, -2.5, 1e3, -3e5, 1e7, -1e9, 2e9, *np.linspace(-10.0, 10.0, 40)]
     found = in_node(module, [[[float(a)]] for a in angles])

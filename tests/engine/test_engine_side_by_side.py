@@ -74,7 +74,7 @@ def test_machine_code_gives_the_same(width, chunk, tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(ir, "CHUNK", chunk)
     monkeypatch.setattr(llvm, "vector_width", lambda: width)
-    kernel = Kernel.build("columns", *SHAPE, function, finite=True)
+    kernel = Kernel("columns", *SHAPE, function, finite=True)
     for x, w in STATES:
         found = np.concatenate([each.ravel() for each in kernel(x, w)])
         np.testing.assert_allclose(found, expected(x, w), rtol=1e-13)
@@ -86,7 +86,7 @@ def test_machine_code_gives_the_same(width, chunk, tmp_path, monkeypatch):
 
 def test_reproducible_kernels_take_one_column_after_the_other(tmp_path, monkeypatch):
     monkeypatch.setenv("ROBOKIT_CACHE_DIR", str(tmp_path))
-    kernel = Kernel.build("same", *SHAPE, function, reproducible=True)
+    kernel = Kernel("same", *SHAPE, function, reproducible=True)
     many = [np.array([state[k] for state in STATES]) for k in range(2)]
     for one, batch in zip(zip(*(kernel(x, w) for x, w in STATES), strict=True), kernel(*many), strict=True):
         np.testing.assert_array_equal(np.array(one), batch)

@@ -24,7 +24,7 @@ OUTPUTS = [(n, (8,)) for n in ("s", "c", "s1", "c1")]
 
 @pytest.fixture(scope="module")
 def pair():
-    return Kernel.build("sincos", [("x", 8)], OUTPUTS, function)
+    return Kernel("sincos", [("x", 8)], OUTPUTS, function)
 
 
 def angles() -> np.ndarray:
@@ -64,7 +64,7 @@ def test_single_precision_reduces_large_angles_in_doubles(short_pair):
 
 @pytest.fixture(scope="module")
 def short_pair():
-    return Kernel.build("sincos", [("x", 8)], OUTPUTS, function, dtype="float32")
+    return Kernel("sincos", [("x", 8)], OUTPUTS, function, dtype="float32")
 
 
 def test_single_precision_up_to_where_it_changes_to_doubles(short_pair):
@@ -96,7 +96,7 @@ def test_an_angle_does_not_matter_to_those_beside_it(short_pair, other):
     if np.isfinite(other):
         s, c, *_ = short_pair(x)
     else:  # refused as an argument, so it arises inside
-        inside = Kernel.build(
+        inside = Kernel(
             "inside",
             [("x", 8), ("y", 8)],
             OUTPUTS,
@@ -147,7 +147,7 @@ def test_angles_beyond_the_limit_are_nan_not_wrong(pair, factor):
 
 
 def test_infinity_that_arises_inside_gives_nan():
-    kernel = Kernel.build("inf", [("x", 1)], [("y", (2,))], lambda x: [[sin(1.0 / x[0]), cos(1.0 / x[0])]])
+    kernel = Kernel("inf", [("x", 1)], [("y", (2,))], lambda x: [[sin(1.0 / x[0]), cos(1.0 / x[0])]])
     assert np.isnan(kernel(np.zeros(1))).all()
     assert np.isnan(kernel(np.zeros((5, 1)))).all()
 

@@ -17,7 +17,7 @@ def function(x, y):
 
 
 def build(dtype):
-    return Kernel.build("t", [("x", 2), ("y", 3)], [("a", (4, 5)), ("b", (2,))], function, dtype=dtype)
+    return Kernel("t", [("x", 2), ("y", 3)], [("a", (4, 5)), ("b", (2,))], function, dtype=dtype)
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ def function(x, y):
 
 @pytest.fixture(scope="module")
 def kernel():
-    made = Kernel.build("few", [("x", 3), ("y", 2)], [("a", (2, 3, 4)), ("b", ())], function)
+    made = Kernel("few", [("x", 3), ("y", 2)], [("a", (2, 3, 4)), ("b", ())], function)
     made.batch(np.zeros((1, 3)), np.zeros((1, 2)))  # the builtin is there from now on
     return made
 

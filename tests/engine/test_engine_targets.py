@@ -239,7 +239,7 @@ def test_a_kernel_is_made_for_any_target_and_kept(tmp_path, monkeypatch):
 
     def build():
         function = lambda x: [[a * 2.0 + 1.0 for a in x]]  # noqa: E731
-        return Kernel.build("scale", [("x", 6)], [("y", (6,))], function, key=b"scale")
+        return Kernel("scale", [("x", 6)], [("y", (6,))], function, key=b"scale")
 
     code = build().compiled(arm)
     assert defined_and_needed(code)[0] == {f"robokit_scale_{name}" for name in ("batch", "passes")}
@@ -251,7 +251,7 @@ def test_a_kernel_is_made_for_any_target_and_kept(tmp_path, monkeypatch):
 
 
 def test_a_target_that_cannot_be_loaded_leaves_the_plain_text():
-    kernel = Kernel.build("scale", [("x", 2)], [("y", (2,))], lambda x: [[a * 2.0 for a in x]])
+    kernel = Kernel("scale", [("x", 2)], [("y", (2,))], lambda x: [[a * 2.0 for a in x]])
     assert kernel._maker.code(Arm()) is None
     assert kernel._maker.refused == "code of another machine"
     assert kernel(np.ones(2)).tolist() == [2.0, 2.0]

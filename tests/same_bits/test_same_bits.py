@@ -220,7 +220,7 @@ def test_single_states_rows_and_python_give_the_same_bits(name):
 def test_the_environment_asks_for_it_and_the_argument_is_checked(monkeypatch):
     def built(**how):
         function = lambda x: [[x[0] * x[1] + x[2]]]  # noqa: E731
-        return Kernel.build("fused", [("x", 3)], [("y", (1,))], function, **how)
+        return Kernel("fused", [("x", 3)], [("y", (1,))], function, **how)
 
     x = np.array([1.0 + 2.0**-30, 1.0 + 2.0**-30, -1.0 - 2.0**-29])
     assert built(reproducible=True)(x)[0] == 0.0  # 2^-60 is rounded away before the sum
@@ -235,7 +235,7 @@ def test_the_environment_asks_for_it_and_the_argument_is_checked(monkeypatch):
 
 def test_outputs_hold_no_negative_zero():
     function = lambda x: [[-x[0], x[0] * x[1], x[1]]]  # noqa: E731
-    kernel = Kernel.build("zeros", [("x", 2)], [("y", (3,))], function, reproducible=True)
+    kernel = Kernel("zeros", [("x", 2)], [("y", (3,))], function, reproducible=True)
     x = np.array([0.0, -0.0])
     for found in (kernel(x), kernel(np.tile(x, (3, 1))), kernel.python(x), kernel.python(x[None])):
         assert not np.signbit(found).any()
@@ -259,7 +259,7 @@ def test_sines_of_python_and_numpy_are_those_of_machine_code():
 
     function = lambda x: [[f(y * 1.0) for y in x for f in (sin, cos)]]  # noqa: E731
     for dtype in ("float64", "float32"):
-        kernel = Kernel.build("s", [("x", 1)], [("y", (2,))], function, dtype=dtype, reproducible=True)
+        kernel = Kernel("s", [("x", 1)], [("y", (2,))], function, dtype=dtype, reproducible=True)
         rng = np.random.default_rng(3)
         x = np.concatenate([rng.normal(size=400), 1e3 * rng.normal(size=200), 1e8 * rng.normal(size=200)])
         x = np.concatenate([x, np.pi * 0.5 * np.arange(-20, 20), [0.0, -0.0, 5e-324, 2.0**20, 2.0**29]])

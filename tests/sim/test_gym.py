@@ -168,6 +168,25 @@ def test_a_task_takes_any_robot():
     assert envs.reset(seed=0)[0].shape == (2, dog.nq - 2 + dog.nv)
 
 
+def test_environments_that_share_a_task_see_their_own_simulation():
+    class Timed(gym.Task):
+        robot = robokit.load("arm")
+
+        def observation(self, q, v):
+            return np.full((len(q), 1), self.sim.time)
+
+        def reward(self, q, v, action):
+            return np.full(len(q), self.sim.time)
+
+    task = Timed()
+    first, second = (gym.Environments(task, rows) for rows in (2, 3))
+    for envs, rows, steps in ((first, 2, 1), (second, 3, 2), (first, 2, 1)):
+        for _ in range(steps):
+            seen, rewards, *_ = envs.step(np.zeros(envs.action_space.shape))
+        assert seen.tolist() == [[envs.sim.time]] * rows and rewards.tolist() == [envs.sim.time] * rows
+    assert first.sim.time == second.sim.time and envs.reset()[0].shape == (2, 1)
+
+
 def lengths(step, count):
     """Steps of the first episodes of an environment, whose actions are 0."""
     found, age = [], 0

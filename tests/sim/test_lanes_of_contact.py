@@ -73,6 +73,15 @@ def test_falls_have_the_bits_of_single_rows(both, collisions, dtype):
     assert one.failed.tolist() == [6] and taken >= 11
 
 
+def test_robots_of_other_masses_go_in_lanes(both):
+    """As for learning: masses, and with them the stiffness of limits, differ by row."""
+    robot, q, v = humanoids(9, spread=2.0)
+    many = robot.with_inertias(robot.inertial_parameters * np.linspace(0.7, 1.4, 9)[:, None, None])
+    one, other, taken = both(many, q, v, ground=True, duration=0.24)
+    same(one, other)
+    assert taken >= 8
+
+
 def test_rows_that_need_more_place_leave_their_neighbours_alone(both):
     """Boxes that fall on a floor of tiles, one of them on nine; the others beside it."""
     tiles = [

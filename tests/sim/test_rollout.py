@@ -369,9 +369,7 @@ def test_progress_tells_of_every_step(monkeypatch):
 def test_a_kernel_must_feed_everything_back():
     from robokit.engine import Kernel
 
-    kernel = Kernel.build(
-        "one", [("x", 1)], [("y", (1,)), ("z", (1,))], lambda x: [x, x], feedback={"y": "x"}
-    )
+    kernel = Kernel("one", [("x", 1)], [("y", (1,)), ("z", (1,))], lambda x: [x, x], feedback={"y": "x"})
     with pytest.raises(ValueError, match="every output must be fed back"):
         kernel.rollout_runner()
 

@@ -194,7 +194,7 @@ def test_machine_code():
     function = RecordedOnce(lambda x, n: [together(x, n[0])], [("x", 4), ("n", 1)], [("y", (y.shape[1],))])
     n = np.array(COUNTS)[:, None]
     for reproducible in (False, True):
-        kernel = Kernel.build(
+        kernel = Kernel(
             "words",
             function.inputs,
             function.outputs,

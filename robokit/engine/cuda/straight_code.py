@@ -665,10 +665,8 @@ class CardTarget(Target):
         count, one_order = len(kernel.program.order), kernel.signature.reproducible
         if count > MOST:
             raise TraceTooLarge(f"{count:,} operations, more than {MOST:,} to compile for a card")
-        arguments = kernel.program, kernel.symbol, self.real, one_order
-        return (
-            team_code(*arguments, assemble.shared_memory(self.arch)) if self.team else flat_code(*arguments)
-        ), 0
+        what = kernel.program, kernel.symbol, self.real, one_order
+        return team_code(*what, assemble.shared_memory(self.arch)) if self.team else flat_code(*what), 0
 
     def assemble(self, text: str) -> bytes:
         """Code of a text, after a line that says how it is launched."""

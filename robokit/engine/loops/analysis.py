@@ -542,9 +542,8 @@ class _Run:
         node, graph, live = self.graph.nodes[n], self.graph, self.live
         function = graph.functions[node[1]]
         parameters = live.parameters(function)
-        self.arrays |= zip(
-            live.arrays(function), [self.arrays[k] for k in live.passed_arrays(n)], strict=True
-        )
+        passed = [self.arrays[k] for k in live.passed_arrays(n)]
+        self.arrays |= zip(live.arrays(function), passed, strict=True)
         for column, read in zip(live.arguments(n), live.values_of(n), strict=True):
             self.values |= zip(parameters, [self._value(k) for k in column], strict=True)
             self._region(function.region)

@@ -1138,19 +1138,11 @@ class Driver:
         return [out(f"load {kind}, ptr {out.pointer(base, k, kind)}") for k in range(count)]
 
     def _call(self, body: str, memory: Sequence[str], *more: str) -> str:
-        arguments = [
-            f"ptr {self.links}",
-            *(f"ptr {p}" for p in memory),
-            *(f"i32 {n}" for n in self.values),
-            *more,
-        ]
+        arguments = [*(f"ptr {p}" for p in (self.links, *memory)), *(f"i32 {n}" for n in self.values), *more]
         if self.fails:
             block = self.out(f"load ptr, ptr {self.out.pointer(self.context, 2, 'ptr')}")
-            arguments += [
-                f"ptr {self.context}",
-                f"ptr {block}",
-                f"ptr {self.out.pointer(block, HEADER, 'i8')}",
-            ]
+            top = self.out.pointer(block, HEADER, "i8")
+            arguments += [f"ptr {self.context}", f"ptr {block}", f"ptr {top}"]
         return f"call void @{body}({', '.join(arguments)})"
 
 

@@ -83,18 +83,11 @@ class RecordedOnce:
 
     @cached_attribute
     def _recorded(self) -> Program | LoopGraph:
+        what = self.function, self.inputs, self.outputs
         try:
-            return trace(
-                self.function,
-                self.inputs,
-                self.outputs,
-                NODE_BUDGET,
-                signed=True,
-                shares="asked",
-                equations=True,
-            )
+            return trace(*what, NODE_BUDGET, signed=True, shares="asked", equations=True)
         except RunTimeLoop:
-            return recorded_with_loops(self.function, self.inputs, self.outputs)
+            return recorded_with_loops(*what)
 
     @property
     def loops(self) -> LoopGraph | None:

@@ -16,15 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from robokit.engine.passes.replay import (
-    Equation,
-    chosen,
-    first_values,
-    interpret,
-    moved_by,
-    node_values,
-    opposite,
-)
+from robokit.engine.passes.replay import Equation, chosen, interpret, leaves, moved_by, node_values, opposite
 from robokit.engine.signature import FlatFunction
 from robokit.engine.trace.graph import NODE_BUDGET, Program, Shares
 from robokit.engine.trace.ops import (
@@ -238,7 +230,7 @@ class _Along:
         seeds: Mapping[tuple[int, int], Any],
     ) -> None:
         nodes = program.nodes
-        self.program, self.value = program, first_values(program, arguments)
+        self.program, self.value = program, leaves(program, arguments)
         self.found = {
             n: seeds[node[1:]] for n, node in enumerate(nodes) if node[0] == INPUT and node[1:] in seeds
         }

@@ -45,7 +45,7 @@ from robokit.spatial.control_flow import call, vmap
 
 def node_values(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
     """The value of each node on other scalars; None where no output needs it."""
-    value = first_values(program, arguments)
+    value = leaves(program, arguments)
     interpret(program.nodes, value, program.order)
     return value
 
@@ -55,7 +55,7 @@ def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[
 
     ``program``: recorded with ``shares="asked"``; ``arguments``: of the program.
     """
-    nodes, value, answers = program.nodes, first_values(program, arguments), dict[int, list[list[Any]]]()
+    nodes, value, answers = program.nodes, leaves(program, arguments), dict[int, list[list[Any]]]()
     own, bodies = program.lines()
 
     def body(k: int, *column: Any) -> list[Any]:
@@ -97,7 +97,7 @@ def replayed(program: Program, arguments: Sequence[Sequence[Any]]) -> list[list[
     return [[value[r] if type(r) is int else r for r in row] for row in program.results]
 
 
-def first_values(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
+def leaves(program: Program, arguments: Sequence[Sequence[Any]]) -> list[Any]:
     """The values of inputs and constants; None for all other nodes."""
     nodes = program.nodes
     value: list[Any] = [None] * len(nodes)

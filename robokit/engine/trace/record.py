@@ -544,9 +544,7 @@ def trace(
     ):
         returned = [list(row) for row in function(*arguments)]
     sizes = [math.prod(shape) for _, shape in outputs]
-    if [len(row) for row in returned] != sizes:
-        raise ValueError(
-            f"the function returned {[len(row) for row in returned]} scalars, declared are {sizes}"
-        )
+    if (found := [len(row) for row in returned]) != sizes:
+        raise ValueError(f"the function returned {found} scalars, declared are {sizes}")
     results = [[x.ref if type(x) is Scalar else float(x) for x in row] for row in returned]
     return Program.finish(graph, inputs, outputs, results)

@@ -7,8 +7,11 @@ const ROOM = ["n_contacts", "n_near", "n_constraints", "n_rows", "n_fill", "n_no
 // Memory to work in, at first and at most [bytes].
 const SPARE = 65536, MOST_SPARE = 2 ** 26;
 
-// Names and extents of the arrays, in their order.
-const tablesOf = (stepper) => stepper.arrays.split(",").map((table) => table.split(" "));
+// The arrays in their order, as StepperData says what they are.
+const tablesOf = (stepper) => stepper.arrays.split(",").map((table) => {
+  const [name, ...extents] = table.replace(/^[\d#*]+/, "").split(" ");
+  return { name, extents, bytes: parseInt(table) || 0, whole: table.includes("#"), kept: table.includes("*") };
+});
 
 class ContactStep {
   static async load(live) {
@@ -23,7 +26,7 @@ class ContactStep {
     let from = 0;
     // The lowest bytes of all numbers stand first, then all second ones and so on.
     for (let byte = 0; byte < 8; byte++) {
-      for (const [name, bytes] of stepper.given) {
+      for (const { name, bytes } of tablesOf(stepper)) {
         const values = made.x[name], size = values.BYTES_PER_ELEMENT, to = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
         for (let at = byte; byte < bytes && at < to.length; at += size, from++) to[at] = numbers[from];
       }
@@ -31,7 +34,7 @@ class ContactStep {
     made.faceNormals();
     made.x.watched[0] = 2;
     // Numbers of a contact and of a link that a step notes (robokit/contact/monitor.py).
-    [made.ofContact, made.ofLink] = ["noted_contact", "noted_link"].map((name) => Number(tablesOf(stepper).find(([one]) => one === name).at(-1)));
+    [made.ofContact, made.ofLink] = ["noted_contact", "noted_link"].map((name) => Number(tablesOf(stepper).find((one) => one.name === name).extents.at(-1)));
     // Bodies of the links that can touch the ground.
     made.bodyOfLink = [];
     made.x.link_of_shape.forEach((link, k) => { if (link >= 0) made.bodyOfLink[link] = made.x.shape_body[k]; });
@@ -45,18 +48,17 @@ class ContactStep {
     const { sizes, live: { stepper } } = this, { memory } = this.exports;
     const before = Object.entries(this.x || {}).map(([name, values]) => [name, values.slice()]);
     let end = 8;
-    const tables = tablesOf(stepper).map(([name, ...extents]) => {
+    const tables = tablesOf(stepper).map(({ extents, ...table }) => {
       const count = extents.reduce((product, size) => product * (sizes.get(size) ?? size), 1), at = end;
       end += 8 * (count + 1);
-      return { name, at, count };
+      return { ...table, at, count };
     });
     const room = end + this.spare;
     const missing = Math.ceil((room - memory.buffer.byteLength) / 65536);
     if (missing > 0) memory.grow(missing);
     new Uint8Array(memory.buffer).fill(0);
-    const whole = new Set(stepper.whole);
     this.x = {};
-    tables.forEach(({ name, at, count }, k) => { this.x[name] = new (whole.has(k) ? Int32Array : Float64Array)(memory.buffer, at, count); });
+    tables.forEach(({ whole, name, at, count }) => { this.x[name] = new (whole ? Int32Array : Float64Array)(memory.buffer, at, count); });
     for (const [name, values] of before) {
       this.x[name].set(values);
       if (name.endsWith("_pair")) this.x[name].fill(-1, values.length);
@@ -90,7 +92,7 @@ class ContactStep {
 
   start(q, v) {
     const { x, live: { stepper } } = this;
-    for (const name of stepper.kept) x[name].fill(name.endsWith("_pair") ? -1 : 0);
+    for (const { name, kept } of tablesOf(stepper)) if (kept) x[name].fill(name.endsWith("_pair") ? -1 : 0);
     this.acting = 0;
     x.push_wrench.fill(0);
     x.q.set(q);
@@ -121,7 +123,7 @@ class ContactStep {
 
   save() {
     const { stepper } = this.live;
-    return stepper.kept.map((name) => [name, this.x[name].slice()]);
+    return tablesOf(stepper).filter(({ kept }) => kept).map(({ name }) => [name, this.x[name].slice()]);
   }
 
   restore(saved) {
