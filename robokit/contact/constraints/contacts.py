@@ -81,7 +81,12 @@ def collect(x: Any) -> None:
         is_known, m = _pair(x, own, -1) == pair, minimum(own, x.n_contacts - 1)
         known, N = where(is_known, 1.0, 0.0), x.bristle_normal[m]
         turning = vector(x.bristle, m, 3) * where(N > 0.0, known, 0.0)
-        stays = _pair(x, at, -1) == pair
+        of_bodies = while_loop(  # a body that comes onto another shape of the same body touches it on
+            lambda m: (_pair(x, m, -1) >= 0) & ~_same_bodies(x, _pair(x, m, -1), pair),
+            lambda m: m + 1,
+            where(_pair(x, at, -1) == pair, at, 0),
+        )
+        stays = _pair(x, of_bodies, -1) >= 0
         _add(x, c, vector(x.bristle, m, 0) * known, N * known, turning, is_known & (N == 0.0), stays)
         return at
 
@@ -95,6 +100,12 @@ def _pair(x: Any, m: Any, beyond: int) -> Any:
     return where(last, 2**31 - 1 if beyond == 0 else -1, pair)
 
 
+def _same_bodies(x: Any, some: Any, others: Any) -> Any:
+    """Whether two pairs of shapes, or -1, are of the same two bodies."""
+    a, b = ([x.shape_body[x.pair_shapes[maximum(k, 0), side]] for side in range(2)] for k in (some, others))
+    return (a[0] == b[0]) & (a[1] == b[1])
+
+
 def _feature(x: Any, m: Any) -> Any:
     return x.bristle_feature[minimum(m, x.n_contacts - 1)]
 
@@ -103,8 +114,8 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     """The constraints of contact c, of which the last step has left the bristle e and the impulse N.
 
     N < 0 is what a landing took of its speed. ``turning``: impulse of its turning friction in the last step
-    [N m s]. ``leaves``: whether it has bounced, and is on its way out. ``stays``: whether its pair touched
-    before.
+    [N m s]. ``leaves``: whether it has bounced, and is on its way out. ``stays``: whether its bodies
+    touched before.
     """
     pair, dt = x.contact_pair[c], x.dt[0]
     a, b = x.contact_bodies[c, 0], x.contact_bodies[c, 1]
