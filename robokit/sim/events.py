@@ -16,6 +16,7 @@ import numpy as np
 from robokit.algorithms.energy import rotor_energy
 from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents
 from robokit.dataclass_tools import frozen, short_repr
+from robokit.errors import counted
 from robokit.sim.integrators import Held, held_forces
 from robokit.sim.joint_forces import assumed_damping, pressing
 from robokit.sim.motion import Carried, state_facts, state_poses
@@ -699,7 +700,7 @@ def _entries(trajectory: Any) -> Iterator[tuple[str, str]]:
     if s.get("estimate"):
         yield "estimate", s["estimate"]["words"]
     if s.get("default_damping"):
-        joints = f"{s.get('default_damping_joints', 0)} joints that have none"
+        joints = f"{counted(s.get('default_damping_joints', 0), 'joint')} without any"
         yield "damping", f"{assumed_damping(s['default_damping'])} assumed in {joints}"
 
 
