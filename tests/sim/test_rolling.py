@@ -192,7 +192,7 @@ def test_discs_that_roll_and_fall_flat_never_have_more_energy_than_at_the_start(
     across = (3.0 * RIM**2 + 4.0 * HALF**2) / 12.0
     spin = (run.v[..., :3] ** 2) @ [across, across, 0.5 * RIM**2]
     E = 0.5 * (spin + (run.v[..., 3:] ** 2).sum(axis=-1)) + m.G * run.q[..., 6]
-    # In the first step, which does not know that they roll, a part of what moves in a step.
+    # As before: most of it in the first step, which does not know that they roll.
     assert ((E - E[0]).max(axis=0) / E[0]).max() < 2e-5 * (dt / 1e-3) ** 2
 
 
