@@ -134,6 +134,7 @@ def arrays_of(
         sizes |= {name: count for name, count in each if isinstance(name, str)}
     sizes["n_constraints"] = 2 * most_contacts + 2 * sizes["n_loops"] + 1
     sizes |= sizes_of_matrices(forces)
+    sizes["n_fill"] = sizes["n_blocks"] * (sizes["n_blocks"] + 1) // 2  # all of A: loops fill it, too
     sizes["n_rows"] = 2 * sizes["n_dofs"] + sizes["n_stops"] + sizes["n_motors"] + 1
     arrays = {}
     for a in ARRAYS:
