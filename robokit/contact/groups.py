@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from robokit.contact.vectors import one_by_one, put
-from robokit.spatial.control_flow import for_range, while_loop
-from robokit.spatial.scalars import maximum, minimum, where
+from robokit.contact.vectors import nothing, one_by_one, put
+from robokit.spatial.control_flow import cond, for_range, while_loop
+from robokit.spatial.scalars import maximum, minimum
 
 BOUNCES, WORK, GAINED, GIVEN, SHARE, AT_SHARE, HIGH, AT_HIGH, NOW, CHANGE, WANTED = range(11)
 """Places in a row of ``by_group``, of bounces that energy limits: whether the group has any; what they give
@@ -42,8 +42,12 @@ def connect(x: Any) -> None:
 
     def join(i: Any) -> None:
         a, b = (x.body_part[x.c_bodies[i, k]] for k in range(2))
-        one, other = first_of(maximum(where(a < 0, b, a), 0)), first_of(maximum(where(b < 0, a, b), 0))
-        x.group[maximum(one, other)] = minimum(one, other)
+
+        def both() -> None:
+            one, other = first_of(a), first_of(b)
+            x.group[maximum(one, other)] = minimum(one, other)
+
+        cond(minimum(a, b) < 0, nothing, both)
 
     def of_part(p: Any) -> None:
         x.group[p] = g = 1 * x.group[x.group[p]]

@@ -158,8 +158,8 @@ def speed(x: Any, i: Any, k: Any) -> Any:
     def look() -> tuple[Any, Any]:
         c = x.c_of[i]
         u = x.c_u[i, 2] - where(k > 0, 0.0, x.contact_taken[c])
-        _, one, back, _ = once(x, bounce, c, u, x.c_last[i, 2] * x.c_w[i])
-        return where(x.c_passed[i, 1] < LEFT, 0.0, -u * one), back + x.dt[0] * weight(x, c)
+        _, one, back, _ = bounce(x, c, u, x.c_last[i, 2] * x.c_w[i])
+        return where(x.c_passed[i, 1] < LEFT, 0.0, -u * one), back + x.dt[0] * once(x, weight, c)
 
     x.c_du[i, 0], x.c_du[i, 1] = cond(x.c_kind[i] == FRICTION, look, lambda: (0.0, 0.0))
     return x.c_du[i, 0]
@@ -191,7 +191,7 @@ def _aim(x: Any) -> None:
 
     def constraint(i: Any) -> None:
         one = (x.by_group[x.c_group[i], FOLLOWS] > 0.0) & bounces(x, i)
-        lifts = x.dt[0] * weight(x, where(one, x.c_of[i], 0))
+        lifts = x.dt[0] * once(x, weight, where(one, x.c_of[i], 0))
         left = RIGID * x.c_w[i] * x.c_passed[i, 0]
         x.c_aim[i, 2] = where(one, maximum(x.c_u[i, 2] - lifts, 0.0) + left, x.c_bounced[i, 2])
         for k in range(2):

@@ -109,7 +109,7 @@ def _forces(x: Any) -> None:
     def contact(i: Any) -> None:
         c = x.c_of[i]
         g = [x.c_g[i, k] * per for k in range(3)]
-        force = _in_world(x, c, g)
+        force = once(x, _in_world, c, *g)
         link = x.link_of_shape[x.pair_shapes[x.contact_pair[c], 1]]
 
         def enter(k: Any) -> None:
@@ -144,7 +144,7 @@ def _feel(x: Any) -> None:
 
     def contact(i: Any) -> None:
         c = x.c_of[i]
-        force = _in_world(x, c, [x.c_g[i, k] * per for k in range(3)])
+        force = once(x, _in_world, c, *(x.c_g[i, k] * per for k in range(3)))
 
         def enter(link: Any, sign: float) -> None:
             write_row(x.net_force, link, [x.net_force[link, k] + sign * force[k] for k in range(3)])
@@ -156,7 +156,7 @@ def _feel(x: Any) -> None:
     for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: contact(i), nothing))
 
 
-def _in_world(x: Any, c: Any, g: Any) -> list[Any]:
+def _in_world(x: Any, c: Any, *g: Any) -> list[Any]:
     """Three numbers along t1, t2, n of contact c, in world axes."""
     return [added(x.contact_frame[c, 3 * r + k] * g[r] for r in range(3)) for k in range(3)]
 

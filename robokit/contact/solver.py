@@ -797,7 +797,8 @@ def error_of_groups(x: Any) -> Any:
         add_to(x, g, ERROR + 4, square_of_row(x, i))
 
     def body(b: Any) -> None:
-        add_to(x, group_of_body(x, b), ERROR + 5, where(b > 0, x.I[b, 0], 0.0))
+        carries = (b > 0) & (x.parent[b] == 0)  # all that hangs on it
+        add_to(x, group_of_body(x, b), ERROR + 5, where(carries, x.composite[b, 0], 0.0))
 
     def error_of(p: Any, most: Any) -> Any:
         return maximum(most, beyond_rounding(x, *(x.by_group[p, ERROR + k] for k in range(6))))

@@ -123,7 +123,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     more = _impact(x, pair, hit, w)
     kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
     N, taken = maximum(N, 0.0), maximum(-N, 0.0)
-    falls, bounces, back, arrives = once(x, bounce, c, u - taken, N * w)
+    falls, bounces, back, arrives = bounce(x, c, u - taken, N * w)
     surface = _surface(x, c, p, axes)
     bent = [axes[i].dot(e) * (1.0 - bounces) for i in range(2)]
     for i in range(2):
@@ -197,7 +197,7 @@ def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar
     phi, dt, share = x.contact_gap[c], x.dt[0], x.pair_restitution[x.contact_pair[c]]
     gravity = vector(x.gravity, 0)
     slow = SHORT * (dt * sqrt(gravity.dot(gravity)) + load)
-    g = weight(x, c)
+    g = once(x, weight, c)
     arrives, lifts = 0.5 * dt * g - u, 2.0 * g * (phi - 0.125 * g * dt * dt)
     square = share * share * (arrives * arrives + lifts) - lifts
     fast, reached, returns = (share > 0.0) & (u < -slow), phi + (1.0 + RIGID) * dt * u < 0.0, square > 0.0
