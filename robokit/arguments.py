@@ -42,6 +42,13 @@ def _symbol(value: Any) -> str | None:
     return _SYMBOLIC.get(type(value).__module__.partition(".")[0].removesuffix("lib"))  # jaxlib is JAX, too
 
 
+_BY_NAME = {
+    **dict.fromkeys(("q", "q0"), "; robot.configuration(joints={...}) makes one from names"),
+    **dict.fromkeys(("v", "v0", "a", "tau"), "; robot.joint(name).v_slice is where a joint's numbers are"),
+}
+"""Advice where a mapping from names is given as an argument of that name."""
+
+
 def real_array(
     name: str,
     value: Any,
@@ -73,8 +80,8 @@ def real_array(
             got = symbol
         elif array.dtype.kind in "USO" and array.ndim == 0 and value is not None:
             got = f"{got}: {shown(value)}"
-            if isinstance(value, Mapping) and name in ("q", "q0"):
-                got += "; robot.configuration(joints={...}) makes one from names"
+            if isinstance(value, Mapping):
+                got += _BY_NAME.get(name, "")
         elif array.dtype.kind == "O" and array.size and isinstance(array.flat[0], Number):
             got = f"objects ({type(array.flat[0]).__name__}); convert them, for example with .astype(float)"
         raise error(f"{name}: expected real numbers of shape {accepted}, got {got}")

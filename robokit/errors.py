@@ -80,6 +80,12 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
+def counted(n: int, thing: str) -> str:
+    """A number and a noun in its right form: "1 joint", "2 joints", "2 bodies"."""
+    plural = thing[:-1] + "ies" if thing.endswith("y") else thing + "s"
+    return f"{n} {thing if n == 1 else plural}"
+
+
 def nearest_names(name: str, known: Iterable[str], most: int = 3, cutoff: float = 0.6) -> list[str]:
     """The known names that are most like a wrong one, the nearest first.
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from robokit.arguments import check_finite, real_array, whole_number
 from robokit.dynamics import center_of_mass, forward_kinematics
-from robokit.errors import InvalidValue, MissingDependency, ShapeError, UnknownName
-from robokit.model.robot import Robot
+from robokit.errors import InvalidValue, MissingDependency, ShapeError, UnknownName, WrongType
+from robokit.model.robot import Robot, check_robot
 from robokit.robot_names import find_robot
 from robokit.sim import PD, Simulation, standing_configuration
 from robokit.urdf import load_urdf
@@ -188,8 +188,10 @@ class Environments(VectorEnv):  # type: ignore[misc]
 
         Raises:
             InvalidValue: a render mode.
-            ShapeError: num_envs or max_episode_steps is not a whole number >= 1.
+            ShapeError: num_envs or max_episode_steps is not a whole number >= 1, or an observation is not
+                (B, n); :meth:`step` also refuses rewards and ends that are not (B,).
             UnknownName: of a task.
+            WrongType: task is neither a Task nor a name, or its robot is no Robot.
         """
         if render_mode is not None:
             raise InvalidValue(f"render_mode: expected None, got {render_mode!r}; nothing is drawn here")
@@ -197,6 +199,9 @@ class Environments(VectorEnv):  # type: ignore[misc]
             if task not in TASKS:
                 raise UnknownName("task", task, TASKS)
             task = TASKS[task]()
+        if not isinstance(task, Task):
+            raise WrongType("task", task, f"an object such as Standing(), or one of {', '.join(TASKS)}")
+        check_robot(getattr(task, "robot", None))
         num_envs = whole_number("num_envs", num_envs, 1)
         self.task, self.num_envs, self.render_mode = task, num_envs, render_mode
         most = max_episode_steps
@@ -244,14 +249,15 @@ class Environments(VectorEnv):  # type: ignore[misc]
         broken = self.sim.failed
         self._begin(again)
         q, v = self._sound()
-        rewards = np.where(again | broken, 0.0, self.task.reward(q, v, actions))
-        terminated = (self.task.ended(q, v) | broken) & ~again
+        rewards = np.where(again | broken, 0.0, self._returned("reward", self.task.reward(q, v, actions)))
+        terminated = (self._returned("ended", self.task.ended(q, v), "b") | broken) & ~again
         truncated = (self._age >= self.horizon) & ~terminated & ~again
         self._over = terminated | truncated
         return self._observed(), rewards, terminated, truncated, {}
 
     def _begin(self, rows: np.ndarray) -> None:
         """Set rows, a mask, to new starts."""
+        self.task.sim = self.sim  # other environments may have the same task
         if rows.any():
             q, v = self.task.begin(self.np_random, np.flatnonzero(rows))
             self.sim.reset(q, v, rows=rows)
@@ -265,9 +271,25 @@ class Environments(VectorEnv):  # type: ignore[misc]
         return np.where(bad, self.home, q), np.where(bad, 0.0, v)
 
     def _observed(self) -> np.ndarray:
-        seen, broken = self.task.observation(*self._sound()), self.sim.failed[:, None]
+        seen = self._returned("observation", self.task.observation(*self._sound()))
+        broken = self.sim.failed[:, None]
         # What a task sees of the simulation besides may not be finite in such rows.
         return np.clip(np.where(broken, np.nan_to_num(seen), seen), -LARGEST, LARGEST)
+
+    def _returned(self, method: str, x: Any, kinds: str = "fiu") -> np.ndarray:
+        """What a method of the task returned: (B,), or of ``observation`` (B, n); no NaN in sound rows."""
+        found, rows, about = np.asarray(x), self.num_envs, f"{type(self.task).__name__}.{method}"
+        right = found.ndim == 2 and len(found) == rows if method == "observation" else found.shape == (rows,)
+        if not right or found.dtype.kind not in kinds:
+            kind = "booleans" if kinds == "b" else "numbers"
+            shape = f"({rows}, n)" if method == "observation" else f"({rows},)"
+            raise ShapeError(
+                f"{about}: expected {kind} of shape {shape}, one row per robot, got {found.dtype} of shape "
+                f"{found.shape}"
+            )
+        if np.isnan(found[~self.sim.failed]).any():
+            raise InvalidValue(f"{about}: expected numbers, got NaN for a robot whose state is finite")
+        return found
 
 
 class Environment(gymnasium.Env):  # type: ignore[misc]
@@ -298,7 +320,7 @@ class Environment(gymnasium.Env):  # type: ignore[misc]
 
 
 def without_end(task: str, render_mode: str | None = None) -> Environment:
-    """The environment of ``gymnasium.make``, whose wrapper TimeLimit ends its episodes."""
+    """The environment of ``gymnasium.make``: its wrapper TimeLimit ends episodes, not the task's horizon."""
     made = Environment(task, render_mode)
     made.rows.horizon = math.inf
     return made

@@ -22,7 +22,6 @@ from robokit.cli.common import (
     MOST_WARNINGS,
     WrongUsage,
     cache_folder,
-    count_text,
     fail,
     file_stem,
     load,
@@ -40,7 +39,7 @@ from robokit.cli.common import (
 )
 from robokit.disk_cache import Entry
 from robokit.dynamics.choices import CHOICES
-from robokit.errors import RobokitError, UnknownName
+from robokit.errors import RobokitError, UnknownName, counted
 from robokit.files import refuse_input
 from robokit.model.constraints import HELD
 from robokit.model.parts import Joint
@@ -110,7 +109,7 @@ def identify(arguments: argparse.Namespace) -> int:
         cutoff=arguments.cutoff, prior_deviation=arguments.prior_deviation, fixed=arguments.fixed,
         progress=shows_progress(),
     )  # fmt: skip
-    tell(f"  low-pass      {fit.cutoff:.3g} Hz, {count_text(fit.states, 'state')} fitted")
+    tell(f"  low-pass      {fit.cutoff:.3g} Hz, {counted(fit.states, 'state')} fitted")
     tell(f"  excitation    {_wrapped(fit.excitation())}")
     tell(f"\nResiduals of {fit.judged_by}, root mean square [N m | N]")
     tell("\n".join(fit.table()))
@@ -170,7 +169,7 @@ def _described(arguments: argparse.Namespace, path: Path) -> Any:
     for diagnostic in found[:MOST_WARNINGS]:
         say(f"/robot_description: {diagnostic}")
     if len(found) > MOST_WARNINGS:
-        say(f"/robot_description: and {count_text(len(found) - MOST_WARNINGS, 'warning')} more")
+        say(f"/robot_description: and {counted(len(found) - MOST_WARNINGS, 'warning')} more")
     return robot
 
 
@@ -179,11 +178,11 @@ def _describe(read: Any) -> None:
     s, robot = read.summary, read.robot
     joints = [j for j in s.get("measured", robot.joint_names) if j in robot.joint_names]
     rate = f"{1.0 / s['dt']:.4g} Hz" if s.get("dt") else ""
-    tell(f"{robot.name}: {read.t[-1] - read.t[0]:.4g} s, {count_text(len(read.t), 'sample')} at {rate}")
+    tell(f"{robot.name}: {read.t[-1] - read.t[0]:.4g} s, {counted(len(read.t), 'sample')} at {rate}")
     base = f"{robot.base} base"
     if s.get("base_topic"):
         base += f" from {s['base_topic']}"
-    tell(f"  robot         {base}, {count_text(robot.nv, 'degree')} of freedom")
+    tell(f"  robot         {base}, {counted(robot.nv, 'degree')} of freedom")
     counts = f"{len(joints)} measured, {len(s.get('velocities', ()))} with velocities"
     tell(f"  joints        {counts}, {len(s.get('efforts', ()))} with efforts")
 
@@ -254,8 +253,8 @@ def show_joint_states(viewer: Any, robot: Any, file: IO[str], warn: Any) -> str:
         ended.set()
     if problems:
         raise problems[0]
-    skipped = f", {count_text(stream.skipped, 'bad line')} skipped" if stream.skipped else ""
-    return f"{count_text(stream.states, 'state')} shown{skipped}"
+    skipped = f", {counted(stream.skipped, 'bad line')} skipped" if stream.skipped else ""
+    return f"{counted(stream.states, 'state')} shown{skipped}"
 
 
 # ---- one robot -----------------------------------------------------------------------------------
@@ -306,13 +305,13 @@ def check(arguments: argparse.Namespace) -> int:
 
     files, problems = named_files(arguments.files)
     see_xacro(files, arguments.xacro)
+    for problem in problems:
+        fail(problem)
     if arguments.page is not None:
         page = writable(arguments.page, ".html")
         if len(files) != 1:
             say(f"--page shows one file; {len(files)} were given")
             return 2
-    for problem in problems:
-        fail(problem)
     ignore = frozenset(arguments.ignore)
     checked = check_files(
         files,
@@ -440,8 +439,8 @@ def convert(arguments: argparse.Namespace) -> int:
         visuals=not arguments.no_visuals,
         judge=arguments.judge,
     )
-    sizes = f"{count_text(robot.nbodies, 'body')}, {count_text(robot.nv, 'degree')} of freedom"
-    more = f", {count_text(len(done.copied), 'file')} beside it" if done.copied else ""
+    sizes = f"{counted(robot.nbodies, 'body')}, {counted(robot.nv, 'degree')} of freedom"
+    more = f", {counted(len(done.copied), 'file')} beside it" if done.copied else ""
     tell(f"{robot.name}, {robot.base} base: {sizes} to {output} ({done.format.upper()}){more}")
     if done.verdict is None:
         return 0
@@ -555,7 +554,7 @@ def describe(robot: Robot) -> Iterator[str]:
         yield from _sentence(robot.name, "")
         path = robot.source if len(robot.source) <= WIDTH - 2 else "..." + robot.source[5 - WIDTH :]
         yield f"  {path}"  # its end tells it from others
-    sizes = f"{count_text(robot.nbodies, 'moving body')}, {count_text(len(robot.links), 'link')}"
+    sizes = f"{counted(robot.nbodies, 'moving body')}, {counted(len(robot.links), 'link')}"
     yield f"  {robot.base} base, {sizes}, nq {robot.nq}, nv {robot.nv}"
     fixed = sum(link.mass for link in robot.links if link.body == 0)
     parts = f": {robot.total_mass:.4g} kg move, {fixed:.4g} kg are fixed to the world" if fixed else ""
@@ -591,7 +590,7 @@ def describe(robot: Robot) -> Iterator[str]:
     yield from _joint_notes(robot)
     findings = [d for d in robot.diagnostics if d.severity != "note"]
     if findings:
-        yield f"  {count_text(len(findings), 'warning')}: robokit check lists them"
+        yield f"  {counted(len(findings), 'warning')}: robokit check lists them"
 
 
 def _joint_notes(robot: Robot) -> Iterator[str]:
@@ -611,10 +610,10 @@ def _joint_notes(robot: Robot) -> Iterator[str]:
         yield from _sentence(f"{joint.name} mimics {m.joint}: {law} ({own})")
     damped = [j for j in robot.joints if j.damping or j.friction]
     if damped:
-        yield f"  {count_text(len(damped), 'joint')} with damping or friction, which act in simulations"
+        yield f"  {counted(len(damped), 'joint')} with damping or friction, which act in simulations"
     geared = [j for j in robot.body_joints if j.armature]
     if geared:
-        count = count_text(len(geared), "joint")
+        count = counted(len(geared), "joint")
         yield f"  {count} with the inertia of a motor's rotor, in H and all dynamics"
 
 
@@ -633,7 +632,7 @@ def sparsity_lines(robot: Robot) -> Iterator[str]:
 def cache_room(entries: Sequence[Entry]) -> str:
     """The number of files and their size together."""
     size = sum(entry.size for entry in entries) / 1e6
-    return f"{count_text(len(entries), 'file')}, {size:.2f} MB"
+    return f"{counted(len(entries), 'file')}, {size:.2f} MB"
 
 
 def cache_lines(where: Path, entries: Sequence[Entry]) -> Iterator[str]:

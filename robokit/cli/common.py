@@ -29,6 +29,7 @@ from robokit.errors import (
     UnknownName,
     WriteError,
     WrongType,
+    counted,
     one_line,
 )
 from robokit.files import obstacle
@@ -72,12 +73,6 @@ def tell(text: Any, stream: Any = None, flush: bool = False) -> None:
 def show_warning(message: Any, *_: Any, **__: Any) -> None:
     """Print a warning in one line; takes the place of ``warnings.showwarning``."""
     say(f"warning: {message}")
-
-
-def count_text(n: int, thing: str) -> str:
-    """A number and a noun in its right form: "1 joint", "2 joints", "2 bodies"."""
-    plural = thing[:-1] + "ies" if thing.endswith("y") else thing + "s"
-    return f"{n} {thing if n == 1 else plural}"
 
 
 def tolerant_output() -> None:
@@ -170,7 +165,7 @@ def tell_up_axes(robot: Any, arguments: argparse.Namespace) -> None:
     if turned:
         one = turned == 1
         say(
-            f"{count_text(turned, 'COLLADA file')} {'says' if one else 'say'} that x or y is up, and "
+            f"{counted(turned, 'COLLADA file')} {'says' if one else 'say'} that x or y is up, and "
             f"{'is' if one else 'are'} read as if z were, as in RViz; if parts look turned: "
             "--mesh-up-axis apply"
         )

@@ -21,7 +21,6 @@ from robokit.cli.common import (
     SIMULATION_FAILED,
     Compiling,
     WrongUsage,
-    count_text,
     file_stem,
     load,
     open_page,
@@ -32,7 +31,7 @@ from robokit.cli.common import (
     tell_up_axes,
     writable,
 )
-from robokit.errors import RobokitError
+from robokit.errors import RobokitError, counted, warn
 from robokit.files import refuse_input, shell_word
 
 MOST_STEPS = 100_000_000  # Largest number of steps: an hour of computing. More than that is a typing error.
@@ -134,7 +133,7 @@ def collisions(arguments: argparse.Namespace) -> int:
         return 0
     all_pairs = rk.distance(robot, q, **given)
     nearer = f"nearer than {arguments.margin:g} m" if arguments.margin > 0.0 else "in contact"
-    tell(f"{robot.name}: {len(found)} of {count_text(len(all_pairs), 'pair')} of links {nearer}")
+    tell(f"{robot.name}: {len(found)} of {counted(len(all_pairs), 'pair')} of links {nearer}")
     for c in found:
         tell(f"  {_metres(-c.depth)}  {c.a}, {c.b}")
     beyond = [k for k in all_pairs.distance.argsort().tolist() if all_pairs.pairs[k] not in found.pairs]
@@ -168,6 +167,10 @@ def _configuration(robot: Any, arguments: argparse.Namespace, height: float) -> 
         raise rk.UnknownName("configuration", arguments.at, ["neutral", "stand", "random", *names])
     for name, value in arguments.joint:
         joint = robot.joint(name)
+        low, high = robot.position_range(joint)
+        if not low <= value <= high:
+            unit = "m" if joint.kind == "prismatic" else "rad"
+            warn(f"--joint {name}={value:g}: outside of its limits, {low:.4g} to {high:.4g} {unit}")
         q[joint.q_slice] = robot.configuration({name: value})[joint.q_slice]
     return q
 
@@ -239,7 +242,7 @@ def _simulate_and_show(
         _write(trajectory, page, data, None, follow=arguments.follow)
     first, *lines = trajectory.report()
     tell(first)
-    tell(f"  robot         {robot.base} base, {count_text(robot.nv, 'degree')} of freedom")
+    tell(f"  robot         {robot.base} base, {counted(robot.nv, 'degree')} of freedom")
     tell("\n".join(lines))
     tell(f"  time          {_times(trajectory.summary, arguments.compiling)}")
     until = " until it broke down" if broke else ""
@@ -560,10 +563,10 @@ def _summary(found: Any) -> list[str]:
     if run is not None and run.seconds > 0.0:
         rate = run.computed / run.seconds
         speed = f", {rate:,.{0 if rate >= 10.0 else 2}f} a second" if run.computed else ""
-        lines.append(f"  computed      {count_text(run.computed, 'row')} in {run.seconds:.1f} s{speed}")
+        lines.append(f"  computed      {counted(run.computed, 'row')} in {run.seconds:.1f} s{speed}")
     if failed:
         first, why = next((k, why) for k, why in zip(rows["row"], rows["failure"], strict=True) if why)
-        lines.append(f"  failed        {count_text(failed, 'row')}, the first: {why}")
+        lines.append(f"  failed        {counted(failed, 'row')}, the first: {why}")
     row = int(first) if failed else 0
     if "peak_force" in found.columns:
         worst = found.worst_rows("peak_force", 1)

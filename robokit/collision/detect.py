@@ -42,6 +42,7 @@ from robokit.collision.fields import (
 from robokit.collision.flush import touches
 from robokit.collision.narrow import Pairs, gap_along, narrow_pairs, on_plane
 from robokit.collision.support import middle_of_part, part_of_cube, place, rotation, tangents, vector
+from robokit.collision.terrain import ALIGNED, FLUSH
 from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import kernel_of, real
 from robokit.engine.loops.kernel import LoopKernel
@@ -51,6 +52,7 @@ from robokit.spatial.control_flow import (
     call,
     cond,
     for_range,
+    in_precision,
     rounding,
     while_loop,
     zeros,
@@ -324,16 +326,41 @@ def gap_of_balls(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, 
 
 
 def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
-    """Write a contact, unless shapes beside a fixed one hide it."""
+    """Write a contact, unless shapes beside a fixed one hide it, or two triangles of a field have it."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
 
     def write(feature: Any, p: Any, gap: Any, n: Any) -> None:
-        write_contact(x, k, feature, Vector3(*p), gap, Vector3(*n))
+        def one() -> None:
+            write_contact(x, k, feature, Vector3(*p), gap, Vector3(*n))
+
+        known = cond(
+            x.shape_kind[a] == FIELD, lambda: _is_known(x, k, Vector3(*p), gap, Vector3(*n)), lambda: 0
+        )
+        cond(known > 0, lambda: None, one)
 
     def given() -> None:
         call(write, feature, tuple(point), gap, tuple(n))
 
     cond(touches(x, a, b, feature, point - n * (0.5 * gap), n), given, lambda: None)
+
+
+def _is_known(x: Any, k: Any, point: Vector3, gap: Any, n: Vector3) -> Any:
+    """1 where a contact of this pair with a field has the same place and normal, by rounding; else 0."""
+    s = x.pair_shapes[k, 0]
+    p, off = point + n * (0.5 * gap), in_precision(*FLUSH) * (x.shape_size[s, 0] + x.shape_size[s, 1])
+
+    def is_other(m: Any) -> Any:
+        apart, turned = _row(x.contact_place, m) - p, _row(x.contact_frame, m, 6).cross(n)
+        return (apart.dot(apart) > off * off) | (turned.dot(turned) > ALIGNED)
+
+    def goes_on(m: Any) -> Any:
+        def other() -> Any:
+            return where((x.contact_pair[m] == k) & is_other(m), 1, 0)
+
+        return cond(m >= 0, other, lambda: 0) > 0
+
+    last = while_loop(goes_on, lambda m: m - 1, minimum(x.counts[0], x.n_contacts) - 1)
+    return cond(last >= 0, lambda: where(x.contact_pair[last] == k, 1, 0), lambda: 0)
 
 
 def write_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:

@@ -254,7 +254,7 @@ def _touching_pairs(robot: Robot, error: float) -> np.ndarray:
         at = np.minimum(np.searchsorted(keys, out), max(len(keys) - 1, 0))
         return np.delete(pairs, at[keys[at] == out] if len(keys) else [], axis=0)
 
-    pairs = np.array(bodies)[np.stack(np.triu_indices(len(bodies), 1), axis=1)]
+    pairs = np.array(bodies, int)[np.stack(np.triu_indices(len(bodies), 1), axis=1)]
     found, own_root = without(pairs, neighbours(robot, set(bodies), root)), np.array(root)
     of_one = own_root[found[:, 0]] == own_root[found[:, 1]]
     touch, may_touch = _meeting(robot, placed, found[of_one])

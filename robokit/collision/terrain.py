@@ -153,30 +153,18 @@ def counts(x: Any, s: Any, place: tuple[Any, Any, Any], feature: Any, p: Vector3
     rises, flat = seam & (most > 4.0 * flush), seam & (most <= 4.0 * flush) & (least >= -4.0 * flush)
     kind = feature % KINDS
 
-    # A corner of the body on a seam, or a peak under its face or round side, is that triangle's which is
-    # below the body and does not cut it off; a ridge that of the one with half 0.
-    peak, top = False, p
-    for k in range(3):
-        corner = vector(x.cell, k)
-        is_at = abs(corner.x - p.x) + abs(corner.y - p.y) < flush
-        peak, top = peak | is_at, chosen(is_at & (kind != 1), corner, top)
-    mine = _is_below(x, s, place, top, flush)
-    other = (feature == NEAREST) & (x.cell[STATE, 2] != 0.0) & ~mine
-    twin = where(peak & (kind % 3 == 0), ~mine, (place[2] == 1) & (kind > 1))
-    another = seam & where(own, flat & (kind % 2 == 1) & ~mine, twin & ~rises)
-    none = other | another | ((kind % 2 == 0) & _goes_on(x, s, place, feature, p, n, own, flush))
-    return where(~own & (rises | ~seam), 0, where(none, -1, 1))
-
-
-def _is_below(x: Any, s: Any, place: Any, p: Vector3, flush: Any) -> Any:
-    """Whether the triangle is the one from p on towards the middle of the body, seen from above."""
     i, j, half = place
+    # A corner of the body on a seam is that triangle's which is below the body and does not cut it off.
     inward = vector(x.cell, CENTRE) - p
     share = minimum(1.0, 0.25 * flush / (sqrt(inward.x * inward.x + inward.y * inward.y) + smallest()))
-    u = clamp((p.x + share * inward.x) / x.shape_size[s, 0], -FARTHEST, FARTHEST)
-    w = clamp((p.y + share * inward.y) / x.shape_size[s, 1], -FARTHEST, FARTHEST)
+    u = clamp((p.x + share * inward.x) / dx, -FARTHEST, FARTHEST)
+    w = clamp((p.y + share * inward.y) / dy, -FARTHEST, FARTHEST)
     k, m = whole(u), whole(w)
-    return (k == i) & (m == j) & (where(w - m > u - k, 1, 0) == half)
+    mine = (k == i) & (m == j) & (where(w - m > u - k, 1, 0) == half)
+    other = (feature == NEAREST) & (x.cell[STATE, 2] != 0.0) & ~mine
+    another = seam & where(own, flat & (kind % 2 == 1) & ~mine, (half == 1) & (kind > 1) & ~rises)
+    none = other | another | ((kind % 2 == 0) & _goes_on(x, s, place, feature, p, n, own, flush))
+    return where(~own & (rises | ~seam), 0, where(none, -1, 1))
 
 
 def _goes_on(x: Any, s: Any, place: Any, feature: Any, p: Vector3, n: Vector3, own: Any, flush: Any) -> Any:

@@ -6,7 +6,8 @@ vectors         vectors and inertias in rows of arrays
 materials       parameters of the forces
 kinematics      poses, velocities, mass matrix, velocity products, energies
 laws            force laws: the impulse for a velocity, and its tangent
-linear          the Newton matrix, its sparsity pattern, its factors and solutions
+pattern         sparsity of the Newton matrix: the order of elimination, the fill, where blocks are
+linear          the Newton matrix, its factors and solutions
 solver          the velocity at the end of a step
 constraints/    each kind of force
 bounces         restitution that creates no energy

@@ -497,68 +497,72 @@ def _of_diagonal(given: Any, others: list[int]) -> tuple[Any, list[Any]]:
 def back_substitute(x: Any, b: Any) -> None:
     """b becomes A^-1 b, by the factors."""
     known = x.permuted
-
-    def up(m: Any, skew: bool) -> None:
-        k = x.n_blocks - 1 - m
-        first, rows = BLOCK * k, range(BLOCK)
-        listed, own_row = x.pattern_first[k], x.A_row[k]
-        at_end = own_row + x.depth[k]
-
-        def entry(*place: Any) -> Any:
-            if not skew:
-                return x.A[place]
-            of_U = x.A_skew[place]
-            return where(x.n_of[4] > 0, of_U, x.A[place]) if in_lanes(x) else of_U
-
-        own = [known[first + r] for r in rows]
-        for r in reversed(rows):
-            for i in range(r):
-                own[i] = own[i] - entry(at_end, r, i) * own[r]
-        for r in rows:
-            known[first + r] = own[r]
-
-        def take(z: Any) -> None:
-            c = x.pattern[listed + z]
-            here = own_row + x.depth[c]
-            left = [known[BLOCK * c + n] for n in rows]
-            for r in rows:
-                left = [left[n] - entry(here, r, n) * own[r] for n in rows]
-            for n in rows:
-                known[BLOCK * c + n] = left[n]
-
-        for_range(x.pattern_length[k], take)
-
-    def down(k: Any) -> None:
-        first, rows = BLOCK * k, range(BLOCK)
-        listed, own_row = x.pattern_first[k], x.A_row[k]
-        at_end = own_row + x.depth[k]
-
-        def of_block(z: Any, *so_far: Any) -> tuple[Any, ...]:
-            c = x.pattern[listed + z]
-            here = own_row + x.depth[c]
-            given = [known[BLOCK * c + n] for n in rows]
-            entries = [row_of(x.A, (here, r)) for r in rows]
-            return tuple(so_far[BLOCK * r + n] + entries[r][n] * given[n] for r in rows for n in rows)
-
-        sums = for_range(x.pattern_length[k], of_block, *[0.0] * BLOCK * BLOCK)
-        own = [known[first + r] * x.Dinv[first + r] for r in rows]
-        for r in rows:
-            s = sums[BLOCK * r : BLOCK * (r + 1)]
-            own[r] = own[r] - ((s[0] + s[1]) + (s[2] + s[3]))
-            for i in range(r):
-                own[r] = own[r] - x.A[at_end, r, i] * own[i]
-        for r in rows:
-            known[first + r] = own[r]
-
     for_range(x.n_columns, lambda c: put(known, c, 0.0))
     for_range(x.nv, lambda r: put(known, place(x, r), b[r]))
     cond(
         anywhere(x, x.n_of[4] > 0),
-        lambda: for_range(x.n_blocks, lambda m: up(m, True)),
-        lambda: for_range(x.n_blocks, lambda m: up(m, False)),
+        lambda: for_range(x.n_blocks, lambda m: _by_U(x, x.n_blocks - 1 - m, True)),
+        lambda: for_range(x.n_blocks, lambda m: _by_U(x, x.n_blocks - 1 - m, False)),
     )
-    for_range(x.n_blocks, down)
+    for_range(x.n_blocks, lambda k: _by_D_and_L(x, k))
     for_range(x.nv, lambda r: put(b, r, known[place(x, r)]))
+
+
+def _by_U(x: Any, k: Any, skew: bool) -> None:
+    """Four of the unknowns of U y = b, and what they take from those that come after them."""
+    known, rows = x.permuted, range(BLOCK)
+    first = BLOCK * k
+    listed, own_row = x.pattern_first[k], x.A_row[k]
+    at_end = own_row + x.depth[k]
+
+    def entry(*place: Any) -> Any:
+        if not skew:
+            return x.A[place]
+        of_U = x.A_skew[place]
+        return where(x.n_of[4] > 0, of_U, x.A[place]) if in_lanes(x) else of_U
+
+    own = [known[first + r] for r in rows]
+    for r in reversed(rows):
+        for i in range(r):
+            own[i] = own[i] - entry(at_end, r, i) * own[r]
+    for r in rows:
+        known[first + r] = own[r]
+
+    def take(z: Any) -> None:
+        c = x.pattern[listed + z]
+        here = own_row + x.depth[c]
+        left = [known[BLOCK * c + n] for n in rows]
+        for r in rows:
+            left = [left[n] - entry(here, r, n) * own[r] for n in rows]
+        for n in rows:
+            known[BLOCK * c + n] = left[n]
+
+    for_range(x.pattern_length[k], take)
+
+
+def _by_D_and_L(x: Any, k: Any) -> None:
+    """Four of the unknowns of D L x = y, by those that come before them."""
+    known, rows = x.permuted, range(BLOCK)
+    first = BLOCK * k
+    listed, own_row = x.pattern_first[k], x.A_row[k]
+    at_end = own_row + x.depth[k]
+
+    def of_block(z: Any, *so_far: Any) -> tuple[Any, ...]:
+        c = x.pattern[listed + z]
+        here = own_row + x.depth[c]
+        given = [known[BLOCK * c + n] for n in rows]
+        entries = [row_of(x.A, (here, r)) for r in rows]
+        return tuple(so_far[BLOCK * r + n] + entries[r][n] * given[n] for r in rows for n in rows)
+
+    sums = for_range(x.pattern_length[k], of_block, *[0.0] * BLOCK * BLOCK)
+    own = [known[first + r] * x.Dinv[first + r] for r in rows]
+    for r in rows:
+        s = sums[BLOCK * r : BLOCK * (r + 1)]
+        own[r] = own[r] - ((s[0] + s[1]) + (s[2] + s[3]))
+        for i in range(r):
+            own[r] = own[r] - x.A[at_end, r, i] * own[i]
+    for r in rows:
+        known[first + r] = own[r]
 
 
 # ==== matrices that are not symmetric, in the pattern of A ========================================

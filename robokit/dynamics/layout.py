@@ -7,6 +7,7 @@ import functools
 import linecache
 import math
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -357,6 +358,12 @@ OF_NUMBERS = (
 BY_JOINT = " (q[i] is the list of the coordinates of joint i, from joint 1 on, and q[i][0] a number)"
 """Advice where a list stands in the place of a number, and where a list is too short."""
 
+OF_SHAPES = (
+    " (an input of a shape is a flat list, row by row: np.array(x).reshape(2, 3) makes a matrix of one of "
+    "shape (2, 3))"
+)
+"""Advice where the numbers of an input are used as a matrix."""
+
 OF_ARRAYS = (
     " (NumPy's arrays take no index that is known only when the function runs: copy them to "
     "zeros(n) of robokit.spatial.control_flow, entry by entry, before the loop)"
@@ -640,6 +647,8 @@ def located(name: str, function: Callable[..., Any], error: Exception) -> Functi
     source = linecache.getline(file, line).strip()
     where = f"{file}, line {line}, in {caller}" + (f": {source}" if source else "")
     hint = BY_JOINT if _of_lists(error, raised_in, file) else ""
+    if isinstance(error, TypeError | IndexError) and _AS_MATRIX.search(str(error)):
+        hint = OF_SHAPES
     if isinstance(error, RobokitError) and not isinstance(error, UnknownName):
         hint = OF_NUMBERS
     if str(error).startswith("only integers, slices"):
@@ -649,6 +658,9 @@ def located(name: str, function: Callable[..., Any], error: Exception) -> Functi
     if isinstance(error, RecursionError):
         hint = f" ({ENDLESS})"
     return FunctionError(f"{name}: {type(error).__name__}: {error}{hint}\n  {where}", file, line)
+
+
+_AS_MATRIX = re.compile("for @|(Scalar|float)' object is not subscriptable|slices, not tuple|index to scalar")
 
 
 def _of_lists(error: Exception, raised_in: str, place: str) -> bool:

@@ -68,7 +68,7 @@ _IS_HELD = _is_held()
 # - A result lends its memory from a block: ``result.base`` is a :class:`Loan`, whose death brings the block
 #   back. A view of the result, or anything else that reads it, keeps the result, and so the loan. A block to
 #   which anything else still refers is never lent again.
-# - No more than a limit is kept (the environment variable ``ROBOKIT_KEPT_MEMORY``
+# - No more than a limit is kept (:func:`set_limit`, or the environment variable ``ROBOKIT_KEPT_MEMORY``
 #   [MB], 0 for nothing), and no block for longer than :data:`TURNS` loans of others: what is not asked for
 #   goes back to the system.
 # - A forked child starts with nothing kept; its parent's results stay valid there.

@@ -19,7 +19,7 @@ from robokit.arguments import path_argument, real_number
 from robokit.conventions import FLOATING_BASE, LARGEST_ANGLE
 from robokit.dataclass_tools import frozen
 from robokit.dynamics import centroidal_momentum, forward_kinematics, kinetic_energy, potential_energy
-from robokit.errors import ShapeError, UnknownName, WrongType, listed, nearest_names, quoted, warn
+from robokit.errors import ShapeError, UnknownName, WrongType, counted, listed, nearest_names, quoted, warn
 from robokit.files import open_regular, read_arrays
 from robokit.logs.bag_child import POSES, QUANTITIES
 from robokit.logs.recording import (
@@ -485,10 +485,10 @@ def _in_order(t: np.ndarray) -> tuple[np.ndarray, list[str]]:
     late = int(np.count_nonzero(np.diff(t[kept]) < 0))
     if late:
         kept = kept[np.argsort(t[kept], kind="stable")]
-        notes.append(f"{late} stamps out of order, sorted")
+        notes.append(f"{counted(late, 'stamp')} out of order, sorted")
     last = np.append(np.diff(t[kept]) > 0, True)
     if not last.all():
-        notes.append(f"{np.count_nonzero(~last)} stamps twice: the later sample counts")
+        notes.append(f"{counted(int(np.count_nonzero(~last)), 'stamp')} twice: the later sample counts")
     return kept[last], notes
 
 
@@ -716,7 +716,7 @@ class _Table:
                 "joints come in several messages: interpolated to the times of those with the most"
             )
         for text, count in self._broken.items():
-            self.notes.append(f"{count} {text}")
+            self.notes.append(counted(count, "sample") + text)
 
     def _column(self, name: str, m: int) -> np.ndarray:
         """Values at the common times, (T,); NaN where the log has none."""
@@ -737,8 +737,7 @@ class _Table:
             values = np.where(np.abs(values) <= LARGEST_ANGLE, values, np.nan)
         bad = int(np.count_nonzero(~np.isfinite(values)))
         if 0 < bad < len(values):
-            what = f"samples of {name!r} ({QUANTITIES[m]})"
-            self._broken[f"{what} that are no usable numbers: interpolated"] = bad
+            self._broken[f" of {name!r} ({QUANTITIES[m]}) without a usable number: interpolated"] = bad
         return _at(self.t, series.t, values, kind == "continuous" and m == 0)
 
     def states(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

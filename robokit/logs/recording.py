@@ -361,8 +361,9 @@ class _Table:
         if names is None:
             whole = self.coordinates.q if quantity == "position" else self.coordinates.v
             raise ShapeError(
-                f"{self.recording.source}: {width} {what} without names; the robot has {len(whole)} and "
-                f"{len(self.coordinates.joints)} joints of one degree of freedom; add their names"
+                f"{self.recording.source}: {width} {what} without names of the robot's joints; it has "
+                f"{len(whole)} coordinates and {len(self.coordinates.joints)} joints of one degree of "
+                "freedom; name the columns by its joints"
             )
         return names
 

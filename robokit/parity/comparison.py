@@ -31,7 +31,7 @@ from robokit.dynamics import (
     rnea,
 )
 from robokit.dynamics.singular import singular_joint
-from robokit.errors import MissingDependency, RobokitError, UrdfError, warnings_into
+from robokit.errors import MissingDependency, RobokitError, UrdfError, counted, warnings_into
 from robokit.formats import other_programs
 from robokit.formats.drake import quiet_drake
 from robokit.formats.load import format_of, load
@@ -44,7 +44,6 @@ from robokit.model.edit import armature_by_dof
 from robokit.model.parts import Joint, Link, free_name
 from robokit.model.robot import Robot, is_base
 from robokit.parity.inertials import steiner
-from robokit.parity.verdict import counted
 from robokit.stages import stage
 from robokit.urdf import dump
 from robokit.urdf.xacro import is_xacro

@@ -7,6 +7,8 @@ from collections import Counter
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from robokit.errors import counted
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -337,11 +339,6 @@ def _summary(verdict: Verdict, count: Counter[str]) -> str:
         return f"same: no difference above {verdict.tolerance:g}"
     causes = ", ".join(f"{cause} {n}" if n > 1 else cause for cause, n in count.most_common())
     return f"different: {counted(len(verdict.findings), 'finding')} ({causes})"
-
-
-def counted(n: int, thing: str) -> str:
-    """A number of things in words."""
-    return f"{n} {thing}{'s' * (n != 1)}"
 
 
 def _wrap(line: str, width: int | None, indent: str) -> list[str]:

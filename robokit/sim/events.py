@@ -16,6 +16,7 @@ import numpy as np
 from robokit.algorithms.energy import rotor_energy
 from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents
 from robokit.dataclass_tools import frozen, short_repr
+from robokit.errors import counted
 from robokit.sim.integrators import Held, held_forces
 from robokit.sim.joint_forces import assumed_damping, pressing
 from robokit.sim.motion import Carried, state_facts, state_poses
@@ -205,8 +206,9 @@ class Notes:
     def parts(self, steps: np.ndarray) -> tuple[Notes, np.ndarray]:
         """Those of some steps, and where each begins among them, (T,)."""
         first, end = self.first(steps), self.last(steps) + 1
-        rows = np.concatenate([np.arange(a, b) for a, b in zip(first, end, strict=True)])
-        return self.of(rows), np.cumsum(end - first) - (end - first)
+        count = end - first
+        begin = np.cumsum(count) - count
+        return self.of(np.repeat(first - begin, count) + np.arange(count.sum())), begin
 
     def before(self, step: int, first: int = 0) -> Notes:
         """Those of the steps first..step."""
@@ -359,9 +361,9 @@ def contacts_of(
 
     A link has as many points as it ever has at once on the ground, and on each other link. One that does not
     touch is at the link's origin. Of a step that is divided, forces are means over its parts, and places and
-    normals means by how hard they press, which leaves their moments. ``marks`` counts the steps until each
-    record, q has the configurations of the records, (T, nq); ``moving``: contacts between links that
-    move, and no others.
+    normals are means that the normal forces weight: they keep the moment of what presses in one direction.
+    ``marks`` counts the steps until each record, q has the configurations of the records, (T, nq);
+    ``moving``: contacts between links that move, and no others.
     """
     names = scene_of(program).links
     taken, begin = notes.parts(np.array(marks[1:], int) - 1)
@@ -698,7 +700,7 @@ def _entries(trajectory: Any) -> Iterator[tuple[str, str]]:
     if s.get("estimate"):
         yield "estimate", s["estimate"]["words"]
     if s.get("default_damping"):
-        joints = f"{s.get('default_damping_joints', 0)} joints that have none"
+        joints = f"{counted(s.get('default_damping_joints', 0), 'joint')} without any"
         yield "damping", f"{assumed_damping(s['default_damping'])} assumed in {joints}"
 
 

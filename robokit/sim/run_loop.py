@@ -25,7 +25,7 @@ import numpy as np
 
 from robokit.conventions import GRAVITY
 from robokit.dataclass_tools import frozen
-from robokit.errors import warn
+from robokit.errors import counted, warn
 from robokit.model.robot import Robot
 from robokit.sim import motion
 from robokit.sim.events import MOST_BYTES, Notes, StepInputs
@@ -134,7 +134,7 @@ def warn_of(s: dict[str, Any], start: float = 0.0) -> None:
         )
     if s.get("steps_not_settled"):
         warn(
-            f"{s['steps_not_settled']} steps did not converge; the largest residual is "
+            f"{counted(s['steps_not_settled'], 'step')} did not converge; the largest residual is "
             f"{s['residual_largest']:.2g} of a step's impulses: use a shorter dt{_double(s)}",
         )
     if "loop_torn" in s:

@@ -379,13 +379,7 @@ _changes = _locked("_turn")
 class Simulation:
     """A simulation that you advance step by step; threads that share it wait for each other.
 
-    Attributes:
-        robot: the robot.
-        dt: time step [s].
-        batch: B, or None for one robot.
-        driven: names of the driven joints, in the order of ``targets``.
-        failed: with a batch, (B,) whether a row's state is no longer finite; it stands still until it is
-            reset.
+    Its arguments stay what they are: an attribute cannot be assigned to.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -395,6 +389,13 @@ class Simulation:
         >>> sim.time, sim.q.shape, len(sim.trajectory())
         (0.05, (2,), 11)
     """
+
+    __slots__ = (
+        "__weakref__", "_about", "_batch", "_broken", "_call", "_control", "_driven", "_dt", "_forced",
+        "_inputs", "_law", "_law_every", "_lock", "_many", "_motions", "_names", "_needed", "_noted",
+        "_place", "_program", "_quick", "_recording", "_robot", "_run", "_start", "_state", "_targets",
+        "_turn", "_until",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -468,7 +469,7 @@ class Simulation:
             gravity, actuators, pushes, springs, motions, many=bool(batch), rows=batch, by_step=True,
             dtype=real, self_collision=self_collision, accuracy=accuracy, reproducible=reproducible,
         )  # fmt: skip
-        self.robot, self.dt, self.batch, self._start = setup.robot, setup.dt, batch, (setup.q, setup.v)
+        self._robot, self._dt, self._batch, self._start = setup.robot, setup.dt, batch, (setup.q, setup.v)
         self._motions = setup.motions
         inputs = setup.inputs(batch or 1, floats(setup.robot.tree), int(MOST_STEPS))
         if batch and inputs.by_function:
@@ -476,7 +477,7 @@ class Simulation:
         self._inputs, self._driven = inputs, inputs.driven
         program = setup.program.with_given(inputs.layout, inputs.numbers)
         self._program = replace(program, felt=True)
-        self.driven = tuple(joint.name for joint in self._driven.joints)
+        self._names = tuple(joint.name for joint in self._driven.joints)
         self._recording = not batch and record_every != 0
         self._targets: np.ndarray | None = None
         self._quick: _QuickInputs | None = None
@@ -502,7 +503,7 @@ class Simulation:
         self, batch: int, threads: int | None, number: int | None, given: Sequence[Any]
     ) -> ManyStates | CardStates:
         """The rows of a batch: of the processor, or on a card, of the library of what is given as start."""
-        start = self._program, *self._start, batch, self.dt, self._inputs
+        start = self._program, *self._start, batch, self._dt, self._inputs
         if number is None:
             return ManyStates(*start, threads)
         from robokit.engine.cuda.arrays import library_of  # what a processor's need not import
@@ -520,25 +521,45 @@ class Simulation:
         )
 
     def __repr__(self) -> str:
-        rows = f", {self.batch} rows" if self.batch else ""
-        return f"<Simulation of {self.robot.name!r}{rows} at {self.time:g} s>"
+        rows = f", {self._batch} rows" if self._batch else ""
+        return f"<Simulation of {self._robot.name!r}{rows} at {self.time:g} s>"
+
+    @property
+    def robot(self) -> Robot:
+        """The robot."""
+        return self._robot
+
+    @property
+    def dt(self) -> float:
+        """Time step [s]."""
+        return self._dt
+
+    @property
+    def batch(self) -> int | None:
+        """Number of rows, B, or None for one robot."""
+        return self._batch
+
+    @property
+    def driven(self) -> tuple[str, ...]:
+        """Names of the driven joints, in the order of ``targets``."""
+        return self._names
 
     @property
     def q(self) -> np.ndarray:
-        """Configuration, a copy (nq,); of a batch the array itself, (B, nq), which each step changes."""
+        """Configuration, a copy (nq,); of a batch (B, nq) an array to be read, which each step changes."""
         with self._lock:
             return self._many.q if self._many else self._run.stepper.q.copy()
 
     @property
     def v(self) -> np.ndarray:
-        """Velocity, a copy (nv,); of a batch the array itself, (B, nv)."""
+        """Velocity, a copy (nv,); of a batch (B, nv) an array to be read, which each step changes."""
         with self._lock:
             return self._many.v if self._many else self._run.stepper.v.copy()
 
     @property
     def time(self) -> float:
         """Time since the start, or the last reset of all rows [s]."""
-        return self.dt * self.steps
+        return self._dt * self.steps
 
     @property
     @_reads
@@ -560,7 +581,7 @@ class Simulation:
 
     @property
     def failed(self) -> np.ndarray:
-        """(B,) rows whose state is no longer finite."""
+        """(B,) rows whose state is no longer finite; they stand still until they are reset."""
         return self._rows("failed").failed.copy()
 
     @property
@@ -599,7 +620,7 @@ class Simulation:
         own = self._run.stepper
         if isinstance(own, ContactStepper):
             return own.arrays["net_force"].copy()
-        return np.zeros((len(self.robot.links), 3))
+        return np.zeros((len(self._robot.links), 3))
 
     @property
     @_reads
@@ -615,7 +636,7 @@ class Simulation:
             return found.at(slice(1, None))
 
         inputs, steps = StepInputs([0], *run.last_inputs), np.array([done - 1])
-        return StepSensors(Sensors(program, self.dt, notes, inputs, steps, [q, v], contacts))
+        return StepSensors(Sensors(program, self._dt, notes, inputs, steps, [q, v], contacts))
 
     @_reads
     def trajectory(self) -> Trajectory:
@@ -632,7 +653,7 @@ class Simulation:
             if own.steps[-1:] != [run.done]:  # the last state, for now
                 run.record()
             found = run.trajectory()
-            found.robot, found.marks, found.inputs = self.robot, list(own.steps), own.inputs.copy()
+            found.robot, found.marks, found.inputs = self._robot, list(own.steps), own.inputs.copy()
             found.tau = own.inputs.rows(found.marks)[0]
         finally:  # also after Ctrl-C
             own.cut(recorded)
@@ -668,7 +689,7 @@ class Simulation:
         if steps.__class__ is not int or steps < 0:
             steps = whole_number("steps", steps, 0)
         if control is not None:
-            if self.driven:
+            if self._names:
                 targets = control if targets is None else _twice("targets")
             else:
                 tau = control if tau is None else _twice("tau")
@@ -827,7 +848,7 @@ class Simulation:
 
     def _forces(self, tau: Any) -> np.ndarray | None:
         """Joint forces, checked: (nv,), or (B, nv) of a batch."""
-        return None if tau is None else self._checked("tau", tau, self.robot.nv)
+        return None if tau is None else self._checked("tau", tau, self._robot.nv)
 
     def _checked(self, name: str, given: Any, n: int) -> Any:
         """Finite numbers, (n,) or (B, n) of a batch: an array on a card as it is, another one copied."""
@@ -835,7 +856,7 @@ class Simulation:
             return self._there(name, given, n)
         plain = given.__class__ is np.ndarray and given.dtype == float
         x = np.array(given if plain else real_array(name, given, self._shapes(n)))
-        if x.shape != (n,) and not (self.batch and x.shape == (self.batch, n)):
+        if x.shape != (n,) and not (self._batch and x.shape == (self._batch, n)):
             raise ShapeError(f"{name}: expected shape {self._shapes(n)}, got {x.shape}")
         _finite(name, x)
         return x
@@ -844,7 +865,7 @@ class Simulation:
         """What driven joints are given, (B or 1, n); None where the actuators' own targets hold."""
         if targets is None and self._targets is None:
             return None
-        n = len(self.driven)
+        n = len(self._names)
         wanted = self._targets if targets is None else self._checked_targets(targets, n)
         linear = self._driven.linear
         if linear is None:
@@ -864,13 +885,13 @@ class Simulation:
             raise ShapeError("targets: there are no actuators; give rk.Simulation(actuators=...), or tau")
         if isinstance(targets, Mapping):
             old = np.zeros(n) if self._targets is None else self._targets.copy()
-            unknown = [name for name in targets if name not in self.driven]
+            unknown = [name for name in targets if name not in self._names]
             if unknown:
-                raise UnknownName("driven joint", unknown[0], self.driven, "(targets)")
+                raise UnknownName("driven joint", unknown[0], self._names, "(targets)")
             if self._targets is None and len(targets) < n:
-                missing = next(name for name in self.driven if name not in targets)
+                missing = next(name for name in self._names if name not in targets)
                 raise ShapeError(f"targets: expected all {n} driven joints at first, {missing!r} is missing")
-            at = [self.driven.index(name) for name in targets]
+            at = [self._names.index(name) for name in targets]
             given = list(targets.values())
             if not {*map(type, given)} <= {float, np.float64} or not np.isfinite(given).all():
                 given = [
@@ -889,13 +910,13 @@ class Simulation:
         if not isinstance(many, ManyStates | None):
             common([name], [x], many.card.number, many.dtype.name)
             check_gradient(name, x)
-            if tuple(x.shape) in ((n,), (self.batch, n)):
+            if tuple(x.shape) in ((n,), (self._batch, n)):
                 return x
             raise ShapeError(f"{name}: expected shape {self._shapes(n)}, got {tuple(x.shape)}")
         raise DeviceError(f'{name}: on a card, and the simulation is not; give rk.Simulation(device="cuda")')
 
     def _shapes(self, n: int) -> str:
-        return f"({n},) or ({self.batch}, {n})" if self.batch else f"({n},)"
+        return f"({n},) or ({self._batch}, {n})" if self._batch else f"({n},)"
 
     # ---- there and back ----------------------------------------------------------------------------------
 
@@ -918,8 +939,8 @@ class Simulation:
             if rows is not None:
                 raise ShapeError("rows: expected none, of one robot; rk.Simulation(batch=...) has rows")
             if q is not None or v is not None:
-                q, v = states_at_start(self.robot, *self._or_start(q, v), False, names=names)
-                q, v, _ = closed_start(self.robot, *self._motions.start(q, v), self._motions.dofs)
+                q, v = states_at_start(self._robot, *self._or_start(q, v), False, names=names)
+                q, v, _ = closed_start(self._robot, *self._motions.start(q, v), self._motions.dofs)
             with self._lock:
                 self._targets = None
                 self._run.begin(*self._or_start(q, v))
@@ -930,12 +951,12 @@ class Simulation:
         q, v, rows = on_host("q", q), on_host("v", v), on_host("rows", rows)
         at = np.arange(B) if rows is None else _chosen(rows, B)
         counts = (B,) if len(at) == B else (B, len(at))
-        given = states_at_start(self.robot, *self._or_start(q, v), True, counts, names, at)
+        given = states_at_start(self._robot, *self._or_start(q, v), True, counts, names, at)
         starts = [np.broadcast_to(x, (len(at), x.shape[1])) for x in given]
         step = 0 if rows is None else self._many.done  # for the others, time goes on
         chosen_rows = None if self._motions.rows is None else at
         q, v = self._motions.start(starts[0], starts[1], chosen_rows, step)
-        q, v, _ = closed_start(self.robot, q, v, self._motions.dofs)
+        q, v, _ = closed_start(self._robot, q, v, self._motions.dofs)
         self._many.reset(at, q, v)
         if rows is None:
             self._many.done = self._many.change = 0
@@ -963,7 +984,7 @@ class Simulation:
     def _arguments(self) -> tuple[Any, ...]:
         """What a state must have in common with the simulation that goes on from it, with names."""
         if self._about is None:
-            robot, program = self.robot, self._program
+            robot, program = self._robot, self._program
             given = program.given.drives, program.given.inputs, program.given_numbers
             about = program.name, program.joints, program.ground, program.between, given, program.measured
             try:
@@ -974,7 +995,7 @@ class Simulation:
                 digest = ""
             same = robot.name, robot.joint_names, robot.nq, robot.nv, float(np.max(robot.total_mass))
             self._about = (
-                ("layout", LAYOUT), ("robot", same), ("batch", self.batch), ("dt", self.dt),
+                ("layout", LAYOUT), ("robot", same), ("batch", self._batch), ("dt", self._dt),
                 ("integrator", program.name), ("accuracy", program.accuracy),
                 ("device or dtype", self._place),
                 ("ground, actuators, pushes or other arguments", digest),
@@ -1057,8 +1078,8 @@ class Simulation:
 class ManyStates:
     """Rows that are stepped together, in place.
 
-    ``rows``: B; ``q``, ``v``: the states, (B, ...); ``failed``: (B,) rows whose state is no longer finite;
-    ``done``: steps taken.
+    ``rows``: B; ``q``, ``v``: the states, (B, ...), to be read; ``failed``: (B,) rows whose state is no
+    longer finite; ``done``: steps taken.
     """
 
     def __init__(
@@ -1078,7 +1099,8 @@ class ManyStates:
         given, self.change = self._at(0, rows)
         none = np.zeros((1, rows, program.robot.nv))
         self.arrays = kernel_inputs(program, self._start[0], self._start[1], dt, none, given)
-        self.q, self.v = (x[0] for x in self.arrays[:2])
+        self.q, self.v = (x[0].view() for x in self.arrays[:2])
+        self.q.flags.writeable = self.v.flags.writeable = False  # steps with contact have states of their own
         self.failed, self.done = np.zeros(rows, bool), 0
         self.runner = runner_of(program, dt)
         if program.contact:
@@ -1122,7 +1144,7 @@ class ManyStates:
 
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some rows, by number, to states (n, ...): nothing was before."""
-        self.q[rows], self.v[rows] = q, v
+        self.arrays[0][0, rows], self.arrays[1][0, rows] = q, v
         self.arrays[3][0, rows] = 0.0
         if self.program.robot.samples is None:
             self.arrays[4][0, rows] = first_carried(self.program, self.q[rows], self.v[rows])

@@ -292,11 +292,11 @@ def _measured(program: Program, scene: Scene, numbers: Arrays) -> Arrays:
 
 def _felt(program: Program, scene: Scene) -> Arrays:
     """Which links' net contact forces a step keeps."""
-    links = {name: k for k, name in enumerate(program.robot.link_names)} if program.felt else {}
-    return {
-        "net_force": np.zeros((len(links), 3)),
-        "felt_of_shape": np.array([links.get(name, -1) for name in scene.links], np.int32) * program.felt,
-    }
+    if not program.felt:  # nobody reads which
+        return {"net_force": np.zeros((0, 3)), "felt_of_shape": np.zeros(len(scene.links), np.int32)}
+    links = {name: k for k, name in enumerate(program.robot.link_names)}
+    felt = np.array([links.get(name, -1) for name in scene.links], np.int32)
+    return {"net_force": np.zeros((len(links), 3)), "felt_of_shape": felt}
 
 
 def _motors(program: Program, dt: float, row: int | np.ndarray) -> Arrays:
@@ -346,7 +346,7 @@ AT_START = {"n_contacts": 16, "n_near": 32, "n_constraints": 16, "n_rows": 0}
 """Places to begin with. A step that needs more is taken again with more."""
 
 NOTED_AT_START = {"n_noted": 64, "n_noted_contacts": 512}  # the same of what is noted
-KEPT_BYTES = 1 << 24  # room for notes that is kept for those of the next steps; new room takes 2 ms
+KEPT_BYTES = 1 << 24  # room for notes, or to work in, that is kept for the next steps; new room takes 2 ms
 
 MEMORY = {
     "near_pair": "n_near",
@@ -1087,9 +1087,11 @@ class ContactStepper(ContactState):
         self.arrays["noted"][:] = 0
 
     def rest(self) -> None:
-        """Nobody has it any more: another one of the same program may begin with it."""
+        """Nobody has it any more: another one of the same program may begin with it, but for large memory."""
         self.noting = False
         self.notes()  # and large room for them
+        if sum(x.nbytes for x in self.work.values()) > KEPT_BYTES:
+            self.work, self._call = {}, None
 
     @property
     def noted_bytes(self) -> int:

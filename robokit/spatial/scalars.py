@@ -391,7 +391,7 @@ def clamp(x: Scalar, low: Scalar, high: Scalar) -> Scalar:
 def added(terms: Iterable[Scalar], start: Scalar = 0.0) -> Scalar:
     """The sum of the terms, from left to right.
 
-    ``sum`` does as much on Python 3.11 only. From 3.12 on it compensates for the rounding of floats, but not$
+    ``sum`` does as much on Python 3.11 only. From 3.12 on it compensates for the rounding of floats, but not
     of other scalars: the same function would have other bits in another version, and as plain Python.
     """
     for term in terms:

@@ -89,10 +89,7 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
     """The step of the integrator "contact"."""
     page, module = contact_page(program, dt, pushes), page_module()
     x = page.numbers
-    # Climbs are about the neighbours once more: beside them they take no place.
-    last = {"neighbours": 1, "climbs": 2}
     given = [a.name for a in ARRAYS if a.name in x and a.name != "face_normal"]
-    given.sort(key=lambda name: last.get(name, 0))
     told = {
         name: x[name].reshape(-1).view(np.uint8).reshape(-1, x[name].itemsize).T[: _width(x[name])]
         for name in given
@@ -103,17 +100,16 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
         module=base64.b64encode(module).decode("ascii"),
         bytes=len(gzip.decompress(module)),
         sizes=list(page.sizes.items()),
-        arrays=",".join(map(_told, ARRAYS)),
+        arrays=",".join(_told(a, len(told.get(a.name, ()))) for a in ARRAYS),
         steps=len(ARRAYS) - len(LOOK),
-        given=[(name, len(table)) for name, table in told.items()],
         numbers=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),
     )
     return _none() | {"stepper": stepper, "grips": _ends(page.grips), "ledger": list(accounts.ENTRIES)}
 
 
-def _told(a: ArrayOf) -> str:
-    """What ``StepperData.arrays`` says of an array."""
-    marks = "#" * (a.kind == "integer") + "*" * (a.role == "inout")
+def _told(a: ArrayOf, width: int) -> str:
+    """What ``StepperData.arrays`` says of an array, of whose numbers so many bytes are given."""
+    marks = str(width or "") + "#" * (a.kind == "integer") + "*" * (a.role == "inout")
     return marks + " ".join(map(str, (a.name, *a.shape)))
 
 

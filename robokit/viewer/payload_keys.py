@@ -544,15 +544,13 @@ class StepperData:
     bytes: int  # of the module
     sizes: list[tuple[str, int]]  # by name, in the order in which the functions take them
     # name and shape of each, separated by spaces, in the order in which they are given, separated by commas;
-    # names in shapes are those of sizes. Before it is # of int32, others are float64, and * of what a step
-    # hands to the next
+    # names in shapes are those of sizes. Before it is how many of the lowest bytes of its numbers are given,
+    # where these are the page's (the others are 0, but for the normals of faces, which are made of the
+    # corners), # of int32, others are float64, and * of what a step hands to the next
     arrays: str
     steps: int  # how many of them the step takes: the others are the look's
-    # names of those whose numbers are those of the page, and how many of their lowest bytes are not 0; the
-    # others are 0, but for the normals of faces, which are made of the corners
-    given: list[tuple[str, int]]
-    # deflated, as base64: the lowest bytes of all numbers, one array after another, then all second bytes
-    # likewise
+    # deflated, as base64: the lowest bytes of all given numbers, one array after another, then all second
+    # bytes likewise
     numbers: str
 
 

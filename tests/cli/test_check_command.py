@@ -274,6 +274,8 @@ def test_the_page_of_a_file(folder, capsys):
     assert status == 1 and "no page" in err and not (folder / "bad.html").exists()
     status, _, err = run(capsys, ".", "--page", "all", "--no-open")
     assert status == 2 and "4 were given" in err
+    status, _, err = run(capsys, "heavi.urdf", "--page", "all", "--no-open")
+    assert status == 2 and "heavi.urdf" in err
 
 
 # ---- the hook that .pre-commit-hooks.yaml defines

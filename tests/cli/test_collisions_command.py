@@ -35,6 +35,15 @@ def test_stands_on_the_ground(capsys):
     assert "0.000000 m  ground, " in capsys.readouterr().out
 
 
+def test_an_angle_in_degrees_is_said_to_be_beyond_the_limits(capsys):
+    assert main(["collisions", "humanoid", "--joint", "left_elbow=140"]) == 0
+    joint = rk.load("humanoid").joint("left_elbow")
+    said = f"--joint left_elbow=140: outside of its limits, {joint.lower:.4g} to {joint.upper:.4g} rad"
+    assert said in capsys.readouterr().err
+    assert main(["collisions", "humanoid", "--joint", "left_elbow=-1.4"]) == 0
+    assert not capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

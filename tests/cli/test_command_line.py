@@ -9,7 +9,8 @@ import pytest
 
 import robokit as rk
 from robokit.cli import main
-from robokit.cli.common import count_text, xacro_arguments
+from robokit.cli.common import xacro_arguments
+from robokit.errors import counted
 
 COMMANDS = (
     "fall",
@@ -125,7 +126,7 @@ def test_one_is_no_plural(capsys, tmp_path):
     text = "\n".join(run(capsys, "info", file)[1])
     assert "1 moving body, 2 links" in text and "1 joint with damping" in text
     assert "1 body, 1 degree of freedom" in run(capsys, "mjcf", file, "-o", tmp_path / "x.xml")[1][0]
-    assert [count_text(n, "body") for n in (0, 1, 2)] == ["0 bodies", "1 body", "2 bodies"]
+    assert [counted(n, "body") for n in (0, 1, 2)] == ["0 bodies", "1 body", "2 bodies"]
 
 
 def test_the_choices_for_mimic_joints_are_explained(capsys):

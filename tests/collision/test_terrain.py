@@ -278,16 +278,42 @@ def test_what_lies_across_two_ridges_touches_both(geometry: Any, slope: float, t
                 assert (np.abs(place[pressed, 0] - x) < 5e-3).any(), (tilt, yaw, x)
 
 
-@pytest.mark.parametrize("geometry", [Box((0.16, 0.16, 0.05)), Cylinder(0.06, 0.05), Sphere(0.05)])
+LYING = Rotation.from_euler("y", 0.5 * np.pi).as_matrix()
+
+
+@pytest.mark.parametrize("tilt", [0.0, 2e-4, 2e-3, 2e-2])
+def test_what_leans_on_a_ridge_touches_its_end(tilt: float) -> None:
+    """Beside where it is deepest; it touched that alone where the triangle below its middle had no end."""
+    heights, rng, depth = FLAT.copy(), np.random.default_rng(0), 1e-4
+    heights[5, 5:] = 0.2
+    for k in range(40):
+        R = Rotation.from_euler("XZ", [-tilt, rng.uniform(0.0, 6.0)]).as_matrix()
+        off = rng.uniform(-0.03, 0.03), rng.uniform(-0.06, -0.02), 0.025 - depth
+        p = np.add([0.5, 0.5, 0.2], Rotation.from_euler("X", -tilt).apply([off[0], -off[1], off[2]]))
+        for geometry in (Box((0.16, 0.16, 0.05)), Cylinder(0.08, 0.05)):
+            found = contacts(heights, geometry, p, R)
+            place = found["contact_place"][found["contact_gap"] < -0.5 * depth]
+            assert (np.abs(place[:, :2] - 0.5) < 1e-3).all(axis=1).any(), (k, geometry)
+
+
+@pytest.mark.parametrize(
+    ("geometry", "up", "R"),
+    [
+        (Box((0.16, 0.16, 0.05)), 0.025, np.eye(3)),
+        (Cylinder(0.06, 0.05), 0.025, np.eye(3)),
+        (Sphere(0.05), 0.05, np.eye(3)),
+        (Capsule(0.04, 0.1), 0.04, LYING),
+    ],
+)
 @pytest.mark.parametrize("high", [0.02, 0.2])
-def test_a_peak_is_one_contact(geometry: Any, high: float) -> None:
+def test_a_peak_is_one_contact(geometry: Any, up: float, R: np.ndarray, high: float) -> None:
     """Each of the six triangles around it had the same one: the ground was six times as stiff there."""
     heights, rng, depth = FLAT.copy(), np.random.default_rng(0), 1e-4
     heights[5, 5] = high
-    up = 0.05 if isinstance(geometry, Sphere) else 0.025
     for k in range(20):
-        off = np.zeros(2) if k == 0 or isinstance(geometry, Sphere) else rng.uniform(-0.03, 0.03, 2)
-        found = contacts(heights, geometry, [0.5 + off[0], 0.5 + off[1], high + up - depth])
+        off = rng.uniform(-0.03, 0.03, 2) * (k > 0)
+        off *= {Sphere: (0.0, 0.0), Capsule: (1.0, 0.0)}.get(type(geometry), (1.0, 1.0))
+        found = contacts(heights, geometry, [0.5 + off[0], 0.5 + off[1], high + up - depth], R)
         pressed = found["contact_gap"] < -0.5 * depth
         np.testing.assert_allclose(
             found["contact_place"][pressed, :2], [[0.5, 0.5]], atol=1e-9, err_msg=str(k)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 import pytest
 import working_memory
@@ -9,7 +12,8 @@ import working_memory
 import robokit as rk
 from robokit.contact.accounts import FIXED, FREE
 from robokit.contact.robot_data import robot_data
-from robokit.model import Box, ModelBuilder, Placement, Shape
+from robokit.model import Box, ModelBuilder, Placement, Shape, Sphere
+from robokit.sim import contact_rows
 from robokit.sim.motion import state_facts
 from robokit.sim.run_inputs import set_up
 from robokit.sim.steppers import ContactState, energies, keeps, step_numbers
@@ -109,6 +113,73 @@ def test_places_that_are_too_few_change_nothing() -> None:
     for name in ("q", "v", "ledger", "kept", "change"):
         assert np.array_equal(few.arrays[name], many.arrays[name]), name
     assert np.array_equal(few.packed(), many.packed())
+
+
+def heap(n: int) -> tuple[rk.Robot, np.ndarray]:
+    """Balls and boxes that nearly touch, each a little beside the one below, and their q."""
+    inertia = 1.7e-3 * np.eye(3)
+    ball, box = (
+        ModelBuilder("body").link("body", 1.0, inertia=inertia, collisions=(Shape(shape),)).build("floating")
+        for shape in (Sphere(0.05), Box((0.1, 0.1, 0.1)))
+    )
+    world = rk.together({f"body{k}": (box, ball)[k % 2] for k in range(n)})
+    side, q = round(n ** (1 / 3)), world.neutral().reshape(n, 7)
+    places = np.array([(k % side, k // side % side, k // side**2) for k in range(n)])
+    q[:, 4:] = 0.104 * places + [0.0, 0.0, 0.055] + np.random.default_rng(0).uniform(-0.002, 0.002, (n, 3))
+    return world, q.ravel()
+
+
+def heaped(world: rk.Robot, q: np.ndarray, **given: Any) -> ContactState:
+    program = set_up(world, 1.0, 1e-3, True, "contact", None, None, self_collision=True).program
+    s = ContactState(world, 1e-3, step_numbers(program, 1e-3), **given)
+    s.arrays["q"][:] = q
+    return s
+
+
+def test_a_heap_that_grows_has_the_bits_of_one_with_room() -> None:
+    """More and more bodies touch: what the factors of A, contacts and constraints take grows with them."""
+    world, q = heap(64)
+    grown, large = heaped(world, q), heaped(world, q)
+    first, room = dict(grown.sizes), {"n_contacts": 900, "n_near": 900, "n_constraints": 900, "n_fill": 8256}
+    large.make_room(room)
+    assert grown.take(300) == large.take(300) == 300
+    for size in room:
+        assert first[size] < grown.sizes[size] < room[size] == large.sizes[size], size
+    for name in ("q", "v", "ledger", "kept", "change"):
+        assert np.array_equal(grown.arrays[name], large.arrays[name]), name
+    assert np.array_equal(grown.packed(), large.packed())
+
+
+def test_rows_of_heaps_that_grow_have_the_bits_of_single_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another one's room, and steps that are taken again for it, change no row."""
+    grown, own = set(), contact_rows.enlarged
+    monkeypatch.setattr(contact_rows, "enlarged", lambda *which: grown.update(more := own(*which)) or more)
+    world, q = heap(27)
+    rows = np.tile(q.reshape(27, 7), (3, 1, 1))
+    rows[1, :, 4:6] *= 9.0  # nothing but the ground is touched
+    rows[2, :, 6] += 0.1
+    given = {"duration": 0.2, "dt": 1e-3, "integrator": "contact", "ground": True, "self_collision": True}
+    many = rk.rollout(world, rows.reshape(3, -1), **given)
+    assert grown >= {"n_fill", "n_contacts", "n_constraints"}
+    for k, row in enumerate(rows):
+        one = rk.simulate(world, row.ravel(), **given)
+        assert np.array_equal(many.q[-1, k], one.q[-1]) and np.array_equal(many.v[-1, k], one.v[-1])
+
+
+def test_memory_of_a_step_goes_with_what_touches() -> None:
+    """But for what is known of each pair of shapes, and what is noted of steps.
+
+    All blocks of 343 bodies' A would be 30 MB.
+    """
+    n, taken = 343, {}
+    s = heaped(*heap(n))
+    s.take(150)
+    assert s.sizes["n_contacts"] > n
+    for a in s.kernel.arrays:
+        if "n_pairs" not in a.shape and "n_noted" not in a.shape:
+            taken[a.name] = math.prod(a.at(s.sizes)) * (4 if a.kind == "integer" else 8)
+    assert sum(taken[name] for name in ("A", "A_skew", "H", "pattern", "arcs")) < 8_000 * n
+    assert sum(taken.values()) < 24_000 * n
 
 
 def test_what_is_packed_is_all_that_the_next_step_needs() -> None:

@@ -85,3 +85,16 @@ def test_results_of_several_outputs_are_pickled_and_copied():
         for again in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
             assert type(again) is type(result) and again._fields == result._fields
             assert all(np.array_equal(a, b) for a, b in zip(again, result, strict=True))
+
+
+def test_numbers_of_a_shape_that_are_used_as_a_matrix_say_how_to_make_one():
+    def square(tree, x):
+        return np.array(x).reshape(2, 2) @ np.array(x).reshape(2, 2)
+
+    arm, given = rk.load("arm"), np.array([[1.0, 2.0], [3.0, 4.0]])
+    of = rk.function(inputs={"x": (2, 2)}, outputs={"y": (2, 2)})
+    assert np.array_equal(of(square)(arm, given), given @ given)
+    for wrong in (lambda tree, x: x @ x, lambda tree, x: x[1][0], lambda tree, x: x[1, 0]):
+        for engine in (None, "python"):
+            with pytest.raises(rk.FunctionError, match=r"flat list, row by row: np.array\(x\).reshape"):
+                of(wrong)(arm, given, engine=engine)

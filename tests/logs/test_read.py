@@ -184,7 +184,7 @@ def test_forces_of_springs_and_prescribed_joints_are_no_efforts(robot, tmp_path)
 
 
 ODD = {
-    "twice and out of order": (np.r_[0:5, 4, 7, 5, 6, 8:T], ["1 stamps twice", "1 stamps out of order"]),
+    "twice and out of order": (np.r_[0:5, 4, 7, 5, 6, 8:T], ["1 stamp twice", "1 stamp out of order"]),
     "played twice": (np.r_[0:150, 0:100], ["the clock goes back by 1.49 s", "150 samples"]),
     "gap": (np.r_[0:50, 120:T], ["1 gap without samples, the longest 0.71 s"]),
 }
@@ -204,8 +204,8 @@ def test_broken_samples_are_interpolated_and_counted(robot, tmp_path):
     rows = np.column_stack([t, q]).astype(str).tolist()
     rows[10][1], rows[11][1], rows[20][2], rows[-1] = "nan", "", "inf", ["3.0"]
     log, said = read(table(tmp_path / "log.csv", "time,upper_joint,lower_joint", rows), robot)
-    assert any("2 samples of 'upper_joint' (position) that are no usable numbers" in text for text in said)
-    assert any("1 samples of 'lower_joint'" in text for text in said)
+    assert any("2 samples of 'upper_joint' (position) without a usable number" in text for text in said)
+    assert any("1 sample of 'lower_joint'" in text for text in said)
     assert any("line 201, the last one, breaks off" in text for text in said)
     assert np.abs(log.q - q[:-1]).max() < 1e-3
 

@@ -7,14 +7,16 @@ import math
 from functools import cache
 from pathlib import Path
 
+import ladder
 import numpy as np
-from ladder import box_with_bar as box_with_bar
 
 import robokit as rk
 from robokit.model import Box, ModelBuilder, Placement, Shape, Sphere
 
 ROBOTS = Path(__file__).resolve().parents[2] / "robots"
 G = 9.81
+
+box_with_bar = cache(ladder.box_with_bar)
 
 
 @cache
@@ -40,7 +42,6 @@ def ball(radius: float = 0.1) -> rk.Robot:
     return builder.build("floating")
 
 
-@cache
 def pendulum(**joint) -> rk.Robot:
     """A point mass of 1 kg on 0.5 m about y, a little inertia around it."""
     builder = ModelBuilder("pendulum")

@@ -160,6 +160,16 @@ def test_links_that_did_not_touch_the_ground_have_no_force(tmp_path):
             _ = each.contact_forces["Trunk"]
 
 
+@pytest.mark.parametrize("accuracy", [None, 1e-3])
+def test_before_the_first_step_nothing_touches(accuracy):
+    robot = m.box(0.2)
+    given = {"ground": True, "self_collision": True, "accuracy": accuracy}
+    fresh = rk.Simulation(robot, [1, 0, 0, 0, 0, 0, 0.1], **given).trajectory()
+    for run in (fresh, rk.simulate(robot, fresh.q[0], duration=0.0, **given)):
+        assert len(run) == 1 and run.contacts.forces.shape == run.body_contacts.forces.shape == (1, 0, 3)
+        assert run.contact_forces["box"].tolist() == [[0.0, 0.0, 0.0]]
+
+
 def test_forces_of_all_steps_are_known_whatever_is_recorded(tmp_path):
     run, every = tumbling(7), tumbling(1)
     forces = run.step_forces

@@ -1,5 +1,6 @@
 """Environments of Gymnasium: its own checks, and rows that are single robots and begin anew by themselves."""
 
+import re
 import warnings
 
 import numpy as np
@@ -112,7 +113,36 @@ def test_a_task_of_ones_own():
     assert envs.step(np.zeros((3, envs.single_action_space.shape[0])))[1] == pytest.approx(envs.sim.q[:, 6])
 
 
+def test_what_a_task_returns_is_of_one_row_per_robot():
+    """A column of rewards would otherwise become a square, and one row of observations that of all robots."""
+
+    def steps(**methods):
+        envs = gym.Environments(type("Own", (gym.Walking,), methods)(), 3)
+        envs.reset(seed=0)
+        return envs.step(np.zeros((3, 12)))
+
+    said = "Own.{}: expected {} of shape {}, one row per robot, got {} of shape {}"
+    for method, returned, *words in (
+        ("reward", lambda self, q, v, action: q[:, :1], "numbers", "(3,)", "float64", "(3, 1)"),
+        ("reward", lambda self, q, v, action: 1.0, "numbers", "(3,)", "float64", "()"),
+        ("reward", lambda self, q, v, action: None, "numbers", "(3,)", "object", "()"),
+        ("ended", lambda self, q, v: v[:, 0] * 0.0, "booleans", "(3,)", "float64", "(3,)"),
+        ("ended", lambda self, q, v: np.bool_(False), "booleans", "(3,)", "bool", "()"),
+        ("observation", lambda self, q, v: q[0], "numbers", "(3, n)", "float64", "(19,)"),
+        ("observation", lambda self, q, v: q.T, "numbers", "(3, n)", "float64", "(19, 3)"),
+    ):
+        with pytest.raises(robokit.ShapeError, match=re.escape(said.format(method, *words))):
+            steps(**{method: returned})
+    with pytest.raises(robokit.InvalidValue, match=r"Own\.reward: .* NaN for a robot whose state is finite"):
+        steps(reward=lambda self, q, v, action: v[:, 0] * np.nan)
+    assert steps(reward=lambda self, q, v, action: np.ones(3, int))[1].tolist() == [1.0, 1.0, 1.0]
+
+
 def test_wrong_arguments_have_gymnasiums_names():
+    with pytest.raises(robokit.WrongType, match=r"task: expected an object such as Standing\(\)"):
+        gym.Environments(gym.Standing, 2)
+    with pytest.raises(robokit.WrongType, match=r"robot: expected a Robot.*got None"):
+        gym.Environments(gym.Task(), 2)
     with pytest.raises(robokit.ShapeError, match="num_envs: expected a whole number >= 1, got 0"):
         gym.Environments("Reaching", num_envs=0)
     envs = gym.Environments("Reaching", num_envs=2)
@@ -136,6 +166,25 @@ def test_a_task_takes_any_robot():
     dog = robokit.load("quadruped", base="floating")
     envs = gym.Environments(gym.Standing(dog), 2)
     assert envs.reset(seed=0)[0].shape == (2, dog.nq - 2 + dog.nv)
+
+
+def test_environments_that_share_a_task_see_their_own_simulation():
+    class Timed(gym.Task):
+        robot = robokit.load("arm")
+
+        def observation(self, q, v):
+            return np.full((len(q), 1), self.sim.time)
+
+        def reward(self, q, v, action):
+            return np.full(len(q), self.sim.time)
+
+    task = Timed()
+    first, second = (gym.Environments(task, rows) for rows in (2, 3))
+    for envs, rows, steps in ((first, 2, 1), (second, 3, 2), (first, 2, 1)):
+        for _ in range(steps):
+            seen, rewards, *_ = envs.step(np.zeros(envs.action_space.shape))
+        assert seen.tolist() == [[envs.sim.time]] * rows and rewards.tolist() == [envs.sim.time] * rows
+    assert first.sim.time == second.sim.time and envs.reset()[0].shape == (2, 1)
 
 
 def lengths(step, count):

@@ -1,6 +1,7 @@
 """Wheels, discs and coins: they roll on their lowest point without bumps, stand, and wobble down."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -81,10 +82,15 @@ def test_a_thin_disc_rolls_upright_and_stands():
 
 TIP, HIGH = 0.004, 0.1  # radius of a top's tip, and its distance from the middle [m]
 RIM, HALF = 0.1, 0.005  # radius of a disc and half its width [m]
+BALL, OFF = 0.05, np.array([0.02, 0.0, 0.01])  # radius of a ball, and its centre from the middle [m]
 
 
 def _tip(n):
     return np.array([0.0, 0.0, -HIGH]) - TIP * n
+
+
+def _ball(n):
+    return OFF - BALL * n
 
 
 def _rim(n):
@@ -119,26 +125,35 @@ def _rolled(place, inertia, q0, w0, duration):
 
 
 @pytest.mark.parametrize("dt", [1e-3, 2.5e-4])
-@pytest.mark.parametrize("kind", ["top", "disc"])
-def test_what_rolls_on_a_place_that_moves_on_follows_rigid_body_dynamics(kind, dt):
-    """A top on its ball tip precesses at 100 rad/s, a disc of 1 cm leans and rolls round on its rim."""
-    if kind == "top":
+@pytest.mark.parametrize("middle", [(0.0, 0.0, 0.0), (-0.02, 0.01, 0.05)])
+@pytest.mark.parametrize("kind", ["top", "disc", "ball"])
+def test_what_rolls_on_a_place_that_moves_on_follows_rigid_body_dynamics(kind, middle, dt):
+    """A top on its ball tip precesses at 100 rad/s, a disc of 1 cm leans and rolls round on its rim, and a
+    ball rolls whose middle is not that of its mass; wherever the middle of mass is in the link's axes.
+    """
+    if kind == "ball":
+        shape = Shape(Sphere(BALL), Placement(position=OFF))
+        place, tilt, inertia, spin = _ball, 0.3, np.diag([2e-3, 3e-3, 4e-3]), [15.0, 5.0, 10.0]
+    elif kind == "top":
         shape = Shape(Sphere(TIP), Placement(position=np.array([0.0, 0.0, -HIGH])))
         place, tilt, inertia, spin = _tip, 0.5, np.diag([2e-3, 2e-3, 3e-3]), [0.0, 0.0, 100.0]
     else:
         shape, across = Shape(Cylinder(RIM, 2.0 * HALF)), (3.0 * RIM**2 + 4.0 * HALF**2) / 12.0
         place, tilt, inertia, spin = _rim, 1.0, np.diag([across, across, 0.5 * RIM**2]), [0.0, 2.0, 9.0]
-    body = ModelBuilder(kind).link(kind, 1.0, inertia=inertia, collisions=(shape,)).build("floating")
+    shape = replace(shape, placement=Placement(position=shape.placement.position + middle))
+    body = ModelBuilder(kind).link(kind, 1.0, middle, inertia=inertia, collisions=(shape,)).build("floating")
     turn, w = np.array([math.cos(0.5 * tilt), math.sin(0.5 * tilt), 0.0, 0.0]), np.array(spin)
     up = _matrix(turn).T @ [0.0, 0.0, 1.0]
-    q0, v0 = [*turn, 0.0, 0.0, -place(up) @ up], [*w, *np.cross(place(up), w)]
+    at = [0.0, 0.0, -place(up) @ up] - _matrix(turn) @ middle
+    q0, v0 = [*turn, *at], [*w, *np.cross(place(up) + middle, w)]
     ground = rk.Ground(friction=5.0, sink=1e-6)
     run = rk.simulate(body, q0, v0, duration=1.0, dt=dt, ground=ground)
     found = _rolled(place, inertia, turn, w, 1.0)
     bound = 2.0 * (dt / 1e-3) ** 1.5  # the body's friction and depth are not those of rigid bodies
     axis, wanted = (_matrix(q)[:, 2] for q in (run.q[-1, :4], found[:4]))
     assert np.abs(axis - wanted).max() < 1e-3 * bound
-    assert np.linalg.norm(run.q[-1, 4:6] - found[7:]) < 3e-4 * bound
+    end = run.q[-1, 4:] + _matrix(run.q[-1, :4]) @ middle
+    assert np.linalg.norm(end[:2] - found[7:]) < 3e-4 * bound
 
 
 @pytest.mark.parametrize("flat", [True, False])

@@ -15,7 +15,7 @@ from robokit.model import Box, ModelBuilder, Placement, Shape
 from robokit.sim import contact_rows, steppers
 from robokit.sim.kernel_rows import KernelRows
 from robokit.sim.rollouts import Batch
-from robokit.sim.steppers import ContactState, copied
+from robokit.sim.steppers import ContactState, ContactStepper, copied
 from robokit.spatial.control_flow import for_range
 
 GROUND = rk.Ground()
@@ -267,6 +267,21 @@ def test_what_is_noted_of_steps_does_not_depend_on_the_room_that_it_had(monkeypa
     assert np.abs(found[0][0]).max() > 1.0
     for few, many in zip(*found, strict=True):
         np.testing.assert_array_equal(few, many)
+
+
+@pytest.mark.parametrize("kept", [0, 1 << 24])
+def test_who_begins_with_what_another_left_has_small_memory_of_it(monkeypatch, thrown, kept):
+    monkeypatch.setattr(steppers, "KEPT_BYTES", kept)
+    given = thrown[0][0], thrown[1][0]
+    one = ContactStepper(rk.simulate(m.box(), *given, ground=GROUND, duration=1e-3).program, 1e-3)
+    found = []
+    for _ in range(2):
+        one.begin(*given)
+        assert one.take(200) == 200 and one.work
+        found.append(one.q.copy())
+        one.rest()
+        assert bool(one.work) == (kept > 0)
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])

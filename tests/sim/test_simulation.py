@@ -415,6 +415,25 @@ def test_a_state_of_a_batch_goes_on_whatever_threads_there_are():
     assert np.array_equal(one.q, three.q) and one.steps == three.steps == 170
 
 
+def test_nothing_of_it_can_be_assigned_to_without_effect():
+    """Steps with contact have states of their own, so that rows of q that are written would not count."""
+    for ground in (None, GROUND):
+        sim = rk.Simulation(m.box_with_bar(), *start(m.box_with_bar(), None), batch=2, dt=DT, ground=ground)
+        for name in ("q", "v"):
+            with pytest.raises(ValueError, match="read-only"):
+                getattr(sim, name)[0] = 0.0
+        seen, before = sim.q, sim.q.copy()
+        sim.step()
+        assert seen is sim.q and not np.array_equal(seen, before)
+    names = ("dt", "robot", "batch", "driven", "q", "time", "gravity", "ground", "controller", "targets")
+    for each in (rk.Simulation(m.double_pendulum()), sim):
+        for name in names:
+            with pytest.raises(AttributeError, match=name):
+                setattr(each, name, 1e-3)
+        with pytest.raises(rk.ShapeError, match=r"tau: .*; robot.joint\(name\).v_slice is where"):
+            each.step(tau={"joint": 3.0})
+
+
 def test_energy_that_grows_stops_it_as_it_stops_simulate():
     options = {"integrator": "contact", "dt": 0.2}
     with pytest.raises(rk.SimulationError, match="energy has grown") as run:

@@ -285,19 +285,21 @@ def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
 # holds does not creep.
 #
 # The second: a kick gives the velocity half a step after its pose; there, a loose body touches at another
-# distance from its centre of mass. Held at rest at the pose, what rolls or turns on a tip would slide by
-# w^2 m dt/2, and springs and dampers would take its energy. With the angular velocity w before the kick and
-# the distance m the place moves by s in half a step, and the point at the pose is to have the velocity
+# distance from its origin, which moves straight on between kicks. Held at rest at the pose, what rolls or
+# turns on a tip would slide by w^2 m dt/2, and springs and dampers would take its energy. With the angular
+# velocity w before the kick and the distance m the place moves by s in half a step, and the point at the pose
+# is to have the velocity
 #
 #     s x (w - spin of the surface)     s = dt/2 (w x m + r)     r = R (w_b - w_a) x n     1/R = 1/R_a + 1/R_b
 #
 # r is how fast the place moves along the surfaces, whose radii are those around the cores: 0 at corners. That
 # of a disc or coin runs along its rim:
 #
-#     dt/2 r = (down(a') - down(a)) radius + (a' - a) along - dt/2 w x m,     a' = a + dt/2 w x a
+#     dt/2 r = (down(a') - down(a)) radius + (a' - a) along - dt/2 w x d,     a' = a + dt/2 w x a
 #
-# a is the disc's axis, down(a) the direction across it that goes lowest, along the distance of the rim from
-# the body's middle. Where two bodies begin to touch there is none of this: that changes w.
+# a is the disc's axis, down(a) the direction across it that goes lowest, d the way from the disc's middle to
+# the place, along its part along the axis. Where two bodies begin to touch there is none of this: that
+# changes w.
 #
 # N is that of the solution, and slopes are those by the turning and by N (``c_by_load``): with N of the
 # iterate before, an eighth of the steps of a quadruped that is thrown with arms of 2 cm took turns and did
@@ -381,7 +383,7 @@ def _rolled(x: Any, k: Any, bodies: tuple[Any, Any], p: Vector3, n: Vector3) -> 
         rolls = rolls + Vector3(*call(along, body, shape, tuple(w), tuple(p), tuple(up)))
     found, spins = Vector3.zero(), (Vector3.zero(), vector(x.surface_velocity, shapes[0], 0))
     for body, w, spin, half in zip(bodies, turns, spins, (-0.5 * x.dt[0], 0.5 * x.dt[0]), strict=True):
-        way = w.cross(p - _middle(x, body)) + rolls
+        way = w.cross(p - vector(x.p, body, 0)) + rolls
         found = found + chosen(x.loose[body] > 0, way.cross(w - spin) * half, Vector3.zero())
     return found
 
@@ -398,7 +400,7 @@ def _along_rim(x: Any, b: Any, shape: Any, w: Vector3, p: Vector3, n: Vector3) -
         a = R @ Vector3(*(x.shape_placement[shape, 3 * k + 2] for k in range(3)))
         centre = R @ Vector3(*(x.shape_placement[shape, 9 + k] for k in range(3))) + vector(x.p, b, 0)
         radius = x.shape_size[shape, 0] + x.shape_radius[shape]
-        rim, off = p - centre, p - _middle(x, b)
+        rim = p - centre
         out = rim - a * a.dot(rim)
         down = a * a.dot(n) - n
         tilt = sqrt(down.dot(down) + UPRIGHT * UPRIGHT)
@@ -408,13 +410,8 @@ def _along_rim(x: Any, b: Any, shape: Any, w: Vector3, p: Vector3, n: Vector3) -
         lower = lower * (1.0 / sqrt(lower.dot(lower) + UPRIGHT * UPRIGHT))
         size = sqrt(out.dot(out))
         is_lowest = (out.dot(down) > (1.0 - LOWEST) * size * tilt) & (size > (1.0 - RIM) * radius)
-        s = (lower - down * (1.0 / tilt)) * radius + (later - a) * a.dot(off)
-        return tuple(chosen(is_lowest, s * (1.0 / half) - w.cross(off), Vector3.zero()))
+        s = (lower - down * (1.0 / tilt)) * radius + (later - a) * a.dot(rim)
+        return tuple(chosen(is_lowest, s * (1.0 / half) - w.cross(rim), Vector3.zero()))
 
     is_disc = (x.loose[b] > 0) & (x.shape_kind[shape] == CYLINDER)
     return Vector3(*cond(is_disc, on_rim, lambda: (0.0,) * 3))
-
-
-def _middle(x: Any, b: Any) -> Vector3:
-    """The centre of mass of a body, about the step's origin."""
-    return vector(x.I, b, 1) * (1.0 / (x.I[b, 0] + smallest()))

@@ -555,7 +555,7 @@ class LoopKernel:
             maker.aside(self.name, functools.partial(self._improve, key))
 
     def _improve(self, key: tuple[Any, ...]) -> None:
-        # Of what was not recorded yet the source tells, under which later processes find the code.
+        # A kernel that is recorded has no source any more under which later processes could find its code.
         links = self.graph.links if "graph" in vars(self) and self._known_to_fail is None else ()
         for kernel in {link.kernel for link in links if isinstance(link.kernel, LoopKernel)}:
             for each in list(kernel._enough):  # as in _environment, and before anybody waits for it

@@ -9,8 +9,8 @@ const SPARE = 65536, MOST_SPARE = 2 ** 26;
 
 // The arrays in their order, as StepperData says what they are.
 const tablesOf = (stepper) => stepper.arrays.split(",").map((table) => {
-  const [name, ...extents] = table.replace(/[#*]/g, "").split(" ");
-  return { name, extents, whole: table.includes("#"), kept: table.includes("*") };
+  const [name, ...extents] = table.replace(/^[\d#*]+/, "").split(" ");
+  return { name, extents, bytes: parseInt(table) || 0, whole: table.includes("#"), kept: table.includes("*") };
 });
 
 class ContactStep {
@@ -26,7 +26,7 @@ class ContactStep {
     let from = 0;
     // The lowest bytes of all numbers stand first, then all second ones and so on.
     for (let byte = 0; byte < 8; byte++) {
-      for (const [name, bytes] of stepper.given) {
+      for (const { name, bytes } of tablesOf(stepper)) {
         const values = made.x[name], size = values.BYTES_PER_ELEMENT, to = new Uint8Array(values.buffer, values.byteOffset, values.byteLength);
         for (let at = byte; byte < bytes && at < to.length; at += size, from++) to[at] = numbers[from];
       }
