@@ -169,8 +169,8 @@ def _go_to_share(x: Any) -> None:
         found = x.by_group[p, WORK]
         below, above = searched(p) & (found <= 0.0), searched(p) & (found > 0.0)
         ends = where(below, now, low), where(below, found, at_low)
-        ends = *ends, where(above, now, high), where(above, found, at_high)
-        for k, number in enumerate(ends):
+        more = where(above, now, high), where(above, found, at_high)
+        for k, number in enumerate(ends + more):
             x.by_group[p, SHARE + k] = number
 
     def turn(k: Any, _: Any) -> tuple[Any, Any]:

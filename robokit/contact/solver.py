@@ -756,10 +756,10 @@ def error(x: Any) -> Any:
     def momentum(j: Any, *sums: Any) -> tuple[Any, ...]:
         return tuple(s + square for s, square in zip(sums, squares_of(x, j), strict=True))
 
-    left, *acted = for_range(x.nv, momentum, 0.0, 0.0, 0.0, 0.0)
+    left, given, acted, all_ = for_range(x.nv, momentum, 0.0, 0.0, 0.0, 0.0)
     x.errors[0] = left
     rows = for_range(x.n_of[1], lambda i, total: total + square_of_row(x, i), 0.0)
-    return beyond_rounding(x, left + x.errors[1], *acted, rows, x.composite[0, 0])
+    return beyond_rounding(x, left + x.errors[1], given, acted, all_, rows, x.composite[0, 0])
 
 
 def squares_of(x: Any, j: Any) -> list[Any]:
