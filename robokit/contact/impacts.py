@@ -89,27 +89,7 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
         x.r_R[i] = where(x.r_kind[i] == PRESCRIBED, x.r_R[i], math.inf)
 
     def turn(k: Any, _: Any) -> tuple[Any, Any]:
-        def approach(i: Any) -> None:
-            g, u = x.c_group[i], speed(x, i, k)
-            x.by_group[g, FASTEST] = maximum(x.by_group[g, FASTEST], u)
-
-        def choose(p: Any) -> None:
-            fastest = x.by_group[p, FASTEST]
-            most = maximum(x.by_group[p, MOST_OF_ALL], fastest)
-            least = where(fastest > LEFT * most, AT_ONCE * fastest, math.inf)
-            for column, number in ((FASTEST, 0.0), (MOST_OF_ALL, most), (LEAST, least), (HITS, 0.0)):
-                x.by_group[p, column] = number
-
-        def note(p: Any, hits: Any) -> Any:
-            own = x.by_group[p, HITS]
-            after = (own > 0.0) & ((k > 0) | (own < x.by_group[p, FIRST]))
-            x.by_group[p, FOLLOWS] = where(after, 1.0, x.by_group[p, FOLLOWS])
-            return hits + own
-
-        for_range(x.n_of[0], approach)
-        each_group(x, choose)
-        for_range(x.n_of[0], lambda i: add_to(x, x.c_group[i], HITS, hit(x, i)))
-        hits = each_group(x, note, 0.0)
+        hits = _choose(x, k)
         for_range(x.nv, lambda j: put(x.v0, j, x.y[j]))
         begun()
         for_range(where(hits > 0.0, 2, 0), solved)
@@ -144,6 +124,32 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
     _, hits = while_loop(lambda k, hits: (hits > 0.0) & (k < MOST), turn, 0, 1.0, most=MOST)
     x.passed[2] = maximum(x.passed[2], where(hits > 0.0, 1.0, 0.0))
     _aim(x)
+
+
+def _choose(x: Any, k: Any) -> Any:
+    """The contacts that bounce in turn k get their laws; how many there are in all groups."""
+
+    def approach(i: Any) -> None:
+        g, u = x.c_group[i], speed(x, i, k)
+        x.by_group[g, FASTEST] = maximum(x.by_group[g, FASTEST], u)
+
+    def choose(p: Any) -> None:
+        fastest = x.by_group[p, FASTEST]
+        most = maximum(x.by_group[p, MOST_OF_ALL], fastest)
+        least = where(fastest > LEFT * most, AT_ONCE * fastest, math.inf)
+        for column, number in ((FASTEST, 0.0), (MOST_OF_ALL, most), (LEAST, least), (HITS, 0.0)):
+            x.by_group[p, column] = number
+
+    def note(p: Any, hits: Any) -> Any:
+        own = x.by_group[p, HITS]
+        after = (own > 0.0) & ((k > 0) | (own < x.by_group[p, FIRST]))
+        x.by_group[p, FOLLOWS] = where(after, 1.0, x.by_group[p, FOLLOWS])
+        return hits + own
+
+    for_range(x.n_of[0], approach)
+    each_group(x, choose)
+    for_range(x.n_of[0], lambda i: add_to(x, x.c_group[i], HITS, hit(x, i)))
+    return each_group(x, note, 0.0)
 
 
 def speed_of(x: Any, b: Any) -> Any:
