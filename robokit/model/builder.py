@@ -136,7 +136,8 @@ class ModelBuilder:
             placement: the joint frame in the parent link; the child link's frame moves with it.
             axis: (3,) in joint coordinates, normalised here; the plane's normal for a planar joint.
             pitch: of a helical joint [m/rad].
-            lower, upper: position limits [rad | m]; None for none.
+            lower, upper: position limits [rad | m]; None for none. Revolute, prismatic, helical and universal
+                joints have them.
             effort, velocity: limits [N m | N], [rad/s | m/s]; None for none.
             damping: [N m s/rad | N s/m]; friction: [N m | N].
             mimic: coupling to another joint.
@@ -148,8 +149,8 @@ class ModelBuilder:
                 armature apply to each of the two angles.
 
         Raises:
-            ModelError: a name that is taken or empty, limits out of order, a number that is not finite
-                (limits may be infinite), or a placement with an improper rotation.
+            ModelError: a name that is taken or empty, limits out of order or of several coordinates, a number
+                that is not finite (limits may be infinite), or a placement with an improper rotation.
             UnknownName: no such kind.
         """
         name = checked_name("joint", name)
@@ -171,7 +172,7 @@ class ModelBuilder:
             return self.joint(f"{name}_2", "revolute", cross, child, None, second, 0.0, *own)
         _second_axis(name, kind, np.zeros(3), axis2)
         bounds = (
-            *limits(name, lower, upper),
+            *_range(name, kind, lower, upper),
             limit(f"effort limit of joint {name!r}", effort, math.inf),
             limit(f"velocity limit of joint {name!r}", velocity, math.inf),
         )
@@ -397,6 +398,18 @@ _COORDINATE_AXES: dict[tuple[float, ...], tuple[float, ...]] = {
 
 _HERE = Placement()  # of a link whose frame is its body's
 _NONE = slice(0, 0)  # of a joint without coordinates
+
+
+def _range(name: str, kind: str, lower: Any, upper: Any) -> tuple[float, float]:
+    """Position limits of a joint, in order; joints of several coordinates have none."""
+    low, high = limits(name, lower, upper)
+    several = kind in ("cylindrical", "planar", "spherical", "floating")
+    if several and (low > -math.inf or high < math.inf):
+        raise ModelError(
+            f"joint {name!r}: {kind} joints have no position limits, got lower={low:g}, upper={high:g}: "
+            "leave them out, or chain revolute and prismatic joints, which have limits"
+        )
+    return low, high
 
 
 def new_joint(

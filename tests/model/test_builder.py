@@ -264,3 +264,12 @@ def test_a_link_takes_shapes_and_bare_geometries():
     for wrong in (3, "box", [box, 3], rk.model.Box):
         with pytest.raises(rk.WrongType, match="collisions: expected shapes or geometries"):
             rk.ModelBuilder("r").link("a", collisions=wrong)
+
+
+@pytest.mark.parametrize("kind", ["cylindrical", "planar", "spherical", "floating"])
+def test_limits_that_would_not_act_are_refused(kind):
+    ends = ModelBuilder("limited").link("a", 1.0).link("b", 1.0)
+    for bounds in ({"lower": -0.1, "upper": 0.1}, {"upper": 0.0}):
+        with pytest.raises(ModelError, match=f"joint 'j': {kind} joints have no position limits"):
+            ends.joint("j", kind, "a", "b", **bounds)
+    assert ends.joint("j", kind, "a", "b", lower=-np.inf, upper=np.inf).build().joint("j").kind == kind

@@ -149,7 +149,8 @@ def test_what_rolls_on_a_place_that_moves_on_follows_rigid_body_dynamics(kind, m
     ground = rk.Ground(friction=5.0, sink=1e-6)
     run = rk.simulate(body, q0, v0, duration=1.0, dt=dt, ground=ground)
     found = _rolled(place, inertia, turn, w, 1.0)
-    bound = 2.0 * (dt / 1e-3) ** 1.5  # the body's friction and depth are not those of rigid bodies
+    # The body's friction and depth are not those of rigid bodies; along the normal rims are of first order.
+    bound = 2.0 * (dt / 1e-3) ** (1.5 if kind == "top" else 1.0)
     axis, wanted = (_matrix(q)[:, 2] for q in (run.q[-1, :4], found[:4]))
     assert np.abs(axis - wanted).max() < 1e-3 * bound
     end = run.q[-1, 4:] + _matrix(run.q[-1, :4]) @ middle
@@ -171,9 +172,28 @@ def test_a_coin_that_wobbles_about_its_middle_neither_rises_nor_gains_energy(dt,
     axis = 1.0 - 2.0 * (run.q[:, 1] ** 2 + run.q[:, 2] ** 2)
     assert np.arccos(axis) == pytest.approx(tilt, abs=0.02)
     E = run.energy.mechanical
-    settled = E[run.t > 0.1]  # the ground gives way at first, which takes 7e-4 in short steps
-    assert settled == pytest.approx(E[0], rel=1e-3) and settled == pytest.approx(settled[0], rel=5e-4)
-    assert dt > 1e-3 or settled.max() < E[0]
+    settled = E[run.t > 0.1]  # the ground gives way at first
+    assert settled.max() < E[0] and settled == pytest.approx(settled[0], rel=2e-3)
+
+
+@pytest.mark.parametrize("dt", [1e-3, 4e-3])
+def test_discs_that_roll_and_fall_flat_never_have_more_energy_than_at_the_start(dt):
+    """Forty, leaning by .1 to 1.4, with friction 2; their points run round by up to a radian a step."""
+    rng, disc = np.random.default_rng(7), _wheel(Cylinder(RIM, 2.0 * HALF), 1.0, RIM, 2.0 * HALF)
+    q, v = np.zeros((40, 7)), np.zeros((40, 6))
+    for k in range(40):
+        tilt = rng.uniform(0.1, 1.4)
+        q[k, :2] = math.cos(0.5 * tilt), math.sin(0.5 * tilt)
+        up = _matrix(q[k, :4]).T @ [0.0, 0.0, 1.0]
+        w, place = rng.normal(size=3) * [4.0, 4.0, 15.0], _rim(up)
+        q[k, 6], v[k] = -place @ up, [*w, *np.cross(place, w)]
+    ground = rk.Ground(friction=2.0)
+    run = rk.rollout(disc, q, v, duration=1.0, dt=dt, ground=ground, joint_damping=0.0, record_every=1)
+    across = (3.0 * RIM**2 + 4.0 * HALF**2) / 12.0
+    spin = (run.v[..., :3] ** 2) @ [across, across, 0.5 * RIM**2]
+    E = 0.5 * (spin + (run.v[..., 3:] ** 2).sum(axis=-1)) + m.G * run.q[..., 6]
+    # In the first step, which does not know that they roll, a part of what moves in a step.
+    assert ((E - E[0]).max(axis=0) / E[0]).max() < 2e-5 * (dt / 1e-3) ** 2
 
 
 @pytest.mark.parametrize("dt", [1e-4, 1e-3, 4e-3])
@@ -280,7 +300,7 @@ def test_a_coin_on_its_edge_falls_and_never_gains_energy():
     q0[6] = rk.standing_height(coin, q0)
     run = rk.simulate(coin, q0, [0, 8.0, 3.0, 0, 0, 0], duration=0.5, dt=2.5e-4, ground=rk.Ground(sink=1e-4))
     upright = 1.0 - 2.0 * (run.q[:, 1] ** 2 + run.q[:, 2] ** 2)
-    assert upright[0] < 0.4 and upright[-1] == pytest.approx(0.66, abs=0.15)  # 0.668 in a tenth of the step
+    assert upright[-1] > 0.8 > upright[0]
     assert run.energy.mechanical.max() - run.energy.mechanical[0] <= 1e-3 * run.energy.mechanical[0]
     assert run.summary["deepest_penetration"] < 1e-3
     assert run.summary["shape_error"] == 0.0
