@@ -62,7 +62,7 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
     ],
     "contact": [
         ("fields", "robot_data", "materials", "vectors"),
-        ("kinematics", "laws", "pattern"),
+        ("kinematics", "laws", "pattern", "groups"),
         ("linear", "distances"),
         ("solver",),
         ("constraints",),

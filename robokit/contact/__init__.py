@@ -7,6 +7,7 @@ materials       parameters of the forces
 kinematics      poses, velocities, mass matrix, velocity products, energies
 laws            force laws: the impulse for a velocity, and its tangent
 pattern         sparsity of the Newton matrix: the order of elimination, the fill, where blocks are
+groups          what constraints connect in a step
 linear          the Newton matrix, its factors and solutions
 solver          the velocity at the end of a step
 constraints/    each kind of force

@@ -21,13 +21,14 @@ from robokit.contact.kinematics import (
     velocities,
 )
 from robokit.contact.linear import sum_of
-from robokit.contact.solver import relative
+from robokit.contact.solver import before
 from robokit.contact.vectors import (
     force,
     inertia,
     matrix,
     motion,
     nothing,
+    of_force,
     put,
     vector,
     write,
@@ -238,8 +239,8 @@ def _of_ground(x: Any, c: Any) -> Any:
 
 def _constraint(x: Any, i: Any, com: Vector3) -> None:
     """A contact, its turning friction, or half of a loop."""
-    before, g = relative(x, i, x.V), [x.c_g[i, k] for k in range(3)]
-    given = sum_of(0.5 * (a + x.c_u[i, k]) * g[k] for k, a in enumerate(before))
+    u, g = once(x, before, i), [x.c_g[i, k] for k in range(3)]
+    given = sum_of(0.5 * (a + x.c_u[i, k]) * g[k] for k, a in enumerate(u))
     spins, kind, f = x.c_kind[i] == SPIN, x.c_kind[i], impulse_of(x, i)
     c = x.c_of[where(spins, x.c_of[i], i)]  # number of a contact
     bodies = [x.c_bodies[i, k] for k in range(2)]  # steps of planes know the first, and have it nowhere
@@ -303,9 +304,13 @@ def _met(x: Any, given: Scalar, gap: Scalar) -> None:
 
 def impulse_of(x: Any, i: Any) -> Force:
     """That of a contact on its second body, about the origin."""
+    return of_force(once(x, _impulse_of, i))
+
+
+def _impulse_of(x: Any, i: Any) -> tuple[Scalar, ...]:
     E, g = [motion(x.c_E, i, 6 * k) for k in range(3)], [x.c_g[i, k] for k in range(3)]
     ang = sum_of(e.ang * s for e, s in zip(E, g, strict=True))
-    return Force(ang, sum_of(e.lin * s for e, s in zip(E, g, strict=True)))
+    return *ang, *sum_of(e.lin * s for e, s in zip(E, g, strict=True))
 
 
 # ---- joints -----------------------------------------------------------------------------------------------
@@ -411,6 +416,9 @@ class Inner(NamedTuple):
     k: Vector3  # angular momentum about G [N m s]
     I_G: tuple[Scalar, ...]  # rotational inertia about G as one rigid body: xx, yy, zz, xy, xz, yz [kg m^2]
     T: Scalar  # kinetic energy about G [J]
+    spun: Vector3  # angular velocity of one rigid body with this k [rad/s]
+    T_s: Scalar  # kinetic energy beside that of this body [J]
+    velocity: Vector3  # of G in the world [m/s]
 
 
 class Change(NamedTuple):
@@ -442,7 +450,7 @@ def begin(x: Any) -> None:
     def whole(w: Any) -> None:
         state, base = _inner(x, w), x.wholes[w, 0]
         centre = vector(x.origin) + vector(x.p, base) + state.com
-        write_row(x.kept, w, [*state.k, *_velocity(x, state, w) * state.m, state.T, *centre])
+        write_row(x.kept, w, [*state.k, *state.velocity * state.m, state.T, *centre])
 
     def fixed() -> None:
         T, V = _energies(x)
@@ -504,17 +512,20 @@ def _see(x: Any, q: Any, v: Any) -> None:
 
 
 def _inner(x: Any, w: Any) -> Inner:
+    m, *rest = once(x, _numbers_of_inner, w)
+    com, u, k = (Vector3(*rest[first : first + 3]) for first in (0, 3, 6))
+    spun, velocity = (Vector3(*rest[first : first + 3]) for first in (16, 20))
+    return Inner(m, com, u, k, tuple(rest[9:15]), rest[15], spun, rest[19], velocity)
+
+
+def _numbers_of_inner(x: Any, w: Any) -> tuple[Scalar, ...]:
     I, h = inertia(x.seen, w), force(x.seen, w, 10)
     com, u = I.h * (1.0 / I.m), h.lin * (1.0 / I.m)
-    T = 0.5 * x.seen[w, 16] - 0.5 * h.lin.dot(u)
-    return Inner(I.m, com, u, h.ang - com.cross(h.lin), central_inertia(I, com), T)
-
-
-def _velocity(x: Any, state: Inner, w: Any) -> Vector3:
-    """Of G in the world."""
-    base = x.wholes[w, 0]
+    T, k, I_G = 0.5 * x.seen[w, 16] - 0.5 * h.lin.dot(u), h.ang - com.cross(h.lin), central_inertia(I, com)
+    spun, base = solve3(factor3(I_G), k), x.wholes[w, 0]
     own, seen = (vector(v, None, _base(x, base) + 3) for v in (x.v, x.mean))
-    return state.u + axes_of(x, base) @ (own - seen)
+    velocity = u + axes_of(x, base) @ (own - seen)
+    return I.m, *com, *u, *k, *I_G, T, *spun, maximum(T - 0.5 * k.dot(spun), 0.0), *velocity
 
 
 def _energies(x: Any) -> tuple[Scalar, Scalar]:
@@ -531,8 +542,8 @@ def _with_impulse(x: Any, w: Any, m: Scalar, impulse: Force) -> tuple[Force, For
     return before, wanted, (before.lin + wanted.lin) * (0.5 / m)
 
 
-def gain(x: Any) -> Scalar:
-    """Energy that all that :func:`gains` does in a step which its kick leaves with y [J].
+def gain(x: Any, enter: Any) -> None:
+    """Call enter(w, energy) with what each whole that :func:`gains` does in a step of this kick [J].
 
     That is at the end, with the momentum that the impulses give; what nothing touches will keep its energy.
     Called in the middle of a step, after :func:`solver.impulses` and :func:`touch`, before the account of the
@@ -551,20 +562,17 @@ def gain(x: Any) -> Scalar:
     once(x, advance, x.q_drifted, x.d, 0.5 * x.dt[0])
     once(x, _see, x.q_drifted, x.d)
 
-    def whole(n: Any, total: Scalar) -> Scalar:
-        w = n + 1
+    def whole(w: Any) -> None:
         state, pushed = _inner(x, w), force(x.corrected, w) + force(x.account, w, IMPULSE)
         impulse = about(pushed, vector(x.account, w, PATH))
         _, wanted, mean = _with_impulse(x, w, state.m, impulse)
         I_G = factor3(state.I_G)
-        T_s = maximum(state.T - 0.5 * state.k.dot(solve3(I_G, state.k)), 0.0)
-        T = T_s + 0.5 * wanted.ang.dot(solve3(I_G, wanted.ang))
+        T = state.T_s + 0.5 * wanted.ang.dot(solve3(I_G, wanted.ang))
         gained = T - x.kept[w, ENERGY_AT] + impulse.lin.dot(mean)
-        return total + where(gains(x, w), gained, 0.0)
+        enter(w, where(gains(x, w), gained, 0.0))
 
-    found = for_range(x.n_wholes - 1, whole, 0.0)
+    _wholes(x, whole)
     once(x, place_bodies, x.q_kick, 0)
-    return found
 
 
 TIED = 6  # place in a row of ``corrected`` meanwhile: 1 where a loop ties bodies of a whole
@@ -602,10 +610,9 @@ def _hold(x: Any, w: Any) -> None:
     # much that its rounding would turn a robot that hardly moves.
     target = x.kept[w, ENERGY_AT] + x.account[w, GIVEN] - impulse.lin.dot(mean)
     I_G = factor3(after.I_G)
-    spun = solve3(I_G, after.k)
-    T_s = maximum(after.T - 0.5 * after.k.dot(spun), 0.0)
+    spun, T_s = after.spun, after.T_s
     change, omega, turned, turn = _share(x, w, I_G, k, T_s, target, touched)
-    s, velocity = sqrt(1.0 + 2.0 * change), _velocity(x, after, w)
+    s, velocity = sqrt(1.0 + 2.0 * change), after.velocity
     more = 2.0 * change / (1.0 + s)  # s - 1, without rounding
     moved = quat_wxyz_to_rotation(turn).transpose_apply(v_G) - velocity
     found = Change(s, more, spun, omega - spun, tuple(turn), after.com, after.u, moved)

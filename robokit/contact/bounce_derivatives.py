@@ -5,6 +5,9 @@ s at which what bounces make, W, is 0. With the derivatives of each solution by 
 
     dy = (1 - s) dy0 + s dy1 + (y1 - y0) ds        W_s ds = -(change of W at this share)
 
+s and W are those of each group of bodies that constraints connect (groups.py); one that is not limited has
+s = 1.
+
     W = sum over bouncing contacts of g . u - g_n taken / 2, less (y - v) . J^T g / 2
 
 J^T g changes as the momentum does, g of a contact as its law says: dg = G (daim - du). In reverse mode, for
@@ -22,8 +25,9 @@ from typing import Any
 from robokit.contact.accounts import TOUCHED
 from robokit.contact.bounces import bounces
 from robokit.contact.closing_derivatives import along, drift_tangents, loaded, motions, pull, pulled
-from robokit.contact.constraint_derivatives import bounce_aim, rates_of, seen
+from robokit.contact.constraint_derivatives import rates_of, seen
 from robokit.contact.fields import LIMITED_BOUNCES, MOTOR, STEP_PULLBACK
+from robokit.contact.groups import RATE, SHARE, WORK, add_to, each_group
 from robokit.contact.kinematics import velocities
 from robokit.contact.linear import back_substitute_transposed, back_substitute_unsymmetric
 from robokit.contact.solver import impulses, see
@@ -62,37 +66,33 @@ def limited(x: Any) -> None:
     for M in (x.W_by, x.W_by_start, x.dy_now.reshape(x.nv, 3 * x.nv)):
         for_range(M.shape[0], lambda r, M=M: for_range(M.shape[1], lambda c: put(M, (r, c), 0.0)))
     once(x, drift_tangents, 0, x.v_before)
-    by_share = _by_share(x)
-    share = _share(x)
-    for_range(2, lambda k: _solution(x, k, share))
+    _by_share(x)
+    for_range(2, lambda k: _solution(x, k))
     _mixed(x)
 
     def direction(m: int, c: Any) -> None:
-        ds = -x.W_by_start[m, c] / by_share
-        for_range(x.nv, lambda j: put(x.dy, (j, m, c), x.dy_now[j, m, c] + x.y_bounced[j] * ds))
+        def row(j: Any) -> None:
+            ds = -x.W_by_start[m, c] * x.share_by_W[j]
+            same = x.row_group[j] == x.row_group[c]
+            x.dy[j, m, c] = x.dy_now[j, m, c] + where(same, x.y_bounced[j] * ds, 0.0)
+
+        for_range(x.nv, row)
 
     for m in range(3):
         for_range(x.nv, lambda c, m=m: direction(m, c))
     for_range(x.nv, lambda j: put(x.y, j, x.y_now[j]))
     finish(x)
-    cond(x.with_parameters[0] > 0, lambda: _of_parameters(x, share, by_share), nothing)
+    cond(x.with_parameters[0] > 0, lambda: _of_parameters(x), nothing)
 
 
-def _share(x: Any) -> Any:
-    """s: of contacts that press, aims are those of full restitution, in proportion."""
+def _own(x: Any, k: Any, group: Any) -> Any:
+    """The share of a solution, with aims of 0 (k = 0) or with full restitution (1), in that of a group."""
+    return where(k > 0, x.by_group[group, SHARE], 1.0 - x.by_group[group, SHARE])
 
-    def sums(i: Any, reached: Any, full: Any) -> Any:
-        def aims() -> tuple[Any, Any]:
-            c = x.c_of[i]
-            alone = x.contact_bounces[c] < 2
-            aim = cond(alone, lambda: bounce_aim(x, i, c), lambda: x.aim_turned[i])
-            return x.c_u[i, 2] + x.c_R[i, 1] * x.c_g[i, 2], aim
 
-        now, aim = cond(bounces(x, i) & (x.c_g[i, 2] > 0.0), aims, lambda: (0.0, 0.0))
-        return reached + now, full + aim
-
-    reached, full = for_range(x.n_of[0], sums, 0.0, 0.0)
-    return reached / full
+def _away(x: Any, k: Any, group: Any) -> Any:
+    """How far beyond its share the solution is, of the way from aims of 0 to full restitution."""
+    return where(k > 0, 1.0 - x.by_group[group, SHARE], -x.by_group[group, SHARE])
 
 
 def _half_work(x: Any, j: Any) -> Any:
@@ -100,31 +100,40 @@ def _half_work(x: Any, j: Any) -> Any:
     return where(x.account[x.row_whole[j], TOUCHED] > 0.0, 0.5, 0.0)
 
 
-def _by_share(x: Any) -> Any:
-    """W_s; leaves what W changes by with y and v beside that of impulses in W_by."""
+def _by_share(x: Any) -> None:
+    """1 / W_s of the group of each row, 0 where energy does not limit it; leaves what W changes by with y and
+    v beside that of impulses in W_by.
+    """
 
-    def of_contact(i: Any, total: Any) -> Any:
+    def of_contact(i: Any) -> None:
         def rate() -> Any:
             more, speed = vector(x.c_bounced, i), _worth(x, i)
             return more.dot(speed) + vector(x.c_g, i).dot(vector(x.c_u_bounced, i))
 
-        return total + cond(bounces(x, i), rate, lambda: 0.0)
+        add_to(x, x.c_group[i], WORK, cond(bounces(x, i), rate, lambda: 0.0))
 
-    def of_y(j: Any, total: Any) -> Any:
+    def of_y(j: Any) -> None:
         half = _half_work(x, j)
         x.W_by[1, j], x.W_by[2, j] = half * x.Jg[j], -half * x.Jg[j]
-        return total - half * x.y_bounced[j] * x.Jg[j]
+        add_to(x, x.row_group[j], WORK, -half * x.y_bounced[j] * x.Jg[j])
 
-    def of_Jg(j: Any, total: Any) -> Any:
-        return total - _half_work(x, j) * (x.y_now[j] - x.v0[j]) * x.Jg[j]
+    def of_Jg(j: Any) -> None:
+        add_to(x, x.row_group[j], WORK, -_half_work(x, j) * (x.y_now[j] - x.v0[j]) * x.Jg[j])
+
+    def inverse(j: Any) -> None:
+        limited = x.by_group[x.row_group[j], SHARE] < 1.0
+        x.share_by_W[j] = where(limited, 1.0 / where(limited, x.by_group[x.row_group[j], WORK], 1.0), 0.0)
 
     once(x, impulses, x.n_of[0], x.n_of[1])
-    total = for_range(x.nv, of_y, for_range(x.n_of[0], of_contact, 0.0))
+    each_group(x, lambda p: put(x.by_group, (p, WORK), 0.0))
+    for_range(x.n_of[0], of_contact)
+    for_range(x.nv, of_y)
     for_range(x.n_of[0], lambda i: write_row(x.c_g, i, vector(x.c_bounced, i)))
     for_range(x.n_of[1], lambda i: put(x.r_g, i, x.r_bounced[i]))
     once(x, impulses, x.n_of[0], x.n_of[1])
     for_range(x.n_of[0], lambda i: write_row(x.c_g, i, vector(x.c_g_now, i)))
-    return for_range(x.nv, of_Jg, total)
+    for_range(x.nv, of_Jg)
+    for_range(x.nv, inverse)
 
 
 def _worth(x: Any, i: Any) -> Vector3:
@@ -133,28 +142,27 @@ def _worth(x: Any, i: Any) -> Vector3:
     return Vector3(u.x, u.y, u.z - 0.5 * x.contact_taken[x.c_of[i]])
 
 
-def _solution(x: Any, k: Any, share: Any) -> None:
+def _solution(x: Any, k: Any) -> None:
     """dy of the solution with aims of 0 (k = 0) or with full restitution (1), and what W changes with it."""
-    own = _slopes(x, k, share)
+    _slopes(x, k)
     right_sides(x)
     cond(x.through_motors[0] > 0, lambda: for_range(x.n_of[1], lambda i: _driven(x, i)), nothing)
     once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
     _enter(x, x.dy)
 
     def entry(j: Any, m: int, c: Any) -> None:
-        add(x.dy_now, (j, m, c), own * x.dy[j, m, c])
+        add(x.dy_now, (j, m, c), _own(x, k, x.row_group[j]) * x.dy[j, m, c])
 
     for m in range(3):
         for_range(x.nv, lambda j, m=m: for_range(x.nv, lambda c: entry(j, m, c)))
 
 
-def _slopes(x: Any, k: Any, share: Any) -> Any:
-    """r_q, r_v and factors of r_y at a solution, and what W changes with it; returns its share."""
-    away = where(k > 0, 1.0 - share, -share)
-    own = where(k > 0, share, 1.0 - share)
+def _slopes(x: Any, k: Any) -> None:
+    """r_q, r_v and factors of r_y at a solution, and what W changes with it."""
     x.bounce_share[0] = 1.0 * k
 
     def constraint(i: Any) -> None:
+        away = _away(x, k, x.c_group[i])
         write_row(x.c_g, i, vector(x.c_g_now, i) + vector(x.c_bounced, i) * away)
         write_row(x.c_u, i, vector(x.c_u_now, i) + vector(x.c_u_bounced, i) * away)
         aim = where(x.c_g[i, 2] > 0.0, x.c_u[i, 2] + x.c_R[i, 1] * x.c_g[i, 2], 0.0)
@@ -162,30 +170,37 @@ def _slopes(x: Any, k: Any, share: Any) -> Any:
 
     def momentum(c: Any) -> None:
         def more(j: Any, by_q: Any, by_v: Any, by_y: Any) -> Any:
-            w = -own * _half_work(x, j) * (x.y_now[j] - x.v0[j])
+            w = -_weight(x, k, j)
             return by_q + w * x.r_q[j, c], by_v + w * x.r_v[j, c], by_y + w * x.r_y[j, c]
 
         found = for_range(x.nv, more, 0.0, 0.0, 0.0)
         for m, number in enumerate(found):
             x.W_of[m, c] = number
-        x.W_of[3, c] = own * _half_work(x, c) * (x.y_now[c] - x.v0[c]) * x.dt[0]
+        x.W_of[3, c] = _weight(x, k, c) * x.dt[0]
 
     def weigh(i: Any) -> None:
-        G, w = [x.c_slopes[i, n] for n in range(9)], _worth(x, i)
+        G, w, own = [x.c_slopes[i, n] for n in range(9)], _worth(x, i), _own(x, k, x.c_group[i])
         rates = [own * (w.x * G[n] + w.y * G[3 + n] + w.z * G[6 + n]) for n in range(3)]
         write_row(x.c_weight, i, [*(-r for r in rates), rates[2]])
 
-    for_range(x.nv, lambda j: put(x.y, j, x.y_now[j] + x.y_bounced[j] * away))
+    def coordinate(j: Any) -> None:
+        x.y[j] = x.y_now[j] + x.y_bounced[j] * _away(x, k, x.row_group[j])
+
+    for_range(x.nv, coordinate)
     for_range(x.n_of[0], constraint)
     balance(x)
     for_range(x.nv, momentum)
     resist(x)
     for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: weigh(i), nothing))
     once(x, _see)
-    return own
 
 
-def _of_parameters(x: Any, share: Any, by_share: Any) -> None:
+def _weight(x: Any, k: Any, j: Any) -> Any:
+    """What J^T g of a row is worth in -W, by its share of a solution."""
+    return _own(x, k, x.row_group[j]) * _half_work(x, j) * (x.y_now[j] - x.v0[j])
+
+
+def _of_parameters(x: Any) -> None:
     """What parameters are worth: of both solutions, and of the share.
 
     A number that y is worth changes with the share by rate = -(y1 - y0) . of_y / W_s times what W does, so of
@@ -195,22 +210,25 @@ def _of_parameters(x: Any, share: Any, by_share: Any) -> None:
     for_range(x.nv, lambda j: put(x.of_v, j, x.of_end[1, j]))
     cond(x.n_loops > 0, lambda: pull(x), nothing)
     once(x, pulled, 1, x.of_q, x.of_v, x.of_middle, x.of_y)
-    rate = for_range(x.nv, lambda j, total: total - x.of_y[j] * x.y_bounced[j], 0.0) / by_share
+    each_group(x, lambda p: put(x.by_group, (p, RATE), 0.0))
+    for_range(x.nv, lambda j: add_to(x, x.row_group[j], RATE, -x.of_y[j] * x.y_bounced[j] * x.share_by_W[j]))
     _weigh_mixed(x)
     for_range(x.nv, lambda j: put(x.W_mixed, j, x.W_of[2, j]))
     no_parameters(x)
 
     def solution(k: Any) -> None:
-        own = _slopes(x, k, share)
+        _slopes(x, k)
 
         def worth(j: Any) -> None:
+            own, rate = _own(x, k, x.row_group[j]), x.by_group[x.row_group[j], RATE]
             x.mu[j] = own * x.of_y[j] + rate * (x.W_of[2, j] + own * x.W_mixed[j])
 
         def of_momentum(j: Any) -> None:
-            add(x.mu, j, rate * own * _half_work(x, j) * (x.y_now[j] - x.v0[j]))
+            add(x.mu, j, x.by_group[x.row_group[j], RATE] * _weight(x, k, j))
 
         def constraint(i: Any) -> None:
-            more = where(bounces(x, i), rate * own, 0.0)
+            g = x.c_group[i]
+            more = where(bounces(x, i), x.by_group[g, RATE] * _own(x, k, g), 0.0)
             of_constraint(x, i, _worth(x, i) * more)
 
         for_range(x.nv, worth)

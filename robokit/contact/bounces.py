@@ -13,7 +13,8 @@ another axis may gain so. What it gains to the end of the step beyond the work o
 
 Where W is positive, the step is solved again with aims of 0, and the impulses are those of the largest share
 of the way between both at which W is not positive. Sets are convex, so they stay admissible, and momentum is
-linear in them.
+linear in them. Bodies that no constraint of the step connects know nothing of each other: W and the share are
+those of a group (groups.py).
 
 Source: T. Kane, D. Levinson, Dynamics: Theory and Applications (1985), on the paradox.
 Cost: O(contacts), with a base that floats O(bodies); where it matters, a solution and some of these.
@@ -25,6 +26,21 @@ from typing import Any
 
 from robokit.contact.accounts import FREE, TOUCHED, gain, gains, touch
 from robokit.contact.fields import FRICTION
+from robokit.contact.groups import (
+    AT_HIGH,
+    AT_SHARE,
+    BOUNCES,
+    CHANGE,
+    GAINED,
+    GIVEN,
+    HIGH,
+    NOW,
+    SHARE,
+    WANTED,
+    WORK,
+    add_to,
+    each_group,
+)
 from robokit.contact.solver import impulses, see, solve
 from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import once
@@ -45,8 +61,15 @@ def give_less(x: Any) -> None:
     """What bounces give back of a solution is no more than there was."""
 
     def bounced() -> None:
-        work = once(x, surplus)
-        cond(work > 0.0, lambda: _give_less(x, work), nothing)
+        once(x, surplus)
+        each_group(x, lambda p: put(x.by_group, (p, SHARE), 1.0))
+        cond(
+            each_group(x, lambda p, most: maximum(most, x.by_group[p, WORK]), 0.0) > 0.0, _give_less, nothing
+        )
+
+    def _give_less() -> None:
+        _to_no_restitution(x)
+        _go_to_share(x)
 
     cond(x.n_of[2] > 0, bounced, nothing)
 
@@ -57,43 +80,62 @@ def bounces(x: Any, c: Any) -> Any:
     return friction & (x.contact_bounces[where(friction, x.c_of[c], 0)] > 0)
 
 
-def surplus(x: Any) -> Any:
-    """W [J]; leaves J^T g in Jg."""
+def surplus(x: Any) -> None:
+    """W of each group with a bounce [J], to WORK, 0 of others; leaves J^T g in Jg."""
 
-    def of_constraint(c: Any, total: Any) -> Any:
+    def of_constraint(c: Any) -> None:
+        g, one = x.c_group[c], bounces(x, c)
+        total = x.by_group[g, WORK]
         for k in range(3):
-            total = total + where(bounces(x, c), x.c_g[c, k] * x.c_u[c, k], 0.0)
+            total = total + where(one, x.c_g[c, k] * x.c_u[c, k], 0.0)
         taken = x.contact_taken[where(x.c_kind[c] == FRICTION, x.c_of[c], 0)]
-        return total - where(bounces(x, c), 0.5 * x.c_g[c, 2] * taken, 0.0)
+        x.by_group[g, WORK] = total - where(one, 0.5 * x.c_g[c, 2] * taken, 0.0)
+        x.by_group[g, BOUNCES] = where(one, 1.0, x.by_group[g, BOUNCES])
 
-    def of_row(j: Any, total: Any) -> Any:
+    def of_row(j: Any) -> None:
         touched = x.account[x.row_whole[j], TOUCHED] > 0.0  # else it takes part in no bounce
-        return total - where(touched, 0.5 * (x.y[j] - x.v0[j]) * x.Jg[j], 0.0)
+        add_to(x, x.row_group[j], WORK, -where(touched, 0.5 * (x.y[j] - x.v0[j]) * x.Jg[j], 0.0))
 
+    def beyond_work() -> None:
+        def work(j: Any) -> None:
+            amount = 0.5 * (x.v0[j] + x.y[j]) * (x.dt[0] * x.tau[j] + x.Jg[j])
+            add_to(x, x.row_group[j], GIVEN, where(gains(x, x.row_whole[j]), amount, 0.0))
+
+        gain(x, lambda w, more: add_to(x, x.group[x.body_part[x.wholes[w, 0]]], GAINED, more))
+        for_range(x.nv, work)
+
+    def all_of_it(p: Any) -> None:
+        made = x.by_group[p, WORK] + x.by_group[p, GAINED] - x.by_group[p, GIVEN]
+        x.by_group[p, WORK] = where(x.by_group[p, BOUNCES] > 0.0, made, 0.0)
+
+    each_group(x, lambda p: write_row(x.by_group, p, [0.0] * 4))
     once(x, impulses, x.n_of[0], x.n_of[1])
     once(x, touch)
-    W = for_range(x.n_of[0], of_constraint, for_range(x.nv, of_row, 0.0))
-
-    def beyond_work() -> Any:
-        def work(j: Any, total: Any) -> Any:
-            amount = 0.5 * (x.v0[j] + x.y[j]) * (x.dt[0] * x.tau[j] + x.Jg[j])
-            return total + where(gains(x, x.row_whole[j]), amount, 0.0)
-
-        return W + gain(x) - for_range(x.nv, work, 0.0)
-
-    return cond(x.keeps[0] == FREE, beyond_work, lambda: W)
+    for_range(x.n_of[0], of_constraint)
+    for_range(x.nv, of_row)
+    cond(x.keeps[0] == FREE, beyond_work, nothing)
+    each_group(x, all_of_it)
 
 
-def _give_less(x: Any, at_one: Any) -> None:
-    """The share of restitution that makes no energy, W = at_one > 0 being that of all of it."""
+def _to_no_restitution(x: Any) -> None:
+    """The solution with aims of 0 in groups that make energy; what is to be added to it in ``bounced``."""
+
+    def begin(p: Any) -> None:
+        made = x.by_group[p, WORK]
+        limited = made > 0.0
+        x.by_group[p, SHARE], x.by_group[p, HIGH], x.by_group[p, NOW] = where(limited, 0.0, 1.0), 1.0, 0.0
+        x.by_group[p, AT_HIGH] = where(limited, made, 1.0)
+        x.by_group[p, WANTED] = where(limited, -LOST * made, 0.0)
 
     def keep(c: Any) -> None:
         write_row(x.c_bounced, c, [x.c_g[c, k] for k in range(3)])
-        x.c_aim[c, 2] = where(bounces(x, c), 0.0, x.c_aim[c, 2])
+        limited = bounces(x, c) & (x.by_group[x.c_group[c], SHARE] < 1.0)
+        x.c_aim[c, 2] = where(limited, 0.0, x.c_aim[c, 2])
 
     def from_zero(c: Any) -> None:
         write_row(x.c_bounced, c, [x.c_bounced[c, k] - x.c_g[c, k] for k in range(3)])
 
+    each_group(x, begin)
     for_range(x.nv, lambda j: put(x.y_bounced, j, x.y[j]))
     for_range(x.n_of[0], keep)
     for_range(x.n_of[1], lambda i: put(x.r_bounced, i, x.r_g[i]))
@@ -105,37 +147,70 @@ def _give_less(x: Any, at_one: Any) -> None:
     for_range(x.nv, lambda j: put(x.y_bounced, j, x.y_bounced[j] - x.y[j]))
     for_range(x.n_of[0], from_zero)
     for_range(x.n_of[1], lambda i: put(x.r_bounced, i, x.r_bounced[i] - x.r_g[i]))
-    _go_to_share(x, at_one)
 
 
-def _go_to_share(x: Any, at_one: Any) -> None:
+def _go_to_share(x: Any) -> None:
     """From a share of 0 to the largest at which W is not positive: by regula falsi, from below."""
-    wanted = -LOST * at_one
 
-    def searching(k: Any, now: Any, low: Any, at_low: Any, *_: Any) -> Any:
-        return (k < MOST) & (at_low < 2.0 * wanted)
+    def begin(p: Any) -> None:
+        x.by_group[p, AT_SHARE] = where(x.by_group[p, SHARE] < 1.0, x.by_group[p, WORK], 0.0)
 
-    def turn(k: Any, now: Any, low: Any, at_low: Any, high: Any, at_high: Any) -> tuple[Any, ...]:
-        share = low + (high - low) * ((wanted - at_low) / (at_high - at_low))
-        once(x, _go, share - now)
-        found = once(x, surplus)
-        over = found > 0.0
-        ends = where(over, low, share), where(over, at_low, found)
-        return k + 1, share, *ends, where(over, share, high), where(over, found, at_high)
+    def searched(p: Any) -> Any:
+        return x.by_group[p, AT_SHARE] < 2.0 * x.by_group[p, WANTED]
 
-    at_zero = once(x, surplus)
-    _, now, low, *_ = while_loop(searching, turn, 0, 0.0, 0.0, at_zero, 1.0, at_one, most=MOST)
-    once(x, _go, low - now)
-    for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))  # between those of both, to second order
+    def choose(p: Any) -> None:
+        low, at_low, high, at_high, now = (x.by_group[p, SHARE + k] for k in range(5))
+        share = low + (high - low) * ((x.by_group[p, WANTED] - at_low) / (at_high - at_low))
+        share = where(searched(p), share, now)
+        x.by_group[p, NOW], x.by_group[p, CHANGE] = share, share - now
+
+    def look(p: Any) -> None:
+        low, at_low, high, at_high, now = (x.by_group[p, SHARE + k] for k in range(5))
+        found = x.by_group[p, WORK]
+        below, above = searched(p) & (found <= 0.0), searched(p) & (found > 0.0)
+        ends = where(below, now, low), where(below, found, at_low)
+        more = where(above, now, high), where(above, found, at_high)
+        for k, number in enumerate(ends + more):
+            x.by_group[p, SHARE + k] = number
+
+    def turn(k: Any, _: Any) -> tuple[Any, Any]:
+        each_group(x, choose)
+        once(x, _go)
+        once(x, surplus)
+        each_group(x, look)
+        return k + 1, left()
+
+    def left() -> Any:
+        return each_group(x, lambda p, count: count + where(searched(p), 1, 0), 0)
+
+    def end(p: Any) -> None:
+        x.by_group[p, CHANGE] = x.by_group[p, SHARE] - x.by_group[p, NOW]
+
+    def products(j: Any) -> None:  # between those of both, to second order
+        x.y_of_C[j] = where(x.by_group[x.row_group[j], SHARE] < 1.0, x.y[j], x.y_of_C[j])
+
+    once(x, surplus)
+    each_group(x, begin)
+    while_loop(lambda k, left: (k < MOST) & (left > 0), turn, 0, left(), most=MOST)
+    each_group(x, end)
+    once(x, _go)
+    for_range(x.nv, products)
 
 
-def _go(x: Any, change: Any) -> None:
-    """Change the share by so much."""
+def _go(x: Any) -> None:
+    """Change the share of each group by its CHANGE."""
 
     def of_constraint(c: Any) -> None:
+        change = x.by_group[x.c_group[c], CHANGE]
         write_row(x.c_g, c, [x.c_g[c, k] + change * x.c_bounced[c, k] for k in range(3)])
 
-    for_range(x.nv, lambda j: put(x.y, j, x.y[j] + change * x.y_bounced[j]))
+    def of_row(i: Any) -> None:
+        x.r_g[i] = x.r_g[i] + x.by_group[x.row_group[x.r_row[i]], CHANGE] * x.r_bounced[i]
+
+    def coordinate(j: Any) -> None:
+        x.y[j] = x.y[j] + x.by_group[x.row_group[j], CHANGE] * x.y_bounced[j]
+
+    for_range(x.nv, coordinate)
     for_range(x.n_of[0], of_constraint)
-    for_range(x.n_of[1], lambda i: put(x.r_g, i, x.r_g[i] + change * x.r_bounced[i]))
+    for_range(x.n_of[1], of_row)
     once(x, see, x.y, x.c_u)

@@ -281,12 +281,6 @@ def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     return by_gap * alone, 0.0, 0.0, by_speed * alone, 0.0, by_g * alone
 
 
-def bounce_aim(x: Any, i: Any, c: Any) -> Any:
-    """What a contact aims at that bounces alone."""
-    g, _, _, root = _fall(x, c, _arrival(x, i, c))
-    return root - 0.5 * x.dt[0] * g
-
-
 def bounce_rates(x: Any, c: Any, u: Any) -> tuple[Any, Any, Any]:
     """How the aim of a contact that bounces changes with its gap, its speed u before and gravity along its
     normal.

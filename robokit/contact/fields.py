@@ -111,8 +111,7 @@ STEP_DERIVATIVES = (
     real("contact_motion", 6, "n_contacts", 7),  # changes of its normal, place and gap, as b moves by units
     real("by_motion", "n_bodies", 108, role="work"),  # A, U, Z (constraint_derivatives.py)
     whole("turns", 1),  # 1 where impacts were passed on
-    real("aim_turned", "n_constraints"),  # aims that they have left
-    real("c_turned", "n_constraints", 2, "nv"),  # changes of these, by q and v
+    real("c_turned", "n_constraints", 2, "nv"),  # changes of the aims that they have left, by q and v
     real("bounce_share", 1, role="work"),  # of these changes, that count
     # Along one coordinate of v
     whole("moved", "n_bodies", role="work"),  # 1 where it moves the body
@@ -178,6 +177,7 @@ LIMITED_BOUNCES = (
     real("W_by_start", 3, "nv", role="work"),  # by q, v and tau, at a share that is held
     whole("with_parameters", 1),  # 1 where it is asked what parameters are worth
     real("of_y", "nv", role="work"),  # what y is worth
+    real("share_by_W", "nv", role="work"),  # how the share of a row's group changes with W, or 0
     real("W_mixed", "nv", role="work"),  # changes of W by y at the share, but for impulses
 )
 """What derivatives of bounces work with that energy limits (bounce_derivatives.py)."""
@@ -400,6 +400,12 @@ SOLVER = (
     real("y_bounced", "nv", role="work"),  # what restitution that makes energy (bounces.py) adds to y and
     real("c_bounced", "n_constraints", 3, role="work"),  # to the impulses
     real("r_bounced", "n_rows", role="work"),
+    whole("group", "n_parts", role="work"),  # of each part: the first of those that are connected (groups.py)
+    whole("row_group", "nv", role="work"),
+    whole("c_group", "n_constraints", role="work"),
+    real("by_group", "n_parts", 17, role="work"),
+    real("c_error", "n_constraints", role="work"),  # squares of the error of each law [J]
+    real("r_error", "n_rows", role="work"),
     real("solved", 4, role="work"),  # iterations; relative residual; 1 where that is above the tolerance; 1
     # where something is not finite, and y is NaN then
     real("c_passed", "n_constraints", 2, role="work"),  # impulse along the normal in all turns of impacts

@@ -34,7 +34,7 @@ from robokit.contact.constraint_derivatives import (
 )
 from robokit.contact.constraints.contacts import RIGID, weight
 from robokit.contact.fields import FRICTION, IMPACT_DERIVATIVES
-from robokit.contact.impacts import pass_on
+from robokit.contact.impacts import hits_now, pass_on
 from robokit.contact.kinematics import entries_of_H, velocities
 from robokit.contact.linear import back_substitute_unsymmetric, factor_unsymmetric
 from robokit.contact.pattern import rows_of
@@ -68,8 +68,8 @@ def turns(x: Any) -> None:
     for_range(x.n_of[0], lambda i: _look(x, i))
     _see(x, x.v, count)
 
-    def begins(least: Any) -> None:
-        for_range(x.n_of[0], lambda i: _aim(x, i, least))
+    def begins() -> None:
+        for_range(x.n_of[0], lambda i: _aim(x, i))
 
     pass_on(x, begins, lambda again: _solved(x, still, again, count))
     for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: _left(x, i), nothing))
@@ -104,7 +104,7 @@ def _of_speed(x: Any, i: Any, dy: Any, m: int, c: Any) -> Any:
     return of_dy + x.c_now[i, c] if m == 0 else of_dy
 
 
-def _aim(x: Any, i: Any, least: Any) -> None:
+def _aim(x: Any, i: Any) -> None:
     """Change of the aim of a contact that bounces in a turn, to c_aimed."""
 
     def hit() -> None:
@@ -118,7 +118,7 @@ def _aim(x: Any, i: Any, least: Any) -> None:
 
         for_range(x.nv, column)
 
-    cond(x.c_du[i, 0] > least, hit, nothing)
+    cond(hits_now(x, i), hit, nothing)
 
 
 def _solved(x: Any, still: Any, again: Any, count: Any) -> None:

@@ -8,7 +8,8 @@ restitution,
 
     H (y' - y) = J^T g      u' = -e u where g > 0      of contacts with u = J y < 0
 
-those at once of which none is less than half as fast as another, until none approaches. At e = 1 energy and
+in each group (groups.py) those at once of which none is less than half as fast as another, until none
+approaches. At e = 1 energy and
 momentum stay. Of touching balls in a row (Newton's cradle) as many fly off as come, and a box that lands on
 four corners stays upright. No turn makes energy: with friction some would (Kane's paradox), and a light link
 between two heavy ones would be passed more of it in each. The contacts that were hit bounce in the step,
@@ -31,6 +32,17 @@ from typing import Any
 from robokit.contact.bounces import bounces
 from robokit.contact.constraints.contacts import RIGID, bounce, weight
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED
+from robokit.contact.groups import (
+    FASTEST,
+    FIRST,
+    FOLLOWS,
+    HITS,
+    LEAST,
+    MOST_OF_ALL,
+    add_to,
+    each_group,
+    group_of_body,
+)
 from robokit.contact.solver import see, solve
 from robokit.contact.vectors import motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
@@ -55,11 +67,11 @@ MOST = 1000  # turns: n bodies of a tower that lands take n (n + 1) / 2; beyond,
 
 
 def pass_on(
-    x: Any, begun: Callable[[Any], None] = lambda _: None, found: Callable[[Any], None] = lambda _: None
+    x: Any, begun: Callable[[], None] = nothing, found: Callable[[Any], None] = lambda _: None
 ) -> None:
     """Aims of contacts that bounce, those among them that touched and are hit by others' impacts.
 
-    ``begun(least)``, ``found(again)``: called where a turn has given contacts their aims, and after each
+    ``begun()``, ``found(again)``: called where a turn has given contacts their aims, and after each
     solution.
     """
     for k in range(3):
@@ -67,7 +79,7 @@ def pass_on(
     cond((x.n_of[2] > 0) & (x.counts[0] > 1), lambda: _pass_on(x, begun, found), nothing)
 
 
-def _pass_on(x: Any, begun: Callable[[Any], None], found: Callable[[Any], None]) -> None:
+def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) -> None:
     def keep(i: Any) -> None:
         write_row(x.c_bounced, i, [x.c_R[i, 0], x.c_R[i, 1], x.c_aim[i, 2]])
         write_row(x.c_passed, i, (0.0, 1.0))
@@ -76,15 +88,12 @@ def _pass_on(x: Any, begun: Callable[[Any], None], found: Callable[[Any], None])
         x.r_bounced[i] = x.r_R[i]
         x.r_R[i] = where(x.r_kind[i] == PRESCRIBED, x.r_R[i], math.inf)
 
-    def turn(k: Any, _: Any, first: Any, most: Any) -> tuple[Any, ...]:
-        fastest = for_range(x.n_of[0], lambda i, u: maximum(u, speed(x, i, k)), 0.0)
-        most = maximum(most, fastest)
-        least = where(fastest > LEFT * most, AT_ONCE * fastest, math.inf)
-        hits = for_range(x.n_of[0], lambda i, count: count + hit(x, i, least), 0)
+    def turn(k: Any, _: Any) -> tuple[Any, Any]:
+        hits = _choose(x, k)
         for_range(x.nv, lambda j: put(x.v0, j, x.y[j]))
-        begun(least)
-        for_range(where(hits > 0, 2, 0), solved)
-        return k + 1, hits, where(k > 0, first, hits), most
+        begun()
+        for_range(where(hits > 0.0, 2, 0), solved)
+        return k + 1, hits
 
     def solved(again: Any) -> None:
         for_range(x.nv, lambda j: put(x.guess, j, x.y[j]))
@@ -100,19 +109,47 @@ def _pass_on(x: Any, begun: Callable[[Any], None], found: Callable[[Any], None])
         x.c_aim[i, 2] = x.c_aim[i, 2] + RIGID * x.c_w[i] * g
         x.c_passed[i, 0] = x.c_passed[i, 0] + where(again > 0, g, 0.0)
 
-    def goes_on(k: Any, hits: Any, *_: Any) -> Any:
-        return (hits > 0) & (k < MOST)
+    def moves(b: Any) -> None:
+        g = group_of_body(x, b)
+        x.by_group[g, MOST_OF_ALL] = maximum(x.by_group[g, MOST_OF_ALL], rounding(SEEN) * speed_of(x, b))
 
     for_range(x.n_of[0], keep)
     for_range(x.n_of[1], keep_row)
     x.span[0] = 0.0
     for_range(x.nv, lambda j: put(x.y, j, x.v[j]))
     once(x, see, x.v, x.c_u)
-    moves = for_range(x.n_bodies, lambda b, most: maximum(most, speed_of(x, b)), 0.0)
-    begins = 0, 1, 0, rounding(SEEN) * moves
-    turns, hits, first, _ = while_loop(goes_on, turn, *begins, most=MOST)
-    x.passed[2] = maximum(x.passed[2], where(hits > 0, 1.0, 0.0))
-    _aim(x, (turns > 2) | ((first > 0) & (first < x.n_of[2])))
+    each_group(x, lambda p: write_row(x.by_group, p, [0.0] * 6))
+    for_range(x.n_bodies, moves)
+    for_range(x.n_of[0], lambda i: add_to(x, x.c_group[i], FIRST, where(bounces(x, i), 1.0, 0.0)))
+    _, hits = while_loop(lambda k, hits: (hits > 0.0) & (k < MOST), turn, 0, 1.0, most=MOST)
+    x.passed[2] = maximum(x.passed[2], where(hits > 0.0, 1.0, 0.0))
+    _aim(x)
+
+
+def _choose(x: Any, k: Any) -> Any:
+    """The contacts that bounce in turn k get their laws; how many there are in all groups."""
+
+    def approach(i: Any) -> None:
+        g, u = x.c_group[i], speed(x, i, k)
+        x.by_group[g, FASTEST] = maximum(x.by_group[g, FASTEST], u)
+
+    def choose(p: Any) -> None:
+        fastest = x.by_group[p, FASTEST]
+        most = maximum(x.by_group[p, MOST_OF_ALL], fastest)
+        least = where(fastest > LEFT * most, AT_ONCE * fastest, math.inf)
+        for column, number in ((FASTEST, 0.0), (MOST_OF_ALL, most), (LEAST, least), (HITS, 0.0)):
+            x.by_group[p, column] = number
+
+    def note(p: Any, hits: Any) -> Any:
+        own = x.by_group[p, HITS]
+        after = (own > 0.0) & ((k > 0) | (own < x.by_group[p, FIRST]))
+        x.by_group[p, FOLLOWS] = where(after, 1.0, x.by_group[p, FOLLOWS])
+        return hits + own
+
+    for_range(x.n_of[0], approach)
+    each_group(x, choose)
+    for_range(x.n_of[0], lambda i: add_to(x, x.c_group[i], HITS, hit(x, i)))
+    return each_group(x, note, 0.0)
 
 
 def speed_of(x: Any, b: Any) -> Any:
@@ -128,15 +165,20 @@ def speed(x: Any, i: Any, k: Any) -> Any:
         c = x.c_of[i]
         u = x.c_u[i, 2] - where(k > 0, 0.0, x.contact_taken[c])
         _, one, back, _ = bounce(x, c, u, x.c_last[i, 2] * x.c_w[i])
-        return where(x.c_passed[i, 1] < LEFT, 0.0, -u * one), back + x.dt[0] * weight(x, c)
+        return where(x.c_passed[i, 1] < LEFT, 0.0, -u * one), back + x.dt[0] * once(x, weight, c)
 
     x.c_du[i, 0], x.c_du[i, 1] = cond(x.c_kind[i] == FRICTION, look, lambda: (0.0, 0.0))
     return x.c_du[i, 0]
 
 
-def hit(x: Any, i: Any, least: Any) -> Any:
-    """1 where a constraint is that of a contact that bounces in a turn, whose law it is given; else 0."""
-    one = x.c_du[i, 0] > least
+def hits_now(x: Any, i: Any) -> Any:
+    """Whether a constraint is that of a contact that bounces in a turn."""
+    return x.c_du[i, 0] > x.by_group[x.c_group[i], LEAST]
+
+
+def hit(x: Any, i: Any) -> Any:
+    """1.0 where a constraint is that of a contact that bounces in a turn, whose law it is given; else 0."""
+    one = hits_now(x, i)
     for k in range(2):
         x.c_R[i, k] = where(x.c_kind[i] == LINE, x.c_R[i, k], math.inf)
 
@@ -147,18 +189,15 @@ def hit(x: Any, i: Any, least: Any) -> Any:
         x.c_passed[i, 1] = x.c_passed[i, 1] * x.pair_restitution[x.contact_pair[c]]
 
     cond(one, of_contact, nothing)
-    return where(one, 1, 0)
+    return where(one, 1.0, 0.0)
 
 
-def _aim(x: Any, follow: Any) -> None:
-    """The step as it was, in which contacts that were hit aim at what they have found.
-
-    ``follow``: whether impacts came one after another.
-    """
+def _aim(x: Any) -> None:
+    """The step as it was, in which contacts that were hit one after another aim at what they have found."""
 
     def constraint(i: Any) -> None:
-        one = follow & bounces(x, i)
-        lifts = x.dt[0] * weight(x, where(one, x.c_of[i], 0))
+        one = (x.by_group[x.c_group[i], FOLLOWS] > 0.0) & bounces(x, i)
+        lifts = x.dt[0] * once(x, weight, where(one, x.c_of[i], 0))
         left = RIGID * x.c_w[i] * x.c_passed[i, 0]
         x.c_aim[i, 2] = where(one, maximum(x.c_u[i, 2] - lifts, 0.0) + left, x.c_bounced[i, 2])
         for k in range(2):

@@ -20,9 +20,9 @@ from robokit.contact.constraints.collecting import act
 from robokit.contact.constraints.motors import limited
 from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPIN, SPRING, STOP
 from robokit.contact.measures import KEPT
-from robokit.contact.solver import relative
+from robokit.contact.solver import before
 from robokit.contact.vectors import force, nothing, put, vector, write_row
-from robokit.engine.loops.fields import real, whole
+from robokit.engine.loops.fields import once, real, whole
 from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import added, maximum, sqrt, where
@@ -109,7 +109,7 @@ def _forces(x: Any) -> None:
     def contact(i: Any) -> None:
         c = x.c_of[i]
         g = [x.c_g[i, k] * per for k in range(3)]
-        force = _in_world(x, c, g)
+        force = once(x, _in_world, c, *g)
         link = x.link_of_shape[x.pair_shapes[x.contact_pair[c], 1]]
 
         def enter(k: Any) -> None:
@@ -144,7 +144,7 @@ def _feel(x: Any) -> None:
 
     def contact(i: Any) -> None:
         c = x.c_of[i]
-        force = _in_world(x, c, [x.c_g[i, k] * per for k in range(3)])
+        force = once(x, _in_world, c, *(x.c_g[i, k] * per for k in range(3)))
 
         def enter(link: Any, sign: float) -> None:
             write_row(x.net_force, link, [x.net_force[link, k] + sign * force[k] for k in range(3)])
@@ -156,7 +156,7 @@ def _feel(x: Any) -> None:
     for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == FRICTION, lambda: contact(i), nothing))
 
 
-def _in_world(x: Any, c: Any, g: Any) -> list[Any]:
+def _in_world(x: Any, c: Any, *g: Any) -> list[Any]:
     """Three numbers along t1, t2, n of contact c, in world axes."""
     return [added(x.contact_frame[c, 3 * r + k] * g[r] for r in range(3)) for k in range(3)]
 
@@ -221,7 +221,7 @@ def _note(x: Any) -> None:
 
 def _note_wrenches(x: Any, n: Any, per: Any) -> None:
     """What acted on bodies from outside, on the successors of loops, and each contact that pressed."""
-    act(x)  # f, of which the solver has made sums
+    once(x, act)  # f, of which the solver has made sums
     for_range(x.n_loops, lambda m: write_row(x.noted_loop, (n, m), [0.0] * 6))
     for_range(x.n_springs, lambda m: write_row(x.noted_spring, (n, m), [0.0] * 6))
 
@@ -271,5 +271,5 @@ def _touch(x: Any, i: Any, link: Any) -> None:
     slides = (along >= most * most) & (speed_after > SLIDING) & (N > 0.0)
     force, (normal, sliding, fastest, closing) = N / x.dt[0], (x.link_contact[link, k] for k in range(4))
     fastest = maximum(fastest, where(slides, speed_after, 0.0))
-    closing = maximum(closing, where(N > 0.0, -relative(x, i, x.V)[2], 0.0))
+    closing = maximum(closing, where(N > 0.0, -once(x, before, i)[2], 0.0))
     write_row(x.link_contact, link, [normal + force, sliding + where(slides, force, 0.0), fastest, closing])

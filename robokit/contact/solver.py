@@ -23,6 +23,7 @@ import math
 from typing import Any
 
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPEED, SPIN, SPRING
+from robokit.contact.groups import ERROR, add_to, each_group, group_of_body
 from robokit.contact.kinematics import bias, generalized, multiply, own_inertia, velocities
 from robokit.contact.laws import growth, nearest, row_nearest, row_tangent, tangent, tried
 from robokit.contact.linear import assemble, back_substitute, factor
@@ -196,7 +197,7 @@ def begin(x: Any) -> None:
     for_range(x.n_of[1], of_row)
     for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
     once(x, bias, x.C_guess)
-    those_of_the_guess(x)
+    those_of_the_guess(x, 0, x.nv)
     for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.span[0] * (x.tau[j] - x.C[j])))
     once(x, leave)
 
@@ -340,7 +341,7 @@ def follow(x: Any) -> None:
 def go(x: Any, share: Any) -> Any:
     """Take a share of the direction; the error there."""
     once(x, move, share)
-    take_products(x)
+    once(x, take_products)
 
     def left(j: Any) -> None:
         b = x.Hv0[j] + x.span[0] * (x.tau[j] - x.C[j])
@@ -354,7 +355,7 @@ def go(x: Any, share: Any) -> Any:
 def go_back(x: Any, share: Any) -> Any:
     """Take back a share of the direction; the error there, all of it anew."""
     once(x, move, -share)
-    take_products(x)
+    once(x, take_products)
     for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.span[0] * (x.tau[j] - x.C[j])))
     once(x, leave)
     return error_here(x)
@@ -401,7 +402,7 @@ def outside(x: Any) -> Any:
     """The share of the impulses that is not admissible."""
 
     def of_constraint(c: Any, moved: Any, all_: Any) -> tuple[Any, Any]:
-        for k, found in enumerate(admissible(x, c)):
+        for k, found in enumerate(once(x, admissible, c)):
             moved, all_ = moved + abs(x.c_g[c, k] - found), all_ + abs(found)
         return moved, all_
 
@@ -435,12 +436,13 @@ def finish(x: Any, goal: Any, later: Any) -> tuple[Any, Any]:
     once(x, project)
     once(x, leave)
     e = once(x, error)
+    e = cond(x.n_parts > 1, lambda: maximum(e, once(x, error_of_groups)), lambda: e)
     return cond(e <= goal, met, not_met)
 
 
 def project(x: Any) -> None:
     """Impulses become the admissible ones next to them."""
-    for_range(x.n_of[0], lambda c: write_row(x.c_g, c, admissible(x, c)))
+    for_range(x.n_of[0], lambda c: write_row(x.c_g, c, once(x, admissible, c)))
     for_range(x.n_of[1], lambda i: put(x.r_g, i, admissible_row(x, i)))
 
 
@@ -502,7 +504,7 @@ def multiply_again(x: Any) -> None:
     def of_constraint(c: Any) -> None:
         def line() -> None:
             R = x.c_R[c, 0], x.c_R[c, 0], x.c_R[c, 1]
-            known = zip(R, (x.c_g[c, k] for k in range(3)), relative(x, c, x.V), strict=True)
+            known = zip(R, (x.c_g[c, k] for k in range(3)), once(x, before, c), strict=True)
             write_row(x.c_aim, c, [r * g - u for r, g, u in known])
 
         cond(x.c_kind[c] == LINE, line, nothing)
@@ -731,11 +733,13 @@ def error_of_laws(x: Any) -> Any:
         for k, found in enumerate(nearest_of(x, c, mobility(x, c))):
             off = share * (x.c_g[c, k] - found)
             total, own = total + x.c_w[c] * off * off, own + x.c_w[c] * off * off
+        x.c_error[c] = own
         return total, held + where(loop, own, 0.0)
 
     def of_row(i: Any, total: Any, held: Any) -> tuple[Any, Any]:
         w = x.r_w[i]
         off = x.r_g[i] - row_nearest_of(x, i, w)
+        x.r_error[i] = w * off * off
         return total + w * off * off, held + where(x.r_kind[i] == PRESCRIBED, w * off * off, 0.0)
 
     total, held = for_range(x.n_of[0], of_constraint, 0.0, 0.0)
@@ -749,24 +753,62 @@ def error(x: Any) -> Any:
     Weight, and motors against stops, may be no net impulse; sqrt(M) g dt is the weight's in this measure.
     """
 
-    def momentum(j: Any, left: Any, given: Any, acted: Any, all_: Any) -> tuple[Any, ...]:
-        r, weight = x.residual[j], x.row_mobility[j]
-        numbers = r, x.span[0] * (x.tau[j] - x.C[j]), x.Hy[j] - x.b[j] - r, x.b[j]
-        return tuple(s + z * z * weight for s, z in zip((left, given, acted, all_), numbers, strict=True))
-
-    def by_row(i: Any, acted: Any) -> Any:
-        """Rows one by one: a motor against a stop is no net impulse, and yet the error is judged by it."""
-        j, g = x.r_row[i], x.r_gain[i] * x.r_g[i]
-        return acted + g * g * x.row_mobility[j]
+    def momentum(j: Any, *sums: Any) -> tuple[Any, ...]:
+        return tuple(s + square for s, square in zip(sums, squares_of(x, j), strict=True))
 
     left, given, acted, all_ = for_range(x.nv, momentum, 0.0, 0.0, 0.0, 0.0)
     x.errors[0] = left
-    rows = for_range(x.n_of[1], by_row, 0.0)
-    found, least = sqrt(left + x.errors[1]), in_precision(*ROUNDING) * sqrt(all_)
+    rows = for_range(x.n_of[1], lambda i, total: total + square_of_row(x, i), 0.0)
+    return beyond_rounding(x, left + x.errors[1], given, acted, all_, rows, x.composite[0, 0])
+
+
+def squares_of(x: Any, j: Any) -> list[Any]:
+    """Squares of what is left of the momentum in a row, of what is given and acts there, and of all [J]."""
+    r, weight = x.residual[j], x.row_mobility[j]
+    numbers = r, x.span[0] * (x.tau[j] - x.C[j]), x.Hy[j] - x.b[j] - r, x.b[j]
+    return [z * z * weight for z in numbers]
+
+
+def square_of_row(x: Any, i: Any) -> Any:
+    """Rows one by one: a motor against a stop is no net impulse, and yet the error is judged by it."""
+    g = x.r_gain[i] * x.r_g[i]
+    return g * g * x.row_mobility[x.r_row[i]]
+
+
+def beyond_rounding(x: Any, left: Any, given: Any, acted: Any, all_: Any, rows: Any, mass: Any) -> Any:
+    """The root of what is left beyond rounding, relative to the roots of what acts."""
+    found, least = sqrt(left), in_precision(*ROUNDING) * sqrt(all_)
     gravity = vector(x.gravity)
-    weight = x.span[0] * sqrt(x.composite[0, 0] * gravity.dot(gravity))
+    weight = x.span[0] * sqrt(mass * gravity.dot(gravity))
     all_of_them = weight + sqrt(given) + sqrt(acted) + sqrt(rows) + smallest()
     return where(found <= least, 0.0, found - least) / all_of_them
+
+
+def error_of_groups(x: Any) -> Any:
+    """The largest error of a group (groups.py), relative to its own impulses; that of all is no larger."""
+
+    def momentum(j: Any) -> None:
+        for k, square in enumerate(squares_of(x, j)):
+            add_to(x, x.row_group[j], ERROR + k, square)
+
+    def row(i: Any) -> None:
+        g = x.row_group[x.r_row[i]]
+        add_to(x, g, ERROR, x.r_error[i])
+        add_to(x, g, ERROR + 4, square_of_row(x, i))
+
+    def body(b: Any) -> None:
+        carries = (b > 0) & (x.parent[b] == 0)  # all that hangs on it
+        add_to(x, group_of_body(x, b), ERROR + 5, where(carries, x.composite[b, 0], 0.0))
+
+    def error_of(p: Any, most: Any) -> Any:
+        return maximum(most, beyond_rounding(x, *(x.by_group[p, ERROR + k] for k in range(6))))
+
+    each_group(x, lambda p: for_range(6, lambda k: put(x.by_group, (p, ERROR + k), 0.0)))
+    for_range(x.nv, momentum)
+    for_range(x.n_of[0], lambda c: add_to(x, x.c_group[c], ERROR, x.c_error[c]))
+    for_range(x.n_of[1], row)
+    for_range(x.n_bodies, body)
+    return each_group(x, error_of, 0.0)
 
 
 def relative(x: Any, c: Any, V: Any) -> tuple[Any, ...]:
@@ -775,12 +817,17 @@ def relative(x: Any, c: Any, V: Any) -> tuple[Any, ...]:
     return tuple(_dot(motion(x.c_E, c, 6 * k), moved) for k in range(3))
 
 
+def before(x: Any, c: Any) -> tuple[Any, ...]:
+    """u of a constraint before the kick."""
+    return relative(x, c, x.V)
+
+
 def _dot(E: Any, V: Any) -> Any:
     return E.ang.dot(V.ang) + E.lin.dot(V.lin)
 
 
 def take_products(x: Any) -> None:
-    """C at the mean velocity; that of the guess, where it would change by more than ten times the momentum.
+    """C at the mean velocity; that of the guess in parts where it would change by ten times their momentum.
 
     A joint would turn by about a radian in such a step, and what one iteration leaves grows in the next, at
     last beyond all numbers.
@@ -788,20 +835,26 @@ def take_products(x: Any) -> None:
     for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
     once(x, bias, x.C)
 
-    def sums(j: Any, change: Any, momentum: Any) -> tuple[Any, Any]:
-        more, given = x.span[0] * (x.C[j] - x.C_guess[j]), x.span[0] * x.tau[j]
-        weight = x.row_mobility[j]
-        return change + more * more * weight, momentum + (x.Hv0[j] * x.Hv0[j] + given * given) * weight
+    def of_part(p: Any) -> None:
+        first, count = x.part_rows[p, 0], x.part_rows[p, 1]
 
-    change, momentum = for_range(x.nv, sums, 0.0, 0.0)
+        def sums(k: Any, change: Any, momentum: Any) -> tuple[Any, Any]:
+            j = first + k
+            more, given = x.span[0] * (x.C[j] - x.C_guess[j]), x.span[0] * x.tau[j]
+            weight = x.row_mobility[j]
+            return change + more * more * weight, momentum + (x.Hv0[j] * x.Hv0[j] + given * given) * weight
+
+        change, momentum = for_range(count, sums, 0.0, 0.0)
+        cond(change <= WILD**2 * momentum, nothing, lambda: those_of_the_guess(x, first, count))
+
     for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))
-    cond(change <= WILD**2 * momentum, nothing, lambda: those_of_the_guess(x))
+    for_range(x.n_parts, of_part)
 
 
-def those_of_the_guess(x: Any) -> None:
-    """The velocity products of the guess."""
-    for_range(x.nv, lambda j: put(x.C, j, x.C_guess[j]))
-    for_range(x.nv, lambda j: put(x.y_of_C, j, x.guess[j]))
+def those_of_the_guess(x: Any, first: Any, count: Any) -> None:
+    """The velocity products of the guess, in so many rows."""
+    for_range(count, lambda k: put(x.C, first + k, x.C_guess[first + k]))
+    for_range(count, lambda k: put(x.y_of_C, first + k, x.guess[first + k]))
 
 
 def impulses(x: Any, constraints: Any, rows: Any) -> None:

@@ -39,6 +39,7 @@ from robokit.contact.fields import (
     STATE,
     STEP,
 )
+from robokit.contact.groups import connect
 from robokit.contact.impacts import pass_on
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, NOTES, monitor, notes
@@ -150,7 +151,8 @@ def give(x: Any) -> None:
     """Velocity before, the given forces, and the velocity that the iteration begins with."""
     for k in range(3):
         x.middle[k] = x.origin[k]
-    act(x)
+    once(x, act)
+    connect(x)
     once(x, generalized, x.f, x.tau)
     open_account(x)
 

@@ -22,6 +22,7 @@ from robokit.contact.bounce_derivatives import limited_kernel
 from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.contact.detection_derivatives import detection_derivatives_kernel
 from robokit.contact.fields import DETECTION_DERIVATIVES, LINE, MOTOR, STEP_DERIVATIVES
+from robokit.contact.groups import SHARE
 from robokit.contact.impact_derivatives import turns_kernel
 from robokit.contact.step_derivatives import derivatives_kernel, pullback_kernel
 from robokit.dataclass_tools import Recent, short_repr
@@ -197,8 +198,7 @@ class LinearSteps:
         x = self.simulation.work
         if not x["n_of"][2] or not (x["contact_bounces"][: x["counts"][0]] == ONE_BY_ONE).any():
             return {"turns": 0}
-        step, own = self._apart(turns_kernel())
-        return {"turns": 1, "c_turned": own["c_turned"], "aim_turned": step["c_aim"][:, 2]}
+        return {"turns": 1, "c_turned": self._apart(turns_kernel())["c_turned"]}
 
     def _limited(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
         """Derivatives of a step whose bounces energy limits, else None.
@@ -209,21 +209,21 @@ class LinearSteps:
         if not x["n_of"][2]:
             return None
         bounces = x["contact_constraint"][: x["counts"][0]][x["contact_bounces"][: x["counts"][0]] > 0]
-        if x["c_aim"][bounces, 2].any() or not x["c_g"][bounces, 2].any():
+        if (x["by_group"][:, SHARE] == 1.0).all() or not x["c_g"][bounces, 2].any():
             return None
         driven = int(self.wanted is not None)
-        self.found = self._apart(limited_kernel(), through_motors=driven, **turned, **more)[1]
+        self.found = self._apart(limited_kernel(), through_motors=driven, **turned, **more)
         return self.found["next"]
 
-    def _apart(self, kernel: LoopKernel, **more: Any) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-        """Copies of the step's arrays that a kernel has worked with, and the arrays that the step has not."""
+    def _apart(self, kernel: LoopKernel, **more: Any) -> dict[str, np.ndarray]:
+        """The arrays that the step has not, of a kernel that has worked with copies of the step's."""
         of_step = self.simulation.arrays | self.simulation.work | self._end | self._motion
         step = {name: each.copy() for name, each in of_step.items()}
         run, own = self._runs(kernel, step)
         for name, given in more.items():
             own[name][...] = given
         run()
-        return step, own
+        return own
 
     def _loops(self) -> dict[str, np.ndarray]:
         """The robot and the rows of its loops at the end of a step, if it has any."""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from robokit.contact import fields, pattern, solver
+from robokit.contact import fields, groups, pattern, solver
 from robokit.contact.kinematics import place_in_H
 from robokit.contact.robot_data import banded, bands_of, blocks_of, sizes_of_matrices
 from robokit.engine.loops.fields import kernel_of
@@ -118,7 +118,7 @@ def kernel(name: str, function: Any, **options: Any) -> LoopKernel:
     return kernel_of(name, run, taken(), **options)
 
 
-SOLVE = kernel("random_solve", lambda x: (pattern.symbolic(x), solver.solve(x)))
+SOLVE = kernel("random_solve", lambda x: (pattern.symbolic(x), groups.connect(x), solver.solve(x)))
 
 
 def random_tree(
@@ -185,7 +185,7 @@ def random_tree(
             low, high = sorted((row[j], row[k]))
             columns[high] |= {low} if 0 <= low < high else set()
     own, counts = counts, np.array([len(c) for c in columns])
-    whole |= _parts(n_bodies, parent, np.stack([first, own], 1), coupled)
+    whole |= _parts(n_bodies, parent, np.stack([first, own], 1), coupled, nv)
     whole["row_path"] = np.stack([np.concatenate([[0], np.cumsum(counts)[:-1]]), counts], 1)
     whole["row_columns"] = np.array([k for c in columns for k in sorted(c, reverse=True)], int)
     whole["body_tip"] = np.array([_tip(b, parent, first, own) for b in range(n_bodies)])
@@ -309,11 +309,11 @@ def _tip(b: int, parent: np.ndarray, first: np.ndarray, count: np.ndarray) -> in
     return int(first[b] + count[b] - 1) if b >= 0 else -1
 
 
-def _parts(n_bodies: int, parent: np.ndarray, dofs: np.ndarray, coupled: bool) -> Arrays:
+def _parts(n_bodies: int, parent: np.ndarray, dofs: np.ndarray, coupled: bool, nv: int) -> Arrays:
     """Each body its own part if all float and none carries another, else all one."""
     if not coupled and (parent[1:] == 0).all():
         return {"part_rows": dofs[1:], "body_part": np.arange(-1, n_bodies - 1)}
-    return {"part_rows": np.array([[0, dofs[:, 1].sum()]]), "body_part": np.arange(n_bodies) * 0}
+    return {"part_rows": np.array([[0, nv]]), "body_part": np.arange(n_bodies) * 0}
 
 
 def product_of_factors(x: Arrays) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from robokit.contact import linear, pattern, solver
+from robokit.contact import groups, linear, pattern, solver
 from robokit.contact.fields import FRICTION, LINE, SPIN
 from tests.contact.random_steps import (
     Arrays,
@@ -247,7 +247,7 @@ def test_what_memory_held_before_a_step_changes_no_bit() -> None:
 def test_a_reproducible_kernel_has_the_bits_of_plain_python() -> None:
     run = kernel(
         "random_solve_reproducible",
-        lambda x: (pattern.symbolic(x), solver.solve(x)),
+        lambda x: (pattern.symbolic(x), groups.connect(x), solver.solve(x)),
         reproducible=True,
     )
     for seed in range(4):

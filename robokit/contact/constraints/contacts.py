@@ -47,6 +47,7 @@ from robokit.collision.fields import CYLINDER
 from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, row, vector
 from robokit.contact.fields import FRICTION, SPIN
 from robokit.contact.vectors import write_row
+from robokit.engine.loops.fields import once
 from robokit.spatial import Motion, Vector3
 from robokit.spatial.control_flow import call, cond, for_range, in_precision, smallest, while_loop
 from robokit.spatial.scalars import Scalar, maximum, minimum, sqrt, where
@@ -207,7 +208,7 @@ def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar
     phi, dt, share = x.contact_gap[c], x.dt[0], x.pair_restitution[x.contact_pair[c]]
     gravity = vector(x.gravity, 0)
     slow = SHORT * (dt * sqrt(gravity.dot(gravity)) + load)
-    g = weight(x, c)
+    g = once(x, weight, c)
     arrives, lifts = 0.5 * dt * g - u, 2.0 * g * (phi - 0.125 * g * dt * dt)
     square = share * share * (arrives * arrives + lifts) - lifts
     fast, reached, returns = (share > 0.0) & (u < -slow), phi + (1.0 + RIGID) * dt * u < 0.0, square > 0.0

@@ -1,0 +1,80 @@
+"""Bodies far apart do not know of each other: a world of two moves each as it moves alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import robokit as rk
+from robokit.model import Box, ModelBuilder, Placement, Shape, Sphere
+from robokit.sim import ground, joint_forces, steppers
+
+FAR = 50.0  # between them [m]
+
+
+def chain(rng: np.random.Generator, mass: float) -> rk.Robot:
+    """Up to three boxes in a row on hinges with limits, damping and some dry friction."""
+    builder, last = ModelBuilder("chain"), 0.0
+    for k in range(1 + rng.integers(0, 3)):
+        size, own = rng.uniform(0.05, 0.2, 3), mass * (10 ** rng.uniform(-0.5, 0.5) if k else 1.0)
+        inertia = np.diag((size**2).sum() - size**2) * own / 12.0
+        builder.link(f"{k}", mass=own, inertia=inertia, collisions=(Shape(Box(tuple(size))),))
+        if k:
+            place = Placement(position=np.array([0.5 * (last + size[0]) + 0.02, 0.0, 0.0]))
+            numbers: dict[str, Any] = {"axis": tuple(np.eye(3)[rng.integers(3)]), "lower": -1.0, "upper": 1.0}
+            numbers |= {"friction": float(rng.choice([0.0, 0.1])) * mass, "damping": 0.01 * mass}
+            builder.joint(f"{k}", "revolute", f"{k - 1}", f"{k}", place, **numbers)
+        last = size[0]
+    return builder.build("floating")
+
+
+def thrown(rng: np.random.Generator, robot: rk.Robot, x: float) -> tuple[np.ndarray, np.ndarray]:
+    q, v, turn = robot.neutral(), np.zeros(robot.nv), rng.standard_normal(4)
+    q[:4], q[4], q[6] = turn / np.linalg.norm(turn), x, rng.uniform(0.4, 1.0)
+    v[:3], v[3:6] = rng.uniform(-8, 8, 3), rng.uniform(-2, 2, 3)
+    return q, v
+
+
+def run(robot: rk.Robot, q: np.ndarray, v: np.ndarray, e: float, mu: float) -> np.ndarray:
+    pairs = rk.collision_pairs(robot).with_law(restitution=e, friction=mu)
+    law = rk.Ground(friction=mu, restitution=e or None, sink=1e-3, time=0.02)
+    found = rk.simulate(robot, q, v, 0.4, dt=1e-3, ground=law, self_collision=pairs, record_every=1)
+    return found.v
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("ratio", [1.0, 1e-3, 1e-6])
+def test_two_that_are_far_apart_move_as_alone(ratio: float, seed: int, monkeypatch: Any) -> None:
+    """Contacts and limits of joints are as stiff as the weight of all wants: here of each alone, too."""
+    for module in (ground, joint_forces, steppers):
+        monkeypatch.setattr(module, "weight", lambda robot: 10.0 * (1.0 + ratio))
+    rng = np.random.default_rng([seed, round(-np.log10(ratio))])
+    e, mu = rng.choice([0.0, 0.5, 1.0]), rng.choice([0.0, 0.5, 1.0])
+    one, other = chain(rng, 1.0), chain(rng, ratio)
+    starts = thrown(rng, one, 0.0), thrown(rng, other, FAR)
+    alone = [run(robot, *start, e, mu) for robot, start in zip((one, other), starts, strict=True)]
+    q, v = (np.concatenate(part) for part in zip(*starts, strict=True))
+    both = run(rk.together({"one": one, "other": other}), q, v, e, mu)
+    np.testing.assert_allclose(both, np.hstack(alone), rtol=0.0, atol=1e-3)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_bounce_that_energy_limits_limits_no_bounce_elsewhere(seed: int) -> None:
+    """Balls that bounce without loss, 30 m from a humanoid that lands with friction."""
+    builder = ModelBuilder("ball")
+    builder.link("ball", 1.0, inertia=0.004 * np.eye(3), collisions=(Shape(Sphere(0.1)),))
+    ball, humanoid = builder.build("floating"), rk.load_urdf(rk.find_robot("humanoid"), base="floating")
+    world = rk.together({"humanoid": humanoid} | {f"{k}": ball for k in range(40)})
+    q = world.neutral()
+    q[: humanoid.nq] = rk.standing_configuration(humanoid, height=0.2, tilt=0.3, seed=seed)
+    for k in range(40):
+        at = humanoid.nq + 7 * k
+        q[at + 4 : at + 7] = 30.0 + 2.0 * k, 0.0, 0.4 + 0.02 * k
+    law = rk.Ground(restitution=1.0, friction=0.8)
+    pairs = rk.collision_pairs(world).with_law(restitution=1.0, friction=0.8)
+    found = rk.simulate(world, q, None, 0.8, 1e-3, ground=law, self_collision=pairs, record_every=1)
+    z, up = found.q[:, -280:].reshape(-1, 40, 7)[:, :, 6], found.v[:, -240:].reshape(-1, 40, 6)[:, :, 5]
+    energy = 9.80665 * z + 0.5 * up**2
+    assert np.abs(energy[-1] / energy[0] - 1.0).max() < 3e-3
