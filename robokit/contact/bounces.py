@@ -25,6 +25,7 @@ from typing import Any
 
 from robokit.contact.accounts import FREE, TOUCHED, gain, gains, touch
 from robokit.contact.fields import FRICTION
+from robokit.contact.landings import solve_landings
 from robokit.contact.solver import impulses, see, solve
 from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import once
@@ -37,7 +38,7 @@ MOST = 40  # tries to find the share: each leaves less than the half where W ben
 
 def solve_bounces(x: Any) -> None:
     """The solution of the step; bounces give back no more than there was."""
-    once(x, solve)
+    solve_landings(x)
     give_less(x)
 
 

@@ -104,7 +104,7 @@ def to_middle(x: Any) -> None:
     half = 0.5 * x.dt[0]
     begin(x)
     note_state(x)
-    once(x, advance, x.q, x.v, half)
+    once(x, advance, x.q, x.v, x.v, half)
     joints.place(x, MIDDLE)
     once(x, place_bodies, x.q, 0)
     once(x, velocities, x.v, x.V)
@@ -133,7 +133,7 @@ def from_middle(x: Any) -> None:
 def finish(x: Any, half: Any) -> None:
     """The second half of the drift, and what a step keeps."""
     set_velocity(x)
-    once(x, advance, x.q, x.v, half)
+    once(x, advance, x.q, x.v, x.ahead, half)
     joints.place(x, END)
     close(x)
     joints.place(x, END)
@@ -178,6 +178,7 @@ def set_velocity(x: Any) -> None:
     def dof(j: Any) -> None:
         x.change[j] = x.y[j] - x.v0[j]
         x.v[j] = x.y[j]
+        x.ahead[j] = x.y[j] + x.ahead[j]
 
     for_range(x.nv, dof)
 

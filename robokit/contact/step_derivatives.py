@@ -341,7 +341,7 @@ def end(x: Any) -> None:
     """``q_next`` and ``v_next``: the second drift."""
     for_range(x.nq, lambda k: put(x.q_next, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.v_next, j, x.y[j]))
-    once(x, advance, x.q_next, x.v_next, 0.5 * x.dt[0])
+    once(x, advance, x.q_next, x.v_next, x.v_next, 0.5 * x.dt[0])
 
 
 # ---- rows -------------------------------------------------------------------------------------------------

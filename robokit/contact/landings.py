@@ -1,0 +1,120 @@
+"""Landings: the whole impact in the velocity, and in the way what is left after the landing.
+
+What lands within a step is aimed at -phi/dt by the step's first solution, which gives the velocity of the way
+from this kick to the next: there it is on the surface. The impulse of that solution is only a part of the
+impact. If the rest followed in the next step, friction would be opposed to the slip at the end of each part,
+and what both are worth would depend on when in the step it lands. So a second solution, begun at the first,
+has the aim 0 for what lands. It gives the velocity after the step, and all impulses.
+
+    y1: aim -phi/dt          y2: aim 0          q' = q + dt/2 (2 y1 - y2)
+
+A landing at the share l of the step after its kick leaves y1 = l v0 + (1 - l) y2, and two wholes that meet
+have gone on by l dt v until then. Angular momentum stays where the impulse J acts on each of them where the
+contact is from it at the landing, seen from its centre of mass: at p -+ l dt (v_b - v_a)/2.
+
+Cost: a solution, in steps in which something lands.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from robokit.contact.accounts import AHEAD, FREE, MASS, MOMENTUM_AT, add_to_row
+from robokit.contact.fields import FRICTION, SPIN, STOP
+from robokit.contact.kinematics import velocities
+from robokit.contact.solver import relative, solve
+from robokit.contact.vectors import inertia, motion, nothing, put, vector, write_row
+from robokit.engine.loops.fields import once
+from robokit.spatial import Vector3
+from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.scalars import maximum, minimum, where
+
+
+def solve_landings(x: Any) -> None:
+    """The solution of the step, before what bounces give back is judged; ``ahead`` is 2 (y1 - y2)."""
+    once(x, solve)
+    count = for_range(x.n_of[0], lambda c, n: n + where(lands(x, c), 1, 0), 0)
+    count = for_range(x.n_of[1], lambda i, n: n + where(stops(x, i), 1, 0), count)
+    for_range(x.nv, lambda j: put(x.ahead, j, 0.0))
+    for_range(x.n_of[0], lambda c: write_row(x.c_ahead, c, [0.0] * 5))
+    cond(count > 0, lambda: _take_whole(x), nothing)
+
+
+def lands(x: Any, c: Any) -> Any:
+    """Whether a constraint is a contact that the first solution has stopped at the surface."""
+    friction = x.c_kind[c] == FRICTION
+    k = where(friction, x.c_of[c], 0)
+    rests_later = (x.contact_bounces[k] == 0) & (x.contact_arrives[k] == 0.0)
+    return friction & rests_later & (x.c_aim[c, 2] < 0.0) & (x.c_g[c, 2] > 0.0)
+
+
+def stops(x: Any, i: Any) -> Any:
+    """The same of a row, that of a limit."""
+    return (x.r_kind[i] == STOP) & (x.r_aim[i] < 0.0) & (x.r_g[i] > 0.0)
+
+
+def _take_whole(x: Any) -> None:
+    def way(c: Any) -> list[Any]:
+        return [*(x.c_g[c, k] for k in range(3)), *(x.c_u[c, k] for k in range(2))]
+
+    def less(c: Any) -> None:
+        write_row(x.c_ahead, c, [x.c_ahead[c, k] - now for k, now in enumerate(way(c))])
+
+    def constraint(c: Any) -> None:
+        one = lands(x, c)
+        h = shift(x, c, one)
+        write_row(x.c_last, c, [x.c_g[c, k] for k in range(3)])
+        write_row(x.c_ahead, c, way(c))
+        write_row(x.c_shift, c, h)
+        x.c_aim[c, 2] = where(one, 0.0, x.c_aim[c, 2])
+
+    def of_spin(c: Any) -> None:
+        of = where(x.c_kind[c] == SPIN, x.c_of[c], c)
+        write_row(x.c_shift, c, vector(x.c_shift, of, 0))
+
+    def row(i: Any) -> None:
+        x.r_aim[i] = where(stops(x, i), 0.0, x.r_aim[i])
+
+    def coordinate(j: Any) -> None:
+        x.guess[j] = x.ahead[j] = x.y[j]
+
+    iterations, *worst = (x.solved[k] for k in range(3))
+    for_range(x.n_of[0], constraint)
+    for_range(x.n_of[0], of_spin)
+    for_range(x.n_of[1], row)
+    for_range(x.nv, coordinate)
+    once(x, solve)
+    x.solved[0] = x.solved[0] + iterations
+    for k, found in enumerate(worst, 1):
+        x.solved[k] = maximum(x.solved[k], found)
+    for_range(x.nv, lambda j: put(x.ahead, j, 2.0 * (x.ahead[j] - x.y[j])))
+    for_range(x.n_of[0], less)
+    cond(x.keeps[0] == FREE, lambda: _move_wholes(x), nothing)
+
+
+def shift(x: Any, c: Any, one: Any) -> Vector3:
+    """l dt (v_b - v_a)/2 of a contact that lands between two wholes that hang on nothing, else 0."""
+    a, b = (x.body_whole[x.c_bodies[c, k]] for k in range(2))
+    between = one & (a > 0) & (b > 0) & (a != b) & (x.keeps[0] == FREE)
+    u = relative(x, c, x.V)[2]
+    # dt l = phi / |u0|, where the aim is -phi/dt: at most dt
+    late = x.dt[0] * minimum(-x.c_aim[c, 2] / maximum(-u, -x.c_aim[c, 2] + 1e-300), 1.0)
+    apart = _velocity(x, b) - _velocity(x, a)
+    return apart * where(between, 0.5 * late, 0.0)
+
+
+def _velocity(x: Any, w: Any) -> Vector3:
+    """Of the centre of mass of a whole, before the step."""
+    m = x.account[w, MASS]
+    return vector(x.kept, w, MOMENTUM_AT + 3) * (1.0 / where(m > 0.0, m, 1.0))
+
+
+def _move_wholes(x: Any) -> None:
+    """How much farther than with y each centre of mass goes, times mass over time, to ``account``."""
+    once(x, velocities, x.ahead, x.Vd)
+
+    def body(m: Any) -> None:
+        b = m + 1
+        add_to_row(x.account, x.body_whole[b], AHEAD, (inertia(x.I, b) @ motion(x.Vd, b)).lin)
+
+    for_range(x.n_bodies - 1, body)
