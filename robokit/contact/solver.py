@@ -96,7 +96,16 @@ def begin_solution(x: Any) -> None:
     """What comes before the first iteration."""
     x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
     once(x, symbolic)
+    once(x, multiply, x.v0, x.Hv0)
     once(x, begin)
+
+
+def solve_impact(x: Any) -> None:
+    """The same of impulses alone, with the pattern of the last solution; Hv0 is the momentum without them."""
+    x.span[0] = x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
+    once(x, begin)
+    end_solution(x, once(x, attempt, 0))
+    x.span[0] = x.dt[0]
 
 
 def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
@@ -191,7 +200,6 @@ def begin(x: Any) -> None:
     for_range(x.nv, coordinate)
     x.errors[0], x.errors[1], x.held[1], x.held[2] = math.inf, 0.0, 0.0, math.inf
     cond(x.n_of[3] > 0, lambda: once(x, hold, 1.0), nothing)
-    once(x, multiply, x.v0, x.Hv0)
     once(x, of_velocity)
     for_range(x.n_of[0], of_constraint)
     for_range(x.n_of[1], of_row)
@@ -788,6 +796,10 @@ def take_products(x: Any) -> None:
     A joint would turn by about a radian in such a step, and what one iteration leaves grows in the next, at
     last beyond all numbers.
     """
+    cond(x.span[0] > 0.0, lambda: once(x, _take_products), nothing)
+
+
+def _take_products(x: Any) -> None:
     for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
     once(x, bias, x.C)
 
