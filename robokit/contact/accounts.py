@@ -83,7 +83,7 @@ def open_account(x: Any) -> None:
     fixed point add up to the angular momentum about it. Where the bodies have their centre of mass at the
     middle is off that path by the error of the drift.
     """
-    for_range(x.n_wholes, lambda w: _clear(x.account, w, AHEAD + 3))
+    for_range(x.n_wholes, lambda w: _clear(x.account, w, AHEAD + 5))
 
     def child(b: Any, w: Any) -> None:
         add_to_row(x.account, w, IMPULSE, force(x.f, b) * x.dt[0])
@@ -574,7 +574,7 @@ def gain(x: Any) -> Scalar:
     _children(x, lambda b, w: add_to_row(x.corrected, w, 0, force(x.pushed, b)))
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))
-    for_range(x.nv, lambda j: put(x.mean, j, x.y[j] + x.ahead[j]))
+    for_range(x.nv, lambda j: put(x.mean, j, x.y[j]))
     once(x, advance, x.q_drifted, x.y_of_C, x.mean, 0.5 * x.dt[0])
     once(x, _see, x.q_drifted, x.y_of_C)
 

@@ -41,6 +41,7 @@ from robokit.contact.fields import (
 )
 from robokit.contact.impacts import pass_on
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
+from robokit.contact.landings import set_way
 from robokit.contact.monitor import MONITOR, NOTES, monitor, notes
 from robokit.contact.vectors import nothing, one_by_one, put, write_row
 from robokit.engine.loops.fields import kernel_of, once
@@ -175,10 +176,11 @@ def give(x: Any) -> None:
 def set_velocity(x: Any) -> None:
     """After the solve."""
 
+    set_way(x)
+
     def dof(j: Any) -> None:
         x.change[j] = x.y[j] - x.v0[j]
         x.v[j] = x.y[j]
-        x.ahead[j] = x.y[j] + x.ahead[j]
 
     for_range(x.nv, dof)
 
