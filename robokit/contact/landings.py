@@ -22,6 +22,7 @@ from typing import Any
 
 from robokit.contact.accounts import AHEAD, FREE, MASS, MOMENTUM_AT, PATH, add_to_row
 from robokit.contact.fields import FRICTION, PRESCRIBED, SPIN, SPRING, STOP
+from robokit.contact.constraints.contacts import RIGID
 from robokit.contact.constraints.adding import axes_of, body_velocity
 from robokit.contact.kinematics import advance, mass_matrix, multiply, place_bodies, velocities
 from robokit.contact.solver import impulses, relative, solve, solve_impact
@@ -68,11 +69,19 @@ def _take_whole(x: Any) -> None:
         write_row(x.c_last, c, [x.c_g[c, k] for k in range(3)])
         write_row(x.c_ahead, c, way(c))
         write_row(x.c_shift, c, h)
-        x.c_aim[c, 2] = where(one, 0.0, x.c_aim[c, 2])
         kept = x.c_kind[c] == SPRING
+        touches = (x.c_kind[c] == FRICTION) & (x.c_g[c, 2] > 0.0)
+        apart = (x.c_kind[c] == FRICTION) & ~touches
+        k_c = where(touches, x.c_of[c], 0)
+        bounces = touches & (x.contact_bounces[k_c] > 0)
+        x.c_aim[c, 2] = where(touches & ~bounces, 0.0, x.c_aim[c, 2])
+        for k in range(2):
+            still = x.contact_surface[k_c, k] + x.contact_rolls[k_c, k]
+            x.c_aim[c, k] = where(touches & ~bounces, still, x.c_aim[c, k])
         for k in range(2):
             x.c_first[c, k] = x.c_R[c, k]
-            x.c_R[c, k] = where(kept, math.inf, x.c_R[c, k])
+            R = where(kept | apart, math.inf, x.c_R[c, k])
+            x.c_R[c, k] = where(touches, RIGID * x.c_w[c], R)
         write_row(x.c_g, c, [where(kept, x.c_g[c, k], 0.0) for k in range(3)])
 
     def of_spin(c: Any) -> None:
@@ -80,10 +89,12 @@ def _take_whole(x: Any) -> None:
         write_row(x.c_shift, c, vector(x.c_shift, of, 0))
 
     def row(i: Any) -> None:
-        x.r_aim[i] = where(stops(x, i), 0.0, x.r_aim[i])
         write_row(x.r_first, i, [x.r_R[i], x.r_g[i]])
         kept = (x.r_kind[i] != STOP) & (x.r_kind[i] != PRESCRIBED)
-        x.r_R[i] = where(kept, math.inf, x.r_R[i])
+        stop = x.r_kind[i] == STOP
+        touches = stop & (x.r_g[i] > 0.0)
+        x.r_aim[i] = where(stop, 0.0, x.r_aim[i])
+        x.r_R[i] = where(kept | (stop & ~touches), math.inf, where(touches, RIGID * x.r_w[i], x.r_R[i]))
         x.r_g[i] = where(kept, x.r_g[i], 0.0)
 
     def row_again(i: Any) -> None:
