@@ -70,7 +70,7 @@ def _take_whole(x: Any) -> None:
         write_row(x.c_ahead, c, way(c))
         write_row(x.c_shift, c, h)
         kept = x.c_kind[c] == SPRING
-        touches = (x.c_kind[c] == FRICTION) & (x.c_g[c, 2] > 0.0)
+        touches = (x.c_kind[c] == FRICTION) & ((x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= 0.0))
         apart = (x.c_kind[c] == FRICTION) & ~touches
         k_c = where(touches, x.c_of[c], 0)
         bounces = touches & (x.contact_bounces[k_c] > 0)
@@ -92,7 +92,7 @@ def _take_whole(x: Any) -> None:
         write_row(x.r_first, i, [x.r_R[i], x.r_g[i]])
         kept = (x.r_kind[i] != STOP) & (x.r_kind[i] != PRESCRIBED)
         stop = x.r_kind[i] == STOP
-        touches = stop & (x.r_g[i] > 0.0)
+        touches = stop & ((x.r_g[i] > 0.0) | (x.r_aim[i] >= 0.0))
         x.r_aim[i] = where(stop, 0.0, x.r_aim[i])
         x.r_R[i] = where(kept | (stop & ~touches), math.inf, where(touches, RIGID * x.r_w[i], x.r_R[i]))
         x.r_g[i] = where(kept, x.r_g[i], 0.0)
