@@ -37,7 +37,6 @@ def solve_landings(x: Any) -> None:
     """The solution of the step, before what bounces give back is judged; ``ahead`` is 2 (y1 - y2)."""
     once(x, solve)
     count = for_range(x.n_of[0], lambda c, n: n + where(lands(x, c), 1, 0), 0)
-    count = for_range(x.n_of[1], lambda i, n: n + where(stops(x, i), 1, 0), count)
     x.landed[0] = count
     for_range(x.n_of[0], lambda c: write_row(x.c_ahead, c, [0.0] * 5))
     cond(count > 0, lambda: _take_whole(x), nothing)
@@ -48,7 +47,9 @@ def lands(x: Any, c: Any) -> Any:
     friction = x.c_kind[c] == FRICTION
     k = where(friction, x.c_of[c], 0)
     rests_later = (x.contact_bounces[k] == 0) & (x.contact_arrives[k] == 0.0)
-    return friction & rests_later & (x.c_aim[c, 2] < 0.0) & (x.c_g[c, 2] > 0.0)
+    pair = x.contact_pair[k]
+    fast = x.pair_impact[pair] * x.contact_hit[k] * x.contact_hit[k] > x.pair_damping[pair]
+    return friction & fast & rests_later & (x.c_aim[c, 2] < 0.0) & (x.c_g[c, 2] > 0.0)
 
 
 def stops(x: Any, i: Any) -> Any:
