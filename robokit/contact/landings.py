@@ -44,12 +44,15 @@ def solve_landings(x: Any) -> None:
 
 def lands(x: Any, c: Any) -> Any:
     """Whether a constraint is a contact that the first solution has stopped at the surface."""
-    friction = x.c_kind[c] == FRICTION
-    k = where(friction, x.c_of[c], 0)
-    rests_later = (x.contact_bounces[k] == 0) & (x.contact_arrives[k] == 0.0)
-    pair = x.contact_pair[k]
-    fast = x.pair_impact[pair] * x.contact_hit[k] * x.contact_hit[k] > x.pair_damping[pair]
-    return friction & fast & rests_later & (x.c_aim[c, 2] < 0.0) & (x.c_g[c, 2] > 0.0)
+
+    def contact() -> Any:
+        k = x.c_of[c]
+        pair = x.contact_pair[k]
+        fast = x.pair_impact[pair] * x.contact_hit[k] * x.contact_hit[k] > x.pair_damping[pair]
+        rests_later = (x.contact_bounces[k] == 0) & (x.contact_arrives[k] == 0.0)
+        return fast & rests_later & (x.c_aim[c, 2] < 0.0) & (x.c_g[c, 2] > 0.0)
+
+    return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
 
 
 def stops(x: Any, i: Any) -> Any:
@@ -111,6 +114,22 @@ def _take_whole(x: Any) -> None:
     def coordinate(j: Any) -> None:
         x.guess[j] = x.ahead[j] = x.y[j]
 
+    def soft() -> None:
+        """What does not settle has the compliance of contacts that rest."""
+
+        def of_constraint(c: Any) -> None:
+            for k in range(2):
+                x.c_R[c, k] = where(x.c_R[c, k] < math.inf, x.c_first[c, k], math.inf)
+
+        def of_row(i: Any) -> None:
+            x.r_R[i] = where(x.r_R[i] < math.inf, x.r_first[i, 0], math.inf)
+
+        for_range(x.n_of[0], of_constraint)
+        for_range(x.n_of[1], of_row)
+        taken = 1.0 * x.solved[0]
+        once(x, solve_impact)
+        x.solved[0] = x.solved[0] + taken
+
     iterations, *worst = (x.solved[k] for k in range(3))
     find_times(x)
     for_range(x.n_of[0], constraint)
@@ -123,6 +142,7 @@ def _take_whole(x: Any) -> None:
     once(x, multiply, x.v0, x.Hv0)
     for_range(x.nv, lambda j: put(x.Hv0, j, x.Hv0[j] + x.smooth[j]))
     once(x, solve_impact)
+    cond(x.solved[2] > 0.0, soft, nothing)
     for_range(x.n_of[0], constraint_again)
     for_range(x.n_of[1], row_again)
     x.solved[0] = x.solved[0] + iterations
