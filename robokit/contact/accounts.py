@@ -15,7 +15,7 @@ from robokit.contact.constraints.adding import axes_of
 from robokit.contact.constraints.motors import limited
 from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPEED, SPIN, SPRING, STOP
 from robokit.contact.kinematics import (
-    advance,
+    advance_along,
     known_row,
     place_bodies,
     velocities,
@@ -575,7 +575,7 @@ def gain(x: Any) -> Scalar:
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.y_of_C, j, x.y[j]))
     for_range(x.nv, lambda j: put(x.mean, j, x.y[j]))
-    once(x, advance, x.q_drifted, x.y_of_C, x.mean, 0.5 * x.dt[0])
+    once(x, advance_along, x.q_drifted, x.y_of_C, x.mean, 0.5 * x.dt[0])
     once(x, _see, x.q_drifted, x.y_of_C)
 
     def whole(n: Any, total: Scalar) -> Scalar:

@@ -196,7 +196,9 @@ CONSTRAINTS = (
     # that of the spring
     real("c_E", "n_constraints", 18, role="work"),  # three rows, angular first: t1, t2, n
     real("c_shift", "n_constraints", 3, role="work"),  # from where it acts, to where on a; on b the other way
-    real("c_ahead", "n_constraints", 5, role="work"),  # impulse of the way less that of the velocity after it;
+    real(
+        "c_ahead", "n_constraints", 5, role="work"
+    ),  # impulse of the way less that of the velocity after it;
     # the same of the tangential velocity
     real(
         "c_R", "n_constraints", 2, role="work"

@@ -24,7 +24,7 @@ from robokit.contact.accounts import AHEAD, FREE, MASS, MOMENTUM_AT, PATH, add_t
 from robokit.contact.fields import FRICTION, PRESCRIBED, SPIN, SPRING, STOP
 from robokit.contact.constraints.contacts import RIGID
 from robokit.contact.constraints.adding import axes_of, body_velocity
-from robokit.contact.kinematics import advance, mass_matrix, multiply, place_bodies, velocities
+from robokit.contact.kinematics import advance_along, mass_matrix, multiply, place_bodies, velocities
 from robokit.contact.solver import impulses, relative, solve, solve_impact
 from robokit.contact.vectors import motion, nothing, put, vector, write_row
 from robokit.engine.loops.fields import once
@@ -226,7 +226,7 @@ def go_to_landings(x: Any) -> None:
     old = vector(x.origin)
     for_range(x.n_of[0], lambda c: carry(x, c))
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
-    once(x, advance, x.q_drifted, x.v0, x.landing_way, 1.0)
+    once(x, advance_along, x.q_drifted, x.v0, x.landing_way, 1.0)
     once(x, place_bodies, x.q_drifted, 0)
     once(x, velocities, x.v0, x.V)
     once(x, mass_matrix)
@@ -289,7 +289,7 @@ def set_way(x: Any) -> None:
 
     def landed() -> None:
         for_range(x.nv, lambda j: put(x.landing_way, j, -x.landing_way[j]))
-        once(x, advance, x.q_drifted, x.y, x.landing_way, 1.0)
+        once(x, advance_along, x.q_drifted, x.y, x.landing_way, 1.0)
         for_range(x.nv, lambda j: put(x.ahead, j, 2.0 * x.ahead[j] - x.y[j]))
 
     cond(x.landed[0] > 0, landed, lambda: for_range(x.nv, lambda j: put(x.ahead, j, x.y[j])))

@@ -65,7 +65,14 @@ from robokit.contact.fields import (
     STEP_PULLBACK,
     STOP,
 )
-from robokit.contact.kinematics import advance, composites, entries_of_H, is_free_base, known_row, velocities
+from robokit.contact.kinematics import (
+    advance_along,
+    composites,
+    entries_of_H,
+    is_free_base,
+    known_row,
+    velocities,
+)
 from robokit.contact.laws import slip
 from robokit.contact.linear import (
     back_substitute_transposed,
@@ -341,7 +348,7 @@ def end(x: Any) -> None:
     """``q_next`` and ``v_next``: the second drift."""
     for_range(x.nq, lambda k: put(x.q_next, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.v_next, j, x.y[j]))
-    once(x, advance, x.q_next, x.v_next, x.v_next, 0.5 * x.dt[0])
+    once(x, advance_along, x.q_next, x.v_next, x.v_next, 0.5 * x.dt[0])
 
 
 # ---- rows -------------------------------------------------------------------------------------------------
