@@ -231,7 +231,7 @@ def _entries(x: Any, k: Any, dq: Any, dv: Any) -> None:
 
 FROM_STEP = """
     q R p origin S I V H v0 y pattern pattern_length n_of
-    c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
+    c_kind c_bodies c_of c_E c_shift c_R c_aim c_mu c_arm c_w c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
     contact_pair contact_bodies contact_feature contact_place contact_frame contact_gap contact_hit
     contact_bounces contact_taken contact_bristle spring_state held
