@@ -15,7 +15,7 @@ from robokit.contact.constraints.adding import axes_of
 from robokit.contact.constraints.motors import limited
 from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPEED, SPIN, SPRING, STOP
 from robokit.contact.kinematics import (
-    advance,
+    advance_along,
     known_row,
     place_bodies,
     velocities,
@@ -73,7 +73,7 @@ ENTRIES = (
 
 AT = {name: k for k, name in enumerate(ENTRIES)}
 
-GIVEN, TOUCHED, IMPULSE, PATH, MASS, MOVED = 0, 1, 2, 8, 11, 12  # places in a row of ``account``
+GIVEN, TOUCHED, IMPULSE, PATH, MASS, MOVED, AHEAD = 0, 1, 2, 8, 11, 12, 13  # places in a row of ``account``
 
 
 def open_account(x: Any) -> None:
@@ -84,7 +84,7 @@ def open_account(x: Any) -> None:
     fixed point add up to the angular momentum about it. Where the bodies have their centre of mass at the
     middle is off that path by the error of the drift.
     """
-    for_range(x.n_wholes, lambda w: _clear(x.account, w, MOVED + 1))
+    for_range(x.n_wholes, lambda w: _clear(x.account, w, AHEAD + 5))
 
     def child(b: Any, w: Any) -> None:
         add_to_row(x.account, w, IMPULSE, force(x.f, b) * x.dt[0])
@@ -111,6 +111,7 @@ def account(x: Any) -> None:
     once(x, touch)
     for_range(x.n_of[0], lambda i: _constraint(x, i, com))
     for_range(x.n_of[1], lambda i: _row(x, i))
+    cond(x.keeps[0] == FREE, lambda: for_range(x.n_of[0], lambda i: _between(x, i)), nothing)
     _solution(x)
 
 
@@ -249,7 +250,8 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
     def on_one(k: Any, left: Scalar) -> Scalar:
         """Of two wholes: the impulse on one, and the work that is done on it; ``left`` is that of both."""
         body = where(k > 0, bodies[1], bodies[0])
-        w, on_it = where(k > 0, b, a), f * where(k > 0, 1.0, -1.0)
+        w, beside = where(k > 0, b, a), Force(vector(x.c_shift, i, 0).cross(f.lin), Vector3.zero())
+        on_it = f * where(k > 0, 1.0, -1.0) - beside
         work = where(k > 0, left, 0.5 * (motion(x.V, body) + motion(x.Vd, body)).dot(on_it))
         _gives(x, w, work)
         add_to_row(x.account, w, IMPULSE, about(on_it, vector(x.account, w, PATH)))
@@ -283,6 +285,30 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
     cond(a == b, lambda: _gives(x, b, given), apart)
     ground = cond(kind == LINE, lambda: False, others)
     cond((bodies[0] == 0) & (kind != LINE), from_outside, nothing)
+
+
+def _between(x: Any, i: Any) -> None:
+    """What a contact of two wholes misses of their angular momentum, as they have gone on before it landed.
+
+    On the way the impulse D beside that of the velocity after the step acts, so that with the velocities v'
+    after the step 2 h x J + dt (v'_b - v'_a) x D are missing; half of it each.
+    """
+    a, b = (x.body_whole[x.c_bodies[i, k]] for k in range(2))
+
+    def lin(first: Any) -> Vector3:
+        return sum_of(motion(x.c_E, i, 6 * k).lin * first[k] for k in range(3))
+
+    def velocity(w: Any) -> Vector3:
+        momentum = vector(x.kept, w, MOMENTUM_AT + 3) + vector(x.account, w, IMPULSE + 3)
+        return momentum * (1.0 / x.account[w, MASS])  # that of the weight is the same for both
+
+    def enter() -> None:
+        J, D = lin([x.c_g[i, k] for k in range(3)]), lin([x.c_ahead[i, k] for k in range(3)])
+        missed = vector(x.c_shift, i, 0).cross(J) + (velocity(b) - velocity(a)).cross(D) * (0.5 * x.dt[0])
+        for w in (a, b):
+            add_to_row(x.account, w, IMPULSE, [*missed])
+
+    cond((a > 0) & (b > 0) & (a != b), enter, nothing)
 
 
 def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar) -> None:
@@ -559,7 +585,8 @@ def gain(x: Any, enter: Any) -> None:
     _children(x, lambda b, w: add_to_row(x.corrected, w, 0, force(x.pushed, b)))
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.d, j, x.y[j]))
-    once(x, advance, x.q_drifted, x.d, 0.5 * x.dt[0])
+    for_range(x.nv, lambda j: put(x.mean, j, x.y[j]))
+    once(x, advance_along, x.q_drifted, x.d, x.mean, 0.5 * x.dt[0])
     once(x, _see, x.q_drifted, x.d)
 
     def whole(w: Any) -> None:
@@ -605,7 +632,8 @@ def _hold(x: Any, w: Any) -> None:
     _, wanted, mean = _with_impulse(x, w, after.m, impulse)
     k, v_G = wanted.ang, wanted.lin * (1.0 / after.m)
     touched = (x.account[w, TOUCHED] > 0.0) | (x.account[w, MOVED] > 0.0)
-    G = vector(x.kept, w, CENTRE_AT) + mean * x.dt[0]
+    ahead = vector(x.account, w, AHEAD) * (0.5 / after.m)
+    G = vector(x.kept, w, CENTRE_AT) + (mean + ahead) * x.dt[0]
     # Part of the work is done on the motion of G. That of the weight is left out on both sides: it is so
     # much that its rounding would turn a robot that hardly moves.
     target = x.kept[w, ENERGY_AT] + x.account[w, GIVEN] - impulse.lin.dot(mean)

@@ -41,6 +41,7 @@ from robokit.contact.groups import (
     add_to,
     each_group,
 )
+from robokit.contact.landings import solve_landings
 from robokit.contact.solver import impulses, see, solve
 from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import once
@@ -53,7 +54,7 @@ MOST = 40  # tries to find the share: each leaves less than the half where W ben
 
 def solve_bounces(x: Any) -> None:
     """The solution of the step; bounces give back no more than there was."""
-    once(x, solve)
+    solve_landings(x)
     give_less(x)
 
 

@@ -29,7 +29,7 @@ from robokit.contact.laws import growth, nearest, row_nearest, row_tangent, tang
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.vectors import force, motion, nothing, one_by_one, put, vector, write_row
 from robokit.engine.loops.fields import once
-from robokit.spatial import Force, Vector3
+from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, smallest, while_loop
 from robokit.spatial.scalars import clamp, floor, maximum, minimum, sqrt, where
 
@@ -96,7 +96,16 @@ def solve(x: Any) -> None:
 def begin_solution(x: Any) -> None:
     """What comes before the first iteration."""
     x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
+    once(x, multiply, x.v0, x.Hv0)
     once(x, begin)
+
+
+def solve_impact(x: Any) -> None:
+    """The same of impulses alone, with the pattern of the last solution; Hv0 is the momentum without them."""
+    x.span[0] = x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
+    once(x, begin)
+    end_solution(x, once(x, attempt, 0))
+    x.span[0] = x.dt[0]
 
 
 def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
@@ -191,7 +200,6 @@ def begin(x: Any) -> None:
     for_range(x.nv, coordinate)
     x.errors[0], x.errors[1], x.held[1], x.held[2] = math.inf, 0.0, 0.0, math.inf
     cond(x.n_of[3] > 0, lambda: once(x, hold, 1.0), nothing)
-    once(x, multiply, x.v0, x.Hv0)
     once(x, of_velocity)
     for_range(x.n_of[0], of_constraint)
     for_range(x.n_of[1], of_row)
@@ -813,7 +821,9 @@ def error_of_groups(x: Any) -> Any:
 
 def relative(x: Any, c: Any, V: Any) -> tuple[Any, ...]:
     """u = E (V_b - V_a) of a constraint."""
-    moved = motion(V, x.c_bodies[c, 1]) - motion(V, x.c_bodies[c, 0])
+    a, b = (motion(V, x.c_bodies[c, k]) for k in range(2))
+    moved = b - a
+    moved = Motion(moved.ang, moved.lin - (a.ang + b.ang).cross(vector(x.c_shift, c, 0)))
     return tuple(_dot(motion(x.c_E, c, 6 * k), moved) for k in range(3))
 
 
@@ -832,6 +842,10 @@ def take_products(x: Any) -> None:
     A joint would turn by about a radian in such a step, and what one iteration leaves grows in the next, at
     last beyond all numbers.
     """
+    cond(x.span[0] > 0.0, lambda: once(x, _take_products), nothing)
+
+
+def _take_products(x: Any) -> None:
     for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
     once(x, bias, x.C)
 
@@ -866,8 +880,9 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
         for e, size in zip(E, g, strict=True):
             f = f + Force(e.ang, e.lin) * size
         a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
-        write_row(x.pushed, b, force(x.pushed, b) + f)
-        write_row(x.pushed, a, force(x.pushed, a) - f)
+        beside = Force(vector(x.c_shift, c, 0).cross(f.lin), Vector3.zero())
+        write_row(x.pushed, b, force(x.pushed, b) + (f - beside))
+        write_row(x.pushed, a, force(x.pushed, a) - (f + beside))
 
     def on_row(i: Any) -> None:
         j = x.r_row[i]

@@ -277,7 +277,9 @@ def remember(x: Any) -> None:
 def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
     """The bristle after the step, in world axes; ``normal``: its longest over mu [m]."""
     axes = [vector(x.contact_frame, c, 3 * k) for k in range(2)]
-    slip = [x.c_u[i, k] - x.contact_surface[c, k] - x.contact_rolls[c, k] for k in range(2)]
+    slip = [
+        x.c_u[i, k] + x.c_ahead[i, 3 + k] - x.contact_surface[c, k] - x.contact_rolls[c, k] for k in range(2)
+    ]
     e = [x.contact_bristle[c, k] + x.dt[0] * slip[k] for k in range(2)]
     share = minimum(1.0, x.c_mu[i] * normal / sqrt(e[0] * e[0] + e[1] * e[1] + smallest()))
     return axes[0] * (e[0] * share) + axes[1] * (e[1] * share)
