@@ -84,7 +84,7 @@ def open_account(x: Any) -> None:
     fixed point add up to the angular momentum about it. Where the bodies have their centre of mass at the
     middle is off that path by the error of the drift.
     """
-    for_range(x.n_wholes, lambda w: _clear(x.account, w, AHEAD + 5))
+    for_range(x.n_wholes, lambda w: _clear(x.account, w, AHEAD + 8))
 
     def child(b: Any, w: Any) -> None:
         add_to_row(x.account, w, IMPULSE, force(x.f, b) * x.dt[0])

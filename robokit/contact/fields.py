@@ -350,7 +350,7 @@ SOLVER = (
     real("landing_way", "nv", role="work"),  # x
     real("smooth", "nv", role="work"),  # x
     real("c_late", "n_constraints", role="work"),  # x
-    whole("landed", 1, role="work"),  # x
+    whole("landed", 2, role="work"),  # contacts that land fast; 1 where their impact was not rigid
     real("ahead", "nv", role="work"),  # velocity of the way to the end of the step less y
     real("y", "nv", role="work"),  # the solution: velocity at its end
     real("row_mobility", "nv", role="work"),  # 1 / H_jj [1/(kg m^2) | 1/kg]
@@ -450,7 +450,7 @@ STEP = (
     real("near_direction_before", "n_near", 3, role="work"),
     whole("near_corners_before", "n_near", 6, role="work"),
     real("middle", 3, role="out"),  # origin of the contacts, that of the step at its middle [m]
-    real("account", "n_wholes", 18, role="work"),  # of the step, of each whole: energy given; what touches;
+    real("account", "n_wholes", 21, role="work"),  # of the step, of each whole: energy given; what touches;
     # impulse about its centre of mass; where that is on its path, from the origin; mass; 1 where a joint of
     # it is prescribed
     real("seen", "n_wholes", 17, role="work"),  # of each whole: inertia, momentum, energy (accounts.py)

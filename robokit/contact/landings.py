@@ -20,26 +20,29 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.contact.accounts import AHEAD, FREE, MASS, MOMENTUM_AT, PATH, add_to_row
+from robokit.contact.accounts import AHEAD, FREE, MASS, NOTHING, PATH, add_to_row
 from robokit.contact.constraints.adding import axes_of, body_velocity
 from robokit.contact.constraints.contacts import RIGID
 from robokit.contact.fields import FRICTION, PRESCRIBED, SPIN, SPRING, STOP
 from robokit.contact.kinematics import advance_along, mass_matrix, multiply, place_bodies, velocities
 from robokit.contact.solver import impulses, relative, solve, solve_impact
-from robokit.contact.vectors import motion, nothing, put, vector, write_row
+from robokit.contact.vectors import inertia, motion, nothing, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import maximum, minimum, where
 
 
+FIRST = NOTHING - 2  # of ``keeps``: the step stops with its first solution
+
+
 def solve_landings(x: Any) -> None:
     """The solution of the step, before what bounces give back is judged; ``ahead`` is 2 (y1 - y2)."""
     once(x, solve)
     count = for_range(x.n_of[0], lambda c, n: n + where(lands(x, c), 1, 0), 0)
-    x.landed[0] = count
+    x.landed[0], x.landed[1] = count, 0
     for_range(x.n_of[0], lambda c: write_row(x.c_ahead, c, [0.0] * 5))
-    cond(count > 0, lambda: _take_whole(x), nothing)
+    cond((count > 0) & (x.keeps[0] > FIRST), lambda: _take_whole(x), nothing)
 
 
 def lands(x: Any, c: Any) -> Any:
@@ -68,11 +71,8 @@ def _take_whole(x: Any) -> None:
         write_row(x.c_ahead, c, [x.c_ahead[c, k] - now for k, now in enumerate(way(c))])
 
     def constraint(c: Any) -> None:
-        one = lands(x, c)
-        h = shift(x, c, one)
         write_row(x.c_last, c, [x.c_g[c, k] for k in range(3)])
         write_row(x.c_ahead, c, way(c))
-        write_row(x.c_shift, c, h)
         kept = x.c_kind[c] == SPRING
         touches = (x.c_kind[c] == FRICTION) & ((x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= 0.0))
         apart = (x.c_kind[c] == FRICTION) & ~touches
@@ -87,10 +87,6 @@ def _take_whole(x: Any) -> None:
             R = where(kept | apart, math.inf, x.c_R[c, k])
             x.c_R[c, k] = where(touches, RIGID * x.c_w[c], R)
         write_row(x.c_g, c, [where(kept, x.c_g[c, k], 0.0) for k in range(3)])
-
-    def of_spin(c: Any) -> None:
-        of = where(x.c_kind[c] == SPIN, x.c_of[c], c)
-        write_row(x.c_shift, c, vector(x.c_shift, of, 0))
 
     def row(i: Any) -> None:
         write_row(x.r_first, i, [x.r_R[i], x.r_g[i]])
@@ -126,14 +122,13 @@ def _take_whole(x: Any) -> None:
 
         for_range(x.n_of[0], of_constraint)
         for_range(x.n_of[1], of_row)
-        taken = 1.0 * x.solved[0]
+        taken, x.landed[1] = 1.0 * x.solved[0], 1
         once(x, solve_impact)
         x.solved[0] = x.solved[0] + taken
 
     iterations, *worst = (x.solved[k] for k in range(3))
     find_times(x)
     for_range(x.n_of[0], constraint)
-    for_range(x.n_of[0], of_spin)
     for_range(x.n_of[1], row)
     for_range(x.nv, coordinate)
     once(x, impulses, x.n_of[0], x.n_of[1])
@@ -152,12 +147,11 @@ def _take_whole(x: Any) -> None:
     cond(x.keeps[0] == FREE, lambda: _move_wholes(x), nothing)
 
 
-def shift(x: Any, c: Any, one: Any) -> Vector3:
+def shift(x: Any, c: Any) -> Vector3:
     """l dt (v_b - v_a)/2 of a contact that lands between two wholes that hang on nothing, else 0."""
     a, b = (x.body_whole[x.c_bodies[c, k]] for k in range(2))
-    between = one & (a > 0) & (b > 0) & (a != b) & (x.keeps[0] == FREE)
     apart = _velocity(x, b) - _velocity(x, a)
-    return apart * where(between, 0.5 * x.dt[0] * x.c_late[c], 0.0)
+    return apart * where((a > 0) & (b > 0) & (a != b), 0.5 * x.dt[0] * x.c_late[c], 0.0)
 
 
 def share(aim: Any, u: Any) -> Any:
@@ -166,13 +160,11 @@ def share(aim: Any, u: Any) -> Any:
 
 
 def _velocity(x: Any, w: Any) -> Vector3:
-    """Of the centre of mass of a whole, before the step; 0 of what hangs on the world."""
-    m = x.account[w, MASS]
-    free = (w > 0) & (x.keeps[0] == FREE)
-    return vector(x.kept, w, MOMENTUM_AT + 3) * where(free, 1.0 / where(m > 0.0, m, 1.0), 0.0)
+    """Of the centre of mass of a whole, before the kick; 0 of what hangs on the world."""
+    return vector(x.account, w, VELOCITY)
 
 
-LATE, WEIGHT = AHEAD + 3, AHEAD + 4
+LATE, WEIGHT, VELOCITY = AHEAD + 3, AHEAD + 4, AHEAD + 5
 
 
 def find_times(x: Any) -> None:
@@ -185,16 +177,26 @@ def find_times(x: Any) -> None:
         one, u = lands(x, c), relative(x, c, x.V)[2]
         late = where(one, share(x.c_aim[c, 2], u), 0.0)
         x.c_late[c] = late
+        write_row(x.c_shift, c, shift(x, c))
         weight = where(one, maximum(-u, 0.0) / x.c_w[c], 0.0)
         for k in range(2):
             b = x.c_bodies[c, k]
             note(x.body_whole[b], where(b > 0, weight, 0.0), late)
+
+    def of_spin(c: Any) -> None:
+        of = where(x.c_kind[c] == SPIN, x.c_of[c], c)
+        write_row(x.c_shift, c, vector(x.c_shift, of, 0))
 
     def row(i: Any) -> None:
         one, j = stops(x, i), x.r_row[i]
         u = x.r_gain[i] * x.v0[j]
         weight = where(one, maximum(-u, 0.0) / x.r_w[i], 0.0)
         note(x.row_whole[j], weight, where(one, share(x.r_aim[i], u), 0.0))
+
+    def momentum(m: Any) -> None:
+        w, h = x.body_whole[m + 1], inertia(x.I, m + 1) @ motion(x.V, m + 1)
+        mass = where(x.account[w, MASS] > 0.0, x.account[w, MASS], 1.0)
+        add_to_row(x.account, w, VELOCITY, h.lin * where(w > 0, 1.0 / mass, 0.0))
 
     def whole(w: Any) -> None:
         weight = x.account[w, WEIGHT]
@@ -212,9 +214,11 @@ def find_times(x: Any) -> None:
             for k, more in enumerate(v):
                 x.landing_way[at + k] = x.landing_way[at + k] - more
 
-        cond((x.parent[b] == 0) & (x.body_whole[b] > 0) & (x.keeps[0] == FREE), stay, nothing)
+        cond((x.parent[b] == 0) & (x.body_whole[b] > 0), stay, nothing)
 
+    for_range(x.n_bodies - 1, momentum)
     for_range(x.n_of[0], contact)
+    for_range(x.n_of[0], of_spin)
     for_range(x.n_of[1], row)
     for_range(x.n_wholes, whole)
     for_range(x.nv, coordinate)
