@@ -32,7 +32,6 @@ from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import maximum, minimum, where
 
-
 FIRST = NOTHING - 2  # of ``keeps``: the step stops with its first solution
 
 
@@ -73,34 +72,17 @@ def _take_whole(x: Any) -> None:
     def constraint(c: Any) -> None:
         write_row(x.c_last, c, [x.c_g[c, k] for k in range(3)])
         write_row(x.c_ahead, c, way(c))
-        kept = x.c_kind[c] == SPRING
-        touches = (x.c_kind[c] == FRICTION) & ((x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= 0.0))
-        apart = (x.c_kind[c] == FRICTION) & ~touches
-        k_c = where(touches, x.c_of[c], 0)
-        bounces = touches & (x.contact_bounces[k_c] > 0)
-        x.c_aim[c, 2] = where(touches & ~bounces, 0.0, x.c_aim[c, 2])
-        for k in range(2):
-            still = x.contact_surface[k_c, k] + x.contact_rolls[k_c, k]
-            x.c_aim[c, k] = where(touches & ~bounces, still, x.c_aim[c, k])
         for k in range(2):
             x.c_first[c, k] = x.c_R[c, k]
-            R = where(kept | apart, math.inf, x.c_R[c, k])
-            x.c_R[c, k] = where(touches, RIGID * x.c_w[c], R)
-        write_row(x.c_g, c, [where(kept, x.c_g[c, k], 0.0) for k in range(3)])
+        strike(x, c)
 
     def row(i: Any) -> None:
         write_row(x.r_first, i, [x.r_R[i], x.r_g[i]])
-        kept = (x.r_kind[i] != STOP) & (x.r_kind[i] != PRESCRIBED)
-        stop = x.r_kind[i] == STOP
-        touches = stop & ((x.r_g[i] > 0.0) | (x.r_aim[i] >= 0.0))
-        x.r_aim[i] = where(stop, 0.0, x.r_aim[i])
-        x.r_R[i] = where(kept | (stop & ~touches), math.inf, where(touches, RIGID * x.r_w[i], x.r_R[i]))
-        x.r_g[i] = where(kept, x.r_g[i], 0.0)
+        strike_row(x, i)
 
     def row_again(i: Any) -> None:
-        kept = (x.r_kind[i] != STOP) & (x.r_kind[i] != PRESCRIBED)
         x.r_R[i] = x.r_first[i, 0]
-        x.r_g[i] = where(kept, x.r_first[i, 1], x.r_g[i])
+        x.r_g[i] = where(smooth_row(x, i), x.r_first[i, 1], x.r_g[i])
 
     def constraint_again(c: Any) -> None:
         write_row(x.c_R, c, [x.c_first[c, k] for k in range(2)])
@@ -145,6 +127,40 @@ def _take_whole(x: Any) -> None:
         x.solved[k] = maximum(x.solved[k], found)
     for_range(x.n_of[0], less)
     cond(x.keeps[0] == FREE, lambda: _move_wholes(x), nothing)
+
+
+def strike(x: Any, c: Any) -> None:
+    """A constraint becomes one of impulses alone: what touches is rigid, and springs have no part."""
+    friction, touches = x.c_kind[c] == FRICTION, touches_now(x, c)
+    k_c = where(touches, x.c_of[c], 0)
+    stops_it = touches & (x.contact_bounces[k_c] < 1)
+    still = [x.contact_surface[k_c, k] + x.contact_rolls[k_c, k] for k in range(2)]
+    for k, aim in enumerate([*still, 0.0]):
+        x.c_aim[c, k] = where(stops_it, aim, x.c_aim[c, k])
+    no_part = (x.c_kind[c] == SPRING) | (friction & ~touches)
+    for k in range(2):
+        R = where(no_part, math.inf, x.c_R[c, k])
+        x.c_R[c, k] = where(touches, RIGID * x.c_w[c], R)
+    write_row(x.c_g, c, [where(x.c_kind[c] == SPRING, x.c_g[c, k], 0.0) for k in range(3)])
+
+
+def touches_now(x: Any, c: Any) -> Any:
+    """Whether a constraint is a contact that takes part in impacts: it presses, or its gap is closed."""
+    return (x.c_kind[c] == FRICTION) & ((x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= 0.0))
+
+
+def strike_row(x: Any, i: Any) -> None:
+    """The same of a row: limits and prescribed motions have impulses, all other forces no part."""
+    stop, kept = x.r_kind[i] == STOP, smooth_row(x, i)
+    touches = stop & ((x.r_g[i] > 0.0) | (x.r_aim[i] >= 0.0))
+    x.r_aim[i] = where(stop, 0.0, x.r_aim[i])
+    x.r_R[i] = where(kept | (stop & ~touches), math.inf, where(touches, RIGID * x.r_w[i], x.r_R[i]))
+    x.r_g[i] = where(kept, x.r_g[i], 0.0)
+
+
+def smooth_row(x: Any, i: Any) -> Any:
+    """Whether a row is a force that an impact does not change."""
+    return (x.r_kind[i] != STOP) & (x.r_kind[i] != PRESCRIBED)
 
 
 def shift(x: Any, c: Any) -> Vector3:
