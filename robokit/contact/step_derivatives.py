@@ -66,7 +66,7 @@ from robokit.contact.fields import (
     STOP,
 )
 from robokit.contact.kinematics import (
-    advance_along,
+    advance,
     composites,
     entries_of_H,
     is_free_base,
@@ -232,7 +232,7 @@ def _entries(x: Any, k: Any, dq: Any, dv: Any) -> None:
 
 FROM_STEP = """
     q R p origin S I V H v0 y pattern pattern_first pattern_length n_of
-    c_kind c_bodies c_of c_E c_shift c_R c_aim c_mu c_arm c_w c_u c_g
+    c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
     contact_pair contact_bodies contact_place contact_frame contact_gap contact_hit
     contact_bounces contact_taken contact_bristle spring_state held
@@ -360,7 +360,7 @@ def end(x: Any) -> None:
     """``q_next`` and ``v_next``: the second drift."""
     for_range(x.nq, lambda k: put(x.q_next, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.v_next, j, x.y[j]))
-    once(x, advance_along, x.q_next, x.v_next, x.v_next, 0.5 * x.dt[0])
+    once(x, advance, x.q_next, x.v_next, x.v_next, 0.5 * x.dt[0])
 
 
 # ---- rows -------------------------------------------------------------------------------------------------
