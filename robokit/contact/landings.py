@@ -123,7 +123,7 @@ def strike(x: Any, c: Any) -> None:
 
 
 def smooth(x: Any, c: Any) -> Any:
-    """Whether the impact does not change the force of a constraint: of springs, and all where nothing lands."""
+    """Whether the impact leaves the force of a constraint as it is: springs, and all where nothing lands."""
     return (x.c_kind[c] == SPRING) | (x.by_group[x.c_group[c], LANDS] == 0.0)
 
 
