@@ -11,11 +11,10 @@ has the aim 0 for what lands. It gives the velocity after the step, and all impu
 It is of impulses alone: forces that an impact does not change, and velocity products, are those of the way.
 What touches is rigid in it: the compliance of what rests is that of a damper, which gives way to an impact of
 one step by more the shorter the step is. What lands slowly, below the speed from which the law of impacts
-exceeds that damper, has one solution.
+exceeds that damper, has one solution. So have groups (groups.py) in which nothing lands.
 
-Groups (groups.py) in which nothing lands keep their solution.
-
-Source: the way is that of D. Stewart and J. Trinkle (1996), the velocity that of J. J. Moreau (1988).
+Source: README.md here. The way is that of D. Stewart and J. Trinkle (1996), the velocity that of J. J. Moreau
+(1988).
 Cost: a solution, in steps in which something lands.
 """
 
