@@ -66,7 +66,7 @@ def lands(x: Any, c: Any) -> Any:
         pair = x.contact_pair[k]
         fast = x.pair_impact[pair] * x.contact_hit[k] * x.contact_hit[k] > x.pair_damping[pair]
         rests_later = (x.contact_bounces[k] == 0) & (x.contact_arrives[k] == 0.0)
-        return fast & rests_later & (x.c_aim[c, 2] < 0.0) & (x.c_g[c, 2] > 0.0)
+        return fast & rests_later & (x.c_aim[c, 2] < x.contact_rolls[k, 2]) & (x.c_g[c, 2] > 0.0)
 
     return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
 
@@ -111,8 +111,9 @@ def strike(x: Any, c: Any) -> None:
     touches = ~kept & touches_now(x, c)
     k_c = where(touches, x.c_of[c], 0)
     stops_it = touches & (x.contact_bounces[k_c] < 1)
-    still = [x.contact_surface[k_c, k] + x.contact_rolls[k_c, k] for k in range(2)]
-    for k, aim in enumerate([*still, 0.0]):
+    moves = [*(x.contact_surface[k_c, k] for k in range(2)), 0.0]
+    still = [s + x.contact_rolls[k_c, k] for k, s in enumerate(moves)]
+    for k, aim in enumerate(still):
         x.c_aim[c, k] = where(stops_it, aim, x.c_aim[c, k])
     no_part = kept | (friction & ~touches)
     for k in range(2):
@@ -128,7 +129,11 @@ def smooth(x: Any, c: Any) -> Any:
 
 def touches_now(x: Any, c: Any) -> Any:
     """Whether a constraint is a contact that takes part in impacts: it presses, or its gap is closed."""
-    return (x.c_kind[c] == FRICTION) & ((x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= 0.0))
+
+    def contact() -> Any:
+        return (x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= x.contact_rolls[x.c_of[c], 2])
+
+    return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
 
 
 def strike_row(x: Any, i: Any) -> None:
