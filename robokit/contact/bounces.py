@@ -41,7 +41,7 @@ from robokit.contact.groups import (
     add_to,
     each_group,
 )
-from robokit.contact.landings import solve_landings
+from robokit.contact.landings import FIRST, solve_landings
 from robokit.contact.solver import impulses, see, solve
 from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import once
@@ -55,7 +55,7 @@ MOST = 40  # tries to find the share: each leaves less than the half where W ben
 def solve_bounces(x: Any) -> None:
     """The solution of the step; bounces give back no more than there was."""
     solve_landings(x)
-    give_less(x)
+    cond(x.keeps[0] > FIRST, lambda: give_less(x), nothing)
 
 
 def give_less(x: Any) -> None:

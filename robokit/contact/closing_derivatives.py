@@ -34,15 +34,16 @@ TERMS = 40  # of the series, at most: enough for six turns in half a step
 SIZE = 108  # numbers of a joint: P, Q and W, each 6 x 6 by columns
 
 
-def drift_tangents(x: Any, drift: int, v: Any) -> None:
+def drift_tangents(x: Any, drift: int, way: Any, v: Any) -> None:
     """x.tangents[drift] of all joints with a motion that is no sum.
 
-    ``drift``: 0 for that before the kick, 1 for that after it; ``v``: velocity before the drift, (nv,).
+    ``drift``: 0 for that before the kick, 1 for that after it; ``way``: velocity along which q goes, (nv,);
+    ``v``: velocity, whose part of bases that float the drift turns.
     """
     h = 0.5 * x.dt[0]
 
     def joint(b: Any, _first: Any, _n: Any) -> None:
-        cond(is_free_base(x, b), lambda: _free(x, drift, b, v, h), lambda: _joint(x, drift, b, v, h))
+        cond(is_free_base(x, b), lambda: _free(x, drift, b, way, v, h), lambda: _joint(x, drift, b, way, h))
 
     no_sums(x, joint)
 
@@ -145,12 +146,16 @@ def _joint(x: Any, drift: int, b: Any, v: Any, h: Any) -> None:
     for_range(n, column)
 
 
-def _free(x: Any, drift: int, b: Any, v: Any, h: Any) -> None:
+def _free(x: Any, drift: int, b: Any, way: Any, v: Any, h: Any) -> None:
     """Of a base that floats."""
     row = x.dof_row[x.body_dofs[b, 0]]
-    w, u = (Vector3(*(v[row + first + c] for c in range(3))) for first in (0, 3))
-    zero = Vector3.zero()
-    u_later = _series(Motion(w * h, zero), Motion(u, zero))[0].ang
+    w, zero = Vector3(*(way[row + c] for c in range(3))), Vector3.zero()
+
+    def later(v: Any) -> Vector3:
+        u = Vector3(*(v[row + 3 + c] for c in range(3)))
+        return _series(Motion(w * h, zero), Motion(u, zero))[0].ang
+
+    goes, own = later(way), later(v)
 
     def column(k: Any) -> None:
         e = Vector3(*(where(k % 3 == c, 1.0, 0.0) for c in range(3)))
@@ -158,9 +163,9 @@ def _free(x: Any, drift: int, b: Any, v: Any, h: Any) -> None:
 
         def of_turn() -> None:
             # E^T (e x u) = (E^T e) x (E^T u)
-            _write(x, drift, b, 0, k, [*turned, *(turned.cross(u_later) * h)])
+            _write(x, drift, b, 0, k, [*turned, *(turned.cross(goes) * h)])
             _write(x, drift, b, 1, k, [*(J * h), *zero])
-            _write(x, drift, b, 2, k, [*e, *(u_later.cross(J) * h)])
+            _write(x, drift, b, 2, k, [*e, *(own.cross(J) * h)])
 
         def of_place() -> None:
             _write(x, drift, b, 0, k, [*zero, *turned])
@@ -214,13 +219,14 @@ def _axis_of_cross(x: Any, k: Any) -> Vector3:
     return matrix(x.R, x.loop_bodies[k, 0]) @ (own @ vector(x.loop_axes, k, 6))
 
 
-def prepare(x: Any) -> None:
-    """r_q for changes of the pose before it is closed for the kick, where z holds J^T J / R; then P, the
-    factors of Z and ``opening`` of the end.
+def prepare(x: Any, *by_pose: Any) -> None:
+    """r_q, and other derivatives by the pose, for changes before it is closed for the kick, where z holds
+    J^T J / R; then P, the factors of Z and ``opening`` of the end.
     """
     once(x, _project)
-    once(x, _times, x.r_q, x.P, x.product, x.nv)
-    for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.r_q, (r, c), x.product[r, c])))
+    for M in (x.r_q, *by_pose):
+        once(x, _times, M, x.P, x.product, x.nv)
+        for_range(x.nv, lambda r, M=M: for_range(x.nv, lambda c: put(M, (r, c), x.product[r, c])))
     for M in (x.z, x.opening):
         for_range(x.nv, lambda r, M=M: for_range(x.nv, lambda c: put(M, (r, c), 0.0)))
     end = SimpleNamespace(**{name: value for name, value in vars(x).items() if name != "once"})

@@ -405,9 +405,17 @@ def _columns(x: Any, r: Any, count: Any) -> None:
 def _of_two(x: Any, i: Any) -> None:
     """Forces of a constraint on its bodies."""
     a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
+    h = vector(x.c_shift, i)
     for (_, f), more in zip(_forces(x), _changes(x, i, *motions(x, i)), strict=True):
-        write_row(f, b, force(f, b) + more)
-        write_row(f, a, force(f, a) - more)
+        beside = Force(h.cross(more.lin), Vector3.zero())
+        write_row(f, b, force(f, b) + (more - beside))
+        write_row(f, a, force(f, a) - (more + beside))
+
+
+def _seen_by(x: Any, i: Any, A: Motion, B: Motion) -> Motion:
+    """The motion of b against a where the constraint acts on them (``c_shift``)."""
+    moved = B - A
+    return Motion(moved.ang, moved.lin - (A.ang + B.ang).cross(vector(x.c_shift, i)))
 
 
 class Seen(NamedTuple):
@@ -454,7 +462,7 @@ def seen(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) ->
 
     M = of_motion(cond(x.c_kind[i] == LINE, of_loop, not_of_loop))
     E = [force(x.c_E, i, 6 * k) for k in range(3)]
-    u = [(B - A).dot(e) for e in E]
+    u = [_seen_by(x, i, A, B).dot(e) for e in E]
     now, before = changes(opens, x.V_y), changes(opened, x.V_before)
 
     def of_normal() -> Any:

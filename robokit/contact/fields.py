@@ -162,6 +162,26 @@ IMPACT_DERIVATIVES = (
 )
 """What derivatives of impacts work with, beside those of steps (impact_derivatives.py)."""
 
+LANDING_DERIVATIVES = (
+    whole("through_motors", 1),  # 1 where joint forces of driven joints go through their motors
+    whole("soft", 1),  # 1 where what touches has the compliance of contacts that rest
+    real("y_after", "nv"),  # the second solution: velocity, and impulses
+    real("c_g_after", "n_constraints", 3, role="inout"),
+    real("r_g_after", "n_rows"),
+    real("c_u_after", "n_constraints", 3, role="work"),  # velocities along rows, of loops with those before
+    real("c_slopes_after", "n_constraints", 9, role="work"),
+    real("c_by_N_after", "n_constraints", 3, role="work"),
+    real("r_after", 4, "nv", "nv", role="work"),  # of its residual by q, v and y; factors of that by z'
+    real("r_after_inverse", "nv", role="work"),
+    real("y_back", "nv", role="work"),  # its velocity, seen from the axes in the middle of the step
+    real("turns_back", "nv", role="work"),  # the way back to the middle
+    real("way", "nv", role="work"),  # velocity of the way to the end of the step
+    real("dy_after", "nv", 3, "nv", role="work"),
+    real("along_row", "nv", role="work"),  # a unit of v
+    real("V_along", "n_bodies", 6, role="work"),  # bodies, as they move along it
+)
+"""What derivatives of landings work with (landing_derivatives.py)."""
+
 LIMITED_BOUNCES = (
     whole("through_motors", 1),  # 1 where joint forces of driven joints go through their motors
     real("y_now", "nv", role="work"),  # y, c_g and r_g as the step has left them, and velocities along c_E

@@ -24,6 +24,8 @@ from robokit.contact.detection_derivatives import detection_derivatives_kernel
 from robokit.contact.fields import DETECTION_DERIVATIVES, LINE, MOTOR, STEP_DERIVATIVES
 from robokit.contact.groups import SHARE
 from robokit.contact.impact_derivatives import turns_kernel
+from robokit.contact.landing_derivatives import landed_kernel
+from robokit.contact.landings import FIRST
 from robokit.contact.step_derivatives import derivatives_kernel, pullback_kernel
 from robokit.dataclass_tools import Recent, short_repr
 from robokit.dynamics.differentiate import near, velocity
@@ -66,6 +68,7 @@ class LinearSteps:
         self._calls: dict[str, Any] = {}
         self._end: dict[str, np.ndarray] = {}
         self._motion: dict[str, np.ndarray] = {}
+        self._landed: dict[str, Any] = {}
         self._of: Any = None
         self._parameters: StepParameters | None = None
 
@@ -80,10 +83,10 @@ class LinearSteps:
         if closed is None:
             return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((2 * nv, 3 * nv), math.nan)
         turned = self._turned()
-        limited = self._limited(turned)
-        slopes = self._run(derivatives_kernel(), "next", **turned) if limited is None else limited
+        apart = self._of_two(turned)
+        slopes = self._run(derivatives_kernel(), "next", **turned) if apart is None else apart
         slopes = slopes.reshape(2 * nv, 3 * nv)
-        if self.wanted is not None and limited is None:
+        if self.wanted is not None and apart is None:
             self._through_motors(slopes[:, 2 * nv :])
         return *(closed or self._end_of_drift()), slopes
 
@@ -149,15 +152,15 @@ class LinearSteps:
         """
         of_end, turned, driven = np.array([of_q, of_v]), self._turned(), self.wanted is not None
         self.passed_on = turned["turns"] > 0
-        limited = self._limited(turned, with_parameters=1, of_end=of_end)
-        if limited is None:
+        apart = self._of_two(turned, with_parameters=1, of_end=of_end)
+        if apart is None:
             found = self._run(pullback_kernel(), "of_start", of_end=of_end, again=int(again), **turned)
         else:
-            found = np.tensordot(of_end, limited.reshape(2, len(of_q), 3, len(of_q)), 2)
+            found = np.tensordot(of_end, apart.reshape(2, len(of_q), 3, len(of_q)), 2)
         if driven:
             x = self.simulation.arrays
             rows = x["dof_row"][x["motor_dof"]]
-            if limited is None:
+            if apart is None:
                 found[2, rows] = self.found["of_motor"]
             else:
                 self.found["of_motor"][...] = found[2, rows]
@@ -182,8 +185,9 @@ class LinearSteps:
                     break
                 end, loops = (x["q"].copy(), x["v"].copy()), self._loops()
             x["keeps"][:] = NOTHING - 1
-            if not self._step(q, v, tau) or not self.simulation.work["solved"][2]:
+            if not self._step(q, v, tau) or not self._unsettled(tolerance):
                 break  # else the shift of a contact has no end: the step as a run takes it
+        self._go_to_first(q, v, tau)
         x["tolerance"][:] = given
         if self.simulation.sizes["n_loops"]:
             self._place_loops(loops)
@@ -193,6 +197,23 @@ class LinearSteps:
             self._ran(detection_derivatives_kernel())
         return end
 
+    def _unsettled(self, tolerance: float) -> bool:
+        """Whether the step is to be taken as a run takes it."""
+        x = self.simulation.work
+        return bool(x["solved"][2]) or (tolerance == TIGHT and bool(x["landed"][1]))
+
+    def _go_to_first(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> None:
+        """Of a step in which something lands fast the first solution; what the second one found is kept."""
+        x = self.simulation.work
+        self._landed = {}
+        if not x["landed"][0] or not is_finite(x["y"]):
+            return
+        limited = bool(x["n_of"][2]) and bool((x["by_group"][:, SHARE] < 1.0).any())
+        self._landed = {name + "_after": x[name].copy() for name in ("y", "c_g", "r_g")}
+        self._landed |= {"soft": int(x["landed"][1]), "limited": limited}
+        self.simulation.arrays["keeps"][:] = FIRST
+        self._step(q, v, tau)
+
     def _turned(self) -> dict[str, Any]:
         """What kernels take of impacts that the step has passed on."""
         x = self.simulation.work
@@ -200,11 +221,23 @@ class LinearSteps:
             return {"turns": 0}
         return {"turns": 1, "c_turned": self._apart(turns_kernel())["c_turned"]}
 
-    def _limited(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
-        """Derivatives of a step whose bounces energy limits, else None.
+    def _of_two(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
+        """Derivatives of a step of two solutions, else None: something lands fast, or energy limits bounces.
 
         ``turned``: what its impacts are; ``more``: what else the kernel is given.
         """
+        if not self._landed:
+            return self._limited(turned, **more)
+        driven, given = int(self.wanted is not None), dict(self._landed)
+        limited = given.pop("limited")
+        self.found = self._apart(landed_kernel(), through_motors=driven, **given, **turned, **more)
+        if limited:  # not known
+            for each in self.found.values():
+                each[...] = math.nan
+        return self.found["next"]
+
+    def _limited(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
+        """Derivatives of a step whose bounces energy limits, else None; arguments as of :meth:`_of_two`."""
         x = self.simulation.work
         if not x["n_of"][2]:
             return None
