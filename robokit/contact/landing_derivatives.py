@@ -215,7 +215,8 @@ def _columns(x: Any, m: Any) -> None:
         for_range(x.nv, lambda j: put(x.v0_moves, j, where(m > 0, x.along_row[j], 0.0)))
         once(x, velocities, x.along_row, x.V_along)
         origin = vector(x.V_along, 1, 3)
-        along(x, c, count, [], rates_of(x), lambda: _seeds(x, m, c, origin))
+        along(x, c, count, [], rates_of(x), nothing)
+        _seeds(x, m, c, origin)  # of all: where no body moves that they are on, the origin may
         for_range(x.n_of[1], lambda i: _seed_of_row(x, i, m, c))
         differentiated(
             lambda *arrays: _residual(SimpleNamespace(**dict(zip(names, arrays, strict=True))), x),
