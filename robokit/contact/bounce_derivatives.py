@@ -188,7 +188,7 @@ def _slopes(x: Any, k: Any) -> None:
 
     for_range(x.nv, coordinate)
     for_range(x.n_of[0], constraint)
-    balance(x)
+    balance(x, x.y)
     for_range(x.nv, momentum)
     resist(x)
     for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: weigh(i), nothing))

@@ -219,14 +219,13 @@ def _axis_of_cross(x: Any, k: Any) -> Vector3:
     return matrix(x.R, x.loop_bodies[k, 0]) @ (own @ vector(x.loop_axes, k, 6))
 
 
-def prepare(x: Any, *by_pose: Any) -> None:
-    """r_q, and other derivatives by the pose, for changes before it is closed for the kick, where z holds
-    J^T J / R; then P, the factors of Z and ``opening`` of the end.
+def prepare(x: Any) -> None:
+    """r_q for changes of the pose before it is closed for the kick, where z holds J^T J / R; then P, the
+    factors of Z and ``opening`` of the end.
     """
     once(x, _project)
-    for M in (x.r_q, *by_pose):
-        once(x, _times, M, x.P, x.product, x.nv)
-        for_range(x.nv, lambda r, M=M: for_range(x.nv, lambda c: put(M, (r, c), x.product[r, c])))
+    once(x, _times, x.r_q, x.P, x.product, x.nv)
+    for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.r_q, (r, c), x.product[r, c])))
     for M in (x.z, x.opening):
         for_range(x.nv, lambda r, M=M: for_range(x.nv, lambda c: put(M, (r, c), 0.0)))
     end = SimpleNamespace(**{name: value for name, value in vars(x).items() if name != "once"})

@@ -260,16 +260,17 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     rate = x.pair_impact[pair] * hit
     w = x.body_mobility[x.c_bodies[i, 0]] + x.body_mobility[x.c_bodies[i, 1]]
     _, slope = impact(rate * hit, w * dt * x.pair_damping[pair], w * dt)
-    harder = 2.0 * rate * slope * dt
+    harder = 2.0 * rate * slope * dt * where(x.struck[0] == 1, 0.0, 1.0)
+    rests = where(x.struck[0] > 0, 0.0, 1.0)  # an impact aims at 0
     sticks = g[0] * g[0] + g[1] * g[1] < (x.c_mu[i] * g[2]) ** 2 * (1.0 - FLAT)
     changes = []
     for m in range(2):
-        bent = -x.contact_bristle[c, m] * TANGENTIAL * k * dt * R_t
+        bent = -rests * x.contact_bristle[c, m] * TANGENTIAL * k * dt * R_t
         changes.append((where(sticks, g[m] * R_t, 0.0) - bent) * R_t * harder * TANGENTIAL**0.5)
     overlaps = phi < TOUCHES * x.shape_bound[x.pair_shapes[pair, 1]]
     springs = x.contact_bounces[c] > -1  # its gap is 0 where it leaves
-    by_gap = where(springs, where(overlaps, -k * dt * R_n, -1.0 / dt), 0.0)
-    spring = where(overlaps, x.c_aim[i, 2], 0.0)
+    by_gap = rests * where(springs, where(overlaps, -k * dt * R_n, -1.0 / dt), 0.0)
+    spring = rests * where(overlaps, x.c_aim[i, 2], 0.0)
     by_depth = where(springs & (phi < 0.0), -dt * k * w, 0.0)
     return by_gap, *changes, (g[2] * R_n - spring) * R_n * harder, by_depth, 0.0
 
@@ -405,17 +406,9 @@ def _columns(x: Any, r: Any, count: Any) -> None:
 def _of_two(x: Any, i: Any) -> None:
     """Forces of a constraint on its bodies."""
     a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
-    h = vector(x.c_shift, i)
     for (_, f), more in zip(_forces(x), _changes(x, i, *motions(x, i)), strict=True):
-        beside = Force(h.cross(more.lin), Vector3.zero())
-        write_row(f, b, force(f, b) + (more - beside))
-        write_row(f, a, force(f, a) - (more + beside))
-
-
-def _seen_by(x: Any, i: Any, A: Motion, B: Motion) -> Motion:
-    """The motion of b against a where the constraint acts on them (``c_shift``)."""
-    moved = B - A
-    return Motion(moved.ang, moved.lin - (A.ang + B.ang).cross(vector(x.c_shift, i)))
+        write_row(f, b, force(f, b) + more)
+        write_row(f, a, force(f, a) - more)
 
 
 class Seen(NamedTuple):
@@ -462,7 +455,7 @@ def seen(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion) ->
 
     M = of_motion(cond(x.c_kind[i] == LINE, of_loop, not_of_loop))
     E = [force(x.c_E, i, 6 * k) for k in range(3)]
-    u = [_seen_by(x, i, A, B).dot(e) for e in E]
+    u = [(B - A).dot(e) for e in E]
     now, before = changes(opens, x.V_y), changes(opened, x.V_before)
 
     def of_normal() -> Any:

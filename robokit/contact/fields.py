@@ -113,6 +113,8 @@ STEP_DERIVATIVES = (
     whole("turns", 1),  # 1 where impacts were passed on
     real("c_turned", "n_constraints", 2, "nv"),  # changes of the aims that they have left, by q and v
     real("bounce_share", 1, role="work"),  # of these changes, that count
+    whole("struck", 1),  # 1 in the second solution of a landing, 2 where what touches is as soft there as in
+    # the first one
     # Along one coordinate of v
     whole("moved", "n_bodies", role="work"),  # 1 where it moves the body
     real("X", "n_bodies", 6, role="work"),  # motions of the bodies, and changes of V_y and V_before
@@ -164,21 +166,14 @@ IMPACT_DERIVATIVES = (
 
 LANDING_DERIVATIVES = (
     whole("through_motors", 1),  # 1 where joint forces of driven joints go through their motors
-    whole("soft", 1),  # 1 where what touches has the compliance of contacts that rest
-    real("y_after", "nv"),  # the second solution: velocity, and impulses
-    real("c_g_after", "n_constraints", 3, role="inout"),
-    real("r_g_after", "n_rows"),
-    real("c_u_after", "n_constraints", 3, role="work"),  # velocities along rows, of loops with those before
-    real("c_slopes_after", "n_constraints", 9, role="work"),
-    real("c_by_N_after", "n_constraints", 3, role="work"),
-    real("r_after", 4, "nv", "nv", role="work"),  # of its residual by q, v and y; factors of that by z'
-    real("r_after_inverse", "nv", role="work"),
-    real("y_back", "nv", role="work"),  # its velocity, seen from the axes in the middle of the step
-    real("turns_back", "nv", role="work"),  # the way back to the middle
-    real("way", "nv", role="work"),  # velocity of the way to the end of the step
-    real("dy_after", "nv", 3, "nv", role="work"),
-    real("along_row", "nv", role="work"),  # a unit of v
-    real("V_along", "n_bodies", 6, role="work"),  # bodies, as they move along it
+    real("y_after", "nv", role="work"),  # the second solution: velocity and impulses
+    real("c_g_after", "n_constraints", 3, role="work"),
+    real("c_R_first", "n_constraints", 2, role="work"),  # compliance in the first one
+    real("r_R_first", "n_rows", role="work"),
+    real("r_way", "nv", "nv", role="work"),  # of the residual of the second solution by the first one
+    whole("struck", 1, role="inout"),
+    real("felt", "nv", role="work"),  # impulse of a unit of the joint forces [s]
+    real("dy_way", "nv", 3, "nv", role="work"),  # of the first solution, then of the way
 )
 """What derivatives of landings work with (landing_derivatives.py)."""
 
@@ -227,11 +222,10 @@ CONSTRAINTS = (
     # FRICTION: the number of its contact; LINE: twice that of its loop, and one more for positions; SPRING:
     # that of the spring
     real("c_E", "n_constraints", 18, role="work"),  # three rows, angular first: t1, t2, n
-    real("c_shift", "n_constraints", 3, role="work"),  # from where it acts, to where on a; on b the other way
-    real(
-        "c_ahead", "n_constraints", 5, role="work"
-    ),  # impulse of the way less that of the velocity after it;
-    # the same of the tangential velocity
+    # impulse of the first solution less that of the second (landings.py), and the tangential velocities; 0
+    # where nothing lands
+    real("c_ahead", "n_constraints", 5, role="work"),
+    real("c_first", "n_constraints", 8, role="work"),  # of the first one: compliance, aim, impulse before
     real(
         "c_R", "n_constraints", 2, role="work"
     ),  # compliance R_t, R_n [1/(kg)]: of the tangents, of the normal
@@ -262,8 +256,9 @@ CONSTRAINTS = (
     real("r_speed", "n_rows", role="work"),  # largest speed at which it gives way, infinite for none
     real("r_speed_R", "n_rows", role="work"),  # compliance beyond it
     real("r_w", "n_rows", role="work"),  # mobility of the dof, roughly
-    real("r_first", "n_rows", 2, role="work"),  # compliance and impulse of the way (landings.py)
-    real("c_first", "n_constraints", 2, role="work"),  # compliance of the way
+    real(
+        "r_first", "n_rows", 3, role="work"
+    ),  # of the first solution (landings.py): compliance, aim, impulse
     real("r_g", "n_rows", role="work"),
     real("r_G", "n_rows", role="work"),
     real("r_expected", "n_rows", role="work"),
@@ -367,11 +362,10 @@ SOLVER = (
     real("span", 1, role="work"),  # how long forces act: dt, or 0 of impacts (impacts.py) [s]
     real("tau", "nv", role="work"),  # given forces: joints, pushes [N m | N]
     real("guess", "nv", role="work"),  # velocity that the iteration begins with
-    real("landing_way", "nv", role="work"),  # x
-    real("smooth", "nv", role="work"),  # x
-    real("c_late", "n_constraints", role="work"),  # x
     whole("landed", 2, role="work"),  # contacts that land fast; 1 where their impact was not rigid
-    real("ahead", "nv", role="work"),  # velocity of the way to the end of the step less y
+    real(
+        "ahead", "nv", role="work"
+    ),  # velocity of the way to the end of the step: of the first solution in it
     real("y", "nv", role="work"),  # the solution: velocity at its end
     real("row_mobility", "nv", role="work"),  # 1 / H_jj [1/(kg m^2) | 1/kg]
     real("Hv0", "nv", role="work"),
@@ -429,8 +423,9 @@ SOLVER = (
     real("C_guess", "nv", role="work"),  # of the guess
     real("y_of_C", "nv", role="work"),  # y of that mean velocity
     real("Jg", "nv", role="work"),  # J^T g
-    real("y_bounced", "nv", role="work"),  # what restitution that makes energy (bounces.py) adds to y and
-    real("c_bounced", "n_constraints", 3, role="work"),  # to the impulses
+    real("y_bounced", "nv", role="work"),  # what restitution that makes energy (bounces.py) adds to y,
+    real("ahead_bounced", "nv", role="work"),  # to the way and
+    real("c_bounced", "n_constraints", 8, role="work"),  # to the impulses and ``c_ahead``
     real("r_bounced", "n_rows", role="work"),
     whole("group", "n_parts", role="work"),  # of each part: the first of those that are connected (groups.py)
     whole("row_group", "nv", role="work"),
@@ -470,7 +465,7 @@ STEP = (
     real("near_direction_before", "n_near", 3, role="work"),
     whole("near_corners_before", "n_near", 6, role="work"),
     real("middle", 3, role="out"),  # origin of the contacts, that of the step at its middle [m]
-    real("account", "n_wholes", 21, role="work"),  # of the step, of each whole: energy given; what touches;
+    real("account", "n_wholes", 18, role="work"),  # of the step, of each whole: energy given; what touches;
     # impulse about its centre of mass; where that is on its path, from the origin; mass; 1 where a joint of
     # it is prescribed
     real("seen", "n_wholes", 17, role="work"),  # of each whole: inertia, momentum, energy (accounts.py)

@@ -42,12 +42,7 @@ from robokit.spatial.scalars import Scalar, cos, sin, where
 # ---- positions --------------------------------------------------------------------------------------------
 
 
-def advance(x: Any, q: Any, v: Any, h: Scalar) -> None:
-    """Move q along v for a time h, in place, and turn the linear velocity of bases that float."""
-    advance_along(x, q, v, v, h)
-
-
-def advance_along(x: Any, q: Any, v: Any, way: Any, h: Scalar) -> None:
+def advance(x: Any, q: Any, v: Any, way: Any, h: Scalar) -> None:
     """Move q along a way for a time h, in place, and turn the linear velocity v of bases that float.
 
     That velocity is in axes that do not turn; v has it as seen from the base's new axes.

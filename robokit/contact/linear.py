@@ -219,8 +219,6 @@ def _of_bodies(x: Any, constraints: Any) -> None:
         body = where(pair, 0, where(x.body_tip[a] < 0, b, a))
         after = where(c + 1 < constraints, c + 1, c)
         more = (c < after) & (x.c_bodies[after, 0] == a) & (x.c_bodies[after, 1] == b)
-        for k in range(3):
-            more = more & (x.c_shift[after, k] == x.c_shift[c, k])
         acts = (x.c_kind[c] == SPIN) | (x.c_G[c, 0] + x.c_G[c, 2] + x.c_G[c, 5] > 0.0)
         cond(acts, lambda: _carry(x, body, stiffness_of(c), lambda: skew_stiffness(x, c)), nothing)
         return c + 1, where(pair & ~more & (x.has_K[0] > 0), 1, 0)
@@ -233,7 +231,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
 
     def whole_pair(c: Any) -> None:
         one, other = x.body_tip[x.c_bodies[c, 0]], x.body_tip[x.c_bodies[c, 1]]
-        _of_pair(x, one, other, ArticulatedInertia.of(_symmetric(x, 0)), vector(x.c_shift, c, 0))
+        _of_pair(x, one, other, ArticulatedInertia.of(_symmetric(x, 0)))
         x.has_K[0] = 0
 
     def down(m: Any) -> None:
@@ -318,11 +316,8 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
     cond(x.n_of[4] > 0, lambda: enter(x.A_skew, -(Skew.of_row(x.K, b) @ motion(x.S, j))), nothing)
 
 
-def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia, h: Vector3) -> None:
-    """Add S^T K S of two paths that end with these dofs: dofs that carry both bodies see nothing of it.
-
-    ``h``: from where it acts, to where on a; on b the other way.
-    """
+def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
+    """Add S^T K S of two paths that end with these dofs: dofs that carry both bodies see nothing of it."""
     count = apart(x, one, other)
 
     def of_dof(enter: Any) -> None:
@@ -330,8 +325,6 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia, h: Vector3) ->
 
         def dof(m: Any) -> None:
             s = motion(x.S, x.pair_dofs[m]) * x.pair_signs[m]
-            sign = x.pair_signs[m]
-            s = Motion(s.ang, s.lin - s.ang.cross(h) * sign)
             enter(m, x.A, K @ s)
             cond(x.n_of[4] > 0, lambda: enter(m, x.A_skew, -(Skew.of_row(x.K, 0) @ s)), nothing)
 
@@ -343,12 +336,11 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia, h: Vector3) ->
 
         def of_other(e: Any) -> None:
             k, sign = x.pair_dofs[m + 1 + e], x.pair_signs[m + 1 + e]
-            add(x, A, row, k, motion(x.S, k).dot(F) * sign - motion(x.S, k).ang.dot(h.cross(F.lin)))
+            add(x, A, row, k, motion(x.S, k).dot(F) * sign)
 
         def moving() -> None:
             if A is x.A:
-                S = motion(x.S, j)
-                add_at(x, A, row, row, S.dot(F) * x.pair_signs[m] - S.ang.dot(h.cross(F.lin)))
+                add_at(x, A, row, row, motion(x.S, j).dot(F) * x.pair_signs[m])
             for_range(count - 1 - m, of_other)
 
         cond(row < 0, nothing, moving)
@@ -362,9 +354,7 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia, h: Vector3) ->
             row = block(x, k, c), j - BLOCK * k
             last = j if A is x.A else j - 1  # of a skew part the diagonal is 0
             signs = [where(BLOCK * c + n <= last, x.column_signs[BLOCK * c + n], 0.0) for n in range(BLOCK)]
-            beside = powers(x, Force(h.cross(F.lin), Vector3.zero()), BLOCK * c)
-            direct = powers(x, F, BLOCK * c)
-            more = [a * b - abs(a) * d for a, b, d in zip(signs, direct, beside, strict=True)]
+            more = [a * b for a, b in zip(signs, powers(x, F, BLOCK * c), strict=True)]
             write_row_of(A, row, [a + b for a, b in zip(row_of(A, row), more, strict=True)])
 
         for_range(blocks, lambda z: cond(x.pair_blocks[z] > k, nothing, lambda: four(z)))

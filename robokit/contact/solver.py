@@ -29,7 +29,7 @@ from robokit.contact.laws import growth, nearest, row_nearest, row_tangent, tang
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.vectors import force, motion, nothing, one_by_one, put, vector, write_row
 from robokit.engine.loops.fields import once
-from robokit.spatial import Force, Motion, Vector3
+from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, smallest, while_loop
 from robokit.spatial.scalars import clamp, floor, maximum, minimum, sqrt, where
 
@@ -821,9 +821,7 @@ def error_of_groups(x: Any) -> Any:
 
 def relative(x: Any, c: Any, V: Any) -> tuple[Any, ...]:
     """u = E (V_b - V_a) of a constraint."""
-    a, b = (motion(V, x.c_bodies[c, k]) for k in range(2))
-    moved = b - a
-    moved = Motion(moved.ang, moved.lin - (a.ang + b.ang).cross(vector(x.c_shift, c, 0)))
+    moved = motion(V, x.c_bodies[c, 1]) - motion(V, x.c_bodies[c, 0])
     return tuple(_dot(motion(x.c_E, c, 6 * k), moved) for k in range(3))
 
 
@@ -880,9 +878,8 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
         for e, size in zip(E, g, strict=True):
             f = f + Force(e.ang, e.lin) * size
         a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
-        beside = Force(vector(x.c_shift, c, 0).cross(f.lin), Vector3.zero())
-        write_row(x.pushed, b, force(x.pushed, b) + (f - beside))
-        write_row(x.pushed, a, force(x.pushed, a) - (f + beside))
+        write_row(x.pushed, b, force(x.pushed, b) + f)
+        write_row(x.pushed, a, force(x.pushed, a) - f)
 
     def on_row(i: Any) -> None:
         j = x.r_row[i]

@@ -41,8 +41,7 @@ from robokit.contact.fields import (
 )
 from robokit.contact.groups import connect
 from robokit.contact.impacts import pass_on
-from robokit.contact.kinematics import advance_along, generalized, mass_matrix, place_bodies, velocities
-from robokit.contact.landings import set_way
+from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, NOTES, monitor, notes
 from robokit.contact.pattern import symbolic
 from robokit.contact.vectors import nothing, one_by_one, put, write_row
@@ -107,7 +106,7 @@ def to_middle(x: Any) -> None:
     half = 0.5 * x.dt[0]
     begin(x)
     note_state(x)
-    once(x, advance_along, x.q, x.v, x.v, half)
+    once(x, advance, x.q, x.v, x.v, half)
     joints.place(x, MIDDLE)
     once(x, place_bodies, x.q, 0)
     once(x, velocities, x.v, x.V)
@@ -137,7 +136,7 @@ def from_middle(x: Any) -> None:
 def finish(x: Any, half: Any) -> None:
     """The second half of the drift, and what a step keeps."""
     set_velocity(x)
-    once(x, advance_along, x.q, x.v, x.ahead, half)
+    once(x, advance, x.q, x.v, x.ahead, half)
     joints.place(x, END)
     close(x)
     joints.place(x, END)
@@ -179,7 +178,6 @@ def give(x: Any) -> None:
 
 def set_velocity(x: Any) -> None:
     """After the solve."""
-    set_way(x)
 
     def dof(j: Any) -> None:
         x.change[j] = x.y[j] - x.v0[j]

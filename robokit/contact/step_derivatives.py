@@ -66,7 +66,7 @@ from robokit.contact.fields import (
     STOP,
 )
 from robokit.contact.kinematics import (
-    advance_along,
+    advance,
     composites,
     entries_of_H,
     is_free_base,
@@ -232,7 +232,7 @@ def _entries(x: Any, k: Any, dq: Any, dv: Any) -> None:
 
 FROM_STEP = """
     q R p origin S I V H v0 y pattern pattern_first pattern_length n_of
-    c_kind c_bodies c_of c_E c_shift c_R c_aim c_mu c_arm c_w c_u c_g
+    c_kind c_bodies c_of c_E c_R c_aim c_mu c_arm c_w c_u c_g
     r_kind r_of r_row r_gain r_R r_aim r_low r_high r_speed r_speed_R
     contact_pair contact_bodies contact_place contact_frame contact_gap contact_hit
     contact_bounces contact_taken contact_bristle spring_state held
@@ -314,7 +314,7 @@ def finish(x: Any, way: Any, dy_way: Any) -> None:
 
 def kick(x: Any) -> None:
     """r_q, r_v, and the factors of r_y."""
-    balance(x)
+    balance(x, x.y)
     resist(x)
 
 
@@ -324,13 +324,13 @@ def resist(x: Any) -> None:
     settle(x)
 
 
-def balance(x: Any) -> None:
-    """r_q, r_v and r_y of what moves without constraints."""
+def balance(x: Any, after: Any) -> None:
+    """r_q, r_v and r_y of what moves without constraints; ``after``: velocity after the kick, y but of landings."""
     dt = x.dt[0]
 
     def rates(j: Any) -> None:
         x.mean[j] = 0.5 * (x.v0[j] + x.y[j])
-        x.acceleration[j] = (x.y[j] - x.v0[j]) / dt
+        x.acceleration[j] = (after[j] - x.v0[j]) / dt
 
     def matrices(r: Any) -> None:
         def entry(c: Any) -> None:
@@ -359,12 +359,10 @@ def constrain(x: Any) -> None:
     cond(x.n_of[0] > 0, lambda: of_constraints(x), nothing)
 
 
-def settle(x: Any, *by_pose: Any) -> None:
-    """What impacts passed on and closed loops change, and the factors of r_y; ``by_pose``: of derivatives by
-    the pose of the kick, besides r_q.
-    """
+def settle(x: Any) -> None:
+    """What impacts passed on and closed loops change, and the factors of r_y."""
     enter_turns(x)
-    cond(x.n_loops > 0, lambda: closing_derivatives.prepare(x, *by_pose), nothing)
+    cond(x.n_loops > 0, lambda: closing_derivatives.prepare(x), nothing)
     factor_unsymmetric(x, x.r_y, x.r_y_inverse)
 
 
@@ -372,7 +370,7 @@ def end(x: Any, way: Any) -> None:
     """``q_next`` and ``v_next``: the second drift, with a velocity of the way."""
     for_range(x.nq, lambda k: put(x.q_next, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.v_next, j, x.y[j]))
-    once(x, advance_along, x.q_next, x.v_next, way, 0.5 * x.dt[0])
+    once(x, advance, x.q_next, x.v_next, way, 0.5 * x.dt[0])
 
 
 # ---- rows -------------------------------------------------------------------------------------------------
@@ -392,28 +390,25 @@ def _row(x: Any, i: Any) -> None:
     share = where(moves, gain / where(moves, own, 1.0), 0.0)
     add(x.own_change, j, where(limited, where(g < 0.0, room, -room) * share / x.r_speed_R[i], 0.0))
 
+    def stop() -> None:
+        k, d = x.stop_gains[x.r_of[i], 0], x.stop_gains[x.r_of[i], 1]
+        # aim >= 0 where phi < 0, up to the rounding of a coordinate beside its bound.
+        overlaps = x.r_aim[i] * dt > -TOUCHES * abs(x.stop_bound[x.r_of[i]])
+        by_gap = where(overlaps, k / (k * dt + d), 1.0 / dt)
+        add(x.r_q, (j, j), where(x.struck[0] > 0, 0.0, slope * by_gap))
+
     def motor() -> None:
         m = x.r_of[i]
         kp, kd = x.motor_gains[m, 0], x.motor_gains[m, 1]
         _, lag, _ = servo_numbers(kp, kd, x.motor_inertia[m], dt)
-        add(x.r_q, (j, j), slope * R * dt * kp)
-        add(x.r_v, (j, j), slope * R * dt * lag)
+        acts = where(slope > 0.0, slope * R * dt, 0.0)  # R is infinite in an impact
+        add(x.r_q, (j, j), acts * kp)
+        add(x.r_v, (j, j), acts * lag)
 
     def others() -> None:
         cond(kind == DRY, lambda: add(x.own_change, j, share * follows * u / R), nothing)
 
-    def stop() -> None:
-        add(x.r_q, (j, j), slope * aim_by_gap(x, i))
-
     cond(kind == STOP, stop, lambda: cond(kind == MOTOR, motor, others))
-
-
-def aim_by_gap(x: Any, i: Any) -> Any:
-    """How much the aim of a limit falls with its gap."""
-    k, d, dt = x.stop_gains[x.r_of[i], 0], x.stop_gains[x.r_of[i], 1], x.dt[0]
-    # aim >= 0 where phi < 0, up to the rounding of a coordinate beside its bound.
-    overlaps = x.r_aim[i] * dt > -TOUCHES * abs(x.stop_bound[x.r_of[i]])
-    return where(overlaps, k / (k * dt + d), 1.0 / dt)
 
 
 def by_motor(x: Any, i: Any) -> None:

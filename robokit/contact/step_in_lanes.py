@@ -30,7 +30,7 @@ from robokit.contact.constraints import joints
 from robokit.contact.constraints.collecting import collect, remember
 from robokit.contact.constraints.loops import close_for_kick
 from robokit.contact.fields import FORCES, FRICTION, MIDDLE, ROBOT
-from robokit.contact.kinematics import advance_along, mass_matrix, place_bodies, velocities
+from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
 from robokit.contact.landings import solve_landings
 from robokit.contact.monitor import MONITOR, NOTES, monitor
 from robokit.contact.pattern import symbolic
@@ -225,7 +225,7 @@ def _step(x: Any, find: Callable[[], None]) -> None:
     half = 0.5 * x.dt[0]
     begin(x)
     step.note_state(x)
-    once(x, advance_along, x.q, x.v, x.v, half)
+    once(x, advance, x.q, x.v, x.v, half)
     if of_all_forces(x):
         joints.place(x, MIDDLE)
     once(x, place_bodies, x.q, 0)
@@ -252,7 +252,7 @@ def _kick(x: Any, half: Any) -> None:
         step.finish(x, half)
     else:
         step.set_velocity(x)
-        once(x, advance_along, x.q, x.v, x.ahead, half)
+        once(x, advance, x.q, x.v, x.ahead, half)
         conserve(x)
     # Not a number where something is not finite.
     zero = for_range(x.nq, lambda k, total: total + 0.0 * x.q[k], 0.0)

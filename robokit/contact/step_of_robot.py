@@ -17,7 +17,7 @@ import numpy as np
 from robokit.contact.accounts import _see
 from robokit.contact.bounces import give_less
 from robokit.contact.kinematics import (
-    advance_along,
+    advance,
     bias,
     generalized,
     mass_matrix,
@@ -25,6 +25,7 @@ from robokit.contact.kinematics import (
     place_bodies,
     velocities,
 )
+from robokit.contact.landings import land
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.monitor import NOTES
 from robokit.contact.pattern import symbolic
@@ -43,7 +44,7 @@ FEW_TURNS = 4
 """Iterations of a pass: the slowest of 32 states takes several times those of the mean, which is 2.4 in falls
 of G1, and the others go on to their next steps in the meantime."""
 
-OF_TREE = (advance_along, place_bodies, velocities, mass_matrix, multiply, bias, generalized, _see)
+OF_TREE = (advance, place_bodies, velocities, mass_matrix, multiply, bias, generalized, _see)
 """Functions that only the tree decides."""
 
 OF_PATTERN = (assemble, factor, back_substitute)  # those that the pattern of A decides
@@ -137,6 +138,7 @@ def _turn(x: Any, few: int) -> None:
 
 def _end(x: Any, found: Any) -> None:
     end_solution(x, found)
+    land(x)
     give_less(x)
     from_middle(x)
     x.turns[0] = 0

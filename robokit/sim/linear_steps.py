@@ -25,7 +25,6 @@ from robokit.contact.fields import DETECTION_DERIVATIVES, LINE, MOTOR, STEP_DERI
 from robokit.contact.groups import SHARE
 from robokit.contact.impact_derivatives import turns_kernel
 from robokit.contact.landing_derivatives import landed_kernel
-from robokit.contact.landings import FIRST
 from robokit.contact.step_derivatives import derivatives_kernel, pullback_kernel
 from robokit.dataclass_tools import Recent, short_repr
 from robokit.dynamics.differentiate import near, velocity
@@ -68,7 +67,6 @@ class LinearSteps:
         self._calls: dict[str, Any] = {}
         self._end: dict[str, np.ndarray] = {}
         self._motion: dict[str, np.ndarray] = {}
-        self._landed: dict[str, Any] = {}
         self._of: Any = None
         self._parameters: StepParameters | None = None
 
@@ -187,7 +185,6 @@ class LinearSteps:
             x["keeps"][:] = NOTHING - 1
             if not self._step(q, v, tau) or not self._unsettled(tolerance):
                 break  # else the shift of a contact has no end: the step as a run takes it
-        self._go_to_first(q, v, tau)
         x["tolerance"][:] = given
         if self.simulation.sizes["n_loops"]:
             self._place_loops(loops)
@@ -202,18 +199,6 @@ class LinearSteps:
         x = self.simulation.work
         return bool(x["solved"][2]) or (tolerance == TIGHT and bool(x["landed"][1]))
 
-    def _go_to_first(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> None:
-        """Of a step in which something lands fast the first solution; what the second one found is kept."""
-        x = self.simulation.work
-        self._landed = {}
-        if not x["landed"][0] or not is_finite(x["y"]):
-            return
-        limited = bool(x["n_of"][2]) and bool((x["by_group"][:, SHARE] < 1.0).any())
-        self._landed = {name + "_after": x[name].copy() for name in ("y", "c_g", "r_g")}
-        self._landed |= {"soft": int(x["landed"][1]), "limited": limited}
-        self.simulation.arrays["keeps"][:] = FIRST
-        self._step(q, v, tau)
-
     def _turned(self) -> dict[str, Any]:
         """What kernels take of impacts that the step has passed on."""
         x = self.simulation.work
@@ -226,14 +211,11 @@ class LinearSteps:
 
         ``turned``: what its impacts are; ``more``: what else the kernel is given.
         """
-        if not self._landed:
-            return self._limited(turned, **more)
-        driven, given = int(self.wanted is not None), dict(self._landed)
-        limited = given.pop("limited")
-        self.found = self._apart(landed_kernel(), through_motors=driven, **given, **turned, **more)
-        if limited:  # not known
-            for each in self.found.values():
-                each[...] = math.nan
+        x, driven = self.simulation.work, int(self.wanted is not None)
+        limited = self._limited(turned, **more)
+        if not x["landed"][0] or limited is not None:
+            return limited
+        self.found = self._apart(landed_kernel(), through_motors=driven, **turned, **more)
         return self.found["next"]
 
     def _limited(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:

@@ -51,7 +51,7 @@ class Step:
         given |= {
             "motion_dof": np.zeros(0, np.int32),
             "kept": np.zeros((wholes, 11)),
-            "account": np.zeros((wholes, 21)),
+            "account": np.zeros((wholes, 18)),
             "ledger": np.zeros(len(ENTRIES)),
         }
         self.kept = BEGIN(**given, q=q, v=v)["kept"]
@@ -208,7 +208,7 @@ def test_rest_stays_rest() -> None:
     }
     given |= {
         "motion_dof": np.zeros(0, np.int32),
-        "account": np.zeros((wholes, 21)),
+        "account": np.zeros((wholes, 18)),
         "ledger": np.zeros(len(ENTRIES)),
         "kept": np.zeros((wholes, 11)),
     }

@@ -52,8 +52,6 @@ def add_constraint(
         x.c_kind[i] = kind
         x.c_of[i] = of
         x.c_w[i], x.c_mu[i], x.c_arm[i] = w, mu, arm
-        for k in range(3):
-            x.c_shift[i, k] = 0.0
         for k in range(2):
             x.c_bodies[i, k], x.c_R[i, k] = bodies[k], R[k]
         for k, (a, g) in enumerate(zip(aim, last, strict=True)):

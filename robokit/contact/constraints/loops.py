@@ -28,7 +28,7 @@ from typing import Any
 
 from robokit.contact.constraints.adding import add_constraint, axes_of, body_velocity, mobility, row, vector
 from robokit.contact.fields import LINE
-from robokit.contact.kinematics import advance_along, mass_matrix, place_bodies, velocities
+from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.pattern import symbolic
 from robokit.contact.solver import impulses, relative
@@ -267,7 +267,7 @@ def close(x: Any) -> None:
 def _close_positions(x: Any) -> None:
     def closer(_: Any) -> None:
         once(x, project, 0)
-        once(x, advance_along, x.q, x.d, x.d, 1.0)
+        once(x, advance, x.q, x.d, x.d, 1.0)
 
     for_range(PASSES, closer)
 
