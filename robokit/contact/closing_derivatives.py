@@ -71,24 +71,50 @@ def block(x: Any, drift: Any, b: Any, i: Any, k: Any) -> tuple[Any, Any, Any]:
 
 def pulled(x: Any, drift: Any, of_q: Any, of_v: Any, q_out: Any, v_out: Any) -> None:
     """What (q, v) before a drift are worth, from what they are worth after it, (nv,) each."""
-    h = 0.5 * x.dt[0]
+
+    def one(j: Any, of_way: Any, of_own: Any) -> None:
+        v_out[j] = of_way + of_own
+
+    _pulled(x, drift, (of_q, of_v), q_out, one)
+
+
+def pulled_apart(x: Any, drift: Any, of_q: Any, of_v: Any, q_out: Any, v_out: Any, way_out: Any) -> None:
+    """The same of a drift along a way that is not v: what this is worth, too."""
+
+    def both(j: Any, of_way: Any, of_own: Any) -> None:
+        v_out[j], way_out[j] = of_own, of_way
+
+    _pulled(x, drift, (of_q, of_v), q_out, both)
+
+
+def _pulled(x: Any, drift: Any, of: tuple[Any, Any], q_out: Any, enter: Callable[..., None]) -> None:
+    """``of``: what q and v are worth after it; ``enter(j, of_way, of_v)`` with what each row is worth."""
+    h, (of_q, of_v) = 0.5 * x.dt[0], of
 
     def sums(j: Any) -> None:
-        q_out[j] = of_q[j]
-        v_out[j] = h * of_q[j] + of_v[j]
+        q_out[j] = 1.0 * of_q[j]
+        enter(j, h * of_q[j], 1.0 * of_v[j])
 
     def joint(b: Any, first: Any, n: Any) -> None:
         def component(k: Any) -> None:
-            def more(i: Any, q: Any, v: Any) -> Any:
+            def more(i: Any, q: Any, way: Any, own: Any) -> Any:
                 P, Q, W = block(x, drift, b, i, k)
-                return q + P * of_q[first + i], v + Q * of_q[first + i] + W * of_v[first + i]
+                turns, share = turns_base(i, k), W * of_v[first + i]
+                way = way + Q * of_q[first + i] + where(turns, share, 0.0)
+                return q + P * of_q[first + i], way, own + where(turns, 0.0, share)
 
-            q_out[first + k], v_out[first + k] = for_range(n, more, 0.0, 0.0)
+            q_out[first + k], way, own = for_range(n, more, 0.0, 0.0, 0.0)
+            enter(first + k, way, own)
 
         for_range(n, component)
 
     for_range(x.nv, sums)
     no_sums(x, joint)
+
+
+def turns_base(i: Any, k: Any) -> Any:
+    """Whether entry i, k of W is of the turn of a way, with the linear velocity of a base that floats."""
+    return (i > 2) & (k < 3)
 
 
 def _write(x: Any, drift: int, b: Any, part: int, k: Any, column: Any) -> None:

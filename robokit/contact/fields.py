@@ -172,8 +172,10 @@ LANDING_DERIVATIVES = (
     real("r_R_first", "n_rows", role="work"),
     real("r_way", "nv", "nv", role="work"),  # of the residual of the second solution by the first one
     whole("struck", 1, role="inout"),
+    whole("with_parameters", 1),  # 1 where it is asked what parameters are worth
     real("felt", "nv", role="work"),  # impulse of a unit of the joint forces [s]
     real("dy_way", "nv", 3, "nv", role="work"),  # of the first solution, then of the way
+    real("of_way", "nv", role="work"),  # what the way is worth, then the first solution
 )
 """What derivatives of landings work with (landing_derivatives.py)."""
 

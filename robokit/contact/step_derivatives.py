@@ -37,7 +37,7 @@ from typing import Any
 
 from robokit.collision.fields import CONTACTS, PAIRS, SHAPES
 from robokit.contact import closing_derivatives
-from robokit.contact.closing_derivatives import block, drift_tangents, no_sums, pulled
+from robokit.contact.closing_derivatives import block, drift_tangents, no_sums, pulled, turns_base
 from robokit.contact.constraint_derivatives import (
     TOUCHES,
     acts,
@@ -325,7 +325,7 @@ def resist(x: Any) -> None:
 
 
 def balance(x: Any, after: Any) -> None:
-    """r_q, r_v and r_y of what moves without constraints; ``after``: velocity after the kick, y but of landings."""
+    """r_q, r_v and r_y of what moves without constraints; ``after``: velocity after the step, in most y."""
     dt = x.dt[0]
 
     def rates(j: Any) -> None:
@@ -503,8 +503,7 @@ def _end(x: Any, dy_way: Any) -> None:
 
             def term(m: Any) -> None:
                 _, Q, W = block(x, 1, b, i, m)
-
-                turns = (i > 2) & (m < 3)  # that of the way turns the linear velocity of a base
+                turns = turns_base(i, m)
 
                 def sums(c: Any) -> None:
                     q[first + i, c] = q[first + i, c] + Q * dw[first + m, c]

@@ -81,7 +81,7 @@ class LinearSteps:
         if closed is None:
             return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((2 * nv, 3 * nv), math.nan)
         turned = self._turned()
-        apart = self._of_two(turned)
+        apart = self._of_two(turned, with_parameters=0)
         slopes = self._run(derivatives_kernel(), "next", **turned) if apart is None else apart
         slopes = slopes.reshape(2 * nv, 3 * nv)
         if self.wanted is not None and apart is None:
@@ -211,11 +211,13 @@ class LinearSteps:
 
         ``turned``: what its impacts are; ``more``: what else the kernel is given.
         """
-        x, driven = self.simulation.work, int(self.wanted is not None)
-        limited = self._limited(turned, **more)
-        if not x["landed"][0] or limited is not None:
+        limited, found = self._limited(turned, **more), self.found
+        if not self.simulation.work["landed"][0]:
             return limited
+        driven = int(self.wanted is not None)
         self.found = self._apart(landed_kernel(), through_motors=driven, **turned, **more)
+        if limited is not None:  # not known
+            self.found = {name: each * math.nan for name, each in found.items()}
         return self.found["next"]
 
     def _limited(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
@@ -231,14 +233,8 @@ class LinearSteps:
         return self.found["next"]
 
     def _apart(self, kernel: LoopKernel, **more: Any) -> dict[str, np.ndarray]:
-        """The arrays that the step has not, of a kernel that has worked with copies of the step's."""
-        of_step = self.simulation.arrays | self.simulation.work | self._end | self._motion
-        step = {name: each.copy() for name, each in of_step.items()}
-        run, own = self._runs(kernel, step)
-        for name, given in more.items():
-            own[name][...] = given
-        run()
-        return own
+        """The same as :meth:`_ran` of a kernel that works with copies of the step's arrays."""
+        return self._ran(kernel, True, **more)
 
     def _loops(self) -> dict[str, np.ndarray]:
         """The robot and the rows of its loops at the end of a step, if it has any."""
@@ -284,15 +280,20 @@ class LinearSteps:
         found: np.ndarray = self.found[wanted]
         return found
 
-    def _ran(self, kernel: LoopKernel, **more: Any) -> dict[str, np.ndarray]:
-        """The arrays of a kernel that has run, but for those of the step."""
+    def _ran(self, kernel: LoopKernel, apart: bool = False, **more: Any) -> dict[str, np.ndarray]:
+        """The arrays of a kernel that has run, but for those of the step; ``apart``: it writes to those."""
         if self._of is not self.simulation.work:
             self._of, self._calls = self.simulation.work, {}
             self._motion = {a.name: a.zeros(self.simulation.sizes) for a in DETECTION_DERIVATIVES[:1]}
         if kernel.name not in self._calls:
-            of_step = {**self.simulation.arrays, **self.simulation.work, **self._end, **self._motion}
-            self._calls[kernel.name] = self._runs(kernel, of_step)
-        run, own = self._calls[kernel.name]
+            of_step = self.simulation.arrays | self.simulation.work | self._end | self._motion
+            taken = {a.name: of_step[a.name] for a in kernel.taken if a.name in of_step}
+            copies = {name: each.copy() for name, each in taken.items()} if apart else {}
+            pairs = [(each, taken[name]) for name, each in copies.items()]
+            self._calls[kernel.name] = pairs, *self._runs(kernel, taken | copies)
+        pairs, run, own = self._calls[kernel.name]
+        for copy, each in pairs:
+            copy[...] = each
         for name, given in more.items():
             own[name][...] = given
         run()
@@ -860,7 +861,8 @@ class StepParameters:
         kp, kd, m, dt = x["motor_gains"][:, 0], x["motor_gains"][:, 1], x["motor_inertia"], x["dt"][0]
         dof = x["motor_dof"]
         here = x["coordinate"][x["joint_coordinate"][x["dof_body"][dof]]]
-        before, after = x["v0"][x["dof_row"][dof]], x["y"][x["dof_row"][dof]]
+        rows = x["dof_row"][dof]
+        before, after = x["v0"][rows], 0.5 * (x["y"] + x["ahead"])[rows]  # where something lands, of the way
         pd, servo, place, speed = self._wants(self.kept.driven(q), (q, v))
         alpha, slope = end_share_slope(dt * kd / m)
         R = kp * dt * dt / m
