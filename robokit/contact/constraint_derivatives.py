@@ -221,8 +221,12 @@ def _prepare(x: Any, i: Any) -> None:
 
 
 def acts(x: Any, i: Any) -> Any:
-    """Whether a constraint answers to a velocity."""
-    return x.c_slopes[i, 0] + x.c_slopes[i, 4] + x.c_slopes[i, 8] > 0.0
+    """Whether a constraint answers to a velocity; turning friction that slides to that of its contact."""
+
+    def sum_of(k: Any) -> Any:
+        return x.c_slopes[k, 0] + x.c_slopes[k, 4] + x.c_slopes[k, 8]
+
+    return sum_of(i) + sum_of(where(x.c_kind[i] == SPIN, x.c_of[i], i)) > 0.0
 
 
 def by_load(x: Any, i: Any) -> list[Any]:
