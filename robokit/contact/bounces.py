@@ -54,7 +54,7 @@ MOST = 40  # tries to find the share: each leaves less than the half where W ben
 
 def solve_bounces(x: Any) -> None:
     """The solution of the step; bounces give back no more than there was."""
-    solve_landings(x)
+    once(x, solve_landings)
     give_less(x)
 
 
@@ -148,7 +148,7 @@ def _to_no_restitution(x: Any) -> None:
     for_range(x.n_of[0], keep)
     for_range(x.n_of[1], lambda i: put(x.r_bounced, i, x.r_g[i]))
     iterations, *worst = (x.solved[k] for k in range(3))
-    solve_landings(x)
+    once(x, solve_landings)
     x.solved[0] = x.solved[0] + iterations
     for k, found in enumerate(worst, 1):
         x.solved[k] = maximum(x.solved[k], found)

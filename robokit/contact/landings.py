@@ -33,7 +33,6 @@ from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import maximum, where
 
-
 def solve_landings(x: Any) -> None:
     """Both solutions: y, impulses and ``ahead``, the velocity of the way to the end of the step."""
     once(x, solve)
@@ -125,7 +124,7 @@ def strike(x: Any, c: Any) -> None:
 
 
 def smooth(x: Any, c: Any) -> Any:
-    """Whether the impact leaves the force of a constraint: of springs, and all where nothing lands."""
+    """Whether the impact leaves the force of a constraint as it is: springs, and all where nothing lands."""
     return (x.c_kind[c] == SPRING) | (x.by_group[x.c_group[c], LANDS] == 0.0)
 
 

@@ -90,6 +90,10 @@ AHEAD = 1e-9  # a force that changes its state before this share does so where t
 def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt, constraints and the pattern."""
     begin_solution(x)
+    once(x, _solve)
+
+
+def _solve(x: Any) -> None:
     end_solution(x, once(x, attempt, 0))
 
 
@@ -104,7 +108,7 @@ def solve_impact(x: Any) -> None:
     """The same of impulses alone, with the pattern of the last solution; Hv0 is the momentum without them."""
     x.span[0] = x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
     once(x, begin)
-    end_solution(x, once(x, attempt, 0))
+    once(x, _solve)
     x.span[0] = x.dt[0]
 
 

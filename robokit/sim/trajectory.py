@@ -884,7 +884,7 @@ def _change(x: np.ndarray) -> str:
 
 CONTACTS = "", "body_"  # beginnings of names of contacts: with what stands still, and between links that move
 
-PARTS_OF_CONTACTS = "points", "forces", "normals"
+PARTS_OF_CONTACTS = "points", "forces", "normals", "moments"
 
 BY_NAME = {
     "loop_forces": ("loop_joints", (6,)),
@@ -947,9 +947,9 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     )
     known["springs"] = tuple(SpringRecord.of(*each) for each in each_spring)
     for of, (links, against) in names.items():
-        points, forces, normals = touching[of]
+        points, forces, *others = touching[of]
         if points is not None:
-            known[f"{of}contacts"] = Contacts(points, forces, links, against, normals)
+            known[f"{of}contacts"] = Contacts(points, forces, links, against, *others)
     if len(x["step_forces"]):
         known["step_forces"] = StepForces.of(x["step_forces"], touched, x["t"][0], summary["dt"])
     found.report()  # raises for figures that are no numbers
@@ -958,8 +958,8 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
 
 def _is_whole(arrays: Sequence[Any], links: Sequence[str], against: Sequence[str]) -> bool:
     """Whether contacts have points and forces, or nothing, and a name for each that is touched, or none."""
-    points, forces, normals = (x is not None for x in arrays)
-    return points == forces >= normals and len(against) in (0, len(links))
+    points, forces, normals, moments = (x is not None for x in arrays)
+    return points == forces >= max(normals, moments) and len(against) in (0, len(links))
 
 
 # ---- the motion as a table --------------------------------------------------------------------------------
