@@ -33,6 +33,7 @@ from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import maximum, where
 
+
 def solve_landings(x: Any) -> None:
     """Both solutions: y, impulses and ``ahead``, the velocity of the way to the end of the step."""
     once(x, solve)
