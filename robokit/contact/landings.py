@@ -23,7 +23,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.contact.accounts import NOTHING
 from robokit.contact.constraints.contacts import RIGID
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPRING, STOP
 from robokit.contact.groups import LANDS, each_group
@@ -32,8 +31,6 @@ from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import maximum, where
-
-FIRST = NOTHING - 2  # of ``keeps``: the step stops with its first solution
 
 
 def solve_landings(x: Any) -> None:
@@ -44,6 +41,15 @@ def solve_landings(x: Any) -> None:
 
 def land(x: Any) -> None:
     """The second solution, where the first one that there is lets something land."""
+    count = note_landings(x)
+    x.landed[0], x.landed[1] = count, 0
+    for_range(x.n_of[0], lambda c: write_row(x.c_ahead, c, [0.0] * 5))
+    for_range(x.nv, lambda j: put(x.ahead, j, x.y[j]))
+    cond(count > 0, lambda: once(x, _impact), nothing)
+
+
+def note_landings(x: Any) -> Any:
+    """Note the groups in which the first solution lets something land; how many contacts do."""
 
     def note(c: Any, count: Any) -> Any:
         one = lands(x, c)
@@ -51,11 +57,7 @@ def land(x: Any) -> None:
         return count + where(one, 1, 0)
 
     each_group(x, lambda p: put(x.by_group, (p, LANDS), 0.0))
-    count = for_range(x.n_of[0], note, 0)
-    x.landed[0], x.landed[1] = count, 0
-    for_range(x.n_of[0], lambda c: write_row(x.c_ahead, c, [0.0] * 5))
-    for_range(x.nv, lambda j: put(x.ahead, j, x.y[j]))
-    cond((count > 0) & (x.keeps[0] > FIRST), lambda: once(x, _impact), nothing)
+    return for_range(x.n_of[0], note, 0)
 
 
 def lands(x: Any, c: Any) -> Any:
