@@ -304,12 +304,12 @@ def step_derivatives(x: Any) -> None:
     finish(x, x.y, x.dy)
 
 
-def finish(x: Any, way: Any, dy_way: Any) -> None:
+def finish(x: Any, way: Any, dy_way: Any, bent: Any = None) -> None:
     """``next`` from dy, and the end of the step; ``way``: velocity of the way there, which dy_way changes."""
     end(x, way)
     once(x, drift_tangents, 1, way, x.y)
     _end(x, dy_way)
-    cond(x.n_loops > 0, lambda: closing_derivatives.close(x), nothing)
+    cond(x.n_loops > 0, lambda: closing_derivatives.close(x, bent), nothing)
 
 
 def kick(x: Any) -> None:
