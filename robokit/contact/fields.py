@@ -351,7 +351,7 @@ FORCE_MEMORY = (
     real("q_kick", "nq", role="work"),  # the configuration at which the forces act, loops closed
     real("contact_bristle", "n_contacts", 2, role="work"),  # along t1, t2, as the step began [m]
     real("contact_surface", "n_contacts", 3, role="work"),  # velocity of a belt along t1, t2, spin about n
-    real("contact_rolls", "n_contacts", 2, role="work"),  # at which it rolls, along t1, t2 [m/s]
+    real("contact_rolls", "n_contacts", 3, role="work"),  # at which it rolls, along t1, t2, n [m/s]
     real("contact_hit", "n_contacts", role="work"),  # speed of its impact, at most 0 [m/s]
     whole("contact_bounces", "n_contacts", role="work"),  # 1: it bounces; 2: one after
     # another (impacts.py); -1: before or after that

@@ -11,11 +11,10 @@ has the aim 0 for what lands. It gives the velocity after the step, and all impu
 It is of impulses alone: forces that an impact does not change, and velocity products, are those of the way.
 What touches is rigid in it: the compliance of what rests is that of a damper, which gives way to an impact of
 one step by more the shorter the step is. What lands slowly, below the speed from which the law of impacts
-exceeds that damper, has one solution.
+exceeds that damper, has one solution. So have groups (groups.py) in which nothing lands.
 
-Groups (groups.py) in which nothing lands keep their solution.
-
-Source: the way is that of D. Stewart and J. Trinkle (1996), the velocity that of J. J. Moreau (1988).
+Source: README.md here. The way is that of D. Stewart and J. Trinkle (1996), the velocity that of J. J. Moreau
+(1988).
 Cost: a solution, in steps in which something lands.
 """
 
@@ -69,7 +68,7 @@ def lands(x: Any, c: Any) -> Any:
         pair = x.contact_pair[k]
         fast = x.pair_impact[pair] * x.contact_hit[k] * x.contact_hit[k] > x.pair_damping[pair]
         rests_later = (x.contact_bounces[k] == 0) & (x.contact_arrives[k] == 0.0)
-        return fast & rests_later & (x.c_aim[c, 2] < 0.0) & (x.c_g[c, 2] > 0.0)
+        return fast & rests_later & (x.c_aim[c, 2] < x.contact_rolls[k, 2]) & (x.c_g[c, 2] > 0.0)
 
     return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
 
@@ -114,8 +113,9 @@ def strike(x: Any, c: Any) -> None:
     touches = ~kept & touches_now(x, c)
     k_c = where(touches, x.c_of[c], 0)
     stops_it = touches & (x.contact_bounces[k_c] < 1)
-    still = [x.contact_surface[k_c, k] + x.contact_rolls[k_c, k] for k in range(2)]
-    for k, aim in enumerate([*still, 0.0]):
+    moves = [*(x.contact_surface[k_c, k] for k in range(2)), 0.0]
+    still = [s + x.contact_rolls[k_c, k] for k, s in enumerate(moves)]
+    for k, aim in enumerate(still):
         x.c_aim[c, k] = where(stops_it, aim, x.c_aim[c, k])
     no_part = kept | (friction & ~touches)
     for k in range(2):
@@ -131,7 +131,11 @@ def smooth(x: Any, c: Any) -> Any:
 
 def touches_now(x: Any, c: Any) -> Any:
     """Whether a constraint is a contact that takes part in impacts: it presses, or its gap is closed."""
-    return (x.c_kind[c] == FRICTION) & ((x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= 0.0))
+
+    def contact() -> Any:
+        return (x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= x.contact_rolls[x.c_of[c], 2])
+
+    return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
 
 
 def strike_row(x: Any, i: Any) -> None:
