@@ -18,7 +18,7 @@ Places and normals of contacts move with the bodies, see detection_derivatives.p
 in the world; what turning friction aims at; compliances that are a share of the mobility, but those of dry
 friction and of largest speeds of joints; what belts and rolling add to velocities; and what the end of
 a step corrects to conserve. What closes loops is in closing_derivatives.py, impacts that follow one another
-in impact_derivatives.py.
+in impact_derivatives.py, what lands fast in landing_derivatives.py.
 
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
 
