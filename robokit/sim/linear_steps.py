@@ -209,7 +209,7 @@ class LinearSteps:
     def _of_two(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
         """Derivatives of a step of two solutions, else None: something lands fast, or energy limits bounces.
 
-        ``turned``: what its impacts are; ``more``: what else the kernel is given. Of both at once they are NaN.
+        ``turned``: what its impacts are; ``more``: what else the kernel is given. NaN of both at once.
         """
         x, limited = self.simulation.work, self._is_limited()
         landed = bool(x["landed"][0]) or (limited and not np.array_equal(x["ahead"], x["y"]))
