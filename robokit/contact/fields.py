@@ -176,6 +176,11 @@ LANDING_DERIVATIVES = (
     real("felt", "nv", role="work"),  # impulse of a unit of the joint forces [s]
     real("dy_way", "nv", 3, "nv", role="work"),  # of the first solution, then of the way
     real("of_way", "nv", role="work"),  # what the way is worth, then the first solution
+    # Of loops (closing_derivatives.py)
+    real("weightless", 3, role="work"),
+    real("bent", "nv", "nv", role="work"),  # dH d by q in the middle; by v
+    real("unchanged", "nv", "nv", role="work"),
+    real("dy_bent", "nv", 3, "nv", role="work"),  # and by q, v and tau before the step
 )
 """What derivatives of landings work with (landing_derivatives.py)."""
 

@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import functools
 import math
+from types import SimpleNamespace
 from typing import Any
 
-from robokit.contact.closing_derivatives import drift_tangents, pull, pulled_apart
+from robokit.contact.closing_derivatives import bend, drift_tangents, pull, pulled_apart
 from robokit.contact.fields import LANDING_DERIVATIVES, STEP_PULLBACK
 from robokit.contact.kinematics import entries_of_H, velocities
 from robokit.contact.landings import note_landings, smooth, smooth_row, strike, strike_row
@@ -31,7 +32,9 @@ from robokit.contact.step_derivatives import (
     balance,
     by_motor,
     constrain,
+    end,
     finish,
+    inverse_dynamics_derivatives,
     kernel_of_copies,
     no_parameters,
     of_body,
@@ -57,17 +60,50 @@ def landed(x: Any) -> None:
     """``next`` of a step in which something lands fast, and what parameters are worth from ``of_end``."""
     x.bounce_share[0] = 1.0
     once(x, drift_tangents, 0, x.v_before, x.v_before)
+    cond(x.n_loops > 0, lambda: _bend(x), nothing)
     _keep(x)
     _first(x)
     _second(x)
+    cond(x.n_loops > 0, lambda: _of_bent(x), nothing)
 
     def ahead(r: Any, m: int, c: Any) -> None:
         x.dy_way[r, m, c] = 2.0 * x.dy_way[r, m, c] - x.dy[r, m, c]
 
     for m in range(3):
         for_range(x.nv, lambda r, m=m: for_range(x.nv, lambda c: ahead(r, m, c)))
-    finish(x, x.ahead, x.dy_way)
+    finish(x, x.ahead, x.dy_way, x.dy_bent)
     cond(x.with_parameters[0] > 0, lambda: _of_parameters(x), nothing)
+
+
+def _bend(x: Any) -> None:
+    """dH d, of what closes loops at the end (closing_derivatives.py), to ``bent``."""
+    still = SimpleNamespace(**vars(x))
+    still.gravity = x.weightless
+    for k in range(3):
+        x.weightless[k] = 0.0
+    end(x, x.ahead)
+
+    def rates(j: Any) -> None:
+        x.mean[j], x.acceleration[j] = 0.0, x.end_v[j] - x.v_next[j]
+
+    for_range(x.nv, rates)
+    inverse_dynamics_derivatives(still, x.mean, x.acceleration, x.bent, x.unchanged)
+
+
+def _of_bent(x: Any) -> None:
+    """The same by q, v and tau before the step, to ``dy_bent``; ``opening`` of a force that turns, too."""
+    once(x, bend)
+    for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.unchanged, (r, c), 0.0)))
+    at_start = SimpleNamespace(**vars(x))
+    at_start.r_q, at_start.r_v, at_start.dy = x.bent, x.unchanged, x.dy_bent
+    right_sides(at_start)
+
+    def less(r: Any, c: Any) -> None:
+        for m in range(2):
+            x.dy_bent[r, m, c] = -x.dy_bent[r, m, c]
+        x.dy_bent[r, 2, c] = 0.0
+
+    for_range(x.nv, lambda r: for_range(x.nv, lambda c: less(r, c)))
 
 
 def _keep(x: Any) -> None:

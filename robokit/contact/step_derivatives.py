@@ -18,7 +18,7 @@ Places and normals of contacts move with the bodies, see detection_derivatives.p
 in the world; what turning friction aims at; compliances that are a share of the mobility, but those of dry
 friction and of largest speeds of joints; what belts and rolling add to velocities; and what the end of
 a step corrects to conserve. What closes loops is in closing_derivatives.py, impacts that follow one another
-in impact_derivatives.py.
+in impact_derivatives.py, what lands fast in landing_derivatives.py.
 
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
 
@@ -304,12 +304,12 @@ def step_derivatives(x: Any) -> None:
     finish(x, x.y, x.dy)
 
 
-def finish(x: Any, way: Any, dy_way: Any) -> None:
+def finish(x: Any, way: Any, dy_way: Any, bent: Any = None) -> None:
     """``next`` from dy, and the end of the step; ``way``: velocity of the way there, which dy_way changes."""
     end(x, way)
     once(x, drift_tangents, 1, way, x.y)
     _end(x, dy_way)
-    cond(x.n_loops > 0, lambda: closing_derivatives.close(x), nothing)
+    cond(x.n_loops > 0, lambda: closing_derivatives.close(x, bent), nothing)
 
 
 def kick(x: Any) -> None:

@@ -209,28 +209,26 @@ class LinearSteps:
     def _of_two(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
         """Derivatives of a step of two solutions, else None: something lands fast, or energy limits bounces.
 
-        ``turned``: what its impacts are; ``more``: what else the kernel is given.
+        ``turned``: what its impacts are; ``more``: what else the kernel is given. NaN of both at once.
         """
-        limited, found = self._limited(turned, **more), self.found
-        if not self.simulation.work["landed"][0]:
-            return limited
-        driven = int(self.wanted is not None)
-        self.found = self._apart(landed_kernel(), through_motors=driven, **turned, **more)
-        if limited is not None:  # not known
-            self.found = {name: each * math.nan for name, each in found.items()}
+        x, limited = self.simulation.work, self._is_limited()
+        landed = bool(x["landed"][0]) or (limited and not np.array_equal(x["ahead"], x["y"]))
+        if not (limited or landed):
+            return None
+        kernel, driven = landed_kernel() if landed else limited_kernel(), int(self.wanted is not None)
+        self.found = found = self._apart(kernel, through_motors=driven, **turned, **more)
+        if limited and landed:
+            known = "q_next", "v_next"
+            self.found = {name: each if name in known else each * math.nan for name, each in found.items()}
         return self.found["next"]
 
-    def _limited(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
-        """Derivatives of a step whose bounces energy limits, else None; arguments as of :meth:`_of_two`."""
+    def _is_limited(self) -> bool:
+        """Whether energy limits bounces of the step."""
         x = self.simulation.work
-        if not x["n_of"][2]:
-            return None
+        if not x["n_of"][2] or (x["by_group"][:, SHARE] == 1.0).all():
+            return False
         bounces = x["contact_constraint"][: x["counts"][0]][x["contact_bounces"][: x["counts"][0]] > 0]
-        if (x["by_group"][:, SHARE] == 1.0).all() or not x["c_g"][bounces, 2].any():
-            return None
-        driven = int(self.wanted is not None)
-        self.found = self._apart(limited_kernel(), through_motors=driven, **turned, **more)
-        return self.found["next"]
+        return bool(x["c_g"][bounces, 2].any())
 
     def _apart(self, kernel: LoopKernel, **more: Any) -> dict[str, np.ndarray]:
         """The same as :meth:`_ran` of a kernel that works with copies of the step's arrays."""
@@ -483,11 +481,14 @@ def step_derivatives(
 
     It is the first step that :func:`simulate` takes from (q, v). Derivatives are in tangent spaces on both
     sides, along ``robot.integrate(q, dq)``. At a switch, where a contact opens or begins to slide, they are
-    those of the side that the step is on, and never NaN; where several points are at a switch at once, as
+    those of the side that the step is on; where several points are at a switch at once, as
     corners that just touch, no single side need be that of every direction. Loops are not closed first, as
     :func:`simulate` does with a start that leaves them open: A holds for every small change of a state that
     the loops allow, also for those that open them, up to terms of second order in dt. Of a state whose
     velocities open loops it is only an approximation.
+
+    Where something lands fast and stays, while energy limits what other contacts give back (bounces with
+    friction), A and B are NaN: they are not known.
 
     A step with contact is solved to rounding here, a run's to its tolerance (1e-3 of its impulses, squared by
     the last correction). Momentum and energy, which the end of a step corrects by terms of third order in dt,

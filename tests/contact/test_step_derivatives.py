@@ -452,6 +452,22 @@ def test_loops_to_second_order() -> None:
     assert off[1] < 0.1 * off[0] < 0.001
 
 
+def test_a_landing_opens_loops_by_more() -> None:
+    """By a term of first order of velocities: the change of the projection counts."""
+    robot = free_four_bar("floating")
+    q = closed_four_bar(robot)
+    q[6] = 0.6
+    how = {"ground": rk.Ground(), "dt": DT, "joint_damping": 0.0}
+    run = rk.simulate(robot, q, duration=0.4, integrator="contact", record_every=1, **how)
+    steps = linear(robot, how["ground"], joint_damping=0.0)
+    for q, v in zip(run.q[150:], run.v[150:], strict=True):
+        steps._taken(q, v, np.zeros(robot.nv))
+        if steps.simulation.work["landed"][0]:
+            break
+    assert steps.simulation.work["landed"][0]
+    assert error(steps, q, v, h=1e-6) < 1e-3
+
+
 def test_without_velocity_products_and_drifts_it_is_the_last_factor() -> None:
     """dy/dtau = dt A^-1 of what sticks and is at rest: the matrix that the step was solved with."""
     robot = body(CUBE)
