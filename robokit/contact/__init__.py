@@ -11,6 +11,7 @@ groups          what constraints connect in a step
 linear          the Newton matrix, its factors and solutions
 solver          the velocity at the end of a step
 constraints/    each kind of force
+landings        impacts without restitution: the whole of one in the step in which something lands
 bounces         restitution that creates no energy
 impacts         impacts that touching contacts pass on
 accounts        energy accounting of a step; corrections of momentum, energy and centre of mass at its end

@@ -34,15 +34,16 @@ TERMS = 40  # of the series, at most: enough for six turns in half a step
 SIZE = 108  # numbers of a joint: P, Q and W, each 6 x 6 by columns
 
 
-def drift_tangents(x: Any, drift: int, v: Any) -> None:
+def drift_tangents(x: Any, drift: int, way: Any, v: Any) -> None:
     """x.tangents[drift] of all joints with a motion that is no sum.
 
-    ``drift``: 0 for that before the kick, 1 for that after it; ``v``: velocity before the drift, (nv,).
+    ``drift``: 0 for that before the kick, 1 for that after it; ``way``: velocity along which q goes, (nv,);
+    ``v``: velocity, whose part of bases that float the drift turns.
     """
     h = 0.5 * x.dt[0]
 
     def joint(b: Any, _first: Any, _n: Any) -> None:
-        cond(is_free_base(x, b), lambda: _free(x, drift, b, v, h), lambda: _joint(x, drift, b, v, h))
+        cond(is_free_base(x, b), lambda: _free(x, drift, b, way, v, h), lambda: _joint(x, drift, b, way, h))
 
     no_sums(x, joint)
 
@@ -70,24 +71,50 @@ def block(x: Any, drift: Any, b: Any, i: Any, k: Any) -> tuple[Any, Any, Any]:
 
 def pulled(x: Any, drift: Any, of_q: Any, of_v: Any, q_out: Any, v_out: Any) -> None:
     """What (q, v) before a drift are worth, from what they are worth after it, (nv,) each."""
-    h = 0.5 * x.dt[0]
+
+    def one(j: Any, of_way: Any, of_own: Any) -> None:
+        v_out[j] = of_way + of_own
+
+    _pulled(x, drift, (of_q, of_v), q_out, one)
+
+
+def pulled_apart(x: Any, drift: Any, of_q: Any, of_v: Any, q_out: Any, v_out: Any, way_out: Any) -> None:
+    """The same of a drift along a way that is not v: what this is worth, too."""
+
+    def both(j: Any, of_way: Any, of_own: Any) -> None:
+        v_out[j], way_out[j] = of_own, of_way
+
+    _pulled(x, drift, (of_q, of_v), q_out, both)
+
+
+def _pulled(x: Any, drift: Any, of: tuple[Any, Any], q_out: Any, enter: Callable[..., None]) -> None:
+    """``of``: what q and v are worth after it; ``enter(j, of_way, of_v)`` with what each row is worth."""
+    h, (of_q, of_v) = 0.5 * x.dt[0], of
 
     def sums(j: Any) -> None:
-        q_out[j] = of_q[j]
-        v_out[j] = h * of_q[j] + of_v[j]
+        q_out[j] = 1.0 * of_q[j]
+        enter(j, h * of_q[j], 1.0 * of_v[j])
 
     def joint(b: Any, first: Any, n: Any) -> None:
         def component(k: Any) -> None:
-            def more(i: Any, q: Any, v: Any) -> Any:
+            def more(i: Any, q: Any, way: Any, own: Any) -> Any:
                 P, Q, W = block(x, drift, b, i, k)
-                return q + P * of_q[first + i], v + Q * of_q[first + i] + W * of_v[first + i]
+                turns, share = turns_base(i, k), W * of_v[first + i]
+                way = way + Q * of_q[first + i] + where(turns, share, 0.0)
+                return q + P * of_q[first + i], way, own + where(turns, 0.0, share)
 
-            q_out[first + k], v_out[first + k] = for_range(n, more, 0.0, 0.0)
+            q_out[first + k], way, own = for_range(n, more, 0.0, 0.0, 0.0)
+            enter(first + k, way, own)
 
         for_range(n, component)
 
     for_range(x.nv, sums)
     no_sums(x, joint)
+
+
+def turns_base(i: Any, k: Any) -> Any:
+    """Whether entry i, k of W is of the turn of a way, with the linear velocity of a base that floats."""
+    return (i > 2) & (k < 3)
 
 
 def _write(x: Any, drift: int, b: Any, part: int, k: Any, column: Any) -> None:
@@ -145,12 +172,16 @@ def _joint(x: Any, drift: int, b: Any, v: Any, h: Any) -> None:
     for_range(n, column)
 
 
-def _free(x: Any, drift: int, b: Any, v: Any, h: Any) -> None:
+def _free(x: Any, drift: int, b: Any, way: Any, v: Any, h: Any) -> None:
     """Of a base that floats."""
     row = x.dof_row[x.body_dofs[b, 0]]
-    w, u = (Vector3(*(v[row + first + c] for c in range(3))) for first in (0, 3))
-    zero = Vector3.zero()
-    u_later = _series(Motion(w * h, zero), Motion(u, zero))[0].ang
+    w, zero = Vector3(*(way[row + c] for c in range(3))), Vector3.zero()
+
+    def later(v: Any) -> Vector3:
+        u = Vector3(*(v[row + 3 + c] for c in range(3)))
+        return _series(Motion(w * h, zero), Motion(u, zero))[0].ang
+
+    goes, own = later(way), later(v)
 
     def column(k: Any) -> None:
         e = Vector3(*(where(k % 3 == c, 1.0, 0.0) for c in range(3)))
@@ -158,9 +189,9 @@ def _free(x: Any, drift: int, b: Any, v: Any, h: Any) -> None:
 
         def of_turn() -> None:
             # E^T (e x u) = (E^T e) x (E^T u)
-            _write(x, drift, b, 0, k, [*turned, *(turned.cross(u_later) * h)])
+            _write(x, drift, b, 0, k, [*turned, *(turned.cross(goes) * h)])
             _write(x, drift, b, 1, k, [*(J * h), *zero])
-            _write(x, drift, b, 2, k, [*e, *(u_later.cross(J) * h)])
+            _write(x, drift, b, 2, k, [*e, *(own.cross(J) * h)])
 
         def of_place() -> None:
             _write(x, drift, b, 0, k, [*zero, *turned])

@@ -113,6 +113,8 @@ STEP_DERIVATIVES = (
     whole("turns", 1),  # 1 where impacts were passed on
     real("c_turned", "n_constraints", 2, "nv"),  # changes of the aims that they have left, by q and v
     real("bounce_share", 1, role="work"),  # of these changes, that count
+    whole("struck", 1),  # 1 in the second solution of a landing, 2 where what touches is as soft there as in
+    # the first one
     # Along one coordinate of v
     whole("moved", "n_bodies", role="work"),  # 1 where it moves the body
     real("X", "n_bodies", 6, role="work"),  # motions of the bodies, and changes of V_y and V_before
@@ -161,6 +163,21 @@ IMPACT_DERIVATIVES = (
     real("weightless", 3, role="work"),
 )
 """What derivatives of impacts work with, beside those of steps (impact_derivatives.py)."""
+
+LANDING_DERIVATIVES = (
+    whole("through_motors", 1),  # 1 where joint forces of driven joints go through their motors
+    real("y_after", "nv", role="work"),  # the second solution: velocity and impulses
+    real("c_g_after", "n_constraints", 3, role="work"),
+    real("c_R_first", "n_constraints", 2, role="work"),  # compliance in the first one
+    real("r_R_first", "n_rows", role="work"),
+    real("r_way", "nv", "nv", role="work"),  # of the residual of the second solution by the first one
+    whole("struck", 1, role="inout"),
+    whole("with_parameters", 1),  # 1 where it is asked what parameters are worth
+    real("felt", "nv", role="work"),  # impulse of a unit of the joint forces [s]
+    real("dy_way", "nv", 3, "nv", role="work"),  # of the first solution, then of the way
+    real("of_way", "nv", role="work"),  # what the way is worth, then the first solution
+)
+"""What derivatives of landings work with (landing_derivatives.py)."""
 
 LIMITED_BOUNCES = (
     whole("through_motors", 1),  # 1 where joint forces of driven joints go through their motors
@@ -329,7 +346,7 @@ FORCE_MEMORY = (
     real("q_kick", "nq", role="work"),  # the configuration at which the forces act, loops closed
     real("contact_bristle", "n_contacts", 2, role="work"),  # along t1, t2, as the step began [m]
     real("contact_surface", "n_contacts", 3, role="work"),  # velocity of a belt along t1, t2, spin about n
-    real("contact_rolls", "n_contacts", 2, role="work"),  # at which it rolls, along t1, t2 [m/s]
+    real("contact_rolls", "n_contacts", 3, role="work"),  # at which it rolls, along t1, t2, n [m/s]
     real("contact_hit", "n_contacts", role="work"),  # speed of its impact, at most 0 [m/s]
     whole("contact_bounces", "n_contacts", role="work"),  # 1: it bounces; 2: one after
     # another (impacts.py); -1: before or after that

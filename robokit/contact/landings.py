@@ -11,11 +11,10 @@ has the aim 0 for what lands. It gives the velocity after the step, and all impu
 It is of impulses alone: forces that an impact does not change, and velocity products, are those of the way.
 What touches is rigid in it: the compliance of what rests is that of a damper, which gives way to an impact of
 one step by more the shorter the step is. What lands slowly, below the speed from which the law of impacts
-exceeds that damper, has one solution.
+exceeds that damper, has one solution. So have groups (groups.py) in which nothing lands.
 
-Groups (groups.py) in which nothing lands keep their solution.
-
-Source: the way is that of D. Stewart and J. Trinkle (1996), the velocity that of J. J. Moreau (1988).
+Source: README.md here. The way is that of D. Stewart and J. Trinkle (1996), the velocity that of J. J. Moreau
+(1988).
 Cost: a solution, in steps in which something lands.
 """
 
@@ -24,7 +23,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.contact.accounts import NOTHING
 from robokit.contact.constraints.contacts import RIGID
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPRING, STOP
 from robokit.contact.groups import LANDS, each_group
@@ -33,8 +31,6 @@ from robokit.contact.vectors import nothing, put, write, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import maximum, where
-
-FIRST = NOTHING - 2  # of ``keeps``: the step stops with its first solution
 
 
 def solve_landings(x: Any) -> None:
@@ -50,6 +46,15 @@ def land(x: Any) -> None:
 
 def let_land(x: Any) -> Any:
     """How many contacts the first solution lets land; the way is its own until there is a second one."""
+    count = note_landings(x)
+    x.landed[0], x.landed[1] = count, 0
+    for_range(x.n_of[0], lambda c: write_row(x.c_ahead, c, [0.0] * 5))
+    for_range(x.nv, lambda j: put(x.ahead, j, x.y[j]))
+    return count
+
+
+def note_landings(x: Any) -> Any:
+    """Note the groups in which the first solution lets something land; how many contacts do."""
 
     def note(c: Any, count: Any) -> Any:
         one = lands(x, c)
@@ -57,11 +62,7 @@ def let_land(x: Any) -> Any:
         return count + where(one, 1, 0)
 
     each_group(x, lambda p: put(x.by_group, (p, LANDS), 0.0))
-    count = for_range(x.n_of[0], note, 0)
-    x.landed[0], x.landed[1] = count, 0
-    for_range(x.n_of[0], lambda c: write_row(x.c_ahead, c, [0.0] * 5))
-    for_range(x.nv, lambda j: put(x.ahead, j, x.y[j]))
-    return where(x.keeps[0] > FIRST, count, 0)
+    return for_range(x.n_of[0], note, 0)
 
 
 def lands(x: Any, c: Any) -> Any:
@@ -72,7 +73,7 @@ def lands(x: Any, c: Any) -> Any:
         pair = x.contact_pair[k]
         fast = x.pair_impact[pair] * x.contact_hit[k] * x.contact_hit[k] > x.pair_damping[pair]
         rests_later = (x.contact_bounces[k] == 0) & (x.contact_arrives[k] == 0.0)
-        return fast & rests_later & (x.c_aim[c, 2] < 0.0) & (x.c_g[c, 2] > 0.0)
+        return fast & rests_later & (x.c_aim[c, 2] < x.contact_rolls[k, 2]) & (x.c_g[c, 2] > 0.0)
 
     return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
 
@@ -95,7 +96,7 @@ def begin_impact(x: Any) -> None:
 
 
 def end_impact(x: Any, it: Any, e: Any, settled: Any) -> None:
-    """What comes after its first attempt, which found this: where it does not settle, one that is not rigid."""
+    """What comes after its first attempt, which found this: where it does not settle, another, not rigid."""
     found = cond(settled > 0, lambda: (it, e, settled), lambda: _soften(x, it))
     once(x, end_solution, *found)
     x.span[0] = x.dt[0]
@@ -129,8 +130,9 @@ def strike(x: Any, c: Any) -> None:
     touches = ~kept & touches_now(x, c)
     k_c = where(touches, x.c_of[c], 0)
     stops_it = touches & (x.contact_bounces[k_c] < 1)
-    still = [x.contact_surface[k_c, k] + x.contact_rolls[k_c, k] for k in range(2)]
-    for k, aim in enumerate([*still, 0.0]):
+    moves = [*(x.contact_surface[k_c, k] for k in range(2)), 0.0]
+    still = [s + x.contact_rolls[k_c, k] for k, s in enumerate(moves)]
+    for k, aim in enumerate(still):
         x.c_aim[c, k] = where(stops_it, aim, x.c_aim[c, k])
     no_part = kept | (friction & ~touches)
     for k in range(2):
@@ -146,7 +148,11 @@ def smooth(x: Any, c: Any) -> Any:
 
 def touches_now(x: Any, c: Any) -> Any:
     """Whether a constraint is a contact that takes part in impacts: it presses, or its gap is closed."""
-    return (x.c_kind[c] == FRICTION) & ((x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= 0.0))
+
+    def contact() -> Any:
+        return (x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= x.contact_rolls[x.c_of[c], 2])
+
+    return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
 
 
 def strike_row(x: Any, i: Any) -> None:

@@ -200,11 +200,16 @@ def begin(x: Any) -> None:
     once(x, of_velocity)
     for_range(x.n_of[0], of_constraint)
     for_range(x.n_of[1], of_row)
+    cond(x.span[0] > 0.0, lambda: guess_products(x), nothing)
+    for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.span[0] * (x.tau[j] - x.C[j])))
+    once(x, leave)
+
+
+def guess_products(x: Any) -> None:
+    """The velocity products of the guess."""
     for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
     once(x, bias, x.C_guess)
     those_of_the_guess(x, 0, x.nv)
-    for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.span[0] * (x.tau[j] - x.C[j])))
-    once(x, leave)
 
 
 def of_velocity(x: Any) -> None:

@@ -4,8 +4,9 @@
 
 All forces act at the pose of the middle, as in the leapfrog method (Störmer and Verlet): free motion is of
 second order. Stiff forces (contacts, limits, friction, motors, loops) are implicit in the velocity y, which
-solves the balance of momentum and Coulomb's law together (solver.py). One kernel serves every robot and every
-ground: these are data.
+solves the balance of momentum and Coulomb's law together (solver.py). Where something lands, the second half
+of the drift has a velocity of its own (landings.py). One kernel serves every robot and every ground: these
+are data.
 
 If an array is too small for what a step finds, the step leaves the state unchanged and reports the size it
 needs; no further step does anything until the array is large enough.

@@ -39,11 +39,18 @@ def acting(steps: LinearSteps) -> tuple[object, ...]:
     """What acts in the step that was taken last: an active set with derivatives."""
     x = {**steps.simulation.arrays, **steps.simulation.work}
     n, rows = x["n_of"][:2]
-    g, mu = x["c_g"][:n], x["c_mu"][:n]
-    slides = np.hypot(g[:, 0], g[:, 1]) > (1.0 - 1e-6) * mu * g[:, 2]
-    r, low, high = (x[name][:rows] for name in ("r_g", "r_low", "r_high"))
+    last, *first = _acts(x, x["c_g"][:n], x["r_g"][:rows]), tuple(x["r_of"][:rows])
+    if x["landed"][0]:  # there are two solutions
+        first += _acts(x, x["c_g"][:n] + x["c_ahead"][:n, :3], x["r_first"][:rows, 2])
+    return (*last, *first)
+
+
+def _acts(x: dict, g: np.ndarray, r: np.ndarray) -> tuple[object, ...]:
+    """What presses, what slides, and rows at a bound, of impulses."""
+    slides = np.hypot(g[:, 0], g[:, 1]) > (1.0 - 1e-6) * x["c_mu"][: len(g)] * g[:, 2]
+    low, high = (x[name][: len(r)] for name in ("r_low", "r_high"))
     at_bound = (r <= (1.0 - 1e-6) * low) | (r >= (1.0 - 1e-6) * high)
-    return tuple(g[:, 2] > 0.0), tuple(slides & (g[:, 2] > 0.0)), tuple(at_bound), tuple(x["r_of"][:rows])
+    return tuple(g[:, 2] > 0.0), tuple(slides & (g[:, 2] > 0.0)), tuple(at_bound)
 
 
 def error(
@@ -134,9 +141,13 @@ ON_GROUND = {
     "ball turns": (
         Sphere(0.1), (0, 0, 0), 0.0999, (1, 2, 3, 0.3, 0.1, -0.01), {"torsional": 0.01, "rolling": 0.005},
     ),
+    "ball spins": (Sphere(0.1), (0, 0, 0), 0.0999, (1, 2, 3, 0.3, 0.1, -0.01), {"torsional": 0.01}),
     "box on a corner": (CUBE, (0.8, 0.1, 0), 0.1405, (0.5, 0.2, 0.1, 0.3, 0.2, -1), {}),
     "capsule on its side": (Capsule(0.1, 0.3), (1.57, 0, 0), 0.0999, (0, 0, 3, 0.3, 0.1, -0.1), {}),
     "cylinder on its rim": (Cylinder(0.1, 0.3), (1.0, 0, 0), 0.1645, (0.1, 0.2, 3, 0.3, 0.1, -0.5), {}),
+    "ball falls": (Sphere(0.1), (0.3, 0.2, 0.1), 0.1015, (1, 2, 3, 0.3, 0.1, -1), {}),
+    "box falls flat": (CUBE, (0.003, 0.002, 0), 0.1017, (0.05, 0.02, 0.1, 0.3, 0.1, -1), {}),
+    "capsule falls flat": (Capsule(0.1, 0.3), (1.572, 0, 0), 0.1014, (0, 0, 3, 0.3, 0.1, -1), {}),
 }  # fmt: skip
 
 
@@ -565,6 +576,47 @@ def test_plain_python_computes_the_same() -> None:
     code, plain = (rk.step_derivatives(robot, q, v, engine=name, **how) for name in (None, "python"))
     for a, b in zip(code, plain, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(b).max()))
+
+
+def landing(steps: LinearSteps, q: np.ndarray, v: np.ndarray, count: int) -> np.ndarray:
+    """Where a state that is lowered lands fast with so many contacts in the next step."""
+    for _ in range(4000):
+        steps._taken(q, v, np.zeros(len(v)))
+        if steps.simulation.work["landed"][0] >= count:
+            return q
+        q = q - 1e-4 * np.eye(len(q))[6]
+    raise AssertionError("nothing lands")
+
+
+@pytest.mark.parametrize("friction", [0.2, 20.0])
+def test_two_bodies_that_meet_in_the_air_at_several_points(friction: float) -> None:
+    robot = rk.together({"a": body(CUBE), "b": body(Box((0.3, 0.1, 0.1)))})
+    pairs = rk.collision_pairs(robot).with_law(friction=friction)
+    steps = linear(robot, rk.Ground(), self_collision=pairs)
+    low, high = (
+        laid(body(CUBE), turn, z, v)
+        for turn, z, v in (
+            ((0, 0, 0.3), 2.3, (0.1, 0.2, 0.5, 0.1, 0, -1.5)),
+            ((1e-3, 2e-3, 0.1), 2.0, (0.05, 0, 0.2, 0, 0, 1)),
+        )
+    )
+    q, v = (np.r_[a, b] for a, b in zip(low, high, strict=True))
+    assert error(steps, landing(steps, q, v, 3), v, h=3e-8) < 1e-6
+
+
+def test_robots_that_land() -> None:
+    """Feet that land while the other one stands, joints at their limits, with motors and pairs of links."""
+    robot = floating("humanoid")
+    q, v = rk.standing_configuration(robot), np.random.default_rng(0).normal(size=robot.nv)
+    how = {"ground": rk.Ground(friction=0.5), "dt": DT, "integrator": "contact", "self_collision": True}
+    run = rk.simulate(robot, q, v, duration=0.5, record_every=1, **how)
+    steps, checked = linear(robot, how["ground"], self_collision=True), 0
+    for q, v in zip(run.q[::3], run.v[::3], strict=True):
+        steps._taken(q, v, np.zeros(robot.nv))
+        if steps.simulation.work["landed"][0] and checked < 3:
+            assert error(steps, q, v) < 2e-5
+            checked += 1
+    assert checked == 3
 
 
 def test_rows_of_states_inertias_and_grounds() -> None:

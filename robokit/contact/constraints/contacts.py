@@ -141,7 +141,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
         x.contact_bristle[c, i] = bent[i]
     for i, s in enumerate(surface):
         x.contact_surface[c, i] = s
-    for i in range(2):
+    for i in range(3):
         x.contact_rolls[c, i] = axes[i].dot(rolls)
     x.contact_bounces[c] = where(bounces > 0.5, 1, where(leaves | falls, -1, 0))
     x.contact_taken[c], x.contact_arrives[c] = taken, arrives
