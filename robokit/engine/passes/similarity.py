@@ -45,19 +45,21 @@ class Pieces:
     def of(program: Program, line: Line, starts: np.ndarray) -> Pieces:
         """Those of a line that begin there."""
         arrays, nodes = program.arrays, line.nodes
-        place, home, at = np.full((3, len(program.nodes)), -1, np.int32)
+        place, home, inner = np.full((3, len(program.nodes)), -1, np.int32)
         place[arrays.order] = np.arange(len(arrays.order))
         lengths, place = np.diff(starts), place[nodes]  # in the program's order
         size = np.diff(arrays.begin)[place]
-        begin = np.cumsum(size) - size
+        begin = np.cumsum(size, dtype=np.int32) - size
         total = int(size.sum())
-        word = arrays.word[np.repeat(arrays.begin[place] - begin, size) + np.arange(total)]
+        at = np.repeat(arrays.begin[place] - begin, size)
+        at += np.arange(total, dtype=np.int32)
+        word = arrays.word[at]
         word[begin] = nodes
         pieces = np.arange(len(lengths), dtype=np.int32)
         home[nodes] = np.repeat(pieces, lengths)
-        at[nodes] = np.arange(len(nodes)) - np.repeat(starts[:-1], lengths)
+        inner[nodes] = np.arange(len(nodes)) - np.repeat(starts[:-1], lengths)
         by = np.repeat(pieces, np.diff(np.r_[begin, total][starts]))
-        return Pieces(nodes, line.codes, begin, word, by, home, at, len(lengths))
+        return Pieces(nodes, line.codes, begin, word, by, home, inner, len(lengths))
 
 
 @dataclass
@@ -138,9 +140,12 @@ def sums(words: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """
     lengths = np.diff(starts)
     keys = np.random.default_rng(1).integers(0, 2**63, int(lengths.max(initial=0)), np.uint64)
-    places = np.arange(len(words)) - np.repeat(starts[:-1], lengths)
-    mixed = (words.astype(np.uint64) + np.uint64(1)) * (keys[places] | np.uint64(1))
-    total = np.r_[np.uint64(0), np.cumsum(mixed, dtype=np.uint64)]
+    places = np.arange(len(words), dtype=np.int32)
+    places -= np.repeat(starts[:-1].astype(np.int32), lengths)
+    mixed = (keys | np.uint64(1))[places]
+    mixed *= words.astype(np.uint64) + np.uint64(1)
+    total = np.zeros(len(words) + 1, np.uint64)
+    np.cumsum(mixed, out=total[1:])
     found: np.ndarray = total[starts[1:]] - total[starts[:-1]]
     return found
 
@@ -272,14 +277,19 @@ class Line:
         inside[list(without)] = False
         inside = inside[arrays.order]
         nodes, codes = arrays.order[inside], arrays.code[inside]
-        piece = np.searchsorted(marks, nodes, "right")
-        kept = set(program.returned())
-        for k in np.flatnonzero((piece == len(marks)) & ((codes == NEG) | (codes == SUB))).tolist():
-            if nodes[k] in kept:
-                piece[k] = np.searchsorted(marks, max(program.nodes[nodes[k]][1:]), "right")
-        by_piece = np.argsort(piece, kind="stable")
-        begins = np.flatnonzero(np.diff(piece[by_piece], prepend=-1))
-        return Line(nodes[by_piece], codes[by_piece], np.r_[begins, len(nodes)])
+        piece = np.repeat(
+            np.arange(len(marks) + 1), np.diff(np.r_[0, np.searchsorted(nodes, marks), len(nodes)])
+        )
+        output = np.zeros(len(program.nodes), bool)
+        output[list(program.returned())] = True
+        turned = output[nodes] & ((codes == NEG) | (codes == SUB)) & (piece == len(marks))
+        if turned.any():
+            begin, end = arrays.begin[:-1][inside][turned], arrays.begin[1:][inside][turned]
+            made = np.maximum(arrays.word[begin + 1], arrays.word[end - 1])
+            piece[turned] = np.searchsorted(marks, made, "right")
+            by_piece = np.argsort(piece, kind="stable")
+            nodes, codes, piece = nodes[by_piece], codes[by_piece], piece[by_piece]
+        return Line(nodes, codes, np.r_[np.flatnonzero(np.diff(piece, prepend=-1)), len(nodes)])
 
     def alike(self, signs: bool = True) -> tuple[np.ndarray, int]:
         """Which pieces have enough others of the same operations: a guess, before places are known.
@@ -300,10 +310,9 @@ class Line:
         return alike, int(length[~alike].sum() + once.sum())
 
 
-def fewest(program: Program) -> tuple[int, int]:
-    """The fewest nodes that can be left to write: as it is, and if constants keep their signs."""
-    line = Line.of(program)
-    return line.alike()[1], line.alike(signs=False)[1]
+def fewest(program: Program, signs: bool = True) -> int:
+    """The fewest nodes that can be left to write; ``signs``: of the constants, whether they differ."""
+    return Line.of(program).alike(signs)[1]
 
 
 @dataclass

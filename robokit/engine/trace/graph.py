@@ -165,12 +165,18 @@ class Arrays(NamedTuple):
     word: np.ndarray  # (operation, operands...), one node after the other
 
     @staticmethod
-    def of(nodes: Sequence[Node], order: Collection[int]) -> Arrays:
-        """Those with these numbers."""
-        rows, begin = list(map(nodes.__getitem__, order)), np.zeros(len(order) + 1, np.int32)
+    def of(nodes: Sequence[Node], order: Collection[int] | None = None) -> Arrays:
+        """Those with these numbers, or all that compute something."""
+        rows = nodes if order is None else list(map(nodes.__getitem__, order))
+        begin = np.zeros(len(rows) + 1, np.int32)
         np.cumsum(np.fromiter(map(len, rows), np.int32, len(rows)), out=begin[1:])
-        word = np.fromiter(chain.from_iterable(rows), np.int32, int(begin[-1]))
-        return Arrays(np.fromiter(order, np.int32, len(order)), begin, word)
+        if order is not None:
+            word = np.fromiter(chain.from_iterable(rows), np.int32, int(begin[-1]))
+            return Arrays(np.fromiter(order, np.int32, len(rows)), begin, word)
+        words = np.fromiter(chain.from_iterable(rows), float, int(begin[-1]))  # constants are among them
+        with np.errstate(invalid="ignore"):
+            every = Arrays(np.arange(len(rows), dtype=np.int32), begin, words.astype(np.int32))
+        return every.those(every.code > CONST)
 
     def those(self, kept: np.ndarray) -> Arrays:
         """Some of them; ``kept``: whether each is one."""
@@ -260,8 +266,7 @@ class Program:
                 if type(r) is int and graph.nodes[r][0] == CONST:
                     row[k] = graph.nodes[r][1]
         nodes, blocks = graph.nodes, graph.blocks
-        codes = np.fromiter(map(itemgetter(0), nodes), np.int32, len(nodes))
-        computing = Arrays.of(nodes, np.flatnonzero(codes > CONST).tolist())
+        computing = Arrays.of(nodes)
         kept = _kept(computing, nodes, blocks, {r for row in plain for r in row if type(r) is int})
         order: list[int] = computing.order[kept].tolist()
         found = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, {}, blocks)
