@@ -206,7 +206,8 @@ class Maker:
         program = self._record(shares="large", columns=columns)
         if not program.blocks:
             self._program = program
-        if not program.blocks or (program.marks and fewest(program, signs=False) < SHARED * len(program.order)):
+            return None
+        if program.marks and fewest(program, signs=False) < SHARED * len(program.order):
             return None
         return self._ready(program)
 

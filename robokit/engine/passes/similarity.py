@@ -122,8 +122,10 @@ class Similarity:
                 yield same
 
     def owners(self, group: np.ndarray) -> np.ndarray:
-        """A row for each of some pieces that are alike: owners of what it reads from elsewhere and of what it
-        leaves, in order of first use."""
+        """Owners of what each of some pieces that are alike reads from elsewhere and of what it leaves.
+
+        A row for each piece, in order of first use.
+        """
         return _rows(self.named, group)
 
     def values(self, group: np.ndarray) -> np.ndarray:
@@ -252,7 +254,8 @@ def rerolled(program: Program, size: int) -> Rerolled | None:
         found = [end for _, end in piece]
         if not own:
             rest = line.nodes[ends[-1] : found[-1]].tolist()
-            found = [ends[-1] + end for end in accumulate(map(len, cut(program, rest, [1] * len(rest), size)))]
+            chunks = cut(program, rest, [1] * len(rest), size)
+            found = list(accumulate(map(len, chunks), initial=ends[-1]))[1:]
         ends += found
     plan = _plan(program, fixed, line, np.array(ends))
     return plan if plan.written < len(line.nodes) // 2 else None

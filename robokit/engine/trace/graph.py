@@ -194,8 +194,7 @@ class Arrays(NamedTuple):
 
     def counted(self) -> dict[str, int]:
         """How many of them there are of what operations count as; sine and cosine of an angle are one."""
-        codes = self.code
-        return counted(codes, self.word[self.begin[:-1] + 1])
+        return counted(self.code, self.word[self.begin[:-1] + 1])
 
 
 def _kept(arrays: Arrays, nodes: Sequence[Node], blocks: Sequence[Block], wanted: set[int]) -> np.ndarray:
@@ -210,7 +209,7 @@ def _kept(arrays: Arrays, nodes: Sequence[Node], blocks: Sequence[Block], wanted
     operand = arrays.word.copy()
     operand[arrays.begin[:-1]] = 0  # instead of operations; node 0 is none
     counts = np.bincount(operand, minlength=len(nodes))
-    readers = memoryview(counts)
+    readers: Any = memoryview(counts)  # type: ignore[arg-type]
     for n in wanted:
         readers[n] += 1
     results = {n: returned(n) for n in arrays.order[arrays.code == RESULT].tolist()}
