@@ -21,8 +21,7 @@ def aba(tree: Tree, q, qd, tau, f_ext=None, factor=None) -> list:
 
     factor: lists that X, U and D are left in, if they are of use (sparse_factors.py).
     """
-    X, U, D = factor or tree.lists(3)
-    v, c, IA, pA, u, a, qdd = tree.lists(7)
+    X, U, D, v, c, IA, pA, u, a, qdd = *(factor or tree.lists(3)), *tree.lists(7)
     v[0] = Motion.zero()
     a[0] = Motion(Vector3.zero(), tree.a0)
 
