@@ -338,14 +338,10 @@ IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)
 
 
 class Ledger:
-    """The ledger in one step: its entries as they are now, those before the step to which the step adds.
-
-    ``held`` are the joint forces of the step (held_forces.Held), for what is measured; None without any.
-    """
+    """The ledger in one step: its entries as they are now, those before the step to which the step adds."""
 
     def __init__(self, before: Sequence[Scalar]) -> None:
         self.entries = list(before)
-        self.held: Any = None
 
     def add(self, name: str, amount: Scalar) -> None:
         """Add to a sum."""

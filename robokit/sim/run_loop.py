@@ -17,7 +17,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
@@ -281,7 +281,7 @@ def trajectory_of(program: Program, dt: float, records: Records, notes: Notes | 
 
     ``dt``: time step [s]; ``notes``: of all steps; None where there are too many.
     """
-    robot = program.robot
+    robot, inputs = program.robot, records.inputs.copy()
     t = dt * np.array(records.steps, dtype=float)
     q, v, entries = (np.array(x) for x in (records.q, records.v, records.entries))
     with np.errstate(all="ignore"):  # sums over the last finite states may not be
@@ -300,8 +300,8 @@ def trajectory_of(program: Program, dt: float, records: Records, notes: Notes | 
         found = Trajectory(
             t, q, v, Energy(kinetic, potential, np.asarray(dissipated), work, stored),
             momentum, force, robot, ground=program.ground, program=program, contact_impulse=impulse[:, 3:],
-            actuator_force=actuator_forces(program, t, entries), marks=records.steps, inputs=records.inputs,
-            notes=notes, losses=losses,
+            actuator_force=actuator_forces(program, t, entries), marks=list(records.steps),
+            inputs=inputs, notes=None if notes is None else replace(notes, inputs=inputs), losses=losses,
         )  # fmt: skip
         found.summary = _summary(program, dt, records.steps[-1], found, entries)
     return found
@@ -595,7 +595,8 @@ class Run:
         found = self.stepper.last()
         if found is not None:
             share = found.pop("share", np.ones(1))
-            return Notes(self.done - 1 + np.cumsum(share) - share, share, found)
+            steps = self.program, self.dt, StepInputs([0], *self.last_inputs)
+            return Notes(*steps, self.done - 1 + np.cumsum(share) - share, share, found)
         if not self.noted or not len(self.noted[-1]) or self.noted[-1].steps != self.done:
             return None
         return self.noted[-1].before(self.done, self.done - 1)
@@ -799,21 +800,24 @@ class Run:
         if not self.every or self.dropped:
             return None
         if len(self.noted) != 1:
-            self.noted = [Notes.joined(self.noted) if self.noted else Notes.taken(self.stepper)]
+            self.noted = [Notes.joined(self.noted) if self.noted else self._new_notes()]
         found, last = self.noted[0], self.records.steps[-1]
         return found if found.steps <= last else found.before(last)
 
     def _gather(self) -> None:
         """Take what the stepper has noted."""
         if self.every and not self.dropped:
-            new, self.first = Notes.taken(self.stepper, self.first), self.done
+            new, self.first = self._new_notes(), self.done
             if len(new):
                 self.noted.append(new)
 
+    def _new_notes(self) -> Notes:
+        return Notes.taken(self.stepper, self.records.inputs, self.first)
+
     def trajectory(self) -> Trajectory:
         """What was recorded."""
-        found = trajectory_of(self.program, self.dt, self.records, self.notes())
         self.records.inputs.law = self.inputs.law
+        found = trajectory_of(self.program, self.dt, self.records, self.notes())
         if self.controller is not None:
             found.tau = self.records.inputs.rows(self.records.steps)[0]
         seconds = self.step_seconds

@@ -41,7 +41,7 @@ from robokit.errors import (
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator
 from robokit.sim.distances import CollisionPairs
-from robokit.sim.events import Contacts, Notes, StepInputs, contacts_of
+from robokit.sim.events import Contacts, Notes, contacts_of
 from robokit.sim.ground import Ground
 from robokit.sim.motion import floats
 from robokit.sim.rollouts import runner_of
@@ -598,8 +598,7 @@ class Simulation:
         if self._many is None and self._run.last_step() is None:
             return Contacts(np.zeros((0, 3)), np.zeros((0, 3)), (), (), np.zeros((0, 3)))
         notes, q = self._last_step("contacts"), self._run.stepper.q
-        found = contacts_of(self._program, notes, [0, self._run.done], np.array([q, q]))
-        return found.at(1)
+        return contacts_of(notes, [0, self._run.done], np.array([q, q])).at(1)
 
     @property
     @_reads
@@ -626,17 +625,15 @@ class Simulation:
     @_reads
     def sensors(self) -> StepSensors:
         """Sensor values of the last step: ``imu``, ``contact_wrench``, ``joint_force``."""
-        notes, run, program = self._last_step("sensors"), self._run, self._program
-        q, v, done = run.stepper.q[None].copy(), run.stepper.v[None].copy(), run.done
+        notes, own, done = self._last_step("sensors"), self._run.stepper, self._run.done
+        q, v = own.q[None].copy(), own.v[None].copy()
 
         def contacts() -> Contacts | None:
-            if program.ground is None:
+            if notes.program.ground is None:
                 return None
-            found = contacts_of(program, notes, [0, done], np.concatenate([q, q]))
-            return found.at(slice(1, None))
+            return contacts_of(notes, [0, done], np.concatenate([q, q])).at(slice(1, None))
 
-        inputs, steps = StepInputs([0], *run.last_inputs), np.array([done - 1])
-        return StepSensors(Sensors(program, self._dt, notes, inputs, steps, [q, v], contacts))
+        return StepSensors(Sensors(notes, np.array([done - 1]), [q, v], contacts))
 
     @_reads
     def trajectory(self) -> Trajectory:
@@ -653,8 +650,7 @@ class Simulation:
             if own.steps[-1:] != [run.done]:  # the last state, for now
                 run.record()
             found = run.trajectory()
-            found.robot, found.marks, found.inputs = self._robot, list(own.steps), own.inputs.copy()
-            found.tau = own.inputs.rows(found.marks)[0]
+            found.robot, found.tau = self._robot, own.inputs.rows(found.marks)[0]
         finally:  # also after Ctrl-C
             own.cut(recorded)
         return found

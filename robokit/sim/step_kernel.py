@@ -25,7 +25,7 @@ from robokit.sim import motion
 from robokit.sim.distances import NO_CONTACTS, BodyContacts, body_names
 from robokit.sim.force_elements import NO_SPRINGS, Springs
 from robokit.sim.ground import Ground
-from robokit.sim.integrators import Held, Method, Problem
+from robokit.sim.integrators import Held, Method, Problem, StepTaken
 from robokit.sim.joint_forces import NOTHING, PROXIMAL_SINGLE, GivenLayout, JointLaw, LoopLaw, pressing
 from robokit.sim.motion import Carried, CarriedLayout, Rows, body_velocities, floats, may_keep_energy
 from robokit.spatial import Motion, Vector3
@@ -267,12 +267,13 @@ class Program:
         """The same of a problem."""
         robot, sums, kept = self.robot, motion.Ledger(entries), Carried(self.layout, carried)
         rows = robot.split_q(q), robot.split_v(v), robot.split_tau(tau)
+        taken = StepTaken(p, *rows, parameters[0], kept, sums)
         assert self.method.step is not None
-        after = self.method.step(p, *rows, parameters[0], sums, kept)
+        after = self.method.step(taken)
         q1, v1, entries = robot.join_q(after[0]), robot.join_v(after[1]), sums.entries[: self.sums]
         entries += self.measured.after(
             sums.entries[self.sums :],
-            lambda step: Happened(p, step, *rows, (q1, v1, tau), sums.held, parameters),
+            lambda step: Happened(p, step, *rows, (q1, v1, tau), taken.held, parameters),
         )
         return [q1, v1, entries, kept.after()]
 

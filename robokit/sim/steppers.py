@@ -996,7 +996,7 @@ class ContactStepper(ContactState):
 
     def __init__(self, program: Program, dt: float) -> None:
         """At rest, in steps of dt [s]."""
-        self.program = program
+        self.program, self.dt = program, dt
         options: dict[str, Any] = {"reproducible": program.reproducible, "dtype": program.dtype}
         options["springs"] = program.springs.functions
         super().__init__(program.robot, dt, step_numbers(program, dt), **options)
@@ -1126,7 +1126,7 @@ class PassiveStepper:
 
     def __init__(self, program: Program, dt: float) -> None:
         """See :class:`ContactStepper`."""
-        self.program, self.kernel, robot = program, program.kernel(), program.robot
+        self.program, self.dt, self.kernel, robot = program, dt, program.kernel(), program.robot
         self.noting, self.taken = False, 0
         given = [np.zeros((1, 1, size), program.dtype) for _, size in program.given.inputs]
         start = robot.neutral()[None], np.zeros((1, robot.nv))

@@ -366,7 +366,7 @@ class Trajectory:
         program = self.program
         if program is None or not (program.contact or program.ground is not None):
             return None, None
-        known = program, self._around_records, self.marks, self.q
+        known = self._around_records, self.marks, self.q
         still = None if program.ground is None else contacts_of(*known)
         return still, contacts_of(*known, moving=True) if program.contact else None
 
@@ -424,9 +424,7 @@ class Trajectory:
 
     def _facts(self, notes: Notes) -> StepFacts:
         """Those of notes; of a run without a step, none."""
-        assert self.program is not None and self.inputs is not None
-        notes = notes if len(self.marks) > 1 else notes.of(np.arange(0))
-        return step_facts(self.program, self.summary["dt"], notes, self.inputs)
+        return step_facts(notes if len(self.marks) > 1 else notes.of(np.arange(0)))
 
     @cached_attribute
     def events(self) -> list[Event]:
@@ -496,8 +494,7 @@ class Trajectory:
         for x, after in zip(ends, notes.with_end(self.q[-1], self.v[-1], [self.marks[0] + 1]), strict=True):
             x[0] = after[0]
         steps = np.maximum(np.array(self.marks) - 1, self.marks[0])
-        run = self.program, self.summary["dt"], notes, self.inputs, steps, ends
-        return Sensors(*run, lambda: self.contacts, start=True)
+        return Sensors(notes, steps, ends, lambda: self.contacts, start=True)
 
     @cached_attribute
     def springs(self) -> tuple[SpringRecord, ...]:
@@ -534,21 +531,20 @@ class Trajectory:
         """
         if self.program is None or self.inputs is None or self.program.loops is None:
             return {}
-        program, dt, notes, marks = self.program, self.summary["dt"], self._noted(), self.marks
-        if program.contact:
+        notes, marks = self._noted(), self.marks
+        if self.program.contact:
             steps = np.minimum(marks, max(marks[-1] - 1, marks[0]))
             taken, begin = notes.parts(steps)
-            found = kicks(program, dt, taken)[1]
+            found = kicks(taken)[1]
             return {name: mean_of_parts(x, begin, taken.share) for name, x in found.items()}
-        return instants(program, dt, notes, self.inputs, marks, None).loops
+        return instants(notes, marks, None).loops
 
     @cached_attribute
     def _motion(self) -> StepMotion | None:
         """Accelerations and forces at the records; None of a trajectory that was loaded."""
         if self.program is None or self.inputs is None:
             return None
-        notes, ends = self._around_records, (self.q[-1], self.v[-1])
-        return step_motion(self.program, self.summary["dt"], notes, self.inputs, self.marks, ends)
+        return step_motion(self._around_records, self.marks, (self.q[-1], self.v[-1]))
 
     @cached_attribute
     def a(self) -> np.ndarray:
