@@ -7,7 +7,7 @@ that hold loop joints closed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from functools import cache, partial
 from itertools import islice
@@ -489,31 +489,22 @@ class GivenLayout:
         return [(name, size) for name, size in found if size]
 
     @property
-    def entries(self) -> int:
-        """Entries of the ledger besides those that every step has.
-
-        They are the impulse from outside about the centre of mass, world axes [N m s; N s], and for each
-        drive the sum of its force times dt [N m s | N s] and the time at a limit [s].
-        """
-        return 6 * self.outside + 2 * len(self.drives)
-
-    @property
     def outside(self) -> bool:
         """Whether there are forces from outside."""
         return bool(self.places) or self.base or bool(self.bodies) or self.fixed_links
 
-    def problem(self, numbers: Sequence[Scalar], inputs: Sequence[Sequence[Scalar]]) -> Given:
-        """What is given in a step: ``numbers`` of the drives, then three coordinates for each point of a
-        body; ``inputs`` as :attr:`inputs`.
-        """
-        rest, values = iter(numbers), iter(inputs)
-        drives = [
-            DriveNumbers(**dict(zip(d.parameters, islice(rest, len(d.parameters)), strict=True)))
-            for d in self.drives
-        ]
-        places: list[Place] = [
+    def split(self, numbers: Iterable[Any]) -> tuple[list[dict[str, Any]], list[Place]]:
+        """Numbers of the drives, by their names, and then three coordinates for each point of a body."""
+        rest = iter(numbers)
+        drives = [dict(zip(d.parameters, islice(rest, len(d.parameters)), strict=True)) for d in self.drives]
+        return drives, [
             (body, None if world else (next(rest), next(rest), next(rest))) for body, world in self.places
         ]
+
+    def problem(self, numbers: Iterable[Scalar], inputs: Sequence[Sequence[Scalar]]) -> Given:
+        """What is given in a step: ``numbers`` as of :meth:`split`, ``inputs`` as :attr:`inputs`."""
+        (own, places), values = self.split(numbers), iter(inputs)
+        drives = [DriveNumbers(**each) for each in own]
         u = next(values) if self.drives else ()
         wrenches = next(values) if self.places else ()
         held = next(values) if self.bodies else ()

@@ -404,8 +404,7 @@ class Readings:
 
     def of(self, tracker: Tracker) -> np.ndarray:
         """The numbers of a tracker, (size, B)."""
-        part = self.program.measured.part(tracker)
-        return self.entries[:, self.program.sums + part.start : self.program.sums + part.stop].T
+        return self.entries[:, self.program.parts["measured"]][:, self.program.measured.part(tracker)].T
 
     def times(self, steps: np.ndarray) -> np.ndarray:
         """The middle of steps [s]; NaN where it is none."""
@@ -464,7 +463,7 @@ class Readings:
             return np.full((self.rows, 6), np.nan)
         missing = self.end[:, 4:] - self.start[:, 4:] - self.entries[:, motion.IMPULSE]
         if given.outside:
-            missing -= self.entries[:, motion.SIZE : motion.SIZE + 6]
+            missing -= self.entries[:, self.program.parts["outside"]]
         mass = np.broadcast_to(robot.total_mass, self.rows)
         missing[:, 3:] -= self.steps * self.dt * mass[:, None] * robot.gravity
         return np.asarray(missing)

@@ -290,7 +290,7 @@ def trajectory_of(program: Program, dt: float, records: Records, notes: Notes | 
         losses = {k: entries[:, motion.AT[k]] for k in motion.DISSIPATED}
         work, stored = entries[:, motion.AT["work"]], None
         if program.springs.given:
-            taken = entries[:, motion.SIZE + program.given.entries + motion.OWN.index("springs")]
+            taken = entries[:, program.parts["own"]][:, motion.OWN.index("springs")]
             stored = program.springs.stored(robot, q)
             losses["springs"] = taken - (stored - stored[0])
             work = work + taken
@@ -314,10 +314,10 @@ def actuator_forces(program: Program, t: np.ndarray, entries: np.ndarray) -> np.
         return None
     out = np.zeros((*entries.shape[:-1], robot.nv))
     dofs = {joint.body: joint.v_slice.start for joint in robot.joints}
-    first = motion.SIZE + 6 * given.outside
+    forces = entries[..., program.parts["drives"]][..., ::2]
     with np.errstate(all="ignore"):
         for k, drive in enumerate(given.drives):
-            sums = np.diff(entries[..., first + 2 * k], axis=0)
+            sums = np.diff(forces[..., k], axis=0)
             out[1:, ..., dofs[drive.body]] = sums / np.diff(t).reshape(-1, *[1] * (sums.ndim - 1))
     return out
 
@@ -325,9 +325,9 @@ def actuator_forces(program: Program, t: np.ndarray, entries: np.ndarray) -> np.
 def limited_times(program: Program, entries: np.ndarray) -> dict[str, np.ndarray]:
     """Time that each actuator with a limit was at it [s], by joint, of entries (..., size)."""
     names = {joint.body: joint.name for joint in program.robot.joints}
-    first = motion.SIZE + 6 * program.given.outside + 1
+    times = entries[..., program.parts["drives"]][..., 1::2]
     return {
-        names[drive.body]: entries[..., first + 2 * k]
+        names[drive.body]: times[..., k]
         for k, drive in enumerate(program.given.drives)
         if drive.effort or drive.speed
     }
@@ -360,7 +360,7 @@ def _summary(
     if hangs_on_nothing(robot.tree):
         missing = found.momentum - found.momentum[0] - (entries - entries[0])[:, motion.IMPULSE]
         if program.given.outside:
-            missing -= (entries - entries[0])[:, motion.SIZE : motion.SIZE + 6]
+            missing -= (entries - entries[0])[:, program.parts["outside"]]
         missing[:, 3:] -= (found.t - found.t[0])[:, None] * robot.total_mass * robot.gravity
         size = np.abs(missing).max(axis=0)
         summary["momentum_balance_angular"] = float(size[:3].max())

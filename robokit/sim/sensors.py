@@ -258,11 +258,10 @@ def _pushed_links(
     pushed = program.given.links
     if folded.isdisjoint(pushed):
         return found
-    (R, p), places = poses, program.given.places
-    points = iter(program.given_numbers[-3 * sum(not world for _, world in places) :])
+    (R, p), (_, places) = poses, program.given.split(program.given_numbers)
     pushes = given[1 if program.given.drives else 0].reshape(len(p), -1, 6)
-    for k, (link, (body, world)) in enumerate(zip(pushed, places, strict=True)):
-        place = np.zeros(3) if world else p[:, body] + R[:, body] @ np.array([next(points) for _ in range(3)])
+    for k, (link, (body, at)) in enumerate(zip(pushed, places, strict=True)):
+        place = np.zeros(3) if at is None else p[:, body] + R[:, body] @ np.array(at)
         if link in folded:
             wrench = pushes[:, k].copy()
             wrench[:, :3] += np.cross(place, wrench[:, 3:])

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -165,6 +165,8 @@ NOTHING_MEASURED = MeasuredLayout()
 
 # ==== the step of a robot =========================================================================
 
+PARTS = ("sums", "outside", "drives", "own", "control", "measured")  # of the ledger, in this order
+
 
 @dataclass
 class Program:
@@ -217,15 +219,29 @@ class Program:
         return tuple(dict.fromkeys(c.link for c in placed if c.body))
 
     @property
+    def parts(self) -> dict[str, slice]:
+        """Where the parts of the ledger are.
+
+        "sums" are those of all steps; "outside" the impulse from outside about the centre of mass, world axes
+        [N m s; N s]; "drives" for each drive the sum of its force times dt [N m s | N s] and the time at a
+        limit [s]; "own" are of steps of "contact" (motion.OWN), and "control" where these are divided to an
+        accuracy; "measured" is what measures keep.
+        """
+        given, steps = self.given, (len(motion.OWN), len(motion.CONTROL))
+        own, control = steps[0] * self.contact, steps[1] * (self.accuracy is not None)
+        sizes = motion.SIZE, 6 * given.outside, 2 * len(given.drives), own, control, self.measured.size
+        ends = accumulate(sizes)
+        return {name: slice(end - n, end) for name, n, end in zip(PARTS, sizes, ends, strict=True)}
+
+    @property
     def sums(self) -> int:
         """Size of the ledger without what is measured, which comes after it."""
-        own = len(motion.OWN) * self.contact + len(motion.CONTROL) * (self.accuracy is not None)
-        return motion.SIZE + self.given.entries + own
+        return self.parts["measured"].start
 
     @property
     def entries(self) -> int:
         """Size of the ledger."""
-        return self.sums + self.measured.size
+        return self.parts["measured"].stop
 
     def parameters(self, dt: float) -> np.ndarray:
         """Numbers that may change without another kernel, (P,), or (B, P) where rows differ in them.
@@ -250,7 +266,7 @@ class Program:
         rest, tree, joints = iter(parameters[1:]), self.robot.tree, self.joints
         if self.open:
             joints = joints.with_gains(list(islice(rest, len(joints.gains))))
-        given = self.given.problem(list(islice(rest, len(self.given_numbers))), more)
+        given = self.given.problem(islice(rest, len(self.given_numbers)), more)
         if self.open:
             tree = replace(tree, I=inertias(list(rest)))
         return Problem(tree, joints, self.loops, given)

@@ -14,7 +14,7 @@ import pickle
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -162,8 +162,8 @@ def _loops(robot: Robot, row: int | np.ndarray) -> Arrays:
 
 def differ(program: Program) -> bool:
     """Whether rows of a batch differ in their inertias, in the ground, or in the numbers of motors."""
-    drives = sum(len(drive.parameters) for drive in program.given.drives)
-    several = any(np.ndim(x) > 0 for x in list(program.given_numbers)[:drives])
+    drives, _ = program.given.split(program.given_numbers)
+    several = any(np.ndim(x) > 0 for each in drives for x in each.values())
     several = several or program.robot.samples is not None
     return several or (program.ground is not None and program.ground.rows is not None)
 
@@ -302,8 +302,8 @@ def _felt(program: Program, scene: Scene) -> Arrays:
 def _motors(program: Program, dt: float, row: int | np.ndarray) -> Arrays:
     """Driven joints: gains again from the numbers that today's law is made of; of a row, or of some."""
     robot, drives = program.robot, program.given.drives
-    rest = iter(program.given_numbers)
-    own = [{name: _at(next(rest), row) for name in drive.parameters} for drive in drives]
+    numbers_of_drives, _ = program.given.split(program.given_numbers)
+    own = [{name: _at(x, row) for name, x in each.items()} for each in numbers_of_drives]
     bodies = [drive.body for drive in drives]
     dofs = [robot.tree.v_slice[i].start for i in bodies]
     dof = mobilities(robot).dof if robot.samples is None else mobilities(robot).dof[row]
@@ -323,17 +323,12 @@ def _motors(program: Program, dt: float, row: int | np.ndarray) -> Arrays:
 
 def _pushes(program: Program) -> Arrays:
     """Places of the pushes."""
-    places, rest = program.given.places, iter(program.given_numbers)
-    skipped = sum(len(drive.parameters) for drive in program.given.drives)
-    numbers: list[Any] = list(rest)[skipped:]
-    points = np.zeros((len(places), 3))
-    for k, (_, world) in enumerate(places):
-        if not world:
-            points[k], numbers = [float(np.ravel(z)[0]) for z in numbers[:3]], numbers[3:]
+    _, places = program.given.split(program.given_numbers)
+    points = [[0.0] * 3 if at is None else [float(np.ravel(z)[0]) for z in at] for _, at in places]
     return {
         "push_body": np.array([body for body, _ in places], np.int32),
-        "push_point": points,
-        "push_in_world": np.array([world for _, world in places], np.int32),
+        "push_point": np.reshape(np.array(points, float), (len(places), 3)),
+        "push_in_world": np.array([at is None for _, at in places], np.int32),
         "push_wrench": np.zeros((len(places), 6)),
     }
 
@@ -869,6 +864,8 @@ def not_finite(*arrays: np.ndarray) -> np.ndarray:
     return suspect
 
 
+IN_STEPS = {"outside": "outside_impulse", "control": "control"}  # names of parts of the ledger in steps
+
 SUMMED = ("ledger", "outside_impulse", "motor_sums")  # arrays of the step that are sums over all steps
 
 LARGEST = {"ledger": [accounts.AT[name] for name in ("depth", "residual", "overlap", "most")]}
@@ -932,13 +929,12 @@ def tally(program: Program, entries: np.ndarray) -> dict[str, Any]:
     """Figures for a run's summary, of the ledgers at its end (..., size); NaN in those that failed."""
     if not program.contact:
         return {}
-    own = entries.reshape(-1, entries.shape[-1])[:, : program.sums]
+    own, parts = entries.reshape(-1, entries.shape[-1])[:, : program.sums], program.parts
     last = own[np.isfinite(own).all(axis=1)]
-    first = motion.SIZE + program.given.entries
-    steps, iterations, most, missed, _ = last[:, first : first + len(motion.OWN)].T
+    steps, iterations, most, missed, _ = last[:, parts["own"]].T
     found: dict[str, Any] = {}
     if program.accuracy is not None:
-        rejected, shortest, longest, not_met = last[:, -len(motion.CONTROL) :].T
+        rejected, shortest, longest, not_met = last[:, parts["control"]].T
         found = {
             "accuracy": program.accuracy,
             "parts_taken": int(steps.sum()),
@@ -983,12 +979,19 @@ def step_inputs(
 
 def entries_of(program: Program, x: dict[str, np.ndarray]) -> np.ndarray:
     """The ledger of a program from the accounts of its steps, (..., size)."""
-    sums = x["ledger"]
-    outside = [x["outside_impulse"]] if program.given.outside else []
-    motors = x["motor_sums"].reshape(*sums.shape[:-1], -1)
-    control = [x["control"]] if program.accuracy is not None else []
-    own = sums[..., : motion.SIZE], *outside, motors, sums[..., motion.SIZE :], *control, x["measured"]
-    return np.concatenate(own, axis=-1)
+    return np.concatenate([part for _, part in _accounts(program, x)], axis=-1)
+
+
+def _accounts(program: Program, x: Mapping[str, np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+    """The parts of a program's ledger that there are, and views of the accounts of its steps in which they
+    are kept, (..., size).
+    """
+    sums, motors = x["ledger"], x["motor_sums"]
+    kept = {"sums": sums[..., : motion.SIZE], "own": sums[..., motion.SIZE :], "measured": x["measured"]}
+    kept["drives"] = motors.reshape(*sums.shape[:-1], -1)
+    for name, part in program.parts.items():
+        if part.stop > part.start:
+            yield part, kept[name] if name in kept else x[IN_STEPS[name]]
 
 
 class ContactStepper(ContactState):
@@ -1102,19 +1105,8 @@ class ContactStepper(ContactState):
 
     def _enter(self, entries: np.ndarray) -> None:
         """Own accounts from those of the program."""
-        x, more = self.arrays, self.program.given
-        sums = x["ledger"]
-        sums[: motion.SIZE] = entries[: motion.SIZE]
-        first = motion.SIZE + more.entries
-        sums[motion.SIZE :] = entries[first : first + len(motion.OWN)]
-        if "control" in x:
-            x["control"][:] = entries[first + len(motion.OWN) : self.program.sums]
-        at = motion.SIZE
-        if more.outside:
-            x["outside_impulse"][:] = entries[at : at + 6]
-            at += 6
-        x["motor_sums"][:] = entries[at : at + x["motor_sums"].size].reshape(-1, 2)
-        x["measured"][:] = entries[self.program.sums :]
+        for part, own in _accounts(self.program, self.arrays):
+            own[:] = entries[part]
 
 
 class PassiveStepper:
