@@ -382,7 +382,10 @@ def contacts_of(notes: Notes, marks: Sequence[int], q: np.ndarray, moving: bool 
     columns = [pair for pair in order for _ in range(most[pair])]
     links, against = (tuple(pair[k] for pair in columns) for k in range(2))
     first = {pair: columns.index(pair) for pair in most}
-    points, forces = _origins(program, links, q), np.zeros((len(q), len(columns), 3))
+    forces, (R, p) = np.zeros((len(q), len(columns), 3)), state_poses(program.robot, q)
+    points = np.zeros_like(forces)
+    for k, (body, frame) in enumerate(map(program.robot.frame, links)):
+        points[:, k] = p[:, body] + R[:, body] @ frame.position
     normals, pressed = np.zeros_like(forces), np.zeros(forces.shape[:2])
     for row, t in enumerate(record.tolist()):
         free = dict(first)
@@ -404,15 +407,6 @@ def _pressing(contacts: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     presses = contacts[:, 5:8].any(axis=1)
     found = contacts[presses & wanted[contacts[:, 0].astype(int)]]
     return np.hstack([found[:, :8], found[:, 11:]])
-
-
-def _origins(program: Program, links: Sequence[str], q: np.ndarray) -> np.ndarray:
-    """Origins of links in the world, (T, K, 3) [m]."""
-    R, p = state_poses(program.robot, q)
-    origins = np.zeros((len(q), len(links), 3))
-    for k, (body, place) in enumerate(map(program.robot.frame, links)):
-        origins[:, k] = p[:, body] + R[:, body] @ place.position
-    return origins
 
 
 # ==== events, and the run in a few lines ==========================================================
@@ -475,17 +469,14 @@ class StepFacts:
         return np.add.reduceat(self.force * self.lengths[:, None, None], first)
 
     @property
-    def _columns(self) -> list[np.ndarray | None]:
-        return [getattr(self, f.name) for f in fields(self) if not f.kw_only]
-
-    @property
     def load(self) -> np.ndarray:
         """Size of the force of the ground on the whole robot, (S,) [N]."""
         return np.asarray(np.linalg.norm(self.force.sum(axis=1), axis=-1))
 
     def of(self, steps: np.ndarray) -> StepFacts:
         """Those of some steps, by their numbers."""
-        columns: list[Any] = [None if x is None else x[steps] for x in self._columns]
+        own = (getattr(self, f.name) for f in fields(self) if not f.kw_only)
+        columns: list[Any] = [None if x is None else x[steps] for x in own]
         return StepFacts(*columns, first=self.first, dt=self.dt, slides=self.slides)
 
     # ---- for events (contact/measures.py) --------------------------------------------------------------
@@ -542,7 +533,9 @@ def step_facts(notes: Notes) -> StepFacts:
     rows, speeds = robot.split_q(list(q.T)), robot.split_v(list(v.T))
     rate, past = np.zeros_like(x["stop"]), np.zeros_like(x["stop"])
     for k, (_, i) in enumerate(subjects.joints):
-        rate[:, k], past[:, k] = speeds[i][0], past_of(rows[i][0], program.joints.stop[i])
+        stop, at = program.joints.stop[i], rows[i][0]
+        assert stop is not None
+        rate[:, k], past[:, k] = speeds[i][0], maximum(at - stop.upper, 0.0) - maximum(stop.lower - at, 0.0)
     dofs = {joint.body: joint.v_slice.start for joint in robot.joints}
     met = np.zeros((len(notes), 0, 3))
     if subjects.meeting:
@@ -588,11 +581,6 @@ def _met(notes: Notes) -> np.ndarray:
     for side, sign in ((0, -1.0), (1, 1.0)):
         np.add.at(found, (rows[of_links], bodies[pairs[of_links, side]]), sign * impulse[of_links])
     return found
-
-
-def past_of(q: Any, stop: Any) -> Any:
-    """How far a joint is above its upper limit, negative below its lower one."""
-    return maximum(q - stop.upper, 0.0) - maximum(stop.lower - q, 0.0)
 
 
 # ==== events ======================================================================================
@@ -683,7 +671,11 @@ def _entries(trajectory: Any) -> Iterator[tuple[str, str]]:
         yield "speed", f"{s['steps_per_second']:,.0f} steps/s ({s.get('integrator', '?')})"
     ends = f"{e.mechanical[0]:.4g} J at the start, {e.mechanical[-1]:.4g} J at the end"
     yield "energy", f"{ends}, {e.dissipated[-1]:.4g} J dissipated"
-    yield "balance", f"energy {s.get('energy_balance', math.nan):.2e} J{_momentum(trajectory)}"
+    momentum = ""
+    if "momentum_balance_linear" in s:
+        linear, angular = (s[f"momentum_balance_{k}"] for k in ("linear", "angular"))
+        momentum = f", momentum {linear:.2e} N s and {angular:.2e} N m s"
+    yield "balance", f"energy {s.get('energy_balance', math.nan):.2e} J{momentum}"
     corrected = ", ".join(f"{s[k]:.2e} {unit}" for k, unit in CORRECTED.items() if k in s)
     if corrected:
         yield "corrected", f"{corrected}, summed over the steps"
@@ -696,7 +688,12 @@ def _entries(trajectory: Any) -> Iterator[tuple[str, str]]:
         largest = f"{np.abs(most.force).max():.4g} {unit} in {most.name!r}"
         yield "springs", f"{len(trajectory.springs)}, at most {largest}{held}"
     yield from _contact(trajectory)
-    yield from _answers(trajectory)
+    known = trajectory.__dict__.get("events", trajectory.__dict__.get("sampled_events"))
+    if known is not None:
+        for answer in answers(known, float(trajectory.t[-1]), trajectory.ground is not None):
+            yield answer.label, str(answer)
+        if "events" not in trajectory.__dict__:
+            yield "events", f"from the recorded states, {trajectory.sampling()}, and peaks"
     if s.get("saturated"):
         shares = [f"{name} {100 * share:.3g} %" for name, share in list(s["saturated"].items())[:2]]
         more = f" and {len(s['saturated']) - 2} more" if len(s["saturated"]) > 2 else ""
@@ -706,14 +703,6 @@ def _entries(trajectory: Any) -> Iterator[tuple[str, str]]:
     if s.get("default_damping"):
         joints = f"{counted(s.get('default_damping_joints', 0), 'joint')} without any"
         yield "damping", f"{assumed_damping(s['default_damping'])} assumed in {joints}"
-
-
-def _momentum(trajectory: Any) -> str:
-    s = trajectory.summary
-    if "momentum_balance_linear" not in s:
-        return ""
-    linear, angular = (s[f"momentum_balance_{k}"] for k in ("linear", "angular"))
-    return f", momentum {linear:.2e} N s and {angular:.2e} N m s"
 
 
 def _contact(trajectory: Any) -> Iterator[tuple[str, str]]:
@@ -728,13 +717,3 @@ def _contact(trajectory: Any) -> Iterator[tuple[str, str]]:
         yield "bodies", f"{pairs} pair{'s' if pairs > 1 else ''} that can collide"
     elif trajectory.ground is not None and robot is not None and robot.nbodies > 1:
         yield "bodies", "of the robot pass through each other (self-collision is off)"
-
-
-def _answers(trajectory: Any) -> Iterator[tuple[str, str]]:
-    known = trajectory.__dict__.get("events", trajectory.__dict__.get("sampled_events"))
-    if known is None:
-        return
-    for answer in answers(known, float(trajectory.t[-1]), trajectory.ground is not None):
-        yield answer.label, str(answer)
-    if "events" not in trajectory.__dict__:
-        yield "events", f"from the recorded states, {trajectory.sampling()}, and peaks"

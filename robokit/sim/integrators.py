@@ -47,7 +47,6 @@ from robokit.sim.motion import (
     centroidal_state,
     floats,
     free_base,
-    keep_momentum,
     momenta_after,
 )
 from robokit.spatial import Force, Motion, Vector3
@@ -88,7 +87,10 @@ def sum_of(a: Force | None, b: Force | None) -> Force | None:
 
 
 def keep(s: StepTaken, q: Rows, v: Rows, impulse: Force | None = None) -> tuple[Rows, Rows]:
-    """The state (q, v) after a step, its momentum changed by gravity and the impulse from outside only."""
+    """The state (q, v) after a step, its momentum changed by gravity and the impulse from outside only.
+
+    Of a robot that floats the base's velocity is corrected (motion.py).
+    """
     tree, before = s.p.tree, s.carried.momentum
     if before is None:
         return q, v
@@ -96,10 +98,15 @@ def keep(s: StepTaken, q: Rows, v: Rows, impulse: Force | None = None) -> tuple[
     mass = added((tree.I[i].m for i in tree.outward()), 0.0)
     s.carried.momentum = wanted = Force(wanted.ang, wanted.lin - tree.a0 * (mass * s.dt))
     X = tree.transforms(q)
-    kept, missing = keep_momentum(tree, wanted, v, X, body_velocities(tree, X, v))
+    h, I, p_G = centroidal_state(tree, at_base(tree, X), body_velocities(tree, X, v))
+    missing = wanted - h
+    omega = solve3(factor3(central_inertia(I, p_G)), missing.ang)
+    v_base = missing.lin * (1.0 / I.m) - omega.cross(p_G)
+    E = X[1].E
+    base = [a + b for a, b in zip(v[1], [*(E @ omega), *(E @ v_base)], strict=True)]
     s.ledger.add("corrected_k", sqrt(missing.ang.dot(missing.ang)))
     s.ledger.add("corrected_l", sqrt(missing.lin.dot(missing.lin)))
-    return q, kept
+    return q, [[], base, *v[2:]]
 
 
 # ---- methods ----------------------------------------------------------------------------------------------
@@ -446,16 +453,12 @@ class JointState:
         self.on0: list[list[Any]] = []
         self.rub: list[list[Scalar]] = []
         self.wound: dict[tuple[int, int], Scalar] = {}
-        for (i, k), e in step.carried.wound.items():
-            self._wind(i, k, e, step.v[i][k])
+        for (i, k), e in step.carried.wound.items():  # each bristle by what its joint moved in the last step
+            f = self.law.friction[i][k]
+            assert f is not None
+            most = f.most / f.k
+            self.wound[i, k] = clamp(e + self.dt * step.v[i][k], -most, most)
         step.carried.wound = dict(self.wound)
-
-    def _wind(self, i: int, k: int, e: Scalar, qd: Scalar) -> None:
-        """Wind a bristle by what the joint has moved in the last step."""
-        f = self.law.friction[i][k]
-        assert f is not None
-        most = f.most / f.k
-        self.wound[i, k] = clamp(e + self.dt * qd, -most, most)
 
     def _gaps(self, i: int) -> Iterator[tuple[Scalar, float]]:
         """(distance left, its rate per qd) of the limits of joint i."""
@@ -666,7 +669,8 @@ def _floating(step: StepTaken, q1: Rows, v1: Rows, work: Scalar, impulse: Force 
     turned = k
     for _ in range(2):
         x = _bounded(x + (target - T_s * (1.0 + 2.0 * x) - 0.5 * turned.dot(omega)) * gain)
-        turn = quat_exp(direction * _within(x, farthest))
+        end = sqrt(farthest + TINY)  # which has a slope at 0
+        turn = quat_exp(direction * where(x * x > farthest, where(x < 0.0, -end, end), x))
         R = quat_wxyz_to_rotation(turn)
         turned = R.transpose_apply(k)  # the robot stays and the world turns back: I_G is the same
         omega = solve3(I_G, turned)
@@ -722,12 +726,6 @@ def potential(tree: Tree, X: Sequence[Any]) -> Scalar:
 def _inverse(slope: Scalar, noise: Scalar) -> Scalar:
     """1 / slope, and 0 where slope is small beside noise."""
     return 1.0 / (slope + noise * noise / (slope + TINY) + TINY)
-
-
-def _within(x: Scalar, square: Scalar) -> Scalar:
-    """x, and no farther from 0 than the root of the square."""
-    end = sqrt(square + TINY)  # which has a slope at 0
-    return where(x * x > square, where(x < 0.0, -end, end), x)
 
 
 def _bounded(x: Scalar) -> Scalar:

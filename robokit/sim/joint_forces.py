@@ -449,16 +449,6 @@ def power(forces: BodyForces, V: Sequence[Motion]) -> Scalar:
     return total
 
 
-def about_center(tree: Tree, X: Sequence[Any], forces: BodyForces) -> Force:
-    """Their sum about the centre of mass, world axes [N m; N]."""
-    total = [Force.zero() if f is None else f for f in forces]
-    for i in tree.inward():
-        p = tree.parent[i]
-        total[p] = total[p] + X[i].T @ total[i]
-    m, h = composite_moment(tree, X)
-    return about(total[0], h * (1.0 / m))
-
-
 def as_list(forces: BodyForces) -> list[Force]:
     """As algorithms take f_ext: a force for each body."""
     return [Force.zero() if f is None else f for f in forces]
@@ -566,7 +556,12 @@ class Given:
         if not self.layout.outside:
             return None
         ledger.add("work", dt * power(f, V))
-        impulse = about_center(tree, X, f) * dt
+        total = as_list(f)
+        for i in tree.inward():
+            p = tree.parent[i]
+            total[p] = total[p] + X[i].T @ total[i]
+        m, h = composite_moment(tree, X)
+        impulse = about(total[0], h * (1.0 / m)) * dt
         for k, x in enumerate(impulse):
             ledger.add_more(k, x)
         return impulse

@@ -42,7 +42,6 @@ from robokit.sim.step_kernel import (
     subjects_of,
 )
 from robokit.sim.steppers import energies
-from robokit.spatial import Vector3
 from robokit.spatial.scalars import Scalar, where
 
 # ==== numbers of single states ====================================================================
@@ -263,15 +262,11 @@ class OwnTracker:
         }
         wanted = {each.name for each in self.text.inputs}
         if "contact_force" in wanted:
-            given["contact_force"] = list(self._force(happened))
+            forces, k = happened.forces, self.link
+            given["contact_force"] = list(forces[-3:] if k is None else forces[3 * k : 3 * k + 3])
         if "inertial_parameters" in wanted:
             given["inertial_parameters"] = happened.parameters[-COUNT * (happened.p.tree.n + 1) :]
         return given
-
-    def _force(self, happened: Happened) -> Vector3:
-        if self.link is None:
-            return happened.ground_force
-        return happened.force_on(self.link)
 
     # ---- columns -------------------------------------------------------------------------------
 

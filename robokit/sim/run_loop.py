@@ -92,20 +92,6 @@ def spring_energy(program: Program, q: np.ndarray) -> float:
     return held
 
 
-def first_unexplained(program: Program, start: np.ndarray, records: Records) -> int:
-    """The first recorded state of a run from ``start`` whose energy cannot be explained; their number where
-    there is none.
-    """
-    kinetic, potential = records.facts(program.robot)[:, :2].T
-    sums, least = np.array(records.entries) - records.entries[0], negligible(program)  # of these steps alone
-    dissipated = sums[:, [motion.AT[k] for k in motion.DISSIPATED]].sum(axis=1)
-    energies = kinetic, potential, sums[:, motion.AT["work"]]
-    found = int(first_excess(*energies, least, dissipated))
-    if found < len(sums):  # rarely: then what springs hold at the start is looked at, too
-        found = int(first_excess(*energies, least + spring_energy(program, start), dissipated))
-    return found
-
-
 # ==== Warnings about the result of a run, by the figures of its summary ===========================
 
 UNBALANCED = 0.1  # an energy error above this share of the energy that moved is worth a warning
@@ -576,15 +562,6 @@ class Run:
             self.done = taken + self.behind
 
     @property
-    def last_inputs(self) -> tuple[list[np.ndarray], list[Any]]:
-        """Joint forces and other inputs of the last step."""
-        if self.every:  # a state that was restored has those of its last step there alone
-            tau, given, _ = self.records.inputs.at(self.done - 1)
-        else:
-            tau, given = self._before if self._asked_at == self.done else (self.tau, self.given)
-        return [tau], [given]
-
-    @property
     def due(self) -> bool:
         """Whether inputs change with the next step, and :meth:`control` is to find them."""
         asked = self.controller is not None and self.done % self.control_every == 0
@@ -595,7 +572,11 @@ class Run:
         found = self.stepper.last()
         if found is not None:
             share = found.pop("share", np.ones(1))
-            steps = self.program, self.dt, StepInputs([0], *self.last_inputs)
+            if self.every:  # a state that was restored has those of its last step there alone
+                tau, given, _ = self.records.inputs.at(self.done - 1)
+            else:
+                tau, given = self._before if self._asked_at == self.done else (self.tau, self.given)
+            steps = self.program, self.dt, StepInputs([0], [tau], [given])
             return Notes(*steps, self.done - 1 + np.cumsum(share) - share, share, found)
         if not self.noted or not len(self.noted[-1]) or self.noted[-1].steps != self.done:
             return None
@@ -631,24 +612,20 @@ class Run:
     def until(self, end: int) -> None:
         """Steps up to that number of them, with the records on the way."""
         while self.done < end and self.stop is None:
-            if self.due:
-                self._ask()
-            if self.stop is None:
+            try:
+                if self.due:
+                    self.control()
+            except Exception as failure:  # of a function of the user: keep what was computed
+                if not self.controlled:
+                    raise
+                reason = f"the controller failed at t = {self.now:.6g} s: {type(failure).__name__}: {failure}"
                 with self.lock:
-                    self._go_on(end)
-
-    def _ask(self) -> None:
-        """Find the inputs of the next step; where a function of the user fails, the run stops."""
-        try:
-            self.control()
-        except Exception as failure:  # whatever it is, keep what was computed
-            if not self.controlled:
-                raise
-            reason = f"the controller failed at t = {self.now:.6g} s: {type(failure).__name__}: {failure}"
+                    self.stop = Stop(self.now, reason, cause=failure)
+                    if self.records.steps[-1:] != [self.done]:
+                        self.record()
+                return
             with self.lock:
-                self.stop = Stop(self.now, reason, cause=failure)
-                if self.records.steps[-1:] != [self.done]:
-                    self.record()
+                self._go_on(end)
 
     def _go_on(self, end: int) -> None:
         """Steps with the same inputs, to the next record at most."""
@@ -753,9 +730,16 @@ class Run:
 
         The next look is at twice as many states, so that looking costs no more, however long the run is.
         """
-        records = self.records
-        k, self.look_at = first_unexplained(self.program, self.start, records), 2 * len(records.steps)
-        if k == len(records.steps):
+        records, program = self.records, self.program
+        self.look_at = 2 * len(records.steps)
+        kinetic, potential = records.facts(program.robot)[:, :2].T
+        sums, least = np.array(records.entries) - records.entries[0], negligible(program)
+        dissipated = sums[:, [motion.AT[name] for name in motion.DISSIPATED]].sum(axis=1)
+        found = kinetic, potential, sums[:, motion.AT["work"]]
+        k = int(first_excess(*found, least, dissipated))
+        if k < len(sums):  # rarely: then what springs hold at the start is looked at, too
+            k = int(first_excess(*found, least + spring_energy(program, self.start), dissipated))
+        if k == len(sums):
             return
         self.done, entries = records.steps[k], records.entries[k] - records.entries[0]
         energies = records.facts(self.program.robot)[:, :2]

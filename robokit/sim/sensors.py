@@ -39,25 +39,6 @@ from robokit.spatial import Force, Vector3
 # acceleration.
 
 
-# ---- loop joints -------------------------------------------------------------------------------------------
-
-
-def noted_loops(notes: Notes) -> dict[str, np.ndarray]:
-    """The wrench [N m; N] of each loop joint on its successor, in its frame on the predecessor, (S, 6)."""
-    R, p = state_poses(notes.program.robot, notes.arrays["kick"])
-    found = {}
-    for k, model in enumerate(loop_models(notes.program.robot)):
-        E, r = np.array(model.Xp.E.rows, dtype=float), np.array([*model.Xp.r], dtype=float)
-        n, f = notes.arrays["loop"][:, k, :3], notes.arrays["loop"][:, k, 3:]
-        n = n + np.cross(p[:, model.s] - p[:, model.p] - R[:, model.p] @ r, f)
-        to_P = E @ np.swapaxes(R[:, model.p], 1, 2)
-        found[model.name] = np.concatenate([np.einsum("tij,tj->ti", to_P, x) for x in (n, f)], axis=1)
-    return found
-
-
-# ---- accelerations and reactions ---------------------------------------------------------------------------
-
-
 @frozen
 class StepMotion:
     """Motion at T records, of R rows: one for each, or one for each part of a step that is divided."""
@@ -109,7 +90,9 @@ def step_motion(notes: Notes, marks: Sequence[int], ends: tuple[np.ndarray, np.n
 
 
 def kicks(taken: Notes) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Accelerations (n, nv) in n steps with contact, and wrenches of loop joints on successors, (n, 6)."""
+    """Accelerations (n, nv) in n steps with contact; by name the wrench [N m; N] of each loop joint on its
+    successor, in its frame on the predecessor, (n, 6).
+    """
     robot, x = taken.program.robot, taken.arrays
     mean, long = x["mean"], (taken.dt * taken.share)[:, None]
     a = (x["after"] - x["before"]) / long
@@ -118,10 +101,16 @@ def kicks(taken: Notes) -> tuple[np.ndarray, dict[str, np.ndarray]]:
             turn, go = (slice(joint.v_slice.start + k, joint.v_slice.start + k + 3) for k in (0, 3))
             a[:, go] += np.cross(mean[:, go], mean[:, turn])
     loops: dict[str, np.ndarray] = {}
-    if taken.program.loops is not None:
-        loops = noted_loops(taken)
-        a = _with_closing(taken, a, loops)
-    return a, loops
+    if taken.program.loops is None:
+        return a, loops
+    R, p = state_poses(robot, x["kick"])
+    for k, model in enumerate(loop_models(robot)):
+        E, r = np.array(model.Xp.E.rows, dtype=float), np.array([*model.Xp.r], dtype=float)
+        n, f = x["loop"][:, k, :3], x["loop"][:, k, 3:]
+        n = n + np.cross(p[:, model.s] - p[:, model.p] - R[:, model.p] @ r, f)
+        to_P = E @ np.swapaxes(R[:, model.p], 1, 2)
+        loops[model.name] = np.concatenate([np.einsum("tij,tj->ti", to_P, each) for each in (n, f)], axis=1)
+    return _with_closing(taken, a, loops), loops
 
 
 RIGID = 1e-8  # compliance of loops over the mobility of all that moves; two iterations leave its square

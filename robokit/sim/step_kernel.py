@@ -28,7 +28,7 @@ from robokit.sim.ground import Ground
 from robokit.sim.integrators import Held, Method, Problem, StepTaken
 from robokit.sim.joint_forces import NOTHING, PROXIMAL_SINGLE, GivenLayout, JointLaw, LoopLaw, pressing
 from robokit.sim.motion import Carried, CarriedLayout, Rows, body_velocities, floats, may_keep_energy
-from robokit.spatial import Motion, Vector3
+from robokit.spatial import Motion
 from robokit.spatial.scalars import Scalar, maximum
 
 # ==== measures in every step ======================================================================
@@ -83,15 +83,6 @@ class Happened:
             assert stop is not None and self.held is not None
             past = maximum(q - stop.upper, stop.lower - q)
             yield pressing(stop, q, self.held.stops[i][0]), self.v[i][0], past
-
-    @property
-    def ground_force(self) -> Vector3:
-        """Force of the ground on the robot, world axes [N]."""
-        return Vector3(*self.forces[-3:])
-
-    def force_on(self, link: int) -> Vector3:
-        """Force of the ground on a link, by its number among those that can touch it, world axes [N]."""
-        return Vector3(*self.forces[3 * link : 3 * link + 3])
 
 
 class Tracker(Protocol):
@@ -360,8 +351,10 @@ class Program:
         robot, kernels = self.robot, self.robot.kernels
         key, program, joints = robot.fingerprint, self, self.joints
         if self.open:
-            program = self._bare()
-            kernels, joints = robot.kernels_of_all_inertias(), program.joints
+            program = copy(self)  # without the inertias and all that depends on them
+            joints = joints.with_gains([0.0] * len(joints.gains))
+            program.robot, program.joints = without_inertias(robot), joints
+            kernels = robot.kernels_of_all_inertias()
             key = robot.fingerprint_without_inertias + b"inertial parameters"
         loops = [model.key for model in self.loops.models] if self.loops else None
         described: tuple[Any, ...] = (self.name, joints, loops)
@@ -389,13 +382,6 @@ class Program:
         given = [x[k] if np.ndim(x) else x for x in self.given_numbers]
         joints = self.joints.with_gains(gains)
         return replace(self, robot=robot, joints=joints, ground=ground, given_numbers=given)
-
-    def _bare(self) -> Program:
-        """The same step without the inertias and all that depends on them: these are inputs of the kernel."""
-        bare = copy(self)
-        bare.robot = without_inertias(self.robot)
-        bare.joints = self.joints.with_gains([0.0] * len(self.joints.gains))
-        return bare
 
 
 def subjects_of(program: Program) -> Subjects:

@@ -51,7 +51,6 @@ from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import sizes_told
 from robokit.engine.maker import engine
 from robokit.engine.memory import address
-from robokit.engine.signature import ArrayOf
 from robokit.model.robot import Robot
 from robokit.sim import motion
 from robokit.sim.ground import Ground, plane_of, weight, world_of
@@ -107,7 +106,9 @@ def step_numbers(program: Program, dt: float) -> Arrays:
     found |= program.springs.numbers(robot, size_of(one) or 1.0)
     found |= prescribed_numbers(robot, program.given.motions)
     found |= _measured(program, scene, found) | _felt(program, scene)
-    found |= _control(program)
+    if program.accuracy is not None:
+        found |= {"accuracy": np.array([program.accuracy]), "part": np.zeros(3, np.int32)}
+        found["coordinate_weight"] = coordinate_weights(robot)
     return found | _motors(program, dt, 0) | _pushes(program) | scene.arrays | _pairs(program, scene, 0)
 
 
@@ -115,17 +116,6 @@ def prescribed_numbers(robot: Robot, bodies: Sequence[int]) -> Arrays:
     """Joints whose motion is prescribed."""
     dofs = [robot.tree.v_slice[body].start for body in bodies]
     return {"motion_dof": np.array(dofs, np.int32), "motion_values": np.zeros((len(dofs), 3))}
-
-
-def _control(program: Program) -> Arrays:
-    """What a step that is divided takes besides."""
-    if program.accuracy is None:
-        return {}
-    return {
-        "accuracy": np.array([program.accuracy]),
-        "coordinate_weight": coordinate_weights(program.robot),
-        "part": np.zeros(3, np.int32),
-    }
 
 
 def coordinate_weights(robot: Robot) -> np.ndarray:
@@ -413,7 +403,9 @@ class ContactState:
         n = self.sizes
         n |= sizes_of_matrices(given)
         n["n_rows"] = 2 * n["n_dofs"] + n["n_stops"] + n["n_motors"] + n["n_motions"]  # all that can be
-        self.arrays: Arrays = {a.name: self._made(a, given) for a in self.kernel.taken}
+        self.arrays: Arrays = {a.name: a.zeros(n, self.dtype) for a in self.kernel.taken}
+        for name in given.keys() & self.arrays.keys():
+            self.arrays[name][...] = given[name]
         self.work: Arrays = {}
         self.refused: str | None = None
         self.plain = "python" in (engine(), options.get("engine"))
@@ -422,12 +414,6 @@ class ContactState:
         self.arrays["q"][:] = robot.neutral()
         self._zero = (*handed_on(self.arrays), "needed", "noted")
         self.forget()
-
-    def _made(self, a: ArrayOf, given: Mapping[str, np.ndarray]) -> np.ndarray:
-        x = a.zeros(self.sizes, self.dtype)
-        if a.name in given:
-            x[...] = given[a.name]
-        return x
 
     def forget(self) -> None:
         """Nothing was before."""
@@ -452,8 +438,10 @@ class ContactState:
             if not math.isfinite(taken):
                 return done
             done += int(taken)
-            if self.arrays["needed"][0]:
-                self._enlarge()
+            if (needed := self.arrays["needed"])[0]:  # of notes four times what there was
+                larger = enlarged(self.sizes, needed)
+                self.make_room({n: 4 * size if n in NOTED_AT_START else size for n, size in larger.items()})
+                needed[:] = 0
             elif not self.finite:
                 return done - 1
         return done
@@ -462,13 +450,6 @@ class ContactState:
     def finite(self) -> bool:
         """Whether the state is."""
         return is_finite(self.arrays["q"]) and is_finite(self.arrays["v"])
-
-    def _enlarge(self) -> None:
-        """Half as much again as was needed, where it was too little; of notes four times what there was."""
-        needed = self.arrays["needed"]
-        sizes = enlarged(self.sizes, needed)
-        self.make_room({name: 4 * n if name in NOTED_AT_START else n for name, n in sizes.items()})
-        needed[:] = 0
 
     def notes(self) -> Arrays:
         """What was noted of each step since the last call (contact/monitor.py), by name, as float64."""
@@ -671,17 +652,7 @@ term by 0.4 %, which the axes of a step, those of its middle, leave out; at 1 ra
 ROWS = 1024  # starts that are looked at together
 
 
-def step_for_spin(dt: float, robot: Robot, q: np.ndarray, v: np.ndarray) -> float:
-    """The step dt [s] halved as often as the spins of starts ask, but for those that ask for less than
-    SHORTEST.
-
-    The starts are (nq,) and (nv,), or rows of them; a single row goes with many.
-    """
-    speed, _, _ = fastest_spin(robot, q, v, SPIN / dt, SPIN / SHORTEST)
-    return _halved(dt, speed)
-
-
-def _halved(dt: float, rate: float) -> float:
+def halved(dt: float, rate: float) -> float:
     """The step [s], halved until what turns at a rate [rad/s] turns by SPIN at most in it."""
     return dt / 2 ** max(0, math.ceil(math.log2(rate * dt / SPIN) - 1e-9))
 
@@ -691,8 +662,8 @@ def fastest_spin(
 ) -> tuple[float, int, int]:
     """The largest angular velocity of a body [rad/s], its row and the body; (least, 0, 0) if none is larger.
 
-    Starts are as in :func:`step_for_spin`; rows that are not finite, or are faster than ``most`` [rad/s], are
-    skipped.
+    The states are (nq,) and (nv,), or rows of them; a single row goes with many. Rows that are not finite,
+    or are faster than ``most`` [rad/s], are skipped.
     """
     q, v = np.atleast_2d(q), np.atleast_2d(v)
     found, rows = (least, 0, 0), max(len(q), len(v))
@@ -717,7 +688,7 @@ def fastest_spin(
 def default_step(robot: Robot, falls: bool) -> float:
     """Time step for a robot [s]: 1 ms, halved as often as its links ask if the method is that of falls."""
     rate = robot.derived.get("turning rate", lambda: turning_rate(robot)) if falls else 0.0
-    return max(_halved(LONGEST, rate), SHORTEST) if SPIN / LONGEST < rate < math.inf else LONGEST
+    return max(halved(LONGEST, rate), SHORTEST) if SPIN / LONGEST < rate < math.inf else LONGEST
 
 
 def turning_rate(robot: Robot) -> float:
@@ -899,7 +870,15 @@ def start_momentum(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray
     By the engine's graph: the bits are those of a page (page_step.py), whose kernels take the same text.
     """
     robot, real = program.robot, "float64"
-    kernel = program.built("start", _text, [], [("kept", (7,))])
+
+    def text(program: Program) -> Any:
+        def kept(q: Any, v: Any, tau: Any, carried: Any, parameters: Any, *more: Any) -> list[list[Any]]:
+            tree = program.problem(parameters, more).tree
+            return [kept_of(program, tree, robot.split_q(q), robot.split_v(v))]
+
+        return kept
+
+    kernel = program.built("start", text, [], [("kept", (7,))])
     parameters = np.atleast_2d(program.parameters(1.0))
     rest = [np.zeros((1, size)) for _, size in program.given.inputs]
     out = np.zeros((len(q), 7))
@@ -910,16 +889,6 @@ def start_momentum(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray
         given = [np.asarray(x, real) for x in rows]
         out[part] = kernel.unchecked(given, len(q[part]))[0]
     return out
-
-
-def _text(program: Program) -> Any:
-    robot = program.robot
-
-    def text(q: Any, v: Any, tau: Any, carried: Any, parameters: Any, *more: Any) -> list[list[Any]]:
-        tree = program.problem(parameters, more).tree
-        return [kept_of(program, tree, robot.split_q(q), robot.split_v(v))]
-
-    return text
 
 
 # ==== how steps are taken =========================================================================
@@ -1037,7 +1006,8 @@ class ContactStepper(ContactState):
             self.forget()
         else:
             self.unpack(memory)
-        self._enter(np.zeros(self.program.entries) if entries is None else entries)
+        for part, own in _accounts(self.program, self.arrays):
+            own[:] = 0.0 if entries is None else entries[part]
 
     def give(self, tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
         """Joint forces of the steps to come, and inputs from actuators and pushes."""
@@ -1102,11 +1072,6 @@ class ContactStepper(ContactState):
         x = self.arrays
         counts = dict(zip(NOTED_AT_START, x["noted"].tolist(), strict=True))
         return sum(x[a.name].strides[0] * counts[str(a.shape[0])] for a in NOTES[1:])
-
-    def _enter(self, entries: np.ndarray) -> None:
-        """Own accounts from those of the program."""
-        for part, own in _accounts(self.program, self.arrays):
-            own[:] = entries[part]
 
 
 class PassiveStepper:

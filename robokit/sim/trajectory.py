@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,6 +70,9 @@ Folders = Sequence[str | os.PathLike[str]]
 
 def record(robot: Robot) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What is stored of a robot: words for JSON, and arrays of numbers."""
+    text: str | None = None
+    with suppress(ModelError), warnings_into([]):  # what a URDF cannot say the numbers hold, or nothing does
+        text = dump(robot, own_types=True)
     about = {
         "name": robot.name,
         "base": robot.base,
@@ -79,7 +83,7 @@ def record(robot: Robot) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "parameters_are_an_input": robot.parameters is not None,
         "fingerprint": robot.fingerprint.hex(),
         "source": str(robot.source),
-        "urdf": _text(robot),
+        "urdf": text,
     }
     return about, {"robot_parameters": robot.inertial_parameters, "robot_joints": joint_numbers(robot)}
 
@@ -96,15 +100,6 @@ def joint_numbers(robot: Robot) -> np.ndarray:
 
 def _mimic(robot: Robot) -> str | None:
     return "couple" if robot.coupling is not None else None
-
-
-def _text(robot: Robot) -> str | None:
-    """The robot as URDF text; None where a URDF cannot say it."""
-    try:
-        with warnings_into([]):  # what a URDF leaves out, the numbers beside it hold
-            return dump(robot, own_types=True)
-    except ModelError:
-        return None
 
 
 def restored(
@@ -804,7 +799,13 @@ class Trajectory:
             'swing.csv'
         """
         path = output_path("path", path, ".csv")
-        write_csv(self, self._own_robot("to_csv"), path)
+        names, arrays = zip(*table_columns(self, self._own_robot("to_csv")), strict=True)
+        quoted = ('"' + n.replace('"', '""') + '"' if any(c in n for c in ',"\r\n') else n for n in names)
+        with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+            file.write(",".join(quoted) + "\n")
+            for first in range(0, len(self.t), ROWS):
+                rows = np.column_stack([x[first : first + ROWS] for x in arrays]).tolist()
+                file.writelines(",".join(map(repr, row)) + "\n" for row in rows)
         return path
 
     @staticmethod
@@ -917,7 +918,10 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     touching: dict[str, list[Any]] = {
         of: [x.get(f"{of}contact_{part}") for part in PARTS_OF_CONTACTS] for of in CONTACTS
     }
-    whole = all(_is_whole(touching[of], *names[of]) for of in CONTACTS)
+    whole = True  # contacts have points and forces, or nothing, and a name for each that is touched, or none
+    for of, (links, against) in names.items():
+        points, forces, normals = (x is not None for x in touching[of])
+        whole &= points == forces >= normals and len(against) in (0, len(links))
     if not T or not whole or not shapes.keys() - {*optional, HEIGHTS} <= x.keys() <= shapes.keys():
         raise ValueError("its arrays are not those of a trajectory")
     if any(array.shape != shapes[name] for name, array in x.items()):
@@ -950,12 +954,6 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         known["step_forces"] = StepForces.of(x["step_forces"], touched, x["t"][0], summary["dt"])
     found.report()  # raises for figures that are no numbers
     return found
-
-
-def _is_whole(arrays: Sequence[Any], links: Sequence[str], against: Sequence[str]) -> bool:
-    """Whether contacts have points and forces, or nothing, and a name for each that is touched, or none."""
-    points, forces, normals = (x is not None for x in arrays)
-    return points == forces >= normals and len(against) in (0, len(links))
 
 
 # ---- the motion as a table --------------------------------------------------------------------------------
@@ -1000,21 +998,6 @@ def table_columns(run: Any, robot: Robot) -> Iterator[tuple[str, np.ndarray]]:
     if run.ground is not None:
         for k, part in enumerate("xyz"):
             yield f"contact_force/{part}", run.contact_force[:, k]
-
-
-def write_csv(run: Any, robot: Robot, path: Path) -> None:
-    """Write the table as comma-separated values, with all digits; WriteError where that fails."""
-    names, arrays = zip(*table_columns(run, robot), strict=True)
-    with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(map(_cell, names)) + "\n")
-        for first in range(0, len(run.t), ROWS):
-            rows = np.column_stack([x[first : first + ROWS] for x in arrays]).tolist()
-            file.writelines(",".join(map(repr, row)) + "\n" for row in rows)
-
-
-def _cell(name: str) -> str:
-    """A name as a cell: one with a comma, a quotation mark or a break is quoted."""
-    return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\r\n') else name
 
 
 # ---- its file ---------------------------------------------------------------------------------------------
