@@ -47,8 +47,8 @@ LEAST = 1e-12  # effective mass [kg] or inertia [kg m^2] that stands for none
 class Mobilities(NamedTuple):
     """How far bodies and dofs give way to a push in the neutral configuration; (B, ...) for samples."""
 
-    # trace(J H^-1 J^T) / 3 of each body's centre of mass, or half of what its points have on average by turning
-    # about it, if that is more, as of a drum on its axle; 0 of the world [1/kg]
+    # trace(J H^-1 J^T) / 3 of each body's centre of mass, or half of what its points have on average by
+    # turning about it, if that is more, as of a drum on its axle; 0 of the world [1/kg]
     move: np.ndarray
     # the diagonal of H^-1, of the tree's dofs, those that others move included [1/(kg m^2) | 1/kg]
     dof: np.ndarray
@@ -92,7 +92,7 @@ def _mobilities(robot: Robot) -> Mobilities:
 
 
 def _turning(J: np.ndarray, W: np.ndarray, M: np.ndarray, arm: np.ndarray) -> np.ndarray:
-    """trace(J H^-1 J^T I) / 3 m, (..., n): of J_p H^-1 J_p^T the mean over each body's mass, less its centre's.
+    """trace(J H^-1 J^T I) / 3 m, (..., n): the mean of points over each body's mass, less that of its centre.
 
     ``J``: angular velocities of the bodies, (n, 3, dofs); ``W``: H^-1; ``M``: inertias, ``arm``: centres of
     mass, both in the bodies' axes.
