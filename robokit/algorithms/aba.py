@@ -16,7 +16,7 @@ from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 
 
-def aba(tree: Tree, q, qd, tau, f_ext=None, factor=None) -> list:
+def aba(tree: Tree, q, qd, tau, f_ext=None, factor: list[list] | None = None) -> list:
     """Joint accelerations by joint, [rad/s^2 | m/s^2]; f_ext: one Force a body in body coordinates.
 
     factor: lists that X, U and D are left in, if they are of use (sparse_factors.py).
