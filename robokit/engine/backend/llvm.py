@@ -642,7 +642,7 @@ every run of it is faster (Talos falls in 0.9 s and not in 1.3)."""
 
 SMALL = 20_000
 """Characters up to which each part of a long module has the functions that it calls for itself. LLVM writes
-some in place of their calls: a step with contacts takes 2 to 3 % less, of thirty boxes 5 %, and is compiled in
+some in place of their calls: a step with contacts takes 2 to 3 % less, of thirty boxes 5 %, and compiles in
 as long. With 36,000 steps take a tenth more.
 """
 
