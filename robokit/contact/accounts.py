@@ -389,8 +389,8 @@ def _solution(x: Any) -> None:
 # G goes where the mean of the momentum before and after the step takes it, so that with k about G the angular
 # momentum about any fixed point changes by what the impulses give. Where nothing touches, k stays and the
 # energy about G is met. A step with contacts is less exact: there energy is only taken, where the step has
-# made some; what it has lost stays lost. Where no whole hangs on nothing, T of each is scaled to meet T + V; beside
-# one that does, what the world holds is left as it is.
+# made some; what it has lost stays lost. Where no whole hangs on nothing, T of each is scaled to meet T + V;
+# beside one that does, what the world holds is left as it is.
 #
 # Source: projection methods, Hairer, Lubich and Wanner, "Geometric numerical integration", section IV.4;
 # kinetic energy about G, dynamics notes eq. 20-22.

@@ -195,8 +195,8 @@ def _parts(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
 
 
 def _wholes(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
-    """Trees, with those that loops or common rows tie to them: the first base of each such whole, and how many
-    bases hang on nothing; 0 where one is fixed. Whole 0 is the world, with what is tied to it.
+    """Trees, with those that loops or common rows tie to them: the first base of each such whole, and how
+    many bases hang on nothing; 0 where one is fixed. Whole 0 is the world, with what is tied to it.
     """
     root = [0] * (tree.n + 1)
     of_row: list[int | None] = [None] * nv
