@@ -37,8 +37,8 @@ ROBOT = (
     # these two are `path` and `ancestors`
     whole("part_rows", "n_parts", 2),  # of each part, bodies that H couples: first row, and how many
     whole("body_part", "n_bodies"),  # the part of each body, -1 of those that do not move
-    whole("wholes", "n_wholes", 2),  # of each whole that hangs on nothing: first base, and how many. Whole 0
-    # is the world with all it holds: body 1, whose origin is that of the step, and 0
+    whole("wholes", "n_wholes", 2),  # of each whole, trees that loops tie to each other: the first base, and
+    # how many hang on nothing, 0 where one is fixed. Whole 0 is the world, with what loops tie to it: body 1
     whole("body_whole", "n_bodies"),  # that a body belongs to
     whole("row_whole", "nv"),  # and a row of v
     whole("bands", "n_bands", 3),  # of each four rows of H: first of their entries of `blocks`, how many, and
@@ -263,9 +263,7 @@ CONSTRAINTS = (
     real("r_speed", "n_rows", role="work"),  # largest speed at which it gives way, infinite for none
     real("r_speed_R", "n_rows", role="work"),  # compliance beyond it
     real("r_w", "n_rows", role="work"),  # mobility of the dof, roughly
-    real(
-        "r_first", "n_rows", 3, role="work"
-    ),  # of the first solution (landings.py): compliance, aim, impulse
+    real("r_first", "n_rows", 3, role="work"),  # likewise: compliance, aim, impulse
     real("r_g", "n_rows", role="work"),
     real("r_G", "n_rows", role="work"),
     real("r_expected", "n_rows", role="work"),
@@ -369,13 +367,9 @@ SOLVER = (
     real("span", 1, role="work"),  # how long forces act: dt, or 0 of impacts (impacts.py) [s]
     real("tau", "nv", role="work"),  # given forces: joints, pushes [N m | N]
     real("guess", "nv", role="work"),  # velocity that the iteration begins with
-    real(
-        "first", 4, role="work"
-    ),  # of the first solution (landings.py): of ``solved``, and compliance held[0]
+    real("first", 4, role="work"),  # of the first solution (landings.py): of ``solved``; held[0]
     whole("landed", 2, role="work"),  # contacts that land fast; 1 where their impact was not rigid
-    real(
-        "ahead", "nv", role="work"
-    ),  # velocity of the way to the end of the step: of the first solution in it
+    real("ahead", "nv", role="work"),  # velocity of the way to the end of the step (landings.py)
     real("y", "nv", role="work"),  # the solution: velocity at its end
     real("row_mobility", "nv", role="work"),  # 1 / H_jj [1/(kg m^2) | 1/kg]
     real("Hv0", "nv", role="work"),
@@ -477,7 +471,7 @@ STEP = (
     real("middle", 3, role="out"),  # origin of the contacts, that of the step at its middle [m]
     real("account", "n_wholes", 18, role="work"),  # of the step, of each whole: energy given; what touches;
     # impulse about its centre of mass; where that is on its path, from the origin; mass; 1 where a joint of
-    # it is prescribed
+    # it is prescribed; of landings: D, and its normal part on the ground and on links
     real("seen", "n_wholes", 17, role="work"),  # of each whole: inertia, momentum, energy (accounts.py)
     real("corrected", "n_wholes", 21, role="work"),  # and its correction
 )
