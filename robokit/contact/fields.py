@@ -369,6 +369,9 @@ SOLVER = (
     real("span", 1, role="work"),  # how long forces act: dt, or 0 of impacts (impacts.py) [s]
     real("tau", "nv", role="work"),  # given forces: joints, pushes [N m | N]
     real("guess", "nv", role="work"),  # velocity that the iteration begins with
+    real(
+        "first", 4, role="work"
+    ),  # of the first solution (landings.py): of ``solved``, and compliance held[0]
     whole("landed", 2, role="work"),  # contacts that land fast; 1 where their impact was not rigid
     real(
         "ahead", "nv", role="work"

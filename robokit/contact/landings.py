@@ -26,8 +26,8 @@ from typing import Any
 from robokit.contact.constraints.contacts import RIGID
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPRING, STOP
 from robokit.contact.groups import LANDS, each_group
-from robokit.contact.solver import impulses, solve, solve_impact
-from robokit.contact.vectors import nothing, put, write_row
+from robokit.contact.solver import attempt, begin_from, end_solution, impulses, solve
+from robokit.contact.vectors import nothing, put, write, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import maximum, where
@@ -41,11 +41,16 @@ def solve_landings(x: Any) -> None:
 
 def land(x: Any) -> None:
     """The second solution, where the first one that there is lets something land."""
+    cond(once(x, let_land) > 0, lambda: once(x, _impact), nothing)
+
+
+def let_land(x: Any) -> Any:
+    """How many contacts the first solution lets land; the way is its own until there is a second one."""
     count = note_landings(x)
     x.landed[0], x.landed[1] = count, 0
     for_range(x.n_of[0], lambda c: write_row(x.c_ahead, c, [0.0] * 5))
     for_range(x.nv, lambda j: put(x.ahead, j, x.y[j]))
-    cond(count > 0, lambda: once(x, _impact), nothing)
+    return count
 
 
 def note_landings(x: Any) -> Any:
@@ -74,19 +79,31 @@ def lands(x: Any, c: Any) -> Any:
 
 
 def _impact(x: Any) -> None:
-    iterations, *worst = (x.solved[k] for k in range(3))
-    held = 1.0 * x.held[0]
+    begin_impact(x)
+    end_impact(x, *once(x, attempt, 0))
+
+
+def begin_impact(x: Any) -> None:
+    """What comes before the first iteration of the second solution."""
+    write(x.first, 0, [*(x.solved[k] for k in range(3)), x.held[0]])
     for_range(x.n_of[0], lambda c: _keep(x, c))
     for_range(x.n_of[1], lambda i: _keep_row(x, i))
     once(x, impulses, x.n_of[0], x.n_of[1])
     for_range(x.nv, lambda j: put(x.guess, j, x.y[j]))
     for_range(x.nv, lambda j: put(x.Hv0, j, x.b[j] + x.Jg[j]))
-    once(x, solve_impact)
-    cond(x.solved[2] > 0.0, lambda: _soften(x), nothing)
-    x.solved[0] = x.solved[0] + iterations
-    for k, found in enumerate(worst, 1):
-        x.solved[k] = maximum(x.solved[k], found)
-    harder = x.held[0] / held
+    x.span[0] = 0.0
+    begin_from(x)
+
+
+def end_impact(x: Any, it: Any, e: Any, settled: Any) -> None:
+    """What comes after its first attempt, which found this: where it does not settle, another, not rigid."""
+    found = cond(settled > 0, lambda: (it, e, settled), lambda: _soften(x, it))
+    once(x, end_solution, *found)
+    x.span[0] = x.dt[0]
+    x.solved[0] = x.solved[0] + x.first[0]
+    for k in (1, 2):
+        x.solved[k] = maximum(x.solved[k], x.first[k])
+    harder = x.held[0] / x.first[3]
     for_range(x.n_of[0], lambda c: _go_on(x, c, harder))
     for_range(x.n_of[1], lambda i: _go_on_row(x, i, harder))
     for_range(x.nv, lambda j: put(x.ahead, j, 2.0 * x.ahead[j] - x.y[j]))
@@ -153,8 +170,8 @@ def smooth_row(x: Any, i: Any) -> Any:
     return ~changes | (x.by_group[x.row_group[x.r_row[i]], LANDS] == 0.0)
 
 
-def _soften(x: Any) -> None:
-    """What does not settle is solved again, with the compliance of the first solution."""
+def _soften(x: Any, it: Any) -> Any:
+    """Another attempt, with the compliance of the first solution; what it found."""
 
     def constraint(c: Any) -> None:
         for k in range(2):
@@ -165,9 +182,9 @@ def _soften(x: Any) -> None:
 
     for_range(x.n_of[0], constraint)
     for_range(x.n_of[1], row)
-    taken, x.landed[1] = 1.0 * x.solved[0], 1
-    once(x, solve_impact)
-    x.solved[0] = x.solved[0] + taken
+    x.landed[1] = 1
+    begin_from(x)
+    return once(x, attempt, it)
 
 
 def touched(x: Any, c: Any) -> Any:

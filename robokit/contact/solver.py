@@ -90,29 +90,22 @@ AHEAD = 1e-9  # a force that changes its state before this share does so where t
 def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt, constraints and the pattern."""
     begin_solution(x)
-    once(x, _solve)
-
-
-def _solve(x: Any) -> None:
-    end_solution(x, once(x, attempt, 0))
+    once(x, end_solution, *once(x, attempt, 0))
 
 
 def begin_solution(x: Any) -> None:
     """What comes before the first iteration."""
-    x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
     once(x, multiply, x.v0, x.Hv0)
+    begin_from(x)
+
+
+def begin_from(x: Any) -> None:
+    """The same from a momentum Hv0 that is given."""
+    x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
     once(x, begin)
 
 
-def solve_impact(x: Any) -> None:
-    """The same of impulses alone, with the pattern of the last solution; Hv0 is the momentum without them."""
-    x.span[0] = x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
-    once(x, begin)
-    once(x, _solve)
-    x.span[0] = x.dt[0]
-
-
-def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
+def end_solution(x: Any, *by_law: Any) -> None:
     """What comes after the first attempt, which found this: paths, at most six, each from less friction.
 
     Where the last one ends before all friction acts, its end is taken, or its begin if that is not finite:
