@@ -294,7 +294,7 @@ FORCES = (
     real("pair_torsion", "n_pairs"),  # arm of the friction against turning about the normal [m]
     real("pair_rolling", "n_pairs"),  # and against rolling [m]
     whole("pair_of_links", "n_pairs"),  # 1 where both are links, be one fixed to the world; 0: of the ground
-    real("body_mobility", "n_bodies"),  # trace(J H^-1 J^T) / 3 of its centre of mass, neutral [1/kg]
+    real("body_mobility", "n_bodies"),  # how far it gives way, neutral (materials.Mobilities) [1/kg]
     real("dof_mobility", "n_dofs"),  # the diagonal of H^-1, neutral [1/(kg m^2) | 1/kg]
     whole("loose", "n_bodies"),  # 1 where it floats and carries nothing
     # Joints
