@@ -28,6 +28,7 @@ constraint_derivatives  derivatives of the forces of contacts and loops, whose p
 step_derivatives    derivatives of inverse dynamics, velocity update and whole step; forward and reverse
 impact_derivatives  derivatives of impacts that touching contacts pass on
 bounce_derivatives  derivatives of bounces that energy limits
+landing_derivatives derivatives of steps in which something lands
 
 distances           distances of links in a configuration, without a step
 """
