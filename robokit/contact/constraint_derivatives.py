@@ -281,9 +281,10 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
 
 def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     """The same of one that bounces; what others' impacts left: impact_derivatives.py."""
-    alone = where(x.contact_bounces[c] < 2, x.bounce_share[0], 0.0)
-    by_gap, by_speed, by_g = bounce_rates(x, c, _arrival(x, i, c))
-    return by_gap * alone, 0.0, 0.0, by_speed * alone, 0.0, by_g * alone
+    alone, rates = x.contact_bounces[c] < 2, bounce_rates(x, c, _arrival(x, i, c))
+    # One that is passed on need not be one after which gravity lets it return: these rates may be no numbers.
+    by_gap, by_speed, by_g = (where(alone, x.bounce_share[0] * rate, 0.0) for rate in rates)
+    return by_gap, 0.0, 0.0, by_speed, 0.0, by_g
 
 
 def bounce_rates(x: Any, c: Any, u: Any) -> tuple[Any, Any, Any]:

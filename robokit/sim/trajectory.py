@@ -947,9 +947,9 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     )
     known["springs"] = tuple(SpringRecord.of(*each) for each in each_spring)
     for of, (links, against) in names.items():
-        points, forces, *others = touching[of]
+        points, forces, *more = touching[of]
         if points is not None:
-            known[f"{of}contacts"] = Contacts(points, forces, links, against, *others)
+            known[f"{of}contacts"] = Contacts(points, forces, links, against, *more)
     if len(x["step_forces"]):
         known["step_forces"] = StepForces.of(x["step_forces"], touched, x["t"][0], summary["dt"])
     found.report()  # raises for figures that are no numbers

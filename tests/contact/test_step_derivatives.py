@@ -585,6 +585,16 @@ def test_what_friction_restitution_gravity_and_inertias_are_worth(name: str) -> 
         assert abs(slope - expected) < HELD.get(name, 1e-6) * large + ROUNDING / h, parameter
 
 
+def test_robots_that_bounce_have_derivatives_in_every_step() -> None:
+    """Also where one is passed on to a contact that gravity would not let return: NaN in 1 % of steps."""
+    robot = floating("humanoid")
+    q, v = rk.standing_configuration(robot), np.random.default_rng(1).normal(size=robot.nv)
+    q[6] += 0.02
+    how = {"ground": rk.Ground(restitution=0.5, friction=0.3), "dt": DT, "self_collision": True}
+    run = rk.simulate(robot, q, v, duration=0.4, integrator="contact", record_every=1, **how)
+    assert np.isfinite(rk.step_derivatives(robot, run.q, run.v, **how).A).all()
+
+
 def test_plain_python_computes_the_same() -> None:
     robot = body(CUBE)
     q, v = laid(robot, (0.8, 0.1, 0), 0.1405, (0.5, 0.2, 0.1, 0.3, 0.2, -1))
