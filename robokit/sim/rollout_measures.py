@@ -57,7 +57,21 @@ def figures(program: Program, dt: float, q: np.ndarray, v: np.ndarray) -> np.nda
     """Figures of states (B, ...), one per row of steps of dt [s]: (B, SIZE); NaN if they are not finite."""
     plain, robot = copy(program), program.robot
     plain.measured = NOTHING_MEASURED
-    kernel = plain.built("figures", _text, inputs=[], outputs=[("figures", (SIZE,))])
+
+    def text(program: Program) -> Any:
+        def numbers(q: Any, v: Any, tau: Any, carried: Any, parameters: Any, *more: Any) -> list[list[Any]]:
+            tree, robot = program.problem(parameters, more).tree, program.robot
+            rows, speeds = robot.split_q(q), robot.split_v(v)
+            energy = [kinetic_energy(tree, rows, speeds), potential_energy(tree, rows)]
+            base = forward_kinematics(tree, rows)[root(tree)].r.z if root(tree) else 0.0
+            if not has_mass(program):
+                return [[*energy, 0.0, base, *[0.0] * 6]]
+            height, momentum = center_of_mass(tree, rows).z, centroidal_momentum(tree, rows, speeds)
+            return [[*energy, height, base, *momentum]]
+
+        return numbers
+
+    kernel = plain.built("figures", text, inputs=[], outputs=[("figures", (SIZE,))])
     good = np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
     q, v = np.where(good[:, None], q, robot.neutral()), np.where(good[:, None], v, 0.0)
     none = [np.zeros(size) for size in (robot.nv, program.layout.size)]
@@ -69,22 +83,6 @@ def figures(program: Program, dt: float, q: np.ndarray, v: np.ndarray) -> np.nda
         )
     found[~good] = np.nan
     return found
-
-
-def _text(program: Program) -> Any:
-    robot = program.robot
-
-    def text(q: Any, v: Any, tau: Any, carried: Any, parameters: Any, *more: Any) -> list[list[Any]]:
-        tree = program.problem(parameters, more).tree
-        rows, speeds = robot.split_q(q), robot.split_v(v)
-        energy = [kinetic_energy(tree, rows, speeds), potential_energy(tree, rows)]
-        base = forward_kinematics(tree, rows)[root(tree)].r.z if root(tree) else 0.0
-        if not has_mass(program):
-            return [[*energy, 0.0, base, *[0.0] * 6]]
-        height, momentum = center_of_mass(tree, rows).z, centroidal_momentum(tree, rows, speeds)
-        return [[*energy, height, base, *momentum]]
-
-    return text
 
 
 def has_mass(program: Program) -> bool:
