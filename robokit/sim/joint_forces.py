@@ -178,7 +178,8 @@ def _joint_law(robot: Robot, default_damping: float | None, sink: float) -> tupl
             )
         if most:  # against what the dofs turn with all others free
             turned = effective_inertias(robot, [(i, k) for k in range(nv)])
-            friction.append(tuple(_friction(most, x) for x in turned))
+            laws = [Friction(most, 0.0, _plain(x)) for x in turned]  # their bristles are critically damped
+            friction.append(tuple(replace(f, d=_plain(2.0 * np.sqrt(f.inertia * f.k))) for f in laws))
         else:
             friction.append((None,) * nv)
         limited = math.isfinite(joint.lower) or math.isfinite(joint.upper)
@@ -191,12 +192,6 @@ def _joint_law(robot: Robot, default_damping: float | None, sink: float) -> tupl
 
 def _plain(x: Any) -> Any:
     return x if np.ndim(x) else float(x)
-
-
-def _friction(most: float, inertia: Any) -> Friction:
-    """A bristle that is critically damped against the dof's own inertia."""
-    law = Friction(most, 0.0, _plain(inertia))
-    return replace(law, d=_plain(2.0 * np.sqrt(inertia * law.k)))
 
 
 def _stop(joint: Any, inertia: tuple[list[list[Any]], Any], W: Any, sink: float) -> Stop:

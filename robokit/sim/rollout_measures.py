@@ -44,9 +44,7 @@ from robokit.sim.step_kernel import (
 from robokit.sim.steppers import energies
 from robokit.spatial.scalars import Scalar, where
 
-# ==== numbers of single states ====================================================================
-# Numbers of single states of a rollout, by a kernel: the same bits whatever the number of rows.
-
+# ==== numbers of single states, by a kernel: the same bits whatever the number of rows ============
 
 SIZE = 10
 """Figures of a state: kinetic and potential energy [J], height of the centre of mass and of the base [m],
@@ -347,11 +345,7 @@ class OwnMeasures:
         )
 
 
-# ==== measures of rows ============================================================================
-# The measures of a rollout: what its steps must keep, and the columns that its rows make at the end.
-
-
-# ---- what is known of rows --------------------------------------------------------------------------------
+# ==== what is known of rows =======================================================================
 
 
 @frozen
@@ -475,7 +469,7 @@ def first_largest(values: np.ndarray, least: float) -> np.ndarray:
     return np.asarray(np.where(np.isnan(values), least, values).argmax(axis=0))
 
 
-# ---- the measures of a rollout ----------------------------------------------------------------------------
+# ==== the measures of a rollout ===================================================================
 
 
 def wanted_measures(given: Any) -> tuple[str | Measure, ...]:

@@ -350,10 +350,7 @@ def _count_rows(
     return rows, counted
 
 
-# ==== actuators and pushes as inputs of the steps =================================================
-
-
-# ---- driven joints ----------------------------------------------------------------------------------------
+# ==== actuators and pushes as inputs of the steps: driven joints ==================================
 
 ENDLESS = 1e30  # stands for no limit in a row where others have one
 
