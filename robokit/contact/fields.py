@@ -37,8 +37,8 @@ ROBOT = (
     # these two are `path` and `ancestors`
     whole("part_rows", "n_parts", 2),  # of each part, bodies that H couples: first row, and how many
     whole("body_part", "n_bodies"),  # the part of each body, -1 of those that do not move
-    whole("wholes", "n_wholes", 2),  # of each whole that hangs on nothing: first base, and how many. Whole 0
-    # is the world with all it holds: body 1, whose origin is that of the step, and 0
+    whole("wholes", "n_wholes", 2),  # of each whole, trees that loops tie to each other: the first base, and
+    # how many hang on nothing, 0 where one is fixed. Whole 0 is the world, with what loops tie to it: body 1
     whole("body_whole", "n_bodies"),  # that a body belongs to
     whole("row_whole", "nv"),  # and a row of v
     whole("bands", "n_bands", 3),  # of each four rows of H: first of their entries of `blocks`, how many, and

@@ -356,7 +356,7 @@ LAYOUT = KEPT_ARRAYS, tuple((a.name, a.shape) for a in ARRAYS if a.role == "inou
 def keeps(robot: Robot) -> int:
     """What the end of a step corrects."""
     given = robot_data(robot)
-    if len(given["wholes"]) > 1:
+    if any(free for _, free in given["wholes"]):
         return FREE
     return FIXED if may_keep_energy(robot.tree) else NOTHING
 
