@@ -419,12 +419,6 @@ def _pressing(contacts: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return found[wanted[found[:, 0].astype(int)]]
 
 
-# ==== events, and the run in a few lines ==========================================================
-# Events of a run, what they answer, and the run in a few lines of text.
-#
-# Each kind of event is in contact/measures.py.
-
-
 # ==== step facts ==================================================================================
 # What happens in single steps: contacts by link, stops by joint, actuators at their limits.
 
@@ -593,12 +587,10 @@ def _met(notes: Notes) -> np.ndarray:
     return found
 
 
-# ==== events ======================================================================================
+# ==== events, and the run in a few lines ==========================================================
+# Each kind of event, and what it answers, is in contact/measures.py.
 
 __all__ = ["Answer", "Event", "answers", "events_of", "from_rows", "report"]
-
-
-# ---- events ------------------------------------------------------------------------------------------------
 
 
 def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) -> list[Event]:
@@ -638,8 +630,6 @@ def answers(events: Sequence[Event], end: float, ground: bool = True) -> list[An
     run = RunEvents(events, end, ground)
     return [answer for monitor in MONITORS for answer in monitor.answers(run)]
 
-
-# ---- a run in a few lines ----------------------------------------------------------------------------------
 
 WIDTH = 80  # columns of a report's lines
 LABEL = 13  # columns of the first word of a line

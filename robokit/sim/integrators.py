@@ -401,7 +401,12 @@ def _solved(s: StepTaken) -> Held:
     P = [tree.I[i] @ V[i] for i in range(tree.n + 1)]
     state = JointState(s)
     drive = p.given.drive(q, v, s.tau, dt, 0.5 * dt)
-    spin, outside = rotor_momenta(tree, v, dt), p.given.outside(tree, X, s.tau)
+    armature = tree.armature or [[0.0] * len(row) for row in v]
+    spin = [  # what the rotors' momenta before the step add to the joint forces
+        [a * rate * (1.0 / dt) if a else 0.0 for a, rate in zip(row, rates, strict=True)]
+        for row, rates in zip(armature, v, strict=True)
+    ]
+    outside = p.given.outside(tree, X, s.tau)
     loops = None if p.loops is None else LoopKick(p.loops, tree, q, X)
     y: Rows = v
     w: Rows = v
@@ -414,24 +419,9 @@ def _solved(s: StepTaken) -> Held:
         sweep = ImplicitSweep(tree, X, add(b, slopes), dt)
         forces = add(add(rest, given), spin)
         y, _ = sweep.solve(T, forces) if loops is None else loops.solve(sweep, T, forces, v)
-        w = mean(v, mean(before, y) if k else y)
+        w = half_way(v, half_way(before, y, 1.0) if k else y, 1.0)
     rub, stops = (list(rows) for rows in zip(*state.forces(y), strict=True))
     return Held(drive.forces(y), rub, stops, list(drive.limited), V)
-
-
-def rotor_momenta(tree: Tree, v: Rows, dt: Scalar) -> Rows:
-    """What the rotors' momenta before a step add to the joint forces that act during it, by joint."""
-    if not tree.armature:
-        return [[0.0] * len(row) for row in v]
-    return [
-        [a * s * (1.0 / dt) if a else 0.0 for a, s in zip(row, rates, strict=True)]
-        for row, rates in zip(tree.armature, v, strict=True)
-    ]
-
-
-def mean(a: Rows, b: Rows) -> Rows:
-    """The mean of velocities, by joint."""
-    return [[0.5 * (s + t) for s, t in zip(x, y, strict=True)] for x, y in zip(a, b, strict=True)]
 
 
 # ---- damping, dry friction and limits ----------------------------------------------------------------------

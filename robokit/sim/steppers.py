@@ -105,7 +105,10 @@ def step_numbers(program: Program, dt: float) -> Arrays:
     one = robot if robot.samples is None else robot.sample(0)
     found |= program.springs.numbers(robot, size_of(one) or 1.0)
     found |= prescribed_numbers(robot, program.given.motions)
-    found |= _measured(program, scene, found) | _felt(program, scene)
+    found |= _measured(program, scene, found)
+    felt = {name: k for k, name in enumerate(robot.link_names)} if program.felt else {}
+    number = [felt.get(name, -1) if felt else 0 for name in scene.links]  # nobody reads which are not felt
+    found |= {"net_force": np.zeros((len(felt), 3)), "felt_of_shape": np.array(number, np.int32)}
     if program.accuracy is not None:
         found |= {"accuracy": np.array([program.accuracy]), "part": np.zeros(3, np.int32)}
         found["coordinate_weight"] = coordinate_weights(robot)
@@ -233,25 +236,22 @@ def _at(x: Any, row: int | np.ndarray) -> np.ndarray:
 
 def scene_of(program: Program) -> Scene:
     """What can touch in a program, kept with it; those of a robot on a plane are kept with the robot."""
-    found = vars(program).get("scene")
-    if found is None:
-        found = vars(program)["scene"] = _scene(program)
-    return found
-
-
-def _scene(program: Program) -> Scene:
+    known: Scene | None = vars(program).get("scene")
+    if known is not None:
+        return known
     robot, ground, error, bodies = program.robot, program.ground, _error(program), program.between.bodies
 
     def make() -> Scene:
         return scene(robot, None if ground is None else world_of(ground), bodies, error)
 
-    about: tuple[Any, ...] = (error, bodies.tobytes())
-    if ground is not None:
-        if not ground.only_plane:
-            return make()
-        about += (ground.row(0).up, ground.height, *ground.velocity, ground.spin)
-    kept: Recent[Scene] = robot.derived.get("scenes of steps", lambda: Recent(4))
-    return kept.get(about, make)
+    if ground is None or ground.only_plane:
+        plane = (ground.row(0).up, ground.height, *ground.velocity, ground.spin) if ground else ()
+        kept: Recent[Scene] = robot.derived.get("scenes of steps", lambda: Recent(4))
+        found = kept.get((error, bodies.tobytes(), *plane), make)
+    else:
+        found = make()
+    vars(program)["scene"] = found
+    return found
 
 
 def _error(program: Program) -> float:
@@ -278,15 +278,6 @@ def _measured(program: Program, scene: Scene, numbers: Arrays) -> Arrays:
         "link_force": np.zeros((len(links) + 1, 4)),
         "stop_force": np.zeros(len(stops)),
     }
-
-
-def _felt(program: Program, scene: Scene) -> Arrays:
-    """Which links' net contact forces a step keeps."""
-    if not program.felt:  # nobody reads which
-        return {"net_force": np.zeros((0, 3)), "felt_of_shape": np.zeros(len(scene.links), np.int32)}
-    links = {name: k for k, name in enumerate(program.robot.link_names)}
-    felt = np.array([links.get(name, -1) for name in scene.links], np.int32)
-    return {"net_force": np.zeros((len(links), 3)), "felt_of_shape": felt}
 
 
 def _motors(program: Program, dt: float, row: int | np.ndarray) -> Arrays:
