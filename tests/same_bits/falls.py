@@ -21,7 +21,7 @@ DT, EVERY = 1e-3, 5
 FALL: dict[str, Any] = {"ground": True, "reproducible": True}
 
 FROZEN = {
-    ("toy", 1.0): "fee2d7774ec78331cf3c51e94c4dd2b851c87915cbeb41a079de125214e1ef22",
+    ("toy", 1.0): "eb763becfa26b52617ea4190a724c0afa553f3cb0ef2eebcf1f39160d2b025e8",
     ("humanoid", 10.0): "bac1907c7dc2ef9f16ac5fcf21c5dbf71f2d6822114e1ca7e150b8aac176bc1e",
     ("g1", 10.0): "343413e48c108088387d3d45ef2bd58fd51cd34e92cde899f2b9d97ee0d4ee5f",
 }
