@@ -409,12 +409,6 @@ def _pressing(contacts: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     return np.hstack([found[:, :8], found[:, 11:]])
 
 
-# ==== events, and the run in a few lines ==========================================================
-# Events of a run, what they answer, and the run in a few lines of text.
-#
-# Each kind of event is in contact/measures.py.
-
-
 # ==== step facts ==================================================================================
 # What happens in single steps: contacts by link, stops by joint, actuators at their limits.
 
@@ -542,6 +536,12 @@ def step_facts(notes: Notes) -> StepFacts:
         met = _met(notes)[:, [i for _, i in subjects.meeting]]
     energy = state_facts(robot, q, v)[:, 0] - rotor_energy(robot.tree, speeds)  # of the links
     links, slides = x["link"][:, :-1], (joint for joint in robot.body_joints if joint.kind == "prismatic")
+    lengths = None  # how long each stands: the one beside a gap with the smaller force stands for it, too
+    if program.accuracy is not None or notes.gaps.any():
+        lengths, gaps, force = notes.share.copy(), notes.gaps, load(x)
+        later = force[:-1] > force[1:]
+        lengths[:-1] += gaps * ~later
+        lengths[1:] += gaps * later
     columns: list[Any] = [
         links[..., :3],
         *(links[..., k] for k in range(3, 7)),
@@ -555,18 +555,10 @@ def step_facts(notes: Notes) -> StepFacts:
         v,
         q,
         tau,
-        _lengths(notes, load(x)) if program.accuracy is not None or notes.gaps.any() else None,
+        lengths,
     ]
     first = int(notes.step[0]) if len(notes) else 0
     return StepFacts(*columns, first=first, dt=notes.dt, slides=frozenset(joint.name for joint in slides))
-
-
-def _lengths(notes: Notes, force: np.ndarray) -> np.ndarray:
-    """For how long each stands, (S,) [steps]."""
-    found, gaps, later = notes.share.copy(), notes.gaps, force[:-1] > force[1:]
-    found[:-1] += gaps * ~later
-    found[1:] += gaps * later
-    return found
 
 
 def _met(notes: Notes) -> np.ndarray:
@@ -583,12 +575,10 @@ def _met(notes: Notes) -> np.ndarray:
     return found
 
 
-# ==== events ======================================================================================
+# ==== events, and the run in a few lines ==========================================================
+# Each kind of event, and what it answers, is in contact/measures.py.
 
 __all__ = ["Answer", "Event", "answers", "events_of", "from_rows", "report"]
-
-
-# ---- events ------------------------------------------------------------------------------------------------
 
 
 def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) -> list[Event]:
@@ -628,8 +618,6 @@ def answers(events: Sequence[Event], end: float, ground: bool = True) -> list[An
     run = RunEvents(events, end, ground)
     return [answer for monitor in MONITORS for answer in monitor.answers(run)]
 
-
-# ---- a run in a few lines ----------------------------------------------------------------------------------
 
 WIDTH = 80  # columns of a report's lines
 LABEL = 13  # columns of the first word of a line

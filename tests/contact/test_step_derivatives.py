@@ -9,6 +9,7 @@ from test_kinematics import ROBOTS, state_of
 
 import robokit as rk
 from robokit.contact.accounts import NOTHING
+from robokit.contact.groups import SHARE
 from robokit.contact.materials import motor_numbers
 from robokit.model import ModelBuilder, Placement
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Shape, Sphere
@@ -267,6 +268,49 @@ def test_bounces_that_energy_limits(seed: int) -> None:
     ):
         slope = (number(name, at, h) - number(name, at, -h)) / (2.0 * h)
         assert abs(found - slope) < 1e-4 * (1.0 + abs(slope)), name
+
+
+def test_bounces_that_energy_limits_in_some_groups() -> None:
+    """Two bodies far apart, each with a share of its own, and a ball that bounces with all of restitution."""
+    shapes = {"a": Capsule(0.05, 0.4), "b": Box((0.2, 0.3, 0.1)), "ball": Sphere(0.1)}
+    robots = {name: body(shape) for name, shape in shapes.items()}
+    ground, starts = rk.Ground(friction=0.6, restitution=1.0), []
+    for k, robot in enumerate(robots.values()):
+        rng, alone = np.random.default_rng(1 if k != 1 else 11), linear(robot, ground)
+        for _ in range(60 if k < 2 else 1):
+            v = (*3.0 * rng.normal(size=3), *rng.normal(size=2), -1.5)
+            q, v = laid(robot, tuple(rng.normal(size=3)), 0.0, v)
+            q[4], q[6] = 3.0 * k, rk.standing_height(robot, q) - 2e-4
+            alone(q, v, np.zeros(6))
+            if is_limited(alone):
+                break
+        assert is_limited(alone) == (k < 2)
+        starts.append((q, v))
+    robot = rk.together(robots)
+    steps, given = (
+        linear(robot, ground),
+        (*map(np.concatenate, zip(*starts, strict=True)), np.zeros(robot.nv)),
+    )
+    M = steps(*given)[2].copy()
+    shares = steps.simulation.work["by_group"][:3, SHARE]
+    assert (shares[:2] < 1.0).all() and shares[0] != shares[1] and shares[2] == 1.0
+    of = rng.normal(size=(2, robot.nv))
+    found, expected = steps.pullback(*given, *of)[2].ravel(), of.ravel() @ M
+    assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
+    worth = steps.found["of_pair"][:, :2].copy()
+    assert error(steps, *given, h=1e-4) < 1e-5
+    blocks = M.reshape(2, 3, 6, -1, 3, 6)
+    assert not any(blocks[:, k, :, :, n].any() for k in range(3) for n in range(3) if k != n)
+    x = steps.simulation.arrays
+    for pair, c in np.ndindex(worth.shape):  # with the ground
+        ends, array = [], x[("pair_friction", "pair_restitution")[c]]
+        before = array[pair]
+        for change in (1e-4, -1e-4):
+            array[pair] = before + change
+            q, v, _ = steps(*given)
+            ends.append(of[0] @ robot.difference(given[0], q) + of[1] @ v)
+        array[pair] = before
+        assert abs(worth[pair, c] - (ends[0] - ends[1]) / 2e-4) < 1e-4 * (1.0 + abs(worth[pair, c]))
 
 
 def test_joint_forces_through_motors_where_energy_limits_bounces() -> None:
