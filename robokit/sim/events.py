@@ -546,6 +546,12 @@ def step_facts(notes: Notes) -> StepFacts:
         met = _met(notes)[:, [i for _, i in subjects.meeting]]
     energy = state_facts(robot, q, v)[:, 0] - rotor_energy(robot.tree, speeds)  # of the links
     links, slides = x["link"][:, :-1], (joint for joint in robot.body_joints if joint.kind == "prismatic")
+    lengths = None  # how long each stands: the one beside a gap with the smaller force stands for it, too
+    if program.accuracy is not None or notes.gaps.any():
+        lengths, gaps, force = notes.share.copy(), notes.gaps, load(x)
+        later = force[:-1] > force[1:]
+        lengths[:-1] += gaps * ~later
+        lengths[1:] += gaps * later
     columns: list[Any] = [
         links[..., :3],
         *(links[..., k] for k in range(3, 7)),
@@ -559,18 +565,10 @@ def step_facts(notes: Notes) -> StepFacts:
         v,
         q,
         tau,
-        _lengths(notes, load(x)) if program.accuracy is not None or notes.gaps.any() else None,
+        lengths,
     ]
     first = int(notes.step[0]) if len(notes) else 0
     return StepFacts(*columns, first=first, dt=notes.dt, slides=frozenset(joint.name for joint in slides))
-
-
-def _lengths(notes: Notes, force: np.ndarray) -> np.ndarray:
-    """For how long each stands, (S,) [steps]."""
-    found, gaps, later = notes.share.copy(), notes.gaps, force[:-1] > force[1:]
-    found[:-1] += gaps * ~later
-    found[1:] += gaps * later
-    return found
 
 
 def _met(notes: Notes) -> np.ndarray:

@@ -81,11 +81,6 @@ def seen(tree: Tree, X: Sequence[Any]) -> list[Any]:
     return at_base(tree, X) if floats(tree) else list(X)
 
 
-def sum_of(a: Force | None, b: Force | None) -> Force | None:
-    """The sum of what there is."""
-    return b if a is None else a if b is None else a + b
-
-
 def keep(s: StepTaken, q: Rows, v: Rows, impulse: Force | None = None) -> tuple[Rows, Rows]:
     """The state (q, v) after a step, its momentum changed by gravity and the impulse from outside only.
 
@@ -243,7 +238,8 @@ def rkmk(s: StepTaken) -> tuple[Rows, Rows, Scalar, Force | None]:
         if outside is not None:
             V = body_velocities(tree, X, vs)
             share = p.given.enter_outside(s.ledger, tree, seen(tree, X), outside, V, weight * dt)
-            impulse, work = sum_of(impulse, share), work + weight * dt * power_outside(outside, V)
+            impulse = share if impulse is None or share is None else impulse + share
+            work = work + weight * dt * power_outside(outside, V)
         accelerations.append(dynamics(qs, vs, total, outside))
         rates.append([dexpinv(tree, i, theta[i], vs[i]) for i in range(tree.n + 1)])
     theta, v1 = (

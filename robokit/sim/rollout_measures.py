@@ -227,7 +227,15 @@ class OwnTracker:
 
     def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
         """See Tracker."""
-        given, out = self._inputs(happened), list[Scalar]()
+        given: dict[str, Any] = dict(zip(("q", "v", "tau"), happened.flat, strict=True))
+        given["t"] = [(happened.step + 1.0) * happened.dt]
+        wanted = {each.name for each in self.text.inputs}  # others are left to nobody
+        if "contact_force" in wanted:
+            forces, k = happened.forces, self.link
+            given["contact_force"] = list(forces[-3:] if k is None else forces[3 * k : 3 * k + 3])
+        if "inertial_parameters" in wanted:
+            given["inertial_parameters"] = happened.parameters[-COUNT * (happened.p.tree.n + 1) :]
+        out = list[Scalar]()
         values = (
             x for row in self.text.function(*(given[each.name] for each in self.text.inputs)) for x in row
         )
@@ -249,20 +257,6 @@ class OwnTracker:
             return [where(better, value, old), where(better, state, mark)]
         beyond = value > self.threshold if self.reduce == "first_above" else value < self.threshold
         return [old, where(beyond & (mark < 0.0), state, mark)]
-
-    def _inputs(self, happened: Happened) -> dict[str, Any]:
-        """The inputs after a step; those that the function does not take are left to nobody."""
-        given: dict[str, Any] = {
-            **dict(zip(("q", "v", "tau"), happened.flat, strict=True)),
-            "t": [(happened.step + 1.0) * happened.dt],
-        }
-        wanted = {each.name for each in self.text.inputs}
-        if "contact_force" in wanted:
-            forces, k = happened.forces, self.link
-            given["contact_force"] = list(forces[-3:] if k is None else forces[3 * k : 3 * k + 3])
-        if "inertial_parameters" in wanted:
-            given["inertial_parameters"] = happened.parameters[-COUNT * (happened.p.tree.n + 1) :]
-        return given
 
     # ---- columns -------------------------------------------------------------------------------
 

@@ -112,7 +112,15 @@ def step_numbers(program: Program, dt: float) -> Arrays:
     if program.accuracy is not None:
         found |= {"accuracy": np.array([program.accuracy]), "part": np.zeros(3, np.int32)}
         found["coordinate_weight"] = coordinate_weights(robot)
-    return found | _motors(program, dt, 0) | _pushes(program) | scene.arrays | _pairs(program, scene, 0)
+    _, places = program.given.split(program.given_numbers)
+    points = [[0.0] * 3 if at is None else [float(np.ravel(z)[0]) for z in at] for _, at in places]
+    found |= {
+        "push_body": np.array([body for body, _ in places], np.int32),
+        "push_point": np.reshape(np.array(points, float), (len(places), 3)),
+        "push_in_world": np.array([at is None for _, at in places], np.int32),
+        "push_wrench": np.zeros((len(places), 6)),
+    }
+    return found | _motors(program, dt, 0) | scene.arrays | _pairs(program, scene, 0)
 
 
 def prescribed_numbers(robot: Robot, bodies: Sequence[int]) -> Arrays:
@@ -300,18 +308,6 @@ def _motors(program: Program, dt: float, row: int | np.ndarray) -> Arrays:
             gains[..., k, 0], gains[..., k, 1] = given["kp"], given["b"] + given["lag"] - extra
     numbers = {"motor_gains": gains, "motor_limits": limits, "motor_inertia": inertia}
     return motor_numbers(robot, bodies, inertia=np.zeros(n)) | numbers
-
-
-def _pushes(program: Program) -> Arrays:
-    """Places of the pushes."""
-    _, places = program.given.split(program.given_numbers)
-    points = [[0.0] * 3 if at is None else [float(np.ravel(z)[0]) for z in at] for _, at in places]
-    return {
-        "push_body": np.array([body for body, _ in places], np.int32),
-        "push_point": np.reshape(np.array(points, float), (len(places), 3)),
-        "push_in_world": np.array([at is None for _, at in places], np.int32),
-        "push_wrench": np.zeros((len(places), 6)),
-    }
 
 
 # ==== one state through the step ==================================================================
