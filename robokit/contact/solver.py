@@ -509,7 +509,10 @@ def see(x: Any, v: Any, u: Any) -> None:
 
 
 def multiply_again(x: Any) -> None:
-    """Multipliers of loops and prescribed joints: they aim at the impulses that they have."""
+    """Multipliers of loops and prescribed joints: they aim at the impulses that they have.
+
+    Those that have no part in an impact (landings.py) have none: their compliance is infinite.
+    """
 
     def of_constraint(c: Any) -> None:
         def line() -> None:
@@ -517,13 +520,13 @@ def multiply_again(x: Any) -> None:
             known = zip(R, (x.c_g[c, k] for k in range(3)), once(x, before, c), strict=True)
             write_row(x.c_aim, c, [r * g - u for r, g, u in known])
 
-        cond(x.c_kind[c] == LINE, line, nothing)
+        cond((x.c_kind[c] == LINE) & (x.c_R[c, 0] < math.inf), line, nothing)
 
     def of_row(i: Any) -> None:
         def prescribed() -> None:
             x.r_aim[i] = x.motion_values[x.r_of[i], SPEED] + x.r_R[i] * x.r_g[i]
 
-        cond(x.r_kind[i] == PRESCRIBED, prescribed, nothing)
+        cond((x.r_kind[i] == PRESCRIBED) & (x.r_R[i] < math.inf), prescribed, nothing)
 
     for_range(x.n_of[0], of_constraint)
     cond(x.n_motions > 0, lambda: for_range(x.n_of[1], of_row), nothing)
