@@ -76,3 +76,39 @@ def test_angular_momentum_balances_where_several_bodies_land_at_once() -> None:
     run = rk.simulate(world, q.ravel(), v, 0.6, 1e-3, **how)
     assert np.linalg.norm(run.contacts.moments, axis=-1).max() > 1.0
     assert run.summary["momentum_balance_angular"] < 1e-11
+
+
+def test_a_joint_that_is_prescribed_goes_on_while_something_lands_far_away() -> None:
+    """As alone: the impact of another group was not a number where it has no part in it."""
+    arm = ModelBuilder("arm").link("base")
+    for k, parent in enumerate(("base", "0")):
+        arm.link(f"{k}", 1.0, (0.15, 0.0, 0.0), 0.01 * np.eye(3))
+        place = rk.Placement(position=np.array([0.3 * k, 0.0, 0.0]))
+        arm.joint(f"{k}", "revolute", parent, f"{k}", place, axis=(0, 1, 0))
+    alone, q = arm.build(), a_box().neutral()
+    q[4], q[6] = 40.0, -1.7
+
+    def run(robots: dict[str, Robot], q: np.ndarray) -> rk.Trajectory:
+        motion = rk.PrescribedMotion(next(iter(robots)) + "/0", lambda t: 0.3 * np.sin(5.0 * t))
+        ground = rk.Ground(height=-2.0)
+        return rk.simulate(rk.together(robots), q, duration=0.4, dt=1e-3, ground=ground, motions=motion)
+
+    one, both = run({"arm": alone}, np.zeros(2)), run({"arm": alone, "box": a_box()}, np.r_[0.0, 0.0, q])
+    assert both.contact_force[-1, 2] > 0.0
+    np.testing.assert_allclose(both.q[:, :2], one.q, rtol=0.0, atol=1e-9)
+
+
+def test_a_loop_stays_closed_while_something_lands_far_away() -> None:
+    robot = rk.load_urdf(rk.find_robot("four_bar"))
+    q = a_box().neutral()
+    q[4], q[6] = 40.0, -1.7
+
+    def run(robots: dict[str, Robot], q: np.ndarray) -> rk.Trajectory:
+        ground = rk.Ground(height=-2.0)
+        return rk.simulate(rk.together(robots), q, duration=0.4, dt=1e-3, ground=ground)
+
+    start = rk.close_loops(robot, [0.3, 0.0, 0.0])
+    one, both = run({"bar": robot}, start), run({"bar": robot, "box": a_box()}, np.r_[start, q])
+    assert both.contact_force[-1, 2] > 0.0 and np.ptp(one.q[:, 0]) > 0.1
+    assert both.summary["loop_gap"] < 1e-8
+    np.testing.assert_allclose(both.q[:, : robot.nq], one.q, rtol=0.0, atol=1e-4)
