@@ -33,7 +33,10 @@ from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, smallest, while_loop
 from robokit.spatial.scalars import clamp, floor, maximum, minimum, sqrt, where
 
-CAP = 30  # iterations of the first attempt at most: several times what the slowest steps of falls take
+CAP = 30
+"""Iterations of the first attempt at most, beyond that in which its error was the least so far: several times
+what the slowest steps of falls take. In a heap of hundreds some forces settle later than others."""
+
 CAP_LATER = 100  # the same of later attempts: with less friction, and from where a path has ended
 
 LEAST = 64.0
@@ -149,8 +152,8 @@ def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, 
     begins = before, 0.0, 0, 0
     if at is not None:
         begins = at, x.solved[1], 0, where(x.solved[0] > 0.5, 1, where(x.solved[0] < -0.5, -1, 0))
-    last = before + where(before > 0, CAP_LATER, CAP)
-    end = last if few is None else minimum(last, at + few)
+    if at is None:
+        x.errors[2], x.errors[3], x.errors[4] = math.inf, 1.0 * before, 0.0
     goal = where(x.n_of[3] > 0, minimum(x.tolerance[0], rounding(LOOPS, 0.5)), x.tolerance[0])
 
     def turn(it: Any, e: Any, settled: Any, kept: Any) -> tuple[Any, Any, Any, Any]:
@@ -160,17 +163,25 @@ def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, 
         share, now = once(x, search, later, kept)
         met = (now <= goal) & (share == 1.0)
         settled, now = cond(met, lambda: once(x, finish, goal, later), lambda: (0, now))
+        gains = now < LESS * x.errors[2]
+        x.errors[2], x.errors[3] = where(gains, now, x.errors[2]), where(gains, 1.0 * it, x.errors[3])
         slow = (kept > 0) & (now > FASTER * e)
         keeps = (kept >= 0) & (now <= NEAR) & (share == 1.0) & ~met
         return it + 1, now, settled, where(slow | (kept < 0), -1, where(keeps, 1, 0))
 
     def goes_on(it: Any, e: Any, settled: Any, kept: Any) -> Any:
-        return (settled == 0) & (it < end) & (e < math.inf)
+        here = True if few is None else it < at + few
+        return (settled == 0) & here & ~gives_up(x, before, it, e)
 
-    it, e, settled, kept = while_loop(goes_on, turn, *begins, most=CAP_LATER)
+    it, e, settled, kept = while_loop(goes_on, turn, *begins)
     if few is not None:
         x.solved[0], x.solved[1] = 1.0 * kept, e  # until it goes on
     return it, e, settled
+
+
+def gives_up(x: Any, before: Any, it: Any, e: Any) -> Any:
+    """Whether an attempt ends without a solution: its error has not become less for long, or is not finite."""
+    return (it >= x.errors[3] + where(before > 0, CAP_LATER, CAP)) | ~(e < math.inf)
 
 
 def begin(x: Any) -> None:
@@ -888,9 +899,11 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
     """Take a share of d: all of it where the error is less there, or half; the share, and the error there.
 
-    Else it ends where the first force changes its state. Where A has a negative determinant the path to a
-    solution goes the other way. The first direction, from a guess, is taken whole, and so is one from where
-    the error is rounding. Errors are those of new velocity products: else two states may take turns.
+    Else it ends where the first force changes its state, or twice as far as the one before that did if that
+    is more: where there are thousands, each change alone is a step of a thousandth. Where A has a negative
+    determinant the path to a solution goes the other way. The first direction, from a guess, is taken whole,
+    and so is one from where the error is rounding. Errors are those of new velocity products: else two states
+    may take turns.
     ``later``: 0 for these; ``kept``: 1 where the tangents are those of an iteration before: that direction is
     taken whole or not at all.
     """
@@ -899,25 +912,31 @@ def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
     def less() -> Any:
         return x.errors[0] + x.errors[1] < LESS * before
 
+    def taken(share: Any, now: Any) -> tuple[Any, Any]:
+        x.errors[4] = 0.5 * x.errors[4]
+        return share, now
+
     def forward() -> tuple[Any, Any]:
         now = once(x, go, 1.0)
-        return cond(less() | (later == 0), lambda: (1.0, now), shortened)
+        return cond(less() | (later == 0), lambda: taken(1.0, now), shortened)
 
     def shortened() -> tuple[Any, Any]:
         return cond(kept > 0, lambda: (0.0, once(x, go_back, 1.0)), shorter)
 
     def shorter() -> tuple[Any, Any]:
         half = once(x, go_back, 0.5)
-        return cond(less(), lambda: (0.5, half), from_start)
+        return cond(less(), lambda: taken(0.5, half), from_start)
 
     def from_start() -> tuple[Any, Any]:
         once(x, go_back, 0.5)
         return to_change(1.0, 0.25)
 
     def to_change(sign: Any, otherwise: float) -> tuple[Any, Any]:
-        beyond = once(x, first_change, sign)
-        back = where(beyond < math.inf, -beyond, 1.0)
-        share = where(sign > 0.0, where(beyond < 1.0, beyond, otherwise), back)
+        first = once(x, first_change, sign)
+        far = maximum(where(first < 1.0, first, otherwise), 2.0 * x.errors[4])
+        far = where(sign > 0.0, minimum(far, 1.0), maximum(first, far))
+        x.errors[4] = where(far < math.inf, far, 0.0)
+        share = where(far < math.inf, sign * far, 1.0)
         return share, once(x, go, share)
 
     sign = cond(later > 0, lambda: once(x, sign_of_A), lambda: 1.0)
