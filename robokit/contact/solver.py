@@ -124,7 +124,7 @@ def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
 
     def along_paths() -> tuple[Any, Any, Any]:
         for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
-        it, e, found, _ = while_loop(fails, along, *by_law, 2.0, most=CAP)
+        it, e, found, _ = while_loop(fails, along, *by_law, 2.0)
         return cond(e < math.inf, lambda: (it, e, found), lambda: with_part(it))
 
     it, e, found = cond(by_law[2] > 0, lambda: by_law, along_paths)
@@ -560,7 +560,6 @@ def grow(x: Any, before: Any) -> Any:
             lambda share, now: (0.5 * share, once(x, go_back, 0.5 * share)),
             1.0,
             once(x, go, 1.0),
-            most=CAP,
         )
         taken = share * abs(x.less[1])
         return it + 1, now, where(share < 1.0, taken, 1.0), where(share < 1.0, 0.0, 2.0 * taken)
@@ -899,11 +898,11 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
     """Take a share of d: all of it where the error is less there, or half; the share, and the error there.
 
-    Else it ends where the first force changes its state, or twice as far as the one before that did if that
-    is more: where there are thousands, each change alone is a step of a thousandth. Where A has a negative
-    determinant the path to a solution goes the other way. The first direction, from a guess, is taken whole,
-    and so is one from where the error is rounding. Errors are those of new velocity products: else two states
-    may take turns.
+    Else it ends where the first force changes its state, or twice as far as the last one that was cut so, half
+    as much for each since, if that is more, but at a quarter: of thousands of forces the first one changes its
+    state after a thousandth. Where A has a negative determinant the path to a solution goes the other way. The
+    first direction, from a guess, is taken whole, and so is one from where the error is rounding. Errors are
+    those of new velocity products: else two states may take turns.
     ``later``: 0 for these; ``kept``: 1 where the tangents are those of an iteration before: that direction is
     taken whole or not at all.
     """
@@ -912,35 +911,31 @@ def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
     def less() -> Any:
         return x.errors[0] + x.errors[1] < LESS * before
 
-    def taken(share: Any, now: Any) -> tuple[Any, Any]:
-        x.errors[4] = 0.5 * x.errors[4]
-        return share, now
-
     def forward() -> tuple[Any, Any]:
         now = once(x, go, 1.0)
-        return cond(less() | (later == 0), lambda: taken(1.0, now), shortened)
+        return cond(less() | (later == 0), lambda: (1.0, now), shortened)
 
     def shortened() -> tuple[Any, Any]:
         return cond(kept > 0, lambda: (0.0, once(x, go_back, 1.0)), shorter)
 
     def shorter() -> tuple[Any, Any]:
         half = once(x, go_back, 0.5)
-        return cond(less(), lambda: taken(0.5, half), from_start)
+        return cond(less(), lambda: (0.5, half), from_start)
 
     def from_start() -> tuple[Any, Any]:
         once(x, go_back, 0.5)
-        return to_change(1.0, 0.25)
+        return to_change(1.0)
 
-    def to_change(sign: Any, otherwise: float) -> tuple[Any, Any]:
-        first = once(x, first_change, sign)
-        far = maximum(where(first < 1.0, first, otherwise), 2.0 * x.errors[4])
-        far = where(sign > 0.0, minimum(far, 1.0), maximum(first, far))
-        x.errors[4] = where(far < math.inf, far, 0.0)
-        share = where(far < math.inf, sign * far, 1.0)
+    def to_change(sign: Any) -> tuple[Any, Any]:
+        beyond = maximum(once(x, first_change, sign), minimum(4.0 * x.errors[4], 0.25))
+        back = where(beyond < math.inf, -beyond, 1.0)
+        share = where(sign > 0.0, where(beyond < 1.0, beyond, 0.25), back)
+        x.errors[4] = abs(share)
         return share, once(x, go, share)
 
+    x.errors[4] = 0.5 * x.errors[4]
     sign = cond(later > 0, lambda: once(x, sign_of_A), lambda: 1.0)
-    return cond(sign > 0.0, forward, lambda: to_change(sign, 1.0))
+    return cond(sign > 0.0, forward, lambda: to_change(sign))
 
 
 def sign_of_A(x: Any) -> Any:
