@@ -16,9 +16,12 @@ from robokit.spatial import Force, Motion, Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 
 
-def aba(tree: Tree, q, qd, tau, f_ext=None) -> list:
-    """Joint accelerations by joint, [rad/s^2 | m/s^2]; f_ext: one Force a body in body coordinates."""
-    X, v, c, IA, pA, U, D, u, a, qdd = tree.lists(10)
+def aba(tree: Tree, q, qd, tau, f_ext=None, factor: list[list] | None = None) -> list:
+    """Joint accelerations by joint, [rad/s^2 | m/s^2]; f_ext: one Force a body in body coordinates.
+
+    factor: lists that X, U and D are left in, if they are of use (sparse_factors.py).
+    """
+    X, U, D, v, c, IA, pA, u, a, qdd = *(factor or tree.lists(3)), *tree.lists(7)
     v[0] = Motion.zero()
     a[0] = Motion(Vector3.zero(), tree.a0)
 

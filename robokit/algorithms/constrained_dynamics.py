@@ -16,12 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from robokit.algorithms.aba import aba
-from robokit.algorithms.coupling import coupled_forward_dynamics
 from robokit.algorithms.crba import crba
 from robokit.algorithms.link_contacts import HeldLink
 from robokit.algorithms.loop_constraints import ClosedLoop
-from robokit.algorithms.loop_dynamics import LoopSystem, add
+from robokit.algorithms.loop_dynamics import LoopSystem, add, free_dynamics
 from robokit.algorithms.sparse_factors import ArticulatedFactor, Factor, SparseFactor
 from robokit.model.constraints import ConstraintModel, ContactModel
 from robokit.model.tree import Tree
@@ -38,8 +36,8 @@ def constrained_dynamics(
 
     f_ext: forces on the bodies 0..N besides those of the constraints, in body coordinates.
     """
-    system = constraint_system(tree, q, constraints, proximal)
-    free = (aba if tree.coupling is None else coupled_forward_dynamics)(tree, q, qd, tau, f_ext)
+    free, factor = free_dynamics(tree, q, qd, tau, f_ext)
+    system = constraint_system(tree, tree.transforms(q), factor, constraints, proximal)
     product = [x for held in system.loops for x in held.velocity_product(qd)]
     delta = [x for held in system.loops for x in held.delta]
     kp, kd = gains
@@ -52,20 +50,18 @@ def impact(
     tree: Tree, q, qd, restitution, proximal, constraints: Sequence[ConstraintModel]
 ) -> tuple[list, list]:
     """(velocities after by joint, impulses by row) [rad/s | m/s], [N m s | N s]."""
-    system = constraint_system(tree, q, constraints, proximal)
+    X = tree.transforms(q)
+    factor = ArticulatedFactor.of(tree, X) if tree.coupling is None else SparseFactor(tree, crba(tree, q))
+    system = constraint_system(tree, X, factor, constraints, proximal)
     impulses = system.least_forces([-(1.0 + restitution[0]) * r for r in system.rates(qd)], ITERATIONS)
     return add(qd, system.motion(impulses)), impulses
 
 
-def constraint_system(tree: Tree, q, constraints: Sequence[ConstraintModel], proximal) -> LoopSystem:
-    """The rows of all constraints and the mobility that H gives them."""
-    X = tree.transforms(q)
+def constraint_system(
+    tree: Tree, X, factor: Factor, constraints: Sequence[ConstraintModel], proximal
+) -> LoopSystem:
+    """The rows of all constraints at the transforms X, and the mobility that H gives them."""
     held = [
         HeldLink(tree, c, X) if isinstance(c, ContactModel) else ClosedLoop(tree, c, X) for c in constraints
     ]
-    factor: Factor
-    if tree.coupling is None:
-        factor = ArticulatedFactor.of(tree, X)  # most of it is the articulated-body algorithm's own work
-    else:
-        factor = SparseFactor(tree, crba(tree, q))
     return LoopSystem(factor, held, proximal[0], LEAST_PIVOT)

@@ -126,18 +126,21 @@ def loop_dynamics(
     linkages move only because their rows repeat each other while they are closed (Bennett's, Sarrus's): at
     an open configuration the rows would be independent, and hold them fast.
     """
-    X = tree.transforms(q)
-    factor: Factor
-    if tree.coupling is None:
-        free, factor = aba(tree, q, qd, tau, f_ext), ArticulatedFactor.of(tree, X)
-    else:
-        free, factor = coupled_forward_dynamics(tree, q, qd, tau, f_ext), SparseFactor(tree, crba(tree, q))
-    system = LoopSystem(factor, closed_loops(tree, models, X), proximal)
+    free, factor = free_dynamics(tree, q, qd, tau, f_ext)
+    system = LoopSystem(factor, closed_loops(tree, models, tree.transforms(q)), proximal)
     _, loops = closest(system, tree, models, q)
     system = LoopSystem(factor, loops, proximal)
     product = (x for loop in system.loops for x in loop.velocity_product(qd))
     forces = system.forces([-a - b for a, b in zip(system.rates(free), product, strict=True)])
     return add(free, system.motion(forces)), forces, system
+
+
+def free_dynamics(tree: Tree, q, qd, tau, f_ext=None) -> tuple[list[list], Factor]:
+    """Accelerations by joint where no constraint acts [rad/s^2 | m/s^2], and the factor of H at q."""
+    if tree.coupling is not None:
+        return coupled_forward_dynamics(tree, q, qd, tau, f_ext), SparseFactor(tree, crba(tree, q))
+    lists = tree.lists(3)
+    return aba(tree, q, qd, tau, f_ext, lists), ArticulatedFactor(tree, *lists)
 
 
 def add(x: Sequence[Sequence[Scalar]], y: Sequence[Sequence[Scalar]]) -> list[list[Scalar]]:

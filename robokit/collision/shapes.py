@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from robokit import disk_cache
-from robokit.collision.fields import CONE, CYLINDER, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
+from robokit.collision.fields import CONE, CYLINDER, ELLIPSOID, FIELD, PLANE, POINT, POLYTOPE, SEGMENT
 from robokit.collision.support import CUBE
 from robokit.dataclass_tools import frozen
 from robokit.meshes.hull import Circle, circles, hull_corners, hull_key, solid_hull
@@ -295,7 +295,7 @@ def _flat(points: np.ndarray) -> Polytope:
     return Polytope(corners, face_normals(corners, (order, order[::-1])), (order, order[::-1]))
 
 
-# ---- balls, cylinders and cones ---------------------------------------------------------------------------
+# ---- balls, ellipsoids, cylinders and cones ---------------------------------------------------------------
 
 
 FEWEST = 24  # corners of a ball at least
@@ -305,27 +305,26 @@ COAXIAL = 0.1  # of the error: how far two circles, or a tip, may be off one cyl
 
 @frozen(eq=False)
 class Round:
-    """A ball, cylinder or cone."""
+    """A ball, ellipsoid, cylinder or cone."""
 
     kind: int  # of fields.py
-    radius: float  # [m]
-    half: float  # half its height [m]; 0 of a ball
+    size: tuple[float, float, float]  # radius, half the height, 0; the half axes of an ellipsoid [m]
     rotation: np.ndarray  # whose z axis is the axis, up to the tip of a cone
-    middle: np.ndarray  # of the ball, or half-way up the axis [m]
+    middle: np.ndarray  # of the ball or ellipsoid, or half-way up the axis [m]
 
 
 def round_hull(corners: np.ndarray, error: float) -> Round | None:
-    """The ball, cylinder or cone that a hull stands for.
+    """The ball, ellipsoid along the axes, cylinder or cone that a hull stands for.
 
     ``corners``: of the hull, (n, 3) [m]; ``error``: how far the surfaces may be apart [m].
     """
     if len(corners) < FEWEST:
         return None
-    return _ball(corners, error) or _turned(corners, error)
+    return _ball(corners, error) or _ellipsoid(corners, error) or _turned(corners, error)
 
 
 def kept_hull(mesh: Mesh, error: float | None) -> Polytope | Round:
-    """A ball, cylinder or cone that stands for a mesh's hull, else its hull of few corners; kept on disk.
+    """What round shape stands for a mesh's hull, else its hull of few corners; kept on disk.
 
     ``error``: how far it may reach out of that, at most [m]; None for the hull with all its corners. Raises
     Exception: as of :func:`robokit.meshes.hull.hull_corners`.
@@ -336,18 +335,19 @@ def kept_hull(mesh: Mesh, error: float | None) -> Polytope | Round:
         most = None if error is None else min(error, SMALL * float(np.ptp(points, axis=0).max()))
         found = None if most is None else round_hull(points, most)
         if found is not None:
-            size = np.array([found.kind, found.radius, found.half])
-            return [np.concatenate([size, found.rotation.ravel(), found.middle])]
+            return [np.concatenate([[found.kind], found.size, found.rotation.ravel(), found.middle])]
         hull = exact_polytope(points) if most is None else polytope(points, most)
         polygons, counts = ragged(hull.polygons)
         sides = np.zeros((0, 2), int) if hull.sides is None else hull.sides
         return [hull.corners, hull.normals, counts, polygons, np.array([hull.error]), sides]
 
     key = hull_key(mesh)
-    first, *rest = disk_cache.arrays("convex hull", key and ("thinned hull", *key, *mesh.scale, error), made)
+    first, *rest = disk_cache.arrays(
+        "convex hull", key and ("round or thinned hull", *key, *mesh.scale, error), made
+    )
     if not rest:
-        kind, radius, half = first[:3].tolist()
-        return Round(int(kind), radius, half, first[3:12].reshape(3, 3), first[12:])
+        kind, *size = first[:4].tolist()
+        return Round(int(kind), tuple(size), first[4:13].reshape(3, 3), first[13:])
     normals, counts, numbers, reached, sides = rest
     flat, ends = numbers.tolist(), np.cumsum(counts).tolist()
     polygons = tuple(tuple(flat[start:end]) for start, end in zip([0, *ends], ends, strict=False))
@@ -364,7 +364,23 @@ def _ball(corners: np.ndarray, error: float) -> Round | None:
     hull = solid_hull(corners - middle)
     if hull is None or float(-hull.equations[:, 3].max()) < least:
         return None
-    return Round(POINT, radius, 0.0, np.eye(3), middle)
+    return Round(POINT, (radius, 0.0, 0.0), np.eye(3), middle)
+
+
+def _ellipsoid(corners: np.ndarray, error: float) -> Round | None:
+    """An ellipsoid whose axes are those of the corners, with some of them at its ends."""
+    middle = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
+    half = 0.5 * np.ptp(corners, axis=0)
+    off = np.abs(np.sqrt((((corners - middle) / half) ** 2).sum(axis=1)) - 1.0)
+    if not off.max() * half.min() <= COAXIAL * error:
+        return None
+    hull = solid_hull(corners - middle)
+    if hull is None:
+        return None
+    over = np.sqrt(((hull.equations[:, :3] * half) ** 2).sum(axis=1)) + hull.equations[:, 3]
+    if over.max() > min(error, SHARE * float(half.min())):
+        return None
+    return Round(ELLIPSOID, tuple(half.tolist()), np.eye(3), middle)
 
 
 def _turned(corners: np.ndarray, error: float) -> Round | None:
@@ -376,14 +392,15 @@ def _turned(corners: np.ndarray, error: float) -> Round | None:
             0.5 * (first.center + last.center),
             0.5 * abs((last.center - first.center) @ first.axis),
         )
-        found = Round(CYLINDER, max(first.radius, last.radius), float(half), _about(first.axis), middle)
+        size = (max(first.radius, last.radius), float(half), 0.0)
+        found = Round(CYLINDER, size, _about(first.axis), middle)
     elif len(ends) == 1:
         base = ends[0]
         heights = (corners - base.center) @ base.axis
         k = int(np.abs(heights).argmax())
         axis = base.axis * np.sign(heights[k])
         half = 0.5 * abs(float(heights[k]))
-        found = Round(CONE, base.radius, half, _about(axis), base.center + half * axis)
+        found = Round(CONE, (base.radius, half, 0.0), _about(axis), base.center + half * axis)
         beside = corners[k] - base.center - 2.0 * half * axis
         if half < error or np.linalg.norm(beside) > COAXIAL * error:
             return None
@@ -405,12 +422,13 @@ def _holds(found: Round, corners: np.ndarray, error: float) -> bool:
     local = (corners - found.middle) @ found.rotation
     wide = np.hypot(local[:, 0], local[:, 1])
     up = local[:, 2]
-    outside = np.abs(up) - found.half
+    radius, half, _ = found.size
+    outside = np.abs(up) - half
     if found.kind == CONE:
-        slope = found.radius / (2.0 * found.half)
-        side = (wide - slope * (found.half - up)) / np.hypot(1.0, slope)
+        slope = radius / (2.0 * half)
+        side = (wide - slope * (half - up)) / np.hypot(1.0, slope)
     else:
-        side = wide - found.radius
+        side = wide - radius
     return bool(np.maximum(outside, side).max() <= COAXIAL * error)
 
 
@@ -433,7 +451,7 @@ SMALL = 0.01  # of the size of a hull: it is thinned by no more, however large t
 class Core:
     """A convex set and a radius around it, in its own axes.
 
-    Those are the geometry's but for balls, cylinders and cones that are given as meshes.
+    Those are the geometry's but for round shapes that are given as meshes.
     """
 
     kind: int  # of fields.py
@@ -506,9 +524,9 @@ def _of_mesh(given: Mesh, error: float | None) -> Core:
 def _of_round(given: Round) -> Core:
     own = Placement(given.rotation, given.middle)
     if given.kind == POINT:
-        return replace(_of_sphere(Sphere(given.radius), 0.0), own=own)
-    size = (given.radius, given.half, 0.0)
-    return Core(given.kind, float(np.hypot(given.radius, given.half)), size=size, own=own)
+        return replace(_of_sphere(Sphere(given.size[0]), 0.0), own=own)
+    bound = max(given.size) if given.kind == ELLIPSOID else float(np.hypot(*given.size[:2]))
+    return Core(given.kind, bound, size=given.size, own=own)
 
 
 CORES: dict[type, Callable[[Any, float | None], Core]] = {

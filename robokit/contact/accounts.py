@@ -79,10 +79,10 @@ GIVEN, TOUCHED, IMPULSE, PATH, MASS, MOVED = 0, 1, 2, 8, 11, 12  # places in a r
 def open_account(x: Any) -> None:
     """Before the solve, at the middle: ``f`` holds the given forces on each body and all that it carries.
 
-    ``account`` has a row for each whole that hangs on nothing, and row 0 for all else. Impulses on a whole
-    are accounted about the point where its momentum brings its centre of mass: with that, those about any
-    fixed point add up to the angular momentum about it. Where the bodies have their centre of mass at the
-    middle is off that path by the error of the drift.
+    ``account`` has a row for each whole. Impulses on one that hangs on nothing are accounted about the point
+    where its momentum brings its centre of mass: with that, those about any fixed point add up to the angular
+    momentum about it. Where the bodies have their centre of mass at the middle is off that path by the error
+    of the drift.
     """
     for_range(x.n_wholes, lambda w: _clear(x.account, w, MOVED + 1))
 
@@ -156,7 +156,12 @@ def _children(x: Any, do: Any) -> None:
 
 def _wholes(x: Any, do: Any) -> None:
     """Call do(w) with each whole that hangs on nothing."""
-    for_range(x.n_wholes - 1, lambda m: do(m + 1))
+    for_range(x.n_wholes, lambda w: cond(floats(x, w), lambda: do(w), nothing))
+
+
+def floats(x: Any, w: Any) -> Any:
+    """Whether a whole hangs on nothing."""
+    return x.wholes[w, 1] > 0
 
 
 def add(x: Any, name: str, amount: Scalar) -> None:
@@ -191,7 +196,7 @@ def _centre(x: Any) -> Vector3:
         b = m + 1
         w, own = x.body_whole[b], vector(x.composite, b, 1)
         path = vector(x.account, w, PATH) * x.composite[b, 0]
-        on_path = (w > 0) & (x.keeps[0] == FREE)
+        on_path = floats(x, w) & (x.keeps[0] == FREE)
         return tuple(
             total + where(x.parent[b] == 0, where(on_path, p, o), 0.0)
             for total, p, o in zip(h, path, own, strict=True)
@@ -384,8 +389,8 @@ def _solution(x: Any) -> None:
 # G goes where the mean of the momentum before and after the step takes it, so that with k about G the angular
 # momentum about any fixed point changes by what the impulses give. Where nothing touches, k stays and the
 # energy about G is met. A step with contacts is less exact: there energy is only taken, where the step has
-# made some; what it has lost stays lost. Where no whole hangs on nothing, T is scaled to meet T + V; beside
-# one that does, what the world holds is left as it is.
+# made some; what it has lost stays lost. Where no whole hangs on nothing, T of each is scaled to meet T + V;
+# beside one that does, what the world holds is left as it is.
 #
 # Source: projection methods, Hairer, Lubich and Wanner, "Geometric numerical integration", section IV.4;
 # kinetic energy about G, dynamics notes eq. 20-22.
@@ -393,8 +398,8 @@ def _solution(x: Any) -> None:
 
 
 NOTHING, FIXED, FREE = range(3)
-"""What is kept: nothing; the energy of robots with a fixed base; momentum and energy of each whole that hangs
-on nothing."""
+"""What is kept: nothing; the energy of each whole, where none hangs on nothing; momentum and energy of those
+that do."""
 
 LARGEST = 0.25
 """Bound of x, and of the turn beside that of the step itself: a step so wrong that this does not mend it
@@ -452,14 +457,14 @@ def begin(x: Any) -> None:
         centre = vector(x.origin) + vector(x.p, base) + state.com
         write_row(x.kept, w, [*state.k, *state.velocity * state.m, state.T, *centre])
 
-    def fixed() -> None:
-        T, V = _energies(x)
-        x.kept[0, ENERGY_AT] = T + V
+    def fixed(w: Any) -> None:
+        T, V = _energies(x, w)
+        x.kept[w, ENERGY_AT] = T + V
 
     def all_of_it() -> None:
         x.kept[0, KNOWN_AT] = 1.0
         once(x, _see, x.q, x.v)
-        cond(x.keeps[0] == FREE, lambda: _wholes(x, whole), fixed)
+        cond(x.keeps[0] == FREE, lambda: _wholes(x, whole), lambda: for_range(x.n_wholes, fixed))
 
     new = (x.kept[0, KNOWN_AT] == 0.0) & (x.keeps[0] > NOTHING)
     cond(new, all_of_it, nothing)
@@ -468,10 +473,13 @@ def begin(x: Any) -> None:
 def conserve(x: Any) -> None:
     """At the end of a step: q and v corrected."""
 
+    def fixed() -> None:
+        for_range(x.n_wholes, lambda w: _hold_energy(x, w))
+
     def all_of_it() -> None:
         once(x, _see, x.q, x.v)
-        x.corrected[0, 0] = 1.0
-        cond(x.keeps[0] == FREE, lambda: _wholes(x, lambda w: _hold(x, w)), lambda: _hold_energy(x))
+        for_range(x.n_wholes, lambda w: put(x.corrected, (w, 0), 1.0))
+        cond(x.keeps[0] == FREE, lambda: _wholes(x, lambda w: _hold(x, w)), fixed)
         _correct(x)
 
     cond(x.keeps[0] > NOTHING, all_of_it, nothing)
@@ -528,10 +536,10 @@ def _numbers_of_inner(x: Any, w: Any) -> tuple[Scalar, ...]:
     return I.m, *com, *u, *k, *I_G, T, *spun, maximum(T - 0.5 * k.dot(spun), 0.0), *velocity
 
 
-def _energies(x: Any) -> tuple[Scalar, Scalar]:
-    """T and V of whole 0 [J]; V is 0 where its centre of mass is at the height of the world's origin."""
-    m, h = x.seen[0, 0], vector(x.seen, 0, 1)
-    return 0.5 * x.seen[0, 16], -vector(x.gravity).dot(h + vector(x.origin) * m)
+def _energies(x: Any, w: Any) -> tuple[Scalar, Scalar]:
+    """T and V of a whole [J]; V is 0 where its centre of mass is at the height of the world's origin."""
+    m, h = x.seen[w, 0], vector(x.seen, w, 1)
+    return 0.5 * x.seen[w, 16], -vector(x.gravity).dot(h + vector(x.origin) * m)
 
 
 def _with_impulse(x: Any, w: Any, m: Scalar, impulse: Force) -> tuple[Force, Force, Vector3]:
@@ -583,20 +591,21 @@ def gains(x: Any, w: Any) -> Any:
 
     Loops put bodies elsewhere than q has them. What they tie has joints, and so motion to take energy from.
     """
-    return (w > 0) & (x.account[w, TOUCHED] > 0.0) & (x.corrected[w, TIED] == 0.0)
+    return floats(x, w) & (x.account[w, TOUCHED] > 0.0) & (x.corrected[w, TIED] == 0.0)
 
 
 # ---- ends -------------------------------------------------------------------------------------------------
 
 
-def _hold_energy(x: Any) -> None:
-    T, V = _energies(x)
-    touched = x.account[0, TOUCHED] > 0.0
-    target = x.kept[0, ENERGY_AT] + x.account[0, GIVEN]
-    change = _bounded(x, 0, (target - T - V) * _inverse(2.0 * T, rounding(SMALL) * (T + abs(V))), touched)
+def _hold_energy(x: Any, w: Any) -> None:
+    """What keeps the energy of a whole that is fixed."""
+    T, V = _energies(x, w)
+    touched = x.account[w, TOUCHED] > 0.0
+    target = x.kept[w, ENERGY_AT] + x.account[w, GIVEN]
+    change = _bounded(x, w, (target - T - V) * _inverse(2.0 * T, rounding(SMALL) * (T + abs(V))), touched)
     add(x, "corrected_e", abs(change) * 2.0 * T)
-    x.kept[0, ENERGY_AT] = where(touched, T * (1.0 + 2.0 * change) + V, target)
-    x.corrected[0, 0] = sqrt(1.0 + 2.0 * change)
+    x.kept[w, ENERGY_AT] = where(touched, T * (1.0 + 2.0 * change) + V, target)
+    x.corrected[w, 0] = sqrt(1.0 + 2.0 * change)
 
 
 def _hold(x: Any, w: Any) -> None:
@@ -638,7 +647,7 @@ def _correct(x: Any) -> None:
         def joint() -> None:
             cond(x.joint_leads[b] > 0, lambda: for_range(x.body_dofs[b, 1], row), nothing)
 
-        cond((w > 0) & (x.parent[b] == 0), lambda: _correct_base(x, b, w), joint)
+        cond(floats(x, w) & (x.parent[b] == 0), lambda: _correct_base(x, b, w), joint)
 
     for_range(x.n_bodies - 1, body)
 

@@ -37,8 +37,8 @@ ROBOT = (
     # these two are `path` and `ancestors`
     whole("part_rows", "n_parts", 2),  # of each part, bodies that H couples: first row, and how many
     whole("body_part", "n_bodies"),  # the part of each body, -1 of those that do not move
-    whole("wholes", "n_wholes", 2),  # of each whole that hangs on nothing: first base, and how many. Whole 0
-    # is the world with all it holds: body 1, whose origin is that of the step, and 0
+    whole("wholes", "n_wholes", 2),  # of each whole, trees that loops tie to each other: the first base, and
+    # how many hang on nothing, 0 where one is fixed. Whole 0 is the world, with what loops tie to it: body 1
     whole("body_whole", "n_bodies"),  # that a body belongs to
     whole("row_whole", "nv"),  # and a row of v
     whole("bands", "n_bands", 3),  # of each four rows of H: first of their entries of `blocks`, how many, and
@@ -265,7 +265,7 @@ FORCES = (
     real("pair_torsion", "n_pairs"),  # arm of the friction against turning about the normal [m]
     real("pair_rolling", "n_pairs"),  # and against rolling [m]
     whole("pair_of_links", "n_pairs"),  # 1 where both are links, be one fixed to the world; 0: of the ground
-    real("body_mobility", "n_bodies"),  # trace(J H^-1 J^T) / 3 of its centre of mass, neutral [1/kg]
+    real("body_mobility", "n_bodies"),  # how far it gives way, neutral (materials.Mobilities) [1/kg]
     real("dof_mobility", "n_dofs"),  # the diagonal of H^-1, neutral [1/(kg m^2) | 1/kg]
     whole("loose", "n_bodies"),  # 1 where it floats and carries nothing
     # Joints

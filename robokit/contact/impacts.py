@@ -164,7 +164,7 @@ def speed(x: Any, i: Any, k: Any) -> Any:
     def look() -> tuple[Any, Any]:
         c = x.c_of[i]
         u = x.c_u[i, 2] - where(k > 0, 0.0, x.contact_taken[c])
-        _, one, back, _ = bounce(x, c, u, x.c_last[i, 2] * x.c_w[i])
+        _, one, back, _ = once(x, bounce, c, u, x.c_last[i, 2] * x.c_w[i])
         return where(x.c_passed[i, 1] < LEFT, 0.0, -u * one), back + x.dt[0] * once(x, weight, c)
 
     x.c_du[i, 0], x.c_du[i, 1] = cond(x.c_kind[i] == FRICTION, look, lambda: (0.0, 0.0))

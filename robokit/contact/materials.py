@@ -47,7 +47,9 @@ LEAST = 1e-12  # effective mass [kg] or inertia [kg m^2] that stands for none
 class Mobilities(NamedTuple):
     """How far bodies and dofs give way to a push in the neutral configuration; (B, ...) for samples."""
 
-    move: np.ndarray  # trace(J H^-1 J^T) / 3 of each body's centre of mass, 0 of the world [1/kg]
+    # trace(J H^-1 J^T) / 3 of each body's centre of mass, or half of what its points have on average by
+    # turning about it, if that is more, as of a drum on its axle; 0 of the world [1/kg]
+    move: np.ndarray
     # the diagonal of H^-1, of the tree's dofs, those that others move included [1/(kg m^2) | 1/kg]
     dof: np.ndarray
 
@@ -81,10 +83,26 @@ def _mobilities(robot: Robot) -> Mobilities:
         middle = J[:, 3:] - np.cross(arm[..., None, :], np.swapaxes(J[:, :3], -1, -2)).swapaxes(-1, -2)
         moved = _product(middle, W[..., None, :, :]) * middle
         squares = added(moved[..., k] for k in range(len(dofs)))
+        turning = _turning(J[:, :3], W, M, arm)
         for n, i in enumerate(bodies):
-            move[i] = (squares[..., n, 0] + squares[..., n, 1] + squares[..., n, 2]) / 3.0
+            own = (squares[..., n, 0] + squares[..., n, 1] + squares[..., n, 2]) / 3.0
+            move[i] = np.maximum(own, 0.5 * turning[..., n])
         dof[..., dofs] = np.diagonal(W, axis1=-2, axis2=-1)
     return Mobilities(np.moveaxis(move, 0, -1), dof)
+
+
+def _turning(J: np.ndarray, W: np.ndarray, M: np.ndarray, arm: np.ndarray) -> np.ndarray:
+    """trace(J H^-1 J^T I) / 3 m, (..., n): the mean of points over each body's mass, less that of its centre.
+
+    ``J``: angular velocities of the bodies, (n, 3, dofs); ``W``: H^-1; ``M``: inertias, ``arm``: centres of
+    mass, both in the bodies' axes.
+    """
+    moved, mass = _product(J, W[..., None, :, :]), M[..., 5, 5]
+    turned = added(moved[..., :, None, k] * J[..., None, :, k] for k in range(J.shape[-1]))
+    square = added(arm[..., k] * arm[..., k] for k in range(3))[..., None, None] * np.eye(3)
+    about = M[..., :3, :3] - mass[..., None, None] * (square - arm[..., :, None] * arm[..., None, :])
+    total = added((turned * about)[..., a, b] for a in range(3) for b in range(3))
+    return np.where(mass > 0.0, total / np.where(mass > 0.0, 3.0 * mass, 1.0), 0.0)
 
 
 def _parts(robot: Robot) -> list[tuple[list[int], list[int]]]:

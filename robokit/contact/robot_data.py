@@ -195,16 +195,14 @@ def _parts(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
 
 
 def _wholes(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
-    """What hangs on nothing: trees on free joints, with those that loops or common rows tie to them.
-
-    Whole 0 is the world, with all that is tied to it.
+    """Trees, with those that loops or common rows tie to them: the first base of each such whole, and how
+    many bases hang on nothing; 0 where one is fixed. Whole 0 is the world, with what is tied to it.
     """
     root = [0] * (tree.n + 1)
     of_row: list[int | None] = [None] * nv
     ties = list(tree.loops)
     for i in tree.outward():
-        base = tree.parent[i] == 0
-        root[i] = i if base and tree.joint[i].kind.name == "floating" else root[tree.parent[i]]
+        root[i] = root[tree.parent[i]] or i
         for j in range(tree.nv)[tree.v_slice[i]]:
             if rows[j] >= 0:
                 first = of_row[rows[j]]
@@ -217,8 +215,9 @@ def _wholes(tree: Tree, rows: Sequence[int], nv: int) -> dict[str, Any]:
     bases = sorted({0, *root})
     number = {base: w for w, base in enumerate(bases)}
     children = Counter(root[i] for i in tree.children[0])
+    fixed = {0, *(root[i] for i in tree.children[0] if tree.joint[i].kind.name != "floating")}
     return {
-        "wholes": [(max(base, 1), children[base] if base else 0) for base in bases],
+        "wholes": [(max(base, 1), 0 if base in fixed else children[base]) for base in bases],
         "body_whole": [number[r] for r in root],
         "row_whole": [0 if i is None else number[root[i]] for i in of_row],
     }

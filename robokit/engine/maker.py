@@ -185,11 +185,12 @@ class Maker:
         """The program, or the one whose constants keep their signs, and a plan if iterations share code."""
         if not program.marks:
             return program, None
-        least, signless = fewest(program)
-        long = len(program.order) > LONG or 2 * least < len(program.order)
-        other, again = program, None
-        pays = 2 * signless < least and len(program.order) < RECORDED * (least - signless)
-        if long and pays:
+        count, least = len(program.order), fewest(program)
+        other, again, saved = program, None, 0
+        if count < RECORDED * least and (count > LONG or 2 * least < count):
+            signless = fewest(program, signs=False)
+            saved = least - signless if 2 * signless < least else 0
+        if count < RECORDED * saved:
             other = self._record(signed=True)
             if self._signature.reproducible:
                 other = plain_zeros(other)
@@ -205,7 +206,8 @@ class Maker:
         program = self._record(shares="large", columns=columns)
         if not program.blocks:
             self._program = program
-        if not program.blocks or (program.marks and fewest(program)[1] < SHARED * len(program.order)):
+            return None
+        if program.marks and fewest(program, signs=False) < SHARED * len(program.order):
             return None
         return self._ready(program)
 

@@ -448,8 +448,8 @@ def _folder() -> Path:
     return folder
 
 
-ELLIPSOID_RINGS, ELLIPSOID_POINTS = 12, 24
-"""Of the mesh that stands for an ellipsoid or a cone; an ellipsoid's is at most 2 % of the radius inside."""
+ELLIPSOID_RINGS, ELLIPSOID_POINTS = 24, 48
+"""Of the mesh that stands for an ellipsoid or a cone; an ellipsoid's is at most 0.5 % of its axes inside."""
 
 
 def ellipsoid_mesh(radii: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -652,7 +652,7 @@ def _shapes(side: Description, model: Any, spec: Any, says: Says) -> None:
             body.visuals = (*body.visuals, shape)
         elif not _touches(model, k):
             hidden.append(name_of(model, "geom", k))
-    says("rewritten", "ellipsoids", spheroids, "a convex mesh, at most 2 % inside")
+    says("rewritten", "ellipsoids", spheroids, "a convex mesh, at most 0.5 % inside")
     says("left-out", "surfaces of bodies", planes, "only planes and height fields of the world are read")
     says("left-out", "geoms of other types", sdf, "signed distance fields are not supported")
     says("ignored", "hidden geoms", hidden, "neither colliding nor in a visible group")

@@ -107,7 +107,10 @@ class ContactOnCard:
         self.reproducible = state.kernel.reproducible
         self.options, self.steps_held, self.few = options, steps, few
         self._last: tuple[int, int, bool] = (0, 0, False)
-        self.own = self._numbers_of_rows()
+        self.own: dict[str, np.ndarray] = {}  # inputs in which rows differ, (rows, ...) each
+        if differ(program):
+            dt = float(self.arrays["dt"][0])
+            self.own = row_numbers(program, dt, scene_of(program), np.arange(rows))
         steady = 2 * state.sizes["n_loops"] + state.sizes["n_springs"]  # constraints that every step has
         self._places = program.robot.derived.get(
             ("places of contacts on a card", steady),
@@ -115,13 +118,6 @@ class ContactOnCard:
         )
         self.sizes = {**state.sizes, **{n: max(state.sizes[n], k) for n, k in self._places.items()}}
         self._make()
-
-    def _numbers_of_rows(self) -> dict[str, np.ndarray]:
-        """Inputs in which rows differ, (rows, ...) each."""
-        if not differ(self.program):
-            return {}
-        dt = float(self.arrays["dt"][0])
-        return row_numbers(self.program, dt, scene_of(self.program), np.arange(self.rows))
 
     def _make(self, stream: int = 0) -> None:
         differ = {*self.own, *GIVEN}
@@ -292,8 +288,12 @@ class CardRunner:
         loops, x = self.rows.loops, {}
         for name in ("q", "v", *SUMMED, "measured"):
             x[name] = loops.read(name).astype(float)
-        if self.dtype != "float64":
-            self._add_up(x)
+        for name in SUMMED if self.dtype != "float64" else ():  # ledgers are in double precision
+            total = self.sums.setdefault(name, np.zeros(x[name].shape))
+            add_up(total, x[name], LARGEST.get(name, ()))
+            x[name] = total.copy()
+            if x[name].size:
+                loops.write(name, np.zeros((1, *x[name].shape[1:])))
         self.given[0][0], self.given[1][0] = x["q"], x["v"]
         self._finite = ~not_finite(x["q"], x["v"])
         taken = loops.read("taken")
@@ -301,15 +301,6 @@ class CardRunner:
             self.failed.setdefault(k, int(taken[k]))
         self.given[0][0][~self._finite] = np.nan
         self.given[3][0] = entries_of(self.program, x)
-
-    def _add_up(self, x: dict[str, np.ndarray]) -> None:
-        """Ledgers are in double precision."""
-        for name in SUMMED:
-            total = self.sums.setdefault(name, np.zeros(x[name].shape))
-            add_up(total, x[name], LARGEST.get(name, ()))
-            x[name] = total.copy()
-            if x[name].size:
-                self.rows.loops.write(name, np.zeros((1, *x[name].shape[1:])))
 
 
 def card_runner(program: Program, dt: float, number: int) -> Any:

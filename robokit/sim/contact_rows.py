@@ -49,16 +49,8 @@ INPUTS = {a.name for a in LANE_ARRAYS if a.role == "in"}
 FOUND_ANEW = {a.name for a in CANDIDATES}  # what a step hands on that no result depends on
 
 
-def kernel_in_lanes(shared: Arrays, rows: Arrays, reproducible: bool, dtype: str) -> LoopKernel | None:
-    """The kernel that takes steps of rows in lanes, or None; arguments as of :class:`Lanes`."""
-    inputs = {name: x for name, x in rows.items() if name in INPUTS}
-    if not may_go_in_lanes(shared, inputs):
-        return None
-    return lanes_kernel(kind_of_lanes({**shared, **inputs}), reproducible, LANES[dtype])
-
-
 class Lanes(KernelRows):
-    """What takes steps of rows in lanes, by a kernel of :func:`kernel_in_lanes`.
+    """What takes steps of rows in lanes, by a kernel of contact/step_in_lanes.py.
 
     ``shared`` are arrays of a step, ``rows`` what each row has of its own, (rows, ...) each; ``sizes`` and
     ``dtype`` are of these arrays.
@@ -212,8 +204,10 @@ class _Share:
             self.states |= {n: x.astype(self.dtype) if x.dtype.kind == "f" else x for n, x in numbers.items()}
         self.done = np.zeros(n, np.int64)
         self._in_lanes: LoopKernel | None = None
-        if in_lanes and not self.own:
-            self._in_lanes = kernel_in_lanes(self.shared, self.states, self.kernel.reproducible, self.dtype)
+        inputs = {name: x for name, x in self.states.items() if name in INPUTS}
+        if in_lanes and not self.own and may_go_in_lanes(self.shared, inputs):
+            kind, wide = kind_of_lanes({**self.shared, **inputs}), LANES[self.dtype]
+            self._in_lanes = lanes_kernel(kind, self.kernel.reproducible, wide)
         self._prepare()
 
     def begin(self, arrays: Sequence[np.ndarray]) -> None:
@@ -309,8 +303,9 @@ class _Share:
             started = time.perf_counter(), time.thread_time()
             for start, end in _runs(self.good[a:b]):
                 self._take(a + start, a + end, step, steps)
-            if step + steps == last or (step + steps) % SUMMED_STEPS == 0:
-                self._add_up(slice(a, b))
+            if self.dtype != "float64" and (step + steps == last or (step + steps) % SUMMED_STEPS == 0):
+                for name, total in self.sums.items():  # ledgers are in double precision
+                    add_up(total[a:b], self.states[name][a:b], LARGEST.get(name, ()))
             self.seconds = (time.perf_counter() - started[0]) / ((b - a) * steps)
             if self._rows.compiled:
                 self._ran(time.thread_time() - started[1])
@@ -324,11 +319,6 @@ class _Share:
             self.given[0][0, part], self.given[1][0, part] = x["q"], x["v"]
         self.given[0][0, part][~self.good] = np.nan
         self.given[3][0, part] = entries_of(self.program, x | self.sums)
-
-    def _add_up(self, part: slice) -> None:
-        """Ledgers are in double precision."""
-        for name, total in self.sums.items() if self.dtype != "float64" else ():
-            add_up(total[part], self.states[name][part], LARGEST.get(name, ()))
 
     def _blocks(self, first: int, last: int) -> Iterator[tuple[int, int, int, int]]:
         """Rows from, to, step and steps of blocks that are no longer than a wait for Ctrl-C may be."""

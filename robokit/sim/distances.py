@@ -439,7 +439,8 @@ def distance(
         >>> len(all_pairs) == all_pairs.distance.size
         True
     """
-    most = _bound("max_distance", max_distance)
+    endless = isinstance(max_distance, float) and max_distance == math.inf
+    most = math.inf if endless else real_number("max_distance", max_distance)
     if not isinstance(gradient, bool | np.bool_):
         raise WrongType("gradient", gradient, "True or False")
     asked = query(robot, a, b, ground, pairs, bool(gradient))
@@ -512,11 +513,6 @@ def _below(found: Mapping[str, np.ndarray], least: float, first: int = 0) -> tup
         row, k = row[order], k[order]
         at = (row, k)
     return row + first, k, distance[at], found["points"][at], found["normal"][at]
-
-
-def _bound(name: str, value: Any) -> float:
-    """A number that may be infinite."""
-    return math.inf if isinstance(value, float) and value == math.inf else real_number(name, value)
 
 
 def _most_threads(threads: Any) -> int | None:
@@ -676,8 +672,15 @@ class Query:
 
     def at(self, q: np.ndarray, most: float, threads: int | None) -> dict[str, np.ndarray]:
         """Outputs of the kernel, by name, at one configuration or many."""
+
+        def single() -> tuple[Mapping[str, np.ndarray], Any]:
+            """Arrays of one configuration, and what measures it in them."""
+            arrays = {a.name: self.given.get(a.name, a.zeros(self.sizes)) for a in self.kernel.taken}
+            arrays["farthest"] = np.zeros(1)
+            return arrays, on_arrays(self.kernel, self.sizes, list(arrays.values()))
+
         if q.ndim == 1:
-            arrays, call = self._spare.take("single", self._single)
+            arrays, call = self._spare.take("single", single)
             arrays["q"][:], arrays["farthest"][0] = q, most
             call()
             found = {name: arrays[name].copy() for name in OUTPUTS}
@@ -695,12 +698,6 @@ class Query:
         if len(q):
             self._rows(arrays, len(q), threads)
         return found
-
-    def _single(self) -> tuple[Mapping[str, np.ndarray], Any]:
-        """Arrays of one configuration, and what measures it in them."""
-        arrays = {a.name: self.given.get(a.name, a.zeros(self.sizes)) for a in self.kernel.taken}
-        arrays["farthest"] = np.zeros(1)
-        return arrays, on_arrays(self.kernel, self.sizes, list(arrays.values()))
 
     def _rows(self, arrays: Mapping[str, np.ndarray], rows: int, threads: int | None) -> None:
         own = {a.name for a in self.kernel.taken if a.role == "out"} | {"q"}

@@ -17,7 +17,7 @@ from robokit.algorithms.energy import rotor_energy
 from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents
 from robokit.dataclass_tools import frozen, short_repr
 from robokit.errors import counted
-from robokit.sim.integrators import Held, held_forces
+from robokit.sim.integrators import Held, StepTaken, held_forces
 from robokit.sim.joint_forces import assumed_damping, pressing
 from robokit.sim.motion import Carried, state_facts, state_poses
 from robokit.sim.step_kernel import Program, subjects_of
@@ -146,8 +146,11 @@ class StepInputs:
 
 @frozen
 class Notes:
-    """Notes of S steps, or of S parts of steps that are divided to an accuracy."""
+    """Notes of S steps of a run, or of S parts of steps that are divided to an accuracy."""
 
+    program: Program  # that took them
+    dt: float  # time step [s]
+    inputs: StepInputs  # of the run
     begin: np.ndarray  # when each begins, (S,) [steps]
     share: np.ndarray  # of a step that each is, (S,)
     # what is noted, (S, ...) each: "q", "v" before it; of passive motion "carried", what it was handed
@@ -155,12 +158,12 @@ class Notes:
     arrays: dict[str, np.ndarray]
 
     @staticmethod
-    def taken(steps: Stepper, first: int = 0) -> Notes:
+    def taken(steps: Stepper, inputs: StepInputs, first: int = 0) -> Notes:
         """What a stepper has noted since it was last asked, of steps from this number on."""
         found = steps.notes()
         share = found.pop("share", np.ones(len(found["q"])))
         ends = np.concatenate([[0.0], np.cumsum(share)])  # exact: shares are powers of two
-        return Notes(first + ends[:-1], share, found)
+        return Notes(steps.program, steps.dt, inputs, first + ends[:-1], share, found)
 
     def __len__(self) -> int:
         return len(self.share)
@@ -201,7 +204,7 @@ class Notes:
             found["end"] = np.cumsum(counts)
             at = np.repeat(self.arrays["end"][rows] - found["end"], counts) + np.arange(counts.sum())
             found["contact"] = self.arrays["contact"][at]
-        return Notes(self.begin[rows], self.share[rows], found)
+        return replace(self, begin=self.begin[rows], share=self.share[rows], arrays=found)
 
     def parts(self, steps: np.ndarray) -> tuple[Notes, np.ndarray]:
         """Those of some steps, and where each begins among them, (T,)."""
@@ -224,7 +227,7 @@ class Notes:
         begin, share = (
             np.concatenate([getattr(part, name) for part in parts]) for name in ("begin", "share")
         )
-        return Notes(begin, share, arrays)
+        return replace(parts[0], begin=begin, share=share, arrays=arrays)
 
     def with_end(self, q: np.ndarray, v: np.ndarray, steps: Any) -> list[np.ndarray]:
         """The states, q and v, at the beginnings of steps; (q, v) is that at the end of all."""
@@ -290,45 +293,47 @@ def retaken(
                 at += own.take(int(min(max(last - 1, at + 1), change)) - at) or last
             reached(last)
             if around:
-                block = Notes.taken(own, first)
+                block = Notes.taken(own, inputs, first)
                 parts.append(block.of(around_records(block, marks[0])))
             elif own.noted_bytes > most:
                 own.noting = False
                 own.forget_notes()
     if not own.noting:
         return None
-    return Notes.joined(parts) if parts else Notes.taken(own, marks[0])
+    return Notes.joined(parts) if parts else Notes.taken(own, inputs, marks[0])
 
 
 # ---- passive motion ---------------------------------------------------------------------------------------
 
 
 def of_held_forces(
-    program: Program, dt: float, wanted: Callable[..., Sequence[Any]], width: int, *states: np.ndarray
+    notes: Notes, wanted: Callable[..., Sequence[Any]], width: int, *states: np.ndarray
 ) -> np.ndarray:
-    """``wanted(problem, q, v, tau, held)`` of steps of passive motion: (S, width) numbers.
+    """``wanted(problem, q, v, tau, held)`` of steps of a run in passive motion: (S, width) numbers.
 
     ``states`` are q, v, joint forces, what was handed on, and inputs of the steps, (S, ...) each.
     """
+    program, dt = notes.program, notes.dt
     robot, parameters = program.robot, program.parameters(dt).tolist()
 
     def text(qs: Any, vs: Any, taus: Any, kept: Any, *inputs: Any) -> Sequence[Any]:
         rows = robot.split_q(qs), robot.split_v(vs), robot.split_tau(taus)
         p = program.problem(parameters, inputs)
-        return wanted(p, *rows, held_forces(p, *rows, dt, Carried(program.layout, kept)))
+        return wanted(p, *rows, held_forces(StepTaken(p, *rows, dt, Carried(program.layout, kept))))
 
     return in_blocks(text, width, *states)
 
 
-def acted(program: Program, dt: float, notes: Notes, inputs: StepInputs) -> dict[str, np.ndarray]:
+def acted(notes: Notes) -> dict[str, np.ndarray]:
     """What acted in steps: "joint", "stop", "limited", "link" of NOTES (contact/monitor.py), (S, ...) each.
 
     Steps of "contact" have noted it. In passive motion nothing touches, and joints have the forces that the
     steps held.
     """
+    program = notes.program
     if program.contact:
         return notes.arrays
-    robot, joints, (tau, given) = program.robot, subjects_of(program).joints, inputs.rows(notes.step)
+    robot, joints, (tau, given) = program.robot, subjects_of(program).joints, notes.inputs.rows(notes.step)
     stops = program.joints.stop
 
     def text(_: Any, q: Any, _v: Any, _tau: Any, held: Held) -> Sequence[Any]:
@@ -338,7 +343,7 @@ def acted(program: Program, dt: float, notes: Notes, inputs: StepInputs) -> dict
 
     n, D = 3 * robot.nv, len(program.given.drives)
     states = *(notes.arrays[name] for name in ("q", "v")), tau, notes.arrays["carried"], *given
-    columns = of_held_forces(program, dt, text, n + len(joints) + D, *states)
+    columns = of_held_forces(notes, text, n + len(joints) + D, *states)
     forces, stop, limited = np.split(columns, [n, n + len(joints)], axis=1)
     joint = forces.reshape(len(notes), 3, robot.nv).swapaxes(1, 2)
     return {"joint": joint, "stop": stop, "limited": limited, "link": np.zeros((len(notes), 1, 7))}
@@ -354,9 +359,7 @@ def mean_of_parts(x: np.ndarray, begin: np.ndarray, share: np.ndarray) -> np.nda
     return np.asarray(np.add.reduceat(x * share.reshape(-1, *[1] * (x.ndim - 1)), begin))
 
 
-def contacts_of(
-    program: Program, notes: Notes, marks: Sequence[int], q: np.ndarray, moving: bool = False
-) -> Contacts:
+def contacts_of(notes: Notes, marks: Sequence[int], q: np.ndarray, moving: bool = False) -> Contacts:
     """Places and forces of contacts with what stands still, or what moves, in the steps that led to records.
 
     A link has as many points as it ever has at once on the ground, and on each other link. One that does not
@@ -365,7 +368,7 @@ def contacts_of(
     ``marks`` counts the steps until each record, q has the configurations of the records, (T, nq);
     ``moving``: contacts between links that move, and no others.
     """
-    names = scene_of(program).links
+    program, names = notes.program, scene_of(notes.program).links
     taken, begin = notes.parts(np.array(marks[1:], int) - 1)
     record = np.searchsorted(begin, np.arange(len(taken)), side="right")  # that each part of a step led to
     moves = np.array([bool(name) and program.robot.link(name).body > 0 for name in names])
@@ -379,7 +382,10 @@ def contacts_of(
     columns = [pair for pair in order for _ in range(most[pair])]
     links, against = (tuple(pair[k] for pair in columns) for k in range(2))
     first = {pair: columns.index(pair) for pair in most}
-    points, forces = _origins(program, links, q), np.zeros((len(q), len(columns), 3))
+    forces, (R, p) = np.zeros((len(q), len(columns), 3)), state_poses(program.robot, q)
+    points = np.zeros_like(forces)
+    for k, (body, frame) in enumerate(map(program.robot.frame, links)):
+        points[:, k] = p[:, body] + R[:, body] @ frame.position
     normals, pressed = np.zeros_like(forces), np.zeros(forces.shape[:2])
     for row, t in enumerate(record.tolist()):
         free = dict(first)
@@ -401,15 +407,6 @@ def _pressing(contacts: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     presses = contacts[:, 5:8].any(axis=1)
     found = contacts[presses & wanted[contacts[:, 0].astype(int)]]
     return np.hstack([found[:, :8], found[:, 11:]])
-
-
-def _origins(program: Program, links: Sequence[str], q: np.ndarray) -> np.ndarray:
-    """Origins of links in the world, (T, K, 3) [m]."""
-    R, p = state_poses(program.robot, q)
-    origins = np.zeros((len(q), len(links), 3))
-    for k, (body, place) in enumerate(map(program.robot.frame, links)):
-        origins[:, k] = p[:, body] + R[:, body] @ place.position
-    return origins
 
 
 # ==== events, and the run in a few lines ==========================================================
@@ -472,17 +469,14 @@ class StepFacts:
         return np.add.reduceat(self.force * self.lengths[:, None, None], first)
 
     @property
-    def _columns(self) -> list[np.ndarray | None]:
-        return [getattr(self, f.name) for f in fields(self) if not f.kw_only]
-
-    @property
     def load(self) -> np.ndarray:
         """Size of the force of the ground on the whole robot, (S,) [N]."""
         return np.asarray(np.linalg.norm(self.force.sum(axis=1), axis=-1))
 
     def of(self, steps: np.ndarray) -> StepFacts:
         """Those of some steps, by their numbers."""
-        columns: list[Any] = [None if x is None else x[steps] for x in self._columns]
+        own = (getattr(self, f.name) for f in fields(self) if not f.kw_only)
+        columns: list[Any] = [None if x is None else x[steps] for x in own]
         return StepFacts(*columns, first=self.first, dt=self.dt, slides=self.slides)
 
     # ---- for events (contact/measures.py) --------------------------------------------------------------
@@ -527,22 +521,25 @@ class StepFacts:
         return ("m/s", "N", "m") if joint in self.slides else ("rad/s", "N m", "rad")
 
 
-def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) -> StepFacts:
-    """The facts of the steps of dt [s] that were noted, and what these were given.
+def step_facts(notes: Notes) -> StepFacts:
+    """The facts of the steps that were noted.
 
     For steps between them that were not, the one beside them with the smaller force of the ground stands:
     the impulse of an impact is that of its own step.
     """
-    robot, subjects, q, v = program.robot, subjects_of(program), notes.arrays["q"], notes.arrays["v"]
-    x, tau = acted(program, dt, notes, inputs), inputs.rows(notes.step)[0]
+    program, (q, v) = notes.program, (notes.arrays[name] for name in "qv")
+    robot, subjects, x = program.robot, subjects_of(program), acted(notes)
+    tau = notes.inputs.rows(notes.step)[0]
     rows, speeds = robot.split_q(list(q.T)), robot.split_v(list(v.T))
     rate, past = np.zeros_like(x["stop"]), np.zeros_like(x["stop"])
     for k, (_, i) in enumerate(subjects.joints):
-        rate[:, k], past[:, k] = speeds[i][0], past_of(rows[i][0], program.joints.stop[i])
+        stop, at = program.joints.stop[i], rows[i][0]
+        assert stop is not None
+        rate[:, k], past[:, k] = speeds[i][0], maximum(at - stop.upper, 0.0) - maximum(stop.lower - at, 0.0)
     dofs = {joint.body: joint.v_slice.start for joint in robot.joints}
     met = np.zeros((len(notes), 0, 3))
     if subjects.meeting:
-        met = _met(program, dt, notes)[:, [i for _, i in subjects.meeting]]
+        met = _met(notes)[:, [i for _, i in subjects.meeting]]
     energy = state_facts(robot, q, v)[:, 0] - rotor_energy(robot.tree, speeds)  # of the links
     links, slides = x["link"][:, :-1], (joint for joint in robot.body_joints if joint.kind == "prismatic")
     columns: list[Any] = [
@@ -561,7 +558,7 @@ def step_facts(program: Program, dt: float, notes: Notes, inputs: StepInputs) ->
         _lengths(notes, load(x)) if program.accuracy is not None or notes.gaps.any() else None,
     ]
     first = int(notes.step[0]) if len(notes) else 0
-    return StepFacts(*columns, first=first, dt=dt, slides=frozenset(joint.name for joint in slides))
+    return StepFacts(*columns, first=first, dt=notes.dt, slides=frozenset(joint.name for joint in slides))
 
 
 def _lengths(notes: Notes, force: np.ndarray) -> np.ndarray:
@@ -572,23 +569,18 @@ def _lengths(notes: Notes, force: np.ndarray) -> np.ndarray:
     return found
 
 
-def _met(program: Program, dt: float, notes: Notes) -> np.ndarray:
+def _met(notes: Notes) -> np.ndarray:
     """Impulse of other links on each body in each note, (S, N + 1, 3) [N s]."""
-    robot, names = program.robot, scene_of(program).links
+    robot, names = notes.program.robot, scene_of(notes.program).links
     found = np.zeros((len(notes), robot.nbodies + 1, 3))
     rows = np.repeat(np.arange(len(notes)), np.diff(notes.arrays["end"], prepend=0))
     pairs, force = notes.arrays["contact"][:, :2].astype(int), notes.arrays["contact"][:, 5:8]
     of_links = np.array([bool(name) for name in names])[pairs[:, 0]] if len(pairs) else np.zeros(0, bool)
     bodies = np.array([robot.link(name).body if name else 0 for name in names], dtype=int)
-    impulse = force * (dt * notes.share[rows])[:, None]
+    impulse = force * (notes.dt * notes.share[rows])[:, None]
     for side, sign in ((0, -1.0), (1, 1.0)):
         np.add.at(found, (rows[of_links], bodies[pairs[of_links, side]]), sign * impulse[of_links])
     return found
-
-
-def past_of(q: Any, stop: Any) -> Any:
-    """How far a joint is above its upper limit, negative below its lower one."""
-    return maximum(q - stop.upper, 0.0) - maximum(stop.lower - q, 0.0)
 
 
 # ==== events ======================================================================================
@@ -679,7 +671,11 @@ def _entries(trajectory: Any) -> Iterator[tuple[str, str]]:
         yield "speed", f"{s['steps_per_second']:,.0f} steps/s ({s.get('integrator', '?')})"
     ends = f"{e.mechanical[0]:.4g} J at the start, {e.mechanical[-1]:.4g} J at the end"
     yield "energy", f"{ends}, {e.dissipated[-1]:.4g} J dissipated"
-    yield "balance", f"energy {s.get('energy_balance', math.nan):.2e} J{_momentum(trajectory)}"
+    momentum = ""
+    if "momentum_balance_linear" in s:
+        linear, angular = (s[f"momentum_balance_{k}"] for k in ("linear", "angular"))
+        momentum = f", momentum {linear:.2e} N s and {angular:.2e} N m s"
+    yield "balance", f"energy {s.get('energy_balance', math.nan):.2e} J{momentum}"
     corrected = ", ".join(f"{s[k]:.2e} {unit}" for k, unit in CORRECTED.items() if k in s)
     if corrected:
         yield "corrected", f"{corrected}, summed over the steps"
@@ -692,7 +688,12 @@ def _entries(trajectory: Any) -> Iterator[tuple[str, str]]:
         largest = f"{np.abs(most.force).max():.4g} {unit} in {most.name!r}"
         yield "springs", f"{len(trajectory.springs)}, at most {largest}{held}"
     yield from _contact(trajectory)
-    yield from _answers(trajectory)
+    known = trajectory.__dict__.get("events", trajectory.__dict__.get("sampled_events"))
+    if known is not None:
+        for answer in answers(known, float(trajectory.t[-1]), trajectory.ground is not None):
+            yield answer.label, str(answer)
+        if "events" not in trajectory.__dict__:
+            yield "events", f"from the recorded states, {trajectory.sampling()}, and peaks"
     if s.get("saturated"):
         shares = [f"{name} {100 * share:.3g} %" for name, share in list(s["saturated"].items())[:2]]
         more = f" and {len(s['saturated']) - 2} more" if len(s["saturated"]) > 2 else ""
@@ -702,14 +703,6 @@ def _entries(trajectory: Any) -> Iterator[tuple[str, str]]:
     if s.get("default_damping"):
         joints = f"{counted(s.get('default_damping_joints', 0), 'joint')} without any"
         yield "damping", f"{assumed_damping(s['default_damping'])} assumed in {joints}"
-
-
-def _momentum(trajectory: Any) -> str:
-    s = trajectory.summary
-    if "momentum_balance_linear" not in s:
-        return ""
-    linear, angular = (s[f"momentum_balance_{k}"] for k in ("linear", "angular"))
-    return f", momentum {linear:.2e} N s and {angular:.2e} N m s"
 
 
 def _contact(trajectory: Any) -> Iterator[tuple[str, str]]:
@@ -724,13 +717,3 @@ def _contact(trajectory: Any) -> Iterator[tuple[str, str]]:
         yield "bodies", f"{pairs} pair{'s' if pairs > 1 else ''} that can collide"
     elif trajectory.ground is not None and robot is not None and robot.nbodies > 1:
         yield "bodies", "of the robot pass through each other (self-collision is off)"
-
-
-def _answers(trajectory: Any) -> Iterator[tuple[str, str]]:
-    known = trajectory.__dict__.get("events", trajectory.__dict__.get("sampled_events"))
-    if known is None:
-        return
-    for answer in answers(known, float(trajectory.t[-1]), trajectory.ground is not None):
-        yield answer.label, str(answer)
-    if "events" not in trajectory.__dict__:
-        yield "events", f"from the recorded states, {trajectory.sampling()}, and peaks"

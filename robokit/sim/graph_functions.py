@@ -149,18 +149,14 @@ class StepFunction(LibraryFunction):
         made = tuple(np.array([row[k] for row in found]) for k in range(len(self.outputs)))
         return made if several else tuple(x[0] for x in made)
 
-    def _start(self, parameters: StepParameters, row: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
-        """q made unit, v, and tau of each step, (steps, nv)."""
-        q, v, tau, *values = row
-        parameters.enter(self.parameters, values[: len(self.parameters)])
-        return unit(self.robot, q), v, tau.reshape(-1, self.robot.nv)
-
     def _walk(
         self, steps: LinearSteps, parameters: StepParameters, row: Sequence[np.ndarray], take: Any
     ) -> list[Taken]:
         """All steps by ``take(q, v, tau)`` -> (q, v, ...); the states before them and at the end."""
-        q, v, taus = self._start(parameters, row)
-        way, start = [], q
+        q, v, tau, *values = row
+        parameters.enter(self.parameters, values[: len(self.parameters)])
+        way, q, taus = [], unit(self.robot, q), tau.reshape(-1, self.robot.nv)
+        start = q
         for tau in taus:
             way.append(Taken(q, v, tau))
             steps.wanted = parameters.wanted(start, (q, v))

@@ -47,7 +47,6 @@ from robokit.sim.motion import (
     centroidal_state,
     floats,
     free_base,
-    keep_momentum,
     momenta_after,
 )
 from robokit.spatial import Force, Motion, Vector3
@@ -70,9 +69,10 @@ def power(x: Sequence[Scalar], y: Sequence[Scalar]) -> Scalar:
     return added((a * b for a, b in zip(x, y, strict=True)), 0.0)
 
 
-def enter_joint_work(ledger: Ledger, theta: Rows, tau: Rows, rub: Rows, stops: Rows) -> None:
+def enter_joint_work(ledger: Ledger, theta: Rows, held: Held) -> None:
     """Enter the work of constant joint forces over the displacement theta into the ledger."""
-    for name, sign, forces in (("work", 1.0, tau), ("friction", -1.0, rub), ("stops", -1.0, stops)):
+    entries = ("work", 1.0, held.given), ("friction", -1.0, held.rub), ("stops", -1.0, held.stops)
+    for name, sign, forces in entries:
         ledger.add(name, sign * added((power(f, s) for f, s in zip(forces, theta, strict=True)), 0.0))
 
 
@@ -86,21 +86,27 @@ def sum_of(a: Force | None, b: Force | None) -> Force | None:
     return b if a is None else a if b is None else a + b
 
 
-def keep(
-    ledger: Ledger, tree: Tree, q: Rows, v: Rows, dt: Scalar, carried: Carried, impulse: Force | None = None
-) -> tuple[Rows, Rows]:
-    """The state (q, v) after a step, its momentum changed by gravity and the impulse from outside only."""
-    if carried.momentum is None:
+def keep(s: StepTaken, q: Rows, v: Rows, impulse: Force | None = None) -> tuple[Rows, Rows]:
+    """The state (q, v) after a step, its momentum changed by gravity and the impulse from outside only.
+
+    Of a robot that floats the base's velocity is corrected (motion.py).
+    """
+    tree, before = s.p.tree, s.carried.momentum
+    if before is None:
         return q, v
-    wanted = carried.momentum if impulse is None else carried.momentum + impulse
+    wanted = before if impulse is None else before + impulse
     mass = added((tree.I[i].m for i in tree.outward()), 0.0)
-    wanted = Force(wanted.ang, wanted.lin - tree.a0 * (mass * dt))
+    s.carried.momentum = wanted = Force(wanted.ang, wanted.lin - tree.a0 * (mass * s.dt))
     X = tree.transforms(q)
-    kept, missing = keep_momentum(tree, wanted, v, X, body_velocities(tree, X, v))
-    carried.momentum = wanted
-    ledger.add("corrected_k", sqrt(missing.ang.dot(missing.ang)))
-    ledger.add("corrected_l", sqrt(missing.lin.dot(missing.lin)))
-    return q, kept
+    h, I, p_G = centroidal_state(tree, at_base(tree, X), body_velocities(tree, X, v))
+    missing = wanted - h
+    omega = solve3(factor3(central_inertia(I, p_G)), missing.ang)
+    v_base = missing.lin * (1.0 / I.m) - omega.cross(p_G)
+    E = X[1].E
+    base = [a + b for a, b in zip(v[1], [*(E @ omega), *(E @ v_base)], strict=True)]
+    s.ledger.add("corrected_k", sqrt(missing.ang.dot(missing.ang)))
+    s.ledger.add("corrected_l", sqrt(missing.lin.dot(missing.lin)))
+    return q, [[], base, *v[2:]]
 
 
 # ---- methods ----------------------------------------------------------------------------------------------
@@ -168,28 +174,26 @@ def acceleration(dynamics: Dynamics, q: Rows, v: Rows, tau: Rows, outside: BodyF
 # ---- steps -------------------------------------------------------------------------------------------
 
 
-def midpoint_step(
-    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
-) -> tuple[Rows, Rows]:
+def midpoint_step(s: StepTaken) -> tuple[Rows, Rows]:
     """Half a step of q, v by the acceleration at mid pose and mid velocity, the other half of q.
 
     The mid velocity lies a little beyond the middle: see :func:`beyond_the_middle`.
     """
-    tree, dynamics = p.tree, Dynamics(p)
-    held = held_forces(p, q, v, tau, dt, carried, ledger)
+    p, tree, dt, dynamics = s.p, s.p.tree, s.dt, Dynamics(s.p)
+    held = held_forces(s)
     total = held.total
-    qm, vm = advance(tree, q, v, 0.5 * dt)
-    outside, X = forces_outside(p, qm, tau)
+    qm, vm = advance(tree, s.q, s.v, 0.5 * dt)
+    outside, X = forces_outside(p, qm, s.tau)
     share = beyond_the_middle(tree, qm, vm, dt)
     middle = along(vm, share * dt, acceleration(dynamics, qm, vm, total, outside))
     v1 = along(vm, dt, acceleration(dynamics, qm, middle, total, outside))
     q1, v1_turned = advance(tree, qm, v1, 0.5 * dt)
-    enter_joint_work(ledger, half_way(vm, v1, dt), held.given, held.rub, held.stops)
+    enter_joint_work(s.ledger, half_way(vm, v1, dt), held)
     impulse = None
     if outside is not None:
         V = body_velocities(tree, X, half_way(vm, v1, 1.0))
-        impulse = p.given.enter_outside(ledger, tree, seen(tree, X), outside, V, dt)
-    return keep(ledger, tree, *dynamics.close(q1, v1_turned), dt, carried, impulse)
+        impulse = p.given.enter_outside(s.ledger, tree, seen(tree, X), outside, V, dt)
+    return keep(s, *dynamics.close(q1, v1_turned), impulse)
 
 
 def beyond_the_middle(tree: Tree, q: Rows, v: Rows, dt: Scalar) -> Scalar:
@@ -206,32 +210,25 @@ def beyond_the_middle(tree: Tree, q: Rows, v: Rows, dt: Scalar) -> Scalar:
     return minimum(0.5 + dt * dt * fastest, 1.0)
 
 
-def rkmk_step(
-    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
-) -> tuple[Rows, Rows]:
+def rkmk_step(s: StepTaken) -> tuple[Rows, Rows]:
     """The Runge-Kutta-Munthe-Kaas method of order 4, and the momentum of the start."""
-    q1, v1, _, impulse = rkmk(p, q, v, tau, dt, ledger, carried)
-    return keep(ledger, p.tree, q1, v1, dt, carried, impulse)
+    q1, v1, _, impulse = rkmk(s)
+    return keep(s, q1, v1, impulse)
 
 
-def energy_momentum_step(
-    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
-) -> tuple[Rows, Rows]:
+def energy_momentum_step(s: StepTaken) -> tuple[Rows, Rows]:
     """The same, and the energy of the start too."""
-    q1, v1, work, impulse = rkmk(p, q, v, tau, dt, ledger, carried)
-    return conserve(p.tree, q, q1, v1, dt, work, ledger, carried, impulse)
+    return conserve(s, *rkmk(s))
 
 
-def rkmk(
-    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, ledger: Ledger, carried: Carried
-) -> tuple[Rows, Rows, Scalar, Force | None]:
+def rkmk(s: StepTaken) -> tuple[Rows, Rows, Scalar, Force | None]:
     """q = q exp(theta), with theta and v by a Runge-Kutta method in the joints' Lie algebras.
 
     Returns the state by joint after the step, the work of joint forces and of those from outside [J], and the
     impulse of these about the centre of mass [N m s; N s], None where there is none.
     """
-    tree, dynamics = p.tree, Dynamics(p)
-    held = held_forces(p, q, v, tau, dt, carried, ledger)
+    p, tree, q, v, dt, dynamics = s.p, s.p.tree, s.q, s.v, s.dt, Dynamics(s.p)
+    held = held_forces(s)
     total = held.total
     rates: list[Rows] = []
     accelerations: list[Rows] = []
@@ -242,10 +239,10 @@ def rkmk(
             tree.joint[i].integrate(q[i], theta[i]) if i and rates else q[i]  # type: ignore[union-attr]
             for i in range(tree.n + 1)
         ]
-        outside, X = forces_outside(p, qs, tau)
+        outside, X = forces_outside(p, qs, s.tau)
         if outside is not None:
             V = body_velocities(tree, X, vs)
-            share = p.given.enter_outside(ledger, tree, seen(tree, X), outside, V, weight * dt)
+            share = p.given.enter_outside(s.ledger, tree, seen(tree, X), outside, V, weight * dt)
             impulse, work = sum_of(impulse, share), work + weight * dt * power_outside(outside, V)
         accelerations.append(dynamics(qs, vs, total, outside))
         rates.append([dexpinv(tree, i, theta[i], vs[i]) for i in range(tree.n + 1)])
@@ -254,8 +251,8 @@ def rkmk(
         _stages_added(dt, WEIGHTS, accelerations, v),
     )
     q1 = [[], *(tree.joint[i].integrate(q[i], theta[i]) for i in tree.outward())]  # type: ignore[union-attr]
-    enter_joint_work(ledger, theta, held.given, held.rub, held.stops)
-    work = work + added((power(f, s) for f, s in zip(total, theta, strict=True)), 0.0)
+    enter_joint_work(s.ledger, theta, held)
+    work = work + added((power(f, way) for f, way in zip(total, theta, strict=True)), 0.0)
     return *dynamics.close(q1, v1), work, impulse
 
 
@@ -345,8 +342,22 @@ class Problem:
     given: Given = field(default_factory=Given)  # actuators and forces from outside
 
 
-Step = Callable[[Problem, Rows, Rows, Rows, Scalar, Ledger, Carried], tuple[Rows, Rows]]
-"""(problem, q, v, tau, dt, ledger, carried) -> (q, v), all by joint."""
+@dataclass
+class StepTaken:
+    """A step of passive motion while it is taken."""
+
+    p: Problem  # the robot and all that acts on it
+    # q, v, tau: state and joint forces where it begins, by joint
+    q: Rows
+    v: Rows
+    tau: Rows
+    dt: Scalar  # [s]
+    carried: Carried  # what the step before has handed on, then what this one hands on
+    ledger: Ledger = field(default_factory=lambda: Ledger([]))  # to which it adds
+    held: Held | None = None  # joint forces of the step; None where given forces act alone
+
+
+Step = Callable[[StepTaken], tuple[Rows, Rows]]  # -> the state at its end, q and v by joint
 
 
 # ---- forces that a step holds -----------------------------------------------------------------------------
@@ -371,31 +382,26 @@ class Held:
         return add(add(self.given, self.rub), self.stops)
 
 
-def held_forces(
-    p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried, ledger: Ledger | None = None
-) -> Held:
-    """Joint forces held in a step of dt [s] from (q, v), by joint; its ledger, if there is one, gets them.
-
-    ``carried``: what the step before has handed on.
-    """
+def held_forces(s: StepTaken) -> Held:
+    """Joint forces held in a step, by joint; the step and its ledger, if it has entries, get them."""
+    p = s.p
     if not p.joints.active and not p.given.layout.drives:
-        zero = [[0.0] * len(row) for row in v]
-        return Held(p.given.joint_forces(tau), zero, zero, [])
-    found = _solved(p, q, v, tau, dt, carried)
-    if ledger is not None:
-        ledger.held = found
-        p.given.enter_drives(ledger, found.given, found.limited, dt)
-    return found
+        zero = [[0.0] * len(row) for row in s.v]
+        return Held(p.given.joint_forces(s.tau), zero, zero, [])
+    s.held = _solved(s)
+    if s.ledger.entries:
+        p.given.enter_drives(s.ledger, s.held.given, s.held.limited, s.dt)
+    return s.held
 
 
-def _solved(p: Problem, q: Rows, v: Rows, tau: Rows, dt: Scalar, carried: Carried) -> Held:
-    tree = p.tree
+def _solved(s: StepTaken) -> Held:
+    p, tree, q, v, dt = s.p, s.p.tree, s.q, s.v, s.dt
     X = tree.transforms(q)
     V = body_velocities(tree, X, v)
     P = [tree.I[i] @ V[i] for i in range(tree.n + 1)]
-    state = JointState(tree, p.joints, q, v, dt, carried)
-    drive = p.given.drive(q, v, tau, dt, 0.5 * dt)
-    spin, outside = rotor_momenta(tree, v, dt), p.given.outside(tree, X, tau)
+    state = JointState(s)
+    drive = p.given.drive(q, v, s.tau, dt, 0.5 * dt)
+    spin, outside = rotor_momenta(tree, v, dt), p.given.outside(tree, X, s.tau)
     loops = None if p.loops is None else LoopKick(p.loops, tree, q, X)
     y: Rows = v
     w: Rows = v
@@ -441,22 +447,18 @@ SLOWEST = 1e-9  # speed below which a bristle's friction has no direction [rad/s
 class JointState:
     """The passive joint forces of one step, linearised at the last iterate of the solve."""
 
-    def __init__(self, tree: Tree, law: JointLaw, q: Rows, v: Rows, dt: Scalar, carried: Carried) -> None:
-        self.tree, self.law, self.q, self.dt = tree, law, q, dt
+    def __init__(self, step: StepTaken) -> None:
+        self.tree, self.law, self.q, self.dt = step.p.tree, step.p.joints, step.q, step.dt
         self.w: list[list[Scalar]] = []
         self.on0: list[list[Any]] = []
         self.rub: list[list[Scalar]] = []
         self.wound: dict[tuple[int, int], Scalar] = {}
-        for (i, k), e in carried.wound.items():
-            self._wind(i, k, e, v[i][k])
-        carried.wound = dict(self.wound)
-
-    def _wind(self, i: int, k: int, e: Scalar, qd: Scalar) -> None:
-        """Wind a bristle by what the joint has moved in the last step."""
-        f = self.law.friction[i][k]
-        assert f is not None
-        most = f.most / f.k
-        self.wound[i, k] = clamp(e + self.dt * qd, -most, most)
+        for (i, k), e in step.carried.wound.items():  # each bristle by what its joint moved in the last step
+            f = self.law.friction[i][k]
+            assert f is not None
+            most = f.most / f.k
+            self.wound[i, k] = clamp(e + self.dt * step.v[i][k], -most, most)
+        step.carried.wound = dict(self.wound)
 
     def _gaps(self, i: int) -> Iterator[tuple[Scalar, float]]:
         """(distance left, its rate per qd) of the limits of joint i."""
@@ -604,24 +606,17 @@ class Inner:
 
 
 def conserve(
-    tree: Tree,
-    q: Rows,
-    q1: Rows,
-    v1: Rows,
-    dt: Scalar,
-    work: Scalar,
-    ledger: Ledger,
-    carried: Carried,
-    impulse: Force | None = None,
+    step: StepTaken, q1: Rows, v1: Rows, work: Scalar, impulse: Force | None = None
 ) -> tuple[Rows, Rows]:
-    """The state (q1, v1) after a step of dt [s] from q, by joint, corrected to the run's energy and momenta.
+    """The state (q1, v1) after a step, by joint, corrected to the run's energy and momenta.
 
     ``work`` is what joint forces and those from outside gave during the step [J], ``impulse`` that of the
     forces from outside about the centre of mass in world axes [N m s; N s], or None. The ledger takes what
     was missing; ``carried`` has the energy and momentum wanted before the step, and takes those after.
     """
+    tree, ledger, carried = step.p.tree, step.ledger, step.carried
     if floats(tree):
-        return _floating(tree, q, q1, v1, dt, work, ledger, carried, impulse)
+        return _floating(step, q1, v1, work, impulse)
     assert carried.energy is not None
     target = carried.energy + work
     X = tree.transforms(q1)
@@ -642,17 +637,8 @@ def kept_energy(tree: Tree, q: Rows, v: Rows) -> Scalar:
     return kinetic(tree, X, v) + potential(tree, X)
 
 
-def _floating(
-    tree: Tree,
-    q: Rows,
-    q1: Rows,
-    v1: Rows,
-    dt: Scalar,
-    work: Scalar,
-    ledger: Ledger,
-    carried: Carried,
-    impulse: Force | None,
-) -> tuple[Rows, Rows]:
+def _floating(step: StepTaken, q1: Rows, v1: Rows, work: Scalar, impulse: Force | None) -> tuple[Rows, Rows]:
+    tree, q, dt, ledger, carried = step.p.tree, step.q, step.dt, step.ledger, step.carried
     assert carried.momentum is not None and carried.energy is not None
     after = inner(tree, q1, v1)
     I_G, p_G, mass, weight = after.I_G, after.com, after.mass, tree.a0 * -after.mass
@@ -683,7 +669,8 @@ def _floating(
     turned = k
     for _ in range(2):
         x = _bounded(x + (target - T_s * (1.0 + 2.0 * x) - 0.5 * turned.dot(omega)) * gain)
-        turn = quat_exp(direction * _within(x, farthest))
+        end = sqrt(farthest + TINY)  # which has a slope at 0
+        turn = quat_exp(direction * where(x * x > farthest, where(x < 0.0, -end, end), x))
         R = quat_wxyz_to_rotation(turn)
         turned = R.transpose_apply(k)  # the robot stays and the world turns back: I_G is the same
         omega = solve3(I_G, turned)
@@ -739,12 +726,6 @@ def potential(tree: Tree, X: Sequence[Any]) -> Scalar:
 def _inverse(slope: Scalar, noise: Scalar) -> Scalar:
     """1 / slope, and 0 where slope is small beside noise."""
     return 1.0 / (slope + noise * noise / (slope + TINY) + TINY)
-
-
-def _within(x: Scalar, square: Scalar) -> Scalar:
-    """x, and no farther from 0 than the root of the square."""
-    end = sqrt(square + TINY)  # which has a slope at 0
-    return where(x * x > square, where(x < 0.0, -end, end), x)
 
 
 def _bounded(x: Scalar) -> Scalar:

@@ -7,7 +7,7 @@ that hold loop joints closed.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import field, replace
 from functools import cache, partial
 from itertools import islice
@@ -449,16 +449,6 @@ def power(forces: BodyForces, V: Sequence[Motion]) -> Scalar:
     return total
 
 
-def about_center(tree: Tree, X: Sequence[Any], forces: BodyForces) -> Force:
-    """Their sum about the centre of mass, world axes [N m; N]."""
-    total = [Force.zero() if f is None else f for f in forces]
-    for i in tree.inward():
-        p = tree.parent[i]
-        total[p] = total[p] + X[i].T @ total[i]
-    m, h = composite_moment(tree, X)
-    return about(total[0], h * (1.0 / m))
-
-
 def as_list(forces: BodyForces) -> list[Force]:
     """As algorithms take f_ext: a force for each body."""
     return [Force.zero() if f is None else f for f in forces]
@@ -489,31 +479,22 @@ class GivenLayout:
         return [(name, size) for name, size in found if size]
 
     @property
-    def entries(self) -> int:
-        """Entries of the ledger besides those that every step has.
-
-        They are the impulse from outside about the centre of mass, world axes [N m s; N s], and for each
-        drive the sum of its force times dt [N m s | N s] and the time at a limit [s].
-        """
-        return 6 * self.outside + 2 * len(self.drives)
-
-    @property
     def outside(self) -> bool:
         """Whether there are forces from outside."""
         return bool(self.places) or self.base or bool(self.bodies) or self.fixed_links
 
-    def problem(self, numbers: Sequence[Scalar], inputs: Sequence[Sequence[Scalar]]) -> Given:
-        """What is given in a step: ``numbers`` of the drives, then three coordinates for each point of a
-        body; ``inputs`` as :attr:`inputs`.
-        """
-        rest, values = iter(numbers), iter(inputs)
-        drives = [
-            DriveNumbers(**dict(zip(d.parameters, islice(rest, len(d.parameters)), strict=True)))
-            for d in self.drives
-        ]
-        places: list[Place] = [
+    def split(self, numbers: Iterable[Any]) -> tuple[list[dict[str, Any]], list[Place]]:
+        """Numbers of the drives, by their names, and then three coordinates for each point of a body."""
+        rest = iter(numbers)
+        drives = [dict(zip(d.parameters, islice(rest, len(d.parameters)), strict=True)) for d in self.drives]
+        return drives, [
             (body, None if world else (next(rest), next(rest), next(rest))) for body, world in self.places
         ]
+
+    def problem(self, numbers: Iterable[Scalar], inputs: Sequence[Sequence[Scalar]]) -> Given:
+        """What is given in a step: ``numbers`` as of :meth:`split`, ``inputs`` as :attr:`inputs`."""
+        (own, places), values = self.split(numbers), iter(inputs)
+        drives = [DriveNumbers(**each) for each in own]
         u = next(values) if self.drives else ()
         wrenches = next(values) if self.places else ()
         held = next(values) if self.bodies else ()
@@ -575,7 +556,12 @@ class Given:
         if not self.layout.outside:
             return None
         ledger.add("work", dt * power(f, V))
-        impulse = about_center(tree, X, f) * dt
+        total = as_list(f)
+        for i in tree.inward():
+            p = tree.parent[i]
+            total[p] = total[p] + X[i].T @ total[i]
+        m, h = composite_moment(tree, X)
+        impulse = about(total[0], h * (1.0 / m)) * dt
         for k, x in enumerate(impulse):
             ledger.add_more(k, x)
         return impulse

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import deque
-from collections.abc import Hashable, Iterable, Iterator, MutableSequence, Sequence
+from collections.abc import Hashable, Iterator, MutableSequence, Sequence
 from dataclasses import replace
 from operator import is_
 from typing import Any, NamedTuple
@@ -43,6 +43,7 @@ from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import ContactState, kept_of, step_numbers
 
 ONE_BY_ONE = 2  # of contact_bounces
+OF_ENDS = {"S": "end_S", "R": "end_R", "p": "end_p", "c_E": "end_E"}  # the robot and its loops' rows
 TIGHT = 1e-13  # of the residual, over the impulses of the step: differences over 1e-7 then see six digits
 
 
@@ -180,7 +181,8 @@ class LinearSteps:
                 x["keeps"][:] = NOTHING
                 if not self._step(q, v, tau):
                     break
-                end, loops = (x["q"].copy(), x["v"].copy()), self._loops()
+                end, loops = (x["q"].copy(), x["v"].copy()), {"end_v": x["v"].copy()}
+                loops |= {to: self.simulation.work[name].copy() for name, to in OF_ENDS.items()}
             x["keeps"][:] = NOTHING - 1
             if not self._step(q, v, tau) or not self.simulation.work["solved"][2]:
                 break  # else the shift of a contact has no end: the step as a run takes it
@@ -224,16 +226,6 @@ class LinearSteps:
             own[name][...] = given
         run()
         return own
-
-    def _loops(self) -> dict[str, np.ndarray]:
-        """The robot and the rows of its loops at the end of a step, if it has any."""
-        if not self.simulation.sizes["n_loops"]:
-            return {}
-        x = self.simulation.work
-        names = {"S": "end_S", "R": "end_R", "p": "end_p", "c_E": "end_E"}
-        return {to: x[name].copy() for name, to in names.items()} | {
-            "end_v": self.simulation.arrays["v"].copy()
-        }
 
     def _place_loops(self, found: dict[str, np.ndarray]) -> None:
         """Where the kernels find them: rows in the places that they have in the kick."""
@@ -328,7 +320,6 @@ class KeptSteps:
         contact: whether the step has derivatives by the implicit function theorem.
         rows: whether inertias, or the ground, differ from row to row.
         buried: depth in the ground beyond which a start is refused [m].
-        springs: as they were given.
         inputs: of the actuators, at the neutral configuration; None without any.
     """
 
@@ -340,7 +331,6 @@ class KeptSteps:
         Raises as :func:`set_up`, and ShapeError for actuators with a step without contact.
         """
         self.robot, self._actuators, self._engine = with_rotors(robot, actuators), actuators, engine
-        self.springs = arguments.get("springs")
         self._given = given = dict(arguments)  # alive, as their ids may be what tells them
         self.setup: Setup = set_up(
             self.robot, 0.0, given["dt"], given["ground"], given["integrator"], None, given["joint_damping"],
@@ -376,6 +366,13 @@ class KeptSteps:
             own = LinearSteps(self.program, self.setup.dt, self._engine)
         yield own
         self._free.append(own)
+
+    def row(self, k: int) -> KeptSteps:
+        """Those of row k, where rows differ."""
+        setup, robot, ground = self.setup, self.setup.program.robot, self.setup.program.ground
+        alone = robot if robot.samples is None else robot.sample(k)
+        own = {"dt": setup.dt, "ground": ground and ground.row(k), "integrator": setup.program.name}
+        return KeptSteps(alone, self._given | own, self._engine, ())
 
     def wanted(self, q: np.ndarray, v: np.ndarray) -> np.ndarray | None:
         """What the actuators want of a step from a state, (n,) [N m | N]; None without any."""
@@ -515,11 +512,19 @@ def step_derivatives(
     )  # fmt: skip
     if kept.contact:
         each = []
-        for own, row in each_row(kept, given, engine, joint_damping, self_collision):
+        for own, row in each_row(kept, given):
             with own.steps() as steps:
-                each.append(_by_implicit_function(own, steps, row))
+                steps.wanted = own.wanted(*row[:2])
+                end_q, end_v, slopes = steps(*row)
+                each.append((end_q, end_v, *np.split(slopes.copy(), [2 * robot.nv], axis=1)))
                 _check_depth(kept, steps, given[0])
-        return each[0] if single else _stacked(robot, each)
+        if single:
+            return StepDerivatives._make(each[0])
+        room = _room(robot, len(each))
+        for k, parts in enumerate(each):
+            for whole, part in zip(room, parts, strict=True):
+                whole[k] = part
+        return room
     setup = kept.setup
     program = setup.program
     if floats(robot.tree):
@@ -565,64 +570,24 @@ def checked_states(
     return given, single
 
 
-def _by_implicit_function(kept: KeptSteps, steps: LinearSteps, row: Sequence[np.ndarray]) -> StepDerivatives:
-    """Of one state; A and B are parts of one array."""
-    steps.wanted = kept.wanted(*row[:2])
-    q, v, slopes = steps(*row)
-    slopes, nv = slopes.copy(), len(v)
-    return StepDerivatives(q, v, slopes[:, : 2 * nv], slopes[:, 2 * nv :])
-
-
-def _stacked(robot: Robot, rows: Sequence[StepDerivatives]) -> StepDerivatives:
-    """Of a batch."""
-    found = _room(robot, len(rows))
-    for k, row in enumerate(rows):
-        for whole, part in zip(found, row, strict=True):
-            whole[k] = part
-    return found
-
-
 def _check_depth(kept: KeptSteps, steps: LinearSteps, q: np.ndarray) -> None:
     """Raise ShapeError where a start is deep inside the ground, which a step would have found."""
     if steps.depth() > kept.buried:
         check_starts(kept.setup.program, q, "q")
 
 
-def each_row(
-    kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
-) -> Iterable[tuple[KeptSteps, list[np.ndarray]]]:
+def each_row(kept: KeptSteps, given: Sequence[np.ndarray]) -> Iterator[tuple[KeptSteps, list[np.ndarray]]]:
     """The step of each row of a batch, and its arrays of ``given`` ones, (B or 1, n) each."""
     if not kept.rows and all(len(x) == 1 for x in given):
-        return [(kept, [x[0] for x in given])]
-    return _rows_apart(kept, given, engine, joint_damping, self_collision)
-
-
-def _rows_apart(
-    kept: KeptSteps, given: Sequence[np.ndarray], engine: str | None, joint_damping: Any, self_collision: Any
-) -> Iterator[tuple[KeptSteps, list[np.ndarray]]]:
-    """The same of a batch."""
-    program, dt = kept.setup.program, kept.setup.dt
-    robot, ground = program.robot, program.ground
+        yield kept, [x[0] for x in given]
+        return
     names = ["q", "v", "tau", "dq", "dv"][: len(given)]
     sizes = [x if len(x) != 1 else x[0] for x in given]
     if kept.rows:
-        names, sizes = [*names, "robot"], [*sizes, program.parameters(dt)]
+        names, sizes = [*names, "robot"], [*sizes, kept.setup.program.parameters(kept.setup.dt)]
     count = batch_size(names, sizes)
     for k in range(1 if count is None else count):
-        own = kept
-        if kept.rows:
-            alone = robot if robot.samples is None else robot.sample(k)
-            own = KeptSteps(
-                alone,
-                {
-                    "dt": dt, "ground": None if ground is None else ground.row(k), "integrator": program.name,
-                    "joint_damping": joint_damping, "self_collision": self_collision,
-                    "springs": kept.springs,
-                },
-                engine,
-                (),
-            )  # fmt: skip
-        yield own, [x[k if len(x) > 1 else 0] for x in given]
+        yield kept.row(k) if kept.rows else kept, [x[k if len(x) > 1 else 0] for x in given]
 
 
 def _room(robot: Robot, count: int) -> StepDerivatives:
@@ -670,25 +635,41 @@ def _in_blocks(
     return found
 
 
-def _text_near(program: Program) -> Any:
-    """The text of such a kernel."""
-    robot = program.robot
-
-    def text(q: Any, v: Any, tau: Any, dq: Any, carried: Any, parameters: Any, *more: Any) -> Any:
-        """A step from near q; what it is handed follows from the state, as at the start of a run."""
-        start = near(robot, q, dq)
-        kept = _first_carried(program, start, v, carried, parameters)
-        return program.text(start, v, tau, [0.0] * program.entries, kept, parameters, *more)[:2]
-
-    return text
-
-
 def step_along(program: Program) -> Kernel:
     """The kernel of a step and its derivative along a direction (dq, dv, dtau)."""
     robot, numbers = program.robot, program.parameters(1.0).shape[-1]
+
+    def text(bare: Program) -> Any:
+        robot, layout, nv = bare.robot, bare.layout, bare.robot.nv
+
+        def from_near(q: Any, v: Any, tau: Any, dq: Any, carried: Any, parameters: Any, *more: Any) -> Any:
+            """A step from near q; what it is handed follows from the state, as at the start of a run."""
+            start, kept = near(robot, q, dq), list(carried)
+            if layout.momentum or layout.energy:
+                tree = bare.problem(parameters).tree
+                found = kept_of(bare, tree, robot.split_q(start), robot.split_v(v))
+                if layout.momentum:
+                    kept[:6] = found[:6]
+                if layout.energy:
+                    kept[-1] = found[6]
+            return bare.text(start, v, tau, [0.0] * bare.entries, kept, parameters, *more)[:2]
+
+        sizes = [("q", robot.nq), ("v", nv), ("tau", nv), ("dq", nv), ("carried", layout.size)]
+        sizes += [("parameters", numbers), *bare.given.inputs]
+        derived = along(from_near, sizes, [("q", (robot.nq,)), ("v", (nv,))], [3, 1, 2])
+
+        def changed(
+            q: Any, v: Any, tau: Any, dq: Any, dv: Any, dtau: Any, carried: Any, parameters: Any, *more: Any
+        ) -> Any:
+            values = [q, v, tau, [0.0] * nv, carried, parameters, *more]
+            (q1, v1), (rate, change) = derived(*values, dq, dv, dtau)
+            return [q1, v1, velocity(robot, q1, rate), change]
+
+        return changed
+
     return program.built(
         "step_along",
-        lambda bare: _text_along(bare, numbers),
+        text,
         inputs=[("dq", robot.nv), ("dv", robot.nv), ("dtau", robot.nv)],
         outputs=[
             ("q_next", (robot.nq,)),
@@ -697,38 +678,6 @@ def step_along(program: Program) -> Kernel:
             ("dv_next", (robot.nv,)),
         ],
     )
-
-
-def _text_along(program: Program, numbers: int) -> Any:
-    """The text of such a kernel, whose parameters are so many numbers."""
-    robot, given = program.robot, program.given.inputs
-    nq, nv = robot.nq, robot.nv
-    sizes = [("q", nq), ("v", nv), ("tau", nv), ("dq", nv), ("carried", program.layout.size)]
-    sizes += [("parameters", numbers), *given]
-    derived = along(_text_near(program), sizes, [("q", (nq,)), ("v", (nv,))], [3, 1, 2])
-
-    def text(
-        q: Any, v: Any, tau: Any, dq: Any, dv: Any, dtau: Any, carried: Any, parameters: Any, *more: Any
-    ) -> Any:
-        still = [0.0] * nv
-        values = [q, v, tau, still, carried, parameters, *more]
-        (q1, v1), (rate, change) = derived(*values, dq, dv, dtau)
-        return [q1, v1, velocity(robot, q1, rate), change]
-
-    return text
-
-
-def _first_carried(program: Program, q: Any, v: Any, carried: Any, parameters: Any) -> list[Any]:
-    """Carried numbers with the momentum and the energy of a state."""
-    layout, robot, kept = program.layout, program.robot, list(carried)
-    if layout.momentum or layout.energy:
-        tree = program.problem(parameters).tree
-        found = kept_of(program, tree, robot.split_q(q), robot.split_v(v))
-        if layout.momentum:
-            kept[:6] = found[:6]
-        if layout.energy:
-            kept[-1] = found[6]
-    return kept
 
 
 # ---- parameters -------------------------------------------------------------------------------------------
@@ -970,46 +919,31 @@ def step_vjp(
         "springs": springs,
     }  # fmt: skip
     kept = kept_steps(robot, engine, actuators, dt=dt, ground=ground, **options)
-    if not kept.contact:
-        found = _by_columns(robot, given, ground, dt, options, engine)
+    if not kept.contact:  # by its forward derivatives
+        q, v, tau, of_q, of_v = given
+        step = step_derivatives(robot, q, v, tau, ground, dt, engine=engine, **options)
+        nv, of = robot.nv, np.hstack(np.broadcast_arrays(of_q, of_v))
+        of_x, of_tau = (np.einsum("...r,...rc->...c", of, M) for M in (step.A, step.B))
+        count = max(len(of_x), len(step.q))
+        ends = [np.broadcast_to(x, (count, x.shape[-1])) for x in (step.q, step.v)]
+        found = StepGradient._make([*ends, of_x[:, :nv], of_x[:, nv:], of_tau, {}])
     else:
         rows = []
-        for own, row in each_row(kept, given, engine, joint_damping, self_collision):
+        for own, row in each_row(kept, given):
             with own.steps() as steps:
-                rows.append(_pulled(own, steps, row))
+                steps.wanted = own.wanted(*row[:2])
+                end_q, end_v, slopes = steps.pullback(*row)
+                worth = steps.parameters(own).worth(*row[:2])
+                rows.append(StepGradient._make([end_q, end_v, *slopes.copy(), worth]))
                 _check_depth(kept, steps, given[0])
         if single:
             return rows[0]
         names = rows[0].parameters if rows else {}
         sizes = (robot.nq, *[robot.nv] * 4)
         arrays = [np.array([row[k] for row in rows]).reshape(len(rows), n) for k, n in enumerate(sizes)]
-        found = _of(arrays, {name: np.array([row.parameters[name] for row in rows]) for name in names})
+        of_rows = {name: np.array([row.parameters[name] for row in rows]) for name in names}
+        found = StepGradient._make([*arrays, of_rows])
     if not single:
         return found
-    return _of([x[0] for x in found[:5]], {name: x[0] for name, x in found.parameters.items()})
-
-
-def _of(arrays: Sequence[np.ndarray], parameters: dict[str, np.ndarray]) -> StepGradient:
-    q, v, dq, dv, dtau = arrays
-    return StepGradient(q, v, dq, dv, dtau, parameters)
-
-
-def _pulled(kept: KeptSteps, steps: LinearSteps, row: Sequence[np.ndarray]) -> StepGradient:
-    """Of one state."""
-    q, v, tau, dq, dv = row
-    steps.wanted = kept.wanted(q, v)
-    end_q, end_v, of = steps.pullback(q, v, tau, dq, dv)
-    return _of([end_q, end_v, *of.copy()], steps.parameters(kept).worth(q, v))
-
-
-def _by_columns(
-    robot: Robot, given: Sequence[np.ndarray], ground: Any, dt: Any, options: dict[str, Any], engine: Any
-) -> StepGradient:
-    """Of a step without contact, by its forward derivatives."""
-    q, v, tau, dq, dv = given
-    step = step_derivatives(robot, q, v, tau, ground, dt, engine=engine, **options)
-    nv, of = robot.nv, np.hstack(np.broadcast_arrays(dq, dv))
-    of_x, of_tau = (np.einsum("...r,...rc->...c", of, M) for M in (step.A, step.B))
-    count = max(len(of_x), len(step.q))
-    ends = [np.broadcast_to(x, (count, x.shape[-1])) for x in (step.q, step.v)]
-    return _of([*ends, of_x[:, :nv], of_x[:, nv:], of_tau], {})
+    alone = {name: x[0] for name, x in found.parameters.items()}
+    return StepGradient._make([*(x[0] for x in found[:5]), alone])

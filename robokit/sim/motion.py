@@ -20,7 +20,7 @@ from robokit.algorithms.coupling import coupled_solve
 from robokit.algorithms.crba import composite, crba
 from robokit.algorithms.loop_dynamics import closed_loops
 from robokit.algorithms.sparse_factors import ArticulatedFactor
-from robokit.contact.accounts import ENTRIES, central_inertia, factor3, solve3
+from robokit.contact.accounts import ENTRIES
 from robokit.contact.fields import MOTION, ROBOT, STATE
 from robokit.contact.kinematics import (
     kinetic_energy,
@@ -73,17 +73,15 @@ class ImplicitSweep:
 
     def __init__(self, tree: Tree, X: Sequence[Transform | None], b: ByJoint, dt: Scalar) -> None:
         self.tree, self.X, self.dt = tree, X, dt
-        self.H = None if tree.coupling is None else self._dense(b)
-        self.factor = None if self.H else ArticulatedFactor.of(tree, X, b, dt)
-
-    def _dense(self, b: ByJoint) -> list[list[Scalar]]:
-        """For coupled joints: the composite matrix."""
-        H = composite(self.tree, self.X, [None, *(self.tree.I[i].articulated() for i in self.tree.outward())])
-        for i in self.tree.outward():
-            at = self.tree.v_slice[i].start
+        self.H: list[list[Scalar]] | None = None
+        self.factor = ArticulatedFactor.of(tree, X, b, dt) if tree.coupling is None else None
+        if self.factor is not None:
+            return
+        self.H = H = composite(tree, X, [None, *(tree.I[i].articulated() for i in tree.outward())])
+        for i in tree.outward():
+            at = tree.v_slice[i].start
             for k, bk in enumerate(b[i]):
-                H[at + k][at + k] = H[at + k][at + k] + self.dt * bk
-        return H
+                H[at + k][at + k] = H[at + k][at + k] + dt * bk
 
     def solve(self, T: Sequence[Force], tau: ByJoint) -> tuple[list[list[Scalar]], list[Motion]]:
         """y by joint and by body, of momenta T of bodies 0..N (body coordinates) and joint forces tau."""
@@ -253,31 +251,9 @@ def centroidal_state(tree: Tree, X: Sequence[Any], V: Sequence[Motion]) -> tuple
 
 
 def momentum_at_base(tree: Tree, q: list[Any], v: list[Any]) -> Force:
-    """h_G of a robot that floats, as :func:`keep_momentum` measures it: the same wherever the robot is."""
+    """h_G of a robot that floats, as steps measure it: the same wherever the robot is."""
     X = tree.transforms(q)
     return centroidal_state(tree, at_base(tree, X), body_velocities(tree, X, v))[0]
-
-
-def keep_momentum(
-    tree: Tree,
-    wanted: Force,
-    v: list[list[Scalar]],
-    X: Sequence[Any],
-    V: Sequence[Motion],
-) -> tuple[list[list[Scalar]], Force]:
-    """v of a robot that floats, by joint, with the base's velocity corrected, and what was missing.
-
-    ``wanted`` is the centroidal momentum h_G [N m s; N s] in world axes; X and V are transforms and body
-    velocities of that state.
-    """
-    h, I, p_G = centroidal_state(tree, at_base(tree, X), V)
-    missing = wanted - h
-    omega = solve3(factor3(central_inertia(I, p_G)), missing.ang)
-    v_G = missing.lin * (1.0 / I.m)
-    v_base = v_G - omega.cross(p_G)
-    E = X[1].E
-    base = [a + b for a, b in zip(v[1], [*(E @ omega), *(E @ v_base)], strict=True)]
-    return [[], base, *v[2:]], missing
 
 
 # ==== effective masses of joints ==================================================================
@@ -338,14 +314,10 @@ IMPULSE = slice(AT["impulse_nx"], AT["impulse_fz"] + 1)
 
 
 class Ledger:
-    """The ledger in one step: its entries as they are now, those before the step to which the step adds.
-
-    ``held`` are the joint forces of the step (held_forces.Held), for what is measured; None without any.
-    """
+    """The ledger in one step: its entries as they are now, those before the step to which the step adds."""
 
     def __init__(self, before: Sequence[Scalar]) -> None:
         self.entries = list(before)
-        self.held: Any = None
 
     def add(self, name: str, amount: Scalar) -> None:
         """Add to a sum."""

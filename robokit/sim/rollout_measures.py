@@ -42,7 +42,6 @@ from robokit.sim.step_kernel import (
     subjects_of,
 )
 from robokit.sim.steppers import energies
-from robokit.spatial import Vector3
 from robokit.spatial.scalars import Scalar, where
 
 # ==== numbers of single states ====================================================================
@@ -263,15 +262,11 @@ class OwnTracker:
         }
         wanted = {each.name for each in self.text.inputs}
         if "contact_force" in wanted:
-            given["contact_force"] = list(self._force(happened))
+            forces, k = happened.forces, self.link
+            given["contact_force"] = list(forces[-3:] if k is None else forces[3 * k : 3 * k + 3])
         if "inertial_parameters" in wanted:
             given["inertial_parameters"] = happened.parameters[-COUNT * (happened.p.tree.n + 1) :]
         return given
-
-    def _force(self, happened: Happened) -> Vector3:
-        if self.link is None:
-            return happened.ground_force
-        return happened.force_on(self.link)
 
     # ---- columns -------------------------------------------------------------------------------
 
@@ -404,8 +399,7 @@ class Readings:
 
     def of(self, tracker: Tracker) -> np.ndarray:
         """The numbers of a tracker, (size, B)."""
-        part = self.program.measured.part(tracker)
-        return self.entries[:, self.program.sums + part.start : self.program.sums + part.stop].T
+        return self.entries[:, self.program.parts["measured"]][:, self.program.measured.part(tracker)].T
 
     def times(self, steps: np.ndarray) -> np.ndarray:
         """The middle of steps [s]; NaN where it is none."""
@@ -464,7 +458,7 @@ class Readings:
             return np.full((self.rows, 6), np.nan)
         missing = self.end[:, 4:] - self.start[:, 4:] - self.entries[:, motion.IMPULSE]
         if given.outside:
-            missing -= self.entries[:, motion.SIZE : motion.SIZE + 6]
+            missing -= self.entries[:, self.program.parts["outside"]]
         mass = np.broadcast_to(robot.total_mass, self.rows)
         missing[:, 3:] -= self.steps * self.dt * mass[:, None] * robot.gravity
         return np.asarray(missing)

@@ -398,7 +398,8 @@ class Rollout:
         n = int((np.isfinite(self.q[:, row]).all(axis=1) & np.isfinite(self.v[:, row]).all(axis=1)).sum())
         program = program.sample(row)
         dtype, dt, marks = self.q.dtype, self.summary["dt"], list(self.marks[:n])
-        records = Records(inputs=StepInputs.of_row([self._forces, *self.given], row))
+        tau = np.zeros((1, 1, self.v.shape[2])) if self.tau is None else self.tau
+        records = Records(inputs=StepInputs.of_row([tau, *self.given], row))
         start = first[0].astype(float), first[1].astype(float)
         own = program, dt, start, marks, records.inputs
         notes = retaken(*own, record=records.add, most=MOST_BYTES)
@@ -415,11 +416,6 @@ class Rollout:
         found.tau = None if self.tau is None else records.inputs.rows(records.steps)[0]
         found.robot = self.robot if self.robot.samples is None else program.robot
         return found
-
-    @property
-    def _forces(self) -> np.ndarray:
-        """Joint forces, (T or 1, B or 1, nv)."""
-        return np.zeros((1, 1, self.v.shape[2])) if self.tau is None else self.tau
 
 
 def rollout(
@@ -548,8 +544,9 @@ def rollout(
     check_room(total // setup.every + 1, rows, robot.nq + robot.nv, real)
     marks = [*range(0, total, setup.every), total]
     keep = FORCE if program.ground is not None else slice(0, 0)
-    if out is not None and forces is not None:
-        forces = _apart(forces, out)
+    if out is not None and forces is not None:  # copied where the records would be written over them
+        shared = any(isinstance(x, np.ndarray) and np.may_share_memory(forces, x) for x in out)
+        forces = forces.copy() if shared else forces
     q, v = (np.broadcast_to(x, (rows, x.shape[1])) for x in (q, v))
     started = time.perf_counter()
     first = None
@@ -577,11 +574,6 @@ def rollout(
     found.summary |= tally(program, batch.ledger)
     warn_of_rows(found.summary, found.failed, found.failed_time, setup.depth)
     return found
-
-
-def _apart(tau: np.ndarray, out: Sequence[Any]) -> np.ndarray:
-    """The joint forces, copied where the records would be written over them."""
-    return tau.copy() if any(isinstance(x, np.ndarray) and np.may_share_memory(tau, x) for x in out) else tau
 
 
 NOT_FINITE, EXCESS = "the state is no longer finite", "the energy has grown without a cause"

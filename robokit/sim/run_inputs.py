@@ -38,7 +38,7 @@ from robokit.sim.joint_forces import Drive, GivenLayout, joint_law
 from robokit.sim.motion import effective_inertias, may_keep_energy
 from robokit.sim.starts import check_coordinates, checked_starts, closed_start, held_by_loops, numbers, states
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import default_step, step_for_spin
+from robokit.sim.steppers import SHORTEST, SPIN, default_step, fastest_spin, halved
 
 # ==== What simulate and rollout make of their arguments, and which of them they refuse ============
 
@@ -110,7 +110,7 @@ def set_up(
     if chosen and accuracy is not None and not by_step:
         dt = LARGEST_CONTACT_STEP
     if chosen and start:
-        dt = step_for_spin(dt, robot, *start)
+        dt = halved(dt, fastest_spin(robot, start[0], start[1], SPIN / dt, SPIN / SHORTEST)[0])
     steps = _steps(duration, dt) if steps is None else steps
     if surface is not None and dt > longest_step(surface):
         warn(f"dt = {dt:g} s is long for contact: take {1e3 * longest_step(surface):.3g} ms or less")

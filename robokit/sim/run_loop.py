@@ -17,7 +17,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 from uuid import uuid4
 
@@ -90,20 +90,6 @@ def spring_energy(program: Program, q: np.ndarray) -> float:
         if stop is not None:
             held += 0.5 * stop.k * max(stop.lower - row[0], row[0] - stop.upper, 0.0) ** 2
     return held
-
-
-def first_unexplained(program: Program, start: np.ndarray, records: Records) -> int:
-    """The first recorded state of a run from ``start`` whose energy cannot be explained; their number where
-    there is none.
-    """
-    kinetic, potential = records.facts(program.robot)[:, :2].T
-    sums, least = np.array(records.entries) - records.entries[0], negligible(program)  # of these steps alone
-    dissipated = sums[:, [motion.AT[k] for k in motion.DISSIPATED]].sum(axis=1)
-    energies = kinetic, potential, sums[:, motion.AT["work"]]
-    found = int(first_excess(*energies, least, dissipated))
-    if found < len(sums):  # rarely: then what springs hold at the start is looked at, too
-        found = int(first_excess(*energies, least + spring_energy(program, start), dissipated))
-    return found
 
 
 # ==== Warnings about the result of a run, by the figures of its summary ===========================
@@ -281,7 +267,7 @@ def trajectory_of(program: Program, dt: float, records: Records, notes: Notes | 
 
     ``dt``: time step [s]; ``notes``: of all steps; None where there are too many.
     """
-    robot = program.robot
+    robot, inputs = program.robot, records.inputs.copy()
     t = dt * np.array(records.steps, dtype=float)
     q, v, entries = (np.array(x) for x in (records.q, records.v, records.entries))
     with np.errstate(all="ignore"):  # sums over the last finite states may not be
@@ -290,7 +276,7 @@ def trajectory_of(program: Program, dt: float, records: Records, notes: Notes | 
         losses = {k: entries[:, motion.AT[k]] for k in motion.DISSIPATED}
         work, stored = entries[:, motion.AT["work"]], None
         if program.springs.given:
-            taken = entries[:, motion.SIZE + program.given.entries + motion.OWN.index("springs")]
+            taken = entries[:, program.parts["own"]][:, motion.OWN.index("springs")]
             stored = program.springs.stored(robot, q)
             losses["springs"] = taken - (stored - stored[0])
             work = work + taken
@@ -300,8 +286,8 @@ def trajectory_of(program: Program, dt: float, records: Records, notes: Notes | 
         found = Trajectory(
             t, q, v, Energy(kinetic, potential, np.asarray(dissipated), work, stored),
             momentum, force, robot, ground=program.ground, program=program, contact_impulse=impulse[:, 3:],
-            actuator_force=actuator_forces(program, t, entries), marks=records.steps, inputs=records.inputs,
-            notes=notes, losses=losses,
+            actuator_force=actuator_forces(program, t, entries), marks=list(records.steps),
+            inputs=inputs, notes=None if notes is None else replace(notes, inputs=inputs), losses=losses,
         )  # fmt: skip
         found.summary = _summary(program, dt, records.steps[-1], found, entries)
     return found
@@ -314,10 +300,10 @@ def actuator_forces(program: Program, t: np.ndarray, entries: np.ndarray) -> np.
         return None
     out = np.zeros((*entries.shape[:-1], robot.nv))
     dofs = {joint.body: joint.v_slice.start for joint in robot.joints}
-    first = motion.SIZE + 6 * given.outside
+    forces = entries[..., program.parts["drives"]][..., ::2]
     with np.errstate(all="ignore"):
         for k, drive in enumerate(given.drives):
-            sums = np.diff(entries[..., first + 2 * k], axis=0)
+            sums = np.diff(forces[..., k], axis=0)
             out[1:, ..., dofs[drive.body]] = sums / np.diff(t).reshape(-1, *[1] * (sums.ndim - 1))
     return out
 
@@ -325,9 +311,9 @@ def actuator_forces(program: Program, t: np.ndarray, entries: np.ndarray) -> np.
 def limited_times(program: Program, entries: np.ndarray) -> dict[str, np.ndarray]:
     """Time that each actuator with a limit was at it [s], by joint, of entries (..., size)."""
     names = {joint.body: joint.name for joint in program.robot.joints}
-    first = motion.SIZE + 6 * program.given.outside + 1
+    times = entries[..., program.parts["drives"]][..., 1::2]
     return {
-        names[drive.body]: entries[..., first + 2 * k]
+        names[drive.body]: times[..., k]
         for k, drive in enumerate(program.given.drives)
         if drive.effort or drive.speed
     }
@@ -360,7 +346,7 @@ def _summary(
     if hangs_on_nothing(robot.tree):
         missing = found.momentum - found.momentum[0] - (entries - entries[0])[:, motion.IMPULSE]
         if program.given.outside:
-            missing -= (entries - entries[0])[:, motion.SIZE : motion.SIZE + 6]
+            missing -= (entries - entries[0])[:, program.parts["outside"]]
         missing[:, 3:] -= (found.t - found.t[0])[:, None] * robot.total_mass * robot.gravity
         size = np.abs(missing).max(axis=0)
         summary["momentum_balance_angular"] = float(size[:3].max())
@@ -576,15 +562,6 @@ class Run:
             self.done = taken + self.behind
 
     @property
-    def last_inputs(self) -> tuple[list[np.ndarray], list[Any]]:
-        """Joint forces and other inputs of the last step."""
-        if self.every:  # a state that was restored has those of its last step there alone
-            tau, given, _ = self.records.inputs.at(self.done - 1)
-        else:
-            tau, given = self._before if self._asked_at == self.done else (self.tau, self.given)
-        return [tau], [given]
-
-    @property
     def due(self) -> bool:
         """Whether inputs change with the next step, and :meth:`control` is to find them."""
         asked = self.controller is not None and self.done % self.control_every == 0
@@ -595,7 +572,12 @@ class Run:
         found = self.stepper.last()
         if found is not None:
             share = found.pop("share", np.ones(1))
-            return Notes(self.done - 1 + np.cumsum(share) - share, share, found)
+            if self.every:  # a state that was restored has those of its last step there alone
+                tau, given, _ = self.records.inputs.at(self.done - 1)
+            else:
+                tau, given = self._before if self._asked_at == self.done else (self.tau, self.given)
+            steps = self.program, self.dt, StepInputs([0], [tau], [given])
+            return Notes(*steps, self.done - 1 + np.cumsum(share) - share, share, found)
         if not self.noted or not len(self.noted[-1]) or self.noted[-1].steps != self.done:
             return None
         return self.noted[-1].before(self.done, self.done - 1)
@@ -630,24 +612,20 @@ class Run:
     def until(self, end: int) -> None:
         """Steps up to that number of them, with the records on the way."""
         while self.done < end and self.stop is None:
-            if self.due:
-                self._ask()
-            if self.stop is None:
+            try:
+                if self.due:
+                    self.control()
+            except Exception as failure:  # of a function of the user: keep what was computed
+                if not self.controlled:
+                    raise
+                reason = f"the controller failed at t = {self.now:.6g} s: {type(failure).__name__}: {failure}"
                 with self.lock:
-                    self._go_on(end)
-
-    def _ask(self) -> None:
-        """Find the inputs of the next step; where a function of the user fails, the run stops."""
-        try:
-            self.control()
-        except Exception as failure:  # whatever it is, keep what was computed
-            if not self.controlled:
-                raise
-            reason = f"the controller failed at t = {self.now:.6g} s: {type(failure).__name__}: {failure}"
+                    self.stop = Stop(self.now, reason, cause=failure)
+                    if self.records.steps[-1:] != [self.done]:
+                        self.record()
+                return
             with self.lock:
-                self.stop = Stop(self.now, reason, cause=failure)
-                if self.records.steps[-1:] != [self.done]:
-                    self.record()
+                self._go_on(end)
 
     def _go_on(self, end: int) -> None:
         """Steps with the same inputs, to the next record at most."""
@@ -752,9 +730,16 @@ class Run:
 
         The next look is at twice as many states, so that looking costs no more, however long the run is.
         """
-        records = self.records
-        k, self.look_at = first_unexplained(self.program, self.start, records), 2 * len(records.steps)
-        if k == len(records.steps):
+        records, program = self.records, self.program
+        self.look_at = 2 * len(records.steps)
+        kinetic, potential = records.facts(program.robot)[:, :2].T
+        sums, least = np.array(records.entries) - records.entries[0], negligible(program)
+        dissipated = sums[:, [motion.AT[name] for name in motion.DISSIPATED]].sum(axis=1)
+        found = kinetic, potential, sums[:, motion.AT["work"]]
+        k = int(first_excess(*found, least, dissipated))
+        if k < len(sums):  # rarely: then what springs hold at the start is looked at, too
+            k = int(first_excess(*found, least + spring_energy(program, self.start), dissipated))
+        if k == len(sums):
             return
         self.done, entries = records.steps[k], records.entries[k] - records.entries[0]
         energies = records.facts(self.program.robot)[:, :2]
@@ -799,21 +784,24 @@ class Run:
         if not self.every or self.dropped:
             return None
         if len(self.noted) != 1:
-            self.noted = [Notes.joined(self.noted) if self.noted else Notes.taken(self.stepper)]
+            self.noted = [Notes.joined(self.noted) if self.noted else self._new_notes()]
         found, last = self.noted[0], self.records.steps[-1]
         return found if found.steps <= last else found.before(last)
 
     def _gather(self) -> None:
         """Take what the stepper has noted."""
         if self.every and not self.dropped:
-            new, self.first = Notes.taken(self.stepper, self.first), self.done
+            new, self.first = self._new_notes(), self.done
             if len(new):
                 self.noted.append(new)
 
+    def _new_notes(self) -> Notes:
+        return Notes.taken(self.stepper, self.records.inputs, self.first)
+
     def trajectory(self) -> Trajectory:
         """What was recorded."""
-        found = trajectory_of(self.program, self.dt, self.records, self.notes())
         self.records.inputs.law = self.inputs.law
+        found = trajectory_of(self.program, self.dt, self.records, self.notes())
         if self.controller is not None:
             found.tau = self.records.inputs.rows(self.records.steps)[0]
         seconds = self.step_seconds

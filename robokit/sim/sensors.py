@@ -18,7 +18,7 @@ from robokit.errors import UnknownName
 from robokit.model.constraints import loop_models
 from robokit.model.geometry import Placement
 from robokit.model.robot import Robot
-from robokit.sim.events import Notes, StepInputs, acted, mean_of_parts, of_held_forces
+from robokit.sim.events import Notes, acted, mean_of_parts, of_held_forces
 from robokit.sim.force_elements import JointSpring
 from robokit.sim.integrators import Held, forces_outside
 from robokit.sim.joint_forces import as_list
@@ -37,25 +37,6 @@ from robokit.spatial import Force, Vector3
 #
 # Source: RBDA table 5.1 (the wrench of each joint) at the kick's pose, with its mean velocity and
 # acceleration.
-
-
-# ---- loop joints -------------------------------------------------------------------------------------------
-
-
-def noted_loops(robot: Robot, notes: Notes) -> dict[str, np.ndarray]:
-    """The wrench [N m; N] of each loop joint on its successor, in its frame on the predecessor, (S, 6)."""
-    R, p = state_poses(robot, notes.arrays["kick"])
-    found = {}
-    for k, model in enumerate(loop_models(robot)):
-        E, r = np.array(model.Xp.E.rows, dtype=float), np.array([*model.Xp.r], dtype=float)
-        n, f = notes.arrays["loop"][:, k, :3], notes.arrays["loop"][:, k, 3:]
-        n = n + np.cross(p[:, model.s] - p[:, model.p] - R[:, model.p] @ r, f)
-        to_P = E @ np.swapaxes(R[:, model.p], 1, 2)
-        found[model.name] = np.concatenate([np.einsum("tij,tj->ti", to_P, x) for x in (n, f)], axis=1)
-    return found
-
-
-# ---- accelerations and reactions ---------------------------------------------------------------------------
 
 
 @frozen
@@ -94,49 +75,48 @@ class StepMotion:
         return JointReactions(found.joint_names, self.mean(found.wrenches))
 
 
-def step_motion(
-    program: Program,
-    dt: float,
-    notes: Notes,
-    inputs: StepInputs,
-    marks: Sequence[int],
-    ends: tuple[np.ndarray, np.ndarray],
-) -> StepMotion:
-    """The motion of records, from notes of the steps of dt [s] around them and inputs of these.
+def step_motion(notes: Notes, marks: Sequence[int], ends: tuple[np.ndarray, np.ndarray]) -> StepMotion:
+    """The motion of records, from notes of the steps around them.
 
     ``marks`` counts the steps until each record; ``ends`` are q and v of the last one, (nq,) and (nv,).
     """
-    if not program.contact:
-        return instants(program, dt, notes, inputs, marks, ends)
+    if not notes.program.contact:
+        return instants(notes, marks, ends)
     taken, begin = notes.parts(np.maximum(np.array(marks) - 1, marks[0]))
-    a, loops = kicks(program, dt, taken)
-    on_links = _on_links(program, taken, inputs.rows(taken.step)[1])
+    a, loops = kicks(taken)
+    on_links = _on_links(taken)
     x = taken.arrays
     return StepMotion(x["kick"], x["mean"], a, x["wrench"], on_links, loops, begin, taken.share)
 
 
-def kicks(program: Program, dt: float, taken: Notes) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Accelerations (n, nv) in n steps of dt [s], and wrenches of loop joints on successors, (n, 6)."""
-    robot, x = program.robot, taken.arrays
-    mean, long = x["mean"], (dt * taken.share)[:, None]
+def kicks(taken: Notes) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Accelerations (n, nv) in n steps with contact; by name the wrench [N m; N] of each loop joint on its
+    successor, in its frame on the predecessor, (n, 6).
+    """
+    robot, x = taken.program.robot, taken.arrays
+    mean, long = x["mean"], (taken.dt * taken.share)[:, None]
     a = (x["after"] - x["before"]) / long
     for joint in robot.joints:  # a base that floats has its velocity in axes that do not turn
         if joint.kind == "floating" and robot.tree.parent[joint.body] == 0:
             turn, go = (slice(joint.v_slice.start + k, joint.v_slice.start + k + 3) for k in (0, 3))
             a[:, go] += np.cross(mean[:, go], mean[:, turn])
     loops: dict[str, np.ndarray] = {}
-    if program.loops is not None:
-        loops = noted_loops(robot, taken)
-        a = _with_closing(program, x["kick"], mean, a, loops)
-    return a, loops
+    if taken.program.loops is None:
+        return a, loops
+    R, p = state_poses(robot, x["kick"])
+    for k, model in enumerate(loop_models(robot)):
+        E, r = np.array(model.Xp.E.rows, dtype=float), np.array([*model.Xp.r], dtype=float)
+        n, f = x["loop"][:, k, :3], x["loop"][:, k, 3:]
+        n = n + np.cross(p[:, model.s] - p[:, model.p] - R[:, model.p] @ r, f)
+        to_P = E @ np.swapaxes(R[:, model.p], 1, 2)
+        loops[model.name] = np.concatenate([np.einsum("tij,tj->ti", to_P, each) for each in (n, f)], axis=1)
+    return _with_closing(taken, a, loops), loops
 
 
 RIGID = 1e-8  # compliance of loops over the mobility of all that moves; two iterations leave its square
 
 
-def _with_closing(
-    program: Program, q: np.ndarray, v: np.ndarray, a: np.ndarray, loops: dict[str, np.ndarray]
-) -> np.ndarray:
+def _with_closing(taken: Notes, a: np.ndarray, loops: dict[str, np.ndarray]) -> np.ndarray:
     """Accelerations that loops allow, and what that takes added to their wrenches.
 
     A kick lets the mean of the velocities before and after it fit the loops, and the end of the step closes
@@ -146,6 +126,7 @@ def _with_closing(
 
     by (H + J^T J / R) d = J^T (aim - J d) / R, which links without mass allow, too.
     """
+    program, (q, v) = taken.program, (taken.arrays[name] for name in ("kick", "mean"))
     robot, models = program.robot, program.loops.models if program.loops is not None else ()
     tree, rows, speeds = robot.tree, robot.split_q(list(q.T)), robot.split_v(list(v.T))
     held = closed_loops(tree, models, tree.transforms(rows))
@@ -176,8 +157,9 @@ def _with_closing(
     return a + d
 
 
-def _on_links(program: Program, notes: Notes, given: Sequence[np.ndarray]) -> dict[str, np.ndarray]:
+def _on_links(notes: Notes) -> dict[str, np.ndarray]:
     """Wrenches of contacts, springs and pushes on links that are folded into others or fixed to the world."""
+    program, given = notes.program, notes.inputs.rows(notes.step)[1]
     robot, names = program.robot, scene_of(program).links
     folded = {joint.child_link for joint in robot.fixed_joints}
     found: dict[str, np.ndarray] = {}
@@ -218,18 +200,11 @@ def _ends_of_springs(program: Program) -> list[tuple[str, str]]:
     return found
 
 
-def instants(
-    program: Program,
-    dt: float,
-    notes: Notes,
-    inputs: StepInputs,
-    marks: Sequence[int],
-    ends: tuple[np.ndarray, np.ndarray] | None,
-) -> StepMotion:
+def instants(notes: Notes, marks: Sequence[int], ends: tuple[np.ndarray, np.ndarray] | None) -> StepMotion:
     """Of passive motion, at the records themselves; without the ends, the last is that of the step before."""
-    robot, loops = program.robot, program.loops
+    program, robot, loops = notes.program, notes.program.robot, notes.program.loops
     steps = np.minimum(marks, max(marks[-1] - 1, marks[0]))
-    tau, given = inputs.rows(steps)
+    tau, given = notes.inputs.rows(steps)
     q, v, carried = (notes.arrays[name][notes.first(steps)] for name in ("q", "v", "carried"))
     if ends is not None and marks[-1] > steps[-1]:
         q[-1], v[-1] = ends
@@ -250,7 +225,7 @@ def instants(
 
     names = [] if loops is None else [model.name for model in loops.models]
     width = nv + 6 * (N + 1 + len(names))
-    columns = of_held_forces(program, dt, motion, width, q, v, tau, carried, *given)
+    columns = of_held_forces(notes, motion, width, q, v, tau, carried, *given)
     forces = columns[:, nv:].reshape(len(q), -1, 6)
     R, p = state_poses(robot, q)
     on_bodies = (forces[:, : N + 1].reshape(len(q), N + 1, 2, 3) @ np.swapaxes(R, -1, -2)).reshape(
@@ -272,11 +247,10 @@ def _pushed_links(
     pushed = program.given.links
     if folded.isdisjoint(pushed):
         return found
-    (R, p), places = poses, program.given.places
-    points = iter(program.given_numbers[-3 * sum(not world for _, world in places) :])
+    (R, p), (_, places) = poses, program.given.split(program.given_numbers)
     pushes = given[1 if program.given.drives else 0].reshape(len(p), -1, 6)
-    for k, (link, (body, world)) in enumerate(zip(pushed, places, strict=True)):
-        place = np.zeros(3) if world else p[:, body] + R[:, body] @ np.array([next(points) for _ in range(3)])
+    for k, (link, (body, at)) in enumerate(zip(pushed, places, strict=True)):
+        place = np.zeros(3) if at is None else p[:, body] + R[:, body] @ np.array(at)
         if link in folded:
             wrench = pushes[:, k].copy()
             wrench[:, :3] += np.cross(place, wrench[:, 3:])
@@ -335,10 +309,7 @@ class Sensors:
 
     def __init__(
         self,
-        program: Program,
-        dt: float,
         notes: Notes,
-        inputs: StepInputs,
         steps: np.ndarray,
         ends: Sequence[np.ndarray],
         contacts: Callable[[], Any],
@@ -347,17 +318,14 @@ class Sensors:
         """Prepare them.
 
         Args:
-            dt: time step [s].
             notes: of these steps at least.
-            inputs: of the steps.
             steps: numbers of the steps that are looked at, (T,).
             ends: q and v at their ends, (T, ...) each.
             contacts: gives the contact points of these steps, or None.
             start: whether the first of the values is that at the beginning of its step.
         """
-        self._program, self._dt, self._contacts = program, dt, contacts
-        self._notes, self._inputs, self._steps, self._ends = notes, inputs, steps, ends
-        self._start = int(start)
+        self._notes, self._steps, self._ends = notes, steps, ends
+        self._program, self._contacts, self._start = notes.program, contacts, int(start)
 
     def imu(self, link: str) -> Imu:
         """Angular velocity and specific force at a link's origin.
@@ -365,7 +333,7 @@ class Sensors:
         Raises:
             UnknownName: no such link.
         """
-        robot, dt = self._program.robot, self._dt
+        robot, dt = self._program.robot, self._notes.dt
         body, placement = robot.frame(link)
         rows = self._notes.first(self._steps)
         before = (self._notes.arrays[name][rows] for name in ("q", "v"))
@@ -420,9 +388,9 @@ class Sensors:
         if found is None:
             raise UnknownName("joint", joint, robot.joint_names, f"in robot {robot.name!r}")
         i, dofs = found.body, found.v_slice
-        tau = self._inputs.rows(self._steps)[0][:, dofs]
+        tau = self._notes.inputs.rows(self._steps)[0][:, dofs]
         taken, begin = self._notes.parts(self._steps)
-        forces = acted(program, self._dt, taken, self._inputs)["joint"][:, dofs]
+        forces = acted(taken)["joint"][:, dofs]
         parts = np.array(mean_of_parts(forces, begin, taken.share))
         if i in program.given.motions:
             parts[..., 0] += tau

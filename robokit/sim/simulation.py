@@ -41,7 +41,7 @@ from robokit.errors import (
 from robokit.model.robot import Robot
 from robokit.sim.actuators import Actuator
 from robokit.sim.distances import CollisionPairs
-from robokit.sim.events import Contacts, Notes, StepInputs, contacts_of
+from robokit.sim.events import Contacts, Notes, contacts_of
 from robokit.sim.ground import Ground
 from robokit.sim.motion import floats
 from robokit.sim.rollouts import runner_of
@@ -74,19 +74,6 @@ from robokit.sim.trajectory import Trajectory
 # How far a run can be trusted: it is taken once more with half the step, and the two are compared.
 
 AGREEMENT = 0.01  # distance of the centres of mass up to which the runs agree, over the robot's size
-
-
-def with_rows_twice(actuators: Sequence[Actuator], steps: int) -> list[Actuator]:
-    """The same actuators for twice the steps: targets with one row per step have each row twice."""
-    out = []
-    for one in actuators:
-        changed: dict[str, Any] = {}
-        for name in ("target", "velocity", "feedforward"):
-            value = getattr(one, name, None)
-            if isinstance(value, np.ndarray | list | tuple) and np.ndim(value) > 1 and len(value) == steps:
-                changed[name] = np.repeat(np.asarray(value), 2, axis=0)
-        out.append(replace(one, **changed) if changed else one)
-    return out
 
 
 def compare(run: Trajectory, finer: Trajectory) -> dict[str, Any]:
@@ -308,7 +295,14 @@ def _with_half_steps(setup: RunSetup) -> RunSetup:
     program, dt = setup.program, setup.dt
     if program.accuracy is not None:
         program = replace(program, accuracy=0.25 * program.accuracy)
-    drives = with_rows_twice(setup.drives, setup.steps)
+    drives = []
+    for one in setup.drives:
+        changed: dict[str, Any] = {}  # targets with one row per step have each row twice
+        for name in ("target", "velocity", "feedforward"):
+            x = getattr(one, name, None)
+            if isinstance(x, np.ndarray | list | tuple) and np.ndim(x) > 1 and len(x) == setup.steps:
+                changed[name] = np.repeat(np.asarray(x), 2, axis=0)
+        drives.append(replace(one, **changed) if changed else one)
     prescribed = tuple(motion.at_half_steps(dt) for motion in setup.prescribed)
     return replace(
         setup, program=program, drives=drives, prescribed=prescribed, dt=0.5 * dt, steps=2 * setup.steps,
@@ -490,7 +484,15 @@ class Simulation:
         self._about: tuple[Any, ...] | None = None
         self._broken = False
         if batch:
-            self._many = self._rows_of(batch, threads, number, (q0, v0))
+            start = self._program, *self._start, batch, self._dt, inputs
+            if number is None:
+                self._many = ManyStates(*start, threads)
+                return
+            from robokit.engine.cuda.arrays import library_of  # what a processor's need not import
+            from robokit.sim.card_rows import CardStates
+
+            library = next((found for x in (q0, v0) if (found := library_of(x))), None)
+            self._many = CardStates(*start, number, library)
             return
         every = setup.every if self._recording else 0
         inputs.instead = lambda: self._wanted(None)
@@ -498,19 +500,6 @@ class Simulation:
         self._run.control_every, self._run.lock = control_every, self._lock
         self._begin()
         self._ask_first()
-
-    def _rows_of(
-        self, batch: int, threads: int | None, number: int | None, given: Sequence[Any]
-    ) -> ManyStates | CardStates:
-        """The rows of a batch: of the processor, or on a card, of the library of what is given as start."""
-        start = self._program, *self._start, batch, self._dt, self._inputs
-        if number is None:
-            return ManyStates(*start, threads)
-        from robokit.engine.cuda.arrays import library_of  # what a processor's need not import
-        from robokit.sim.card_rows import CardStates
-
-        library = next((found for x in given if (found := library_of(x))), None)
-        return CardStates(*start, number, library)
 
     # ---- what there is -----------------------------------------------------------------------------------
 
@@ -582,7 +571,9 @@ class Simulation:
     @property
     def failed(self) -> np.ndarray:
         """(B,) rows whose state is no longer finite; they stand still until they are reset."""
-        return self._rows("failed").failed.copy()
+        if self._many is None:
+            raise RobokitError("failed: of a batch; this is one robot")
+        return self._many.failed.copy()
 
     @property
     @_reads
@@ -598,8 +589,7 @@ class Simulation:
         if self._many is None and self._run.last_step() is None:
             return Contacts(np.zeros((0, 3)), np.zeros((0, 3)), (), (), np.zeros((0, 3)))
         notes, q = self._last_step("contacts"), self._run.stepper.q
-        found = contacts_of(self._program, notes, [0, self._run.done], np.array([q, q]))
-        return found.at(1)
+        return contacts_of(notes, [0, self._run.done], np.array([q, q])).at(1)
 
     @property
     @_reads
@@ -626,17 +616,15 @@ class Simulation:
     @_reads
     def sensors(self) -> StepSensors:
         """Sensor values of the last step: ``imu``, ``contact_wrench``, ``joint_force``."""
-        notes, run, program = self._last_step("sensors"), self._run, self._program
-        q, v, done = run.stepper.q[None].copy(), run.stepper.v[None].copy(), run.done
+        notes, own, done = self._last_step("sensors"), self._run.stepper, self._run.done
+        q, v = own.q[None].copy(), own.v[None].copy()
 
         def contacts() -> Contacts | None:
-            if program.ground is None:
+            if notes.program.ground is None:
                 return None
-            found = contacts_of(program, notes, [0, done], np.concatenate([q, q]))
-            return found.at(slice(1, None))
+            return contacts_of(notes, [0, done], np.concatenate([q, q])).at(slice(1, None))
 
-        inputs, steps = StepInputs([0], *run.last_inputs), np.array([done - 1])
-        return StepSensors(Sensors(program, self._dt, notes, inputs, steps, [q, v], contacts))
+        return StepSensors(Sensors(notes, np.array([done - 1]), [q, v], contacts))
 
     @_reads
     def trajectory(self) -> Trajectory:
@@ -653,8 +641,7 @@ class Simulation:
             if own.steps[-1:] != [run.done]:  # the last state, for now
                 run.record()
             found = run.trajectory()
-            found.robot, found.marks, found.inputs = self._robot, list(own.steps), own.inputs.copy()
-            found.tau = own.inputs.rows(found.marks)[0]
+            found.robot, found.tau = self._robot, own.inputs.rows(found.marks)[0]
         finally:  # also after Ctrl-C
             own.cut(recorded)
         return found
@@ -786,8 +773,14 @@ class Simulation:
         run, end = self._run, self._run.done + steps
         try:
             with np.errstate(all="ignore"):
-                if self._broken:
-                    self._catch_up()
+                if self._broken:  # what an interruption has left undone between two steps
+                    with self._lock:
+                        self._broken = False
+                        run.ask_anew()
+                        if self._recording:
+                            run.records.cut()
+                            if run.done % run.every == 0 and run.records.steps[-1] != run.done:
+                                run.record()
                 while run.done < end and run.stop is None:
                     if not self._recording:  # but for the last step, of :attr:`contacts` and :attr:`sensors`
                         with self._lock:
@@ -802,17 +795,6 @@ class Simulation:
             self._ready()
             if run.stop is not None:
                 self._fail()
-
-    def _catch_up(self) -> None:
-        """What an interruption has left undone between two steps."""
-        run = self._run
-        with self._lock:
-            self._broken = False
-            run.ask_anew()
-            if self._recording:
-                run.records.cut()
-                if run.done % run.every == 0 and run.records.steps[-1] != run.done:
-                    run.record()
 
     def _mend(self) -> bool:
         """After a quick step that found no place: again. Whether its state is finite."""
@@ -853,12 +835,23 @@ class Simulation:
     def _checked(self, name: str, given: Any, n: int) -> Any:
         """Finite numbers, (n,) or (B, n) of a batch: an array on a card as it is, another one copied."""
         if on_card(given):
-            return self._there(name, given, n)
+            from robokit.engine.cuda.arrays import common
+
+            many = self._many
+            if isinstance(many, ManyStates | None):
+                raise DeviceError(
+                    f'{name}: on a card, and the simulation is not; give rk.Simulation(device="cuda")'
+                )
+            common([name], [given], many.card.number, many.dtype.name)
+            check_gradient(name, given)
+            if tuple(given.shape) in ((n,), (self._batch, n)):
+                return given
+            raise ShapeError(f"{name}: expected shape {self._shapes(n)}, got {tuple(given.shape)}")
         plain = given.__class__ is np.ndarray and given.dtype == float
         x = np.array(given if plain else real_array(name, given, self._shapes(n)))
         if x.shape != (n,) and not (self._batch and x.shape == (self._batch, n)):
             raise ShapeError(f"{name}: expected shape {self._shapes(n)}, got {x.shape}")
-        _finite(name, x)
+        check_finite(name, x)
         return x
 
     def _wanted(self, targets: Any) -> np.ndarray | None:
@@ -901,19 +894,6 @@ class Simulation:
             old[..., at] = given
             return old
         return self._checked("targets", targets, n)
-
-    def _there(self, name: str, x: Any, n: int) -> Any:
-        """An array on a card, checked."""
-        from robokit.engine.cuda.arrays import common
-
-        many = self._many
-        if not isinstance(many, ManyStates | None):
-            common([name], [x], many.card.number, many.dtype.name)
-            check_gradient(name, x)
-            if tuple(x.shape) in ((n,), (self._batch, n)):
-                return x
-            raise ShapeError(f"{name}: expected shape {self._shapes(n)}, got {tuple(x.shape)}")
-        raise DeviceError(f'{name}: on a card, and the simulation is not; give rk.Simulation(device="cuda")')
 
     def _shapes(self, n: int) -> str:
         return f"({n},) or ({self._batch}, {n})" if self._batch else f"({n},)"
@@ -1058,11 +1038,6 @@ class Simulation:
         self._ready()
 
     # ---- for the properties ------------------------------------------------------------------------------
-
-    def _rows(self, what: str) -> ManyStates | CardStates:
-        if self._many is None:
-            raise RobokitError(f"{what}: of a batch; this is one robot")
-        return self._many
 
     def _last_step(self, what: str) -> Notes:
         """Notes of the last step."""
@@ -1276,11 +1251,6 @@ def _chosen(rows: Any, count: int) -> np.ndarray:
 
 def _twice(name: str) -> Any:
     raise ShapeError(f"control: expected it or {name}, got both")
-
-
-def _finite(name: str, x: np.ndarray) -> None:
-    if not np.isfinite(x).all():
-        check_finite(name, x)
 
 
 def _device(

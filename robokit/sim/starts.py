@@ -93,15 +93,13 @@ def close_loops(robot: Robot, q: Any = None, keep: Sequence[str] = ()) -> np.nda
     check_finite("q", given)
     if isinstance(keep, str) or not isinstance(keep, Sequence):
         raise WrongType("keep", keep, "a list of joint names")
-    dofs = [dof for name in keep for dof in _dofs(robot, name)]
+    dofs: list[int] = []
+    for name in keep:
+        joint = robot.joint(name)
+        if joint not in robot.joints:
+            raise ShapeError(f"keep: joint {name!r} has no coordinate of its own")
+        dofs += range(joint.v_slice.start, joint.v_slice.stop)
     return closed(robot, given, "q", dofs)
-
-
-def _dofs(robot: Robot, name: str) -> range:
-    joint = robot.joint(name)
-    if joint not in robot.joints:
-        raise ShapeError(f"keep: joint {name!r} has no coordinate of its own")
-    return range(joint.v_slice.start, joint.v_slice.stop)
 
 
 def closed(robot: Robot, q: np.ndarray, what: str, keep: Sequence[int] = ()) -> np.ndarray:
@@ -390,13 +388,24 @@ def ground_gaps(robot: Robot, q: np.ndarray, ground: Ground) -> np.ndarray:
     Infinite for a robot without shapes. Where the ground is not one plane, it is infinite, too, for what is
     farther away than a quarter of the robot's size.
     """
-    shapes = touching_shapes(robot, ground)
+    shapes, n, found = touching_shapes(robot, ground), ground.up, np.full(len(q), math.inf)
     if not shapes:
-        return np.full(len(q), math.inf)
-    if ground.only_plane:
-        return _over_plane(robot, shapes, q, ground)
-    over = _Uneven(robot, ground)
-    return np.array([over.gap(row, k) for k, row in enumerate(q)])
+        return found
+    if not ground.only_plane:
+        over = _Uneven(robot, ground)
+        return np.array([over.gap(row, k) for k, row in enumerate(q)])
+    X0 = forward_kinematics(robot.tree, robot.split_q(list(q.T)))
+    with np.errstate(all="ignore"):
+        for c in shapes:
+            X = X0[c.body]
+            place = c.placement if c.core.own is None else c.placement @ c.core.own
+            down = [*(X.E @ Vector3(*n))]
+            x, y, z = place.position.tolist()
+            at = n[0] * X.r.x + n[1] * X.r.y + n[2] * (X.r.z - ground.height)
+            at = at + (down[0] * x + down[1] * y + down[2] * z)
+            own = [added(place.rotation[k, m] * down[k] for k in range(3)) for m in range(3)]
+            found = np.minimum(found, at + lowest(c.core, own) - c.core.radius)
+    return found
 
 
 def lowered(robot: Robot, q: np.ndarray, ground: Ground, clearance: Any) -> np.ndarray:
@@ -426,25 +435,6 @@ def body_poses(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return R, p
 
 
-# ---- one plane -------------------------------------------------------------------------------------------
-
-
-def _over_plane(robot: Robot, shapes: list[PlacedCore], q: np.ndarray, ground: Ground) -> np.ndarray:
-    n, found = ground.up, np.full(len(q), math.inf)
-    X0 = forward_kinematics(robot.tree, robot.split_q(list(q.T)))
-    with np.errstate(all="ignore"):
-        for c in shapes:
-            X = X0[c.body]
-            place = c.placement if c.core.own is None else c.placement @ c.core.own
-            down = [*(X.E @ Vector3(*n))]
-            x, y, z = place.position.tolist()
-            at = n[0] * X.r.x + n[1] * X.r.y + n[2] * (X.r.z - ground.height)
-            at = at + (down[0] * x + down[1] * y + down[2] * z)
-            own = [added(place.rotation[k, m] * down[k] for k in range(3)) for m in range(3)]
-            found = np.minimum(found, at + lowest(c.core, own) - c.core.radius)
-    return found
-
-
 def lowest(core: Core, n: Any) -> Any:
     """Least n . x of the points x of a core without its radius, for unit vectors n of three (B,) [m]."""
     if core.hull is None:
@@ -453,9 +443,6 @@ def lowest(core: Core, n: Any) -> Any:
     corners = core.hull.corners
     heights = [corners[:, k][:, None] * np.atleast_1d(s) for k, s in enumerate(n)]
     return (heights[0] + heights[1] + heights[2]).min(axis=0)
-
-
-# ---- others ----------------------------------------------------------------------------------------------
 
 
 class _Uneven:
@@ -706,11 +693,30 @@ def checked_starts(robot: Robot, program: Program, q: np.ndarray, v: np.ndarray,
     """
     found, one, scale = check_starts(program, q), program.robot, contact_scale(program.robot, program.ground)
     _of_limits(robot, q)
-    one = one if one.samples is None else one.sample(0)
-    _of_bodies(one, found, OVERLAP * scale)
-    depth = _of_ground(found, DEEP * scale)
-    if program.accuracy is None:
-        _of_spin(one, np.atleast_2d(q), np.atleast_2d(v), dt)
+    one, depth = one if one.samples is None else one.sample(0), 0.0
+    if count := int((found.overlap > OVERLAP * scale).sum()):
+        row, names = int(found.overlap.argmax()), body_names(one)
+        first, second = (names[i] for i in found.bodies[row].tolist())
+        warn(
+            f"{_place(len(found.overlap), row, count)}: bodies {first!r} and "
+            f"{second!r} overlap by {1e3 * found.overlap[row]:.3g} mm and push each other apart: start "
+            "with them apart, or remove the pair with self_collision=rk.collision_pairs(robot).remove(...)"
+        )
+    if count := int((found.depth > DEEP * scale).sum()):
+        row = int(found.depth.argmax())
+        depth = float(found.depth[row])
+        warn(
+            f"{_place(len(found.depth), row, count)}: link {found.link[row]!r} starts {1e3 * depth:.3g} mm "
+            "inside the ground, which pushes it out: start from rk.standing_configuration(robot, "
+            "ground=ground), or higher"
+        )
+    speed, row, body = fastest_spin(one, q, v, SPIN / dt) if program.accuracy is None else (0.0, 0, 0)
+    if body:
+        where = f"v0[{row}]" if max(len(np.atleast_2d(x)) for x in (q, v)) > 1 else "v0"
+        warn(
+            f"{where}: body {one.body_name(body)!r} spins at {speed:.3g} rad/s, {speed * dt:.2g} rad per "
+            f"step of {dt:g} s, where {SPIN} is fine: use dt = {two_digits(SPIN / speed):.2g}"
+        )
     return depth
 
 
@@ -719,33 +725,6 @@ def _place(rows: int, row: int, count: int) -> str:
     if rows == 1:
         return "q0"
     return f"q0[{row}]" + (f" (and {count - 1} more)" if count > 1 else "")
-
-
-def _of_bodies(robot: Robot, found: StartContacts, most: float) -> None:
-    count = int((found.overlap > most).sum())
-    if count:
-        row = int(found.overlap.argmax())
-        names = body_names(robot)
-        first, second = (names[i] for i in found.bodies[row].tolist())
-        warn(
-            f"{_place(len(found.overlap), row, count)}: bodies {first!r} and "
-            f"{second!r} overlap by {1e3 * found.overlap[row]:.3g} mm and push each other apart: start "
-            "with them apart, or remove the pair with self_collision=rk.collision_pairs(robot).remove(...)"
-        )
-
-
-def _of_ground(found: StartContacts, most: float) -> float:
-    count = int((found.depth > most).sum())
-    if not count:
-        return 0.0
-    row = int(found.depth.argmax())
-    depth = float(found.depth[row])
-    warn(
-        f"{_place(len(found.depth), row, count)}: link {found.link[row]!r} starts {1e3 * depth:.3g} mm "
-        "inside the ground, which pushes it out: start from rk.standing_configuration(robot, ground=ground), "
-        "or higher"
-    )
-    return depth
 
 
 def two_digits(dt: float) -> float:
@@ -771,16 +750,6 @@ def _of_limits(robot: Robot, q: np.ndarray) -> None:
         f"q0: joint {joint.name!r} starts {most[side, k]:.3g} {unit} beyond its {('lower', 'upper')[side]} "
         f"limit, {limit:.4g} {unit}; the limit pushes it back: start within the limits"
     )
-
-
-def _of_spin(robot: Robot, q: np.ndarray, v: np.ndarray, dt: float) -> None:
-    rows, (speed, row, body) = max(len(q), len(v)), fastest_spin(robot, q, v, SPIN / dt)
-    if body:
-        where, better = "v0" if rows == 1 else f"v0[{row}]", two_digits(SPIN / speed)
-        warn(
-            f"{where}: body {robot.body_name(body)!r} spins at {speed:.3g} rad/s, {speed * dt:.2g} rad per "
-            f"step of {dt:g} s, where {SPIN} is fine: use dt = {better:.2g}"
-        )
 
 
 # ==== Configurations to start from: a robot just above the ground =================================
@@ -880,9 +849,15 @@ def standing_configuration(
         (38,)
     """
     own = q is None or seed is not None
-    q = _start(robot, q)
-    height = real_number("height", height)
-    turn = _quaternion(tilt)
+    _check_stands(robot)
+    q = numbers("q", robot.neutral() if q is None else q, robot.nq, robot)
+    check_quaternions("q", robot, q)
+    height, turn = real_number("height", height), real_array("tilt", tilt, "() or (4,)")
+    if turn.shape == ():
+        s, c = sine_and_cosine(0.5 * real_number("tilt", float(turn)))
+        turn = np.array([c, 0.0, s, 0.0])
+    elif turn.shape != (4,) or not abs(float(turn @ turn) - 1.0) <= UNIT_QUATERNION_TOLERANCE:
+        raise ShapeError(f"tilt: expected an angle [rad] or a unit quaternion wxyz, got {tilt!r}")
     dv = np.zeros(robot.nv)
     if seed is not None:
         dv = random_generator("seed", seed).normal(0.0, SHAKE, robot.nv)
@@ -895,7 +870,7 @@ def standing_configuration(
     # In the neutral configuration no pairs overlap.
     if own and not np.array_equal(q, robot.neutral()):
         q = moved_apart(robot, body_contacts(robot, self_collision, True).bodies, q)
-    w, x, y, z = turn
+    w, x, y, z = turn.tolist()
     a, b, c, d = q[:4]
     q[:4] = (
         w * a - x * b - y * c - z * d,
@@ -906,18 +881,6 @@ def standing_configuration(
     q[:4] /= np.linalg.norm(q[:4])
     q[6] = standing_height(robot, q, height, ground_height, ground)
     return q
-
-
-def _quaternion(tilt: Any) -> tuple[float, ...]:
-    angle_or_quat = real_array("tilt", tilt, "() or (4,)")
-    if angle_or_quat.shape == ():
-        angle = real_number("tilt", float(angle_or_quat))
-        s, c = sine_and_cosine(0.5 * angle)
-        return (c, 0.0, s, 0.0)
-    quat = angle_or_quat
-    if quat.shape != (4,) or not abs(float(quat @ quat) - 1.0) <= UNIT_QUATERNION_TOLERANCE:
-        raise ShapeError(f"tilt: expected an angle [rad] or a unit quaternion wxyz, got {tilt!r}")
-    return tuple(quat.tolist())
 
 
 def _check_stands(robot: Any) -> None:
@@ -933,14 +896,6 @@ def _check_stands(robot: Any) -> None:
         raise ShapeError(
             f"robot {robot.name!r} has a fixed base and cannot stand; load it with base='floating'"
         )
-
-
-def _start(robot: Any, q: Any) -> np.ndarray:
-    """A copy of q, or the neutral configuration, of a robot that can stand."""
-    _check_stands(robot)
-    q = numbers("q", robot.neutral() if q is None else q, robot.nq, robot)
-    check_quaternions("q", robot, q)
-    return q
 
 
 # ---- bodies moved apart ------------------------------------------------------------------------------------
@@ -961,7 +916,10 @@ def moved_apart(robot: Robot, bodies: Sequence[tuple[int, int]] | np.ndarray, q:
     if not len(bodies):
         return q
     detector = Detector(scene(robot, None, bodies).arrays, robot.nbodies + 1)
-    lower, upper = _limits(robot, q)
+    lower, upper = np.full(robot.nq, -np.inf), np.full(robot.nq, np.inf)  # of every coordinate
+    for joint in _single(robot):
+        lower[joint.q_slice], upper[joint.q_slice] = joint.lower, joint.upper
+    lower, upper = np.minimum(lower, q), np.maximum(upper, q)
     for _ in range(STANDING_ROUNDS):
         R, p = body_poses(robot, q[None])
         found = detector.at(R[0], p[0])
@@ -1005,11 +963,3 @@ def _moved(R: np.ndarray, p: np.ndarray, place: np.ndarray) -> np.ndarray:
     """Where a point of a body that is at a place in the first of its poses is in each, (B, 3)."""
     own = R[0].T @ (place - p[0])
     return R @ own + p
-
-
-def _limits(robot: Robot, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of every coordinate, no narrower than q; none where a joint has more than one."""
-    lower, upper = np.full(robot.nq, -np.inf), np.full(robot.nq, np.inf)
-    for joint in _single(robot):
-        lower[joint.q_slice], upper[joint.q_slice] = joint.lower, joint.upper
-    return np.minimum(lower, q), np.maximum(upper, q)

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import accumulate, islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -25,10 +25,10 @@ from robokit.sim import motion
 from robokit.sim.distances import NO_CONTACTS, BodyContacts, body_names
 from robokit.sim.force_elements import NO_SPRINGS, Springs
 from robokit.sim.ground import Ground
-from robokit.sim.integrators import Held, Method, Problem
+from robokit.sim.integrators import Held, Method, Problem, StepTaken
 from robokit.sim.joint_forces import NOTHING, PROXIMAL_SINGLE, GivenLayout, JointLaw, LoopLaw, pressing
 from robokit.sim.motion import Carried, CarriedLayout, Rows, body_velocities, floats, may_keep_energy
-from robokit.spatial import Motion, Vector3
+from robokit.spatial import Motion
 from robokit.spatial.scalars import Scalar, maximum
 
 # ==== measures in every step ======================================================================
@@ -83,15 +83,6 @@ class Happened:
             assert stop is not None and self.held is not None
             past = maximum(q - stop.upper, stop.lower - q)
             yield pressing(stop, q, self.held.stops[i][0]), self.v[i][0], past
-
-    @property
-    def ground_force(self) -> Vector3:
-        """Force of the ground on the robot, world axes [N]."""
-        return Vector3(*self.forces[-3:])
-
-    def force_on(self, link: int) -> Vector3:
-        """Force of the ground on a link, by its number among those that can touch it, world axes [N]."""
-        return Vector3(*self.forces[3 * link : 3 * link + 3])
 
 
 class Tracker(Protocol):
@@ -165,6 +156,8 @@ NOTHING_MEASURED = MeasuredLayout()
 
 # ==== the step of a robot =========================================================================
 
+PARTS = ("sums", "outside", "drives", "own", "control", "measured")  # of the ledger, in this order
+
 
 @dataclass
 class Program:
@@ -217,15 +210,29 @@ class Program:
         return tuple(dict.fromkeys(c.link for c in placed if c.body))
 
     @property
+    def parts(self) -> dict[str, slice]:
+        """Where the parts of the ledger are.
+
+        "sums" are those of all steps; "outside" the impulse from outside about the centre of mass, world axes
+        [N m s; N s]; "drives" for each drive the sum of its force times dt [N m s | N s] and the time at a
+        limit [s]; "own" are of steps of "contact" (motion.OWN), and "control" where these are divided to an
+        accuracy; "measured" is what measures keep.
+        """
+        given, steps = self.given, (len(motion.OWN), len(motion.CONTROL))
+        own, control = steps[0] * self.contact, steps[1] * (self.accuracy is not None)
+        sizes = motion.SIZE, 6 * given.outside, 2 * len(given.drives), own, control, self.measured.size
+        ends = accumulate(sizes)
+        return {name: slice(end - n, end) for name, n, end in zip(PARTS, sizes, ends, strict=True)}
+
+    @property
     def sums(self) -> int:
         """Size of the ledger without what is measured, which comes after it."""
-        own = len(motion.OWN) * self.contact + len(motion.CONTROL) * (self.accuracy is not None)
-        return motion.SIZE + self.given.entries + own
+        return self.parts["measured"].start
 
     @property
     def entries(self) -> int:
         """Size of the ledger."""
-        return self.sums + self.measured.size
+        return self.parts["measured"].stop
 
     def parameters(self, dt: float) -> np.ndarray:
         """Numbers that may change without another kernel, (P,), or (B, P) where rows differ in them.
@@ -250,7 +257,7 @@ class Program:
         rest, tree, joints = iter(parameters[1:]), self.robot.tree, self.joints
         if self.open:
             joints = joints.with_gains(list(islice(rest, len(joints.gains))))
-        given = self.given.problem(list(islice(rest, len(self.given_numbers))), more)
+        given = self.given.problem(islice(rest, len(self.given_numbers)), more)
         if self.open:
             tree = replace(tree, I=inertias(list(rest)))
         return Problem(tree, joints, self.loops, given)
@@ -267,12 +274,13 @@ class Program:
         """The same of a problem."""
         robot, sums, kept = self.robot, motion.Ledger(entries), Carried(self.layout, carried)
         rows = robot.split_q(q), robot.split_v(v), robot.split_tau(tau)
+        taken = StepTaken(p, *rows, parameters[0], kept, sums)
         assert self.method.step is not None
-        after = self.method.step(p, *rows, parameters[0], sums, kept)
+        after = self.method.step(taken)
         q1, v1, entries = robot.join_q(after[0]), robot.join_v(after[1]), sums.entries[: self.sums]
         entries += self.measured.after(
             sums.entries[self.sums :],
-            lambda step: Happened(p, step, *rows, (q1, v1, tau), sums.held, parameters),
+            lambda step: Happened(p, step, *rows, (q1, v1, tau), taken.held, parameters),
         )
         return [q1, v1, entries, kept.after()]
 
@@ -343,8 +351,10 @@ class Program:
         robot, kernels = self.robot, self.robot.kernels
         key, program, joints = robot.fingerprint, self, self.joints
         if self.open:
-            program = self._bare()
-            kernels, joints = robot.kernels_of_all_inertias(), program.joints
+            program = copy(self)  # without the inertias and all that depends on them
+            joints = joints.with_gains([0.0] * len(joints.gains))
+            program.robot, program.joints = without_inertias(robot), joints
+            kernels = robot.kernels_of_all_inertias()
             key = robot.fingerprint_without_inertias + b"inertial parameters"
         loops = [model.key for model in self.loops.models] if self.loops else None
         described: tuple[Any, ...] = (self.name, joints, loops)
@@ -372,13 +382,6 @@ class Program:
         given = [x[k] if np.ndim(x) else x for x in self.given_numbers]
         joints = self.joints.with_gains(gains)
         return replace(self, robot=robot, joints=joints, ground=ground, given_numbers=given)
-
-    def _bare(self) -> Program:
-        """The same step without the inertias and all that depends on them: these are inputs of the kernel."""
-        bare = copy(self)
-        bare.robot = without_inertias(self.robot)
-        bare.joints = self.joints.with_gains([0.0] * len(self.joints.gains))
-        return bare
 
 
 def subjects_of(program: Program) -> Subjects:

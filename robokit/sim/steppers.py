@@ -14,7 +14,7 @@ import pickle
 import sys
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import Any
@@ -51,7 +51,6 @@ from robokit.engine.loops.environment import NoMachineCode
 from robokit.engine.loops.fields import sizes_told
 from robokit.engine.maker import engine
 from robokit.engine.memory import address
-from robokit.engine.signature import ArrayOf
 from robokit.model.robot import Robot
 from robokit.sim import motion
 from robokit.sim.ground import Ground, plane_of, weight, world_of
@@ -107,7 +106,9 @@ def step_numbers(program: Program, dt: float) -> Arrays:
     found |= program.springs.numbers(robot, size_of(one) or 1.0)
     found |= prescribed_numbers(robot, program.given.motions)
     found |= _measured(program, scene, found) | _felt(program, scene)
-    found |= _control(program)
+    if program.accuracy is not None:
+        found |= {"accuracy": np.array([program.accuracy]), "part": np.zeros(3, np.int32)}
+        found["coordinate_weight"] = coordinate_weights(robot)
     return found | _motors(program, dt, 0) | _pushes(program) | scene.arrays | _pairs(program, scene, 0)
 
 
@@ -115,17 +116,6 @@ def prescribed_numbers(robot: Robot, bodies: Sequence[int]) -> Arrays:
     """Joints whose motion is prescribed."""
     dofs = [robot.tree.v_slice[body].start for body in bodies]
     return {"motion_dof": np.array(dofs, np.int32), "motion_values": np.zeros((len(dofs), 3))}
-
-
-def _control(program: Program) -> Arrays:
-    """What a step that is divided takes besides."""
-    if program.accuracy is None:
-        return {}
-    return {
-        "accuracy": np.array([program.accuracy]),
-        "coordinate_weight": coordinate_weights(program.robot),
-        "part": np.zeros(3, np.int32),
-    }
 
 
 def coordinate_weights(robot: Robot) -> np.ndarray:
@@ -162,8 +152,8 @@ def _loops(robot: Robot, row: int | np.ndarray) -> Arrays:
 
 def differ(program: Program) -> bool:
     """Whether rows of a batch differ in their inertias, in the ground, or in the numbers of motors."""
-    drives = sum(len(drive.parameters) for drive in program.given.drives)
-    several = any(np.ndim(x) > 0 for x in list(program.given_numbers)[:drives])
+    drives, _ = program.given.split(program.given_numbers)
+    several = any(np.ndim(x) > 0 for each in drives for x in each.values())
     several = several or program.robot.samples is not None
     return several or (program.ground is not None and program.ground.rows is not None)
 
@@ -302,8 +292,8 @@ def _felt(program: Program, scene: Scene) -> Arrays:
 def _motors(program: Program, dt: float, row: int | np.ndarray) -> Arrays:
     """Driven joints: gains again from the numbers that today's law is made of; of a row, or of some."""
     robot, drives = program.robot, program.given.drives
-    rest = iter(program.given_numbers)
-    own = [{name: _at(next(rest), row) for name in drive.parameters} for drive in drives]
+    numbers_of_drives, _ = program.given.split(program.given_numbers)
+    own = [{name: _at(x, row) for name, x in each.items()} for each in numbers_of_drives]
     bodies = [drive.body for drive in drives]
     dofs = [robot.tree.v_slice[i].start for i in bodies]
     dof = mobilities(robot).dof if robot.samples is None else mobilities(robot).dof[row]
@@ -323,17 +313,12 @@ def _motors(program: Program, dt: float, row: int | np.ndarray) -> Arrays:
 
 def _pushes(program: Program) -> Arrays:
     """Places of the pushes."""
-    places, rest = program.given.places, iter(program.given_numbers)
-    skipped = sum(len(drive.parameters) for drive in program.given.drives)
-    numbers: list[Any] = list(rest)[skipped:]
-    points = np.zeros((len(places), 3))
-    for k, (_, world) in enumerate(places):
-        if not world:
-            points[k], numbers = [float(np.ravel(z)[0]) for z in numbers[:3]], numbers[3:]
+    _, places = program.given.split(program.given_numbers)
+    points = [[0.0] * 3 if at is None else [float(np.ravel(z)[0]) for z in at] for _, at in places]
     return {
         "push_body": np.array([body for body, _ in places], np.int32),
-        "push_point": points,
-        "push_in_world": np.array([world for _, world in places], np.int32),
+        "push_point": np.reshape(np.array(points, float), (len(places), 3)),
+        "push_in_world": np.array([at is None for _, at in places], np.int32),
         "push_wrench": np.zeros((len(places), 6)),
     }
 
@@ -380,7 +365,7 @@ LAYOUT = KEPT_ARRAYS, tuple((a.name, a.shape) for a in ARRAYS if a.role == "inou
 def keeps(robot: Robot) -> int:
     """What the end of a step corrects."""
     given = robot_data(robot)
-    if len(given["wholes"]) > 1:
+    if any(free for _, free in given["wholes"]):
         return FREE
     return FIXED if may_keep_energy(robot.tree) else NOTHING
 
@@ -418,7 +403,9 @@ class ContactState:
         n = self.sizes
         n |= sizes_of_matrices(given)
         n["n_rows"] = 2 * n["n_dofs"] + n["n_stops"] + n["n_motors"] + n["n_motions"]  # all that can be
-        self.arrays: Arrays = {a.name: self._made(a, given) for a in self.kernel.taken}
+        self.arrays: Arrays = {a.name: a.zeros(n, self.dtype) for a in self.kernel.taken}
+        for name in given.keys() & self.arrays.keys():
+            self.arrays[name][...] = given[name]
         self.work: Arrays = {}
         self.refused: str | None = None
         self.plain = "python" in (engine(), options.get("engine"))
@@ -427,12 +414,6 @@ class ContactState:
         self.arrays["q"][:] = robot.neutral()
         self._zero = (*handed_on(self.arrays), "needed", "noted")
         self.forget()
-
-    def _made(self, a: ArrayOf, given: Mapping[str, np.ndarray]) -> np.ndarray:
-        x = a.zeros(self.sizes, self.dtype)
-        if a.name in given:
-            x[...] = given[a.name]
-        return x
 
     def forget(self) -> None:
         """Nothing was before."""
@@ -457,8 +438,10 @@ class ContactState:
             if not math.isfinite(taken):
                 return done
             done += int(taken)
-            if self.arrays["needed"][0]:
-                self._enlarge()
+            if (needed := self.arrays["needed"])[0]:  # of notes four times what there was
+                larger = enlarged(self.sizes, needed)
+                self.make_room({n: 4 * size if n in NOTED_AT_START else size for n, size in larger.items()})
+                needed[:] = 0
             elif not self.finite:
                 return done - 1
         return done
@@ -467,13 +450,6 @@ class ContactState:
     def finite(self) -> bool:
         """Whether the state is."""
         return is_finite(self.arrays["q"]) and is_finite(self.arrays["v"])
-
-    def _enlarge(self) -> None:
-        """Half as much again as was needed, where it was too little; of notes four times what there was."""
-        needed = self.arrays["needed"]
-        sizes = enlarged(self.sizes, needed)
-        self.make_room({name: 4 * n if name in NOTED_AT_START else n for name, n in sizes.items()})
-        needed[:] = 0
 
     def notes(self) -> Arrays:
         """What was noted of each step since the last call (contact/monitor.py), by name, as float64."""
@@ -676,17 +652,7 @@ term by 0.4 %, which the axes of a step, those of its middle, leave out; at 1 ra
 ROWS = 1024  # starts that are looked at together
 
 
-def step_for_spin(dt: float, robot: Robot, q: np.ndarray, v: np.ndarray) -> float:
-    """The step dt [s] halved as often as the spins of starts ask, but for those that ask for less than
-    SHORTEST.
-
-    The starts are (nq,) and (nv,), or rows of them; a single row goes with many.
-    """
-    speed, _, _ = fastest_spin(robot, q, v, SPIN / dt, SPIN / SHORTEST)
-    return _halved(dt, speed)
-
-
-def _halved(dt: float, rate: float) -> float:
+def halved(dt: float, rate: float) -> float:
     """The step [s], halved until what turns at a rate [rad/s] turns by SPIN at most in it."""
     return dt / 2 ** max(0, math.ceil(math.log2(rate * dt / SPIN) - 1e-9))
 
@@ -696,8 +662,8 @@ def fastest_spin(
 ) -> tuple[float, int, int]:
     """The largest angular velocity of a body [rad/s], its row and the body; (least, 0, 0) if none is larger.
 
-    Starts are as in :func:`step_for_spin`; rows that are not finite, or are faster than ``most`` [rad/s], are
-    skipped.
+    The states are (nq,) and (nv,), or rows of them; a single row goes with many. Rows that are not finite,
+    or are faster than ``most`` [rad/s], are skipped.
     """
     q, v = np.atleast_2d(q), np.atleast_2d(v)
     found, rows = (least, 0, 0), max(len(q), len(v))
@@ -722,7 +688,7 @@ def fastest_spin(
 def default_step(robot: Robot, falls: bool) -> float:
     """Time step for a robot [s]: 1 ms, halved as often as its links ask if the method is that of falls."""
     rate = robot.derived.get("turning rate", lambda: turning_rate(robot)) if falls else 0.0
-    return max(_halved(LONGEST, rate), SHORTEST) if SPIN / LONGEST < rate < math.inf else LONGEST
+    return max(halved(LONGEST, rate), SHORTEST) if SPIN / LONGEST < rate < math.inf else LONGEST
 
 
 def turning_rate(robot: Robot) -> float:
@@ -869,6 +835,8 @@ def not_finite(*arrays: np.ndarray) -> np.ndarray:
     return suspect
 
 
+IN_STEPS = {"outside": "outside_impulse", "control": "control"}  # names of parts of the ledger in steps
+
 SUMMED = ("ledger", "outside_impulse", "motor_sums")  # arrays of the step that are sums over all steps
 
 LARGEST = {"ledger": [accounts.AT[name] for name in ("depth", "residual", "overlap", "most")]}
@@ -902,7 +870,15 @@ def start_momentum(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray
     By the engine's graph: the bits are those of a page (page_step.py), whose kernels take the same text.
     """
     robot, real = program.robot, "float64"
-    kernel = program.built("start", _text, [], [("kept", (7,))])
+
+    def text(program: Program) -> Any:
+        def kept(q: Any, v: Any, tau: Any, carried: Any, parameters: Any, *more: Any) -> list[list[Any]]:
+            tree = program.problem(parameters, more).tree
+            return [kept_of(program, tree, robot.split_q(q), robot.split_v(v))]
+
+        return kept
+
+    kernel = program.built("start", text, [], [("kept", (7,))])
     parameters = np.atleast_2d(program.parameters(1.0))
     rest = [np.zeros((1, size)) for _, size in program.given.inputs]
     out = np.zeros((len(q), 7))
@@ -915,16 +891,6 @@ def start_momentum(program: Program, q: np.ndarray, v: np.ndarray) -> np.ndarray
     return out
 
 
-def _text(program: Program) -> Any:
-    robot = program.robot
-
-    def text(q: Any, v: Any, tau: Any, carried: Any, parameters: Any, *more: Any) -> list[list[Any]]:
-        tree = program.problem(parameters, more).tree
-        return [kept_of(program, tree, robot.split_q(q), robot.split_v(v))]
-
-    return text
-
-
 # ==== how steps are taken =========================================================================
 
 
@@ -932,13 +898,12 @@ def tally(program: Program, entries: np.ndarray) -> dict[str, Any]:
     """Figures for a run's summary, of the ledgers at its end (..., size); NaN in those that failed."""
     if not program.contact:
         return {}
-    own = entries.reshape(-1, entries.shape[-1])[:, : program.sums]
+    own, parts = entries.reshape(-1, entries.shape[-1])[:, : program.sums], program.parts
     last = own[np.isfinite(own).all(axis=1)]
-    first = motion.SIZE + program.given.entries
-    steps, iterations, most, missed, _ = last[:, first : first + len(motion.OWN)].T
+    steps, iterations, most, missed, _ = last[:, parts["own"]].T
     found: dict[str, Any] = {}
     if program.accuracy is not None:
-        rejected, shortest, longest, not_met = last[:, -len(motion.CONTROL) :].T
+        rejected, shortest, longest, not_met = last[:, parts["control"]].T
         found = {
             "accuracy": program.accuracy,
             "parts_taken": int(steps.sum()),
@@ -983,12 +948,19 @@ def step_inputs(
 
 def entries_of(program: Program, x: dict[str, np.ndarray]) -> np.ndarray:
     """The ledger of a program from the accounts of its steps, (..., size)."""
-    sums = x["ledger"]
-    outside = [x["outside_impulse"]] if program.given.outside else []
-    motors = x["motor_sums"].reshape(*sums.shape[:-1], -1)
-    control = [x["control"]] if program.accuracy is not None else []
-    own = sums[..., : motion.SIZE], *outside, motors, sums[..., motion.SIZE :], *control, x["measured"]
-    return np.concatenate(own, axis=-1)
+    return np.concatenate([part for _, part in _accounts(program, x)], axis=-1)
+
+
+def _accounts(program: Program, x: Mapping[str, np.ndarray]) -> Iterator[tuple[slice, np.ndarray]]:
+    """The parts of a program's ledger that there are, and views of the accounts of its steps in which they
+    are kept, (..., size).
+    """
+    sums, motors = x["ledger"], x["motor_sums"]
+    kept = {"sums": sums[..., : motion.SIZE], "own": sums[..., motion.SIZE :], "measured": x["measured"]}
+    kept["drives"] = motors.reshape(*sums.shape[:-1], -1)
+    for name, part in program.parts.items():
+        if part.stop > part.start:
+            yield part, kept[name] if name in kept else x[IN_STEPS[name]]
 
 
 class ContactStepper(ContactState):
@@ -996,7 +968,7 @@ class ContactStepper(ContactState):
 
     def __init__(self, program: Program, dt: float) -> None:
         """At rest, in steps of dt [s]."""
-        self.program = program
+        self.program, self.dt = program, dt
         options: dict[str, Any] = {"reproducible": program.reproducible, "dtype": program.dtype}
         options["springs"] = program.springs.functions
         super().__init__(program.robot, dt, step_numbers(program, dt), **options)
@@ -1034,7 +1006,8 @@ class ContactStepper(ContactState):
             self.forget()
         else:
             self.unpack(memory)
-        self._enter(np.zeros(self.program.entries) if entries is None else entries)
+        for part, own in _accounts(self.program, self.arrays):
+            own[:] = 0.0 if entries is None else entries[part]
 
     def give(self, tau: np.ndarray, given: Sequence[np.ndarray]) -> None:
         """Joint forces of the steps to come, and inputs from actuators and pushes."""
@@ -1100,22 +1073,6 @@ class ContactStepper(ContactState):
         counts = dict(zip(NOTED_AT_START, x["noted"].tolist(), strict=True))
         return sum(x[a.name].strides[0] * counts[str(a.shape[0])] for a in NOTES[1:])
 
-    def _enter(self, entries: np.ndarray) -> None:
-        """Own accounts from those of the program."""
-        x, more = self.arrays, self.program.given
-        sums = x["ledger"]
-        sums[: motion.SIZE] = entries[: motion.SIZE]
-        first = motion.SIZE + more.entries
-        sums[motion.SIZE :] = entries[first : first + len(motion.OWN)]
-        if "control" in x:
-            x["control"][:] = entries[first + len(motion.OWN) : self.program.sums]
-        at = motion.SIZE
-        if more.outside:
-            x["outside_impulse"][:] = entries[at : at + 6]
-            at += 6
-        x["motor_sums"][:] = entries[at : at + x["motor_sums"].size].reshape(-1, 2)
-        x["measured"][:] = entries[self.program.sums :]
-
 
 class PassiveStepper:
     """Steps of one state by the kernel of passive motion: a rollout of one row.
@@ -1126,7 +1083,7 @@ class PassiveStepper:
 
     def __init__(self, program: Program, dt: float) -> None:
         """See :class:`ContactStepper`."""
-        self.program, self.kernel, robot = program, program.kernel(), program.robot
+        self.program, self.dt, self.kernel, robot = program, dt, program.kernel(), program.robot
         self.noting, self.taken = False, 0
         given = [np.zeros((1, 1, size), program.dtype) for _, size in program.given.inputs]
         start = robot.neutral()[None], np.zeros((1, robot.nv))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -69,6 +70,9 @@ Folders = Sequence[str | os.PathLike[str]]
 
 def record(robot: Robot) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """What is stored of a robot: words for JSON, and arrays of numbers."""
+    text: str | None = None
+    with suppress(ModelError), warnings_into([]):  # what a URDF cannot say the numbers hold, or nothing does
+        text = dump(robot, own_types=True)
     about = {
         "name": robot.name,
         "base": robot.base,
@@ -79,7 +83,7 @@ def record(robot: Robot) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         "parameters_are_an_input": robot.parameters is not None,
         "fingerprint": robot.fingerprint.hex(),
         "source": str(robot.source),
-        "urdf": _text(robot),
+        "urdf": text,
     }
     return about, {"robot_parameters": robot.inertial_parameters, "robot_joints": joint_numbers(robot)}
 
@@ -96,15 +100,6 @@ def joint_numbers(robot: Robot) -> np.ndarray:
 
 def _mimic(robot: Robot) -> str | None:
     return "couple" if robot.coupling is not None else None
-
-
-def _text(robot: Robot) -> str | None:
-    """The robot as URDF text; None where a URDF cannot say it."""
-    try:
-        with warnings_into([]):  # what a URDF leaves out, the numbers beside it hold
-            return dump(robot, own_types=True)
-    except ModelError:
-        return None
 
 
 def restored(
@@ -366,7 +361,7 @@ class Trajectory:
         program = self.program
         if program is None or not (program.contact or program.ground is not None):
             return None, None
-        known = program, self._around_records, self.marks, self.q
+        known = self._around_records, self.marks, self.q
         still = None if program.ground is None else contacts_of(*known)
         return still, contacts_of(*known, moving=True) if program.contact else None
 
@@ -424,9 +419,7 @@ class Trajectory:
 
     def _facts(self, notes: Notes) -> StepFacts:
         """Those of notes; of a run without a step, none."""
-        assert self.program is not None and self.inputs is not None
-        notes = notes if len(self.marks) > 1 else notes.of(np.arange(0))
-        return step_facts(self.program, self.summary["dt"], notes, self.inputs)
+        return step_facts(notes if len(self.marks) > 1 else notes.of(np.arange(0)))
 
     @cached_attribute
     def events(self) -> list[Event]:
@@ -496,8 +489,7 @@ class Trajectory:
         for x, after in zip(ends, notes.with_end(self.q[-1], self.v[-1], [self.marks[0] + 1]), strict=True):
             x[0] = after[0]
         steps = np.maximum(np.array(self.marks) - 1, self.marks[0])
-        run = self.program, self.summary["dt"], notes, self.inputs, steps, ends
-        return Sensors(*run, lambda: self.contacts, start=True)
+        return Sensors(notes, steps, ends, lambda: self.contacts, start=True)
 
     @cached_attribute
     def springs(self) -> tuple[SpringRecord, ...]:
@@ -534,21 +526,20 @@ class Trajectory:
         """
         if self.program is None or self.inputs is None or self.program.loops is None:
             return {}
-        program, dt, notes, marks = self.program, self.summary["dt"], self._noted(), self.marks
-        if program.contact:
+        notes, marks = self._noted(), self.marks
+        if self.program.contact:
             steps = np.minimum(marks, max(marks[-1] - 1, marks[0]))
             taken, begin = notes.parts(steps)
-            found = kicks(program, dt, taken)[1]
+            found = kicks(taken)[1]
             return {name: mean_of_parts(x, begin, taken.share) for name, x in found.items()}
-        return instants(program, dt, notes, self.inputs, marks, None).loops
+        return instants(notes, marks, None).loops
 
     @cached_attribute
     def _motion(self) -> StepMotion | None:
         """Accelerations and forces at the records; None of a trajectory that was loaded."""
         if self.program is None or self.inputs is None:
             return None
-        notes, ends = self._around_records, (self.q[-1], self.v[-1])
-        return step_motion(self.program, self.summary["dt"], notes, self.inputs, self.marks, ends)
+        return step_motion(self._around_records, self.marks, (self.q[-1], self.v[-1]))
 
     @cached_attribute
     def a(self) -> np.ndarray:
@@ -808,7 +799,13 @@ class Trajectory:
             'swing.csv'
         """
         path = output_path("path", path, ".csv")
-        write_csv(self, self._own_robot("to_csv"), path)
+        names, arrays = zip(*table_columns(self, self._own_robot("to_csv")), strict=True)
+        quoted = ('"' + n.replace('"', '""') + '"' if any(c in n for c in ',"\r\n') else n for n in names)
+        with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
+            file.write(",".join(quoted) + "\n")
+            for first in range(0, len(self.t), ROWS):
+                rows = np.column_stack([x[first : first + ROWS] for x in arrays]).tolist()
+                file.writelines(",".join(map(repr, row)) + "\n" for row in rows)
         return path
 
     @staticmethod
@@ -921,7 +918,10 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     touching: dict[str, list[Any]] = {
         of: [x.get(f"{of}contact_{part}") for part in PARTS_OF_CONTACTS] for of in CONTACTS
     }
-    whole = all(_is_whole(touching[of], *names[of]) for of in CONTACTS)
+    whole = True  # contacts have points and forces, or nothing, and a name for each that is touched, or none
+    for of, (links, against) in names.items():
+        points, forces, normals = (x is not None for x in touching[of])
+        whole &= points == forces >= normals and len(against) in (0, len(links))
     if not T or not whole or not shapes.keys() - {*optional, HEIGHTS} <= x.keys() <= shapes.keys():
         raise ValueError("its arrays are not those of a trajectory")
     if any(array.shape != shapes[name] for name, array in x.items()):
@@ -954,12 +954,6 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
         known["step_forces"] = StepForces.of(x["step_forces"], touched, x["t"][0], summary["dt"])
     found.report()  # raises for figures that are no numbers
     return found
-
-
-def _is_whole(arrays: Sequence[Any], links: Sequence[str], against: Sequence[str]) -> bool:
-    """Whether contacts have points and forces, or nothing, and a name for each that is touched, or none."""
-    points, forces, normals = (x is not None for x in arrays)
-    return points == forces >= normals and len(against) in (0, len(links))
 
 
 # ---- the motion as a table --------------------------------------------------------------------------------
@@ -1004,21 +998,6 @@ def table_columns(run: Any, robot: Robot) -> Iterator[tuple[str, np.ndarray]]:
     if run.ground is not None:
         for k, part in enumerate("xyz"):
             yield f"contact_force/{part}", run.contact_force[:, k]
-
-
-def write_csv(run: Any, robot: Robot, path: Path) -> None:
-    """Write the table as comma-separated values, with all digits; WriteError where that fails."""
-    names, arrays = zip(*table_columns(run, robot), strict=True)
-    with replacing(path) as beside, beside.open("w", encoding="utf-8", newline="") as file:
-        file.write(",".join(map(_cell, names)) + "\n")
-        for first in range(0, len(run.t), ROWS):
-            rows = np.column_stack([x[first : first + ROWS] for x in arrays]).tolist()
-            file.writelines(",".join(map(repr, row)) + "\n" for row in rows)
-
-
-def _cell(name: str) -> str:
-    """A name as a cell: one with a comma, a quotation mark or a break is quoted."""
-    return '"' + name.replace('"', '""') + '"' if any(c in name for c in ',"\r\n') else name
 
 
 # ---- its file ---------------------------------------------------------------------------------------------

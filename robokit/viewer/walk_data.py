@@ -822,7 +822,9 @@ CAPTIONS = {
     "L[k] = [*L[k][:k], 1.0, *[0.0] * (n - k - 1)]": "L gets ones on its diagonal and zeros above.",
     "return L, D": "H = LᵀDL, and L is as sparse as H.",
     # ABA
-    "X, v, c, IA, pA, U, D, u, a, qdd = tree.lists(10)": "Lists for the quantities of each body.",
+    "X, U, D, v, c, IA, pA, u, a, qdd = *(factor or tree.lists(3)), *tree.lists(7)": (
+        "Lists for the quantities of each body."
+    ),
     "S, I = tree.joint[i].S, tree.I[i]": "Body i: its joint and its inertia.",
     "v[i] = X[i] @ v[tree.parent[i]] + vJ": "The parent's velocity in own coordinates, plus the joint's.",
     "c[i] = v[i].cross(vJ)": "The acceleration due to velocities alone.",

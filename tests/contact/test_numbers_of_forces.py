@@ -91,6 +91,21 @@ def test_mobilities_are_those_of_the_tree():
         assert found.move[i] == pytest.approx(np.trace(J @ W @ J.T) / 3.0, rel=1e-9)
 
 
+def test_what_only_turns_about_its_middle_gives_way_there_where_it_is_touched():
+    """A disc on an axle: the mean over its mass of how far points give way in its plane, over 2 and 3."""
+    builder = rk.ModelBuilder("disc").link("world")
+    builder.link("disc", 5.0, (0.1, 0.2, 0.3), np.diag([0.06, 0.1, 0.06]))
+    place = rk.Placement(position=np.array([0.4, 0.0, 0.0]))
+    builder.joint("axle", "continuous", "world", "disc", place, axis=(0, 1, 0))
+    about = 0.1 + 5.0 * (0.1**2 + 0.3**2)
+    of_centre = (0.1**2 + 0.3**2) / about / 3.0
+    assert mobilities(builder.build("fixed")).move[1] == pytest.approx(of_centre, rel=1e-12)
+    builder = rk.ModelBuilder("disc").link("world")
+    builder.link("disc", 5.0, inertia=np.diag([0.06, 0.1, 0.06]))
+    builder.joint("axle", "continuous", "world", "disc", place, axis=(0, 1, 0))
+    assert mobilities(builder.build("fixed")).move[1] == pytest.approx(1.0 / 5.0 / 6.0, rel=1e-12)
+
+
 def test_joints_have_the_numbers_of_their_law():
     robot = rk.load_urdf(rk.find_robot("humanoid"), base="floating")
     law, _ = joint_law(robot, None)

@@ -94,7 +94,8 @@ def test_what_is_kept_follows_from_what_holds_the_robot() -> None:
     assert list(robot_data(both)["wholes"][:, 0]) == [1, 1, 4]
     beside = rk.together({"arm": pendulum, "free": floating("double_pendulum")})
     assert keeps(beside) == FREE
-    assert list(robot_data(beside)["body_whole"]) == [0, 0, 0, 1, 1, 1]
+    assert list(robot_data(beside)["body_whole"]) == [0, 1, 1, 2, 2, 2]
+    assert list(robot_data(beside)["wholes"][:, 1]) == [0, 0, 1]
 
 
 def falling(robot: rk.Robot, places: int | None = None) -> ContactState:

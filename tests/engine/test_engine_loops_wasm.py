@@ -88,6 +88,34 @@ def test_one_module_serves_all_sizes_and_its_memory_grows():
 
 
 @pytest.mark.node
+def test_the_elements_of_a_row_have_one_address():
+    """Each more of them takes 16 bytes: two loads, a sum and a store, without an index of its own."""
+
+    def kernel(width):
+        def function(n, A, B, at):
+            def row(k):
+                first = at[k] - 3  # of the first row -3: no place in memory
+                for j in range(width):
+                    B[k, j] = A[k, j] + A[n - 1 - k, width - 1 - j]
+                B[k, first + 3] = B[k, first + 3] + A.reshape(n * width)[first + 3]
+
+            for_range(n, row)
+
+        shape = ("n", width)
+        arrays = [ArrayOf("A", shape), ArrayOf("B", shape, "out"), ArrayOf("at", ("n",), kind="integer")]
+        return LoopKernel(f"rows_{width}", function, ["n"], arrays)
+
+    kernels = [kernel(6), kernel(12)]
+    given = [
+        {"A": np.random.default_rng(0).normal(size=(5, w)), "at": np.arange(5, dtype=np.int32)}
+        for w in (6, 12)
+    ]
+    assert differ(list(zip(kernels, given, strict=True))) == []
+    few, many = (len(wasm_module([each])) for each in kernels)
+    assert many - few <= 16 * 6 + 4
+
+
+@pytest.mark.node
 def test_calls_are_the_same_bits_in_node():
     assert differ([(CALLS, given) for given in CALLS_GIVEN]) == []
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from robokit.engine import Kernel
-from robokit.engine.trace.graph import Graph
+from robokit.engine.trace.graph import Arrays, Graph
 from robokit.engine.trace.ops import (
     ADD,
     AND,
@@ -34,7 +34,6 @@ from robokit.engine.trace.ops import (
     SQRT,
     SUB,
     Operation,
-    counted,
     flops,
 )
 from robokit.engine.trace.record import trace
@@ -209,7 +208,7 @@ def test_odd_and_even_functions_are(name):
 
 def test_counts_are_those_of_the_table():
     nodes = [(MUL, 1, 2), (ADD, 1, 2), (SUB, 1, 2), (SIN, 1), (COS, 1), (COS, 2), (SELECT, 3, 1, 2)]
-    counts = counted(nodes)
+    counts = Arrays.of(nodes, range(len(nodes))).counted()
     assert counts == {
         "mul": 1,
         "add": 2,

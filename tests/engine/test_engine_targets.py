@@ -22,9 +22,12 @@ from robokit.engine.backend.targets import Target
 from robokit.engine.emit.batch_module import batch_module
 from robokit.engine.emit.ir import FLOAT32, FLOAT64
 from robokit.engine.emit.single_module import single_module
+from robokit.engine.loops.kernel import LoopKernel
 from robokit.engine.passes import similarity
+from robokit.engine.signature import ArrayOf
 from robokit.engine.trace.record import trace
 from robokit.model import ModelBuilder, Placement
+from robokit.spatial.control_flow import call, whole
 
 # triple, cpu, doubles a vector, a vector's multiplication, a fused one, registers that the target has not
 TARGETS = {
@@ -93,6 +96,37 @@ def test_only_what_the_engine_fuses_is_fused(target, one, rnea):
         found = len(re.findall(FUSED[target], llvm.cross_assembly(ir, triple, cpu)))
         assert found <= wanted  # a product with 1 needs no instruction
         assert (found > 100) == (wanted > 100) == fused
+
+
+def returning(count):
+    """A kernel that calls a function with so many results, and holds more numbers than SSE has registers."""
+
+    def several(a, k):
+        return *(a * (i + 2.0) for i in range(count)), k + 1
+
+    def held(x, out):
+        products = [x[k] * x[k + 1] for k in range(24)]
+        *found, k = call(several, x[0], whole(x[1]))
+        total = x[k]
+        for y in products:
+            total = total * y
+        for y in (*found, *products):
+            total = total + y
+        out[0] = total
+
+    return LoopKernel("held", held, [], [ArrayOf("x", (25,)), ArrayOf("out", (1,), "out")])
+
+
+@pytest.mark.parametrize("count", range(1, 8))
+def test_functions_return_numbers_in_registers_of_sse_or_in_memory(count):
+    """The third and fourth on the stack of x87 ended in an illegal instruction on processors with AVX-512."""
+    kernel = returning(count)
+    for lanes, real in ((1, FLOAT64), (1, FLOAT32), (8, FLOAT64)):
+        text = kernel.text(lanes, real).removeprefix(llvm.LOOPS)  # as it is written: no calls vanish
+        assembly = llvm.cross_assembly(text, "x86_64-linux-gnu", "x86-64-v4")
+        assert re.search(r"\tcall\w*\s+held_function", assembly) and not re.search(r"\tf(ld|st)", assembly)
+    x = np.linspace(0.5, 1.5, 25)
+    assert kernel(x=x)["out"] == kernel(x=x, engine="python")["out"]
 
 
 def defined_and_needed(code: bytes) -> tuple[set[str], set[str]]:

@@ -51,6 +51,14 @@ def kinds_of(parameters, declared):
     return kinds
 
 
+def test_code_that_does_the_same_again_names_the_same_variables():
+    """So it is the same bytes, which are packed well."""
+    a, b, c, d = (Variable() for _ in range(4))
+    code = [(what, v) for pair in ((a, b), (c, d)) for what in (SET, GET) for v in pair]
+    place, _ = variable_numbers(Function("f", [], [], code))
+    assert [place[v] for v in (a, b, c, d)] == [0, 1, 0, 1]
+
+
 @pytest.mark.parametrize("parameters", [0, 3, 140])
 def test_values_share_a_variable_only_one_after_the_other(parameters):
     function = random_function(np.random.default_rng(parameters), parameters)

@@ -167,11 +167,12 @@ def test_save_and_load_keep_the_actuators_forces(tmp_path):
 
 
 def test_nothing_given_is_the_same_kernel():
+    from robokit.sim import motion
     from robokit.sim.run_inputs import set_up
 
     program = set_up(m.box(), 1.0, None, True, None, None, None).program
     assert [name for name, _ in program.kernel().signature.inputs][-1] == "parameters"
-    assert program.given.inputs == [] and program.given.entries == 0
+    assert program.given.inputs == [] and program.entries == motion.SIZE + len(motion.OWN)
 
 
 @pytest.mark.parametrize(

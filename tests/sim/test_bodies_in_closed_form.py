@@ -259,6 +259,25 @@ def test_a_board_under_a_block_is_held_by_the_ground_or_slides_with_it(masses, s
         assert np.abs(moved.q[-1, [4, 11]]).max() < 2e-4
 
 
+@pytest.mark.parametrize("turns", [1.0, -1.0])
+def test_a_lever_brakes_a_drum_on_an_axle(turns):
+    """Both turn about their centres of mass: it was pressed 0.2 mm in, and off in every third step."""
+    radius, arm, drop, mu, force = 0.2, 0.15, 0.05, 0.5, 20.0
+    builder = ModelBuilder("brake").link("frame")
+    builder.link("drum", 5.0, inertia=np.eye(3) * 0.1, collisions=(Shape(Cylinder(radius, 0.2), LYING),))
+    builder.joint("axle", "continuous", "frame", "drum", axis=(0, 1, 0))
+    pad = Shape(Sphere(0.02), at(arm, 0.02 - drop))
+    builder.link("lever", 0.1, inertia=np.eye(3) * 0.01, collisions=(pad,))
+    builder.joint("pivot", "revolute", "frame", "lever", at(-arm, radius + drop), axis=(0, 1, 0))
+    push = rk.Push("lever", (0.0, 0.0, -force), (0.5, 0.0, 0.0), 0.0, 1.0)
+    ground = rk.Ground(height=-5.0, sink=1e-5)  # as stiff as the contact
+    v0 = np.array([30.0 * turns, 0.0])
+    braked = run(builder.build("fixed"), 0.06, mu, ground=ground, v0=v0, pushes=push)
+    normal = 0.5 * force / (arm + turns * mu * drop)
+    torque = -0.1 * np.diff(braked.v[20:, 0]) / 1e-3
+    assert torque == pytest.approx(turns * mu * normal * radius, rel=1e-3)
+
+
 # The code of the next test's worlds.
 @pytest.mark.parametrize("masses", [(18.0, 0.5), (1.0, 5.0)])
 def test_a_block_that_slides_over_a_board_stops_where_coulomb_says_and_leaves_the_board_alone(masses):

@@ -156,7 +156,7 @@ def test_momentum_without_the_projection(name, monkeypatch):
     from robokit.sim.step_kernel import Program
 
     robot = m.free_chain().with_gravity((0, 0, 0))
-    monkeypatch.setattr(integrators, "keep", lambda ledger, tree, q, v, *rest: (q, v))
+    monkeypatch.setattr(integrators, "keep", lambda step, q, v, *rest: (q, v))
     program = Program(robot, name, METHODS[name], joint_law(robot)[0])
     v0 = _spin(robot)
     before = rk.centroidal_momentum(robot, robot.neutral(), v0)

@@ -67,6 +67,25 @@ def test_a_ball_of_a_mesh_rolls_as_a_ball(tmp_path):
     assert run.q[-1, 4] == pytest.approx(0.5 * m.G * math.sin(angle) / 1.4, rel=1e-4)
 
 
+def test_a_mesh_of_an_ellipsoid_rocks_as_an_ellipsoid(tmp_path):
+    """About its longest axis, little, on the radius b^2/c, its middle at c; facets would stop it."""
+    import trimesh
+
+    a, b, c = 0.1, 0.05, 0.03
+    egg = trimesh.creation.icosphere(subdivisions=3)
+    egg.apply_scale([a, b, c])
+    egg.export(tmp_path / "egg.stl")
+    builder, inertia = ModelBuilder("egg"), np.diag([b * b + c * c, a * a + c * c, a * a + b * b]) / 5.0
+    egg = Mesh("egg.stl", path=tmp_path / "egg.stl")
+    builder.link("egg", mass=1.0, inertia=inertia, collisions=(Shape(egg),))
+    rate = math.sqrt(m.G * (b * b / c - c) / (inertia[0, 0] + c * c))
+    start, speed = [1.0, 0.0, 0.0, 0.0, 0.0, 0.0, c], 0.02 * rate
+    v0 = [speed, 0.0, 0.0, 0.0, -speed * c, 0.0]
+    run = rk.simulate(builder.build("floating"), start, v0, duration=2.0, dt=1e-3, ground=rk.Ground())
+    tilt = 2.0 * np.arctan2(run.q[:, 1], run.q[:, 0])
+    np.testing.assert_allclose(tilt, 0.02 * np.sin(rate * run.t), atol=1e-3)
+
+
 def test_a_thin_disc_rolls_upright_and_stands():
     """Tilted by a tenth of a milliradian: its rim of 1 cm holds it, also where its spin alone would not."""
     radius, width = 0.25, 0.01
@@ -304,6 +323,62 @@ def test_a_coin_on_its_edge_falls_and_never_gains_energy():
     assert run.energy.mechanical.max() - run.energy.mechanical[0] <= 1e-3 * run.energy.mechanical[0]
     assert run.summary["deepest_penetration"] < 1e-3
     assert run.summary["shape_error"] == 0.0
+
+
+def bicycle() -> rk.Robot:
+    """The benchmark's, x ahead and z up; its wheels have edges of 0.1 um."""
+    lean = math.pi / 10.0  # of the steering axis
+    builder = ModelBuilder("bicycle")
+    frame = np.array([[9.2, 0.0, -2.4], [0.0, 11.0, 0.0], [-2.4, 0.0, 2.8]])
+    fork = np.array([[0.05892, 0.0, 0.00756], [0.0, 0.06, 0.0], [0.00756, 0.0, 0.00708]])
+    along_y = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
+    builder.link("frame", 85.0, (0.3, 0.0, 0.9), frame).link("fork", 4.0, (-0.2, 0.0, 0.7), fork)
+    for name, mass, radius, across, about in (
+        ("rear", 2.0, 0.3, 0.0603, 0.12),
+        ("front", 3.0, 0.35, 0.1405, 0.28),
+    ):
+        edge = Shape(Cylinder(radius, 1e-7), Placement(along_y))
+        builder.link(name, mass, inertia=np.diag([across, about, across]), collisions=edge)
+
+    def at(x: float, z: float) -> Placement:
+        return Placement(position=np.array([x, 0.0, z]))
+
+    builder.joint("rear", "continuous", "frame", "rear", at(0.0, 0.3), (0, 1, 0))
+    axis = (-math.sin(lean), 0, math.cos(lean))
+    builder.joint("steer", "continuous", "frame", "fork", at(1.1, 0.0), axis)
+    builder.joint("front", "continuous", "fork", "front", at(-0.08, 0.35), (0, 1, 0))
+    return builder.build("floating")
+
+
+def test_a_bicycle_without_a_rider_weaves_as_the_benchmark():
+    """Its linear equations of leaning and steering, M q'' + v C q' + (g K0 + v^2 K2) q = 0, at 5 m/s.
+
+    Source: J. Meijaard, J. Papadopoulos, A. Ruina, A. Schwab, Proceedings of the Royal Society A 463 (2007).
+    """
+    M = np.array([[80.81722, 2.31941332208709], [2.31941332208709, 0.29784188199686]])
+    C = np.array([[0.0, 33.86641391492494], [-0.85035641456978, 1.6854039739756]])
+    K0 = np.array([[-80.95, -2.59951685249872], [-2.59951685249872, -0.80329488458618]])
+    K2 = np.array([[0.0, 76.59734589573222], [0.0, 2.65431523794604]])
+    v, rate = 5.0, 0.02
+    robot = bicycle()
+    v0 = np.zeros(robot.nv)
+    v0[0], v0[3] = rate, v
+    for wheel, radius in (("rear", 0.3), ("front", 0.35)):
+        v0[robot.joint(wheel).v_slice] = v / radius
+    ground = rk.Ground(friction=2.0, sink=1e-6)
+    run = rk.simulate(
+        robot, v0=v0, duration=1.2, dt=1e-3, ground=ground, joint_damping=0.0, self_collision=False
+    )
+
+    def changes(t: float, x: np.ndarray) -> np.ndarray:
+        return np.append(x[2:], -np.linalg.solve(M, v * C @ x[2:] + (m.G * K0 + v * v * K2) @ x[:2]))
+
+    known = solve_ivp(changes, (0.0, run.t[-1]), [0.0, 0.0, rate, 0.0], t_eval=run.t, rtol=1e-9, atol=1e-12)
+    R = Rotation.from_quat(np.roll(run.q[:, :4], -1, axis=1)).as_matrix()
+    steered = -run.q[:, robot.joint("steer").q_slice][:, 0]  # the benchmark's z is down
+    assert np.ptp(known.y[0]) > 5e-3
+    np.testing.assert_allclose(np.arcsin(R[:, 2, 1]), known.y[0], atol=4e-5)
+    np.testing.assert_allclose(steered, known.y[1], atol=6e-5)
 
 
 def test_a_wheel_rolls_over_flush_tiles_as_over_a_plane():

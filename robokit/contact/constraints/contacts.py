@@ -134,7 +134,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     more = _impact(x, pair, hit, w)
     kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
     N, taken = maximum(N, 0.0), maximum(-N, 0.0)
-    falls, bounces, back, arrives = bounce(x, c, u - taken, N * w)
+    falls, bounces, back, arrives = once(x, bounce, c, u - taken, N * w)
     surface = _surface(x, c, p, axes)
     bent = [axes[i].dot(e) * (1.0 - bounces) for i in range(2)]
     for i in range(2):

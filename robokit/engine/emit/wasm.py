@@ -24,6 +24,7 @@ import struct
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Any
 
 from robokit.spatial import scalars
@@ -169,7 +170,7 @@ def variable_numbers(function: Function) -> tuple[dict[Variable, int], bytes]:
 
     def begin(variable: Variable) -> None:
         if free[variable.kind]:
-            place[variable] = free[variable.kind].pop()
+            place[variable] = heappop(free[variable.kind])
         else:
             place[variable] = len(kinds)
             kinds.append(variable.kind)
@@ -178,7 +179,7 @@ def variable_numbers(function: Function) -> tuple[dict[Variable, int], bytes]:
         begin(variable)
     free_parameters = [v for v in function.parameters if v not in first]
     for variable in free_parameters:
-        free[variable.kind].append(place[variable])
+        heappush(free[variable.kind], place[variable])
     begins = defaultdict[int, list[Variable]](list)
     for variable, k in first.items():
         begins[k].append(variable)
@@ -187,7 +188,7 @@ def variable_numbers(function: Function) -> tuple[dict[Variable, int], bytes]:
             if variable not in place:
                 begin(variable)
         for variable in ends.get(k, ()):
-            free[variable.kind].append(place[variable])
+            heappush(free[variable.kind], place[variable])
     used: Counter[int] = Counter()
     for variable, count in times.items():
         used[place[variable]] += count
@@ -195,7 +196,7 @@ def variable_numbers(function: Function) -> tuple[dict[Variable, int], bytes]:
     own = sorted(range(parameters, len(kinds)), key=lambda v: (-used[v], v))
     # Kinds are declared in runs: one of each among the numbers of one byte, one of each behind them.
     short = max(0, 128 - parameters)
-    ordered = [v for part in (own[:short], own[short:]) for v in sorted(part, key=lambda v: kinds[v])]
+    ordered = [v for part in (own[:short], own[short:]) for v in sorted(part, key=lambda v: (kinds[v], v))]
     final = {v: v for v in range(parameters)} | {v: parameters + k for k, v in enumerate(ordered)}
     return {v: final[at] for v, at in place.items()}, _declaration([kinds[v] for v in ordered])
 

@@ -463,7 +463,8 @@ def _usage(graph: LoopGraph, live: Live, region: Region, is_test: bool) -> dict[
     part = slice(0, region.tested) if is_test else slice(region.tested, None)
     nodes = [graph.nodes[n] for n in live.of(region, part) if outcome(graph.nodes[n]) is None]
     opcodes = Counter(node[0] for node in nodes)
-    found = counted(node for node in nodes if CONST < node[0] < len(OPERATIONS))
+    own = [node[:2] for node in nodes if CONST < node[0] < len(OPERATIONS)]
+    found = counted(*np.array(own, int).reshape(-1, 2).T)
     whole = sum(count for opcode, count in opcodes.items() if opcode in _VALUES)
     return found | {"load": opcodes[LOAD], "store": opcodes[STORE], "whole": whole}
 

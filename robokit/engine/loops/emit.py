@@ -66,6 +66,12 @@ enough for its numbers to become registers. Larger ones, and those whose size is
 workspace.
 """
 
+IN_MEMORY = 5
+"""As many real numbers a function of x86-64 returns in memory. With three or four, LLVM has those after the
+second on the stack of x87. Its quick selection takes them from there by an instruction of SSE, which knows 16
+registers, where AVX-512 has 32: with one of the others it is an illegal instruction.
+"""
+
 HEADER = 64  # bytes at the start of a block of the workspace: where the next one is, and where this one ends
 INTERRUPTED, ENDED = -1, -2  # status of a call that Ctrl-C has ended, and of one that another thread has
 
@@ -248,11 +254,14 @@ class FunctionWriter:
         return f"define internal {t} @{name}({', '.join(parameters)}) #2 {{\n{text}\n}}\n"
 
     def _returns(self, results: Sequence[int], wide: Sequence[bool], lanes: int) -> str:
-        """Type of what a function returns."""
+        """Type of what a function returns, with as many more reals as make it return in memory."""
         types = [
             vector(lanes if w else 1, self._type(self.graph.kinds[k], False))
             for k, w in zip(results, wide, strict=True)
         ]
+        real = self.real.kind
+        if real in [t for t in types if not t.startswith("i")][2:]:
+            types += [real] * (IN_MEMORY - types.count(real))
         return f"{{{', '.join(types)}}}" if types else "void"
 
     def _call(self, number: int, node: tuple) -> None:

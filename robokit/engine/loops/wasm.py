@@ -6,7 +6,8 @@ it: only those that differ between calls are arguments.
 
 A value that is read in its own region alone is computed where it is read first, and left in a variable if it
 is read again. What is loaded is so only if nothing is stored there in between. All others are computed in
-their place, into variables.
+their place, into variables. The address of a row is a value, too, one for all elements of it that a region
+reads and writes.
 """
 
 from __future__ import annotations
@@ -54,8 +55,10 @@ from robokit.engine.loops.record import (
     INTEGER,
     LOAD,
     PARAMETER,
+    PLUS,
     REAL,
     STORE,
+    TIMES,
     VALUE,
     WHILE,
     WHOLE,
@@ -77,6 +80,8 @@ _INSTRUCTIONS |= {opcode: each.wasm for opcode, each in WHOLE_OPERATIONS.items()
 _CHOICES = (SELECT, GUARD, WHOLE_SELECT)
 
 _EFFECTS = (STORE, ZEROS, CHECK, FOR, WHILE, COND, *CALLS)
+
+_ADDRESS = -2  # the node (_ADDRESS, array, index): of an element
 
 _AT_ONCE = (CONST, WHOLE, PARAMETER, VALUE)  # what computes nothing
 _HERE = {*_EFFECTS, *_AT_ONCE, SIN, COS}  # what is computed in its place, or nowhere
@@ -135,6 +140,10 @@ class _Writer:
         self.graph, self.live, self.name, self.number = graph, live, name, number
         self.places, self.works, self.fails = places, places.works, places.fails
         self.made = graph.functions[number]
+        self.addresses: dict[int, Node] = {}
+        """Nodes of addresses, by numbers behind those of the graph."""
+        self.elements: dict[int, tuple[int, int]] = {}
+        """Of what is loaded or stored: the address, or -1 where that is known, and elements on top."""
         arrays = [k for k in live.arrays(self.made) if places.same[k] == k and self._moves(k)]
         self.begins, self.copies = {k: Variable(I32) for k in arrays}, list[Code]()
         """The first bytes of arrays, at first those that are arguments; the code that copies others."""
@@ -189,14 +198,47 @@ class _Writer:
 
     # -- where values are computed ------------------------------------------------------------------
 
+    def _node(self, n: int) -> Node:
+        return self.addresses.get(n) or self.graph.nodes[n]
+
+    def _with_addresses(self, region: Region) -> list[int]:
+        """The nodes of a region that are needed; each address before the first one that needs it."""
+        nodes, made = list[int](), dict[Node, int]()
+        for n in self.live.of(region):
+            node = self.graph.nodes[n]
+            if node[0] in (LOAD, STORE) and not self.graph.arrays[node[1]].own:
+                row, more = self._row(node[2])
+                address = (_ADDRESS, node[1], row)
+                if row >= 0 and address not in made:
+                    number = made[address] = len(self.graph.nodes) + len(self.addresses)
+                    self.addresses[number] = address
+                    nodes.append(number)
+                self.elements[n] = made.get(address, -1), more
+            nodes.append(n)
+        return nodes
+
+    def _row(self, index: int) -> tuple[int, int]:
+        """Index of the first element of a row, -1 where all is known; how far behind that an element is."""
+        nodes = self.graph.nodes
+
+        def known(n: int) -> int:
+            return nodes[n][1] if nodes[n][0] == WHOLE else -1
+
+        if nodes[index][0] == PLUS:
+            for row, more in (nodes[index][1:], nodes[index][:0:-1]):
+                width = max(map(known, nodes[row][1:])) if nodes[row][0] == TIMES else 0
+                if 0 <= known(more) < width:  # then it is in the array only if the first one is
+                    return row, known(more)
+        return (-1, known(index)) if known(index) >= 0 else (index, 0)
+
     def _plan(self, region: Region) -> set[int]:
         """Decide for a region and those in it; what they read of the regions around."""
-        nodes = self.live.of(region)
+        nodes = self._with_addresses(region)
         # A run is of nodes in which nothing is stored.
         run, effects = dict[int, int](), list[Node]()
         for n in nodes:
             run[n] = len(effects)
-            opcode, *operand = self.graph.nodes[n]
+            opcode, *operand = self._node(n)
             if opcode in _EFFECTS:
                 effects.append(self.graph.nodes[n])
             if opcode in (SIN, COS):
@@ -218,7 +260,9 @@ class _Writer:
         if region.tested:
             use(region.test, run[tested[-1]] if tested else 0)
         for n in reversed(nodes):
-            node, where = self.graph.nodes[n], run[n]
+            node, where = self._node(n), run[n]
+            if first[n] == never and node[0] not in _EFFECTS:
+                continue  # an index of which only the row is read
             if first[n] < never and n not in apart and self._later(node, effects, where, first[n]):
                 self.later.add(n)
                 where = first[n]
@@ -255,7 +299,11 @@ class _Writer:
 
     def _operands(self, n: int) -> Iterable[int]:
         """What a node reads itself, of all that is needed."""
-        node = self.graph.nodes[n]
+        node = self._node(n)
+        if node[0] == _ADDRESS:
+            return node[2:]
+        if n in self.elements:
+            return [k for k in (self.elements[n][0], *operands(node)[1:]) if k >= 0]
         if node[0] in (FOR, WHILE):
             kept = [starts(node)[k] for k in self.live.positions(n)]
             return [node[2], *kept] if node[0] == FOR else kept
@@ -267,7 +315,7 @@ class _Writer:
 
     def kind(self, n: int) -> int:
         """Kind of a value."""
-        return F64 if self.graph.kinds[n] == REAL else I32
+        return I32 if n in self.addresses or self.graph.kinds[n] != REAL else F64
 
     def variable(self, n: int) -> Variable:
         """A new variable for a value."""
@@ -294,8 +342,10 @@ class _Writer:
         return found
 
     def _operation(self, n: int) -> list[Code]:
-        node = self.graph.nodes[n]
+        node = self._node(n)
         opcode = node[0]
+        if opcode == _ADDRESS:
+            return self._from_begin(*node[1:])
         if opcode == CONST:
             return [number(node[1])]
         if opcode == WHOLE:
@@ -306,9 +356,9 @@ class _Writer:
         if opcode == LOAD and self.graph.arrays[node[1]].own:
             return [(TAKE, self._place(node[2]))]
         if opcode == LOAD:
-            word, size = self._element(node[1])
-            address, offset = self._address(node[1], node[2], size)
-            return [*address, PLAIN[f"{word}.load"] + leb(offset)]
+            word, _ = self._element(node[1])
+            address, offset = self._address(n)
+            return [address, PLAIN[f"{word}.load"] + leb(offset)]
         if opcode == FLOOR:
             return [node[1], *plain("f64.floor i32.trunc_sat_f64_s")]
         if opcode == FLOOR_DIVIDE:
@@ -333,13 +383,25 @@ class _Writer:
         """Kind of an array's elements, and by how many bits an index is shifted."""
         return ("i32", 2) if self.graph.arrays[array].kind == INTEGER else ("f64", 3)
 
-    def _address(self, array: int, index: int, shift: int) -> tuple[list[Code], int]:
-        """What puts the address of an element on the stack, and bytes that come on top."""
-        node, at = self.graph.nodes[index], self.places.at.get(self.places.same.get(array, array))
-        begin, offset = (self._begin_of(array), 0) if at is None else (whole(0), at)
-        if node[0] == WHOLE and node[1] >= 0:
-            return [begin], offset + (node[1] << shift)
-        return [begin, index, whole(shift), *plain("i32.shl i32.add")], offset
+    def _known_begin(self, array: int) -> int | None:
+        """The first byte of an array, where that is known."""
+        return self.places.at.get(self.places.same.get(array, array))
+
+    def _address(self, n: int) -> tuple[Code, int]:
+        """What puts an address on the stack for what is loaded or stored; bytes from there to the element."""
+        array, (address, more) = self.graph.nodes[n][1], self.elements[n]
+        begin = self._known_begin(array)
+        offset = (begin or 0) + (more << self._element(array)[1])
+        if address >= 0:
+            return address, offset
+        return (self._begin_of(array) if begin is None else whole(0)), offset
+
+    def _from_begin(self, array: int, index: int) -> list[Code]:
+        """What puts the address of an element on the stack; if its array's begin is known, from there."""
+        bytes_: list[Code] = [index, whole(self._element(array)[1]), PLAIN["i32.shl"]]
+        if self._known_begin(array) is not None:
+            return bytes_
+        return [self._begin_of(array), *bytes_, PLAIN["i32.add"]]
 
     def _set(self, variables: Sequence[Variable], values: Sequence[int]) -> None:
         """Values to variables, all at once."""
@@ -367,7 +429,7 @@ class _Writer:
                 self._fail(whole(self.live.failures[n]))
             elif opcode in (SIN, COS):
                 self._sines(n, region)
-            elif opcode not in _AT_ONCE and n not in self.later:
+            elif opcode not in _AT_ONCE and n not in self.later and self.reads[n]:
                 self.write([n])
                 self.code.append((SET, self.variable(n)))
 
@@ -376,9 +438,9 @@ class _Writer:
         if self.graph.arrays[array].own:
             self.write([value, (PUT, self._place(index))])
             return
-        word, shift = self._element(array)
-        address, offset = self._address(array, index, shift)
-        self.write([*address, value, PLAIN[f"{word}.store"] + leb(offset)])
+        word, _ = self._element(array)
+        address, offset = self._address(n)
+        self.write([address, value, PLAIN[f"{word}.store"] + leb(offset)])
 
     def _call(self, n: int) -> None:
         node, kept = self.graph.nodes[n], sorted(self.live.needed_results[self.graph.nodes[n][1]])

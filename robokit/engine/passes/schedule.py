@@ -79,7 +79,7 @@ def fixed_places(program: Program, lanes: int, bundled: bool, shortest_run: int)
     """
     nodes = program.nodes
     plan = Plan(lanes, [], {}, set(), [], {}, {}, 0)
-    by_place = {n[1:]: k for k, n in enumerate(nodes) if n[0] == INPUT}
+    by_place = program.input_nodes
     if bundled:
         places = [(k, offset) for k, (_, count) in enumerate(program.inputs) for offset in range(count)]
         plan.slot_of_input = {place: slot for slot, place in enumerate(places)}
@@ -87,10 +87,11 @@ def fixed_places(program: Program, lanes: int, bundled: bool, shortest_run: int)
         plan.slots = len(places)
 
     trig: dict[int, dict[int, int]] = {}
-    for number in program.order:
-        op = nodes[number][0]
-        if op in (SIN, COS) and nodes[nodes[number][1]][0] == INPUT:
-            trig.setdefault(nodes[number][1], {})[op] = number
+    codes = program.arrays.code
+    for number in program.arrays.order[(codes == SIN) | (codes == COS)].tolist():
+        op, angle = nodes[number]
+        if nodes[angle][0] == INPUT:
+            trig.setdefault(angle, {})[op] = number
     for run in _runs(sorted(nodes[k][1:] for k in trig)):
         if len(run) >= shortest_run:
             angles = Angles(*run[0], len(run), plan.slots, plan.slots + len(run))

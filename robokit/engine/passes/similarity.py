@@ -8,66 +8,58 @@ once: a long line has hundreds of thousands of operations.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, pairwise
+from itertools import accumulate, groupby
 from operator import itemgetter
 
 import numpy as np
 
 from robokit.engine.passes.schedule import Plan, cut, fixed_places
 from robokit.engine.trace.graph import Program
-from robokit.engine.trace.ops import (
-    ADD,
-    CONST,
-    NEG,
-    OPERATIONS,
-    SUB,
-)
+from robokit.engine.trace.ops import ADD, CONST, NEG, OPERATIONS, SUB
 
-_INSIDE, _CONSTANT, _OUTSIDE, _OWN = range(4)
+_INSIDE, _CONSTANT, _OUTSIDE, _OPERATION = range(4)
 
-_LATE = np.array([0, 2, 1])  # place of such an operand among those that commute
+_LATE = np.array([0, 2, 1], np.int8)  # place of such an operand among those that commute
 
 _COMMUTES = np.array([operation.commutes for operation in OPERATIONS])
 
 
 @dataclass
 class Pieces:
-    """The pieces of a line as arrays."""
+    """A line cut into pieces. Its words are a node, those that it reads, the next node, and so on."""
 
-    count: int  # of pieces
     line: np.ndarray  # nodes of all pieces, in order
-    # piece, local: piece of each of them, and its place there
-    piece: np.ndarray
-    local: np.ndarray
-    # home, at: the same by node; -1 where it is in none
+    code: np.ndarray  # operation of each of them
+    begin: np.ndarray  # its word
+    word: np.ndarray  # the node of each word
+    by: np.ndarray  # its piece
+    # home, at: piece of each node of the program and its place there; -1 where it is in none
     home: np.ndarray
     at: np.ndarray
-    operand: np.ndarray  # what they read, one after the other
-    reader: np.ndarray  # place in the line of who reads it
-    turn: np.ndarray  # how many operands of the same reader come before
-    codes: np.ndarray  # operation of each node of the program
+    count: int  # of pieces
 
     @staticmethod
-    def of(program: Program, lines: Sequence[Sequence[int]]) -> Pieces:
-        """Those of some nodes each."""
-        nodes = program.nodes
-        line = np.fromiter(chain.from_iterable(lines), np.int64)
-        lengths = np.fromiter(map(len, lines), np.int64, len(lines))
-        piece = np.repeat(np.arange(len(lines)), lengths)
-        local = np.arange(len(line)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
-        mine = line.tolist()
-        counts = np.fromiter(map(len, map(nodes.__getitem__, mine)), np.int64, len(mine)) - 1
-        operand = np.fromiter(program.operands(mine), np.int64, int(counts.sum()))
-        reader = np.repeat(np.arange(len(line)), counts)
-        home, at = np.full((2, len(nodes)), -1)
-        home[line], at[line] = piece, local
-        turn = np.arange(len(operand)) - np.repeat(np.cumsum(counts) - counts, counts)
-        codes = np.fromiter(map(itemgetter(0), nodes), np.int64, len(nodes))
-        return Pieces(len(lines), line, piece, local, home, at, operand, reader, turn, codes)
+    def of(program: Program, line: Line, starts: np.ndarray) -> Pieces:
+        """Those of a line that begin there."""
+        arrays, nodes = program.arrays, line.nodes
+        place, home, inner = np.full((3, len(program.nodes)), -1, np.int32)
+        place[arrays.order] = np.arange(len(arrays.order))
+        lengths, place = np.diff(starts), place[nodes]  # in the program's order
+        size = np.diff(arrays.begin)[place]
+        begin = np.cumsum(size, dtype=np.int32) - size
+        total = int(size.sum())
+        at = np.repeat(arrays.begin[place] - begin, size)
+        at += np.arange(total, dtype=np.int32)
+        word = arrays.word[at]
+        word[begin] = nodes
+        pieces = np.arange(len(lengths), dtype=np.int32)
+        home[nodes] = np.repeat(pieces, lengths)
+        inner[nodes] = np.arange(len(nodes)) - np.repeat(starts[:-1], lengths)
+        by = np.repeat(pieces, np.diff(np.r_[begin, total][starts]))
+        return Pieces(nodes, line.codes, begin, word, by, home, inner, len(lengths))
 
 
 @dataclass
@@ -91,89 +83,104 @@ class Similarity:
     ) -> Similarity:
         """The pieces' descriptions.
 
-        ``pieces``: of its line; ``owner``: by node, what is named where it is read: the node itself, or the
-        place that it is in; ``within``: by node, what is the same of it in pieces that are alike; ``stored``:
-        by node, whether a piece that leaves it must leave it in the same place.
+        ``pieces``: of its line; ``owner``: by node, the place that it is in, which is named where it is read;
+        below 0 outside of the line; ``within``: by node, what is the same of it in pieces that are alike;
+        ``stored``: by node, whether a piece that leaves it must leave it in the same place.
         """
-        count, x = pieces.count, pieces.operand
-        by = pieces.piece[pieces.reader]
-        fixed = pieces.codes[x] == CONST
-        inside = (pieces.home[x] == by) & ~fixed
-        outside = ~inside & ~fixed
-        left = np.flatnonzero(stored[pieces.line])
-        # The order of use: the operands of a node, its own before others where they commute, then its place.
-        length = 1 + np.bincount(pieces.reader, minlength=len(pieces.line))
-        length[left] += 1
-        begin = np.cumsum(length) - length
-        tags = np.where(inside, _INSIDE, np.where(fixed, _CONSTANT, _OUTSIDE))
-        turned = np.flatnonzero(_COMMUTES[pieces.codes[pieces.line[pieces.reader]]] & (pieces.turn == 0))
-        turned = turned[_LATE[tags[turned]] > _LATE[tags[turned + 1]]]
-        turn = pieces.turn.copy()
-        turn[turned], turn[turned + 1] = 1, 0
-        turns, own = begin[pieces.reader] + 1 + turn, begin[left] + length[left] - 1
-        ranks = np.empty(len(x), np.int64)
-        ranks[inside] = pieces.at[x[inside]]
-        ranks[fixed], constants = _named(count, by[fixed], x[fixed], turns[fixed])
-        both = np.concatenate([owner[x[outside]], owner[pieces.line[left]]])
-        of = np.concatenate([by[outside], pieces.piece[left]])
-        found, named = _named(count, of, both, np.concatenate([turns[outside], own]))
-        ranks[outside] = found[: int(outside.sum())]
-        inner = np.where(outside, within[x], 0)
-        flat = np.empty(int(length.sum()), np.int64)
-        flat[begin] = pieces.codes[pieces.line] << 2
-        flat[turns] = ((ranks << 24) + inner << 2) + tags
-        flat[own] = ((found[int(outside.sum()) :] << 24) + within[pieces.line[left]] << 2) + _OWN
-        starts = np.r_[begin, len(flat)][np.searchsorted(pieces.piece, np.arange(count + 1))]
-        return Similarity(program, (flat, starts), named, constants)
+        x, by, begin = pieces.word.copy(), pieces.by, pieces.begin
+        tags = np.full(len(x), _OUTSIDE, np.int8)
+        tags[pieces.home[x] == by] = _INSIDE
+        tags[(pieces.home[x] < 0) & (owner[x] >= 0)] = _CONSTANT
+        # Where operands commute, those of the piece come before others, and constants before none.
+        first = begin[_COMMUTES[pieces.code]] + 1
+        first = first[_LATE[tags[first]] > _LATE[tags[first + 1]]]
+        for array in (x, tags):
+            array[first], array[first + 1] = array[first + 1], array[first]
+        tags[begin] = np.where(stored[pieces.line], _OUTSIDE, _OPERATION)  # named as what is elsewhere
+        inside, fixed, outside = (np.flatnonzero(tags == tag) for tag in (_INSIDE, _CONSTANT, _OUTSIDE))
+        word = tags.astype(np.int64)
+        word[inside] += pieces.at[x[inside]].astype(np.int64) << 32
+        rank, constants = _named(pieces.count, by[fixed], x[fixed])
+        word[fixed] += rank << 32
+        rank, named = _named(pieces.count, by[outside], owner[x[outside]])
+        word[outside] += (rank << 32) + (within[x[outside]] << 8)
+        word[begin] += 1 + pieces.code.astype(np.int64) << 2
+        return Similarity(program, (word, np.searchsorted(by, np.arange(pieces.count + 1))), named, constants)
 
-    def groups(self, least: int) -> Iterator[list[int]]:
+    def groups(self, least: int) -> Iterator[np.ndarray]:
         """Numbers of pieces that are alike, of at least so many each."""
         flat, starts = self.words
         lengths = np.diff(starts)
-        keys = np.random.default_rng(1).integers(0, 2**63, int(lengths.max(initial=0)), np.uint64)
-        places = np.arange(len(flat)) - np.repeat(starts[:-1], lengths)
-        mixed = (flat.astype(np.uint64) + np.uint64(1)) * (keys[places] | np.uint64(1))
-        sums = np.r_[np.uint64(0), np.cumsum(mixed, dtype=np.uint64)]
-        _, group = np.unique(sums[starts[1:]] - sums[starts[:-1]], return_inverse=True)
-        order = np.argsort(group.reshape(-1), kind="stable")
-        found = np.split(order, np.flatnonzero(np.diff(group.reshape(-1)[order])) + 1)
+        _, group = np.unique(sums(flat, starts), return_inverse=True)
+        order = np.argsort(group, kind="stable")
+        found = np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
         for members in sorted((each for each in found if len(each) >= least), key=lambda each: int(each[0])):
             same = members[lengths[members] == lengths[members[0]]]  # sums may be equal by chance
             rows = flat[starts[same][:, None] + np.arange(lengths[members[0]])]
             same = same[(rows == rows[0]).all(axis=1)]
             if len(same) >= least:
-                yield same.tolist()
+                yield same
 
-    def owners(self, piece: int) -> list[int]:
-        """Owners of what a piece reads from elsewhere, and of what it leaves, in order of first use."""
-        found, starts = self.named
-        owners: list[int] = found[starts[piece] : starts[piece + 1]].tolist()
-        return owners
+    def owners(self, group: np.ndarray) -> np.ndarray:
+        """Owners of what each of some pieces that are alike reads from elsewhere and of what it leaves.
 
-    def values(self, piece: int) -> list[float]:
-        """Its constants, in order of first use."""
-        found, starts = self.constants
-        return [self.program.nodes[n][1] for n in found[starts[piece] : starts[piece + 1]].tolist()]
+        A row for each piece, in order of first use.
+        """
+        return _rows(self.named, group)
+
+    def values(self, group: np.ndarray) -> np.ndarray:
+        """The same for their constants."""
+        found = _rows(self.constants, group)
+        values = [self.program.nodes[n][1] for n in found.ravel().tolist()]
+        return np.array(values, float).reshape(found.shape)
+
+
+def sums(words: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """A number for each sequence of words, which other sequences have by chance alone.
+
+    ``words``: whole numbers, one sequence after the other; ``starts``: where each begins, and the last ends.
+    """
+    lengths = np.diff(starts)
+    keys = np.random.default_rng(1).integers(0, 2**63, int(lengths.max(initial=0)), np.uint64)
+    places = np.arange(len(words), dtype=np.int32)
+    places -= np.repeat(starts[:-1].astype(np.int32), lengths)
+    mixed = (keys | np.uint64(1))[places]
+    mixed *= words.astype(np.uint64) + np.uint64(1)
+    total = np.zeros(len(words) + 1, np.uint64)
+    np.cumsum(mixed, out=total[1:])
+    found: np.ndarray = total[starts[1:]] - total[starts[:-1]]
+    return found
+
+
+def _rows(found: tuple[np.ndarray, np.ndarray], group: np.ndarray) -> np.ndarray:
+    """A row for each of some pieces for which as much is found; as :func:`_named` returns it."""
+    names, starts = found
+    count = starts[group[0] + 1] - starts[group[0]]
+    rows: np.ndarray = names[starts[group][:, None] + np.arange(count)]
+    return rows
 
 
 def _named(
-    count: int, piece: np.ndarray, name: np.ndarray, turn: np.ndarray
+    count: int, piece: np.ndarray, name: np.ndarray
 ) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
-    """The number of each name in its piece, by first use; the names by piece, and where each piece begins."""
+    """The number of each name in its piece, by first use; the names by piece, and where each piece begins.
+
+    ``count``: of pieces; ``piece``, ``name``: of each use, in order.
+    """
     if not len(name):
         return np.zeros(0, np.int64), (np.zeros(0, np.int64), np.zeros(count + 1, np.int64))
-    low = int(name.min())
-    key = piece * (int(name.max()) - low + 1) + (name - low)
-    order = np.argsort(turn, kind="stable")
-    _, first, number = np.unique(key[order], return_index=True, return_inverse=True)
-    by_use = np.argsort(first)  # turns go up with pieces
-    rank = np.empty(len(first), np.int64)
-    rank[by_use] = np.arange(len(first))
-    at = order[first[by_use]]
-    starts = np.searchsorted(piece[at], np.arange(count + 1))
+    low, bits = int(name.min()), len(name).bit_length()
+    span = int(name.max()) - low + 1
+    # One sort without an index beside it: pieces, names and uses are some 17, 21 and 23 bits at most.
+    key = np.sort((piece.astype(np.int64) * span + (name - low) << bits) + np.arange(len(name)))
+    use, key = key & ((1 << bits) - 1), key >> bits
+    new = np.diff(key, prepend=-1) != 0
+    opens = np.zeros(len(name), bool)
+    opens[use[new]] = True
     found = np.empty(len(name), np.int64)
-    found[order] = rank[number.reshape(-1)]
-    return found - starts[piece], (name[at], starts)
+    found[use] = (np.cumsum(opens) - 1)[use[new]][np.cumsum(new) - 1]
+    starts = np.searchsorted(piece[opens], np.arange(count + 1))
+    return found - starts[piece], (name[opens], starts)
 
 
 # -- Iterations become a loop over a table ---------------------------------------------------------------
@@ -194,7 +201,7 @@ PIECE = 350  # nodes per chunk that is not shared: mostly loads and stores, whic
 LEAST = 3  # pieces that must be equal to share a function
 LONGEST = 4_000  # nodes of the longest shared function: LLVM's time grows faster than that of its pieces
 
-_SIGNLESS = [ADD if each.number == SUB else each.number for each in OPERATIONS]
+_SIGNLESS = np.array([ADD if each.number == SUB else each.number for each in OPERATIONS])
 """Opcode of each operation, that of a sum for a difference."""
 
 SHARED = 0.6  # share of a line that iterations leave at most where they are what makes it short
@@ -238,40 +245,77 @@ def rerolled(program: Program, size: int) -> Rerolled | None:
     if len(program.order) < WORTH or not program.marks:
         return None
     fixed = fixed_places(program, 0, bundled=True, shortest_run=1)
-    order = [n for n in program.order if n not in fixed.slot]
-    whole = _pieces(program, order)
-    shared, least = _alike(program, whole)
-    if least >= len(order) // 2:
+    line = Line.of(program, list(fixed.slot))
+    shared, least = line.alike()
+    if least >= len(line.nodes) // 2:
         return None  # most lines end here: the plan takes ten times as long
-    pieces: list[list[int]] = []
-    line: list[int] = []
-    for piece, kind in [*zip(whole, shared, strict=True), ([], True)]:
-        if not kind:
-            line += piece
-            continue
-        if line:
-            pieces += cut(program, line, [1] * len(line), size)
-            line = []
-        if piece:
-            pieces.append(piece)
-    plan = _plan(program, fixed, pieces)
-    return plan if plan.written < len(order) // 2 else None
+    ends = [0]
+    for own, piece in groupby(zip(shared.tolist(), line.starts[1:].tolist(), strict=True), itemgetter(0)):
+        found = [end for _, end in piece]
+        if not own:
+            rest = line.nodes[ends[-1] : found[-1]].tolist()
+            chunks = cut(program, rest, [1] * len(rest), size)
+            found = list(accumulate(map(len, chunks), initial=ends[-1]))[1:]
+        ends += found
+    plan = _plan(program, fixed, line, np.array(ends))
+    return plan if plan.written < len(line.nodes) // 2 else None
 
 
-def _pieces(program: Program, order: list[int]) -> list[list[int]]:
-    """The line, whose numbers ascend, cut where iterations begin; empty pieces are dropped.
+@dataclass
+class Line:
+    """Nodes of a program in order, cut where iterations begin."""
 
-    Outputs that turn a value's sign, which come last of all, stand behind the iteration that made it.
-    """
-    nodes, marks = program.nodes, program.marks
-    ends = [0, *(bisect_left(order, mark) for mark in marks), len(order)]
-    *pieces, last = (order[a:b] for a, b in pairwise(ends))
-    pieces.append([])
-    kept = set(program.returned())
-    for n in last:
-        turned = n in kept and nodes[n][0] in (NEG, SUB)
-        pieces[bisect_right(marks, max(nodes[n][1:])) if turned else -1].append(n)
-    return [piece for piece in pieces if piece]
+    nodes: np.ndarray
+    codes: np.ndarray  # operation of each
+    starts: np.ndarray  # where each iteration begins, and the last one ends
+
+    @staticmethod
+    def of(program: Program, without: Sequence[int] = ()) -> Line:
+        """All but some nodes.
+
+        Outputs that turn a value's sign, which come last of all, stand behind the iteration that made it.
+        """
+        arrays, marks = program.arrays, np.array(program.marks)
+        inside = np.ones(len(program.nodes), bool)
+        inside[list(without)] = False
+        inside = inside[arrays.order]
+        nodes, codes = arrays.order[inside], arrays.code[inside]
+        piece = np.repeat(
+            np.arange(len(marks) + 1), np.diff(np.r_[0, np.searchsorted(nodes, marks), len(nodes)])
+        )
+        output = np.zeros(len(program.nodes), bool)
+        output[list(program.returned())] = True
+        turned = output[nodes] & ((codes == NEG) | (codes == SUB)) & (piece == len(marks))
+        if turned.any():
+            begin, end = arrays.begin[:-1][inside][turned], arrays.begin[1:][inside][turned]
+            made = np.maximum(arrays.word[begin + 1], arrays.word[end - 1])
+            piece[turned] = np.searchsorted(marks, made, "right")
+            by_piece = np.argsort(piece, kind="stable")
+            nodes, codes, piece = nodes[by_piece], codes[by_piece], piece[by_piece]
+        return Line(nodes, codes, np.r_[np.flatnonzero(np.diff(piece, prepend=-1)), len(nodes)])
+
+    def alike(self, signs: bool = True) -> tuple[np.ndarray, int]:
+        """Which pieces have enough others of the same operations: a guess, before places are known.
+
+        ``signs``: whether a sum and a difference are two operations. Returns that, and the fewest nodes that
+        can be left to write.
+        """
+        codes, starts = self.codes, self.starts
+        if not signs:
+            counted = codes != NEG
+            starts = np.r_[0, np.cumsum(counted)][starts]
+            codes = _SIGNLESS[codes[counted]]
+        _, group, count = np.unique(sums(codes, starts), return_inverse=True, return_counts=True)
+        length = np.diff(self.starts)
+        alike = (count[group] >= LEAST) & (length <= LONGEST)
+        once = np.zeros(len(count), int)
+        once[group[alike]] = length[alike]
+        return alike, int(length[~alike].sum() + once.sum())
+
+
+def fewest(program: Program, signs: bool = True) -> int:
+    """The fewest nodes that can be left to write; ``signs``: of the constants, whether they differ."""
+    return Line.of(program).alike(signs)[1]
 
 
 @dataclass
@@ -288,82 +332,53 @@ class _Memory:
 
 def _memory(program: Program, fixed: Plan, pieces: Pieces) -> _Memory:
     """Bundles: values that a piece makes for the same readers."""
-    count = len(program.nodes)
-    at, read = pieces.piece[pieces.reader], pieces.operand
-    outside = pieces.home[read] != at
-    outside &= pieces.home[read] >= 0
+    size = len(program.nodes)
+    home = pieces.home[pieces.word]
+    outside = np.flatnonzero((home >= 0) & (home != pieces.by))
     kept = np.array([n for n in set(program.returned()) if pieces.home[n] >= 0], np.int64)
-    reads = np.unique(
-        np.concatenate(
-            [read[outside] * (pieces.count + 1) + at[outside], kept * (pieces.count + 1) + pieces.count]
-        )
-    )
-    node, who = np.divmod(reads, pieces.count + 1)
-    names = np.random.default_rng(0).integers(0, 2**63, pieces.count + 1, np.uint64)
-    readers, last = np.zeros(count, np.uint64), np.full(count, -1)
-    np.add.at(readers, node, names[who])  # the sum stands for the set
-    np.maximum.at(last, node, who)
+    count = pieces.count + 1  # readers, the caller among them
+    read = pieces.word[outside].astype(np.int64) * count + pieces.by[outside]
+    reads = np.sort(np.concatenate([read, kept * count + pieces.count]))
+    node, who = np.divmod(reads[np.diff(reads, prepend=-1) != 0], count)
+    names = np.random.default_rng(0).integers(0, 2**63, count, np.uint64)
+    ends = np.flatnonzero(np.diff(node, append=-1))
+    readers, last = np.zeros(size, np.uint64), np.full(size, -1)
+    readers[node[ends]] = np.add.reduceat(names[who], np.r_[0, ends[:-1] + 1])  # stands for the set
+    last[node[ends]] = who[ends]
     stored = last >= 0
     line = pieces.line[stored[pieces.line]]
     # What has a fixed slot is a bundle of its own, with a negative name.
-    owner, within = np.zeros(count, np.int64), np.zeros(count, np.int64)
-    if fixed.slot:
-        at_slot = np.array(list(fixed.slot.items()), np.int64)
-        owner[at_slot[:, 0]] = -1 - at_slot[:, 1]
+    owner, within = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    owner[list(fixed.slot)] = [-1 - slot for slot in fixed.slot.values()]
     # A piece's own name keeps its bundles from those of others.
     key = readers[line] + names[pieces.home[line]] * np.uint64(3)
     _, first, bundle = np.unique(key, return_index=True, return_inverse=True)
     rank = np.empty(len(first), np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
-    bundle = rank[bundle.reshape(-1)]
+    bundle = rank[bundle]
     owner[line] = bundle
     within[line] = _counted(bundle)
     made = np.empty(len(first), np.int64)
     made[bundle] = pieces.home[line]
-    ends = np.full(len(first), -1)
-    np.maximum.at(ends, bundle, last[line])
-    size = np.bincount(bundle, minlength=len(first))
-    return _Memory(owner, within, stored, size, np.where(ends == pieces.count, END, ends), made)
+    done = np.full(len(first), -1)
+    np.maximum.at(done, bundle, last[line])
+    sizes = np.bincount(bundle, minlength=len(first))
+    return _Memory(owner, within, stored, sizes, np.where(done == pieces.count, END, done), made)
 
 
 def _counted(groups: np.ndarray) -> np.ndarray:
     """How many of the same number come before each."""
     order = np.argsort(groups, kind="stable")
     found = groups[order]
-    starts = np.flatnonzero(np.r_[True, found[1:] != found[:-1]]) if len(found) else np.zeros(0, np.int64)
+    starts = np.flatnonzero(np.diff(found, prepend=-1))
     counts = np.empty(len(groups), np.int64)
     counts[order] = np.arange(len(groups)) - np.repeat(starts, np.diff(np.r_[starts, len(groups)]))
     return counts
 
 
-def _alike(program: Program, pieces: list[list[int]], signs: bool = True) -> tuple[list[bool], int]:
-    """Which pieces have enough others of the same operations: a guess, before places are known.
-
-    ``pieces``: of its line; ``signs``: whether a sum and a difference are two operations. Returns that, and
-    the fewest nodes that can be left to write.
-    """
-    nodes = program.nodes
-    if signs:
-        found = [hash(tuple([nodes[n][0] for n in piece])) for piece in pieces]
-    else:
-        found = [
-            hash(tuple([_SIGNLESS[nodes[n][0]] for n in piece if nodes[n][0] != NEG])) for piece in pieces
-        ]
-    count = Counter(found)
-    alike = [count[one] >= LEAST and len(piece) <= LONGEST for one, piece in zip(found, pieces, strict=True)]
-    once = {one: len(piece) for one, piece, each in zip(found, pieces, alike, strict=True) if each}
-    rest = sum(len(piece) for piece, each in zip(pieces, alike, strict=True) if not each)
-    return alike, rest + sum(once.values())
-
-
-def fewest(program: Program) -> tuple[int, int]:
-    """The fewest nodes that can be left to write: as it is, and if constants keep their signs."""
-    pieces = _pieces(program, program.order)
-    return _alike(program, pieces)[1], _alike(program, pieces, signs=False)[1]
-
-
-def _plan(program: Program, fixed: Plan, lines: list[list[int]]) -> Rerolled:
-    pieces = Pieces.of(program, lines)
+def _plan(program: Program, fixed: Plan, line: Line, starts: np.ndarray) -> Rerolled:
+    """The plan for a line cut into these pieces."""
+    pieces = Pieces.of(program, line, starts)
     memory = _memory(program, fixed, pieces)
     start, slots = _allocate(memory, fixed.slots)
     slot = dict(fixed.slot)
@@ -372,25 +387,28 @@ def _plan(program: Program, fixed: Plan, lines: list[list[int]]) -> Rerolled:
     kept = set(stored.tolist())
     plan = Rerolled(0, [], slot, kept, fixed.angles, fixed.constants, fixed.slot_of_input, slots)
 
+    def nodes(piece: int) -> list[int]:
+        found: list[int] = line.nodes[starts[piece] : starts[piece + 1]].tolist()
+        return found
+
     alike = Similarity.of(program, pieces, memory.owner, memory.within, memory.stored)
     kind_of: dict[int, int] = {}
     rows: dict[int, tuple[list[int], list[float]]] = {}
     for group in alike.groups(LEAST):
-        first = lines[group[0]]
+        first = nodes(group[0])
         if len(first) > LONGEST:
             continue
-        bundles = np.array([alike.owners(k) for k in group])
-        values = np.array([alike.values(k) for k in group])
+        bundles, values = alike.owners(group), alike.values(group)
         differ = np.flatnonzero((values != values[0]).any(axis=0))
         table = np.where(bundles >= 0, np.r_[start, 0][np.maximum(bundles, 0)], -1 - bundles)
-        for k, row, own in zip(group, table.tolist(), values[:, differ].tolist(), strict=True):
+        for k, row, own in zip(group.tolist(), table.tolist(), values[:, differ].tolist(), strict=True):
             kind_of[k], rows[k] = len(plan.bodies), (row, own)
         plan.bodies.append(_kind(program, memory, first, bundles[0], values[0], differ))
-    for k, piece in enumerate(lines):
+    for k in range(pieces.count):
         kind = kind_of.get(k)
         if kind is None:
             plan.sequence.append(len(plan.chunks))
-            plan.chunks.append(piece)
+            plan.chunks.append(nodes(k))
             continue
         here = len(plan.steps)
         plan.steps.append((kind, *rows[k]))

@@ -276,7 +276,7 @@ def packed(program: Program, seeds: Iterable[tuple[int, int, int]]) -> Program:
 
     ``seeds``: (input, offset, other offset) of inputs that correspond to each other.
     """
-    at = {node[1:]: n for n, node in enumerate(program.nodes) if node[0] == INPUT}
+    at = program.input_nodes
     corresponding = [(at[k, a], at[k, b]) for k, a, b in seeds if (k, a) in at and (k, b) in at]
     if not corresponding or program.blocks:
         return program

@@ -17,9 +17,11 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-from robokit.engine.trace.ops import CALL, CONST, NEG, OPERATIONS, RESULT, SUB, counted, flops
+import numpy as np
+
+from robokit.engine.trace.ops import CALL, CONST, INPUT, NEG, OPERATIONS, RESULT, SUB, counted, flops
 from robokit.errors import FunctionError
 
 Node = tuple
@@ -155,6 +157,77 @@ def needed(nodes: Sequence[Node], order: Sequence[int], wanted: set[int]) -> lis
     return found[::-1]
 
 
+class Arrays(NamedTuple):
+    """Nodes that compute something, as arrays of whole numbers."""
+
+    order: np.ndarray  # their numbers
+    begin: np.ndarray  # where each begins among the words, and where the last one ends
+    word: np.ndarray  # (operation, operands...), one node after the other
+
+    @staticmethod
+    def of(nodes: Sequence[Node], order: Collection[int] | None = None) -> Arrays:
+        """Those with these numbers, or all that compute something."""
+        rows = nodes if order is None else list(map(nodes.__getitem__, order))
+        begin = np.zeros(len(rows) + 1, np.int32)
+        np.cumsum(np.fromiter(map(len, rows), np.int32, len(rows)), out=begin[1:])
+        if order is not None:
+            word = np.fromiter(chain.from_iterable(rows), np.int32, int(begin[-1]))
+            return Arrays(np.fromiter(order, np.int32, len(rows)), begin, word)
+        words = np.fromiter(chain.from_iterable(rows), float, int(begin[-1]))  # constants are among them
+        with np.errstate(invalid="ignore"):
+            every = Arrays(np.arange(len(rows), dtype=np.int32), begin, words.astype(np.int32))
+        return every.those(every.code > CONST)
+
+    def those(self, kept: np.ndarray) -> Arrays:
+        """Some of them; ``kept``: whether each is one."""
+        if kept.all():
+            return self
+        size = np.diff(self.begin)
+        begin = np.zeros(int(kept.sum()) + 1, np.int32)
+        np.cumsum(size[kept], out=begin[1:])
+        return Arrays(self.order[kept], begin, self.word[np.repeat(kept, size)])
+
+    @property
+    def code(self) -> np.ndarray:
+        """The operation of each."""
+        return self.word[self.begin[:-1]]
+
+    def counted(self) -> dict[str, int]:
+        """How many of them there are of what operations count as; sine and cosine of an angle are one."""
+        return counted(self.code, self.word[self.begin[:-1] + 1])
+
+
+def _kept(arrays: Arrays, nodes: Sequence[Node], blocks: Sequence[Block], wanted: set[int]) -> np.ndarray:
+    """Which nodes are needed, those that are wanted among them."""
+
+    def returned(result: int) -> int | float:
+        """What a node (RESULT, ...) is in its block."""
+        _, call, position = nodes[result]
+        block = blocks[int(nodes[nodes[call][1]][1])]
+        return block.results[int(nodes[position][1]) % len(block.results)]
+
+    operand = arrays.word.copy()
+    operand[arrays.begin[:-1]] = 0  # instead of operations; node 0 is none
+    counts = np.bincount(operand, minlength=len(nodes))
+    readers: Any = memoryview(counts)  # type: ignore[arg-type]
+    for n in wanted:
+        readers[n] += 1
+    results = {n: returned(n) for n in arrays.order[arrays.code == RESULT].tolist()}
+    for r in results.values():
+        if type(r) is int:
+            readers[r] += 1
+    # What nobody reads reads nothing, so that others may be read by nobody.
+    unread = arrays.order[counts[arrays.order] == 0].tolist()
+    for n in unread:
+        for x in (*nodes[n][1:], *((results[n],) if n in results else ())):
+            if type(x) is int:
+                readers[x] -= 1
+                if not readers[x] and nodes[x][0] > CONST:
+                    unread.append(x)
+    kept: np.ndarray = counts[arrays.order] > 0
+    return kept
+
+
 @dataclass
 class Program:
     """A finished graph."""
@@ -191,26 +264,12 @@ class Program:
             for k, r in enumerate(row):
                 if type(r) is int and graph.nodes[r][0] == CONST:
                     row[k] = graph.nodes[r][1]
-        nodes = graph.nodes
-        blocks = graph.blocks
-        needed = bytearray(len(nodes))
-        for row in plain:
-            for r in row:
-                if type(r) is int:
-                    needed[r] = 1
-        order = []
-        for number in range(len(nodes) - 1, 0, -1):
-            if needed[number]:
-                node = nodes[number]
-                if node[0] > CONST:
-                    order.append(number)
-                    for operand in node[1:]:
-                        needed[operand] = 1
-                    if node[0] == RESULT:
-                        block = blocks[int(nodes[nodes[node[1]][1]][1])]
-                        needed[int(block.results[int(nodes[node[2]][1]) % len(block.results)])] = 1
-        order.reverse()
+        nodes, blocks = graph.nodes, graph.blocks
+        computing = Arrays.of(nodes)
+        kept = _kept(computing, nodes, blocks, {r for row in plain for r in row if type(r) is int})
+        order: list[int] = computing.order[kept].tolist()
         found = cls(list(inputs), list(outputs), nodes, order, plain, graph.marks, {}, blocks)
+        found.__dict__["_arrays"] = order, computing.those(kept)
         bodies = found.bodies()
         if bodies and any(type(r) is int and r in bodies for r in chain.from_iterable(plain)):
             raise FunctionError(
@@ -219,15 +278,25 @@ class Program:
         found.counts = found.counted(order)
         return found
 
+    @property
+    def arrays(self) -> Arrays:
+        """The nodes in order of evaluation as arrays, made once for each order."""
+        known: tuple[list[int], Arrays] | None = self.__dict__.get("_arrays")
+        if known is None or known[0] is not self.order:
+            known = self.__dict__["_arrays"] = self.order, Arrays.of(self.nodes, self.order)
+        return known[1]
+
     def counted(self, numbers: Collection[int]) -> dict[str, int]:
         """Operations among these nodes, those of a shared function as often as it is called."""
         nodes, blocks = self.nodes, self.blocks
+        if not blocks:
+            return (self.arrays if numbers is self.order else Arrays.of(nodes, numbers)).counted()
         line, insides = self.lines(numbers)
-        counts = counted(nodes[n] for n in line)
-        calls = [nodes[n] for n in self.order if nodes[n][0] == CALL] if blocks else []
+        counts = Arrays.of(nodes, line).counted()
+        calls = [nodes[n] for n in self.order if nodes[n][0] == CALL]
         times = Counter(int(nodes[call[1]][1]) for call in calls)
         for k, (block, body) in enumerate(zip(blocks, insides, strict=True)):
-            inside, often = counted(nodes[n] for n in body), times[k] * block.lanes
+            inside, often = Arrays.of(nodes, body).counted(), times[k] * block.lanes
             counts = {name: count + often * inside[name] for name, count in counts.items()}
         return counts
 
@@ -262,6 +331,17 @@ class Program:
     def first_output(self) -> int:
         """Place of the first output among the arguments, which are inputs, then outputs."""
         return len(self.inputs)
+
+    @property
+    def input_nodes(self) -> dict[tuple[int, int], int]:
+        """The node of each number of the inputs, by (input, offset)."""
+        found, count = dict[tuple[int, int], int](), sum(size for _, size in self.inputs)
+        for number, node in enumerate(self.nodes):
+            if len(found) == count:
+                break  # they stand at the beginning of a recording
+            if node[0] == INPUT:
+                found[node[1:]] = number
+        return found
 
     def returned(self) -> Iterator[int]:
         """The outputs' scalars that are nodes, as often as they are outputs."""

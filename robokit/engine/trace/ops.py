@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import math
 import operator
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from operator import itemgetter
+from collections.abc import Callable, Mapping
 from typing import Any
+
+import numpy as np
 
 from robokit.dataclass_tools import frozen
 from robokit.spatial.scalars import cos, sin, where
@@ -262,22 +262,22 @@ INTRINSICS = tuple(sorted({each.intrinsic for each in OPERATIONS} - {""}))
 
 COUNTS = tuple(dict.fromkeys(each.count for each in OPERATIONS if each.count))  # what operations count as
 
-_PAIRED = frozenset(each.number for each in OPERATIONS if each.paired)
-
 _FLOPS = frozenset(each.count for each in OPERATIONS if each.flop)
 
 
-def counted(nodes: Iterable[tuple[Any, ...]]) -> dict[str, int]:
-    """How many of these nodes there are of each of :data:`COUNTS`; a sine and a cosine of one angle are one.
+def counted(codes: np.ndarray, firsts: np.ndarray) -> dict[str, int]:
+    """How many nodes there are of each of :data:`COUNTS`; a sine and a cosine of one angle are one.
 
-    ``nodes``: (opcode, operands...) of each.
+    ``codes``: their operations; ``firsts``: the first operand of each.
     """
-    nodes, counts = list(nodes), dict.fromkeys(COUNTS, 0)
-    for opcode, times in Counter(map(itemgetter(0), nodes)).items():
-        if OPERATIONS[opcode].count and opcode not in _PAIRED:
-            counts[OPERATIONS[opcode].count] += times
-    for name, _ in {(OPERATIONS[node[0]].count, node[1]) for node in nodes if node[0] in _PAIRED}:
-        counts[name] += 1
+    counts = dict.fromkeys(COUNTS, 0)
+    times = np.bincount(codes, minlength=len(OPERATIONS)).tolist()
+    for each in OPERATIONS:
+        if each.count and not each.paired:
+            counts[each.count] += times[each.number]
+    for name in {each.count for each in OPERATIONS if each.paired}:
+        paired = [each.number for each in OPERATIONS if each.paired and each.count == name]
+        counts[name] += len(np.unique(firsts[np.isin(codes, paired)]))
     return counts
 
 

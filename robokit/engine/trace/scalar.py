@@ -123,6 +123,8 @@ NO_BRANCH = (
 
 DEFERS: set[type] = {ndarray}  # types that know themselves what to do with a scalar
 
+_new = object.__new__  # without ``__init__``, which takes as long as all else that an operation needs
+
 
 class Scalar:
     """A number that is known only when the kernel runs: a graph and a signed reference into it."""
@@ -185,7 +187,9 @@ class Scalar:
             b, sign = -b, -sign
         node = (MUL, a, b) if a < b else (MUL, b, a)
         number = graph.index.get(node) or graph.add(node)  # a call less where it is known: tracing is hot
-        return Scalar(graph, number if sign > 0 else -number)
+        found = _new(Scalar)
+        found.graph, found.ref = graph, number if sign > 0 else -number
+        return found
 
     __rmul__ = __mul__
 
@@ -205,7 +209,9 @@ class Scalar:
         return 0.0 if other == 0.0 else _quotient(self.graph, self.graph.constant(other), self.ref)
 
     def __neg__(self) -> Scalar:
-        return Scalar(self.graph, -self.ref)
+        found = _new(Scalar)
+        found.graph, found.ref = self.graph, -self.ref
+        return found
 
     def __pos__(self) -> Scalar:
         return self
@@ -344,7 +350,9 @@ def _sum(graph: Graph, a: int, b: int) -> Any:
             b = -b
         node, sign = ((SUB, a, b), 1) if a < b else ((SUB, b, a), -1)
     number = graph.index.get(node) or graph.add(node)
-    return Scalar(graph, number if sign > 0 else -number)
+    found = _new(Scalar)
+    found.graph, found.ref = graph, number if sign > 0 else -number
+    return found
 
 
 def _quotient(graph: Graph, a: int, b: int) -> Any:
