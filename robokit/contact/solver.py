@@ -99,6 +99,7 @@ def solve(x: Any) -> None:
 def begin_solution(x: Any) -> None:
     """What comes before the first iteration."""
     x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
+    start_anew(x, 0)
     once(x, begin)
 
 
@@ -111,13 +112,16 @@ def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
 
     def with_part(it: Any) -> tuple[Any, Any, Any]:
         once(x, take_friction, 1.0 - 1.0 / x.less[2])
+        start_anew(x, it)
         once(x, begin)
         return once(x, attempt, it)
 
     def along(it: Any, _e: Any, _found: Any, part: Any) -> tuple[Any, Any, Any, Any]:
         x.less[2] = part
         it, *_ = with_part(it)
-        return *once(x, attempt, once(x, grow, it)), 2.0 * part
+        it = once(x, grow, it)
+        start_anew(x, it)
+        return *once(x, attempt, it), 2.0 * part
 
     def fails(_it: Any, _e: Any, found: Any, part: Any) -> Any:
         return ((found == 0) | (x.less[0] > 0.0)) & (part <= LEAST)
@@ -152,8 +156,6 @@ def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, 
     begins = before, 0.0, 0, 0
     if at is not None:
         begins = at, x.solved[1], 0, where(x.solved[0] > 0.5, 1, where(x.solved[0] < -0.5, -1, 0))
-    if at is None:
-        x.errors[2], x.errors[3], x.errors[4] = math.inf, 1.0 * before, 0.0
     goal = where(x.n_of[3] > 0, minimum(x.tolerance[0], rounding(LOOPS, 0.5)), x.tolerance[0])
 
     def turn(it: Any, e: Any, settled: Any, kept: Any) -> tuple[Any, Any, Any, Any]:
@@ -179,8 +181,13 @@ def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, 
     return it, e, settled
 
 
+def start_anew(x: Any, before: Any) -> None:
+    """What is known of an attempt that begins after so many iterations."""
+    x.errors[2], x.errors[3], x.errors[4] = math.inf, 1.0 * before, 0.0
+
+
 def gives_up(x: Any, before: Any, it: Any, e: Any) -> Any:
-    """Whether an attempt ends without a solution: its error has not become less for long, or is not finite."""
+    """Whether an attempt ends without a solution: its error is not less for long, or not finite."""
     return (it >= x.errors[3] + where(before > 0, CAP_LATER, CAP)) | ~(e < math.inf)
 
 
@@ -898,11 +905,11 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
     """Take a share of d: all of it where the error is less there, or half; the share, and the error there.
 
-    Else it ends where the first force changes its state, or twice as far as the last one that was cut so, half
-    as much for each since, if that is more, but at a quarter: of thousands of forces the first one changes its
-    state after a thousandth. Where A has a negative determinant the path to a solution goes the other way. The
-    first direction, from a guess, is taken whole, and so is one from where the error is rounding. Errors are
-    those of new velocity products: else two states may take turns.
+    Else it ends where the first force changes its state, or twice as far as the last one that was cut so, half as
+    much for each since, if that is more, up to a quarter: of thousands of forces the first changes after a
+    thousandth. Where A has a negative determinant the path to a solution goes the other way. The first
+    direction, from a guess, is taken whole, and so is one from where the error is rounding. Errors are those
+    of new velocity products: else two states may take turns.
     ``later``: 0 for these; ``kept``: 1 where the tangents are those of an iteration before: that direction is
     taken whole or not at all.
     """

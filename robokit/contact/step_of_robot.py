@@ -7,7 +7,6 @@ straight lines beside them made steps no faster (one run of G1 on an H200), but 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
