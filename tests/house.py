@@ -72,11 +72,12 @@ FLOORS: dict[str, list[tuple[str, ...]]] = {
         ("step_derivatives",),
         ("accounts",),
         ("measures",),
+        ("landings",),
         ("bounces", "monitor"),
         ("impacts",),
         ("step",),
         ("step_in_lanes", "step_of_robot", "step_control"),
-        ("impact_derivatives", "bounce_derivatives"),
+        ("impact_derivatives", "bounce_derivatives", "landing_derivatives"),
         ("__init__",),
     ],
     "sim": [

@@ -272,14 +272,15 @@ def _missed_of_boxes(t: rk.Trajectory, dt: float, still: Any, moving: Any) -> fl
 @case("residuals", "Laws of a step", "ContactBench's residuals: Signorini, Coulomb, greatest dissipation")
 def residuals(look: Look) -> Found:
     """A box of 10 cm is tossed and slides, twenty times, friction 0.5, 1 ms; humanoid and G1 fall from 2 cm,
-    leaning by 4 degrees, eight times for 2 s. For each point on the ground and each step: the
-    normal force times the gap that the point will have at the next kick, a step later, where that is open;
-    the force outside the cone; and the length of µ N u + t × speed, t the tangential force, which is
-    nothing if friction is as large as it may be and against the velocity u of the point, where that slides by
-    more than 1 mm/s. Largest ones; forces in weights. Velocities are those that the forces left, where they
-    acted: at the end of the step the box has turned by half a step more, which is 1e-4 of 5 m/s, in a hit of
-    500 weights. Where the box has touched in the step before, as a loose body that spins on, its points are
-    looked at half a step later, as far as its turning before the hit takes them: there they are held.
+    leaning by 4 degrees, eight times for 2 s. For each point on the ground and each step: the normal force
+    times the gap that the point will have at the next kick, a step later, where that is open, and of a point
+    that touches and is hit, where it also opens with the velocity after that; the force outside the cone; and
+    the length of µ N u + t × speed, t the tangential force, which is nothing if friction is as large as it
+    may be and against the velocity u of the point, where that slides by more than 1 mm/s. Largest ones;
+    forces in weights. Velocities are those that the forces left, where they acted: at the end of the step the
+    box has turned by half a step more, which is 1e-4 of 5 m/s, in a hit of 500 weights. Where the box has
+    touched in the step before, as a loose body that spins on, its points are looked at half a step later, as
+    far as its turning before the hit takes them: there they are held.
 
     Source: Q. Le Lidec et al., "Contact models in robotics: a comparative analysis" (2024).
     """
@@ -311,19 +312,23 @@ def residuals(look: Look) -> Found:
 
 def _residuals(t: rk.Trajectory) -> np.ndarray:
     """The largest three of all points on the ground (3,), steps of 1 ms, each recorded."""
-    q, y = t.notes.arrays["kick"], t.notes.arrays["after"]
+    q, y, before, mean = (t.notes.arrays[name] for name in ("kick", "after", "before", "mean"))
+    way = 2.0 * mean - before  # from this kick to the next
     with s.quiet():
         contacts = t.contacts
     force, points = contacts.forces[1:] / (t.robot.total_mass * s.G), contacts.points[1:]
-    poses, u = rk.forward_kinematics(t.robot, q), np.empty_like(points)
+    poses, u, u_way = rk.forward_kinematics(t.robot, q), np.empty_like(points), np.empty_like(points)
     normal, aside = force[..., 2], force[..., :2]
     touched = np.append(False, (normal > 0.0).any(axis=1)[:-1]) & (t.robot.nv == 6)
     for k, link in enumerate(contacts.links):
-        V, w = (rk.link_velocity(t.robot, q, x, link) for x in (y, np.vstack([t.v[:1], y[:-1]])))
+        w = rk.link_velocity(t.robot, q, np.vstack([t.v[:1], y[:-1]]), link)
         arm, w = points[:, k] - poses[link][1], w[:, :3] * touched[:, None]
-        u[:, k] = V[:, 3:] + np.cross(V[:, :3], arm) + 0.5e-3 * np.cross(w, np.cross(w, arm))
+        for at, velocity in ((u, y), (u_way, way)):
+            V = rk.link_velocity(t.robot, q, velocity, link)
+            at[:, k] = V[:, 3:] + np.cross(V[:, :3], arm) + 0.5e-3 * np.cross(w, np.cross(w, arm))
     outside = np.linalg.norm(aside, axis=-1) - MU * np.maximum(normal, 0.0)
-    gap = points[..., 2] + 1e-3 * u[..., 2]
+    gap = points[..., 2] + 1e-3 * u_way[..., 2]
+    gap = np.where(points[..., 2] > 0.0, gap, np.minimum(gap, 1e-3 * u[..., 2]))
     slides = np.linalg.norm(u[..., :2], axis=-1)
     x = MU * normal[..., None] * u[..., :2] + slides[..., None] * aside
     lost = np.linalg.norm(x, axis=-1) * (slides > 1e-3)

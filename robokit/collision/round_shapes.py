@@ -29,6 +29,7 @@ from robokit.spatial.vectors import chosen
 
 TURNS = 8  # of Newton's method at most: two pairs may go, and each other turn squares the error
 LAST = 1e-14  # of the coordinates, and as an angle [rad]: what is less is rounding
+LINE = 1e-8  # sine below which the third pair is on the line through the others, as of cylinders side by side
 LOWER, UPPER = -2, -3  # numbers of the features of round shapes: the rim or tip below and above their middle
 
 STOPS, GOES, FOUND = range(3)
@@ -192,9 +193,11 @@ def _turn(pairs: _Pairs, n: Vector3, beyond: Any) -> tuple[Any, ...]:
     first, second = (chosen(m > k, pairs.difference(k) - w, Vector3.zero()) for k in (1, 2))
     t1 = chosen(m > 1, unit(first - n * n.dot(first)), tangents(n)[0])
     t2 = n.cross(t1)
-    across = where(m > 1, first.dot(t1), 1.0), where(m > 2, second.dot(t2), 1.0)
+    beside = second.dot(t2)
+    is_third = beside * beside > rounding(LINE, 0.5) ** 2 * second.dot(second)
+    across = where(m > 1, first.dot(t1), 1.0), where(is_third, beside, 1.0)
     # Weights of the second and third pair with which nothing is left of the sum along t1 and t2.
-    of_third = where(m > 2, -w.dot(t2) / across[1], 0.0)
+    of_third = where(is_third, -w.dot(t2) / across[1], 0.0)
     of_second = where(m > 1, -(w + second * of_third).dot(t1) / across[0], 0.0)
     weights = 1.0 - of_second - of_third, of_second, of_third
     least = minimum(weights[0], minimum(weights[1], weights[2]))
@@ -215,9 +218,9 @@ def _turn(pairs: _Pairs, n: Vector3, beyond: Any) -> tuple[Any, ...]:
         rest = where(m > 1, sum_.dot(t2) + m12 * u, sum_.dot(t2) - m12 / m11 * sum_.dot(t1))
         # Around a ring of normals that are as deep as each other both are rounding.
         turn = solution(lambda turn: free * turn + rest, where(abs(rest) <= beyond, 0.0, -rest / free))
-        v = where(m > 2, -(n.dot(second) + second.dot(t1) * u) / across[1], turn)
+        v = where(is_third, -(n.dot(second) + second.dot(t1) * u) / across[1], turn)
         u = where(m > 1, u, -(sum_.dot(t1) + m12 * v) / m11)
-        least_there = (m > 2) | ((free > -beyond) & ((m > 1) | (m11 > 0.0)))
+        least_there = is_third | ((free > -beyond) & ((m > 1) | (m11 > 0.0)))
         angle = u * u + v * v
         there = angle <= rounding(LAST) * rounding(LAST)
         goes = where(least_there & (angle < 1.0), where(there, FOUND, GOES), STOPS)

@@ -11,6 +11,7 @@ groups          what constraints connect in a step
 linear          the Newton matrix, its factors and solutions
 solver          the velocity at the end of a step
 constraints/    each kind of force
+landings        impacts without restitution: the whole of one in the step in which something lands
 bounces         restitution that creates no energy
 impacts         impacts that touching contacts pass on
 accounts        energy accounting of a step; corrections of momentum, energy and centre of mass at its end
@@ -27,6 +28,7 @@ constraint_derivatives  derivatives of the forces of contacts and loops, whose p
 step_derivatives    derivatives of inverse dynamics, velocity update and whole step; forward and reverse
 impact_derivatives  derivatives of impacts that touching contacts pass on
 bounce_derivatives  derivatives of bounces that energy limits
+landing_derivatives derivatives of steps in which something lands
 
 distances           distances of links in a configuration, without a step
 """

@@ -73,7 +73,8 @@ ENTRIES = (
 
 AT = {name: k for k, name in enumerate(ENTRIES)}
 
-GIVEN, TOUCHED, IMPULSE, PATH, MASS, MOVED = 0, 1, 2, 8, 11, 12  # places in a row of ``account``
+GIVEN, TOUCHED, IMPULSE, PATH, MASS, MOVED, AHEAD, LANDED = 0, 1, 2, 8, 11, 12, 13, 16
+"""Places in a row of ``account``."""
 
 
 def open_account(x: Any) -> None:
@@ -84,7 +85,7 @@ def open_account(x: Any) -> None:
     momentum about it. Where the bodies have their centre of mass at the middle is off that path by the error
     of the drift.
     """
-    for_range(x.n_wholes, lambda w: _clear(x.account, w, MOVED + 1))
+    for_range(x.n_wholes, lambda w: _clear(x.account, w, LANDED + 2))
 
     def child(b: Any, w: Any) -> None:
         add_to_row(x.account, w, IMPULSE, force(x.f, b) * x.dt[0])
@@ -111,6 +112,7 @@ def account(x: Any) -> None:
     once(x, touch)
     for_range(x.n_of[0], lambda i: _constraint(x, i, com))
     for_range(x.n_of[1], lambda i: _row(x, i))
+    cond(x.landed[0] > 0, lambda: once(x, _land), nothing)
     _solution(x)
 
 
@@ -288,6 +290,56 @@ def _constraint(x: Any, i: Any, com: Vector3) -> None:
     cond(a == b, lambda: _gives(x, b, given), apart)
     ground = cond(kind == LINE, lambda: False, others)
     cond((bodies[0] == 0) & (kind != LINE), from_outside, nothing)
+
+
+def _land(x: Any) -> None:
+    """What landings do besides: to the ways of the wholes, and to their angular momentum.
+
+    On the way the impulse D beside that of the velocity after the step acts, so that of a whole the centre of
+    mass goes farther by dt D/m. Of two wholes, dt (v_b' - v_a') x D is then missing in the angular momentum,
+    with the velocities v' after the step: half of it each.
+    """
+
+    def constraint(i: Any) -> None:
+        D, bodies = ahead_of(x, i), [x.c_bodies[i, k] for k in range(2)]
+        ground = on_ground(x, i)
+        size = where(x.c_kind[i] == FRICTION, abs(x.c_ahead[i, 2]), 0.0)
+        for b, sign in zip(bodies, (-1.0, 1.0), strict=True):
+            more = [*(D * where(b > 0, sign, 0.0)), where(ground, size, 0.0), where(ground, 0.0, size)]
+            add_to_row(x.account, x.body_whole[b], AHEAD, more)
+
+    def between(i: Any) -> None:
+        a, b = (x.body_whole[x.c_bodies[i, k]] for k in range(2))
+        missed = (velocity_after(x, b) - velocity_after(x, a)).cross(ahead_of(x, i)) * (0.5 * x.dt[0])
+        both = floats(x, a) & floats(x, b) & (a != b)
+        for w in (a, b):
+            add_to_row(x.account, w, IMPULSE, missed * where(both, 1.0, 0.0))
+
+    for_range(x.n_of[0], constraint)
+    cond(x.keeps[0] == FREE, lambda: for_range(x.n_of[0], between), nothing)
+
+
+def ahead_of(x: Any, i: Any) -> Vector3:
+    """D of a constraint on its second body: the impulse of the way less that of the velocity after it."""
+    return sum_of(motion(x.c_E, i, 6 * k).lin * x.c_ahead[i, k] for k in range(3))
+
+
+def velocity_after(x: Any, w: Any) -> Vector3:
+    """That of the centre of mass of a whole after the step; 0 of one that does not hang on nothing."""
+    free, m = floats(x, w) & (x.keeps[0] == FREE), x.account[w, MASS]
+    momentum = vector(x.kept, w, MOMENTUM_AT + 3) + vector(x.account, w, IMPULSE + 3)
+    velocity = momentum * (1.0 / where(m > 0.0, m, 1.0)) + vector(x.gravity) * x.dt[0]
+    return velocity * where(free, 1.0, 0.0)
+
+
+def late_moment(x: Any, i: Any) -> Vector3:
+    """Moment that a contact that lands gives both bodies about a fixed point, beside that of its impulse.
+
+    It acts as if at once, and D when the wholes have gone on by dt v': the mean velocity of those that move.
+    """
+    a, b = (x.body_whole[x.c_bodies[i, k]] for k in range(2))
+    v = (velocity_after(x, a) + velocity_after(x, b)) * where(floats(x, a) & floats(x, b), 0.5, 1.0)
+    return ahead_of(x, i).cross(v) * x.dt[0]
 
 
 def _ground(x: Any, i: Any, c: Any, spins: Any, given: Scalar, gap: Scalar) -> None:
@@ -567,7 +619,7 @@ def gain(x: Any, enter: Any) -> None:
     _children(x, lambda b, w: add_to_row(x.corrected, w, 0, force(x.pushed, b)))
     for_range(x.nq, lambda k: put(x.q_drifted, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.d, j, x.y[j]))
-    once(x, advance, x.q_drifted, x.d, 0.5 * x.dt[0])
+    once(x, advance, x.q_drifted, x.d, x.ahead, 0.5 * x.dt[0])
     once(x, _see, x.q_drifted, x.d)
 
     def whole(w: Any) -> None:
@@ -594,6 +646,14 @@ def gains(x: Any, w: Any) -> Any:
     return floats(x, w) & (x.account[w, TOUCHED] > 0.0) & (x.corrected[w, TIED] == 0.0)
 
 
+def _takes(x: Any, w: Any, energy: Scalar) -> None:
+    """Enter what a landing has taken of a whole besides: on the way, the forces do other work than with y."""
+    ground, links = (x.account[w, LANDED + k] for k in range(2))
+    share = where(ground + links > 0.0, energy / (ground + links + smallest()), 0.0)
+    add(x, "contact", share * ground)
+    add(x, "collision", share * links)
+
+
 # ---- ends -------------------------------------------------------------------------------------------------
 
 
@@ -604,7 +664,9 @@ def _hold_energy(x: Any, w: Any) -> None:
     target = x.kept[w, ENERGY_AT] + x.account[w, GIVEN]
     change = _bounded(x, w, (target - T - V) * _inverse(2.0 * T, rounding(SMALL) * (T + abs(V))), touched)
     add(x, "corrected_e", abs(change) * 2.0 * T)
-    x.kept[w, ENERGY_AT] = where(touched, T * (1.0 + 2.0 * change) + V, target)
+    found = T * (1.0 + 2.0 * change) + V
+    x.kept[w, ENERGY_AT] = where(touched, found, target)
+    _takes(x, w, target - found)
     x.corrected[w, 0] = sqrt(1.0 + 2.0 * change)
 
 
@@ -614,7 +676,8 @@ def _hold(x: Any, w: Any) -> None:
     _, wanted, mean = _with_impulse(x, w, after.m, impulse)
     k, v_G = wanted.ang, wanted.lin * (1.0 / after.m)
     touched = (x.account[w, TOUCHED] > 0.0) | (x.account[w, MOVED] > 0.0)
-    G = vector(x.kept, w, CENTRE_AT) + mean * x.dt[0]
+    ahead = vector(x.account, w, AHEAD)
+    G = vector(x.kept, w, CENTRE_AT) + (mean + ahead * (1.0 / after.m)) * x.dt[0]
     # Part of the work is done on the motion of G. That of the weight is left out on both sides: it is so
     # much that its rounding would turn a robot that hardly moves.
     target = x.kept[w, ENERGY_AT] + x.account[w, GIVEN] - impulse.lin.dot(mean)
@@ -628,6 +691,7 @@ def _hold(x: Any, w: Any) -> None:
     write_row(x.corrected, w, found.numbers())
     energy = where(touched, T_s * (1.0 + 2.0 * change) + 0.5 * turned.dot(omega), target)
     write_row(x.kept, w, [*wanted, energy, *G])
+    _takes(x, w, target - energy + x.dt[0] * vector(x.gravity).dot(ahead))
     missed_k, missed_l = k - after.k, (v_G - velocity) * after.m
     add(x, "corrected_e", abs(where(touched, 2.0 * change * T_s, target - after.T)))
     add(x, "corrected_k", sqrt(missed_k.dot(missed_k)))

@@ -34,8 +34,8 @@ from robokit.contact.solver import impulses, see
 from robokit.contact.step import ARRAYS
 from robokit.contact.step_derivatives import (
     balance,
+    by_motor,
     finish,
-    follows_aim,
     kernel_of_copies,
     no_parameters,
     of_body,
@@ -65,7 +65,7 @@ def limited(x: Any) -> None:
     once(x, see, x.y, x.c_u_now)
     for M in (x.W_by, x.W_by_start, x.dy_now.reshape(x.nv, 3 * x.nv)):
         for_range(M.shape[0], lambda r, M=M: for_range(M.shape[1], lambda c: put(M, (r, c), 0.0)))
-    once(x, drift_tangents, 0, x.v_before)
+    once(x, drift_tangents, 0, x.v_before, x.v_before)
     _by_share(x)
     for_range(2, lambda k: _solution(x, k))
     _mixed(x)
@@ -81,7 +81,7 @@ def limited(x: Any) -> None:
     for m in range(3):
         for_range(x.nv, lambda c, m=m: direction(m, c))
     for_range(x.nv, lambda j: put(x.y, j, x.y_now[j]))
-    finish(x)
+    finish(x, x.y, x.dy)
     cond(x.with_parameters[0] > 0, lambda: _of_parameters(x), nothing)
 
 
@@ -188,7 +188,7 @@ def _slopes(x: Any, k: Any) -> None:
 
     for_range(x.nv, coordinate)
     for_range(x.n_of[0], constraint)
-    balance(x)
+    balance(x, x.y)
     for_range(x.nv, momentum)
     resist(x)
     for_range(x.n_of[0], lambda i: cond(bounces(x, i), lambda: weigh(i), nothing))
@@ -243,14 +243,8 @@ def _of_parameters(x: Any) -> None:
 
 
 def _driven(x: Any, i: Any) -> None:
-    """Joint forces that go through a motor: they are impulses of its row, and not felt beyond its limits."""
-
-    def motor() -> None:
-        j = x.r_row[i]
-        x.dy[j, 2, j] = x.dt[0] * follows_aim(x, i)[0]
-        x.W_of[3, j] = 0.0
-
-    cond(x.r_kind[i] == MOTOR, motor, nothing)
+    by_motor(x, i)
+    cond(x.r_kind[i] == MOTOR, lambda: put(x.W_of, (3, x.r_row[i]), 0.0), nothing)
 
 
 def _mixed(x: Any) -> None:

@@ -41,7 +41,8 @@ from robokit.contact.groups import (
     add_to,
     each_group,
 )
-from robokit.contact.solver import impulses, see, solve
+from robokit.contact.landings import solve_landings
+from robokit.contact.solver import impulses, see
 from robokit.contact.vectors import nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial.control_flow import cond, for_range, while_loop
@@ -53,7 +54,7 @@ MOST = 40  # tries to find the share: each leaves less than the half where W ben
 
 def solve_bounces(x: Any) -> None:
     """The solution of the step; bounces give back no more than there was."""
-    once(x, solve)
+    once(x, solve_landings)
     give_less(x)
 
 
@@ -127,24 +128,31 @@ def _to_no_restitution(x: Any) -> None:
         x.by_group[p, AT_HIGH] = where(limited, made, 1.0)
         x.by_group[p, WANTED] = where(limited, -LOST * made, 0.0)
 
+    def all_of(c: Any) -> list[Any]:
+        return [*(x.c_g[c, k] for k in range(3)), *(x.c_ahead[c, k] for k in range(5))]
+
     def keep(c: Any) -> None:
-        write_row(x.c_bounced, c, [x.c_g[c, k] for k in range(3)])
+        write_row(x.c_bounced, c, all_of(c))
         limited = bounces(x, c) & (x.by_group[x.c_group[c], SHARE] < 1.0)
         x.c_aim[c, 2] = where(limited, 0.0, x.c_aim[c, 2])
 
     def from_zero(c: Any) -> None:
-        write_row(x.c_bounced, c, [x.c_bounced[c, k] - x.c_g[c, k] for k in range(3)])
+        write_row(x.c_bounced, c, [x.c_bounced[c, k] - now for k, now in enumerate(all_of(c))])
+
+    def coordinate(j: Any) -> None:
+        x.y_bounced[j], x.ahead_bounced[j] = x.y_bounced[j] - x.y[j], x.ahead_bounced[j] - x.ahead[j]
 
     each_group(x, begin)
     for_range(x.nv, lambda j: put(x.y_bounced, j, x.y[j]))
+    for_range(x.nv, lambda j: put(x.ahead_bounced, j, x.ahead[j]))
     for_range(x.n_of[0], keep)
     for_range(x.n_of[1], lambda i: put(x.r_bounced, i, x.r_g[i]))
     iterations, *worst = (x.solved[k] for k in range(3))
-    once(x, solve)
+    once(x, solve_landings)
     x.solved[0] = x.solved[0] + iterations
     for k, found in enumerate(worst, 1):
         x.solved[k] = maximum(x.solved[k], found)
-    for_range(x.nv, lambda j: put(x.y_bounced, j, x.y_bounced[j] - x.y[j]))
+    for_range(x.nv, coordinate)
     for_range(x.n_of[0], from_zero)
     for_range(x.n_of[1], lambda i: put(x.r_bounced, i, x.r_bounced[i] - x.r_g[i]))
 
@@ -187,7 +195,8 @@ def _go_to_share(x: Any) -> None:
         x.by_group[p, CHANGE] = x.by_group[p, SHARE] - x.by_group[p, NOW]
 
     def products(j: Any) -> None:  # between those of both, to second order
-        x.y_of_C[j] = where(x.by_group[x.row_group[j], SHARE] < 1.0, x.y[j], x.y_of_C[j])
+        limited = x.by_group[x.row_group[j], SHARE] < 1.0
+        x.y_of_C[j] = where(limited, 0.5 * (x.y[j] + x.ahead[j]), x.y_of_C[j])
 
     once(x, surplus)
     each_group(x, begin)
@@ -203,12 +212,15 @@ def _go(x: Any) -> None:
     def of_constraint(c: Any) -> None:
         change = x.by_group[x.c_group[c], CHANGE]
         write_row(x.c_g, c, [x.c_g[c, k] + change * x.c_bounced[c, k] for k in range(3)])
+        write_row(x.c_ahead, c, [x.c_ahead[c, k] + change * x.c_bounced[c, 3 + k] for k in range(5)])
 
     def of_row(i: Any) -> None:
         x.r_g[i] = x.r_g[i] + x.by_group[x.row_group[x.r_row[i]], CHANGE] * x.r_bounced[i]
 
     def coordinate(j: Any) -> None:
-        x.y[j] = x.y[j] + x.by_group[x.row_group[j], CHANGE] * x.y_bounced[j]
+        change = x.by_group[x.row_group[j], CHANGE]
+        x.y[j] = x.y[j] + change * x.y_bounced[j]
+        x.ahead[j] = x.ahead[j] + change * x.ahead_bounced[j]
 
     for_range(x.nv, coordinate)
     for_range(x.n_of[0], of_constraint)

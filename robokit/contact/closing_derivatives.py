@@ -34,15 +34,16 @@ TERMS = 40  # of the series, at most: enough for six turns in half a step
 SIZE = 108  # numbers of a joint: P, Q and W, each 6 x 6 by columns
 
 
-def drift_tangents(x: Any, drift: int, v: Any) -> None:
+def drift_tangents(x: Any, drift: int, way: Any, v: Any) -> None:
     """x.tangents[drift] of all joints with a motion that is no sum.
 
-    ``drift``: 0 for that before the kick, 1 for that after it; ``v``: velocity before the drift, (nv,).
+    ``drift``: 0 for that before the kick, 1 for that after it; ``way``: velocity along which q goes, (nv,);
+    ``v``: velocity, whose part of bases that float the drift turns.
     """
     h = 0.5 * x.dt[0]
 
     def joint(b: Any, _first: Any, _n: Any) -> None:
-        cond(is_free_base(x, b), lambda: _free(x, drift, b, v, h), lambda: _joint(x, drift, b, v, h))
+        cond(is_free_base(x, b), lambda: _free(x, drift, b, way, v, h), lambda: _joint(x, drift, b, way, h))
 
     no_sums(x, joint)
 
@@ -70,24 +71,50 @@ def block(x: Any, drift: Any, b: Any, i: Any, k: Any) -> tuple[Any, Any, Any]:
 
 def pulled(x: Any, drift: Any, of_q: Any, of_v: Any, q_out: Any, v_out: Any) -> None:
     """What (q, v) before a drift are worth, from what they are worth after it, (nv,) each."""
-    h = 0.5 * x.dt[0]
+
+    def one(j: Any, of_way: Any, of_own: Any) -> None:
+        v_out[j] = of_way + of_own
+
+    _pulled(x, drift, (of_q, of_v), q_out, one)
+
+
+def pulled_apart(x: Any, drift: Any, of_q: Any, of_v: Any, q_out: Any, v_out: Any, way_out: Any) -> None:
+    """The same of a drift along a way that is not v: what this is worth, too."""
+
+    def both(j: Any, of_way: Any, of_own: Any) -> None:
+        v_out[j], way_out[j] = of_own, of_way
+
+    _pulled(x, drift, (of_q, of_v), q_out, both)
+
+
+def _pulled(x: Any, drift: Any, of: tuple[Any, Any], q_out: Any, enter: Callable[..., None]) -> None:
+    """``of``: what q and v are worth after it; ``enter(j, of_way, of_v)`` with what each row is worth."""
+    h, (of_q, of_v) = 0.5 * x.dt[0], of
 
     def sums(j: Any) -> None:
-        q_out[j] = of_q[j]
-        v_out[j] = h * of_q[j] + of_v[j]
+        q_out[j] = 1.0 * of_q[j]
+        enter(j, h * of_q[j], 1.0 * of_v[j])
 
     def joint(b: Any, first: Any, n: Any) -> None:
         def component(k: Any) -> None:
-            def more(i: Any, q: Any, v: Any) -> Any:
+            def more(i: Any, q: Any, way: Any, own: Any) -> Any:
                 P, Q, W = block(x, drift, b, i, k)
-                return q + P * of_q[first + i], v + Q * of_q[first + i] + W * of_v[first + i]
+                turns, share = turns_base(i, k), W * of_v[first + i]
+                way = way + Q * of_q[first + i] + where(turns, share, 0.0)
+                return q + P * of_q[first + i], way, own + where(turns, 0.0, share)
 
-            q_out[first + k], v_out[first + k] = for_range(n, more, 0.0, 0.0)
+            q_out[first + k], way, own = for_range(n, more, 0.0, 0.0, 0.0)
+            enter(first + k, way, own)
 
         for_range(n, component)
 
     for_range(x.nv, sums)
     no_sums(x, joint)
+
+
+def turns_base(i: Any, k: Any) -> Any:
+    """Whether entry i, k of W is of the turn of a way, with the linear velocity of a base that floats."""
+    return (i > 2) & (k < 3)
 
 
 def _write(x: Any, drift: int, b: Any, part: int, k: Any, column: Any) -> None:
@@ -145,12 +172,16 @@ def _joint(x: Any, drift: int, b: Any, v: Any, h: Any) -> None:
     for_range(n, column)
 
 
-def _free(x: Any, drift: int, b: Any, v: Any, h: Any) -> None:
+def _free(x: Any, drift: int, b: Any, way: Any, v: Any, h: Any) -> None:
     """Of a base that floats."""
     row = x.dof_row[x.body_dofs[b, 0]]
-    w, u = (Vector3(*(v[row + first + c] for c in range(3))) for first in (0, 3))
-    zero = Vector3.zero()
-    u_later = _series(Motion(w * h, zero), Motion(u, zero))[0].ang
+    w, zero = Vector3(*(way[row + c] for c in range(3))), Vector3.zero()
+
+    def later(v: Any) -> Vector3:
+        u = Vector3(*(v[row + 3 + c] for c in range(3)))
+        return _series(Motion(w * h, zero), Motion(u, zero))[0].ang
+
+    goes, own = later(way), later(v)
 
     def column(k: Any) -> None:
         e = Vector3(*(where(k % 3 == c, 1.0, 0.0) for c in range(3)))
@@ -158,9 +189,9 @@ def _free(x: Any, drift: int, b: Any, v: Any, h: Any) -> None:
 
         def of_turn() -> None:
             # E^T (e x u) = (E^T e) x (E^T u)
-            _write(x, drift, b, 0, k, [*turned, *(turned.cross(u_later) * h)])
+            _write(x, drift, b, 0, k, [*turned, *(turned.cross(goes) * h)])
             _write(x, drift, b, 1, k, [*(J * h), *zero])
-            _write(x, drift, b, 2, k, [*e, *(u_later.cross(J) * h)])
+            _write(x, drift, b, 2, k, [*e, *(own.cross(J) * h)])
 
         def of_place() -> None:
             _write(x, drift, b, 0, k, [*zero, *turned])
@@ -219,16 +250,94 @@ def prepare(x: Any) -> None:
     factors of Z and ``opening`` of the end.
     """
     once(x, _project)
-    once(x, _times, x.r_q, x.P, x.product, x.nv)
-    for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.r_q, (r, c), x.product[r, c])))
+    once(x, of_closed, x.r_q)
+    if hasattr(x, "bent"):
+        once(x, of_closed, x.bent)  # P changes nothing the second time
     for M in (x.z, x.opening):
         for_range(x.nv, lambda r, M=M: for_range(x.nv, lambda c: put(M, (r, c), 0.0)))
-    end = SimpleNamespace(**{name: value for name, value in vars(x).items() if name != "once"})
-    end.S, end.R, end.p, end.c_E = x.end_S, x.end_R, x.end_p, x.end_E
+    end = _at_end(x)
     velocities(end, x.end_v, x.V_y)
     count = loaded(end)
     for_range(x.nv, lambda r: _opens(end, r, count))
     once(x, _project)
+
+
+def of_closed(x: Any, M: Any) -> None:
+    """A derivative by a pose becomes that by the pose before it is closed, with its P."""
+    once(x, _times, M, x.P, x.product, x.nv)
+    for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(M, (r, c), x.product[r, c])))
+
+
+def _at_end(x: Any) -> SimpleNamespace:
+    """The arrays, with the poses and rows of the closed end."""
+    end = SimpleNamespace(**{name: value for name, value in vars(x).items() if name != "once"})
+    end.S, end.R, end.p, end.c_E = x.end_S, x.end_R, x.end_p, x.end_E
+    return end
+
+
+# ---- where velocities open loops by much ------------------------------------------------------------------
+# What an impact leaves opens loops by terms of first order, so that P counts as it changes: with d = v'' - v'
+#
+#     H d = -J^T l        dv'' = P dv' - Z^-1 (J^T dJ v'' / R + dJ^T l + dH d)        l = J Z^-1 H v' / R
+
+
+def bend(x: Any) -> None:
+    """Add dJ^T l to ``opening``, for v' in ``v_next``."""
+    end = _at_end(x)
+    for_range(x.nv, lambda j: put(x.mu, j, 0.0))
+    entries_of_H(x, lambda r, c, number: add(x.mu, r, number * x.v_next[c]))
+    once(x, back_substitute_unsymmetric, x.z, x.z_inverse, x.mu.reshape(x.nv, 1))
+    velocities(end, x.mu, x.V_y)
+    for_range(x.n_bodies, lambda b: write_row(x.F, b, Force.zero()))
+
+    def load(i: Any) -> None:
+        a, b = x.c_bodies[i, 0], x.c_bodies[i, 1]
+        V = motion(x.V_y, b) - motion(x.V_y, a)
+        f = pushed(end, i, [V.dot(force(end.c_E, i, 6 * m)) for m in range(3)])
+        write_row(x.c_F, i, f)
+        write_row(x.F, b, force(x.F, b) + f)
+        write_row(x.F, a, force(x.F, a) - f)
+
+    def inward(m: Any) -> None:
+        b = x.n_bodies - 1 - m
+        write_row(x.F, x.parent[b], force(x.F, x.parent[b]) + force(x.F, b))
+
+    _loops(x, load)
+    for_range(x.n_bodies - 1, inward)
+    count = loaded(end)
+    for_range(x.nv, lambda r: _turned(end, r, count))
+
+
+def _loops(x: Any, do: Callable[[Any], None]) -> None:
+    for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == LINE, lambda: do(i), nothing))
+
+
+def _turned(x: Any, r: Any, count: Any) -> None:
+    """Column r of dJ^T l: forces turn with the rows of loops, and axes of joints with bodies."""
+    forces = [(x.opening, x.f_o)]
+
+    def row(i: Any) -> None:
+        a, b, (A, B, _, _) = x.c_bodies[i, 0], x.c_bodies[i, 1], motions(x, i)
+        more = loop_motion(x, i, A, B).cross_force(force(x.c_F, i))
+        write_row(x.f_o, b, force(x.f_o, b) + more)
+        write_row(x.f_o, a, force(x.f_o, a) - more)
+
+    def body(m: Any) -> None:
+        b = x.loaded_bodies[m]
+
+        def axis(n: Any) -> None:
+            j = x.body_dofs[b, 0] + n
+            power = motion(x.X, b).cross(motion(x.S, j)).dot(force(x.F, b))
+            cond(x.dof_row[j] < 0, nothing, lambda: add(x.opening, (x.dof_row[j], r), power))
+
+        cond(x.moved[b] > 0, lambda: for_range(x.body_dofs[b, 1], axis), nothing)
+
+    def changes() -> None:
+        _loops(x, row)
+        gather(x, r, count, forces)
+        for_range(count, body)
+
+    along(x, r, count, forces, [], changes)
 
 
 def _project(x: Any) -> None:
@@ -269,14 +378,14 @@ def _opens(x: Any, r: Any, count: Any) -> None:
             write_row(f, a, force(f, a) - more)
 
     def changes() -> None:
-        for_range(x.n_of[0], lambda i: cond(x.c_kind[i] == LINE, lambda: rows(i), nothing))
+        _loops(x, rows)
         gather(x, r, count, forces)
 
     along(x, r, count, forces, [(x.V_y, x.X_y)], changes)
 
 
-def close(x: Any) -> None:
-    """``next`` of the end that is closed."""
+def close(x: Any, bent: Any = None) -> None:
+    """``next`` of the end that is closed; ``bent``: what is left unbalanced besides, (nv, 3, nv)."""
     count = 3 * x.nv
     q, v = (x.next[k].reshape(x.nv, count) for k in range(2))
     one, other = x.dy.reshape(x.nv, count), x.closed.reshape(x.nv, count)
@@ -288,6 +397,9 @@ def close(x: Any) -> None:
     copy(one, q)
     once(x, _times, x.P, v, one, count)
     once(x, _times, x.opening, q, other, count)
+    if bent is not None:
+        more = bent.reshape(x.nv, count)
+        for_range(x.nv, lambda r: for_range(count, lambda c: add(other, (r, c), more[r, c])))
     once(x, back_substitute_unsymmetric, x.z, x.z_inverse, other)
     for_range(x.nv, lambda r: for_range(count, lambda c: put(v, (r, c), one[r, c] - other[r, c])))
 

@@ -221,8 +221,12 @@ def _prepare(x: Any, i: Any) -> None:
 
 
 def acts(x: Any, i: Any) -> Any:
-    """Whether a constraint answers to a velocity."""
-    return x.c_slopes[i, 0] + x.c_slopes[i, 4] + x.c_slopes[i, 8] > 0.0
+    """Whether a constraint answers to a velocity; turning friction that slides to that of its contact."""
+
+    def sum_of(k: Any) -> Any:
+        return x.c_slopes[k, 0] + x.c_slopes[k, 4] + x.c_slopes[k, 8]
+
+    return sum_of(i) + sum_of(where(x.c_kind[i] == SPIN, x.c_of[i], i)) > 0.0
 
 
 def by_load(x: Any, i: Any) -> list[Any]:
@@ -260,25 +264,27 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     rate = x.pair_impact[pair] * hit
     w = x.body_mobility[x.c_bodies[i, 0]] + x.body_mobility[x.c_bodies[i, 1]]
     _, slope = impact(rate * hit, w * dt * x.pair_damping[pair], w * dt)
-    harder = 2.0 * rate * slope * dt
+    harder = 2.0 * rate * slope * dt * where(x.struck[0] == 1, 0.0, 1.0)
+    rests = where(x.struck[0] > 0, 0.0, 1.0)  # an impact aims at 0
     sticks = g[0] * g[0] + g[1] * g[1] < (x.c_mu[i] * g[2]) ** 2 * (1.0 - FLAT)
     changes = []
     for m in range(2):
-        bent = -x.contact_bristle[c, m] * TANGENTIAL * k * dt * R_t
+        bent = -rests * x.contact_bristle[c, m] * TANGENTIAL * k * dt * R_t
         changes.append((where(sticks, g[m] * R_t, 0.0) - bent) * R_t * harder * TANGENTIAL**0.5)
     overlaps = phi < TOUCHES * x.shape_bound[x.pair_shapes[pair, 1]]
     springs = x.contact_bounces[c] > -1  # its gap is 0 where it leaves
-    by_gap = where(springs, where(overlaps, -k * dt * R_n, -1.0 / dt), 0.0)
-    spring = where(overlaps, x.c_aim[i, 2], 0.0)
+    by_gap = rests * where(springs, where(overlaps, -k * dt * R_n, -1.0 / dt), 0.0)
+    spring = rests * where(overlaps, x.c_aim[i, 2], 0.0)
     by_depth = where(springs & (phi < 0.0), -dt * k * w, 0.0)
     return by_gap, *changes, (g[2] * R_n - spring) * R_n * harder, by_depth, 0.0
 
 
 def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     """The same of one that bounces; what others' impacts left: impact_derivatives.py."""
-    alone = where(x.contact_bounces[c] < 2, x.bounce_share[0], 0.0)
-    by_gap, by_speed, by_g = bounce_rates(x, c, _arrival(x, i, c))
-    return by_gap * alone, 0.0, 0.0, by_speed * alone, 0.0, by_g * alone
+    alone, rates = x.contact_bounces[c] < 2, bounce_rates(x, c, _arrival(x, i, c))
+    # One that is passed on need not be one after which gravity lets it return: these rates may be no numbers.
+    by_gap, by_speed, by_g = (where(alone, x.bounce_share[0] * rate, 0.0) for rate in rates)
+    return by_gap, 0.0, 0.0, by_speed, 0.0, by_g
 
 
 def bounce_rates(x: Any, c: Any, u: Any) -> tuple[Any, Any, Any]:

@@ -33,7 +33,7 @@ from robokit.spatial.scalars import added, sqrt, where
 
 FROM_STEP = """
     gravity dt R p V pair_shapes pair_slack near_pair near_direction near_corners
-    counts contact_pair contact_feature contact_constraint contact_bounces c_g
+    counts contact_pair contact_feature contact_constraint contact_bounces c_g c_ahead
 """
 """Arrays that the step has left, or was given, besides the shapes."""
 
@@ -59,7 +59,8 @@ def contact_motions(x: Any) -> None:
 
     def contact(c: Any, last: Any) -> Any:
         k = x.contact_pair[c]
-        presses = (x.c_g[x.contact_constraint[c], 2] > 0.0) | (x.contact_bounces[c] != 0)
+        i = x.contact_constraint[c]
+        presses = (x.c_g[i, 2] > 0.0) | (x.c_g[i, 2] + x.c_ahead[i, 2] > 0.0) | (x.contact_bounces[c] != 0)
 
         def look() -> Any:
             far = gap_of_balls(x, k, balls, still, x.dt[0])[1]  # as in detect.py

@@ -113,6 +113,8 @@ STEP_DERIVATIVES = (
     whole("turns", 1),  # 1 where impacts were passed on
     real("c_turned", "n_constraints", 2, "nv"),  # changes of the aims that they have left, by q and v
     real("bounce_share", 1, role="work"),  # of these changes, that count
+    whole("struck", 1),  # 1 in the second solution of a landing, 2 where what touches is as soft there as in
+    # the first one
     # Along one coordinate of v
     whole("moved", "n_bodies", role="work"),  # 1 where it moves the body
     real("X", "n_bodies", 6, role="work"),  # motions of the bodies, and changes of V_y and V_before
@@ -162,6 +164,26 @@ IMPACT_DERIVATIVES = (
 )
 """What derivatives of impacts work with, beside those of steps (impact_derivatives.py)."""
 
+LANDING_DERIVATIVES = (
+    whole("through_motors", 1),  # 1 where joint forces of driven joints go through their motors
+    real("y_after", "nv", role="work"),  # the second solution: velocity and impulses
+    real("c_g_after", "n_constraints", 3, role="work"),
+    real("c_R_first", "n_constraints", 2, role="work"),  # compliance in the first one
+    real("r_R_first", "n_rows", role="work"),
+    real("r_way", "nv", "nv", role="work"),  # of the residual of the second solution by the first one
+    whole("struck", 1, role="inout"),
+    whole("with_parameters", 1),  # 1 where it is asked what parameters are worth
+    real("felt", "nv", role="work"),  # impulse of a unit of the joint forces [s]
+    real("dy_way", "nv", 3, "nv", role="work"),  # of the first solution, then of the way
+    real("of_way", "nv", role="work"),  # what the way is worth, then the first solution
+    # Of loops (closing_derivatives.py)
+    real("weightless", 3, role="work"),
+    real("bent", "nv", "nv", role="work"),  # dH d by q in the middle; by v
+    real("unchanged", "nv", "nv", role="work"),
+    real("dy_bent", "nv", 3, "nv", role="work"),  # and by q, v and tau before the step
+)
+"""What derivatives of landings work with (landing_derivatives.py)."""
+
 LIMITED_BOUNCES = (
     whole("through_motors", 1),  # 1 where joint forces of driven joints go through their motors
     real("y_now", "nv", role="work"),  # y, c_g and r_g as the step has left them, and velocities along c_E
@@ -207,6 +229,10 @@ CONSTRAINTS = (
     # FRICTION: the number of its contact; LINE: twice that of its loop, and one more for positions; SPRING:
     # that of the spring
     real("c_E", "n_constraints", 18, role="work"),  # three rows, angular first: t1, t2, n
+    # impulse of the first solution less that of the second (landings.py), and the tangential velocities; 0
+    # where nothing lands
+    real("c_ahead", "n_constraints", 5, role="work"),
+    real("c_first", "n_constraints", 8, role="work"),  # of the first one: compliance, aim, impulse before
     real(
         "c_R", "n_constraints", 2, role="work"
     ),  # compliance R_t, R_n [1/(kg)]: of the tangents, of the normal
@@ -237,6 +263,7 @@ CONSTRAINTS = (
     real("r_speed", "n_rows", role="work"),  # largest speed at which it gives way, infinite for none
     real("r_speed_R", "n_rows", role="work"),  # compliance beyond it
     real("r_w", "n_rows", role="work"),  # mobility of the dof, roughly
+    real("r_first", "n_rows", 3, role="work"),  # likewise: compliance, aim, impulse
     real("r_g", "n_rows", role="work"),
     real("r_G", "n_rows", role="work"),
     real("r_expected", "n_rows", role="work"),
@@ -322,7 +349,7 @@ FORCE_MEMORY = (
     real("q_kick", "nq", role="work"),  # the configuration at which the forces act, loops closed
     real("contact_bristle", "n_contacts", 2, role="work"),  # along t1, t2, as the step began [m]
     real("contact_surface", "n_contacts", 3, role="work"),  # velocity of a belt along t1, t2, spin about n
-    real("contact_rolls", "n_contacts", 2, role="work"),  # at which it rolls, along t1, t2 [m/s]
+    real("contact_rolls", "n_contacts", 3, role="work"),  # at which it rolls, along t1, t2, n [m/s]
     real("contact_hit", "n_contacts", role="work"),  # speed of its impact, at most 0 [m/s]
     whole("contact_bounces", "n_contacts", role="work"),  # 1: it bounces; 2: one after
     # another (impacts.py); -1: before or after that
@@ -340,6 +367,9 @@ SOLVER = (
     real("span", 1, role="work"),  # how long forces act: dt, or 0 of impacts (impacts.py) [s]
     real("tau", "nv", role="work"),  # given forces: joints, pushes [N m | N]
     real("guess", "nv", role="work"),  # velocity that the iteration begins with
+    real("first", 4, role="work"),  # of the first solution (landings.py): of ``solved``; held[0]
+    whole("landed", 2, role="work"),  # contacts that land fast; 1 where their impact was not rigid
+    real("ahead", "nv", role="work"),  # velocity of the way to the end of the step (landings.py)
     real("y", "nv", role="work"),  # the solution: velocity at its end
     real("row_mobility", "nv", role="work"),  # 1 / H_jj [1/(kg m^2) | 1/kg]
     real("Hv0", "nv", role="work"),
@@ -398,8 +428,9 @@ SOLVER = (
     real("C_guess", "nv", role="work"),  # of the guess
     real("y_of_C", "nv", role="work"),  # y of that mean velocity
     real("Jg", "nv", role="work"),  # J^T g
-    real("y_bounced", "nv", role="work"),  # what restitution that makes energy (bounces.py) adds to y and
-    real("c_bounced", "n_constraints", 3, role="work"),  # to the impulses
+    real("y_bounced", "nv", role="work"),  # what restitution that makes energy (bounces.py) adds to y,
+    real("ahead_bounced", "nv", role="work"),  # to the way and
+    real("c_bounced", "n_constraints", 8, role="work"),  # to the impulses and ``c_ahead``
     real("r_bounced", "n_rows", role="work"),
     whole("group", "n_parts", role="work"),  # of each part: the first of those that are connected (groups.py)
     whole("row_group", "nv", role="work"),
@@ -439,9 +470,9 @@ STEP = (
     real("near_direction_before", "n_near", 3, role="work"),
     whole("near_corners_before", "n_near", 6, role="work"),
     real("middle", 3, role="out"),  # origin of the contacts, that of the step at its middle [m]
-    real("account", "n_wholes", 13, role="work"),  # of the step, of each whole: energy given; what touches;
+    real("account", "n_wholes", 18, role="work"),  # of the step, of each whole: energy given; what touches;
     # impulse about its centre of mass; where that is on its path, from the origin; mass; 1 where a joint of
-    # it is prescribed
+    # it is prescribed; of landings: D, and its normal part on the ground and on links
     real("seen", "n_wholes", 17, role="work"),  # of each whole: inertia, momentum, energy (accounts.py)
     real("corrected", "n_wholes", 21, role="work"),  # and its correction
 )

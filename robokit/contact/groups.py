@@ -27,6 +27,8 @@ ERROR = 11
 """The first of six numbers of the error of a solution: squares of what is left, is given, acts, of all of the
 momentum and of rows of joints [J]; mass [kg]."""
 
+LANDS = CHANGE  # of landings, before bounces: 1 where something lands
+
 RATE = NOW  # of derivatives: how the share changes with W, times what it is worth
 
 FASTEST, MOST_OF_ALL, LEAST, HITS, FIRST, FOLLOWS = range(6)

@@ -42,8 +42,8 @@ from robokit.spatial.scalars import Scalar, cos, sin, where
 # ---- positions --------------------------------------------------------------------------------------------
 
 
-def advance(x: Any, q: Any, v: Any, h: Scalar) -> None:
-    """Move q along v for a time h, in place, and turn the linear velocity of bases that float.
+def advance(x: Any, q: Any, v: Any, way: Any, h: Scalar) -> None:
+    """Move q along a way for a time h, in place, and turn the linear velocity v of bases that float.
 
     That velocity is in axes that do not turn; v has it as seen from the base's new axes.
     """
@@ -55,25 +55,25 @@ def advance(x: Any, q: Any, v: Any, h: Scalar) -> None:
 
         def of_several() -> None:
             planar = kind < SPHERICAL
-            cond(planar, lambda: _move(x, "planar", b, q, at, v, row, h), with_quaternion)
+            cond(planar, lambda: _move(x, "planar", b, q, at, way, row, h), with_quaternion)
 
         def with_quaternion() -> None:
             alone = kind < FLOATING
-            cond(alone, lambda: _move(x, "spherical", b, q, at, v, row, h), floating)
+            cond(alone, lambda: _move(x, "spherical", b, q, at, way, row, h), floating)
 
         def floating() -> None:
             carried = x.parent[b] > 0
             cond(
                 carried,
-                lambda: _move(x, "floating", b, q, at, v, row, h),
-                lambda: _float(q, at, v, row, h),
+                lambda: _move(x, "floating", b, q, at, way, row, h),
+                lambda: _float(q, at, v, way, row, h),
             )
 
         def own() -> None:
             cond(kind < PLANAR, lambda: for_range(x.body_dofs[b, 1], shift), of_several)
 
         def shift(k: Any) -> None:
-            q[at + k] = q[at + k] + h * v[row + k]
+            q[at + k] = q[at + k] + h * way[row + k]
 
         cond(x.joint_leads[b] > 0, own, nothing)
 
@@ -87,14 +87,15 @@ def _move(x: Any, kind: str, b: Any, q: Any, at: Any, v: Any, row: Any, h: Scala
     write(q, at, joint.exp([q[at + k] for k in range(joint.nq)], step, vector(x.joint_axis, b)))
 
 
-def _float(q: Any, at: Any, v: Any, row: Any, h: Scalar) -> None:
+def _float(q: Any, at: Any, v: Any, way: Any, row: Any, h: Scalar) -> None:
     """The motion of a free base: its origin goes straight."""
     now = [q[at + k] for k in range(7)]
-    spin, velocity = (Vector3(*(v[row + first + k] for k in range(3))) for first in (0, 3))
+    spin, velocity = (Vector3(*(way[row + first + k] for k in range(3))) for first in (0, 3))
+    own = Vector3(*(v[row + 3 + k] for k in range(3)))
     place = Vector3(*now[4:]) + quat_wxyz_to_rotation(now[:4]) @ velocity * h
     write(q, at, JOINT_TABLE["spherical"].exp(now[:4], [*(spin * h)], spin))
     write(q, at + 4, place)
-    write(v, row + 3, quat_wxyz_to_rotation(quat_exp(spin * h)).transpose_apply(velocity))
+    write(v, row + 3, quat_wxyz_to_rotation(quat_exp(spin * h)).transpose_apply(own))
 
 
 def place_bodies(x: Any, q: Any, apart: Any = 0) -> None:

@@ -81,9 +81,10 @@ def _mobilities(robot: Robot) -> Mobilities:
         arm = np.stack([M[..., 2, 4], M[..., 0, 5], M[..., 1, 3]], axis=-1)
         arm = arm / np.where(mass > 0.0, mass, 1.0)[..., None]
         middle = J[:, 3:] - np.cross(arm[..., None, :], np.swapaxes(J[:, :3], -1, -2)).swapaxes(-1, -2)
-        moved = _product(middle, W[..., None, :, :]) * middle
-        squares = added(moved[..., k] for k in range(len(dofs)))
-        turning = _turning(J[:, :3], W, M, arm)
+        moved = _moved(np.concatenate([np.broadcast_to(J[:, :3], middle.shape), middle], axis=-2), W)
+        turned = added(moved[..., :3, None, k] * J[..., None, :3, k] for k in range(len(dofs)))
+        squares = added(moved[..., 3:, k] * middle[..., k] for k in range(len(dofs)))
+        turning = _turning(turned, M, arm)
         for n, i in enumerate(bodies):
             own = (squares[..., n, 0] + squares[..., n, 1] + squares[..., n, 2]) / 3.0
             move[i] = np.maximum(own, 0.5 * turning[..., n])
@@ -91,14 +92,23 @@ def _mobilities(robot: Robot) -> Mobilities:
     return Mobilities(np.moveaxis(move, 0, -1), dof)
 
 
-def _turning(J: np.ndarray, W: np.ndarray, M: np.ndarray, arm: np.ndarray) -> np.ndarray:
+def _moved(J: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """J H^-1 of bodies, (..., n, 6, dofs), each sum in one order; a dof moves few of the bodies."""
+    total = np.zeros((*np.broadcast_shapes(J.shape[:-3], W.shape[:-2]), *J.shape[-3:]))
+    for k in range(J.shape[-1]):
+        moves = np.flatnonzero(J[..., k].any(axis=-1).reshape(-1, J.shape[-3]).any(axis=0))
+        some = slice(moves[0], moves[-1] + 1)
+        total[..., some, :, :] += J[..., some, :, k, None] * W[..., None, None, k, :]
+    return total
+
+
+def _turning(turned: np.ndarray, M: np.ndarray, arm: np.ndarray) -> np.ndarray:
     """trace(J H^-1 J^T I) / 3 m, (..., n): the mean of points over each body's mass, less that of its centre.
 
-    ``J``: angular velocities of the bodies, (n, 3, dofs); ``W``: H^-1; ``M``: inertias, ``arm``: centres of
-    mass, both in the bodies' axes.
+    ``turned``: J H^-1 J^T of angular velocities, (..., n, 3, 3); ``M``: inertias, ``arm``: centres of mass,
+    all in the bodies' axes.
     """
-    moved, mass = _product(J, W[..., None, :, :]), M[..., 5, 5]
-    turned = added(moved[..., :, None, k] * J[..., None, :, k] for k in range(J.shape[-1]))
+    mass = M[..., 5, 5]
     square = added(arm[..., k] * arm[..., k] for k in range(3))[..., None, None] * np.eye(3)
     about = M[..., :3, :3] - mass[..., None, None] * (square - arm[..., :, None] * arm[..., None, :])
     total = added((turned * about)[..., a, b] for a in range(3) for b in range(3))

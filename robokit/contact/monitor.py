@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from robokit.contact.accounts import about, impulse_of, on_ground
+from robokit.contact.accounts import about, impulse_of, late_moment, on_ground
 from robokit.contact.constraints.collecting import act
 from robokit.contact.constraints.motors import limited
 from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPIN, SPRING, STOP
@@ -27,7 +27,7 @@ from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range
 from robokit.spatial.scalars import added, maximum, sqrt, where
 
-NOTED_CONTACT = 14  # numbers of a contact that is noted
+NOTED_CONTACT = 17  # numbers of a contact that is noted
 
 MONITOR = (
     whole("measured_at", len(KEPT)),  # where the numbers of each measure begin in `measured`, or -1
@@ -68,12 +68,14 @@ NOTES = (
     real("noted_loop", "n_noted", "n_loops", 6, role="out"),  # on the successor, as `noted_wrench`
     real("noted_spring", "n_noted", "n_springs", 6, role="out"),  # on the second body, likewise
     whole("noted_end", "n_noted", role="out"),  # contacts until then
-    # shapes; place [m]; force on the second [N]; moment of turning friction [N m]; normal, out of the first
+    # shapes; place [m]; force on the second [N]; moments of turning friction and of a landing (accounts.py)
+    # [N m]; normal, out of the first
     real("noted_contact", "n_noted_contacts", NOTED_CONTACT, role="out"),
 )
 """One entry for every step that was taken since they were last emptied.
 
-Contacts are those that press, and for turning friction one more at the same place, which has no force.
+Contacts are those that press, if only on the way to a landing, and for turning friction one more at the same
+place, which has no force.
 """
 
 SLIDING = 1e-3  # speed over the ground from which a point slides [m/s]
@@ -225,12 +227,12 @@ def _note_wrenches(x: Any, n: Any, per: Any) -> None:
     for_range(x.n_loops, lambda m: write_row(x.noted_loop, (n, m), [0.0] * 6))
     for_range(x.n_springs, lambda m: write_row(x.noted_spring, (n, m), [0.0] * 6))
 
-    def contact(i: Any, moment: Any, force: Any) -> None:
+    def contact(i: Any, moment: Any, force: Any, late: Any) -> None:
         c = x.c_of[i]
         place = [x.contact_place[c, k] + x.middle[k] for k in range(3)]
         shapes = [0.0 + x.pair_shapes[x.contact_pair[c], k] for k in range(2)]
         normal = [x.contact_frame[c, 6 + k] for k in range(3)]
-        write_row(x.noted_contact, x.noted[1], [*shapes, *place, *force, *moment, *normal])
+        write_row(x.noted_contact, x.noted[1], [*shapes, *place, *force, *moment, *late, *normal])
         put(x.noted, 1, x.noted[1] + 1)
 
     def constraint(i: Any) -> None:
@@ -246,10 +248,12 @@ def _note_wrenches(x: Any, n: Any, per: Any) -> None:
             write_row(x.noted_spring, (n, x.c_of[i]), about(f, vector(x.p, b)))
 
         def spin() -> None:
-            cond(f.ang.dot(f.ang) > 0.0, lambda: contact(x.c_of[i], f.ang, Vector3.zero()), nothing)
+            cond(f.ang.dot(f.ang) > 0.0, lambda: contact(x.c_of[i], f.ang, *[Vector3.zero()] * 2), nothing)
 
         def press() -> None:
-            cond(x.c_g[i, 2] > 0.0, lambda: contact(i, Vector3.zero(), f.lin), nothing)
+            late = late_moment(x, i) * per
+            acts = (x.c_g[i, 2] > 0.0) | (x.c_ahead[i, 2] > 0.0)
+            cond(acts, lambda: contact(i, Vector3.zero(), f.lin, late), nothing)
 
         def push() -> None:
             write_row(x.f, b, force(x.f, b) + f)

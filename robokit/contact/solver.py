@@ -93,17 +93,23 @@ AHEAD = 1e-9  # a force that changes its state before this share does so where t
 def solve(x: Any) -> None:
     """y, the impulses c_g and r_g, and what it took, from v0, tau, guess, dt, constraints and the pattern."""
     begin_solution(x)
-    end_solution(x, once(x, attempt, 0))
+    once(x, end_solution, *once(x, attempt, 0))
 
 
 def begin_solution(x: Any) -> None:
     """What comes before the first iteration."""
+    once(x, multiply, x.v0, x.Hv0)
+    begin_from(x)
+
+
+def begin_from(x: Any) -> None:
+    """The same from a momentum Hv0 that is given."""
     x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
     start_anew(x, 0)
     once(x, begin)
 
 
-def end_solution(x: Any, by_law: tuple[Any, Any, Any]) -> None:
+def end_solution(x: Any, *by_law: Any) -> None:
     """What comes after the first attempt, which found this: paths, at most six, each from less friction.
 
     Where the last one ends before all friction acts, its end is taken, or its begin if that is not finite:
@@ -209,15 +215,19 @@ def begin(x: Any) -> None:
     for_range(x.nv, coordinate)
     x.errors[0], x.errors[1], x.held[1], x.held[2] = math.inf, 0.0, 0.0, math.inf
     cond(x.n_of[3] > 0, lambda: once(x, hold, 1.0), nothing)
-    once(x, multiply, x.v0, x.Hv0)
     once(x, of_velocity)
     for_range(x.n_of[0], of_constraint)
     for_range(x.n_of[1], of_row)
+    cond(x.span[0] > 0.0, lambda: guess_products(x), nothing)
+    for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.span[0] * (x.tau[j] - x.C[j])))
+    once(x, leave)
+
+
+def guess_products(x: Any) -> None:
+    """The velocity products of the guess."""
     for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
     once(x, bias, x.C_guess)
     those_of_the_guess(x, 0, x.nv)
-    for_range(x.nv, lambda j: put(x.b, j, x.Hv0[j] + x.span[0] * (x.tau[j] - x.C[j])))
-    once(x, leave)
 
 
 def of_velocity(x: Any) -> None:
@@ -849,6 +859,10 @@ def take_products(x: Any) -> None:
     A joint would turn by about a radian in such a step, and what one iteration leaves grows in the next, at
     last beyond all numbers.
     """
+    cond(x.span[0] > 0.0, lambda: once(x, _take_products), nothing)
+
+
+def _take_products(x: Any) -> None:
     for_range(x.n_bodies, lambda b: write_row(x.W, b, (motion(x.V, b) + motion(x.V_y, b)) * 0.5))
     once(x, bias, x.C)
 

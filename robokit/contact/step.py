@@ -4,8 +4,9 @@
 
 All forces act at the pose of the middle, as in the leapfrog method (Störmer and Verlet): free motion is of
 second order. Stiff forces (contacts, limits, friction, motors, loops) are implicit in the velocity y, which
-solves the balance of momentum and Coulomb's law together (solver.py). One kernel serves every robot and every
-ground: these are data.
+solves the balance of momentum and Coulomb's law together (solver.py). Where something lands, the second half
+of the drift has a velocity of its own (landings.py). One kernel serves every robot and every ground: these
+are data.
 
 If an array is too small for what a step finds, the step leaves the state unchanged and reports the size it
 needs; no further step does anything until the array is large enough.
@@ -106,7 +107,7 @@ def to_middle(x: Any) -> None:
     half = 0.5 * x.dt[0]
     begin(x)
     note_state(x)
-    once(x, advance, x.q, x.v, half)
+    once(x, advance, x.q, x.v, x.v, half)
     joints.place(x, MIDDLE)
     once(x, place_bodies, x.q, 0)
     once(x, velocities, x.v, x.V)
@@ -136,7 +137,7 @@ def from_middle(x: Any) -> None:
 def finish(x: Any, half: Any) -> None:
     """The second half of the drift, and what a step keeps."""
     set_velocity(x)
-    once(x, advance, x.q, x.v, half)
+    once(x, advance, x.q, x.v, x.ahead, half)
     joints.place(x, END)
     close(x)
     joints.place(x, END)

@@ -18,7 +18,7 @@ Places and normals of contacts move with the bodies, see detection_derivatives.p
 in the world; what turning friction aims at; compliances that are a share of the mobility, but those of dry
 friction and of largest speeds of joints; what belts and rolling add to velocities; and what the end of
 a step corrects to conserve. What closes loops is in closing_derivatives.py, impacts that follow one another
-in impact_derivatives.py.
+in impact_derivatives.py, what lands fast in landing_derivatives.py.
 
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
 
@@ -37,7 +37,7 @@ from typing import Any
 
 from robokit.collision.fields import CONTACTS, PAIRS, SHAPES
 from robokit.contact import closing_derivatives
-from robokit.contact.closing_derivatives import block, drift_tangents, no_sums, pulled
+from robokit.contact.closing_derivatives import block, drift_tangents, no_sums, pulled, turns_base
 from robokit.contact.constraint_derivatives import (
     TOUCHES,
     acts,
@@ -298,33 +298,39 @@ def step_derivatives(x: Any) -> None:
     """``next``: the changes of the next q and v, by q, v and tau; and these themselves."""
     x.bounce_share[0] = 1.0
     kick(x)
-    once(x, drift_tangents, 0, x.v_before)
+    once(x, drift_tangents, 0, x.v_before, x.v_before)
     right_sides(x)
     once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
-    finish(x)
+    finish(x, x.y, x.dy)
 
 
-def finish(x: Any) -> None:
-    """``next`` from dy, and the end of the step."""
-    end(x)
-    once(x, drift_tangents, 1, x.y)
-    _end(x)
-    cond(x.n_loops > 0, lambda: closing_derivatives.close(x), nothing)
+def finish(x: Any, way: Any, dy_way: Any, bent: Any = None) -> None:
+    """``next`` from dy, and the end of the step; ``way``: velocity of the way there, which dy_way changes."""
+    end(x, way)
+    once(x, drift_tangents, 1, way, x.y)
+    _end(x, dy_way)
+    cond(x.n_loops > 0, lambda: closing_derivatives.close(x, bent), nothing)
 
 
 def kick(x: Any) -> None:
     """r_q, r_v, and the factors of r_y."""
-    balance(x)
+    balance(x, x.y)
     resist(x)
 
 
-def balance(x: Any) -> None:
-    """r_q, r_v and r_y of what moves without constraints."""
+def resist(x: Any) -> None:
+    """What constraints add to r_q, r_v and r_y, and the factors of this."""
+    constrain(x)
+    settle(x)
+
+
+def balance(x: Any, after: Any) -> None:
+    """r_q, r_v and r_y of what moves without constraints; ``after``: velocity after the step, in most y."""
     dt = x.dt[0]
 
     def rates(j: Any) -> None:
         x.mean[j] = 0.5 * (x.v0[j] + x.y[j])
-        x.acceleration[j] = (x.y[j] - x.v0[j]) / dt
+        x.acceleration[j] = (after[j] - x.v0[j]) / dt
 
     def matrices(r: Any) -> None:
         def entry(c: Any) -> None:
@@ -345,22 +351,26 @@ def balance(x: Any) -> None:
     entries_of_H(x, of_H)
 
 
-def resist(x: Any) -> None:
-    """What constraints add to them, and the factors of r_y."""
+def constrain(x: Any) -> None:
+    """What constraints add to r_q, r_v and r_y."""
     for_range(x.nv, lambda j: put(x.own_change, j, 0.0))
     for_range(x.n_of[1], lambda i: _row(x, i))
     cond(x.n_dofs > x.nv, nothing, lambda: for_range(x.n_dofs, lambda k: _mobilities(x, k)))
     cond(x.n_of[0] > 0, lambda: of_constraints(x), nothing)
+
+
+def settle(x: Any) -> None:
+    """What impacts passed on and closed loops change, and the factors of r_y."""
     enter_turns(x)
     cond(x.n_loops > 0, lambda: closing_derivatives.prepare(x), nothing)
     factor_unsymmetric(x, x.r_y, x.r_y_inverse)
 
 
-def end(x: Any) -> None:
-    """``q_next`` and ``v_next``: the second drift."""
+def end(x: Any, way: Any) -> None:
+    """``q_next`` and ``v_next``: the second drift, with a velocity of the way."""
     for_range(x.nq, lambda k: put(x.q_next, k, x.q[k]))
     for_range(x.nv, lambda j: put(x.v_next, j, x.y[j]))
-    once(x, advance, x.q_next, x.v_next, 0.5 * x.dt[0])
+    once(x, advance, x.q_next, x.v_next, way, 0.5 * x.dt[0])
 
 
 # ---- rows -------------------------------------------------------------------------------------------------
@@ -385,19 +395,27 @@ def _row(x: Any, i: Any) -> None:
         # aim >= 0 where phi < 0, up to the rounding of a coordinate beside its bound.
         overlaps = x.r_aim[i] * dt > -TOUCHES * abs(x.stop_bound[x.r_of[i]])
         by_gap = where(overlaps, k / (k * dt + d), 1.0 / dt)
-        add(x.r_q, (j, j), slope * by_gap)
+        add(x.r_q, (j, j), where(x.struck[0] > 0, 0.0, slope * by_gap))
 
     def motor() -> None:
         m = x.r_of[i]
         kp, kd = x.motor_gains[m, 0], x.motor_gains[m, 1]
         _, lag, _ = servo_numbers(kp, kd, x.motor_inertia[m], dt)
-        add(x.r_q, (j, j), slope * R * dt * kp)
-        add(x.r_v, (j, j), slope * R * dt * lag)
+        acts = where(slope > 0.0, slope * R * dt, 0.0)  # R is infinite in an impact
+        add(x.r_q, (j, j), acts * kp)
+        add(x.r_v, (j, j), acts * lag)
 
     def others() -> None:
         cond(kind == DRY, lambda: add(x.own_change, j, share * follows * u / R), nothing)
 
     cond(kind == STOP, stop, lambda: cond(kind == MOTOR, motor, others))
+
+
+def by_motor(x: Any, i: Any) -> None:
+    """Joint forces that go through a motor are impulses of its row, and not felt beyond its limits: in dy."""
+    j = where(x.r_kind[i] == MOTOR, x.r_row[i], 0)
+    felt = cond(x.r_kind[i] == MOTOR, lambda: x.dt[0] * follows_aim(x, i)[0], lambda: 1.0 * x.dy[j, 2, j])
+    x.dy[j, 2, j] = felt
 
 
 def follows_aim(x: Any, i: Any) -> tuple[Any, Any, Any]:
@@ -464,15 +482,15 @@ def right_sides(x: Any) -> None:
     no_sums(x, joint)
 
 
-def _end(x: Any) -> None:
+def _end(x: Any, dy_way: Any) -> None:
     """``next``: the second drift."""
     h, count = 0.5 * x.dt[0], 3 * x.nv
-    dy = x.dy.reshape(x.nv, count)
+    dy, dw = x.dy.reshape(x.nv, count), dy_way.reshape(x.nv, count)
     q, v = (x.next[k].reshape(x.nv, count) for k in range(2))
 
     def row(i: Any) -> None:
         def sums(c: Any) -> None:
-            q[i, c], v[i, c] = h * dy[i, c], dy[i, c]
+            q[i, c], v[i, c] = h * dw[i, c], dy[i, c]
 
         for_range(count, sums)
         q[i, i] = q[i, i] + 1.0
@@ -485,10 +503,11 @@ def _end(x: Any) -> None:
 
             def term(m: Any) -> None:
                 _, Q, W = block(x, 1, b, i, m)
+                turns = turns_base(i, m)
 
                 def sums(c: Any) -> None:
-                    q[first + i, c] = q[first + i, c] + Q * dy[first + m, c]
-                    v[first + i, c] = v[first + i, c] + W * dy[first + m, c]
+                    q[first + i, c] = q[first + i, c] + Q * dw[first + m, c]
+                    v[first + i, c] = v[first + i, c] + W * where(turns, dw[first + m, c], dy[first + m, c])
 
                 for_range(count, sums)
 
@@ -550,9 +569,9 @@ def step_pullback(x: Any) -> None:
     def prepare() -> None:
         x.bounce_share[0] = 1.0
         kick(x)
-        end(x)
-        once(x, drift_tangents, 0, x.v_before)
-        once(x, drift_tangents, 1, x.y)
+        end(x, x.y)
+        once(x, drift_tangents, 0, x.v_before, x.v_before)
+        once(x, drift_tangents, 1, x.y, x.y)
 
     cond(x.again[0] > 0, nothing, prepare)
 

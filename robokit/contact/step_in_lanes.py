@@ -31,10 +31,10 @@ from robokit.contact.constraints.collecting import collect, remember
 from robokit.contact.constraints.loops import close_for_kick
 from robokit.contact.fields import FORCES, FRICTION, MIDDLE, ROBOT
 from robokit.contact.kinematics import advance, mass_matrix, place_bodies, velocities
+from robokit.contact.landings import solve_landings
 from robokit.contact.monitor import MONITOR, NOTES, monitor
 from robokit.contact.pattern import symbolic
 from robokit.contact.robot_data import FEW
-from robokit.contact.solver import solve
 from robokit.contact.vectors import anywhere, nothing, of_all_forces, one_by_one
 from robokit.engine.loops.fields import kernel_of, once, whole
 from robokit.engine.loops.kernel import LoopKernel
@@ -225,7 +225,7 @@ def _step(x: Any, find: Callable[[], None]) -> None:
     half = 0.5 * x.dt[0]
     begin(x)
     step.note_state(x)
-    once(x, advance, x.q, x.v, half)
+    once(x, advance, x.q, x.v, x.v, half)
     if of_all_forces(x):
         joints.place(x, MIDDLE)
     once(x, place_bodies, x.q, 0)
@@ -244,7 +244,7 @@ def _kick(x: Any, half: Any) -> None:
     if of_all_forces(x):
         solve_bounces(x)
     else:
-        once(x, solve)
+        solve_landings(x)
     remember(x)
     account(x)
     monitor(x)
@@ -252,7 +252,7 @@ def _kick(x: Any, half: Any) -> None:
         step.finish(x, half)
     else:
         step.set_velocity(x)
-        once(x, advance, x.q, x.v, half)
+        once(x, advance, x.q, x.v, x.ahead, half)
         conserve(x)
     # Not a number where something is not finite.
     zero = for_range(x.nq, lambda k, total: total + 0.0 * x.q[k], 0.0)

@@ -24,13 +24,14 @@ from robokit.contact.kinematics import (
     place_bodies,
     velocities,
 )
+from robokit.contact.landings import begin_impact, end_impact, let_land
 from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.monitor import NOTES
 from robokit.contact.pattern import symbolic
 from robokit.contact.robot_data import BLOCK, FEW
 from robokit.contact.solver import attempt, begin_solution, end_solution, gives_up
 from robokit.contact.step import ARRAYS, fits, from_middle, give, go_back, step, to_middle
-from robokit.contact.vectors import nothing
+from robokit.contact.vectors import nothing, put
 from robokit.engine.cuda.loops import BESIDE
 from robokit.engine.loops.fields import KnownKernel, once, whole
 from robokit.engine.signature import ArrayOf
@@ -135,7 +136,25 @@ def _turn(x: Any, few: int) -> None:
 
 
 def _end(x: Any, found: Any) -> None:
-    end_solution(x, found)
+    impact = cond(x.span[0] > 0.0, lambda: _first(x, found), lambda: _second(x, found))
+    cond(impact, lambda: put(x.turns, 0, 1), lambda: _go_on(x))
+
+
+def _first(x: Any, found: Any) -> Any:
+    """The end of the first solution; whether another one has begun."""
+    once(x, end_solution, *found)
+    lands = let_land(x) > 0
+    cond(lands, lambda: begin_impact(x), nothing)
+    return lands
+
+
+def _second(x: Any, found: Any) -> Any:
+    """The end of the second one (landings.py)."""
+    end_impact(x, *found)
+    return False
+
+
+def _go_on(x: Any) -> None:
     give_less(x)
     from_middle(x)
     x.turns[0] = 0

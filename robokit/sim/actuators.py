@@ -846,11 +846,6 @@ class PrescribedMotion:
         return PrescribedMotion(self.joint, q, v)
 
 
-def motions_of(given: Any) -> tuple[PrescribedMotion, ...]:
-    """What was given as ``motions``, as a list; WrongType for anything else."""
-    return several("motions", given, (PrescribedMotion,), "rk.PrescribedMotion(...), or a list of these")
-
-
 class Motions:
     """Prescribed motions fitted to a robot and to the steps of a run.
 

@@ -419,24 +419,20 @@ class CardStates:
         """
         for x in (tau, u):
             self._seen_as(library_of(x))
-        stream = self.stream()
+        stream, end = self.stream(), self.done + steps
         with self.memory.on(stream), self._steps.memory.on(stream):
-            self._step(tau, u, steps, stream)
-
-    def _step(self, tau: Array, u: Array, steps: int, stream: int) -> None:
-        end = self.done + steps
-        while self.done < end:
-            now = self.done >= self.change
-            if now:
-                self._found, self.change = self.inputs.at(self.done, *self._start)
-            if now or tau is not None or u is not None or self._tau is not None or self._wanted is not None:
-                own = u if u is not None else self._found[0] if self.program.given.drives else None
-                self._steps.give(tau, own, self._found, now, stream)
-            self._tau, self._wanted = tau, u
-            few = min(end, self.change) - self.done
-            self._steps.take(few, stream)
-            self.done += few
-        self._show(stream)
+            while self.done < end:
+                now = self.done >= self.change
+                if now:
+                    self._found, self.change = self.inputs.at(self.done, *self._start)
+                if now or any(x is not None for x in (tau, u, self._tau, self._wanted)):
+                    own = u if u is not None else self._found[0] if self.program.given.drives else None
+                    self._steps.give(tau, own, self._found, now, stream)
+                self._tau, self._wanted = tau, u
+                few = min(end, self.change) - self.done
+                self._steps.take(few, stream)
+                self.done += few
+            self._show(stream)
 
     def _show(self, stream: int) -> None:
         """The states where the views look."""

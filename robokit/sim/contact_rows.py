@@ -307,7 +307,7 @@ class _Share:
                 for name, total in self.sums.items():  # ledgers are in double precision
                     add_up(total[a:b], self.states[name][a:b], LARGEST.get(name, ()))
             self.seconds = (time.perf_counter() - started[0]) / ((b - a) * steps)
-            if self._rows.compiled:
+            if self._rows.compiled:  # code that steps had better run is compiled in a thread
                 self._ran(time.thread_time() - started[1])
         self.show()
         return True

@@ -444,7 +444,8 @@ def distance(
     if not isinstance(gradient, bool | np.bool_):
         raise WrongType("gradient", gradient, "True or False")
     asked = query(robot, a, b, ground, pairs, bool(gradient))
-    found = asked.at(_configurations(robot, q), most, _most_threads(threads))
+    threads = None if threads is None else whole_number("threads", threads, 1)
+    found = asked.at(_configurations(robot, q), most, threads)
     if not gradient:
         found.pop("gradient")
     if isinstance(a, str) and isinstance(b, str):
@@ -483,7 +484,7 @@ def collisions(
     """
     asked = query(robot, a, b, ground, pairs, False)
     rows, least = _configurations(robot, q), real_number("margin", margin)
-    threads = _most_threads(threads)
+    threads = None if threads is None else whole_number("threads", threads, 1)
     if rows.ndim == 1:
         kept = [_below(asked.at(rows, least, threads), least)]
     else:
@@ -513,10 +514,6 @@ def _below(found: Mapping[str, np.ndarray], least: float, first: int = 0) -> tup
         row, k = row[order], k[order]
         at = (row, k)
     return row + first, k, distance[at], found["points"][at], found["normal"][at]
-
-
-def _most_threads(threads: Any) -> int | None:
-    return None if threads is None else whole_number("threads", threads, 1)
 
 
 def _configurations(robot: Robot, q: Any) -> np.ndarray:

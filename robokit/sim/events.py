@@ -44,6 +44,8 @@ class Contacts:
         against: what each link touches: K names of links, "" for the ground. Empty if all touch the ground.
         normals: (T, K, 3) unit normals pointing out of the touched surface, world axes; 0 without contact.
             None if unknown, as in files of earlier versions.
+        moments: (T, K, 3) moments on these links beside those of the forces, world axes [N m]: of turning
+            friction, and of points that land within the step and move on until then. None if unknown.
     """
 
     points: np.ndarray
@@ -51,13 +53,15 @@ class Contacts:
     links: tuple[str, ...]
     against: tuple[str, ...] = ()
     normals: np.ndarray | None = None
+    moments: np.ndarray | None = None
 
     __repr__ = short_repr
 
     def at(self, records: Any) -> Contacts:
         """The contacts at one record, (K, 3) each, or at several, (..., K, 3)."""
-        normals = None if self.normals is None else self.normals[records]
-        return replace(self, points=self.points[records], forces=self.forces[records], normals=normals)
+        names = ("points", "forces", "normals", "moments")
+        known = {name: x for name in names if (x := getattr(self, name)) is not None}
+        return replace(self, **{name: x[records] for name, x in known.items()})
 
     @property
     def of_ground(self) -> np.ndarray:
@@ -386,33 +390,33 @@ def contacts_of(notes: Notes, marks: Sequence[int], q: np.ndarray, moving: bool 
     points = np.zeros_like(forces)
     for k, (body, frame) in enumerate(map(program.robot.frame, links)):
         points[:, k] = p[:, body] + R[:, body] @ frame.position
-    normals, pressed = np.zeros_like(forces), np.zeros(forces.shape[:2])
+    normals, moments, pressed = np.zeros_like(forces), np.zeros_like(forces), np.zeros(forces.shape[:2])
     for row, t in enumerate(record.tolist()):
         free = dict(first)
         for pair, numbers in zip(pairs[row], found[row][:, 2:], strict=True):
-            at, force, normal = (t, free[pair]), numbers[3:6] * taken.share[row], numbers[6:]
+            at, force, normal = (t, free[pair]), numbers[3:6] * taken.share[row], numbers[9:]
             pressed[at] += force @ normal
-            part = force @ normal / pressed[at]  # 1 of the first
+            part = force @ normal / pressed[at] if pressed[at] else 1.0  # 1 of the first
             points[at] = (1.0 - part) * points[at] + part * numbers[:3]
             normals[at] = (1.0 - part) * normals[at] + part * normal
             forces[at] += force
+            moments[at] += numbers[6:9] * taken.share[row]
             free[pair] += 1
     if len(taken) > len(begin):
         normals /= np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), np.finfo(float).tiny)
-    return Contacts(points, forces, links, against, normals)
+    return Contacts(points, forces, links, against, normals, moments)
 
 
 def _pressing(contacts: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Those that press against the shapes that are wanted: shapes, place [m], force [N], normal, (K, 11)."""
-    presses = contacts[:, 5:8].any(axis=1)
-    found = contacts[presses & wanted[contacts[:, 0].astype(int)]]
-    return np.hstack([found[:, :8], found[:, 11:]])
+    """Contacts with the shapes that are wanted: shapes, place [m], force [N], moment [N m], normal, (K, 14).
 
-
-# ==== events, and the run in a few lines ==========================================================
-# Events of a run, what they answer, and the run in a few lines of text.
-#
-# Each kind of event is in contact/measures.py.
+    Turning friction is noted behind its contact.
+    """
+    presses = contacts[:, 5:8].any(axis=1) | contacts[:, 11:14].any(axis=1)
+    moments = np.zeros((presses.sum(), 3))
+    np.add.at(moments, np.cumsum(presses) - 1, contacts[:, 8:11] + contacts[:, 11:14])
+    found = np.hstack([contacts[presses, :8], moments, contacts[presses, 14:]])
+    return found[wanted[found[:, 0].astype(int)]]
 
 
 # ==== step facts ==================================================================================
@@ -542,6 +546,12 @@ def step_facts(notes: Notes) -> StepFacts:
         met = _met(notes)[:, [i for _, i in subjects.meeting]]
     energy = state_facts(robot, q, v)[:, 0] - rotor_energy(robot.tree, speeds)  # of the links
     links, slides = x["link"][:, :-1], (joint for joint in robot.body_joints if joint.kind == "prismatic")
+    lengths = None  # how long each stands: the one beside a gap with the smaller force stands for it, too
+    if program.accuracy is not None or notes.gaps.any():
+        lengths, gaps, force = notes.share.copy(), notes.gaps, load(x)
+        later = force[:-1] > force[1:]
+        lengths[:-1] += gaps * ~later
+        lengths[1:] += gaps * later
     columns: list[Any] = [
         links[..., :3],
         *(links[..., k] for k in range(3, 7)),
@@ -555,18 +565,10 @@ def step_facts(notes: Notes) -> StepFacts:
         v,
         q,
         tau,
-        _lengths(notes, load(x)) if program.accuracy is not None or notes.gaps.any() else None,
+        lengths,
     ]
     first = int(notes.step[0]) if len(notes) else 0
     return StepFacts(*columns, first=first, dt=notes.dt, slides=frozenset(joint.name for joint in slides))
-
-
-def _lengths(notes: Notes, force: np.ndarray) -> np.ndarray:
-    """For how long each stands, (S,) [steps]."""
-    found, gaps, later = notes.share.copy(), notes.gaps, force[:-1] > force[1:]
-    found[:-1] += gaps * ~later
-    found[1:] += gaps * later
-    return found
 
 
 def _met(notes: Notes) -> np.ndarray:
@@ -583,12 +585,10 @@ def _met(notes: Notes) -> np.ndarray:
     return found
 
 
-# ==== events ======================================================================================
+# ==== events, and the run in a few lines ==========================================================
+# Each kind of event, and what it answers, is in contact/measures.py.
 
 __all__ = ["Answer", "Event", "answers", "events_of", "from_rows", "report"]
-
-
-# ---- events ------------------------------------------------------------------------------------------------
 
 
 def events_of(program: Program, facts: StepFacts, summary: Mapping[str, Any]) -> list[Event]:
@@ -628,8 +628,6 @@ def answers(events: Sequence[Event], end: float, ground: bool = True) -> list[An
     run = RunEvents(events, end, ground)
     return [answer for monitor in MONITORS for answer in monitor.answers(run)]
 
-
-# ---- a run in a few lines ----------------------------------------------------------------------------------
 
 WIDTH = 80  # columns of a report's lines
 LABEL = 13  # columns of the first word of a line

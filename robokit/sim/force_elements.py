@@ -210,11 +210,6 @@ class Springs:
         """The tensions that are functions, each once."""
         return tuple(dict.fromkeys(each.force for each in self.given if each.force is not None))
 
-    @property
-    def between_points(self) -> bool:
-        """Whether there is one between two points, which may end in the world."""
-        return any(isinstance(each, Spring) for each in self.given)
-
     def numbers(self, robot: Robot, size: float = 1.0) -> dict[str, np.ndarray]:
         """The arrays of the step, see contact/fields.py; ``size`` of the robot [m]."""
         n, functions = len(self.given), self.functions

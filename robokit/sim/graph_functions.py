@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -32,14 +32,6 @@ from robokit.sim.linear_steps import KeptSteps, LinearSteps, StepParameters, kep
 # Each step is a first one: contacts do not remember how far their bristles are bent, so that the state is all
 # that there is and derivatives are complete. What stands on a slope creeps then, by some tenths of a
 # millimetre a second.
-
-
-class Taken(NamedTuple):
-    """A step that was taken: the state before it, and joint forces."""
-
-    q: np.ndarray
-    v: np.ndarray
-    tau: np.ndarray
 
 
 class LibraryFunction(HostFunction):
@@ -151,24 +143,25 @@ class StepFunction(LibraryFunction):
 
     def _walk(
         self, steps: LinearSteps, parameters: StepParameters, row: Sequence[np.ndarray], take: Any
-    ) -> list[Taken]:
-        """All steps by ``take(q, v, tau)`` -> (q, v, ...); the states before them and at the end."""
+    ) -> list[tuple[np.ndarray, ...]]:
+        """All steps by ``take(q, v, tau)`` -> (q, v, ...): the states before them, with their joint forces,
+        and that at the end.
+        """
         q, v, tau, *values = row
         parameters.enter(self.parameters, values[: len(self.parameters)])
         way, q, taus = [], unit(self.robot, q), tau.reshape(-1, self.robot.nv)
         start = q
         for tau in taus:
-            way.append(Taken(q, v, tau))
+            way.append((q, v, tau))
             steps.wanted = parameters.wanted(start, (q, v))
             q, v = (x.copy() for x in take(q, v, tau)[:2])
-        way.append(Taken(q, v, taus[0]))
-        return way
+        return [*way, (q, v, taus[0])]
 
     def _value(
         self, steps: LinearSteps, parameters: StepParameters, row: Sequence[np.ndarray]
     ) -> list[np.ndarray]:
         way = self._walk(steps, parameters, row, steps.end)[1:]
-        return [np.array([s.q for s in way]), np.array([s.v for s in way])]
+        return [np.array([state[k] for state in way]) for k in (0, 1)]
 
     def _pulled(
         self, steps: LinearSteps, parameters: StepParameters, row: Sequence[np.ndarray]
@@ -180,15 +173,15 @@ class StepFunction(LibraryFunction):
         of_tau = np.zeros((len(way) - 1, robot.nv))
         of = [np.zeros(shape) for _, shape in self.inputs[3:own]]
         for k in reversed(range(len(way) - 1)):
-            M, size = rates(robot, way[k + 1].q)
+            M, size = rates(robot, way[k + 1][0])
             of_q, of_v = of_q + (M / size) @ w_q[k], of_v + w_v[k]
             q, v, tau = way[k]
-            steps.wanted = parameters.wanted(way[0].q, (q, v))
+            steps.wanted = parameters.wanted(way[0][0], (q, v))
             of_q, of_v, of_tau[k] = steps.pullback(q, v, tau, of_q, of_v)[2].copy()
             if of:
                 worth = parameters.worth(q, v)
                 of = [x + worth[name] for x, name in zip(of, self.parameters, strict=True)]
-        return [rates(robot, way[0].q)[0].T @ of_q / norms(robot, row[0]), of_v, of_tau, *of]
+        return [rates(robot, way[0][0])[0].T @ of_q / norms(robot, row[0]), of_v, of_tau, *of]
 
     def _pushed(
         self, steps: LinearSteps, parameters: StepParameters, row: Sequence[np.ndarray]

@@ -81,11 +81,6 @@ def seen(tree: Tree, X: Sequence[Any]) -> list[Any]:
     return at_base(tree, X) if floats(tree) else list(X)
 
 
-def sum_of(a: Force | None, b: Force | None) -> Force | None:
-    """The sum of what there is."""
-    return b if a is None else a if b is None else a + b
-
-
 def keep(s: StepTaken, q: Rows, v: Rows, impulse: Force | None = None) -> tuple[Rows, Rows]:
     """The state (q, v) after a step, its momentum changed by gravity and the impulse from outside only.
 
@@ -243,7 +238,8 @@ def rkmk(s: StepTaken) -> tuple[Rows, Rows, Scalar, Force | None]:
         if outside is not None:
             V = body_velocities(tree, X, vs)
             share = p.given.enter_outside(s.ledger, tree, seen(tree, X), outside, V, weight * dt)
-            impulse, work = sum_of(impulse, share), work + weight * dt * power_outside(outside, V)
+            impulse = share if impulse is None or share is None else impulse + share
+            work = work + weight * dt * power_outside(outside, V)
         accelerations.append(dynamics(qs, vs, total, outside))
         rates.append([dexpinv(tree, i, theta[i], vs[i]) for i in range(tree.n + 1)])
     theta, v1 = (
@@ -401,7 +397,12 @@ def _solved(s: StepTaken) -> Held:
     P = [tree.I[i] @ V[i] for i in range(tree.n + 1)]
     state = JointState(s)
     drive = p.given.drive(q, v, s.tau, dt, 0.5 * dt)
-    spin, outside = rotor_momenta(tree, v, dt), p.given.outside(tree, X, s.tau)
+    armature = tree.armature or [[0.0] * len(row) for row in v]
+    spin = [  # what the rotors' momenta before the step add to the joint forces
+        [a * rate * (1.0 / dt) if a else 0.0 for a, rate in zip(row, rates, strict=True)]
+        for row, rates in zip(armature, v, strict=True)
+    ]
+    outside = p.given.outside(tree, X, s.tau)
     loops = None if p.loops is None else LoopKick(p.loops, tree, q, X)
     y: Rows = v
     w: Rows = v
@@ -414,24 +415,9 @@ def _solved(s: StepTaken) -> Held:
         sweep = ImplicitSweep(tree, X, add(b, slopes), dt)
         forces = add(add(rest, given), spin)
         y, _ = sweep.solve(T, forces) if loops is None else loops.solve(sweep, T, forces, v)
-        w = mean(v, mean(before, y) if k else y)
+        w = half_way(v, half_way(before, y, 1.0) if k else y, 1.0)
     rub, stops = (list(rows) for rows in zip(*state.forces(y), strict=True))
     return Held(drive.forces(y), rub, stops, list(drive.limited), V)
-
-
-def rotor_momenta(tree: Tree, v: Rows, dt: Scalar) -> Rows:
-    """What the rotors' momenta before a step add to the joint forces that act during it, by joint."""
-    if not tree.armature:
-        return [[0.0] * len(row) for row in v]
-    return [
-        [a * s * (1.0 / dt) if a else 0.0 for a, s in zip(row, rates, strict=True)]
-        for row, rates in zip(tree.armature, v, strict=True)
-    ]
-
-
-def mean(a: Rows, b: Rows) -> Rows:
-    """The mean of velocities, by joint."""
-    return [[0.5 * (s + t) for s, t in zip(x, y, strict=True)] for x, y in zip(a, b, strict=True)]
 
 
 # ---- damping, dry friction and limits ----------------------------------------------------------------------

@@ -155,7 +155,7 @@ def _joint_law(robot: Robot, default_damping: float | None, sink: float) -> tupl
     friction: list[tuple[Friction | None, ...]] = [()]
     stop: list[Stop | None] = [None]
     defaulted = []
-    carried, turned = cache(partial(subtree_inertia, robot)), cache(partial(_turned_inertias, robot))
+    carried = cache(partial(subtree_inertia, robot))
     for i, joint in enumerate(robot.body_joints, 1):
         nv = robot.tree.joint[i].kind.nv
         free = joint.kind == "floating"
@@ -176,8 +176,10 @@ def _joint_law(robot: Robot, default_damping: float | None, sink: float) -> tupl
                 f"joint {joint.name!r}: its dry friction of {most:g} is below zero and would push it along; "
                 "a simulation takes zero or more"
             )
-        if most:
-            friction.append(tuple(_friction(most, turned()[i, k]) for k in range(nv)))
+        if most:  # against what the dofs turn with all others free
+            turned = effective_inertias(robot, [(i, k) for k in range(nv)])
+            laws = [Friction(most, 0.0, _plain(x)) for x in turned]  # their bristles are critically damped
+            friction.append(tuple(replace(f, d=_plain(2.0 * np.sqrt(f.inertia * f.k))) for f in laws))
         else:
             friction.append((None,) * nv)
         limited = math.isfinite(joint.lower) or math.isfinite(joint.upper)
@@ -188,21 +190,8 @@ def _joint_law(robot: Robot, default_damping: float | None, sink: float) -> tupl
     return JointLaw(tuple(damping), tuple(assumed), tuple(friction), tuple(stop)), defaulted
 
 
-def _turned_inertias(robot: Robot) -> dict[tuple[int, int], Any]:
-    """What the dofs of joints with dry friction turn with all others free, by joint and dof [kg m^2 | kg]."""
-    rub = [i for i, joint in enumerate(robot.body_joints, 1) if joint.kind != "floating" and joint.friction]
-    dofs = [(i, k) for i in rub for k in range(robot.tree.joint[i].kind.nv)]  # type: ignore[union-attr]
-    return dict(zip(dofs, effective_inertias(robot, dofs), strict=True))
-
-
 def _plain(x: Any) -> Any:
     return x if np.ndim(x) else float(x)
-
-
-def _friction(most: float, inertia: Any) -> Friction:
-    """A bristle that is critically damped against the dof's own inertia."""
-    law = Friction(most, 0.0, _plain(inertia))
-    return replace(law, d=_plain(2.0 * np.sqrt(inertia * law.k)))
 
 
 def _stop(joint: Any, inertia: tuple[list[list[Any]], Any], W: Any, sink: float) -> Stop:

@@ -24,6 +24,7 @@ from robokit.contact.detection_derivatives import detection_derivatives_kernel
 from robokit.contact.fields import DETECTION_DERIVATIVES, LINE, MOTOR, STEP_DERIVATIVES
 from robokit.contact.groups import SHARE
 from robokit.contact.impact_derivatives import turns_kernel
+from robokit.contact.landing_derivatives import landed_kernel
 from robokit.contact.step_derivatives import derivatives_kernel, pullback_kernel
 from robokit.dataclass_tools import Recent, short_repr
 from robokit.dynamics.differentiate import near, velocity
@@ -81,10 +82,10 @@ class LinearSteps:
         if closed is None:
             return np.full(len(q), math.nan), np.full(nv, math.nan), np.full((2 * nv, 3 * nv), math.nan)
         turned = self._turned()
-        limited = self._limited(turned)
-        slopes = self._run(derivatives_kernel(), "next", **turned) if limited is None else limited
+        apart = self._of_two(turned, with_parameters=0)
+        slopes = self._run(derivatives_kernel(), "next", **turned) if apart is None else apart
         slopes = slopes.reshape(2 * nv, 3 * nv)
-        if self.wanted is not None and limited is None:
+        if self.wanted is not None and apart is None:
             self._through_motors(slopes[:, 2 * nv :])
         return *(closed or self._end_of_drift()), slopes
 
@@ -150,15 +151,15 @@ class LinearSteps:
         """
         of_end, turned, driven = np.array([of_q, of_v]), self._turned(), self.wanted is not None
         self.passed_on = turned["turns"] > 0
-        limited = self._limited(turned, with_parameters=1, of_end=of_end)
-        if limited is None:
+        apart = self._of_two(turned, with_parameters=1, of_end=of_end)
+        if apart is None:
             found = self._run(pullback_kernel(), "of_start", of_end=of_end, again=int(again), **turned)
         else:
-            found = np.tensordot(of_end, limited.reshape(2, len(of_q), 3, len(of_q)), 2)
+            found = np.tensordot(of_end, apart.reshape(2, len(of_q), 3, len(of_q)), 2)
         if driven:
             x = self.simulation.arrays
             rows = x["dof_row"][x["motor_dof"]]
-            if limited is None:
+            if apart is None:
                 found[2, rows] = self.found["of_motor"]
             else:
                 self.found["of_motor"][...] = found[2, rows]
@@ -184,7 +185,7 @@ class LinearSteps:
                 end, loops = (x["q"].copy(), x["v"].copy()), {"end_v": x["v"].copy()}
                 loops |= {to: self.simulation.work[name].copy() for name, to in OF_ENDS.items()}
             x["keeps"][:] = NOTHING - 1
-            if not self._step(q, v, tau) or not self.simulation.work["solved"][2]:
+            if not self._step(q, v, tau) or not self._unsettled(tolerance):
                 break  # else the shift of a contact has no end: the step as a run takes it
         x["tolerance"][:] = given
         if self.simulation.sizes["n_loops"]:
@@ -195,6 +196,11 @@ class LinearSteps:
             self._ran(detection_derivatives_kernel())
         return end
 
+    def _unsettled(self, tolerance: float) -> bool:
+        """Whether the step is to be taken as a run takes it."""
+        x = self.simulation.work
+        return bool(x["solved"][2]) or (tolerance == TIGHT and bool(x["landed"][1]))
+
     def _turned(self) -> dict[str, Any]:
         """What kernels take of impacts that the step has passed on."""
         x = self.simulation.work
@@ -202,30 +208,33 @@ class LinearSteps:
             return {"turns": 0}
         return {"turns": 1, "c_turned": self._apart(turns_kernel())["c_turned"]}
 
-    def _limited(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
-        """Derivatives of a step whose bounces energy limits, else None.
+    def _of_two(self, turned: dict[str, Any], **more: Any) -> np.ndarray | None:
+        """Derivatives of a step of two solutions, else None: something lands fast, or energy limits bounces.
 
-        ``turned``: what its impacts are; ``more``: what else the kernel is given.
+        ``turned``: what its impacts are; ``more``: what else the kernel is given. NaN of both at once.
         """
-        x = self.simulation.work
-        if not x["n_of"][2]:
+        x, limited = self.simulation.work, self._is_limited()
+        landed = bool(x["landed"][0]) or (limited and not np.array_equal(x["ahead"], x["y"]))
+        if not (limited or landed):
             return None
-        bounces = x["contact_constraint"][: x["counts"][0]][x["contact_bounces"][: x["counts"][0]] > 0]
-        if (x["by_group"][:, SHARE] == 1.0).all() or not x["c_g"][bounces, 2].any():
-            return None
-        driven = int(self.wanted is not None)
-        self.found = self._apart(limited_kernel(), through_motors=driven, **turned, **more)
+        kernel, driven = landed_kernel() if landed else limited_kernel(), int(self.wanted is not None)
+        self.found = found = self._apart(kernel, through_motors=driven, **turned, **more)
+        if limited and landed:
+            known = "q_next", "v_next"
+            self.found = {name: each if name in known else each * math.nan for name, each in found.items()}
         return self.found["next"]
 
+    def _is_limited(self) -> bool:
+        """Whether energy limits bounces of the step."""
+        x = self.simulation.work
+        if not x["n_of"][2] or (x["by_group"][:, SHARE] == 1.0).all():
+            return False
+        bounces = x["contact_constraint"][: x["counts"][0]][x["contact_bounces"][: x["counts"][0]] > 0]
+        return bool(x["c_g"][bounces, 2].any())
+
     def _apart(self, kernel: LoopKernel, **more: Any) -> dict[str, np.ndarray]:
-        """The arrays that the step has not, of a kernel that has worked with copies of the step's."""
-        of_step = self.simulation.arrays | self.simulation.work | self._end | self._motion
-        step = {name: each.copy() for name, each in of_step.items()}
-        run, own = self._runs(kernel, step)
-        for name, given in more.items():
-            own[name][...] = given
-        run()
-        return own
+        """The same as :meth:`_ran` of a kernel that works with copies of the step's arrays."""
+        return self._ran(kernel, True, **more)
 
     def _place_loops(self, found: dict[str, np.ndarray]) -> None:
         """Where the kernels find them: rows in the places that they have in the kick."""
@@ -261,15 +270,20 @@ class LinearSteps:
         found: np.ndarray = self.found[wanted]
         return found
 
-    def _ran(self, kernel: LoopKernel, **more: Any) -> dict[str, np.ndarray]:
-        """The arrays of a kernel that has run, but for those of the step."""
+    def _ran(self, kernel: LoopKernel, apart: bool = False, **more: Any) -> dict[str, np.ndarray]:
+        """The arrays of a kernel that has run, but for those of the step; ``apart``: it writes to those."""
         if self._of is not self.simulation.work:
             self._of, self._calls = self.simulation.work, {}
             self._motion = {a.name: a.zeros(self.simulation.sizes) for a in DETECTION_DERIVATIVES[:1]}
         if kernel.name not in self._calls:
-            of_step = {**self.simulation.arrays, **self.simulation.work, **self._end, **self._motion}
-            self._calls[kernel.name] = self._runs(kernel, of_step)
-        run, own = self._calls[kernel.name]
+            of_step = self.simulation.arrays | self.simulation.work | self._end | self._motion
+            taken = {a.name: of_step[a.name] for a in kernel.taken if a.name in of_step}
+            copies = {name: each.copy() for name, each in taken.items()} if apart else {}
+            pairs = [(each, taken[name]) for name, each in copies.items()]
+            self._calls[kernel.name] = pairs, *self._runs(kernel, taken | copies)
+        pairs, run, own = self._calls[kernel.name]
+        for copy, each in pairs:
+            copy[...] = each
         for name, given in more.items():
             own[name][...] = given
         run()
@@ -464,11 +478,14 @@ def step_derivatives(
 
     It is the first step that :func:`simulate` takes from (q, v). Derivatives are in tangent spaces on both
     sides, along ``robot.integrate(q, dq)``. At a switch, where a contact opens or begins to slide, they are
-    those of the side that the step is on, and never NaN; where several points are at a switch at once, as
+    those of the side that the step is on; where several points are at a switch at once, as
     corners that just touch, no single side need be that of every direction. Loops are not closed first, as
     :func:`simulate` does with a start that leaves them open: A holds for every small change of a state that
     the loops allow, also for those that open them, up to terms of second order in dt. Of a state whose
     velocities open loops it is only an approximation.
+
+    Where something lands fast and stays, while energy limits what other contacts give back (bounces with
+    friction), A and B are NaN: they are not known.
 
     A step with contact is solved to rounding here, a run's to its tolerance (1e-3 of its impulses, squared by
     the last correction). Momentum and energy, which the end of a step corrects by terms of third order in dt,
@@ -794,7 +811,8 @@ class StepParameters:
         kp, kd, m, dt = x["motor_gains"][:, 0], x["motor_gains"][:, 1], x["motor_inertia"], x["dt"][0]
         dof = x["motor_dof"]
         here = x["coordinate"][x["joint_coordinate"][x["dof_body"][dof]]]
-        before, after = x["v0"][x["dof_row"][dof]], x["y"][x["dof_row"][dof]]
+        rows = x["dof_row"][dof]
+        before, after = x["v0"][rows], 0.5 * (x["y"] + x["ahead"])[rows]  # where something lands, of the way
         pd, servo, place, speed = self._wants(self.kept.driven(q), (q, v))
         alpha, slope = end_share_slope(dt * kd / m)
         R = kp * dt * dt / m

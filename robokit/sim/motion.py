@@ -85,10 +85,18 @@ class ImplicitSweep:
 
     def solve(self, T: Sequence[Force], tau: ByJoint) -> tuple[list[list[Scalar]], list[Motion]]:
         """y by joint and by body, of momenta T of bodies 0..N (body coordinates) and joint forces tau."""
-        if self.H is not None:
-            return self._solve_dense(self.H, T, tau)
-        assert self.factor is not None
-        tree, X, U, D = self.tree, self.X, self.factor.U, self.factor.D
+        tree, X, f = self.tree, self.X, list(T)
+        if self.factor is None:
+            right = [self.dt * t for row in tau for t in row]
+            for i in tree.inward():
+                p, at = tree.parent[i], tree.v_slice[i].start
+                for k, force in enumerate(tree.joint[i].S.T @ f[i]):  # type: ignore[union-attr]
+                    right[at + k] = right[at + k] + force
+                if p != 0:
+                    f[p] = f[p] + X[i].T @ f[i]  # type: ignore[union-attr]
+            y = [list(row) for row in coupled_solve(tree, self.H or [], right)]
+            return y, body_velocities(tree, X, y)
+        U, D = self.factor.U, self.factor.D
         pA: list[Any] = [-f for f in T]
         u: list[Any] = [None] * (tree.n + 1)
         for i in tree.inward():
@@ -96,28 +104,13 @@ class ImplicitSweep:
             u[i] = [self.dt * t - s for t, s in zip(tau[i], S.T @ pA[i], strict=True)]
             if p != 0:
                 pA[p] = pA[p] + X[i].T @ (pA[i] + combine(U[i], ldl_solve(D[i], u[i])))  # type: ignore[union-attr]
-        y: list[list[Scalar]] = [[]]
-        V = [Motion.zero()]
+        y, V = [[]], [Motion.zero()]
         for i in tree.outward():
             above = X[i] @ V[tree.parent[i]]  # type: ignore[operator]
             right = [ui - above.dot(column) for ui, column in zip(u[i], U[i], strict=True)]
             y.append(ldl_solve(D[i], right))
             V.append(above + tree.joint[i].S * y[i])  # type: ignore[union-attr]
         return y, V
-
-    def _solve_dense(
-        self, H: list[list[Scalar]], T: Sequence[Force], tau: ByJoint
-    ) -> tuple[list[list[Scalar]], list[Motion]]:
-        tree, f = self.tree, list(T)
-        right = [self.dt * t for row in tau for t in row]
-        for i in tree.inward():
-            p, at = tree.parent[i], tree.v_slice[i].start
-            for k, force in enumerate(tree.joint[i].S.T @ f[i]):  # type: ignore[union-attr]
-                right[at + k] = right[at + k] + force
-            if p != 0:
-                f[p] = f[p] + self.X[i].T @ f[i]  # type: ignore[union-attr]
-        y = [list(row) for row in coupled_solve(tree, H, right)]
-        return y, body_velocities(tree, self.X, y)
 
 
 # ==== configurations moved along velocities =======================================================

@@ -44,9 +44,7 @@ from robokit.sim.step_kernel import (
 from robokit.sim.steppers import energies
 from robokit.spatial.scalars import Scalar, where
 
-# ==== numbers of single states ====================================================================
-# Numbers of single states of a rollout, by a kernel: the same bits whatever the number of rows.
-
+# ==== numbers of single states, by a kernel: the same bits whatever the number of rows ============
 
 SIZE = 10
 """Figures of a state: kinetic and potential energy [J], height of the centre of mass and of the base [m],
@@ -57,7 +55,21 @@ def figures(program: Program, dt: float, q: np.ndarray, v: np.ndarray) -> np.nda
     """Figures of states (B, ...), one per row of steps of dt [s]: (B, SIZE); NaN if they are not finite."""
     plain, robot = copy(program), program.robot
     plain.measured = NOTHING_MEASURED
-    kernel = plain.built("figures", _text, inputs=[], outputs=[("figures", (SIZE,))])
+
+    def text(program: Program) -> Any:
+        def numbers(q: Any, v: Any, tau: Any, carried: Any, parameters: Any, *more: Any) -> list[list[Any]]:
+            tree, robot = program.problem(parameters, more).tree, program.robot
+            rows, speeds = robot.split_q(q), robot.split_v(v)
+            energy = [kinetic_energy(tree, rows, speeds), potential_energy(tree, rows)]
+            base = forward_kinematics(tree, rows)[root(tree)].r.z if root(tree) else 0.0
+            if not has_mass(program):
+                return [[*energy, 0.0, base, *[0.0] * 6]]
+            height, momentum = center_of_mass(tree, rows).z, centroidal_momentum(tree, rows, speeds)
+            return [[*energy, height, base, *momentum]]
+
+        return numbers
+
+    kernel = plain.built("figures", text, inputs=[], outputs=[("figures", (SIZE,))])
     good = np.isfinite(q).all(axis=1) & np.isfinite(v).all(axis=1)
     q, v = np.where(good[:, None], q, robot.neutral()), np.where(good[:, None], v, 0.0)
     none = [np.zeros(size) for size in (robot.nv, program.layout.size)]
@@ -69,22 +81,6 @@ def figures(program: Program, dt: float, q: np.ndarray, v: np.ndarray) -> np.nda
         )
     found[~good] = np.nan
     return found
-
-
-def _text(program: Program) -> Any:
-    robot = program.robot
-
-    def text(q: Any, v: Any, tau: Any, carried: Any, parameters: Any, *more: Any) -> list[list[Any]]:
-        tree = program.problem(parameters, more).tree
-        rows, speeds = robot.split_q(q), robot.split_v(v)
-        energy = [kinetic_energy(tree, rows, speeds), potential_energy(tree, rows)]
-        base = forward_kinematics(tree, rows)[root(tree)].r.z if root(tree) else 0.0
-        if not has_mass(program):
-            return [[*energy, 0.0, base, *[0.0] * 6]]
-        height, momentum = center_of_mass(tree, rows).z, centroidal_momentum(tree, rows, speeds)
-        return [[*energy, height, base, *momentum]]
-
-    return text
 
 
 def has_mass(program: Program) -> bool:
@@ -231,7 +227,15 @@ class OwnTracker:
 
     def after(self, numbers: Sequence[Scalar], happened: Happened) -> Sequence[Scalar]:
         """See Tracker."""
-        given, out = self._inputs(happened), list[Scalar]()
+        given: dict[str, Any] = dict(zip(("q", "v", "tau"), happened.flat, strict=True))
+        given["t"] = [(happened.step + 1.0) * happened.dt]
+        wanted = {each.name for each in self.text.inputs}  # others are left to nobody
+        if "contact_force" in wanted:
+            forces, k = happened.forces, self.link
+            given["contact_force"] = list(forces[-3:] if k is None else forces[3 * k : 3 * k + 3])
+        if "inertial_parameters" in wanted:
+            given["inertial_parameters"] = happened.parameters[-COUNT * (happened.p.tree.n + 1) :]
+        out = list[Scalar]()
         values = (
             x for row in self.text.function(*(given[each.name] for each in self.text.inputs)) for x in row
         )
@@ -253,20 +257,6 @@ class OwnTracker:
             return [where(better, value, old), where(better, state, mark)]
         beyond = value > self.threshold if self.reduce == "first_above" else value < self.threshold
         return [old, where(beyond & (mark < 0.0), state, mark)]
-
-    def _inputs(self, happened: Happened) -> dict[str, Any]:
-        """The inputs after a step; those that the function does not take are left to nobody."""
-        given: dict[str, Any] = {
-            **dict(zip(("q", "v", "tau"), happened.flat, strict=True)),
-            "t": [(happened.step + 1.0) * happened.dt],
-        }
-        wanted = {each.name for each in self.text.inputs}
-        if "contact_force" in wanted:
-            forces, k = happened.forces, self.link
-            given["contact_force"] = list(forces[-3:] if k is None else forces[3 * k : 3 * k + 3])
-        if "inertial_parameters" in wanted:
-            given["inertial_parameters"] = happened.parameters[-COUNT * (happened.p.tree.n + 1) :]
-        return given
 
     # ---- columns -------------------------------------------------------------------------------
 
@@ -349,11 +339,7 @@ class OwnMeasures:
         )
 
 
-# ==== measures of rows ============================================================================
-# The measures of a rollout: what its steps must keep, and the columns that its rows make at the end.
-
-
-# ---- what is known of rows --------------------------------------------------------------------------------
+# ==== what is known of rows =======================================================================
 
 
 @frozen
@@ -477,7 +463,7 @@ def first_largest(values: np.ndarray, least: float) -> np.ndarray:
     return np.asarray(np.where(np.isnan(values), least, values).argmax(axis=0))
 
 
-# ---- the measures of a rollout ----------------------------------------------------------------------------
+# ==== the measures of a rollout ===================================================================
 
 
 def wanted_measures(given: Any) -> tuple[str | Measure, ...]:

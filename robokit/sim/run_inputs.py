@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from robokit.arguments import check_call, check_finite, real_number, whole_number
+from robokit.arguments import check_call, check_finite, real_number, several, whole_number
 from robokit.contact.constraints.motors import NEAR, SERIES
 from robokit.dataclass_tools import frozen
 from robokit.dynamics.singular import check_inertia
@@ -27,7 +27,6 @@ from robokit.sim.actuators import (
     by_joint,
     driven,
     label_of,
-    motions_of,
     with_rotors,
 )
 from robokit.sim.distances import body_contacts
@@ -271,7 +270,9 @@ def set_up_run(
         )
     given = robot.neutral() if q0 is None else q0, np.zeros(robot.nv) if v0 is None else v0
     q, v = states_at_start(robot, *given, many, None if rows is None else (rows,))
-    drives, acting, prescribed = actuators_of(actuators), pushes_of(pushes), motions_of(motions)
+    drives, acting = actuators_of(actuators), pushes_of(pushes)
+    accepted = "rk.PrescribedMotion(...), or a list of these"
+    prescribed = several("motions", motions, (PrescribedMotion,), accepted)
     fitted, moving = Motions.at_start(robot, prescribed, dt), with_rotors(robot, drives)
     counts = [("robot", robot.samples), *(("pushes", push.rows) for push in acting), ("motions", fitted.rows)]
     if many and isinstance(ground, Ground):
@@ -349,10 +350,7 @@ def _count_rows(
     return rows, counted
 
 
-# ==== actuators and pushes as inputs of the steps =================================================
-
-
-# ---- driven joints ----------------------------------------------------------------------------------------
+# ==== actuators and pushes as inputs of the steps: driven joints ==================================
 
 ENDLESS = 1e30  # stands for no limit in a row where others have one
 

@@ -375,10 +375,7 @@ def _summary(
     return summary | tally(program, last)
 
 
-# ==== the loop ====================================================================================
-
-
-# ---- the middle of steps ----------------------------------------------------------------------------------
+# ==== the middle of steps =========================================================================
 
 History = tuple[tuple[int, np.ndarray], ...]  # numbers of steps, ascending, and velocities at their start
 
@@ -414,7 +411,7 @@ class MiddleOfSteps:
         return t, middle, v + np.where(last * before > 0.0, 0.5 * smaller, 0.0)
 
 
-# ---- the loop ---------------------------------------------------------------------------------------------
+# ==== the loop ====================================================================================
 
 Controller = Callable[[float, np.ndarray, np.ndarray], Any]
 
@@ -508,31 +505,23 @@ class Run:
         self.last = self.stepper.impulse()
         self.stop: Stop | None = None
 
-    def go_back(
-        self,
-        q: np.ndarray,
-        v: np.ndarray,
-        done: int,
-        memory: np.ndarray,
-        entries: np.ndarray,
-        path: str,
-    ) -> None:
-        """Go on from a state, and forget what was recorded after it; all of it, where it is of another run.
-
-        ``path``: the last of the run's ``path`` when the state was.
+    def go_back(self, state: Any) -> None:
+        """Go on from a :class:`robokit.SimulationState`, and forget what was recorded after it; all of it,
+        where it is of another run.
         """
-        known = next((k for k, (name, _) in enumerate(self.path) if name == path), None)
+        done = state.steps
+        known = next((k for k, (name, _) in enumerate(self.path) if name == state.path), None)
         if known is not None:
             left = self.path[known + 1][1] if known + 1 < len(self.path) else self.done
             known = known if done <= left else None
         self._gather()
-        self.stepper.begin(q, v, memory, entries)
+        self.stepper.begin(state.q, state.v, state.memory, state.entries)
         self.stepper.forget_notes()
         records = self.records
         if known is None:
             self.records, self.noted, self.dropped, self.path = Records(), [], False, []
             self.records.inputs.add(done, self.tau, self.given)
-            self.records.inputs.memory = memory
+            self.records.inputs.memory = state.memory
             self.start, self.look_at = self.stepper.q.copy(), FIRST
         else:
             while self.noted and self.noted[-1].steps > done:
@@ -549,6 +538,7 @@ class Run:
         self.behind = done - (self.stepper.taken or 0)
         self.last = self.stepper.impulse()
         self.beside, self.stop = None, None
+        self.middle.history = state.history
         self.ask_anew()
 
     def ask_anew(self) -> None:

@@ -1014,28 +1014,23 @@ class Simulation:
                     f"{name}{told}"
                 )
         with self._lock:
-            self._go_back(state)
-
-    def _go_back(self, state: SimulationState) -> None:
-        """To a state of a simulation with these arguments."""
-        self._targets = None if state.targets is None else state.targets.copy()
-        if self._many is not None:
-            many, held = self._many, state.commanded
-            there = held is not None and getattr(many, "library", None) is not None
-            self._control = beside(many.q, held) if there else held
-            many.restore(state.memory, state.steps)
-            return
-        run = self._run
-        assert state.commanded is not None
-        run.tau = run.commanded = state.commanded
-        run.go_back(state.q, state.v, state.steps, state.memory, state.entries, state.path)
-        run.middle.history = state.history
-        if not run.controlled:
-            run.control()
-        if self._recording and not run.records.steps:
-            run.record()
-        self._forced = self._broken = False
-        self._ready()
+            self._targets = None if state.targets is None else state.targets.copy()
+            if self._many is not None:
+                many, held = self._many, state.commanded
+                there = held is not None and getattr(many, "library", None) is not None
+                self._control = beside(many.q, held) if there else held
+                many.restore(state.memory, state.steps)
+                return
+            run = self._run
+            assert state.commanded is not None
+            run.tau = run.commanded = state.commanded
+            run.go_back(state)
+            if not run.controlled:
+                run.control()
+            if self._recording and not run.records.steps:
+                run.record()
+            self._forced = self._broken = False
+            self._ready()
 
     # ---- for the properties ------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from robokit.model.regrouping import similar_inputs
 from robokit.model.robot import Robot
 from robokit.sim import motion
 from robokit.sim.distances import NO_CONTACTS, BodyContacts, body_names
-from robokit.sim.force_elements import NO_SPRINGS, Springs
+from robokit.sim.force_elements import NO_SPRINGS, Spring, Springs
 from robokit.sim.ground import Ground
 from robokit.sim.integrators import Held, Method, Problem, StepTaken
 from robokit.sim.joint_forces import NOTHING, PROXIMAL_SINGLE, GivenLayout, JointLaw, LoopLaw, pressing
@@ -186,7 +186,8 @@ class Program:
 
     def __post_init__(self) -> None:
         self.open = self.robot.parameters is not None
-        to_world = bool((self.between.bodies == 0).any()) or self.springs.between_points
+        to_world = bool((self.between.bodies == 0).any())
+        to_world = to_world or any(isinstance(each, Spring) for each in self.springs.given)
         self.given = replace(self.given, fixed_links=to_world)
         models = loop_models(self.robot)
         share = PROXIMAL if self.dtype == "float64" else PROXIMAL_SINGLE

@@ -105,11 +105,22 @@ def step_numbers(program: Program, dt: float) -> Arrays:
     one = robot if robot.samples is None else robot.sample(0)
     found |= program.springs.numbers(robot, size_of(one) or 1.0)
     found |= prescribed_numbers(robot, program.given.motions)
-    found |= _measured(program, scene, found) | _felt(program, scene)
+    found |= _measured(program, scene, found)
+    felt = {name: k for k, name in enumerate(robot.link_names)} if program.felt else {}
+    number = [felt.get(name, -1) if felt else 0 for name in scene.links]  # nobody reads which are not felt
+    found |= {"net_force": np.zeros((len(felt), 3)), "felt_of_shape": np.array(number, np.int32)}
     if program.accuracy is not None:
         found |= {"accuracy": np.array([program.accuracy]), "part": np.zeros(3, np.int32)}
         found["coordinate_weight"] = coordinate_weights(robot)
-    return found | _motors(program, dt, 0) | _pushes(program) | scene.arrays | _pairs(program, scene, 0)
+    _, places = program.given.split(program.given_numbers)
+    points = [[0.0] * 3 if at is None else [float(np.ravel(z)[0]) for z in at] for _, at in places]
+    found |= {
+        "push_body": np.array([body for body, _ in places], np.int32),
+        "push_point": np.reshape(np.array(points, float), (len(places), 3)),
+        "push_in_world": np.array([at is None for _, at in places], np.int32),
+        "push_wrench": np.zeros((len(places), 6)),
+    }
+    return found | _motors(program, dt, 0) | scene.arrays | _pairs(program, scene, 0)
 
 
 def prescribed_numbers(robot: Robot, bodies: Sequence[int]) -> Arrays:
@@ -233,25 +244,22 @@ def _at(x: Any, row: int | np.ndarray) -> np.ndarray:
 
 def scene_of(program: Program) -> Scene:
     """What can touch in a program, kept with it; those of a robot on a plane are kept with the robot."""
-    found = vars(program).get("scene")
-    if found is None:
-        found = vars(program)["scene"] = _scene(program)
-    return found
-
-
-def _scene(program: Program) -> Scene:
+    known: Scene | None = vars(program).get("scene")
+    if known is not None:
+        return known
     robot, ground, error, bodies = program.robot, program.ground, _error(program), program.between.bodies
 
     def make() -> Scene:
         return scene(robot, None if ground is None else world_of(ground), bodies, error)
 
-    about: tuple[Any, ...] = (error, bodies.tobytes())
-    if ground is not None:
-        if not ground.only_plane:
-            return make()
-        about += (ground.row(0).up, ground.height, *ground.velocity, ground.spin)
-    kept: Recent[Scene] = robot.derived.get("scenes of steps", lambda: Recent(4))
-    return kept.get(about, make)
+    if ground is None or ground.only_plane:
+        plane = (ground.row(0).up, ground.height, *ground.velocity, ground.spin) if ground else ()
+        kept: Recent[Scene] = robot.derived.get("scenes of steps", lambda: Recent(4))
+        found = kept.get((error, bodies.tobytes(), *plane), make)
+    else:
+        found = make()
+    vars(program)["scene"] = found
+    return found
 
 
 def _error(program: Program) -> float:
@@ -280,15 +288,6 @@ def _measured(program: Program, scene: Scene, numbers: Arrays) -> Arrays:
     }
 
 
-def _felt(program: Program, scene: Scene) -> Arrays:
-    """Which links' net contact forces a step keeps."""
-    if not program.felt:  # nobody reads which
-        return {"net_force": np.zeros((0, 3)), "felt_of_shape": np.zeros(len(scene.links), np.int32)}
-    links = {name: k for k, name in enumerate(program.robot.link_names)}
-    felt = np.array([links.get(name, -1) for name in scene.links], np.int32)
-    return {"net_force": np.zeros((len(links), 3)), "felt_of_shape": felt}
-
-
 def _motors(program: Program, dt: float, row: int | np.ndarray) -> Arrays:
     """Driven joints: gains again from the numbers that today's law is made of; of a row, or of some."""
     robot, drives = program.robot, program.given.drives
@@ -309,18 +308,6 @@ def _motors(program: Program, dt: float, row: int | np.ndarray) -> Arrays:
             gains[..., k, 0], gains[..., k, 1] = given["kp"], given["b"] + given["lag"] - extra
     numbers = {"motor_gains": gains, "motor_limits": limits, "motor_inertia": inertia}
     return motor_numbers(robot, bodies, inertia=np.zeros(n)) | numbers
-
-
-def _pushes(program: Program) -> Arrays:
-    """Places of the pushes."""
-    _, places = program.given.split(program.given_numbers)
-    points = [[0.0] * 3 if at is None else [float(np.ravel(z)[0]) for z in at] for _, at in places]
-    return {
-        "push_body": np.array([body for body, _ in places], np.int32),
-        "push_point": np.reshape(np.array(points, float), (len(places), 3)),
-        "push_in_world": np.array([at is None for _, at in places], np.int32),
-        "push_wrench": np.zeros((len(places), 6)),
-    }
 
 
 # ==== one state through the step ==================================================================

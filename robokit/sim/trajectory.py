@@ -30,6 +30,7 @@ from robokit.errors import (
 from robokit.files import output_path, read_arrays, replacing
 from robokit.model.geometry import Mesh, Shape
 from robokit.model.robot import Robot, check_robot, with_shapes
+from robokit.serialize import INVALID_CONTENT
 from robokit.sim.events import (
     Answer,
     Contacts,
@@ -253,8 +254,8 @@ class Energy:
     springs: np.ndarray | None = None
 
     def __repr__(self) -> str:
-        names = [f.name for f in fields(self) if getattr(self, f.name) is not None]
-        parts = (f"{name} {_change(getattr(self, name))}" for name in names)
+        known = {f.name: x for f in fields(self) if (x := getattr(self, f.name)) is not None}
+        parts = (f"{n} " + (f"{x[0]:.4g} to {x[-1]:.4g}" if len(x) else "none") for n, x in known.items())
         return f"<Energy of {len(self.kinetic)} states [J]: {', '.join(parts)}>"
 
     @property
@@ -748,8 +749,13 @@ class Trajectory:
         if self.robot is not None:
             about["robot"], numbers = record(self.robot)
             arrays |= numbers
-        with replacing(path) as beside:
-            write_file(beside, about, arrays)
+
+        def plain(value: Any) -> Any:
+            return value.tolist() if isinstance(value, np.ndarray | np.generic) else float(value)
+
+        everything: dict[str, Any] = {"about": np.array(json.dumps(about, default=plain)), **arrays}
+        with replacing(path) as beside, beside.open("wb") as file:
+            np.savez_compressed(file, **everything)
         return path
 
     def to_dataframe(self) -> Any:
@@ -841,12 +847,18 @@ class Trajectory:
         if robot is not None:
             check_robot(robot)
         path = path_argument("path", path)
-        about, arrays = read_file(path)
         try:
+            arrays = read_arrays(path)  # sizes are checked before anything is unpacked
+            about = json.loads(str(arrays.pop("about")))
+            if not isinstance(about, dict):
+                raise ValueError("its text is not a record")
+            for name, array in arrays.items():
+                if array.dtype != np.float64:
+                    raise ValueError(f"{name} holds {array.dtype}, no float64")
             numbers = {name: arrays.pop(name) for name in list(arrays) if name.startswith("robot_")}
             given = about["robot"] or {}
             found = _checked(about, arrays)
-        except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        except INVALID_CONTENT as error:
             raise ShapeError(f"{os.fspath(path)}: not a trajectory saved by robokit ({error})") from error
         given = {**given, "sizes": [found.q.shape[1], found.v.shape[1]]}
         if robot is not None:
@@ -874,14 +886,9 @@ class Trajectory:
         return hooks.call("write_page", self, path_argument("path", path), **options)
 
 
-def _change(x: np.ndarray) -> str:
-    """First and last of some numbers, in words."""
-    return f"{x[0]:.4g} to {x[-1]:.4g}" if len(x) else "none"
-
-
 CONTACTS = "", "body_"  # beginnings of names of contacts: with what stands still, and between links that move
 
-PARTS_OF_CONTACTS = "points", "forces", "normals"
+PARTS_OF_CONTACTS = "points", "forces", "normals", "moments"
 
 BY_NAME = {
     "loop_forces": ("loop_joints", (6,)),
@@ -920,8 +927,8 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     }
     whole = True  # contacts have points and forces, or nothing, and a name for each that is touched, or none
     for of, (links, against) in names.items():
-        points, forces, normals = (x is not None for x in touching[of])
-        whole &= points == forces >= normals and len(against) in (0, len(links))
+        points, forces, *others = (x is not None for x in touching[of])
+        whole &= points == forces >= max(others) and len(against) in (0, len(links))
     if not T or not whole or not shapes.keys() - {*optional, HEIGHTS} <= x.keys() <= shapes.keys():
         raise ValueError("its arrays are not those of a trajectory")
     if any(array.shape != shapes[name] for name, array in x.items()):
@@ -947,9 +954,9 @@ def _checked(about: dict[str, Any], arrays: dict[str, np.ndarray]) -> Trajectory
     )
     known["springs"] = tuple(SpringRecord.of(*each) for each in each_spring)
     for of, (links, against) in names.items():
-        points, forces, normals = touching[of]
+        points, forces, *more = touching[of]
         if points is not None:
-            known[f"{of}contacts"] = Contacts(points, forces, links, against, normals)
+            known[f"{of}contacts"] = Contacts(points, forces, links, against, *more)
     if len(x["step_forces"]):
         known["step_forces"] = StepForces.of(x["step_forces"], touched, x["t"][0], summary["dt"])
     found.report()  # raises for figures that are no numbers
@@ -998,39 +1005,3 @@ def table_columns(run: Any, robot: Robot) -> Iterator[tuple[str, np.ndarray]]:
     if run.ground is not None:
         for k, part in enumerate("xyz"):
             yield f"contact_force/{part}", run.contact_force[:, k]
-
-
-# ---- its file ---------------------------------------------------------------------------------------------
-
-Arrays = dict[str, np.ndarray]
-
-
-def write_file(path: Path, about: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write the file: ``about``, all that is no array, as JSON, and arrays by name."""
-    everything: dict[str, Any] = {"about": np.array(json.dumps(about, default=_plain)), **arrays}
-    with open(path, "wb") as file:
-        np.savez_compressed(file, **everything)
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if isinstance(value, np.ndarray | np.generic) else float(value)
-
-
-def read_file(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Arrays]:
-    """What :func:`write_file` wrote; sizes are checked before anything is unpacked.
-
-    Raises OSError where it cannot be opened, ShapeError for another file, or one that unpacks to far more
-    than it holds.
-    """
-    try:
-        arrays = read_arrays(path)
-        about = json.loads(str(arrays.pop("about")))
-        if not isinstance(about, dict):
-            raise ValueError("its text is not a record")
-        for name, array in arrays.items():
-            if array.dtype != np.float64:
-                raise ValueError(f"{name} holds {array.dtype}, no float64")
-    except (LookupError, ValueError, RecursionError) as error:
-        why = f"{os.fspath(path)}: not a trajectory saved by robokit ({error})"
-        raise ShapeError(why) from error
-    return about, arrays

@@ -680,3 +680,19 @@ def test_depth_in_single_precision_takes_the_supports_of_double_precision():
     double, single = (kernel(**given, dtype=dtype) for dtype in ("float64", "float32"))
     np.testing.assert_allclose(single["result"][:, 0], double["result"][:, 0], atol=2e-5)
     assert double["supports"].max() < 60 and single["supports"].max() < 60
+
+
+def test_cylinders_side_by_side_have_two_contacts_and_the_exact_normal() -> None:
+    """Their rims' differences are on a line: at some turns the normal was 1e-5 off, with a third contact."""
+    rng, rod = np.random.default_rng(0), cylinder(0.1, 0.05)
+
+    def about_z(angle: float) -> np.ndarray:
+        c, s = np.cos(angle), np.sin(angle)
+        return np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
+
+    for depth in (1e-3, 1e-4, 1e-5):
+        for first, second in rng.uniform(-3.0, 3.0, (100, 2)):
+            there = about_z(second), np.array([0.2 - depth, 0.0, 0.0])
+            found = contacts(rod, rod, (about_z(first), np.zeros(3)), there, far=1e-2)
+            np.testing.assert_allclose(found["gap"], [-depth, -depth], rtol=1e-9)
+            np.testing.assert_allclose(found["normal"], [[1.0, 0.0, 0.0]] * 2, atol=1e-12)

@@ -51,7 +51,7 @@ COLLECT, REMEMBER = kernel_of("collect", collect, ARRAYS), kernel_of("remember",
 
 def begin(x: Any) -> None:
     """The first half of a step's motion, and the robot at its middle."""
-    advance_in_place(x, x.q, x.v, 0.5 * x.dt[0])
+    advance_in_place(x, x.q, x.v, x.v, 0.5 * x.dt[0])
     place_bodies(x, x.q)
     velocities(x, x.v, x.V)
     mass_matrix(x)
@@ -73,7 +73,7 @@ def end(x: Any) -> None:
     solve(x)
     remember(x)
     for_range(x.nv, after)
-    advance_in_place(x, x.q, x.v, 0.5 * x.dt[0])
+    advance_in_place(x, x.q, x.v, x.v, 0.5 * x.dt[0])
     close(x)
 
 

@@ -51,7 +51,7 @@ class Step:
         given |= {
             "motion_dof": np.zeros(0, np.int32),
             "kept": np.zeros((wholes, 11)),
-            "account": np.zeros((wholes, 13)),
+            "account": np.zeros((wholes, 18)),
             "ledger": np.zeros(len(ENTRIES)),
         }
         self.kept = BEGIN(**given, q=q, v=v)["kept"]
@@ -208,7 +208,7 @@ def test_rest_stays_rest() -> None:
     }
     given |= {
         "motion_dof": np.zeros(0, np.int32),
-        "account": np.zeros((wholes, 13)),
+        "account": np.zeros((wholes, 18)),
         "ledger": np.zeros(len(ENTRIES)),
         "kept": np.zeros((wholes, 11)),
     }
@@ -229,11 +229,11 @@ def test_momentum_about_a_fixed_point_changes_by_the_forces_that_are_reported(co
     run = rk.simulate(robot, np.concatenate(start), v, duration=0.3, dt=dt, ground=True, record_every=1)
     com = np.array([rk.center_of_mass(robot, q) for q in run.q])
     weight = robot.total_mass * robot.gravity
-    forces, points = run.contacts.forces[1:], run.contacts.points[1:]
+    forces, points, moments = (getattr(run.contacts, name)[1:] for name in ("forces", "points", "moments"))
     assert (np.abs(forces).sum(axis=(1, 2)) > 0.0).mean() > 0.1
     # The weight acts where the momentum brings the centre of mass in half a step.
     middle = com[:-1] + 0.5 * dt * run.momentum[:-1, 3:] / robot.total_mass
-    given = np.cross(points, forces).sum(axis=1) + np.cross(middle, weight)
+    given = (np.cross(points, forces) + moments).sum(axis=1) + np.cross(middle, weight)
     L = run.momentum[:, :3] + np.cross(com, run.momentum[:, 3:])
     assert np.abs(np.diff(L, axis=0) - dt * given).max() < 1e-10
 
@@ -257,10 +257,10 @@ def unexplained(run: rk.Trajectory, parts: dict[str, Robot], of: tuple[str, ...]
     largest = 0.0
     for found in (run.contacts, run.body_contacts):
         for k, links in enumerate(zip(found.links, found.against, strict=True)):
-            f, p = np.nan_to_num(found.forces[1:, k]), np.nan_to_num(found.points[1:, k])
+            f, p, m = (np.nan_to_num(x[1:, k]) for x in (found.forces, found.points, found.moments))
             for sign, link in zip((1.0, -1.0), links, strict=True):
                 if str(link).split("/")[0] in of:
-                    given += sign * np.hstack([np.cross(p, f), f])
+                    given += sign * np.hstack([np.cross(p, f) + m, f])
                     largest = max(largest, dt * float(np.abs(f).max()))
     return np.diff(L, axis=0) - dt * given, largest
 

@@ -64,7 +64,7 @@ MOVED = (real("q", "nq", role="inout"), real("v", "nv", role="inout"), real("h",
 
 
 def _advance(x: Any) -> None:
-    kin.advance(x, x.q, x.v, x.h[0])
+    kin.advance(x, x.q, x.v, x.v, x.h[0])
 
 
 ADVANCE = kernel_of("test_advance", _advance, (*ROBOT, *MOVED))

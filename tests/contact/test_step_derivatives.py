@@ -9,6 +9,7 @@ from test_kinematics import ROBOTS, state_of
 
 import robokit as rk
 from robokit.contact.accounts import NOTHING
+from robokit.contact.groups import SHARE
 from robokit.contact.materials import motor_numbers
 from robokit.model import ModelBuilder, Placement
 from robokit.model.geometry import Box, Capsule, Cylinder, Geometry, Shape, Sphere
@@ -39,11 +40,18 @@ def acting(steps: LinearSteps) -> tuple[object, ...]:
     """What acts in the step that was taken last: an active set with derivatives."""
     x = {**steps.simulation.arrays, **steps.simulation.work}
     n, rows = x["n_of"][:2]
-    g, mu = x["c_g"][:n], x["c_mu"][:n]
-    slides = np.hypot(g[:, 0], g[:, 1]) > (1.0 - 1e-6) * mu * g[:, 2]
-    r, low, high = (x[name][:rows] for name in ("r_g", "r_low", "r_high"))
+    last, *first = _acts(x, x["c_g"][:n], x["r_g"][:rows]), tuple(x["r_of"][:rows])
+    if x["landed"][0]:  # there are two solutions
+        first += _acts(x, x["c_g"][:n] + x["c_ahead"][:n, :3], x["r_first"][:rows, 2])
+    return (*last, *first)
+
+
+def _acts(x: dict, g: np.ndarray, r: np.ndarray) -> tuple[object, ...]:
+    """What presses, what slides, and rows at a bound, of impulses."""
+    slides = np.hypot(g[:, 0], g[:, 1]) > (1.0 - 1e-6) * x["c_mu"][: len(g)] * g[:, 2]
+    low, high = (x[name][: len(r)] for name in ("r_low", "r_high"))
     at_bound = (r <= (1.0 - 1e-6) * low) | (r >= (1.0 - 1e-6) * high)
-    return tuple(g[:, 2] > 0.0), tuple(slides & (g[:, 2] > 0.0)), tuple(at_bound), tuple(x["r_of"][:rows])
+    return tuple(g[:, 2] > 0.0), tuple(slides & (g[:, 2] > 0.0)), tuple(at_bound)
 
 
 def error(
@@ -134,9 +142,13 @@ ON_GROUND = {
     "ball turns": (
         Sphere(0.1), (0, 0, 0), 0.0999, (1, 2, 3, 0.3, 0.1, -0.01), {"torsional": 0.01, "rolling": 0.005},
     ),
+    "ball spins": (Sphere(0.1), (0, 0, 0), 0.0999, (1, 2, 3, 0.3, 0.1, -0.01), {"torsional": 0.01}),
     "box on a corner": (CUBE, (0.8, 0.1, 0), 0.1405, (0.5, 0.2, 0.1, 0.3, 0.2, -1), {}),
     "capsule on its side": (Capsule(0.1, 0.3), (1.57, 0, 0), 0.0999, (0, 0, 3, 0.3, 0.1, -0.1), {}),
     "cylinder on its rim": (Cylinder(0.1, 0.3), (1.0, 0, 0), 0.1645, (0.1, 0.2, 3, 0.3, 0.1, -0.5), {}),
+    "ball falls": (Sphere(0.1), (0.3, 0.2, 0.1), 0.1015, (1, 2, 3, 0.3, 0.1, -1), {}),
+    "box falls flat": (CUBE, (0.003, 0.002, 0), 0.1017, (0.05, 0.02, 0.1, 0.3, 0.1, -1), {}),
+    "capsule falls flat": (Capsule(0.1, 0.3), (1.572, 0, 0), 0.1014, (0, 0, 3, 0.3, 0.1, -1), {}),
 }  # fmt: skip
 
 
@@ -267,6 +279,49 @@ def test_bounces_that_energy_limits(seed: int) -> None:
     ):
         slope = (number(name, at, h) - number(name, at, -h)) / (2.0 * h)
         assert abs(found - slope) < 1e-4 * (1.0 + abs(slope)), name
+
+
+def test_bounces_that_energy_limits_in_some_groups() -> None:
+    """Two bodies far apart, each with a share of its own, and a ball that bounces with all of restitution."""
+    shapes = {"a": Capsule(0.05, 0.4), "b": Box((0.2, 0.3, 0.1)), "ball": Sphere(0.1)}
+    robots = {name: body(shape) for name, shape in shapes.items()}
+    ground, starts = rk.Ground(friction=0.6, restitution=1.0), []
+    for k, robot in enumerate(robots.values()):
+        rng, alone = np.random.default_rng(1 if k != 1 else 11), linear(robot, ground)
+        for _ in range(60 if k < 2 else 1):
+            v = (*3.0 * rng.normal(size=3), *rng.normal(size=2), -1.5)
+            q, v = laid(robot, tuple(rng.normal(size=3)), 0.0, v)
+            q[4], q[6] = 3.0 * k, rk.standing_height(robot, q) - 2e-4
+            alone(q, v, np.zeros(6))
+            if is_limited(alone):
+                break
+        assert is_limited(alone) == (k < 2)
+        starts.append((q, v))
+    robot = rk.together(robots)
+    steps, given = (
+        linear(robot, ground),
+        (*map(np.concatenate, zip(*starts, strict=True)), np.zeros(robot.nv)),
+    )
+    M = steps(*given)[2].copy()
+    shares = steps.simulation.work["by_group"][:3, SHARE]
+    assert (shares[:2] < 1.0).all() and shares[0] != shares[1] and shares[2] == 1.0
+    of = rng.normal(size=(2, robot.nv))
+    found, expected = steps.pullback(*given, *of)[2].ravel(), of.ravel() @ M
+    assert np.abs(found - expected).max() < 1e-12 * np.abs(expected).max()
+    worth = steps.found["of_pair"][:, :2].copy()
+    assert error(steps, *given, h=1e-4) < 1e-5
+    blocks = M.reshape(2, 3, 6, -1, 3, 6)
+    assert not any(blocks[:, k, :, :, n].any() for k in range(3) for n in range(3) if k != n)
+    x = steps.simulation.arrays
+    for pair, c in np.ndindex(worth.shape):  # with the ground
+        ends, array = [], x[("pair_friction", "pair_restitution")[c]]
+        before = array[pair]
+        for change in (1e-4, -1e-4):
+            array[pair] = before + change
+            q, v, _ = steps(*given)
+            ends.append(of[0] @ robot.difference(given[0], q) + of[1] @ v)
+        array[pair] = before
+        assert abs(worth[pair, c] - (ends[0] - ends[1]) / 2e-4) < 1e-4 * (1.0 + abs(worth[pair, c]))
 
 
 def test_joint_forces_through_motors_where_energy_limits_bounces() -> None:
@@ -441,6 +496,22 @@ def test_loops_to_second_order() -> None:
     assert off[1] < 0.1 * off[0] < 0.001
 
 
+def test_a_landing_opens_loops_by_more() -> None:
+    """By a term of first order of velocities: the change of the projection counts."""
+    robot = free_four_bar("floating")
+    q = closed_four_bar(robot)
+    q[6] = 0.6
+    how = {"ground": rk.Ground(), "dt": DT, "joint_damping": 0.0}
+    run = rk.simulate(robot, q, duration=0.4, integrator="contact", record_every=1, **how)
+    steps = linear(robot, how["ground"], joint_damping=0.0)
+    for q, v in zip(run.q[150:], run.v[150:], strict=True):
+        steps._taken(q, v, np.zeros(robot.nv))
+        if steps.simulation.work["landed"][0]:
+            break
+    assert steps.simulation.work["landed"][0]
+    assert error(steps, q, v, h=1e-6) < 1e-3
+
+
 def test_without_velocity_products_and_drifts_it_is_the_last_factor() -> None:
     """dy/dtau = dt A^-1 of what sticks and is at rest: the matrix that the step was solved with."""
     robot = body(CUBE)
@@ -558,6 +629,16 @@ def test_what_friction_restitution_gravity_and_inertias_are_worth(name: str) -> 
         assert abs(slope - expected) < HELD.get(name, 1e-6) * large + ROUNDING / h, parameter
 
 
+def test_robots_that_bounce_have_derivatives_in_every_step() -> None:
+    """Also where one is passed on to a contact that gravity would not let return: NaN in 1 % of steps."""
+    robot = floating("humanoid")
+    q, v = rk.standing_configuration(robot), np.random.default_rng(1).normal(size=robot.nv)
+    q[6] += 0.02
+    how = {"ground": rk.Ground(restitution=0.5, friction=0.3), "dt": DT, "self_collision": True}
+    run = rk.simulate(robot, q, v, duration=0.4, integrator="contact", record_every=1, **how)
+    assert np.isfinite(rk.step_derivatives(robot, run.q, run.v, **how).A).all()
+
+
 def test_plain_python_computes_the_same() -> None:
     robot = body(CUBE)
     q, v = laid(robot, (0.8, 0.1, 0), 0.1405, (0.5, 0.2, 0.1, 0.3, 0.2, -1))
@@ -565,6 +646,47 @@ def test_plain_python_computes_the_same() -> None:
     code, plain = (rk.step_derivatives(robot, q, v, engine=name, **how) for name in (None, "python"))
     for a, b in zip(code, plain, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * (1.0 + np.abs(b).max()))
+
+
+def landing(steps: LinearSteps, q: np.ndarray, v: np.ndarray, count: int) -> np.ndarray:
+    """Where a state that is lowered lands fast with so many contacts in the next step."""
+    for _ in range(4000):
+        steps._taken(q, v, np.zeros(len(v)))
+        if steps.simulation.work["landed"][0] >= count:
+            return q
+        q = q - 1e-4 * np.eye(len(q))[6]
+    raise AssertionError("nothing lands")
+
+
+@pytest.mark.parametrize("friction", [0.2, 20.0])
+def test_two_bodies_that_meet_in_the_air_at_several_points(friction: float) -> None:
+    robot = rk.together({"a": body(CUBE), "b": body(Box((0.3, 0.1, 0.1)))})
+    pairs = rk.collision_pairs(robot).with_law(friction=friction)
+    steps = linear(robot, rk.Ground(), self_collision=pairs)
+    low, high = (
+        laid(body(CUBE), turn, z, v)
+        for turn, z, v in (
+            ((0, 0, 0.3), 2.3, (0.1, 0.2, 0.5, 0.1, 0, -1.5)),
+            ((1e-3, 2e-3, 0.1), 2.0, (0.05, 0, 0.2, 0, 0, 1)),
+        )
+    )
+    q, v = (np.r_[a, b] for a, b in zip(low, high, strict=True))
+    assert error(steps, landing(steps, q, v, 3), v, h=3e-8) < 1e-6
+
+
+def test_robots_that_land() -> None:
+    """Feet that land while the other one stands, joints at their limits, with motors and pairs of links."""
+    robot = floating("humanoid")
+    q, v = rk.standing_configuration(robot), np.random.default_rng(0).normal(size=robot.nv)
+    how = {"ground": rk.Ground(friction=0.5), "dt": DT, "integrator": "contact", "self_collision": True}
+    run = rk.simulate(robot, q, v, duration=0.5, record_every=1, **how)
+    steps, checked = linear(robot, how["ground"], self_collision=True), 0
+    for q, v in zip(run.q[::3], run.v[::3], strict=True):
+        steps._taken(q, v, np.zeros(robot.nv))
+        if steps.simulation.work["landed"][0] and checked < 3:
+            assert error(steps, q, v) < 2e-5
+            checked += 1
+    assert checked == 3
 
 
 def test_rows_of_states_inertias_and_grounds() -> None:

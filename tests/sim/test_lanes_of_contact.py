@@ -111,6 +111,21 @@ def test_bounces_and_turning_friction_go_in_lanes(both, ground, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("kind", ["planes", "friction", "all"])
+def test_landings_go_in_lanes(both, kind, dtype):
+    """Each row lands at a time of its own, at 1 m/s or more: few lanes have a second solution at once."""
+    robot, q, v = humanoids(9)
+    q[:, 6] += 2.3e-3 * np.arange(9)
+    v[:, 5] -= 2.0
+    ground = rk.Ground(torsional=0.01) if kind == "all" else True
+    given = {"ground": ground, "self_collision": kind != "planes", "duration": 0.06, "record_every": 1}
+    one, other, taken = both(robot, q, v, dtype=dtype, **given)
+    same(one, other)
+    lands = [np.argmax(one.trajectory(row).contact_force[:, 2] > 0.0) for row in range(9)]
+    assert taken >= 8 and min(lands) > 0 and len(set(lands)) >= 5
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
 def test_impacts_that_are_passed_on_go_in_lanes(both, dtype):
     """Two balls on each other land, in some rows with a gap between, so that lanes take different turns."""
     robot = rk.together({f"{k}": m.ball() for k in range(2)})

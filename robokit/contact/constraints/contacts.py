@@ -141,7 +141,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
         x.contact_bristle[c, i] = bent[i]
     for i, s in enumerate(surface):
         x.contact_surface[c, i] = s
-    for i in range(2):
+    for i in range(3):
         x.contact_rolls[c, i] = axes[i].dot(rolls)
     x.contact_bounces[c] = where(bounces > 0.5, 1, where(leaves | falls, -1, 0))
     x.contact_taken[c], x.contact_arrives[c] = taken, arrives
@@ -277,7 +277,9 @@ def remember(x: Any) -> None:
 def _bent(x: Any, c: Any, i: Any, normal: Scalar) -> Vector3:
     """The bristle after the step, in world axes; ``normal``: its longest over mu [m]."""
     axes = [vector(x.contact_frame, c, 3 * k) for k in range(2)]
-    slip = [x.c_u[i, k] - x.contact_surface[c, k] - x.contact_rolls[c, k] for k in range(2)]
+    slip = [
+        x.c_u[i, k] + x.c_ahead[i, 3 + k] - x.contact_surface[c, k] - x.contact_rolls[c, k] for k in range(2)
+    ]
     e = [x.contact_bristle[c, k] + x.dt[0] * slip[k] for k in range(2)]
     share = minimum(1.0, x.c_mu[i] * normal / sqrt(e[0] * e[0] + e[1] * e[1] + smallest()))
     return axes[0] * (e[0] * share) + axes[1] * (e[1] * share)

@@ -267,7 +267,7 @@ def close(x: Any) -> None:
 def _close_positions(x: Any) -> None:
     def closer(_: Any) -> None:
         once(x, project, 0)
-        once(x, advance, x.q, x.d, 1.0)
+        once(x, advance, x.q, x.d, x.d, 1.0)
 
     for_range(PASSES, closer)
 

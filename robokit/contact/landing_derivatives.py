@@ -1,0 +1,273 @@
+"""Derivatives of a step in which something lands fast (landings.py): of y1 of the way, and of y2 after it.
+
+    r(y1) = 0          H (y2 - v) + s(y1) - J^T g(J y2) = 0
+
+r is the residual of a step. s are the forces that an impact does not change, g the impulses of what lands,
+touches or holds. So with the derivatives of step_derivatives.py, of s at y1 and of g at y2,
+
+    dy1 = -r_y^-1 (r_q dq + r_v dv + r_tau dtau)
+    dy2 = -(H + J^T G J)^-1 (r'_q dq + r'_v dv + s_y dy1 + r_tau dtau)
+
+r'_q and r'_v are those of one residual at the mean velocity of y1 and the acceleration of y2.
+
+Source: implicit function theorem, twice.
+Cost: twice that of step_derivatives.py.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from types import SimpleNamespace
+from typing import Any
+
+from robokit.contact.closing_derivatives import bend, drift_tangents, pull, pulled_apart
+from robokit.contact.fields import LANDING_DERIVATIVES, STEP_PULLBACK
+from robokit.contact.kinematics import entries_of_H, velocities
+from robokit.contact.landings import note_landings, smooth, smooth_row, strike, strike_row
+from robokit.contact.linear import back_substitute_transposed, back_substitute_unsymmetric
+from robokit.contact.solver import see
+from robokit.contact.step import ARRAYS
+from robokit.contact.step_derivatives import (
+    balance,
+    by_motor,
+    constrain,
+    end,
+    finish,
+    inverse_dynamics_derivatives,
+    kernel_of_copies,
+    no_parameters,
+    of_body,
+    of_constraint,
+    right_sides,
+    settle,
+)
+from robokit.contact.vectors import add, nothing, put, write_row
+from robokit.engine.loops.fields import once
+from robokit.engine.loops.kernel import LoopKernel
+from robokit.spatial import Vector3
+from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.scalars import where
+
+
+@functools.cache
+def landed_kernel() -> LoopKernel:
+    """The kernel of ``next``, of all robots."""
+    return kernel_of_copies("contact_landed", landed, ARRAYS, (*LANDING_DERIVATIVES, *STEP_PULLBACK), "next")
+
+
+def landed(x: Any) -> None:
+    """``next`` of a step in which something lands fast, and what parameters are worth from ``of_end``."""
+    x.bounce_share[0] = 1.0
+    once(x, drift_tangents, 0, x.v_before, x.v_before)
+    cond(x.n_loops > 0, lambda: _bend(x), nothing)
+    _keep(x)
+    _first(x)
+    _second(x)
+    cond(x.n_loops > 0, lambda: _of_bent(x), nothing)
+
+    def ahead(r: Any, m: int, c: Any) -> None:
+        x.dy_way[r, m, c] = 2.0 * x.dy_way[r, m, c] - x.dy[r, m, c]
+
+    for m in range(3):
+        for_range(x.nv, lambda r, m=m: for_range(x.nv, lambda c: ahead(r, m, c)))
+    finish(x, x.ahead, x.dy_way, x.dy_bent)
+    cond(x.with_parameters[0] > 0, lambda: _of_parameters(x), nothing)
+
+
+def _bend(x: Any) -> None:
+    """dH d, of what closes loops at the end (closing_derivatives.py), to ``bent``."""
+    still = SimpleNamespace(**vars(x))
+    still.gravity = x.weightless
+    for k in range(3):
+        x.weightless[k] = 0.0
+    end(x, x.ahead)
+
+    def rates(j: Any) -> None:
+        x.mean[j], x.acceleration[j] = 0.0, x.end_v[j] - x.v_next[j]
+
+    for_range(x.nv, rates)
+    inverse_dynamics_derivatives(still, x.mean, x.acceleration, x.bent, x.unchanged)
+
+
+def _of_bent(x: Any) -> None:
+    """The same by q, v and tau before the step, to ``dy_bent``; ``opening`` of a force that turns, too."""
+    once(x, bend)
+    for_range(x.nv, lambda r: for_range(x.nv, lambda c: put(x.unchanged, (r, c), 0.0)))
+    at_start = SimpleNamespace(**vars(x))
+    at_start.r_q, at_start.r_v, at_start.dy = x.bent, x.unchanged, x.dy_bent
+    right_sides(at_start)
+
+    def less(r: Any, c: Any) -> None:
+        for m in range(2):
+            x.dy_bent[r, m, c] = -x.dy_bent[r, m, c]
+        x.dy_bent[r, 2, c] = 0.0
+
+    for_range(x.nv, lambda r: for_range(x.nv, lambda c: less(r, c)))
+
+
+def _keep(x: Any) -> None:
+    """Keep what the step has left: the second solution, and the laws of the first one."""
+
+    def constraint(c: Any) -> None:
+        write_row(x.c_g_after, c, [x.c_g[c, k] for k in range(3)])
+        write_row(x.c_g, c, [x.c_g[c, k] + x.c_ahead[c, k] for k in range(3)])
+        write_row(x.c_R_first, c, [x.c_R[c, k] for k in range(2)])
+
+    for_range(x.n_of[0], constraint)
+    for_range(x.n_of[1], lambda i: put(x.r_R_first, i, x.r_R[i]))
+    for_range(x.nv, lambda j: put(x.y_after, j, x.y[j]))
+    note_landings(x)
+
+
+def _go_to_first(x: Any) -> None:
+    """To the first solution and its laws."""
+
+    def constraint(c: Any) -> None:
+        write_row(x.c_R, c, [x.c_R_first[c, k] for k in range(2)])
+        write_row(x.c_aim, c, [x.c_first[c, 2 + k] for k in range(3)])
+        write_row(x.c_g, c, [x.c_g_after[c, k] + x.c_ahead[c, k] for k in range(3)])
+
+    def row(i: Any) -> None:
+        x.r_R[i], x.r_aim[i], x.r_g[i] = 1.0 * x.r_R_first[i], 1.0 * x.r_first[i, 1], 1.0 * x.r_first[i, 2]
+
+    x.struck[0] = 0
+    for_range(x.n_of[0], constraint)
+    for_range(x.n_of[1], row)
+    for_range(x.nv, lambda j: put(x.y, j, 0.5 * (x.y_after[j] + x.ahead[j])))
+    once(x, see, x.y, x.c_u)
+
+
+def _kick(x: Any) -> None:
+    """r_q, r_v and factors of r_y at the first solution."""
+    _go_to_first(x)
+    once(x, balance, x.y)
+    once(x, constrain)
+    once(x, settle)
+
+
+def _first(x: Any) -> None:
+    """dy of the first solution, to ``dy_way``; what is felt of joint forces, to ``felt``."""
+    once(x, _kick)
+    once(x, right_sides)
+    cond(x.through_motors[0] > 0, lambda: for_range(x.n_of[1], lambda i: by_motor(x, i)), nothing)
+    for_range(x.nv, lambda j: put(x.felt, j, x.dy[j, 2, j]))
+    once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, x.dy.reshape(x.nv, 3 * x.nv))
+    for m in range(3):
+        for_range(x.nv, lambda r, m=m: for_range(x.nv, lambda c: put(x.dy_way, (r, m, c), x.dy[r, m, c])))
+
+
+def _second(x: Any) -> None:
+    """dy of the second solution, to ``dy``."""
+    _linearize(x)
+    once(x, right_sides)
+    for_range(x.nv, lambda j: put(x.dy, (j, 2, j), x.felt[j]))
+    count = 3 * x.nv
+    dy, first = x.dy.reshape(x.nv, count), x.dy_way.reshape(x.nv, count)
+
+    def row(r: Any) -> None:
+        def by_way(m: Any) -> None:
+            share = x.r_way[r, m]
+            for_range(count, lambda c: add(dy, (r, c), -share * first[m, c]))
+
+        for_range(x.nv, by_way)
+
+    for_range(x.nv, row)
+    once(x, back_substitute_unsymmetric, x.r_y, x.r_y_inverse, dy)
+
+
+def _linearize(x: Any) -> None:
+    """r'_q, r'_v and factors of r'_y; s_y, to ``r_way``."""
+
+    def separate(r: Any, c: Any) -> None:
+        x.r_way[r, c], x.r_y[r, c] = 1.0 * x.r_y[r, c], 0.0
+
+    def of_H(r: Any, c: Any, number: Any) -> None:
+        add(x.r_way, (r, c), -number)
+        add(x.r_y, (r, c), number)
+
+    once(x, balance, x.y_after)
+    _leave_smooth(x)
+    once(x, constrain)
+    for_range(x.nv, lambda r: for_range(x.nv, lambda c: separate(r, c)))
+    entries_of_H(x, of_H)
+    _go_to_second(x)
+    once(x, constrain)
+    once(x, settle)
+
+
+def _leave_smooth(x: Any) -> None:
+    """Of all forces of the first solution only those that an impact does not change."""
+
+    def constraint(c: Any) -> None:
+        stays = smooth(x, c)
+        for k in range(2):
+            x.c_R[c, k] = where(stays, x.c_R[c, k], math.inf)
+        write_row(x.c_g, c, [where(stays, x.c_g[c, k], 0.0) for k in range(3)])
+
+    def row(i: Any) -> None:
+        x.r_R[i] = where(smooth_row(x, i), x.r_R[i], math.inf)
+
+    for_range(x.n_of[0], constraint)
+    for_range(x.n_of[1], row)
+
+
+def _go_to_second(x: Any) -> None:
+    """To the second solution, of impulses alone; all other forces have no part."""
+    soft = x.landed[1] > 0
+
+    def compliance(now: Any, first: Any) -> Any:
+        return where(soft & (now < math.inf), first, now)
+
+    def constraint(c: Any) -> None:
+        strike(x, c)
+        write_row(x.c_R, c, [compliance(x.c_R[c, k], x.c_R_first[c, k]) for k in range(2)])
+        write_row(x.c_g, c, [where(smooth(x, c), 0.0, x.c_g_after[c, k]) for k in range(3)])
+
+    def row(i: Any) -> None:
+        strike_row(x, i)
+        x.r_R[i] = compliance(x.r_R[i], x.r_R_first[i])
+
+    _go_to_first(x)
+    x.struck[0] = where(soft, 2, 1)
+    for_range(x.n_of[0], constraint)
+    for_range(x.n_of[1], row)
+    for_range(x.nv, lambda j: put(x.y, j, x.y_after[j]))
+    once(x, see, x.y, x.c_u)
+
+
+# ---- parameters -------------------------------------------------------------------------------------------
+# With mu2 = (H + J^T G J)^-T (what y2 is worth) y1 is worth -s_y^T mu2 besides. Bodies and contacts are in
+# both residuals; contacts that an impact does not change are in s.
+
+
+def _of_parameters(x: Any) -> None:
+    """What parameters are worth, from ``of_end``; at the second solution."""
+    for_range(x.nv, lambda j: put(x.of_q, j, x.of_end[0, j]))
+    for_range(x.nv, lambda j: put(x.of_v, j, x.of_end[1, j]))
+    cond(x.n_loops > 0, lambda: pull(x), nothing)
+    once(x, pulled_apart, 1, x.of_q, x.of_v, x.of_middle, x.mu, x.of_way)
+    no_parameters(x)
+    for_range(x.nv, lambda j: put(x.mu, j, x.mu[j] - x.of_way[j]))
+    once(x, _add_worth)
+
+    def of_first(j: Any) -> None:
+        x.of_way[j] = for_range(x.nv, lambda r, left: left - x.r_way[r, j] * x.mu[r], 2.0 * x.of_way[j])
+
+    for_range(x.nv, of_first)
+    once(x, _kick)
+    for_range(x.n_of[0], lambda i: cond(smooth(x, i), lambda: _of_force(x, i), nothing))
+    for_range(x.nv, lambda j: put(x.mu, j, x.of_way[j]))
+    once(x, _add_worth)
+
+
+def _add_worth(x: Any) -> None:
+    """Add what parameters are worth at a solution, from what its y is worth; mu from this."""
+    back_substitute_transposed(x, x.r_y, x.r_y_inverse, x.mu)
+    once(x, velocities, x.mu, x.V_mu)
+    for_range(x.n_bodies, lambda b: of_body(x, b))
+    for_range(x.n_of[0], lambda i: _of_force(x, i))
+
+
+def _of_force(x: Any, i: Any) -> None:
+    of_constraint(x, i, Vector3.zero())

@@ -1,0 +1,214 @@
+"""Landings: the whole impact in the velocity, and in the way what is left after the landing.
+
+What lands within a step is aimed at -phi/dt by the step's first solution, which gives the velocity of the way
+from this kick to the next: there it is on the surface. The impulse of that solution is only a part of the
+impact. If the rest followed in the next step, friction would be opposed to the slip at the end of each part,
+and what both are worth would depend on when in the step it lands. So a second solution, begun at the first,
+has the aim 0 for what lands. It gives the velocity after the step, and all impulses.
+
+    y1: aim -phi/dt          y2: aim 0          q' = q + dt/2 (2 y1 - y2)
+
+It is of impulses alone: forces that an impact does not change, and velocity products, are those of the way.
+What touches is rigid in it: the compliance of what rests is that of a damper, which gives way to an impact of
+one step by more the shorter the step is. What lands slowly, below the speed from which the law of impacts
+exceeds that damper, has one solution. So have groups (groups.py) in which nothing lands.
+
+Source: README.md here. The way is that of D. Stewart and J. Trinkle (1996), the velocity that of J. J. Moreau
+(1988).
+Cost: a solution, in steps in which something lands.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from robokit.contact.constraints.contacts import RIGID
+from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPRING, STOP
+from robokit.contact.groups import LANDS, each_group
+from robokit.contact.solver import attempt, begin_from, end_solution, impulses, solve
+from robokit.contact.vectors import nothing, put, write, write_row
+from robokit.engine.loops.fields import once
+from robokit.spatial.control_flow import cond, for_range
+from robokit.spatial.scalars import maximum, where
+
+
+def solve_landings(x: Any) -> None:
+    """Both solutions: y, impulses and ``ahead``, the velocity of the way to the end of the step."""
+    once(x, solve)
+    land(x)
+
+
+def land(x: Any) -> None:
+    """The second solution, where the first one that there is lets something land."""
+    cond(once(x, let_land) > 0, lambda: once(x, _impact), nothing)
+
+
+def let_land(x: Any) -> Any:
+    """How many contacts the first solution lets land; the way is its own until there is a second one."""
+    count = note_landings(x)
+    x.landed[0], x.landed[1] = count, 0
+    for_range(x.n_of[0], lambda c: write_row(x.c_ahead, c, [0.0] * 5))
+    for_range(x.nv, lambda j: put(x.ahead, j, x.y[j]))
+    return count
+
+
+def note_landings(x: Any) -> Any:
+    """Note the groups in which the first solution lets something land; how many contacts do."""
+
+    def note(c: Any, count: Any) -> Any:
+        one = lands(x, c)
+        x.by_group[x.c_group[c], LANDS] = where(one, 1.0, x.by_group[x.c_group[c], LANDS])
+        return count + where(one, 1, 0)
+
+    each_group(x, lambda p: put(x.by_group, (p, LANDS), 0.0))
+    return for_range(x.n_of[0], note, 0)
+
+
+def lands(x: Any, c: Any) -> Any:
+    """Whether a constraint is a contact that the first solution has stopped at the surface, from a fall."""
+
+    def contact() -> Any:
+        k = x.c_of[c]
+        pair = x.contact_pair[k]
+        fast = x.pair_impact[pair] * x.contact_hit[k] * x.contact_hit[k] > x.pair_damping[pair]
+        rests_later = (x.contact_bounces[k] == 0) & (x.contact_arrives[k] == 0.0)
+        return fast & rests_later & (x.c_aim[c, 2] < x.contact_rolls[k, 2]) & (x.c_g[c, 2] > 0.0)
+
+    return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
+
+
+def _impact(x: Any) -> None:
+    begin_impact(x)
+    end_impact(x, *once(x, attempt, 0))
+
+
+def begin_impact(x: Any) -> None:
+    """What comes before the first iteration of the second solution."""
+    write(x.first, 0, [*(x.solved[k] for k in range(3)), x.held[0]])
+    for_range(x.n_of[0], lambda c: _keep(x, c))
+    for_range(x.n_of[1], lambda i: _keep_row(x, i))
+    once(x, impulses, x.n_of[0], x.n_of[1])
+    for_range(x.nv, lambda j: put(x.guess, j, x.y[j]))
+    for_range(x.nv, lambda j: put(x.Hv0, j, x.b[j] + x.Jg[j]))
+    x.span[0] = 0.0
+    begin_from(x)
+
+
+def end_impact(x: Any, it: Any, e: Any, settled: Any) -> None:
+    """What comes after its first attempt, which found this: where it does not settle, another, not rigid."""
+    found = cond(settled > 0, lambda: (it, e, settled), lambda: _soften(x, it))
+    once(x, end_solution, *found)
+    x.span[0] = x.dt[0]
+    x.solved[0] = x.solved[0] + x.first[0]
+    for k in (1, 2):
+        x.solved[k] = maximum(x.solved[k], x.first[k])
+    harder = x.held[0] / x.first[3]
+    for_range(x.n_of[0], lambda c: _go_on(x, c, harder))
+    for_range(x.n_of[1], lambda i: _go_on_row(x, i, harder))
+    for_range(x.nv, lambda j: put(x.ahead, j, 2.0 * x.ahead[j] - x.y[j]))
+
+
+def _keep(x: Any, c: Any) -> None:
+    """Keep a constraint of the first solution, and make it one of the second."""
+    g = [x.c_g[c, k] for k in range(3)]
+    write_row(x.c_ahead, c, [*g, *(x.c_u[c, k] for k in range(2))])
+    law = [*(x.c_R[c, k] for k in range(2)), *(x.c_aim[c, k] for k in range(3))]
+    write_row(x.c_first, c, [*law, *(x.c_last[c, k] for k in range(3))])
+    strike(x, c)
+    write_row(x.c_last, c, g)
+
+
+def _keep_row(x: Any, i: Any) -> None:
+    write_row(x.r_first, i, [x.r_R[i], x.r_aim[i], x.r_g[i]])
+    strike_row(x, i)
+
+
+def strike(x: Any, c: Any) -> None:
+    """A constraint becomes one of impulses alone: what touches is rigid, and springs have no part."""
+    kept, friction = smooth(x, c), x.c_kind[c] == FRICTION
+    touches = ~kept & touches_now(x, c)
+    k_c = where(touches, x.c_of[c], 0)
+    stops_it = touches & (x.contact_bounces[k_c] < 1)
+    moves = [*(x.contact_surface[k_c, k] for k in range(2)), 0.0]
+    still = [s + x.contact_rolls[k_c, k] for k, s in enumerate(moves)]
+    for k, aim in enumerate(still):
+        x.c_aim[c, k] = where(stops_it, aim, x.c_aim[c, k])
+    no_part = kept | (friction & ~touches)
+    for k in range(2):
+        R = where(no_part, math.inf, x.c_R[c, k])
+        x.c_R[c, k] = where(touches, RIGID * x.c_w[c], R)
+    write_row(x.c_g, c, [where(kept, x.c_g[c, k], 0.0) for k in range(3)])
+
+
+def smooth(x: Any, c: Any) -> Any:
+    """Whether the impact leaves the force of a constraint as it is: springs, and all where nothing lands."""
+    return (x.c_kind[c] == SPRING) | (x.by_group[x.c_group[c], LANDS] == 0.0)
+
+
+def touches_now(x: Any, c: Any) -> Any:
+    """Whether a constraint is a contact that takes part in impacts: it presses, or its gap is closed."""
+
+    def contact() -> Any:
+        return (x.c_g[c, 2] > 0.0) | (x.c_aim[c, 2] >= x.contact_rolls[x.c_of[c], 2])
+
+    return cond(x.c_kind[c] == FRICTION, contact, lambda: False)
+
+
+def strike_row(x: Any, i: Any) -> None:
+    """The same of a row: limits and prescribed motions have impulses, all other forces no part."""
+    stop, kept = x.r_kind[i] == STOP, smooth_row(x, i)
+    touches = stop & ((x.r_g[i] > 0.0) | (x.r_aim[i] >= 0.0))
+    x.r_aim[i] = where(stop, 0.0, x.r_aim[i])
+    x.r_R[i] = where(kept | (stop & ~touches), math.inf, where(touches, RIGID * x.r_w[i], x.r_R[i]))
+    x.r_g[i] = where(kept, x.r_g[i], 0.0)
+
+
+def smooth_row(x: Any, i: Any) -> Any:
+    """The same of a row: all but limits and prescribed motions."""
+    changes = (x.r_kind[i] == STOP) | (x.r_kind[i] == PRESCRIBED)
+    return ~changes | (x.by_group[x.row_group[x.r_row[i]], LANDS] == 0.0)
+
+
+def _soften(x: Any, it: Any) -> Any:
+    """Another attempt, with the compliance of the first solution; what it found."""
+
+    def constraint(c: Any) -> None:
+        for k in range(2):
+            x.c_R[c, k] = where(touched(x, c), x.c_first[c, k], x.c_R[c, k])
+
+    def row(i: Any) -> None:
+        x.r_R[i] = where((x.r_kind[i] == STOP) & (x.r_R[i] < math.inf), x.r_first[i, 0], x.r_R[i])
+
+    for_range(x.n_of[0], constraint)
+    for_range(x.n_of[1], row)
+    x.landed[1] = 1
+    begin_from(x)
+    return once(x, attempt, it)
+
+
+def touched(x: Any, c: Any) -> Any:
+    """Whether a constraint is a contact that takes part in the impact."""
+    return (x.c_kind[c] == FRICTION) & (x.c_R[c, 1] < math.inf)
+
+
+def _go_on(x: Any, c: Any, harder: Any) -> None:
+    """The law of the first solution again; ``c_ahead``: how its impulse and slip differ from the second's.
+
+    ``harder``: compliance of loops now over that of the first solution.
+    """
+    kept, of_way = smooth(x, c), [x.c_ahead[c, k] for k in range(5)]
+    share = where(x.c_kind[c] == LINE, harder, 1.0)
+    write_row(x.c_R, c, [x.c_first[c, k] * share for k in range(2)])
+    write_row(x.c_aim, c, [x.c_first[c, 2 + k] for k in range(3)])
+    write_row(x.c_last, c, [x.c_first[c, 5 + k] for k in range(3)])
+    g = [where(kept, of_way[k], x.c_g[c, k]) for k in range(3)]
+    write_row(x.c_g, c, g)
+    now = [*g, *(x.c_u[c, k] for k in range(2))]
+    write_row(x.c_ahead, c, [a - b for a, b in zip(of_way, now, strict=True)])
+
+
+def _go_on_row(x: Any, i: Any, harder: Any) -> None:
+    x.r_R[i] = x.r_first[i, 0] * where(x.r_kind[i] == PRESCRIBED, harder, 1.0)
+    x.r_aim[i] = x.r_first[i, 1]
+    x.r_g[i] = where(smooth_row(x, i), x.r_first[i, 2], x.r_g[i])
