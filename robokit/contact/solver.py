@@ -919,9 +919,9 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
     """Take a share of d: all of it where the error is less there, or half; the share, and the error there.
 
-    Else it ends where the first force changes its state, or twice as far as the last one that was cut, half as
-    far for each since, if that is more, up to a quarter: of thousands of forces the first changes after a
-    thousandth. Where A has a negative determinant the path to a solution goes the other way. The first
+    Else it ends where the first force changes its state, or twice as far as the last one that was cut, half
+    as far for each since, if that is more, up to a quarter: of thousands of forces the first changes after
+    a thousandth. Where A has a negative determinant the path to a solution goes the other way. The first
     direction, from a guess, is taken whole, and so is one from where the error is rounding. Errors are those
     of new velocity products: else two states may take turns.
     ``later``: 0 for these; ``kept``: 1 where the tangents are those of an iteration before: that direction is
