@@ -25,22 +25,22 @@ def lowest(box: Robot, q: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("dt", [1e-3, 2.5e-4])
-def test_what_an_impact_leaves_hardly_depends_on_when_in_the_step_it_lands(dt: float) -> None:
-    """A box comes onto a corner without turning, at 1 m/s, sliding: spins afterwards differed by 0.4 rad/s
-    when an impact was spread over two steps, with all dt.
+@pytest.mark.parametrize("seed", [1, 3, 5])
+def test_what_an_impact_leaves_hardly_depends_on_when_in_the_step_it_lands(seed: int, dt: float) -> None:
+    """A box comes onto a corner without turning, at 1 m/s, sliding: spins afterwards differed by 0.2 to 0.7
+    rad/s when an impact was spread over two steps, with any dt.
     """
-    box, ground = a_box(), rk.Ground(friction=0.5)
-    q = box.neutral()
-    q[:4] = [0.9, 0.3, 0.2, 0.1] / np.linalg.norm([0.9, 0.3, 0.2, 0.1])
-    v = np.zeros(6)
-    v[3:] = rk.forward_kinematics(box, q)["b"][0].T @ [0.5, 0.2, -1.0]
+    rng, box, ground = np.random.default_rng(seed), a_box(), rk.Ground(friction=0.5)
+    q, v, turn = box.neutral(), np.zeros(6), rng.standard_normal(4)
+    q[:4] = turn / np.linalg.norm(turn)
+    v[3:] = rk.forward_kinematics(box, q)["b"][0].T @ [*rng.uniform(-1.0, 1.0, 2), -1.0]
     spins = []
     for share in np.linspace(0.0, 1.0, 9)[:-1]:
         q[6] += 20.0 * dt + share * dt - lowest(box, q)
         run = rk.simulate(box.with_gravity([0.0, 0.0, 0.0]), q, v, 26.0 * dt, dt, ground=ground)
         spins.append(run.v[-1, :3])
     assert np.abs(spins).max() > 1.0
-    assert np.ptp(spins, axis=0).max() < 20.0 * dt
+    assert np.ptp(spins, axis=0).max() < 0.02
 
 
 def test_what_lands_somewhere_leaves_other_contacts_as_they_are() -> None:
