@@ -138,7 +138,7 @@ def inside_cone(mu: float, g: np.ndarray) -> bool:
 def test_every_random_step_settles_and_keeps_the_momentum(capsys: pytest.CaptureFixture[str]) -> None:
     """Harder than any robot: friction up to 1.5, tangents as stiff as normals. One follows a path."""
     iterations: Counter[int] = Counter()
-    left = []
+    left, paths = [], 0
     for seed in range(150):
         tree, x = problem(seed)
         found = solved(x)
@@ -149,11 +149,30 @@ def test_every_random_step_settles_and_keeps_the_momentum(capsys: pytest.Capture
         left.append(unbalanced(tree, found))
         assert admissible(x, found)
         iterations[int(found["solved"][0])] += 1
+        paths += found["less"][2] > 0.0
+    assert paths <= 1
     with capsys.disabled():
         print("\niterations:", dict(sorted(iterations.items())))
     taken = np.array(list(iterations.elements()))
     assert np.median(taken) <= 6 and np.quantile(taken, 0.98) <= 20 and taken.max() <= 200  # 4, 18, 187 found
     assert np.quantile(left, 0.99) <= 1e-9 and max(left) <= 2e-8
+
+
+def test_newtons_method_settles_most_heaps_of_hundreds_of_forces() -> None:
+    """Some forces settle later than others. With 30 iterations in all, 7 of 8 followed paths, now 3.
+
+    In a heap of 666 balls one such path had thousands of points.
+    """
+    paths, iterations = 0, []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        tree = random_tree(rng, 41, floating=1.0)
+        x = random_problem(rng, tree, 120)
+        found = solved(x)
+        assert found["solved"][2] == 0 and unbalanced(tree, found) <= 1e-12 and admissible(x, found)
+        paths += found["less"][2] > 0.0
+        iterations.append(found["solved"][0])
+    assert paths <= 4 and np.mean(iterations) <= 85 and max(iterations) <= 150  # 3, 67, 116 found
 
 
 def test_where_a_path_does_not_get_to_its_end_another_one_does() -> None:
