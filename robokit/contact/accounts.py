@@ -297,8 +297,11 @@ def _land(x: Any) -> None:
 
     On the way the impulse D beside that of the velocity after the step acts, so that of a whole the centre of
     mass goes farther by dt D/m. Of two wholes, dt (v_b' - v_a') x D is then missing in the angular momentum,
-    with the velocities v' after the step: half of it each.
+    with the velocities v' after the step: half of it each. The ground gives dt D x (v' - v_G') besides about
+    the centre of mass G of all.
     """
+    m = x.composite[0, 0]
+    v_G = _momentum_after(x) * (1.0 / where(m > 0.0, m, 1.0))
 
     def constraint(i: Any) -> None:
         D, bodies = ahead_of(x, i), [x.c_bodies[i, k] for k in range(2)]
@@ -314,6 +317,8 @@ def _land(x: Any) -> None:
         both = floats(x, a) & floats(x, b) & (a != b)
         for w in (a, b):
             add_to_row(x.account, w, IMPULSE, missed * where(both, 1.0, 0.0))
+        late = late_moment(x, i) - ahead_of(x, i).cross(v_G) * x.dt[0]
+        _impulse(late * where(on_ground(x, i), 1.0, 0.0), x.ledger, AT["impulse_nx"])
 
     for_range(x.n_of[0], constraint)
     cond(x.keeps[0] == FREE, lambda: for_range(x.n_of[0], between), nothing)
@@ -330,6 +335,15 @@ def velocity_after(x: Any, w: Any) -> Vector3:
     momentum = vector(x.kept, w, MOMENTUM_AT + 3) + vector(x.account, w, IMPULSE + 3)
     velocity = momentum * (1.0 / where(m > 0.0, m, 1.0)) + vector(x.gravity) * x.dt[0]
     return velocity * where(free, 1.0, 0.0)
+
+
+def _momentum_after(x: Any) -> Vector3:
+    """That of all wholes that hang on nothing, after the step, world axes [N s]."""
+
+    def whole(w: Any, *total: Scalar) -> tuple[Scalar, ...]:
+        return tuple(p + x.account[w, MASS] * u for p, u in zip(total, velocity_after(x, w), strict=True))
+
+    return Vector3(*for_range(x.n_wholes, whole, 0.0, 0.0, 0.0))
 
 
 def late_moment(x: Any, i: Any) -> Vector3:

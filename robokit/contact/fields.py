@@ -376,7 +376,8 @@ SOLVER = (
     real("b", "nv", role="work"),  # H v0 + dt (tau - C)
     real("residual", "nv", role="work"),  # H y - b - J^T g
     real("less", 3, role="work"),  # share of friction that does not act; how the direction changes it; path
-    real("errors", 2, role="work"),  # squares of the error: of the momentum, and of the laws [J]
+    real("errors", 5, role="work"),  # squares of the error: of the momentum, and of the laws [J]; least error
+    # of an attempt, and its iteration; share of a direction that was cut short, halved with each one since
     real("held", 3, role="work"),  # loops and prescribed joints: compliance over that of the first iteration;
     # square of their error of the laws [J]; that of all in the iteration before
     real("d", "nv", role="work"),  # search direction

@@ -33,7 +33,10 @@ from robokit.spatial import Force, Vector3
 from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, smallest, while_loop
 from robokit.spatial.scalars import clamp, floor, maximum, minimum, sqrt, where
 
-CAP = 30  # iterations of the first attempt at most: several times what the slowest steps of falls take
+CAP = 30
+"""Iterations of the first attempt at most, beyond that in which its error was the least so far: several times
+what the slowest steps of falls take. In a heap of hundreds some forces settle later than others."""
+
 CAP_LATER = 100  # the same of later attempts: with less friction, and from where a path has ended
 
 LEAST = 64.0
@@ -102,6 +105,7 @@ def begin_solution(x: Any) -> None:
 def begin_from(x: Any) -> None:
     """The same from a momentum Hv0 that is given."""
     x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
+    start_anew(x, 0)
     once(x, begin)
 
 
@@ -114,20 +118,23 @@ def end_solution(x: Any, *by_law: Any) -> None:
 
     def with_part(it: Any) -> tuple[Any, Any, Any]:
         once(x, take_friction, 1.0 - 1.0 / x.less[2])
+        start_anew(x, it)
         once(x, begin)
         return once(x, attempt, it)
 
     def along(it: Any, _e: Any, _found: Any, part: Any) -> tuple[Any, Any, Any, Any]:
         x.less[2] = part
         it, *_ = with_part(it)
-        return *once(x, attempt, once(x, grow, it)), 2.0 * part
+        it = once(x, grow, it)
+        start_anew(x, it)
+        return *once(x, attempt, it), 2.0 * part
 
     def fails(_it: Any, _e: Any, found: Any, part: Any) -> Any:
         return ((found == 0) | (x.less[0] > 0.0)) & (part <= LEAST)
 
     def along_paths() -> tuple[Any, Any, Any]:
         for_range(x.n_of[0], lambda c: write_row(x.c_full, c, [x.c_mu[c], x.c_arm[c]]))
-        it, e, found, _ = while_loop(fails, along, *by_law, 2.0, most=CAP)
+        it, e, found, _ = while_loop(fails, along, *by_law, 2.0)
         return cond(e < math.inf, lambda: (it, e, found), lambda: with_part(it))
 
     it, e, found = cond(by_law[2] > 0, lambda: by_law, along_paths)
@@ -155,8 +162,6 @@ def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, 
     begins = before, 0.0, 0, 0
     if at is not None:
         begins = at, x.solved[1], 0, where(x.solved[0] > 0.5, 1, where(x.solved[0] < -0.5, -1, 0))
-    last = before + where(before > 0, CAP_LATER, CAP)
-    end = last if few is None else minimum(last, at + few)
     goal = where(x.n_of[3] > 0, minimum(x.tolerance[0], rounding(LOOPS, 0.5)), x.tolerance[0])
 
     def turn(it: Any, e: Any, settled: Any, kept: Any) -> tuple[Any, Any, Any, Any]:
@@ -166,17 +171,30 @@ def attempt(x: Any, before: Any, at: Any = None, few: Any = None) -> tuple[Any, 
         share, now = once(x, search, later, kept)
         met = (now <= goal) & (share == 1.0)
         settled, now = cond(met, lambda: once(x, finish, goal, later), lambda: (0, now))
+        gains = now < LESS * x.errors[2]
+        x.errors[2], x.errors[3] = where(gains, now, x.errors[2]), where(gains, 1.0 * it, x.errors[3])
         slow = (kept > 0) & (now > FASTER * e)
         keeps = (kept >= 0) & (now <= NEAR) & (share == 1.0) & ~met
         return it + 1, now, settled, where(slow | (kept < 0), -1, where(keeps, 1, 0))
 
     def goes_on(it: Any, e: Any, settled: Any, kept: Any) -> Any:
-        return (settled == 0) & (it < end) & (e < math.inf)
+        here = True if few is None else it < at + few
+        return (settled == 0) & here & ~gives_up(x, before, it, e)
 
-    it, e, settled, kept = while_loop(goes_on, turn, *begins, most=CAP_LATER)
+    it, e, settled, kept = while_loop(goes_on, turn, *begins)
     if few is not None:
         x.solved[0], x.solved[1] = 1.0 * kept, e  # until it goes on
     return it, e, settled
+
+
+def start_anew(x: Any, before: Any) -> None:
+    """What is known of an attempt that begins after so many iterations."""
+    x.errors[2], x.errors[3], x.errors[4] = math.inf, 1.0 * before, 0.0
+
+
+def gives_up(x: Any, before: Any, it: Any, e: Any) -> Any:
+    """Whether an attempt ends without a solution: its error is not less for long, or not finite."""
+    return (it >= x.errors[3] + where(before > 0, CAP_LATER, CAP)) | ~(e < math.inf)
 
 
 def begin(x: Any) -> None:
@@ -509,7 +527,10 @@ def see(x: Any, v: Any, u: Any) -> None:
 
 
 def multiply_again(x: Any) -> None:
-    """Multipliers of loops and prescribed joints: they aim at the impulses that they have."""
+    """Multipliers of loops and prescribed joints: they aim at the impulses that they have.
+
+    Those that have no part in an impact (landings.py) have none: their compliance is infinite.
+    """
 
     def of_constraint(c: Any) -> None:
         def line() -> None:
@@ -517,13 +538,13 @@ def multiply_again(x: Any) -> None:
             known = zip(R, (x.c_g[c, k] for k in range(3)), once(x, before, c), strict=True)
             write_row(x.c_aim, c, [r * g - u for r, g, u in known])
 
-        cond(x.c_kind[c] == LINE, line, nothing)
+        cond((x.c_kind[c] == LINE) & (x.c_R[c, 0] < math.inf), line, nothing)
 
     def of_row(i: Any) -> None:
         def prescribed() -> None:
             x.r_aim[i] = x.motion_values[x.r_of[i], SPEED] + x.r_R[i] * x.r_g[i]
 
-        cond(x.r_kind[i] == PRESCRIBED, prescribed, nothing)
+        cond((x.r_kind[i] == PRESCRIBED) & (x.r_R[i] < math.inf), prescribed, nothing)
 
     for_range(x.n_of[0], of_constraint)
     cond(x.n_motions > 0, lambda: for_range(x.n_of[1], of_row), nothing)
@@ -559,7 +580,6 @@ def grow(x: Any, before: Any) -> Any:
             lambda share, now: (0.5 * share, once(x, go_back, 0.5 * share)),
             1.0,
             once(x, go, 1.0),
-            most=CAP,
         )
         taken = share * abs(x.less[1])
         return it + 1, now, where(share < 1.0, taken, 1.0), where(share < 1.0, 0.0, 2.0 * taken)
@@ -902,9 +922,11 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
     """Take a share of d: all of it where the error is less there, or half; the share, and the error there.
 
-    Else it ends where the first force changes its state. Where A has a negative determinant the path to a
-    solution goes the other way. The first direction, from a guess, is taken whole, and so is one from where
-    the error is rounding. Errors are those of new velocity products: else two states may take turns.
+    Else it ends where the first force changes its state, or twice as far as the last one that was cut, half
+    as far for each since, if that is more, up to a quarter: of thousands of forces the first changes after
+    a thousandth. Where A has a negative determinant the path to a solution goes the other way. The first
+    direction, from a guess, is taken whole, and so is one from where the error is rounding. Errors are those
+    of new velocity products: else two states may take turns.
     ``later``: 0 for these; ``kept``: 1 where the tangents are those of an iteration before: that direction is
     taken whole or not at all.
     """
@@ -926,16 +948,18 @@ def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
 
     def from_start() -> tuple[Any, Any]:
         once(x, go_back, 0.5)
-        return to_change(1.0, 0.25)
+        return to_change(1.0)
 
-    def to_change(sign: Any, otherwise: float) -> tuple[Any, Any]:
-        beyond = once(x, first_change, sign)
+    def to_change(sign: Any) -> tuple[Any, Any]:
+        beyond = maximum(once(x, first_change, sign), minimum(4.0 * x.errors[4], 0.25))
         back = where(beyond < math.inf, -beyond, 1.0)
-        share = where(sign > 0.0, where(beyond < 1.0, beyond, otherwise), back)
+        share = where(sign > 0.0, where(beyond < 1.0, beyond, 0.25), back)
+        x.errors[4] = abs(share)
         return share, once(x, go, share)
 
+    x.errors[4] = 0.5 * x.errors[4]
     sign = cond(later > 0, lambda: once(x, sign_of_A), lambda: 1.0)
-    return cond(sign > 0.0, forward, lambda: to_change(sign, 1.0))
+    return cond(sign > 0.0, forward, lambda: to_change(sign))
 
 
 def sign_of_A(x: Any) -> Any:

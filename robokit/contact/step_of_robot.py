@@ -7,7 +7,6 @@ straight lines beside them made steps no faster (one run of G1 on an H200), but 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -30,7 +29,7 @@ from robokit.contact.linear import assemble, back_substitute, factor
 from robokit.contact.monitor import NOTES
 from robokit.contact.pattern import symbolic
 from robokit.contact.robot_data import BLOCK, FEW
-from robokit.contact.solver import CAP, attempt, begin_solution, end_solution
+from robokit.contact.solver import attempt, begin_solution, end_solution, gives_up
 from robokit.contact.step import ARRAYS, fits, from_middle, give, go_back, step, to_middle
 from robokit.contact.vectors import nothing, put
 from robokit.engine.cuda.loops import BESIDE
@@ -132,7 +131,7 @@ def _given(x: Any) -> None:
 def _turn(x: Any, few: int) -> None:
     it, e, settled = once(x, attempt, 0, x.turns[0] - 1, few)
     x.turns[0] = it + 1
-    over = (settled > 0) | (it >= CAP) | ~(e < math.inf)
+    over = (settled > 0) | gives_up(x, 0, it, e)
     cond(over, lambda: _end(x, (it, e, settled)), nothing)
 
 

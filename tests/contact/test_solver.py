@@ -136,7 +136,7 @@ def inside_cone(mu: float, g: np.ndarray) -> bool:
 
 
 def test_every_random_step_settles_and_keeps_the_momentum(capsys: pytest.CaptureFixture[str]) -> None:
-    """Harder than any robot: friction up to 1.5, tangents as stiff as normals. Two follow a path."""
+    """Harder than any robot: friction up to 1.5, tangents as stiff as normals. One follows a path."""
     iterations: Counter[int] = Counter()
     left = []
     for seed in range(150):
@@ -152,7 +152,7 @@ def test_every_random_step_settles_and_keeps_the_momentum(capsys: pytest.Capture
     with capsys.disabled():
         print("\niterations:", dict(sorted(iterations.items())))
     taken = np.array(list(iterations.elements()))
-    assert np.median(taken) <= 6 and np.quantile(taken, 0.98) <= 26 and taken.max() <= 150  # 4, 26, 124 found
+    assert np.median(taken) <= 6 and np.quantile(taken, 0.98) <= 20 and taken.max() <= 200  # 4, 18, 187 found
     assert np.quantile(left, 0.99) <= 1e-9 and max(left) <= 2e-8
 
 

@@ -25,22 +25,22 @@ def lowest(box: Robot, q: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("dt", [1e-3, 2.5e-4])
-def test_what_an_impact_leaves_hardly_depends_on_when_in_the_step_it_lands(dt: float) -> None:
-    """A box comes onto a corner without turning, at 1 m/s, sliding: spins afterwards differed by 0.4 rad/s
-    when an impact was spread over two steps, with all dt.
+@pytest.mark.parametrize("seed", [1, 3, 5])
+def test_what_an_impact_leaves_hardly_depends_on_when_in_the_step_it_lands(seed: int, dt: float) -> None:
+    """A box comes onto a corner without turning, at 1 m/s, sliding: spins afterwards differed by 0.2 to 0.7
+    rad/s when an impact was spread over two steps, with any dt.
     """
-    box, ground = a_box(), rk.Ground(friction=0.5)
-    q = box.neutral()
-    q[:4] = [0.9, 0.3, 0.2, 0.1] / np.linalg.norm([0.9, 0.3, 0.2, 0.1])
-    v = np.zeros(6)
-    v[3:] = rk.forward_kinematics(box, q)["b"][0].T @ [0.5, 0.2, -1.0]
+    rng, box, ground = np.random.default_rng(seed), a_box(), rk.Ground(friction=0.5)
+    q, v, turn = box.neutral(), np.zeros(6), rng.standard_normal(4)
+    q[:4] = turn / np.linalg.norm(turn)
+    v[3:] = rk.forward_kinematics(box, q)["b"][0].T @ [*rng.uniform(-1.0, 1.0, 2), -1.0]
     spins = []
     for share in np.linspace(0.0, 1.0, 9)[:-1]:
         q[6] += 20.0 * dt + share * dt - lowest(box, q)
         run = rk.simulate(box.with_gravity([0.0, 0.0, 0.0]), q, v, 26.0 * dt, dt, ground=ground)
         spins.append(run.v[-1, :3])
     assert np.abs(spins).max() > 1.0
-    assert np.ptp(spins, axis=0).max() < 20.0 * dt
+    assert np.ptp(spins, axis=0).max() < 0.02
 
 
 def test_what_lands_somewhere_leaves_other_contacts_as_they_are() -> None:
@@ -61,3 +61,54 @@ def test_what_lands_somewhere_leaves_other_contacts_as_they_are() -> None:
     for part in (run.q[:, :7] for run in ends), (run.v[:, :6] for run in ends):
         a, b = part
         assert np.abs(a - b).max() < 1e-6
+
+
+def test_angular_momentum_balances_where_several_bodies_land_at_once() -> None:
+    """About the centre of mass of all, while each goes on at a velocity of its own: it was 7e-3 N m s off."""
+    rng, box = np.random.default_rng(0), a_box()
+    world = rk.together({f"{k}": box for k in range(4)})
+    q = np.tile(box.neutral(), (4, 1))
+    q[:, :4] = rng.normal(size=(4, 4))
+    q[:, :4] /= np.linalg.norm(q[:, :4], axis=1, keepdims=True)
+    q[:, 6] = 0.3, 0.6, 0.9, 1.2
+    v = 2.0 * rng.normal(size=24)
+    how = {"ground": True, "self_collision": True, "record_every": 1}
+    run = rk.simulate(world, q.ravel(), v, 0.6, 1e-3, **how)
+    assert np.linalg.norm(run.contacts.moments, axis=-1).max() > 1.0
+    assert run.summary["momentum_balance_angular"] < 1e-11
+
+
+def test_a_joint_that_is_prescribed_goes_on_while_something_lands_far_away() -> None:
+    """As alone: the impact of another group was not a number where it has no part in it."""
+    arm = ModelBuilder("arm").link("base")
+    for k, parent in enumerate(("base", "0")):
+        arm.link(f"{k}", 1.0, (0.15, 0.0, 0.0), 0.01 * np.eye(3))
+        place = rk.Placement(position=np.array([0.3 * k, 0.0, 0.0]))
+        arm.joint(f"{k}", "revolute", parent, f"{k}", place, axis=(0, 1, 0))
+    alone, q = arm.build(), a_box().neutral()
+    q[4], q[6] = 40.0, -1.7
+
+    def run(robots: dict[str, Robot], q: np.ndarray) -> rk.Trajectory:
+        motion = rk.PrescribedMotion(next(iter(robots)) + "/0", lambda t: 0.3 * np.sin(5.0 * t))
+        ground = rk.Ground(height=-2.0)
+        return rk.simulate(rk.together(robots), q, duration=0.4, dt=1e-3, ground=ground, motions=motion)
+
+    one, both = run({"arm": alone}, np.zeros(2)), run({"arm": alone, "box": a_box()}, np.r_[0.0, 0.0, q])
+    assert both.contact_force[-1, 2] > 0.0
+    np.testing.assert_allclose(both.q[:, :2], one.q, rtol=0.0, atol=1e-9)
+
+
+def test_a_loop_stays_closed_while_something_lands_far_away() -> None:
+    robot = rk.load_urdf(rk.find_robot("four_bar"))
+    q = a_box().neutral()
+    q[4], q[6] = 40.0, -1.7
+
+    def run(robots: dict[str, Robot], q: np.ndarray) -> rk.Trajectory:
+        ground = rk.Ground(height=-2.0)
+        return rk.simulate(rk.together(robots), q, duration=0.4, dt=1e-3, ground=ground)
+
+    start = rk.close_loops(robot, [0.3, 0.0, 0.0])
+    one, both = run({"bar": robot}, start), run({"bar": robot, "box": a_box()}, np.r_[start, q])
+    assert both.contact_force[-1, 2] > 0.0 and np.ptp(one.q[:, 0]) > 0.1
+    assert both.summary["loop_gap"] < 1e-8
+    np.testing.assert_allclose(both.q[:, : robot.nq], one.q, rtol=0.0, atol=1e-4)
