@@ -413,8 +413,11 @@ def _pressing(contacts: np.ndarray, wanted: np.ndarray) -> np.ndarray:
     Turning friction is noted behind its contact.
     """
     presses = contacts[:, 5:8].any(axis=1) | contacts[:, 11:14].any(axis=1)
-    moments = np.zeros((presses.sum(), 3))
-    np.add.at(moments, np.cumsum(presses) - 1, contacts[:, 8:11] + contacts[:, 11:14])
+    moments, of = (
+        np.zeros((presses.sum(), 3)),
+        np.cumsum(presses) - 1,
+    )  # below 0 before the first that presses
+    np.add.at(moments, of[of >= 0], contacts[of >= 0, 8:11] + contacts[of >= 0, 11:14])
     found = np.hstack([contacts[presses, :8], moments, contacts[presses, 14:]])
     return found[wanted[found[:, 0].astype(int)]]
 

@@ -365,4 +365,5 @@ def no_pairs() -> dict[str, np.ndarray]:
         "shape_placement": np.tile([*np.eye(3).ravel(), 0.0, 0.0, 0.0], (2, 1)),
         "shape_size": np.zeros((2, 3)),
         "shape_radius": np.zeros(2),
+        "shape_bound": np.ones(2),
     }
