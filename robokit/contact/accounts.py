@@ -605,7 +605,8 @@ def _numbers_of_inner(x: Any, w: Any) -> tuple[Scalar, ...]:
 def _energies(x: Any, w: Any) -> tuple[Scalar, Scalar]:
     """T and V of a whole [J]; V is 0 where its centre of mass is at the height of the world's origin."""
     m, h = x.seen[w, 0], vector(x.seen, w, 1)
-    return 0.5 * x.seen[w, 16], -vector(x.gravity).dot(h + vector(x.origin) * m)
+    seen_from = vector(x.origin) + vector(x.p, x.wholes[w, 0])
+    return 0.5 * x.seen[w, 16], -vector(x.gravity).dot(h + seen_from * m)
 
 
 def _with_impulse(x: Any, w: Any, m: Scalar, impulse: Force) -> tuple[Force, Force, Vector3]:
