@@ -587,7 +587,8 @@ class Simulation:
         if self._program.ground is None:
             return None
         if self._many is None and self._run.last_step() is None:
-            return Contacts(np.zeros((0, 3)), np.zeros((0, 3)), (), (), np.zeros((0, 3)))
+            none = np.zeros((0, 3))
+            return Contacts(none, none, (), (), none, none)
         notes, q = self._last_step("contacts"), self._run.stepper.q
         return contacts_of(notes, [0, self._run.done], np.array([q, q])).at(1)
 

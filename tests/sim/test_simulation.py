@@ -103,6 +103,7 @@ def test_contacts_and_sensors_are_those_of_the_last_step():
     assert len(sim.trajectory()) == 1 and sim.contacts.links == ()
     sim = rk.Simulation(robot, q0, dt=DT, ground=True, record_every=0)
     assert sim.contacts.links == ()
+    assert sim.contacts.moments is not None and sim.contacts.moments.shape == (0, 3)
     for k in range(1, 21):
         sim.step()
         assert np.array_equal(sim.contacts.forces.sum(axis=0), run.contacts.forces[k].sum(axis=0))
