@@ -434,6 +434,9 @@ SOLVER = (
     real("r_bounced", "n_rows", role="work"),
     whole("group", "n_parts", role="work"),  # of each part: the first of those that are connected (groups.py)
     whole("row_group", "nv", role="work"),
+    whole(
+        "whole_group", "n_wholes", role="work"
+    ),  # of each whole; of all that is tied to the world, the last
     whole("c_group", "n_constraints", role="work"),
     real("by_group", "n_parts", 17, role="work"),
     real("c_error", "n_constraints", role="work"),  # squares of the error of each law [J]
