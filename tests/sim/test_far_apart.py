@@ -133,7 +133,7 @@ def tumble(mass: float, distance: float) -> rk.Trajectory:
 def test_a_milligram_tumbles_beside_a_heavy_body_as_beside_another_one(mass: float, distance: float) -> None:
     """Its contacts are as stiff as the weight of all wants, if that leaves its own inertia beside them.
 
-    Without that bound steps did not settle, and it flew off at up to 1,500 m/s without an error.
+    Without that bound steps did not settle, and it flew off at up to 57 m/s, mostly without an error.
     """
     found, expected = tumble(mass, distance), tumble(1e-6, 3.0)
     assert found.summary["steps_not_settled"] == 0
