@@ -434,9 +434,6 @@ SOLVER = (
     real("r_bounced", "n_rows", role="work"),
     whole("group", "n_parts", role="work"),  # of each part: the first of those that are connected (groups.py)
     whole("row_group", "nv", role="work"),
-    whole(
-        "whole_group", "n_wholes", role="work"
-    ),  # of each whole; of all that is tied to the world, the last
     whole("c_group", "n_constraints", role="work"),
     real("by_group", "n_parts", 17, role="work"),
     real("c_error", "n_constraints", role="work"),  # squares of the error of each law [J]
@@ -478,5 +475,6 @@ STEP = (
     # it is prescribed; of landings: D, and its normal part on the ground and on links
     real("seen", "n_wholes", 17, role="work"),  # of each whole: inertia, momentum, energy (accounts.py)
     real("corrected", "n_wholes", 21, role="work"),  # and its correction
+    whole("whole_group", "n_wholes", role="work"),  # its group, the last of what is tied to the world
 )
 """What a step is given, hands on and accounts for."""

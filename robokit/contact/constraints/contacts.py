@@ -61,16 +61,10 @@ would be back after eight steps, and what rests would be taken to bounce."""
 
 RIGID = 1e-4  # compliance of a bounce over the mobility of the two bodies: what is left of the velocity
 
-HARDEST = 2.0**-43, 1e-3
-"""Least compliance over the mobility w, in double and in single precision.
-
-The rounding e of A = H + J^T G J, G = 1/R, is e w/R beside H, and e (w/R) (d/size)^2 for a contact at the
-distance d of the one origin about which A is made, beside an inertia of the size squared. The residual is
-found without A, and an iteration leaves as much of the error as A is off by: 2^-10 here. A light body beside
-a heavy one would have harder contacts, since the weight of all decides on their stiffness. The second number
-counts FAR in, for robots of a metre. What an impact leaves of its speed is R/w."""
-
-FAR = HARDEST[0], 0.0  # the same over (d/size)^2, with the size of the smaller shape
+HARDEST = 0.0, 1e-3
+"""Least compliance over the mobility, in double and in single precision: A = H + J^T G J is made about one
+origin, where its rounding is that of G d^2 for a contact at the distance d. What an impact leaves of its
+speed is as little."""
 
 
 def collect(x: Any) -> None:
@@ -155,8 +149,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     spring = where(phi < 0.0, -phi * k / kd, -phi / dt) + rolls_n
     still = surface + Vector3(*(t.dot(rolls) for t in axes))
     aim = [s - q * k_t / kd_t for s, q in zip(still, bent, strict=False)]
-    size = minimum(*(x.shape_bound[x.pair_shapes[pair, side]] for side in range(2)))
-    least = w * maximum(in_precision(*HARDEST), in_precision(*FAR) * p.dot(p) / (size * size))
+    least = in_precision(*HARDEST) * w
     R = [where(bounces > 0.5, RIGID * w, maximum(1.0 / (dt * s), least)) for s in (kd_t, kd)]
     i = add_constraint(
         x,
