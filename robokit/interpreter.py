@@ -57,17 +57,11 @@ at_fork(before=wait_for_imports)
 
 @contextlib.contextmanager
 def without_collector() -> Iterator[None]:
-    """Pauses the collector: each of its searches would visit all objects that there are by then.
-
-    What was made counts as old afterwards, so that the next search for young cycles does not visit it either.
-    """
+    """Pauses the collector: each of its searches would visit all objects that there are by then."""
     was = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was and not gc.get_freeze_count():  # a program's own frozen objects stay frozen
-            gc.freeze()
-            gc.unfreeze()
         if was:
             gc.enable()
