@@ -24,5 +24,5 @@ print(len(made) < count // 2)
 
 
 def test_garbage_of_a_program_that_pauses_the_collector_again_and_again_is_collected():
-    """If a pause makes objects count as old, a program that loads robots in a loop keeps all of its cycles."""
+    """Else a program that loads robots in a loop keeps all of its cycles."""
     assert subprocess.check_output([sys.executable, "-c", CYCLES], text=True).strip() == "True"
