@@ -371,8 +371,11 @@ def _ellipsoid(corners: np.ndarray, error: float) -> Round | None:
     """An ellipsoid whose axes are those of the corners, with some of them at its ends."""
     middle = 0.5 * (corners.min(axis=0) + corners.max(axis=0))
     half = 0.5 * np.ptp(corners, axis=0)
-    off = np.abs(np.sqrt((((corners - middle) / half) ** 2).sum(axis=1)) - 1.0)
-    if not off.max() * half.min() <= COAXIAL * error:
+    if not half.all():
+        return None
+    level, slope = (np.linalg.norm((corners - middle) / h, axis=1) for h in (half, half**2))
+    # (level - 1) level / slope: how far a corner is from the surface, to first order
+    if (np.abs(level - 1.0) * level > COAXIAL * error * slope).any():
         return None
     hull = solid_hull(corners - middle)
     if hull is None:

@@ -9,6 +9,7 @@ import pytest
 import trimesh
 
 import robokit as rk
+from robokit.collision.shapes import round_hull
 from robokit.model import Mesh, ModelBuilder, Placement, Shape, Sphere
 
 TETRAHEDRON_DAE = """<COLLADA xmlns="http://www.collada.org/2005/11/COLLADASchema" version="1.4.1">
@@ -94,3 +95,26 @@ def test_unreadable_meshes_are_named_once():
         rk.simulate(builder.build("floating"), q, duration=1e-3, ground=True)
     found = [str(x.message) for x in caught if "gone" in str(x.message)]
     assert len(found) == 1 and "'l0'" in found[0] and "2 more links" in found[0]
+
+
+def lens(power: float, half: float) -> np.ndarray:
+    """Points of a lens with the outline |x|^power + |y|^power = 0.1^power [m], of power 2 an ellipse."""
+    turn, up = np.linspace(0.0, 2.0 * np.pi, 200, endpoint=False), np.linspace(-1.0, 1.0, 61)
+    around = np.stack([np.cos(turn), np.sin(turn)], axis=1)
+    around *= 0.1 * (np.abs(around) ** power).sum(axis=1, keepdims=True) ** (-1.0 / power)
+    wide = np.sqrt(1.0 - up**2)[:, None, None] * around
+    points = np.concatenate([wide, np.broadcast_to(half * up[:, None, None], (*wide.shape[:2], 1))], axis=2)
+    return np.unique(points.reshape(-1, 3), axis=0)
+
+
+@pytest.mark.parametrize("half", [0.05, 0.01, 0.002])
+def test_only_a_lens_with_the_outline_of_an_ellipse_is_an_ellipsoid(half):
+    """However flat it is: that of power 2.1 is 1.7 mm farther out at its corners."""
+    found = round_hull(lens(2.0, half), 1e-3)
+    assert found is not None and found.size == pytest.approx((0.1, 0.1, half))
+    assert round_hull(lens(2.1, half), 1e-3) is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_flat_mesh_is_no_ellipsoid():
+    assert round_hull(lens(2.0, 0.0), 1e-3) is None
