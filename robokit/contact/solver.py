@@ -759,7 +759,7 @@ def error(x: Any) -> Any:
     left, given, acted, all_ = for_range(x.nv, momentum, 0.0, 0.0, 0.0, 0.0)
     x.errors[0] = left
     rows = for_range(x.n_of[1], lambda i, total: total + square_of_row(x, i), 0.0)
-    return beyond_rounding(x, left + x.errors[1], given, acted, all_, rows, x.composite[0, 0])
+    return beyond_rounding(x, left + x.errors[1], given, acted, all_, rows, x.composite[0, 0], x.span[0])
 
 
 def squares_of(x: Any, j: Any) -> list[Any]:
@@ -775,17 +775,22 @@ def square_of_row(x: Any, i: Any) -> Any:
     return g * g * x.row_mobility[x.r_row[i]]
 
 
-def beyond_rounding(x: Any, left: Any, given: Any, acted: Any, all_: Any, rows: Any, mass: Any) -> Any:
-    """The root of what is left beyond rounding, relative to the roots of what acts."""
+def beyond_rounding(
+    x: Any, left: Any, given: Any, acted: Any, all_: Any, rows: Any, mass: Any, time: Any
+) -> Any:
+    """The root of what is left beyond rounding, relative to the roots of what acts, weight for a time [s]."""
     found, least = sqrt(left), in_precision(*ROUNDING) * sqrt(all_)
     gravity = vector(x.gravity)
-    weight = x.span[0] * sqrt(mass * gravity.dot(gravity))
+    weight = time * sqrt(mass * gravity.dot(gravity))
     all_of_them = weight + sqrt(given) + sqrt(acted) + sqrt(rows) + smallest()
     return where(found <= least, 0.0, found - least) / all_of_them
 
 
 def error_of_groups(x: Any) -> Any:
-    """The largest error of a group (groups.py), relative to its own impulses; that of all is no larger."""
+    """The largest error of a group (groups.py), relative to its own impulses and its weight in a step.
+
+    In impacts, too: of a linkage that none of them concerns, impulses are rounding.
+    """
 
     def momentum(j: Any) -> None:
         for k, square in enumerate(squares_of(x, j)):
@@ -801,7 +806,7 @@ def error_of_groups(x: Any) -> Any:
         add_to(x, group_of_body(x, b), ERROR + 5, where(carries, x.composite[b, 0], 0.0))
 
     def error_of(p: Any, most: Any) -> Any:
-        return maximum(most, beyond_rounding(x, *(x.by_group[p, ERROR + k] for k in range(6))))
+        return maximum(most, beyond_rounding(x, *(x.by_group[p, ERROR + k] for k in range(6)), x.dt[0]))
 
     each_group(x, lambda p: for_range(6, lambda k: put(x.by_group, (p, ERROR + k), 0.0)))
     for_range(x.nv, momentum)
