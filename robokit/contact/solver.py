@@ -759,7 +759,7 @@ def error(x: Any) -> Any:
     left, given, acted, all_ = for_range(x.nv, momentum, 0.0, 0.0, 0.0, 0.0)
     x.errors[0] = left
     rows = for_range(x.n_of[1], lambda i, total: total + square_of_row(x, i), 0.0)
-    return beyond_rounding(x, left + x.errors[1], given, acted, all_, rows, x.composite[0, 0], x.span[0])
+    return beyond_rounding(x, x.span[0], left + x.errors[1], given, acted, all_, rows, x.composite[0, 0])
 
 
 def squares_of(x: Any, j: Any) -> list[Any]:
@@ -776,7 +776,7 @@ def square_of_row(x: Any, i: Any) -> Any:
 
 
 def beyond_rounding(
-    x: Any, left: Any, given: Any, acted: Any, all_: Any, rows: Any, mass: Any, time: Any
+    x: Any, time: Any, left: Any, given: Any, acted: Any, all_: Any, rows: Any, mass: Any
 ) -> Any:
     """The root of what is left beyond rounding, relative to the roots of what acts, weight for a time [s]."""
     found, least = sqrt(left), in_precision(*ROUNDING) * sqrt(all_)
@@ -806,7 +806,7 @@ def error_of_groups(x: Any) -> Any:
         add_to(x, group_of_body(x, b), ERROR + 5, where(carries, x.composite[b, 0], 0.0))
 
     def error_of(p: Any, most: Any) -> Any:
-        return maximum(most, beyond_rounding(x, *(x.by_group[p, ERROR + k] for k in range(6)), x.dt[0]))
+        return maximum(most, beyond_rounding(x, x.dt[0], *(x.by_group[p, ERROR + k] for k in range(6))))
 
     each_group(x, lambda p: for_range(6, lambda k: put(x.by_group, (p, ERROR + k), 0.0)))
     for_range(x.nv, momentum)
