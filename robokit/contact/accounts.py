@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from robokit.contact.constraints.adding import axes_of
 from robokit.contact.constraints.motors import limited
 from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPEED, SPIN, SPRING, STOP
+from robokit.contact.groups import HELD, add_to, each_group
 from robokit.contact.kinematics import (
     advance,
     known_row,
@@ -473,13 +474,10 @@ def begin(x: Any) -> None:
 def conserve(x: Any) -> None:
     """At the end of a step: q and v corrected."""
 
-    def fixed() -> None:
-        for_range(x.n_wholes, lambda w: _hold_energy(x, w))
-
     def all_of_it() -> None:
         once(x, _see, x.q, x.v)
         for_range(x.n_wholes, lambda w: put(x.corrected, (w, 0), 1.0))
-        cond(x.keeps[0] == FREE, lambda: _wholes(x, lambda w: _hold(x, w)), fixed)
+        cond(x.keeps[0] == FREE, lambda: _wholes(x, lambda w: _hold(x, w)), lambda: _hold_energies(x))
         _correct(x)
 
     cond(x.keeps[0] > NOTHING, all_of_it, nothing)
@@ -539,7 +537,8 @@ def _numbers_of_inner(x: Any, w: Any) -> tuple[Scalar, ...]:
 def _energies(x: Any, w: Any) -> tuple[Scalar, Scalar]:
     """T and V of a whole [J]; V is 0 where its centre of mass is at the height of the world's origin."""
     m, h = x.seen[w, 0], vector(x.seen, w, 1)
-    return 0.5 * x.seen[w, 16], -vector(x.gravity).dot(h + vector(x.origin) * m)
+    seen_from = vector(x.origin) + vector(x.p, x.wholes[w, 0])
+    return 0.5 * x.seen[w, 16], -vector(x.gravity).dot(h + seen_from * m)
 
 
 def _with_impulse(x: Any, w: Any, m: Scalar, impulse: Force) -> tuple[Force, Force, Vector3]:
@@ -597,15 +596,41 @@ def gains(x: Any, w: Any) -> Any:
 # ---- ends -------------------------------------------------------------------------------------------------
 
 
+def _hold_energies(x: Any) -> None:
+    """What keeps the energy of wholes that are fixed: of those together that touch in a group, else of each.
+
+    Contacts pass on energy from one to another, to rounding; of their sum nothing of that is left.
+    """
+
+    def note(w: Any) -> None:
+        T, V = _energies(x, w)
+        touched = where(x.account[w, TOUCHED] > 0.0, 1.0, 0.0)
+        numbers = (T, T + abs(V), _target(x, w) - T - V, x.account[w, MOVED])
+        for k, amount in enumerate(numbers):
+            add_to(x, x.whole_group[w], HELD + k, touched * amount)
+
+    each_group(x, lambda p: for_range(4, lambda k: put(x.by_group, (p, HELD + k), 0.0)))
+    for_range(x.n_wholes, lambda w: put(x.whole_group, w, 0))
+    for_range(x.nv, lambda j: put(x.whole_group, x.row_whole[j], x.row_group[j]))
+    for_range(x.n_wholes, note)
+    for_range(x.n_wholes, lambda w: _hold_energy(x, w))
+
+
 def _hold_energy(x: Any, w: Any) -> None:
-    """What keeps the energy of a whole that is fixed."""
     T, V = _energies(x, w)
-    touched = x.account[w, TOUCHED] > 0.0
-    target = x.kept[w, ENERGY_AT] + x.account[w, GIVEN]
-    change = _bounded(x, w, (target - T - V) * _inverse(2.0 * T, rounding(SMALL) * (T + abs(V))), touched)
+    touched, target = x.account[w, TOUCHED] > 0.0, _target(x, w)
+    own = (T, T + abs(V), target - T - V, x.account[w, MOVED])
+    together = (x.by_group[x.whole_group[w], HELD + k] for k in range(4))
+    T_all, size, left, moved = (where(touched, a, b) for a, b in zip(together, own, strict=True))
+    change = _bounded(left * _inverse(2.0 * T_all, rounding(SMALL) * size), touched, moved > 0.0)
     add(x, "corrected_e", abs(change) * 2.0 * T)
     x.kept[w, ENERGY_AT] = where(touched, T * (1.0 + 2.0 * change) + V, target)
     x.corrected[w, 0] = sqrt(1.0 + 2.0 * change)
+
+
+def _target(x: Any, w: Any) -> Scalar:
+    """T + V that a fixed whole should have [J]."""
+    return x.kept[w, ENERGY_AT] + x.account[w, GIVEN]
 
 
 def _hold(x: Any, w: Any) -> None:
@@ -687,7 +712,7 @@ def _share(
     def iteration(_: Any, change: Scalar, *rest: Scalar) -> tuple[Scalar, ...]:
         omega, turned = Vector3(*rest[:3]), Vector3(*rest[3:6])
         left = target - T_s * (1.0 + 2.0 * change) - 0.5 * turned.dot(omega)
-        change = _bounded(x, w, change + left * gain, touched)
+        change = _bounded(change + left * gain, touched, x.account[w, MOVED] > 0.0)
         turn = quat_exp(direction * _within(change, farthest))
         # The robot stays and the world turns back: I_G is the same.
         turned = quat_wxyz_to_rotation(turn).transpose_apply(k)
@@ -741,7 +766,7 @@ def _within(x: Scalar, square: Scalar) -> Scalar:
     return where(x * x > square, where(x < 0.0, -end, end), x)
 
 
-def _bounded(x: Any, w: Any, change: Scalar, touched: Any) -> Scalar:
-    """A change of the velocities of a whole's shape; none where some of them are prescribed."""
+def _bounded(change: Scalar, touched: Any, moved: Any) -> Scalar:
+    """A change of the velocities of a whole's shape; none where some of them are prescribed, ``moved``."""
     found = minimum(maximum(change, -0.5), where(touched, 0.0, LARGEST))
-    return where(x.account[w, MOVED] > 0.0, 0.0, found)
+    return where(moved, 0.0, found)

@@ -443,5 +443,6 @@ STEP = (
     # it is prescribed
     real("seen", "n_wholes", 17, role="work"),  # of each whole: inertia, momentum, energy (accounts.py)
     real("corrected", "n_wholes", 21, role="work"),  # and its correction
+    whole("whole_group", "n_wholes", role="work"),  # its group, the last of what is tied to the world
 )
 """What a step is given, hands on and accounts for."""

@@ -27,6 +27,10 @@ ERROR = 11
 """The first of six numbers of the error of a solution: squares of what is left, is given, acts, of all of the
 momentum and of rows of joints [J]; mass [kg]."""
 
+HELD = ERROR
+"""The first of four numbers of the energy of fixed trees that touch: T, T + |V|, what is missing [J]; and
+whether any of them has a prescribed joint."""
+
 RATE = NOW  # of derivatives: how the share changes with W, times what it is worth
 
 FASTEST, MOST_OF_ALL, LEAST, HITS, FIRST, FOLLOWS = range(6)

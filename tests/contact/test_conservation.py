@@ -19,8 +19,10 @@ from robokit.engine.loops.fields import kernel_of
 from robokit.model import Box, ModelBuilder, Robot, Shape, Sphere, couple, replace_armature
 
 TABLES = (*SOLVER, *STEP, *FORCES)
-ASKED = {"dt", "kept", "keeps", "ledger", "account", "seen", "corrected", "mean", "motion_dof"}
-ARRAYS = [replace(a, role="inout") if a.name == "account" else a for a in TABLES if a.name in ASKED]
+ASKED = {"dt", "kept", "keeps", "ledger", "account", "seen", "corrected", "mean", "motion_dof", "whole_group"}
+ASKED |= {"by_group", "row_group"}
+GIVEN_HERE = {"account", "row_group"}
+ARRAYS = [replace(a, role="inout") if a.name in GIVEN_HERE else a for a in TABLES if a.name in ASKED]
 BEGIN, CONSERVE = (
     kernel_of(f"test_{f.__name__}", f, (*ROBOT, *STATE, *MOTION, *ARRAYS)) for f in (con.begin, con.conserve)
 )
@@ -52,6 +54,7 @@ class Step:
             "motion_dof": np.zeros(0, np.int32),
             "kept": np.zeros((wholes, 11)),
             "account": np.zeros((wholes, 13)),
+            "row_group": np.zeros(len(robot_data(robot)["row_whole"]), np.int32),
             "ledger": np.zeros(len(ENTRIES)),
         }
         self.kept = BEGIN(**given, q=q, v=v)["kept"]
@@ -209,6 +212,7 @@ def test_rest_stays_rest() -> None:
     given |= {
         "motion_dof": np.zeros(0, np.int32),
         "account": np.zeros((wholes, 13)),
+        "row_group": np.zeros(len(robot_data(robot)["row_whole"]), np.int32),
         "ledger": np.zeros(len(ENTRIES)),
         "kept": np.zeros((wholes, 11)),
     }
