@@ -423,7 +423,19 @@ class DrakeFiles(SdfFiles):
                 else:
                     element.find("uri").text = names[found.resolve()].as_uri()
             self._strip(own, version_of(own))
-            self._place_meshes(own, Resolver(real.parent, self._package_dirs), meshes)
+            finder = Resolver(real.parent, self._package_dirs)
+            for mesh in list(own.iter("mesh")):
+                uri = mesh.find("uri")
+                path = finder((uri.text or "").strip()).path if uri is not None else None
+                if meshes and path is not None and Path(path).suffix.lower() in MESHES:
+                    uri.text = Path(path).absolute().as_uri()
+                    continue
+                collision = mesh.getparent().getparent()
+                if collision is not None and collision.getparent() is not None:
+                    collision.getparent().remove(collision)
+                    self.meshes_left_out = True
+                    if meshes:
+                        self._left["mesh"] += 1
             names[real].write_bytes(etree.tostring(own))
         for how, wanted in ("set aside, as they have no rigid-body dynamics", False), ("not compared", True):
             some = sorted((tag, n) for tag, n in self._left.items() if n and (tag in DYNAMIC) == wanted)
@@ -458,17 +470,3 @@ class DrakeFiles(SdfFiles):
         if tag not in UNSAID and not (tag in DYNAMIC and idle(child)):
             self._left[tag] += 1
         element.remove(child)
-
-    def _place_meshes(self, root: Any, finder: Resolver, meshes: bool) -> None:
-        for mesh in list(root.iter("mesh")):
-            uri = mesh.find("uri")
-            path = finder((uri.text or "").strip()).path if uri is not None else None
-            if meshes and path is not None and Path(path).suffix.lower() in MESHES:
-                uri.text = Path(path).absolute().as_uri()
-                continue
-            collision = mesh.getparent().getparent()
-            if collision is not None and collision.getparent() is not None:
-                collision.getparent().remove(collision)
-                self.meshes_left_out = True
-                if meshes:
-                    self._left["mesh"] += 1

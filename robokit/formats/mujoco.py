@@ -615,7 +615,15 @@ def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
     _apart(scene, model, says)
     _actuators(scene, model, says)
     _springs(side, scene, model, says)
-    _configurations(scene, model, says)
+    # Keyframes, and where the bodies are in the file itself ("initial").
+    scene.configurations["initial"] = _configuration(model, model.qpos0)
+    moving = []
+    for k in range(model.nkey):
+        name = name_of(model, "key", k)
+        scene.configurations[name] = _configuration(model, model.key_qpos[k])
+        if model.key_qvel[k].any() or model.key_act[k].any() or model.key_ctrl[k].any():
+            moving.append(name)
+    says("ignored", "keyframes", moving, "only positions are kept: no velocities, controls, activations")
     _say_of_joints(model, side, says)
     _say_of_constraints(model, says)
     _say_of_contacts(model, says)
@@ -1023,18 +1031,6 @@ def _has(model: Any, name: str, k: int) -> bool:
     """Whether an element has numbers other than 0 in an array, which older versions of MuJoCo do not have."""
     array = getattr(model, name, None)
     return array is not None and bool(np.any(array[k]))
-
-
-def _configurations(scene: DescribedScene, model: Any, says: Says) -> None:
-    """Keyframes, and where the bodies are in the file itself ("initial")."""
-    scene.configurations["initial"] = _configuration(model, model.qpos0)
-    moving = []
-    for k in range(model.nkey):
-        name = name_of(model, "key", k)
-        scene.configurations[name] = _configuration(model, model.key_qpos[k])
-        if model.key_qvel[k].any() or model.key_act[k].any() or model.key_ctrl[k].any():
-            moving.append(name)
-    says("ignored", "keyframes", moving, "only positions are kept: no velocities, controls, activations")
 
 
 def _configuration(model: Any, qpos: Any) -> dict[str, tuple[float, ...]]:

@@ -134,7 +134,16 @@ class _Stage:
 
         for prim in self.prims:
             if prim.HasAPI(UsdPhysics.RigidBodyAPI):
-                self._add_body(prim)
+                body = _body(prim, self.metres, self.kilograms, self.up)
+                if body.name in self.bodies or body.name == WORLD:
+                    body.name = str(prim.GetPath())
+                self.names[str(prim.GetPath())] = body.name
+                self.bodies[body.name] = body
+                enabled = _get(prim.GetAttribute("physics:rigidBodyEnabled"), True)
+                if not enabled or _get(prim.GetAttribute("physics:kinematicEnabled"), False):
+                    self.still.append(body.name)
+                if self.whole:
+                    self._read_shapes(prim, body)
         if not self.names:
             raise RobokitError(f"{self.path}: no prim with PhysicsRigidBodyAPI: there is no robot in it")
         tree: list[Edge] = []
@@ -163,18 +172,6 @@ class _Stage:
         if self.whole:
             self._read_rest(side)
         return side
-
-    def _add_body(self, prim: Any) -> None:
-        body = _body(prim, self.metres, self.kilograms, self.up)
-        if body.name in self.bodies or body.name == WORLD:
-            body.name = str(prim.GetPath())
-        self.names[str(prim.GetPath())] = body.name
-        self.bodies[body.name] = body
-        enabled = _get(prim.GetAttribute("physics:rigidBodyEnabled"), True)
-        if not enabled or _get(prim.GetAttribute("physics:kinematicEnabled"), False):
-            self.still.append(body.name)
-        if self.whole:
-            self._read_shapes(prim, body)
 
     # ---- joints ---------------------------------------------------------------------------------
 
@@ -351,15 +348,14 @@ class _Stage:
             return out
         out.axis = frame.rotation @ axis
         _read_axis(out, prim, letter, self.metres, self.kilograms)
-        out.laws = tuple(replace(law, leader=self._leader(law.leader)) for law in out.laws or ())
+        out.laws = tuple(
+            replace(law, leader=self.joint_names.get(law.leader, law.leader.rpartition("/")[2]))
+            for law in out.laws or ()
+        )
         drive = _drive(prim, letter or ("angular" if kind == "revolute" else "linear"))
         if drive and self.whole:
             self._read_drive(out, drive)
         return out
-
-    def _leader(self, path: str) -> str:
-        """The joint that a mimic law names by its path."""
-        return self.joint_names.get(path, path.rpartition("/")[2])
 
     def _read_drive(self, joint: DescribedJoint, drive: Any) -> None:
         gain = 1.0 / DEGREE if joint.kind == "revolute" else 1.0 / self.metres

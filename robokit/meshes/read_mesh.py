@@ -607,7 +607,9 @@ def read_mesh(path: Path) -> Iterator[Surface]:
     try:
         for surface in reader(path, content, Budget(len(content))):
             if len(surface.faces):
-                _check(surface)
+                check_coordinates(surface.vertices)
+                if surface.faces.min() < 0 or surface.faces.max() >= len(surface.vertices):
+                    raise ValueError(f"a face names vertex {surface.faces.max()} of {len(surface.vertices)}")
                 yield _with_merged_vertices(_with_used_vertices(_with_valid_picture(surface)))
     except (ValueError, OSError, MemoryError):
         raise
@@ -643,10 +645,3 @@ def _with_merged_vertices(surface: Surface) -> Surface:
         return surface
     colours = None if surface.colours is None else surface.colours[first]
     return replace(surface, vertices=vertices, faces=merged.reshape(-1)[surface.faces], colours=colours)
-
-
-def _check(surface: Surface) -> None:
-    """Raise ValueError for what no computation should meet."""
-    check_coordinates(surface.vertices)
-    if surface.faces.min() < 0 or surface.faces.max() >= len(surface.vertices):
-        raise ValueError(f"a face names vertex {surface.faces.max()} of {len(surface.vertices)}")

@@ -222,7 +222,14 @@ def _check_parameter(name: Any, value: Any, robots: Mapping[str, Robot], ground:
     found = distribution(name, value)
     check_kind(name, found)
     if not row.words:
-        _check_bounds(name, row, found)
+        low, high = found.bounds()
+        if found.kind == "normal":  # its tails are the rows' matter, unless all of it is wrong
+            low = high = found.mean  # type: ignore[attr-defined]
+        bad = low < row.least or high > row.most or (row.above and low <= row.least)
+        if bad:
+            words = f"above {row.least:g}" if row.above else f"from {row.least:g} to {row.most:g}"
+            words = words.replace(" to inf", " on")
+            raise ShapeError(f"{name}: expected values {words}, got {distribution_text(found)}")
     if row.ground and not ground:
         raise ShapeError(f"{name}: there is no ground; give ground=True or leave this out")
     for robot in robots.values():
@@ -260,17 +267,6 @@ def _check_names(row: Parameter, name: str, what: str, found: Distribution, robo
             raise ShapeError(f"{name}: joint {what!r} follows {joint.mimic.joint!r}; give that one")
         if joint not in robot.joints or joint.v_slice.stop - joint.v_slice.start != 1:
             raise ShapeError(f"{name}: expected a joint of one degree of freedom, got a {joint.kind} one")
-
-
-def _check_bounds(name: str, row: Parameter, found: Distribution) -> None:
-    low, high = found.bounds()
-    if found.kind == "normal":  # its tails are the rows' matter, unless all of it is wrong
-        low = high = found.mean  # type: ignore[attr-defined]
-    bad = low < row.least or high > row.most or (row.above and low <= row.least)
-    if bad:
-        words = f"above {row.least:g}" if row.above else f"from {row.least:g} to {row.most:g}"
-        words = words.replace(" to inf", " on")
-        raise ShapeError(f"{name}: expected values {words}, got {distribution_text(found)}")
 
 
 def _listed(name: str, found: Distribution, what: str) -> Sequence[Any]:
@@ -389,7 +385,13 @@ def start_states(
         return q, v
     turned = any(name in values for name in ORIENTATION_PARAMETERS)
     if turned:
-        _lean_base(q, values)
+        # The base turns by yaw about the vertical, then by tilt about the horizontal axis across direction.
+        zero = np.zeros(len(q))
+        half_yaw, half = 0.5 * values.get("yaw", zero), 0.5 * values.get("tilt", zero)
+        where = values.get("direction", zero)
+        turn = [cos(half), -sin(where) * sin(half), cos(where) * sin(half), zero]
+        turn = list(quat_multiply(turn, [cos(half_yaw), zero, zero, sin(half_yaw)]))
+        q[:, :4] = np.stack(quat_normalized(quat_multiply(turn, list(q[:, :4].T))), axis=1)
     ground = grounds[1]
     moved = turned or "ground_tilt" in values
     moved |= any(name.partition("_")[0].partition(":")[0] == "joint" for name in values)
@@ -461,16 +463,6 @@ def _check_starts(robot: Robot, q: np.ndarray, broken: dict[int, str]) -> np.nda
         broken[row] = reason.partition("; start closer")[0].removeprefix("start: ")
         q[row] = np.nan
     return q
-
-
-def _lean_base(q: np.ndarray, values: Values) -> None:
-    """Turn the base by yaw about the vertical, then by tilt about the horizontal axis across direction."""
-    zero = np.zeros(len(q))
-    half_yaw, half = 0.5 * values.get("yaw", zero), 0.5 * values.get("tilt", zero)
-    where = values.get("direction", zero)
-    turn = [cos(half), -sin(where) * sin(half), cos(where) * sin(half), zero]
-    turn = list(quat_multiply(turn, [cos(half_yaw), zero, zero, sin(half_yaw)]))
-    q[:, :4] = np.stack(quat_normalized(quat_multiply(turn, list(q[:, :4].T))), axis=1)
 
 
 def _add_velocity(q: np.ndarray, v: np.ndarray, values: Values) -> None:

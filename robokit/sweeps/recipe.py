@@ -650,7 +650,9 @@ def make_recipe(
                 raise UnknownName("robot", str(name), named, "in this sweep (actuators)")
     if gravity is not None:
         named = {name: robot.with_gravity(gravity) for name, robot in named.items()}
-    ground = _checked_ground(ground)
+    ground = ground_of(ground)
+    if ground is not None and ground.rows is not None:
+        raise ShapeError("ground: a sweep's friction by row is its parameter friction=rk.Uniform(...)")
     start_parameters, states = _split_starts(starts)
     values = dict(start_parameters)
     for name, value in (parameters or {}).items():
@@ -718,13 +720,6 @@ def named_robots(robots: Any) -> dict[str, Robot]:
     if not named:
         raise ShapeError("robots: expected at least one, got none")
     return named
-
-
-def _checked_ground(ground: Any) -> Ground | None:
-    surface = ground_of(ground)
-    if surface is not None and surface.rows is not None:
-        raise ShapeError("ground: a sweep's friction by row is its parameter friction=rk.Uniform(...)")
-    return surface
 
 
 def _split_starts(starts: Any) -> tuple[dict[str, Any], dict[str, Any]]:

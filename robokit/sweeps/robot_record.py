@@ -108,7 +108,9 @@ class RobotRecord:
             "starts_v": np.array(v, dtype=float),
         }
         error = (ground or Ground()).shape_error
-        pairs = _pairs_apart(robot, apart, ground)
+        pairs = None
+        if len(body_contacts(robot, apart, ground is not None).bodies):
+            pairs = apart if isinstance(apart, CollisionPairs) else collision_pairs(robot)
         shapes = None if ground is None and pairs is None else robot_shapes(robot, error)
         shares = {link: link_share(robot, link) for link in links}
         words = {name: about[name] for name in WORDS}
@@ -197,15 +199,6 @@ class RobotRecord:
             tuple(actuator_from_json(one) for one in content.get("actuators", ())),
             from_json(Looks, content.get("looks", {"pictures": {}, "named": {}}), "looks"),
         )
-
-
-def _pairs_apart(
-    robot: Robot, apart: CollisionPairs | bool | None, ground: Ground | None
-) -> CollisionPairs | None:
-    """The pairs of bodies that are kept apart; None for none."""
-    if not len(body_contacts(robot, apart, ground is not None).bodies):
-        return None
-    return apart if isinstance(apart, CollisionPairs) else collision_pairs(robot)
 
 
 def _pairs_from_json(content: Any) -> CollisionPairs | None:

@@ -377,7 +377,15 @@ class LocalProcesses:
     def close(self) -> None:
         """End the processes at once: chunks are written whole or not at all, so there is nothing to lose."""
         if self._process is not None:
-            _kill(self._process)
+            process = self._process
+            with contextlib.suppress(OSError):
+                if hasattr(os, "killpg"):
+                    os.killpg(process.pid, signal.SIGKILL)
+                else:
+                    process.kill()
+            if process.stdin is not None:
+                with contextlib.suppress(OSError):
+                    process.stdin.close()
         _close(self.client, self._scheduler)
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -459,18 +467,6 @@ class RunningScheduler:
 
 
 Cluster = LocalProcesses | RunningScheduler
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process and those that it started."""
-    with contextlib.suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    if process.stdin is not None:
-        with contextlib.suppress(OSError):
-            process.stdin.close()
 
 
 def _close(client: Any, scheduler: Any) -> None:
@@ -831,7 +827,16 @@ class SweepProgress:
             self._show()
             self._bar.update(rows)
         elif self._lines and time.monotonic() - self._said > LINE_SECONDS:
-            self._line()
+            self._said = time.monotonic()
+            new, seconds = self.rows - self.there, self.seconds
+            rate = new / seconds
+            left = seconds * (self.total - self.rows) / max(new, 1)
+            print(
+                f"robokit: {self.rows:,} of {self.total:,} rows, {rate:,.{0 if rate > 10 else 2}f} rows/s, "
+                f"{self.failures:,} failed, {_clock(left)} left",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def wait(self, what: str) -> None:
         """Nothing moves, because of ``what``; "" when it does again. The clock goes on."""
@@ -860,18 +865,6 @@ class SweepProgress:
         failed = f"{self.failures:,} failed"
         assert self._bar is not None
         self._bar.set_postfix_str(f"{failed}, {self._waits}" if self._waits else failed, refresh=False)
-
-    def _line(self) -> None:
-        self._said = time.monotonic()
-        new, seconds = self.rows - self.there, self.seconds
-        rate = new / seconds
-        left = seconds * (self.total - self.rows) / max(new, 1)
-        print(
-            f"robokit: {self.rows:,} of {self.total:,} rows, {rate:,.{0 if rate > 10 else 2}f} rows/s, "
-            f"{self.failures:,} failed, {_clock(left)} left",
-            file=sys.stderr,
-            flush=True,
-        )
 
 
 def _clock(seconds: float) -> str:

@@ -80,12 +80,6 @@ _OTHER_ROOTS = {
 }
 
 
-def parse_path(path: str | os.PathLike[str], report: Report) -> RobotDescription | None:
-    """Description of a file, or None where nothing can be read; problems go to the report."""
-    data = read_file(path, report)
-    return None if data is None else parse_text(data, report)
-
-
 def parse_text(text: str | bytes, report: Report) -> RobotDescription | None:
     """Description of a text, or None where nothing can be read; problems go to the report."""
     decoded = text if isinstance(text, str) else decode(bytes(text), report)
@@ -823,7 +817,8 @@ def _description(
                 "xacro-argument", "file", 0, f"is no .xacro file, and takes no arguments ({given})", ""
             )
             return None
-        return parse_path(path, report)
+        data = read_file(path, report)
+        return None if data is None else parse_text(data, report)
     text = expanded(path, report, dirs, xacro_args)
     return None if text is None else parse_text(text, report)
 

@@ -436,7 +436,17 @@ def check_structure(robot: RobotDescription, report: Report) -> LinkTree | None:
     links = _unique(robot.links, "link", report)
     _unique(robot.joints, "joint", report)
     edges, dangling = _edges(robot.joints, links, report)
-    incoming = _incoming(edges, report)
+    incoming: dict[str, JointDescription] = {}
+    for joint in edges:
+        assert joint.child is not None
+        first = incoming.setdefault(joint.child, joint)
+        if first is not joint:
+            message = f"is the child of joint {first.name!r} (line {first.line}) and of joint {joint.name!r}"
+            hint = (
+                f"if they close a loop: loops='close' (on the command line --loops close) makes joint "
+                f"{joint.name!r} a loop joint; or write a <loop_joint>"
+            )
+            report.add("link-two-parents", f"link {joint.child!r}", joint.child_line, message, hint)
 
     roots = [name for name in links if name not in incoming]
     tree = _walk(roots, links, edges, incoming)
@@ -493,21 +503,6 @@ def _edges(
         else:
             edges.append(joint)  # still carries its child
     return edges, dangling
-
-
-def _incoming(edges: list[JointDescription], report: Report) -> dict[str, JointDescription]:
-    incoming: dict[str, JointDescription] = {}
-    for joint in edges:
-        assert joint.child is not None
-        first = incoming.setdefault(joint.child, joint)
-        if first is not joint:
-            message = f"is the child of joint {first.name!r} (line {first.line}) and of joint {joint.name!r}"
-            hint = (
-                f"if they close a loop: loops='close' (on the command line --loops close) makes joint "
-                f"{joint.name!r} a loop joint; or write a <loop_joint>"
-            )
-            report.add("link-two-parents", f"link {joint.child!r}", joint.child_line, message, hint)
-    return incoming
 
 
 def _walk(

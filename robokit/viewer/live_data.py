@@ -7,7 +7,6 @@ import functools
 import gzip
 import math
 import zlib
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -104,7 +103,8 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
         steps=len(ARRAYS) - len(LOOK),
         numbers=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),
     )
-    return _none() | {"stepper": stepper, "grips": _ends(page.grips), "ledger": list(accounts.ENTRIES)}
+    grips = [float(min(page.grips)), float(max(page.grips))] if len(page.grips) else []
+    return _none() | {"stepper": stepper, "grips": grips, "ledger": list(accounts.ENTRIES)}
 
 
 def _told(a: ArrayOf, width: int) -> str:
@@ -117,11 +117,6 @@ def _width(x: np.ndarray) -> int:
     """Lowest bytes that hold the numbers: fewer where all are whole, small and at least 0."""
     small = x.dtype.kind == "i" and x.min() >= 0
     return max(1, (int(x.max()).bit_length() + 7) // 8) if small else x.itemsize
-
-
-def _ends(numbers: Sequence[float] | np.ndarray) -> list[float]:
-    """The least and the largest of numbers, if there are any."""
-    return [float(min(numbers)), float(max(numbers))] if len(numbers) else []
 
 
 def _none() -> dict[str, Any]:
@@ -224,12 +219,15 @@ def motors_of(trajectory: Trajectory, program: Program) -> MotorsData | None:
         unit = UNITS[kind][joint.kind == "prismatic"]
         bias = float(ahead[k] + rest[k])
         motors.append(MotorData(joint.name, kind, unit, low, high, float(gain[k]), bias, most))
+    # The gains stand among the parameters of the step behind dt, drive by drive.
+    names = [name for drive in program.given.drives for name in drive.parameters]
+    first = 1 + (len(program.joints.gains) if program.open else 0)
     return MotorsData(
         list=motors,
         t=packed(trajectory.summary["dt"] * start[some]),
         targets=packed(targets),
         commands=base64_text(given[0].astype("<f8")),
-        gains=_places_of_gains(program),
+        gains=[first + k for k, name in enumerate(names) if name in ("kp", "b", "lag")],
     )
 
 
@@ -239,13 +237,6 @@ def _numbers(program: Program) -> list[dict[str, float]]:
     return [
         {name: float(np.ravel(next(rest))[0]) for name in drive.parameters} for drive in program.given.drives
     ]
-
-
-def _places_of_gains(program: Program) -> list[int]:
-    """Where the gains are among the parameters of the step: behind dt, drive by drive."""
-    names = [name for drive in program.given.drives for name in drive.parameters]
-    first = 1 + (len(program.joints.gains) if program.open else 0)
-    return [first + k for k, name in enumerate(names) if name in ("kp", "b", "lag")]
 
 
 def _range(

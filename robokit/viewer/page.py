@@ -446,12 +446,6 @@ def write_sparsity_page(robots: Sequence[Robot], path: str | Path) -> Path:
         'two.html'
     """
     path = output_path("path", path, ".html")
-    write_text(path, sparsity_html(robots))
-    return path
-
-
-def sparsity_html(robots: Sequence[Robot]) -> str:
-    """The text of the page, as :func:`write_sparsity_page` writes it."""
     if isinstance(robots, (str, Robot)) or not isinstance(robots, Sequence) or not robots:
         raise WrongType("robots", robots, "a list of one Robot or more, as [robot]")
     payloads = [structure_payload(robot) for robot in robots]
@@ -462,7 +456,8 @@ def sparsity_html(robots: Sequence[Robot]) -> str:
         "page": own_scripts(SIDE_BY_SIDE_SCRIPTS),
         "data": json_for_html(payloads),
     }
-    return filled("side_by_side.html", parts)
+    write_text(path, filled("side_by_side.html", parts))
+    return path
 
 
 # ==== two runs of one robot in one page: the second goes along as a ghost =========================
@@ -576,7 +571,7 @@ def _curves(
     times = [run.t - run.t[0] for run in (first, second)]
     t = times[0][times[0] <= times[1][-1] + 1e-9]
     both = list(zip(times, (first, second), strict=True))
-    coms = [_at(t, own, _com(run)) for own, run in both]
+    coms = [np.stack([np.interp(t, own, x) for x in _com(run).T], axis=1) for own, run in both]
     heights, distance = [com[:, 2] for com in coms], np.linalg.norm(coms[1] - coms[0], axis=1)
     energy = [np.interp(t, own, run.energy.mechanical) for own, run in both]
     rows = (
@@ -607,11 +602,6 @@ def _force_sizes(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     """Times [s] and sizes [N] of the contact force, of every step where that is known."""
     forces = ForceHistory(run, np.array([0]))
     return forces.t, np.linalg.norm(forces.total, axis=1)
-
-
-def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Columns (T, n) interpolated linearly at other times."""
-    return np.stack([np.interp(t, own, column) for column in values.T], axis=1)
 
 
 def _figures(first: Trajectory, second: Trajectory) -> list[ComparedData]:

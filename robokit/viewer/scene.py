@@ -311,24 +311,19 @@ def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
         True
     """
     with stage("reading and thinning meshes"):
-        nodes = _nodes_of_links(robot, _shares(robot, max_triangles))
+        most = _shares(robot, max_triangles)
+        nodes: list[Node] = []
+        seen: set[tuple[str, str]] = set()
+        for link in robot.links:
+            nodes += _shape_nodes(link, link.visuals, "visual", DEFAULT_COLOUR, most, seen)
+            nodes += _shape_nodes(link, link.collisions, "collision", COLLISION_COLOUR, most, seen)
+            if (inertia := inertia_box(link)) is not None:
+                nodes.append(Node(link.name, link.body, *inertia, INERTIA_COLOUR, "inertia"))
     _read.cache_clear()
     size = min(drawn_size(robot, nodes), LONGEST_AXIS_SIZE)
     for joint in robot.body_joints:
         nodes += joint_axis_nodes(joint, size)
     return nodes + _stand_ins(nodes)
-
-
-def _nodes_of_links(robot: Robot, most: Mapping[Sized, int]) -> list[Node]:
-    """Visuals, collision shapes and inertia boxes."""
-    nodes: list[Node] = []
-    seen: set[tuple[str, str]] = set()
-    for link in robot.links:
-        nodes += _shape_nodes(link, link.visuals, "visual", DEFAULT_COLOUR, most, seen)
-        nodes += _shape_nodes(link, link.collisions, "collision", COLLISION_COLOUR, most, seen)
-        if (inertia := inertia_box(link)) is not None:
-            nodes.append(Node(link.name, link.body, *inertia, INERTIA_COLOUR, "inertia"))
-    return nodes
 
 
 def _shares(robot: Robot, max_triangles: int | None) -> dict[Sized, int]:
