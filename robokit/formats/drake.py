@@ -181,7 +181,15 @@ def _describe(plant: Any, graph: Any, format: str, file: str) -> Description:
     bodies = {}
     for each in everything:
         name = names[_key(plant, each)]
-        bodies[name] = _body(plant, each, context, name)
+        pose = plant.EvalBodyPoseInWorld(context, each)
+        out = DescribedBody(name, _placement(pose), static=int(each.index()) == 0)
+        if not out.static:
+            M = each.CalcSpatialInertiaInBodyFrame(context)
+            out.mass = float(M.get_mass())
+            if out.mass > 0.0:
+                out.com = np.array(M.get_com())
+                out.inertia = np.array(M.Shift(M.get_com()).CalcRotationalInertia().CopyToFullMatrix3())
+        bodies[name] = out
     drives: dict[int, list[Any]] = {}
     for each in plant.GetJointActuatorIndices():
         actuator = plant.get_joint_actuator(each)
@@ -221,18 +229,6 @@ def _index(k: int) -> Any:
     from pydrake.multibody.tree import BodyIndex
 
     return BodyIndex(k)
-
-
-def _body(plant: Any, body: Any, context: Any, name: str) -> DescribedBody:
-    X = plant.EvalBodyPoseInWorld(context, body)
-    out = DescribedBody(name, _placement(X), static=int(body.index()) == 0)
-    if not out.static:
-        M = body.CalcSpatialInertiaInBodyFrame(context)
-        out.mass = float(M.get_mass())
-        if out.mass > 0.0:
-            out.com = np.array(M.get_com())
-            out.inertia = np.array(M.Shift(M.get_com()).CalcRotationalInertia().CopyToFullMatrix3())
-    return out
 
 
 def _joint(joint: Any, name: str, ends: list[str], context: Any, actuators: list[Any]) -> DescribedJoint:

@@ -113,16 +113,13 @@ class _Stage:
         self.scene = DescribedScene()
         self._said: dict[tuple[str, str, str], list[str]] = {}
         for prim in self.prims:
-            self._check_types(prim)
-
-    def _check_types(self, prim: Any) -> None:
-        """Tell of values that are not of their attributes' types, which USD lets pass."""
-        for attribute in prim.GetAuthoredAttributes():
-            if attribute.GetName().startswith("xformOp"):  # USD reads them itself, and a wrong one as nothing
-                _at_first(attribute)
-            elif _mistyped(attribute, _raw(attribute)):
-                path = str(attribute.GetPath())
-                self.say("ignored", "attributes", path, "their values are of another type")
+            for attribute in prim.GetAuthoredAttributes():
+                # USD reads transforms itself, and a wrong one as nothing.
+                if attribute.GetName().startswith("xformOp"):
+                    _at_first(attribute)
+                elif _mistyped(attribute, _raw(attribute)):
+                    place = str(attribute.GetPath())
+                    self.say("ignored", "attributes", place, "their values are of another type")
 
     def say(self, code: str, what: str, name: str, text: str) -> None:
         """Collect what the robot will not have, or has in another form, for the diagnostics."""

@@ -622,7 +622,10 @@ def identify(
         is_free, rest = _unknowns(columns, bodies, free, R, z)
         fit = consistent_fit(R, z, Prior(bodies, free, deviation, _scales(columns, data)))
         base = combinations(columns.names(), R * is_free)
-        values, covariance = _least_squares(R[:, base.independent], rest)
+        # What the data alone say of independent combinations.
+        W = R[:, base.independent]
+        inverse = np.linalg.solve(triangle(W), np.eye(W.shape[1]))
+        values, covariance = np.linalg.lstsq(W, rest, rcond=None)[0], inverse @ inverse.T
         possible = len(structural_combinations(columns, is_free))
     if not fit.converged:
         warn(f"identify: Newton's method stopped after {fit.steps} steps", UserWarning)
@@ -674,13 +677,6 @@ def _unknowns(
             "of the motion, or what else is known: forces as f_ext=, bodies as fixed="
         )
     return is_free, rest
-
-
-def _least_squares(W: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the data alone say of independent combinations: values (n,), covariance (n, n)."""
-    values = np.linalg.lstsq(W, z, rcond=None)[0]
-    inverse = np.linalg.solve(triangle(W), np.eye(W.shape[1]))
-    return values, inverse @ inverse.T
 
 
 def _friction_kinds(kinds: bool | str | Iterable[str]) -> tuple[str, ...]:

@@ -320,7 +320,11 @@ def read_log(
             raise WrongType(what, given, "a mapping by name, or None")
     options = _Options(base_topic, start, end, degrees, rename or {}, missing or {})
     if robot is not None:
-        _check_names(robot, options)
+        for option, names in (("rename", options.rename.values()), ("missing", options.missing)):
+            for name in names:
+                known = {*robot.joint_names, *(j.name for j in robot.mimic_joints)}
+                if name not in known:
+                    raise UnknownName("joint", name, known, f"in robot {robot.name!r} ({option})")
     if is_bag(path):
         recording = read_bag(path, topics, progress)
         robot = robot or _described(recording, base)
@@ -620,15 +624,6 @@ def logged_trajectory(
     work = np.concatenate([[0.0], np.cumsum(0.5 * (power[1:] + power[:-1]) * np.diff(t))])
     energy = Energy(kinetic, potential, np.zeros(T), work)
     return Trajectory(t, q, v, energy, momentum, np.zeros((T, 3)), robot, tau, summary=summary)
-
-
-def _check_names(robot: Robot, options: _Options) -> None:
-    """Raise UnknownName unless the robot has the joints that ``rename`` and ``missing`` name."""
-    for what, names in (("rename", options.rename.values()), ("missing", options.missing)):
-        for name in names:
-            known = {*robot.joint_names, *(j.name for j in robot.mimic_joints)}
-            if name not in known:
-                raise UnknownName("joint", name, known, f"in robot {robot.name!r} ({what})")
 
 
 def _no_joint(robot: Robot, names: list[str], source: str) -> None:

@@ -17,7 +17,6 @@ from robokit.dataclass_tools import frozen
 from robokit.errors import RobokitError, listed
 from robokit.formats.description import (
     WORLD,
-    DescribedJoint,
     DescribedLoop,
     Description,
     frame_along,
@@ -226,7 +225,13 @@ def _mechanisms(
         return None
     gravities = _gravities(pairing, lay if fixed else Placement())
     alone = a.side.format != b.side.format  # then the switches of A's <gazebo> elements are not compared
-    armatures = _armatures(pairing, ours, len(names))
+    n = len(names)
+    armatures = np.zeros(n), np.zeros(n)
+    for each in pairing.a.side.movable:
+        if each.child in ours and WIDTHS[each.kind] == 1:
+            values = each.armature, pairing.joints[each.name].armature
+            for side, value in zip(armatures, values, strict=True):
+                side[ours[each.child].first] = 0.0 if None in values else value
     first = _mechanism(a, ours, Placement(), root, roots[0], gravities[0], armatures[0], alone)
     second = _mechanism(b, theirs, lay, root, roots[1], gravities[1], armatures[1], False)
     if not any(body.mass > 0.0 for body in first.bodies):
@@ -245,17 +250,6 @@ def _gravities(pairing: Pairing, lay: Placement) -> tuple[np.ndarray, np.ndarray
     ours = default if a is None else a
     theirs = ours if b is None else b
     return ours, lay.rotation @ theirs
-
-
-def _armatures(pairing: Pairing, ours: dict[str, Hinge], n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rotor inertias where both sides know them."""
-    found = np.zeros(n), np.zeros(n)
-    for joint in pairing.a.side.movable:
-        if joint.child in ours and WIDTHS[joint.kind] == 1:
-            values = joint.armature, pairing.joints[joint.name].armature
-            for side, value in zip(found, values, strict=True):
-                side[ours[joint.child].first] = 0.0 if None in values else value
-    return found
 
 
 def _mechanism(
@@ -515,7 +509,10 @@ def with_the_same_root(a: Description, b: Description) -> tuple[Description, Fin
     root = next((name for name in ours.members[g] if name in b.bodies), None)
     if is_static(ours, g) or root is None or any(theirs.group.get(name) == h for name in ours.members[g]):
         return b, None
-    path = _to_the_root(theirs, root)
+    path, up = [], theirs.into.get(root)
+    while up is not None and not (up.kind == "floating" and theirs.side.is_base(up)):
+        path.append(up)
+        up = theirs.into.get(up.parent)
     old, through = path[-1].parent, next(joint for joint in path if joint.moves)
     text = f"B's root is {old!r}; A's is {root!r}, which hangs in B on {through.name!r}"
     found = Finding("root-differs", "robot", a.name or "robot", 0, text)
@@ -527,14 +524,6 @@ def with_the_same_root(a: Description, b: Description) -> tuple[Description, Fin
     floats = WORLD in b.bodies and b.bodies[WORLD].static
     bodies = parents_first(b.bodies, joints, WORLD if floats else root)
     return replace(b, joints=joints, bodies=bodies), found
-
-
-def _to_the_root(tree: Tree, name: str) -> list[DescribedJoint]:
-    path, joint = [], tree.into.get(name)
-    while joint is not None and not (joint.kind == "floating" and tree.side.is_base(joint)):
-        path.append(joint)
-        joint = tree.into.get(joint.parent)
-    return path
 
 
 # ---- Joints and constraints that close loops: missing, added, or elsewhere -----------------------

@@ -669,7 +669,11 @@ def make_recipe(
         raise ShapeError("ground_tilt: expected a ground that is one horizontal plane at rest, to be tilted")
     if sobol:
         drawn = {n: Sobol(x.low, x.high) if type(x) is Uniform else x for n, x in drawn.items()}
-    count = _row_count(count, drawn)
+    if count is None:
+        count = grid_size(drawn)
+        if count == 1:
+            raise ShapeError("count: expected the number of rows; only rk.Grid determines it by itself")
+    count = whole_number("count", count, 1, MAX_ROWS)
     steps = {name: _time_step(robot, ground, dt, duration) for name, robot in named.items()}
     drives = {
         name: _checked_actuators(name, robot, actuators, (steps[name], duration), start[name][0])
@@ -762,14 +766,6 @@ def _state_rows(what: str, states: Any, n: int) -> np.ndarray:
     if not np.isfinite(rows).all():
         raise ShapeError(f"{what}: expected finite numbers")
     return rows
-
-
-def _row_count(count: int | None, drawn: Mapping[str, Distribution]) -> int:
-    if count is None:
-        count = grid_size(drawn)
-        if count == 1:
-            raise ShapeError("count: expected the number of rows; only rk.Grid determines it by itself")
-    return whole_number("count", count, 1, MAX_ROWS)
 
 
 def _time_step(robot: Robot, ground: Ground | None, dt: float | None, duration: float) -> float:

@@ -635,8 +635,15 @@ class _Run:
         missing, there, failures = self._look_through()
         self.progress = seen = SweepProgress(self.sweep_file.count, there, failures, progress)
         reader = type(self.recipe).from_json
+        kept = {file.first for file in self._kept}
         chunks = ChunkQueue(
-            self._missing(), missing, self.sweep_file.recipe, reader, self.place, self._keep, seen.wait
+            (each for each in self.sweep_file.chunks() if each[0] not in kept),
+            missing,
+            self.sweep_file.recipe,
+            reader,
+            self.place,
+            self._keep,
+            seen.wait,
         )
         try:
             if missing and self._kept:
@@ -657,7 +664,10 @@ class _Run:
             with contextlib.suppress(OSError):
                 remove_temporary(self.folder)
         if chunks.failed:
-            raise RobokitError(self._how_to_go_on(_failures(chunks.failed))) from chunks.error
+            (first, last), why = min(chunks.failed.items())
+            more = f" (and those of {len(chunks.failed) - 1} more chunks)" if len(chunks.failed) > 1 else ""
+            why = f"rows {first} to {last - 1} could not be computed{more}: {why}"
+            raise RobokitError(self._how_to_go_on(why)) from chunks.error
         return RunSummary(
             self.sweep_file.count, seen.rows - there, seen.failures, seen.seconds, self.memory, tuple(redone)
         )
@@ -687,10 +697,6 @@ class _Run:
             rows += chunk.rows
             failures += chunk.table.failures
         return -(-self.sweep_file.count // self.sweep_file.chunk) - len(self._kept), rows, failures
-
-    def _missing(self) -> Iterator[tuple[int, int]]:
-        there = {file.first for file in self._kept}
-        return (each for each in self.sweep_file.chunks() if each[0] not in there)
 
     def _make_room(self) -> list[str]:
         """Remove what is damaged or was left by killed processes, and move chunks of other sweeps beside.
@@ -771,12 +777,6 @@ def cards(device: str) -> int:
 
     arrays.number_of(device)
     return driver.count() if device == "cuda" else 1
-
-
-def _failures(failed: dict[tuple[int, int], str]) -> str:
-    (first, last), why = min(failed.items())
-    more = f" (and those of {len(failed) - 1} more chunks)" if len(failed) > 1 else ""
-    return f"rows {first} to {last - 1} could not be computed{more}: {why}"
 
 
 # ---- how far a sweep is ------------------------------------------------------------------------

@@ -673,7 +673,7 @@ def load_urdf(
     if not isinstance(path, (str, os.PathLike)):
         hint = "the text of a URDF goes to rk.loads_urdf" if isinstance(path, bytes) else ""
         raise WrongType("path", path, "the path of a URDF file, a string or a pathlib.Path", hint)
-    report, resolver = Report(os.fspath(path)), Resolver(_folder(path), folders(package_dirs))
+    report, resolver = Report(os.fspath(path)), Resolver(Path(path).absolute().parent, folders(package_dirs))
     with stage(f"reading {os.path.basename(path)}"):
         description = _description(path, report, folders(package_dirs), xacro_args)
         description = _apply_options(description, report, resolver, mesh_up_axis, loops)
@@ -769,7 +769,7 @@ def check_urdf(
     else:
         report = Report(os.fspath(path_or_text))
         description = _description(path_or_text, report, folders(package_dirs), xacro_args)
-        folder = _folder(path_or_text)
+        folder = Path(path_or_text).absolute().parent
     resolver = Resolver(folder, folders(package_dirs))
     description = _apply_options(description, report, resolver, mesh_up_axis, loops)
     if description is not None:
@@ -843,10 +843,6 @@ def _check_choices(
         one_of("mimic", mimic, MIMICS)
     one_of("mesh_up_axis", mesh_up_axis, UP_AXES)
     one_of("loops", loops, LOOPS)
-
-
-def _folder(path: PathLike) -> Path:
-    return Path(path).absolute().parent
 
 
 def _robot(

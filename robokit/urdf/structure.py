@@ -19,7 +19,6 @@ from robokit.model.joints import JOINT_TABLE
 from robokit.model.parts import free_name
 from robokit.spatial.rotation import rotation_to_quat_wxyz
 from robokit.urdf.description import (
-    InertialDescription,
     JointDescription,
     LoopDescription,
     Origin,
@@ -78,7 +77,8 @@ def own_base(robot: RobotDescription) -> OwnBase | None:
     tied = any({loop.predecessor, loop.successor} & body for loop in robot.loops)
     if len(moving) != 1 or moving[0].type != "floating" or tied or moving[0].child is None:
         return None
-    if any(_weighs(link.inertial) for link in robot.links if link.name in body):
+    weighed = [link.inertial for link in robot.links if link.name in body and link.inertial is not None]
+    if any(inertial.mass or any(inertial.inertia) for inertial in weighed):
         return None
     return OwnBase(moving[0], frozenset(body))
 
@@ -89,10 +89,6 @@ def without_own_base(robot: RobotDescription, own: OwnBase) -> RobotDescription:
         links=tuple(link for link in robot.links if link.name not in own.links),
         joints=tuple(j for j in robot.joints if j is not own.joint and j.parent not in own.links),
     )
-
-
-def _weighs(inertial: InertialDescription | None) -> bool:
-    return inertial is not None and bool(inertial.mass or any(inertial.inertia))
 
 
 # ---- loops without <loop_joint> ------------------------------------------------------------------

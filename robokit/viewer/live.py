@@ -50,16 +50,6 @@ from robokit.viewer.scene import (
 REPEAT = 1000  # three.js' number of a picture that repeats
 
 
-def node_matrix(node: Node) -> np.ndarray:
-    """Homogeneous matrix of a node in its body; meshcat's cylinders lie along y."""
-    matrix = np.eye(4)
-    matrix[:3, :3] = node.placement.rotation
-    matrix[:3, 3] = node.placement.position
-    if isinstance(node.geometry, Cylinder):
-        matrix[:3, :3] = matrix[:3, :3] @ np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])
-    return matrix
-
-
 def meshcat_geometry(geometry: Drawable) -> Any:
     """A geometry as one of meshcat's."""
     import meshcat.geometry as g
@@ -446,4 +436,10 @@ class LiveStage:
 def send_node(place: Any, node: Node) -> None:
     """Put a node's shape, surface and placement at a path of meshcat's scene."""
     place.set_object(meshcat_geometry(node.geometry), meshcat_material(node))
-    place.set_transform(node_matrix(node))
+    # meshcat's cylinders lie along y.
+    matrix = np.eye(4)
+    matrix[:3, :3] = node.placement.rotation
+    matrix[:3, 3] = node.placement.position
+    if isinstance(node.geometry, Cylinder):
+        matrix[:3, :3] = matrix[:3, :3] @ np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])
+    place.set_transform(matrix)

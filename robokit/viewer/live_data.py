@@ -194,7 +194,13 @@ def motors_of(trajectory: Trajectory, program: Program) -> MotorsData | None:
     drives, inputs = program.given.drives, trajectory.inputs
     if not drives or inputs is None or not inputs.start:
         return None
-    kinds, numbers = [], _numbers(program)
+    # The numbers of each driven joint by their names.
+    values = iter(program.given_numbers)
+    numbers = [
+        {name: float(np.ravel(next(values))[0]) for name in drive.parameters}
+        for drive in program.given.drives
+    ]
+    kinds = []
     for drive, own in zip(drives, numbers, strict=True):
         kinds.append("force" if not drive.servo else "position" if own["kp"] > 0.0 else "velocity")
     # Without a constant law what is given stands for a target at rest.
@@ -229,14 +235,6 @@ def motors_of(trajectory: Trajectory, program: Program) -> MotorsData | None:
         commands=base64_text(given[0].astype("<f8")),
         gains=[first + k for k, name in enumerate(names) if name in ("kp", "b", "lag")],
     )
-
-
-def _numbers(program: Program) -> list[dict[str, float]]:
-    """The numbers of each driven joint by their names."""
-    rest = iter(program.given_numbers)
-    return [
-        {name: float(np.ravel(next(rest))[0]) for name in drive.parameters} for drive in program.given.drives
-    ]
 
 
 def _range(

@@ -370,7 +370,17 @@ def write_check_page(robot: Robot, diagnostics: Sequence[Diagnostic], path: str 
 def check_payload(robot: Robot, diagnostics: Sequence[Diagnostic]) -> Payload:
     """The data of a robot's page with the findings, and with the boxes of doubtful inertias in red."""
     payload = pose_payload(robot, walk=False)
-    findings = _findings(robot, diagnostics)
+    # The findings, each with the link that its element belongs to.
+    places: dict[str, tuple[str | None, int | None]] = {
+        f"link {link.name!r}": (link.name, link.body) for link in robot.links
+    }
+    places.update({f"joint {joint.name!r}": (joint.child_link, joint.body) for joint in robot.joints})
+    findings = []
+    for d in diagnostics:
+        # "link 'arm' inertial" belongs to "link 'arm'".
+        owner = d.element if d.element in places else d.element.rpartition(" ")[0]
+        place = places.get(owner, (None, None))
+        findings.append(FindingData(d.severity, d.code, d.element, d.line, d.message, d.hint, *place))
     odd = {finding.link for finding in findings if finding.code in ODD}
     nodes = []
     for node in payload.nodes:
@@ -381,33 +391,15 @@ def check_payload(robot: Robot, diagnostics: Sequence[Diagnostic]) -> Payload:
             alpha *= min(1.0, 0.4 * payload.robot.size / max(size))
             node = replace(node, rgba=[*rgb, round(max(0.05, alpha), 3)])
         nodes.append(node)
-    return replace(payload, nodes=nodes, check=CheckData(findings, _inertias(robot, odd)))
-
-
-def _findings(robot: Robot, diagnostics: Sequence[Diagnostic]) -> list[FindingData]:
-    """The findings, each with the link that its element belongs to."""
-    places: dict[str, tuple[str | None, int | None]] = {
-        f"link {link.name!r}": (link.name, link.body) for link in robot.links
-    }
-    places.update({f"joint {joint.name!r}": (joint.child_link, joint.body) for joint in robot.joints})
-    found = []
-    for d in diagnostics:
-        # "link 'arm' inertial" belongs to "link 'arm'".
-        owner = d.element if d.element in places else d.element.rpartition(" ")[0]
-        link, body = places.get(owner, (None, None))
-        found.append(FindingData(d.severity, d.code, d.element, d.line, d.message, d.hint, link, body))
-    return found
-
-
-def _inertias(robot: Robot, odd: set[str | None]) -> list[InertiaData]:
-    """Mass, principal moments and equivalent box of every link with mass."""
-    rows = []
+    inertias = []
     for link in robot.links:
         box = equivalent_box(link.mass, link.inertia)
         if box is not None:
-            size, moments = box.size.tolist(), box.moments.tolist()
-            rows.append(InertiaData(link.name, link.body, float(link.mass), size, moments, link.name in odd))
-    return rows
+            edges, moments = box.size.tolist(), box.moments.tolist()
+            inertias.append(
+                InertiaData(link.name, link.body, float(link.mass), edges, moments, link.name in odd)
+            )
+    return replace(payload, nodes=nodes, check=CheckData(findings, inertias))
 
 
 # ==== several robots side by side =================================================================
