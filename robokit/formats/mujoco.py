@@ -151,7 +151,18 @@ def describe_model(model: Any, format: str, file: str = "") -> Description:
     data = data_at_zero(model)
     bodies, joints = {}, []
     for b in range(model.nbody):
-        body = _body(model, data, b)
+        name = name_of(model, "body", b)
+        axes = placement_of(model.body_iquat[b], model.body_ipos[b])
+        R = axes.rotation
+        body = DescribedBody(
+            name,
+            Placement(data.xmat[b].reshape(3, 3).copy(), data.xpos[b].copy()),
+            float(model.body_mass[b]),
+            axes.position,
+            R @ np.diag(model.body_inertia[b]) @ R.T,
+            gravity=1.0 - float(model.body_gravcomp[b]),
+            static=b == 0,
+        )
         for joint in _joints(model, data, b) if b else []:
             if joint.child != body.name:  # several joints are a chain with bodies without mass between them
                 place = Placement(body.pose.rotation, joint.anchor)
@@ -202,21 +213,6 @@ def name_of(model: Any, kind: str, k: int) -> str:
 def names_of(model: Any, kind: str, count: int) -> list[str]:
     """The names of all elements of a kind."""
     return [name_of(model, kind, k) for k in range(count)]
-
-
-def _body(model: Any, data: Any, b: int) -> DescribedBody:
-    name = name_of(model, "body", b)
-    axes = placement_of(model.body_iquat[b], model.body_ipos[b])
-    R = axes.rotation
-    return DescribedBody(
-        name,
-        Placement(data.xmat[b].reshape(3, 3).copy(), data.xpos[b].copy()),
-        float(model.body_mass[b]),
-        axes.position,
-        R @ np.diag(model.body_inertia[b]) @ R.T,
-        gravity=1.0 - float(model.body_gravcomp[b]),
-        static=b == 0,
-    )
 
 
 def _joints(model: Any, data: Any, b: int) -> list[DescribedJoint]:

@@ -221,7 +221,14 @@ def best_cutoff(q: np.ndarray, rate: float) -> float:
 def _derivatives(robot: Robot, q: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
     """v and a of configurations at equal steps, (T, nv) each."""
     v, a = np.zeros((len(q), robot.nv)), np.zeros((len(q), robot.nv))
-    first, second = _differences(q, step)
+    # Of fourth order; of second order next to the ends.
+    first = np.gradient(q, step, axis=0)
+    second = np.gradient(first, step, axis=0)
+    second[1:-1] = (q[2:] - 2 * q[1:-1] + q[:-2]) / step**2
+    far, near = q[4:] - q[:-4], q[3:-1] - q[1:-3]
+    first[2:-2] = (8 * near - far) / (12 * step)
+    sums = q[4:] + q[:-4], q[3:-1] + q[1:-3]
+    second[2:-2] = (16 * sums[1] - sums[0] - 30 * q[2:-2]) / (12 * step**2)
     for joint in robot.joints:
         x, y = joint.q_slice, joint.v_slice
         if joint.kind not in ("floating", "spherical"):
@@ -237,18 +244,6 @@ def _derivatives(robot: Robot, q: np.ndarray, step: float) -> tuple[np.ndarray, 
             # v is in axes that turn: its components change by omega x v less than the point accelerates.
             a[:, shift] = np.einsum("tji,tj->ti", R, second[:, place]) - np.cross(v[:, spin], v[:, shift])
     return v, a
-
-
-def _differences(x: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
-    """First and second derivatives of columns (T, n), of fourth order; of second order next to the ends."""
-    first = np.gradient(x, step, axis=0)
-    second = np.gradient(first, step, axis=0)
-    second[1:-1] = (x[2:] - 2 * x[1:-1] + x[:-2]) / step**2
-    far, near = x[4:] - x[:-4], x[3:-1] - x[1:-3]
-    first[2:-2] = (8 * near - far) / (12 * step)
-    sums = x[4:] + x[:-4], x[3:-1] + x[1:-3]
-    second[2:-2] = (16 * sums[1] - sums[0] - 30 * x[2:-2]) / (12 * step**2)
-    return first, second
 
 
 def _good(even: np.ndarray, t: np.ndarray, step: float, cutoff: float) -> np.ndarray:

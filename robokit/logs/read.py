@@ -563,20 +563,6 @@ def _interval(series: Sequence[_Series], options: _Options, source: str) -> tupl
     return t, origin
 
 
-def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray, turns: bool) -> np.ndarray:
-    """Values (M,) at other times (T,), straight between samples; NaN are left out, all NaN stay.
-
-    Those of a joint that turns without end may jump from pi to -pi.
-    """
-    good = np.isfinite(values)
-    if not good.any():
-        return np.full(len(t), np.nan)
-    if good.all() and len(own) == len(t) and np.array_equal(own, t):
-        return values
-    known = np.unwrap(values[good]) if turns else values[good]
-    return np.interp((t - t[0]).astype(float), (own[good] - t[0]).astype(float), known)
-
-
 def _trajectory(recording: Recording, robot: Robot, options: _Options) -> Trajectory:
     """The recording as states of the robot."""
     source = recording.source
@@ -713,7 +699,16 @@ class _Table:
         bad = int(np.count_nonzero(~np.isfinite(values)))
         if 0 < bad < len(values):
             self._broken[f" of {name!r} ({QUANTITIES[m]}) without a usable number: interpolated"] = bad
-        return _at(self.t, series.t, values, kind == "continuous" and m == 0)
+        # Straight between samples; NaN are left out, all NaN stay. Joints that turn without end may jump
+        # from pi to -pi.
+        t, turns = self.t, kind == "continuous" and m == 0
+        good = np.isfinite(values)
+        if not good.any():
+            return np.full(len(t), np.nan)
+        if good.all() and len(series.t) == len(t) and np.array_equal(series.t, t):
+            return values
+        known = np.unwrap(values[good]) if turns else values[good]
+        return np.interp((t - t[0]).astype(float), (series.t[good] - t[0]).astype(float), known)
 
     def states(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q (T, nq), v (T, nv) and tau (T, nv)."""

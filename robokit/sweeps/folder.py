@@ -504,7 +504,14 @@ def compute_chunk(
     ``reader`` makes the recipe of its text. Raises RobokitError if this process has another robokit than the
     command.
     """
-    _check_source(place)
+    # Rows are not computed by another text than the command's; an unknown one (edited files) is let be.
+    here = source_digest()
+    if here and place.source and here != place.source:
+        raise RobokitError(
+            f"worker {socket.gethostname()}:{os.getpid()} has another robokit, in "
+            f"{Path(__file__).resolve().parents[1]}, than the command; install the same one, and start the "
+            "worker again"
+        )
     recipe = _cached_recipe(reader, text)
     how = {} if place.device is None else {"device": card_of_worker(place.device)}
     table = recipe.compute_rows(first, last, **how)
@@ -556,17 +563,6 @@ def _write_here(place: Place, name: str, content: bytes) -> bool:
             write_whole(folder / CHUNKS / name, content)
             return True
     return False
-
-
-def _check_source(place: Place) -> None:
-    """Refuse to compute rows by another text than the command's; an unknown one (edited files) is let be."""
-    here = source_digest()
-    if here and place.source and here != place.source:
-        raise RobokitError(
-            f"worker {socket.gethostname()}:{os.getpid()} has another robokit, in "
-            f"{Path(__file__).resolve().parents[1]}, than the command; install the same one, and start the "
-            "worker again"
-        )
 
 
 # ---- the same arithmetic -----------------------------------------------------------------------

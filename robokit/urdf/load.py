@@ -455,7 +455,19 @@ def read_loop(element: etree._Element, reader: Reader) -> LoopDescription:
         reader.report.add("joint-type-missing", where, line, "has no type", accepted)
     elif kind not in LOOP_TABLE:
         reader.report.add("joint-type-unknown", where, line, f"type={kind!r} is not a joint type", accepted)
-    parts = _loop_parts(element, reader, where)
+    # The two ends, whatever they are called, and the axis.
+    children = list(reader.children(element, where, _LOOP_PARTS))
+    tags = [tag for tag, _ in children]
+    twice = tags.count("link1") == 2 and not {"successor", "link2"} & set(tags)
+    parts: dict[str, etree._Element] = {}
+    for tag, child in children:
+        part = _END_OF.get(tag, tag)
+        if twice and part in parts and tag == "link1":
+            part = "successor"
+        if part in parts:
+            reader.warn_repeated(tag, child, where)
+        else:
+            parts[part] = child
     ends = [_loop_end(parts.get(which), reader, where, line, which) for which in _LOOP_ENDS]
     axis = (1.0, 0.0, 0.0)
     if "axis" in parts:
@@ -476,23 +488,6 @@ def read_loop(element: etree._Element, reader: Reader) -> LoopDescription:
     (predecessor, p_origin), (successor, s_origin) = ends
     found_ends = predecessor, successor, p_origin, s_origin
     return LoopDescription(name or "", kind or "", *found_ends, axis, line, axis2, length, pitch or 0.0)
-
-
-def _loop_parts(element: etree._Element, reader: Reader, where: str) -> dict[str, etree._Element]:
-    """The two ends, whatever they are called, and the axis."""
-    children = list(reader.children(element, where, _LOOP_PARTS))
-    tags = [tag for tag, _ in children]
-    twice = tags.count("link1") == 2 and not {"successor", "link2"} & set(tags)
-    found: dict[str, etree._Element] = {}
-    for tag, child in children:
-        part = _END_OF.get(tag, tag)
-        if twice and part in found and tag == "link1":
-            part = "successor"
-        if part in found:
-            reader.warn_repeated(tag, child, where)
-        else:
-            found[part] = child
-    return found
 
 
 def _loop_end(

@@ -355,25 +355,22 @@ class Viewer:
 
             self._server = SceneServer(page)
             self._meshcat = self._stage.meshcat = meshcat.Visualizer(window=self._server)
-            self._send_robot()
+            root = self._meshcat["robot"]
+            switched: set[tuple[int, str]] = set()
+            for k, node in enumerate(self._nodes):
+                place = root[self._names[node.body]][node.role]
+                send_node(place[str(k)], node)
+                if (node.body, node.role) not in switched:
+                    switched.add((node.body, node.role))
+                    place.set_property("visible", SHOWN[node.role])
+            for key, colour in (("top_color", [0.98, 0.99, 1.0]), ("bottom_color", [0.83, 0.86, 0.91])):
+                self._meshcat["/Background"].set_property(key, colour)
+            neutral = self.robot.neutral()
+            self.display(neutral)
+            poses = body_poses(self.robot, neutral[None])
+            box = bounds(self._nodes, poses)
+            self._stage.frame(box, float(box[0, 2]) if self.robot.base == "floating" else 0.0)
         return self._meshcat
-
-    def _send_robot(self) -> None:
-        root = self._meshcat["robot"]
-        switched: set[tuple[int, str]] = set()
-        for k, node in enumerate(self._nodes):
-            place = root[self._names[node.body]][node.role]
-            send_node(place[str(k)], node)
-            if (node.body, node.role) not in switched:
-                switched.add((node.body, node.role))
-                place.set_property("visible", SHOWN[node.role])
-        for key, colour in (("top_color", [0.98, 0.99, 1.0]), ("bottom_color", [0.83, 0.86, 0.91])):
-            self._meshcat["/Background"].set_property(key, colour)
-        neutral = self.robot.neutral()
-        self.display(neutral)
-        poses = body_poses(self.robot, neutral[None])
-        box = bounds(self._nodes, poses)
-        self._stage.frame(box, float(box[0, 2]) if self.robot.base == "floating" else 0.0)
 
 
 # ---- camera, grid and ground ---------------------------------------------------------------------

@@ -22,7 +22,7 @@ from robokit.model.parts import Joint
 from robokit.sim import motion
 from robokit.sim.joint_forces import Drive
 from robokit.sim.motion import hangs_on_nothing
-from robokit.sim.page_step import ARRAYS, LOOK, PageStep, contact_page, page_module, page_step
+from robokit.sim.page_step import ARRAYS, LOOK, contact_page, page_module, page_step
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import default_step, size_of
 from robokit.sim.trajectory import Trajectory
@@ -68,7 +68,16 @@ def live_data_of(
     if program.contact:
         step = _contact(program, dt, pushes)
     else:
-        step = _passive(page_step(program, reproducible, pushes), dt, parameters)
+        steps = page_step(program, reproducible, pushes)
+        given = steps.program.parameters(dt) if parameters is None else parameters
+        step = _none() | {
+            "step": module_data(steps.step),
+            "look": module_data(steps.look),
+            "parameters": base64_text(given.astype("<f8")),
+            "momentum": steps.program.layout.momentum,
+            "energy": steps.program.layout.energy,
+            "ledger": list(motion.SLOTS),
+        }
     return LiveData(
         worker="'use strict';\n" + worker,
         **step,
@@ -125,19 +134,6 @@ def _none() -> dict[str, Any]:
         "stepper": None, "step": None, "look": None, "parameters": "", "own": [], "momentum": False,
         "energy": False, "grips": [],
     }  # fmt: skip
-
-
-def _passive(steps: PageStep, dt: float, parameters: np.ndarray | None) -> dict[str, Any]:
-    """The step of passive motion."""
-    given = steps.program.parameters(dt) if parameters is None else parameters
-    return _none() | {
-        "step": module_data(steps.step),
-        "look": module_data(steps.look),
-        "parameters": base64_text(given.astype("<f8")),
-        "momentum": steps.program.layout.momentum,
-        "energy": steps.program.layout.energy,
-        "ledger": list(motion.SLOTS),
-    }
 
 
 def check_live(trajectory: Trajectory) -> None:

@@ -35,7 +35,6 @@ from robokit.viewer.payload import (
 from robokit.viewer.payload_keys import (
     CheckData,
     ComparedData,
-    CurveData,
     FindingData,
     FramesData,
     GhostData,
@@ -526,40 +525,6 @@ def ghost_data(
 ) -> GhostData:
     """What a page about the first run needs of the second, of the same robot, whose frames are given."""
     moving = FramesData(frames.count, frames.sane, frames.t, frames.poses, frames.q, frames.com)
-    pairs, differences = _curves(first, second, labels)
-    return GhostData(labels, moving, pairs, differences, _figures(first, second), summary(second))
-
-
-def check_same_robot(first: Trajectory, second: Trajectory) -> None:
-    """Raise ShapeError unless two runs have robots with the same bodies and coordinates."""
-    robots = (first.robot, second.robot)
-    for name, robot in zip("ab", robots, strict=True):
-        if robot is None:
-            raise ShapeError(
-                f"{name}: expected a trajectory with its robot: Trajectory.load(path, robot=...)"
-            )
-    one, other = robots
-    assert one is not None and other is not None
-    bodies = [[r.body_name(i) for i in range(r.nbodies + 1)] for r in (one, other)]
-    if bodies[0] != bodies[1] or one.tree.parent != other.tree.parent or one.nq != other.nq:
-        raise ShapeError(
-            f"b: expected a run of the same robot as a, {one.name!r} with {one.nbodies} bodies and nq = "
-            f"{one.nq}, got {other.name!r} with {other.nbodies} bodies and nq = {other.nq}"
-        )
-
-
-def _com(run: Trajectory) -> np.ndarray:
-    """Centre of mass at each state, (T, 3) [m]; zeros for a robot without mass."""
-    assert run.robot is not None
-    if not run.robot.total_mass > 0:
-        return np.zeros((len(run.t), 3))
-    return np.asarray(center_of_mass(run.robot, run.q)).reshape(-1, 3)
-
-
-def _curves(
-    first: Trajectory, second: Trajectory, labels: tuple[str, str]
-) -> tuple[list[CurveData], list[CurveData]]:
-    """Curves of both and of their difference, at the states of the first that the second has reached, too."""
     times = [run.t - run.t[0] for run in (first, second)]
     t = times[0][times[0] <= times[1][-1] + 1e-9]
     both = list(zip(times, (first, second), strict=True))
@@ -587,7 +552,33 @@ def _curves(
         pairs.append(curve_data("force", "Contact force, size", "N", t[keep], lines))
         between = {"difference [N]": (other - one)[keep]}
         differences.append(curve_data("force", "Difference", "N", t[keep], between))
-    return pairs, differences
+    return GhostData(labels, moving, pairs, differences, _figures(first, second), summary(second))
+
+
+def check_same_robot(first: Trajectory, second: Trajectory) -> None:
+    """Raise ShapeError unless two runs have robots with the same bodies and coordinates."""
+    robots = (first.robot, second.robot)
+    for name, robot in zip("ab", robots, strict=True):
+        if robot is None:
+            raise ShapeError(
+                f"{name}: expected a trajectory with its robot: Trajectory.load(path, robot=...)"
+            )
+    one, other = robots
+    assert one is not None and other is not None
+    bodies = [[r.body_name(i) for i in range(r.nbodies + 1)] for r in (one, other)]
+    if bodies[0] != bodies[1] or one.tree.parent != other.tree.parent or one.nq != other.nq:
+        raise ShapeError(
+            f"b: expected a run of the same robot as a, {one.name!r} with {one.nbodies} bodies and nq = "
+            f"{one.nq}, got {other.name!r} with {other.nbodies} bodies and nq = {other.nq}"
+        )
+
+
+def _com(run: Trajectory) -> np.ndarray:
+    """Centre of mass at each state, (T, 3) [m]; zeros for a robot without mass."""
+    assert run.robot is not None
+    if not run.robot.total_mass > 0:
+        return np.zeros((len(run.t), 3))
+    return np.asarray(center_of_mass(run.robot, run.q)).reshape(-1, 3)
 
 
 def _force_sizes(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:

@@ -393,7 +393,15 @@ def _places(node: ast.AST, own: frozenset[str], *, written: bool) -> Iterator[Pl
         if isinstance(node, ast.Attribute) and node.attr != "S":
             node = node.value  # X[i].T is a view of X[i], v[i].cross a method of v[i]
         if not _names(node) & own:
-            yield _place(node, chain.id, written)
+            subscripts: list[str] = []
+            part: ast.expr = node
+            while isinstance(part, ast.Subscript | ast.Attribute):
+                if isinstance(part, ast.Subscript):
+                    subscripts.insert(0, ast.unparse(part.slice))
+                part = part.value
+            text = ast.unparse(node)
+            code = compile(f"({text}, ({''.join(f'{each}, ' for each in subscripts)}))", "<place>", "eval")
+            yield Place(text, chain.id, code, len(subscripts), written)
         return
     for child in ast.iter_child_nodes(node):
         yield from _places(child, own, written=written)
@@ -405,18 +413,6 @@ def _once(places: Iterator[Place]) -> tuple[Place, ...]:
     for place in places:
         found.setdefault(place.text, place)
     return tuple(found.values())
-
-
-def _place(node: ast.expr, name: str, written: bool) -> Place:
-    subscripts: list[str] = []
-    part: ast.expr = node
-    while isinstance(part, ast.Subscript | ast.Attribute):
-        if isinstance(part, ast.Subscript):
-            subscripts.insert(0, ast.unparse(part.slice))
-        part = part.value
-    text = ast.unparse(node)
-    code = compile(f"({text}, ({''.join(f'{each}, ' for each in subscripts)}))", "<place>", "eval")
-    return Place(text, name, code, len(subscripts), written)
 
 
 def _calls(parts: list[ast.expr]) -> Iterator[tuple[str, tuple[CodeType, ...]]]:
