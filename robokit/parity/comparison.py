@@ -190,8 +190,6 @@ def open_mujoco(text: bytes, robot: Robot, changes: list[str]) -> Answering:
     import mujoco
 
     try:
-        import mujoco
-
         names = names_there(robot)
         spec = mujoco.MjSpec.from_string(plain_text(text, names.get(THEIR_WORLD, THEIR_WORLD)))
         if robot.base == "floating":

@@ -58,6 +58,13 @@ class Parameter:
     ground: bool = False  # whether it needs a ground
     words: bool = False  # whether its values are words
 
+    def outside(self, values: np.ndarray) -> np.ndarray:
+        """Which of its values make no sense, (B,)."""
+        if self.words:
+            return np.zeros(len(values), bool)
+        low = values <= self.least if self.above else values < self.least
+        return np.asarray(low | (values > self.most))
+
 
 _ANGULAR = "angular velocity of the base in world axes at the start"
 _LINEAR = "velocity of the base's origin in world axes at the start"
@@ -225,8 +232,7 @@ def _check_parameter(name: Any, value: Any, robots: Mapping[str, Robot], ground:
         low, high = found.bounds()
         if found.kind == "normal":  # its tails are the rows' matter, unless all of it is wrong
             low = high = found.mean  # type: ignore[attr-defined]
-        bad = low < row.least or high > row.most or (row.above and low <= row.least)
-        if bad:
+        if row.outside(np.array([low, high])).any():
             words = f"above {row.least:g}" if row.above else f"from {row.least:g} to {row.most:g}"
             words = words.replace(" to inf", " on")
             raise ShapeError(f"{name}: expected values {words}, got {distribution_text(found)}")
@@ -277,15 +283,6 @@ def _listed(name: str, found: Distribution, what: str) -> Sequence[Any]:
             f"{distribution_text(found)}"
         )
     return values
-
-
-def out_of_range(name: str, values: np.ndarray) -> np.ndarray:
-    """Which values of a parameter make no sense, (B,): what a normal distribution's tail may give."""
-    row = parameter(name)
-    if row.words:
-        return np.zeros(len(values), bool)
-    low = values <= row.least if row.above else values < row.least
-    return np.asarray(low | (values > row.most))
 
 
 # ---- the parameters of rows --------------------------------------------------------------------
@@ -625,7 +622,7 @@ def replace_invalid(values: Values) -> tuple[dict[str, np.ndarray], dict[int, st
     found: dict[int, str] = {}
     sound = dict(values)
     for name, column in values.items():
-        bad = out_of_range(name, column)
+        bad = parameter(name).outside(column)
         for row in np.flatnonzero(bad).tolist():
             found.setdefault(row, f"{name} = {column[row]:.6g} makes no sense")
         if bad.any():
