@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from robokit.arguments import check_call, real_array
 from robokit.conventions import WORLD
-from robokit.dataclass_tools import frozen, short_repr
+from robokit.dataclass_tools import cached_attribute, frozen, short_repr
 from robokit.dynamics import center_of_mass
 from robokit.errors import ShapeError, WrongType, shown
 from robokit.model.robot import Robot
@@ -402,28 +402,22 @@ class StepStates:
     tau: np.ndarray | None  # the controller's joint forces, (S + 1, nv) [N m | N]; None without a controller
     records: np.ndarray  # which of them are the records of the run
 
-    def energies(self) -> tuple[np.ndarray, np.ndarray]:
-        """Kinetic and potential energy, (S + 1,) each [J]."""
-        first, counts = self._different()
-        facts = state_facts(self.robot, self.q[first], self.v[first])
-        return np.repeat(facts[:, 0], counts), np.repeat(facts[:, 1], counts)
+    @cached_attribute
+    def facts(self) -> np.ndarray:
+        """Kinetic and potential energy [J], centroidal momentum [angular; linear], world axes [N m s; N s].
 
-    def momenta(self) -> np.ndarray:
-        """Centroidal momentum [angular; linear], world axes, (S + 1, 6) [N m s; N s]."""
-        first, counts = self._different()
-        return np.repeat(state_facts(self.robot, self.q[first], self.v[first])[:, 2:], counts, axis=0)
+        (S + 1, 8); a robot at rest has few states unlike the one before.
+        """
+        rows = np.concatenate([self.q, self.v], axis=1)
+        first = np.flatnonzero(np.append(True, np.any(rows[1:] != rows[:-1], axis=1)))
+        found = state_facts(self.robot, self.q[first], self.v[first])
+        return np.repeat(found, np.diff(np.append(first, len(rows))), axis=0)
 
     def shown(self, lines: Sequence[np.ndarray]) -> np.ndarray:
         """Indices that a plot of lines, (S + 1,) each, keeps: records, and the peaks between them."""
         keep = self.records[kept([y[self.records] for y in lines])]
         peaks = peaks_between(self.t, np.stack(lines, axis=1), self.t[keep])
         return increasing(np.concatenate([keep, *(np.searchsorted(self.t, times) for times, _ in peaks)]))
-
-    def _different(self) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of states unlike the one before, and for how many each stands: a robot at rest has few."""
-        rows = np.concatenate([self.q, self.v], axis=1)
-        first = np.flatnonzero(np.append(True, np.any(rows[1:] != rows[:-1], axis=1)))
-        return first, np.diff(np.append(first, len(rows)))
 
 
 def step_states(trajectory: Trajectory) -> StepStates | None:
@@ -653,7 +647,7 @@ def curves(trajectory: Trajectory, forces: ForceHistory, states: StepStates | No
         times = (t if every is None else every.t)[keep]
         return curve_data(key, title, unit, times, {name: y[keep] for name, y in lines.items()})
 
-    h = trajectory.momentum if states is None else states.momenta()
+    h = trajectory.momentum if states is None else states.facts[:, 2:]
     plots = [plot("energy", "Energy", "J", energy_lines(trajectory, states), states)]
     if np.any(forces.total):
         plots.append(force_curve(forces))
@@ -687,7 +681,7 @@ def energy_lines(trajectory: Trajectory, states: StepStates | None) -> dict[str,
     work, total, stored = energy.work, energy.total, energy.springs
     if states is not None:
         with np.errstate(all="ignore"):
-            kinetic, potential = states.energies()
+            kinetic, potential = states.facts[:, :2].T
             work, total = np.interp(states.t, t, work), np.interp(states.t, t, total)
             if stored is not None:
                 stored = np.interp(states.t, t, stored)
