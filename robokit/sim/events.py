@@ -457,6 +457,8 @@ class StepFacts:
     limited: np.ndarray  # 1.0 where it is at that limit, (S, D)
     met: np.ndarray  # impulse of other bodies on each body that can meet one, (S, M) [N s]
     moving: np.ndarray  # speed of the robot, the root of twice its kinetic energy over its mass, (S,) [m/s]
+    # kinetic and potential energy [J] and centroidal momentum [N m s; N s] before it, (S, 8), see state_facts
+    sums: np.ndarray
     v: np.ndarray  # velocities before the step, (S, nv) [rad/s | m/s]
     q: np.ndarray  # configurations before the step, (S, nq)
     tau: np.ndarray  # joint forces of the controller in the step, (S, nv) [N m | N]
@@ -560,7 +562,8 @@ def step_facts(notes: Notes) -> StepFacts:
     met = np.zeros((len(notes), 0, 3))
     if subjects.meeting:
         met = _met(notes)[:, [i for _, i in subjects.meeting]]
-    energy = state_facts(robot, q, v)[:, 0] - rotor_energy(robot.tree, speeds)  # of the links
+    sums = state_facts(robot, q, v)
+    energy = sums[:, 0] - rotor_energy(robot.tree, speeds)  # of the links
     links, slides = x["link"][:, :-1], (joint for joint in robot.body_joints if joint.kind == "prismatic")
     lengths = None  # how long each stands: the one beside a gap with the smaller force stands for it, too
     if program.accuracy is not None or notes.gaps.any():
@@ -578,6 +581,7 @@ def step_facts(notes: Notes) -> StepFacts:
         x["limited"][:, [place for *_, place in subjects.driven]],
         np.linalg.norm(met, axis=-1),
         np.sqrt(np.maximum(2.0 * energy, 0.0) / max(robot.total_mass, 1e-300)),
+        sums,
         v,
         q,
         tau,

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from robokit.arguments import check_call, real_array
 from robokit.conventions import WORLD
-from robokit.dataclass_tools import cached_attribute, frozen, short_repr
+from robokit.dataclass_tools import frozen, short_repr
 from robokit.dynamics import center_of_mass
 from robokit.errors import ShapeError, WrongType, shown
 from robokit.model.robot import Robot
@@ -394,24 +394,15 @@ def link_forces(forces: ForceHistory) -> list[LinkForceData]:
 class StepStates:
     """States before each of S steps, and the last one."""
 
-    robot: Robot  # the Robot
     t: np.ndarray  # times since the start, (S + 1,) [s]
     # q, v: the states, (S + 1, ...)
     q: np.ndarray
     v: np.ndarray
+    # kinetic and potential energy [J], centroidal momentum [angular; linear] in world axes [N m s; N s],
+    # (S + 1, 8)
+    sums: np.ndarray
     tau: np.ndarray | None  # the controller's joint forces, (S + 1, nv) [N m | N]; None without a controller
     records: np.ndarray  # which of them are the records of the run
-
-    @cached_attribute
-    def facts(self) -> np.ndarray:
-        """Kinetic and potential energy [J], centroidal momentum [angular; linear], world axes [N m s; N s].
-
-        (S + 1, 8); a robot at rest has few states unlike the one before.
-        """
-        rows = np.concatenate([self.q, self.v], axis=1)
-        first = np.flatnonzero(np.append(True, np.any(rows[1:] != rows[:-1], axis=1)))
-        found = state_facts(self.robot, self.q[first], self.v[first])
-        return np.repeat(found, np.diff(np.append(first, len(rows))), axis=0)
 
     def shown(self, lines: Sequence[np.ndarray]) -> np.ndarray:
         """Indices that a plot of lines, (S + 1,) each, keeps: records, and the peaks between them."""
@@ -429,10 +420,10 @@ def step_states(trajectory: Trajectory) -> StepStates | None:
     times = np.append(trajectory.summary["dt"] * facts.edges[:-1], t[-1])
     tau = None if trajectory.tau is None else np.concatenate([facts.tau, trajectory.tau[-1:]])
     return StepStates(
-        trajectory.robot,
         times,
         np.concatenate([facts.q, trajectory.q[-1:]]),
         np.concatenate([facts.v, trajectory.v[-1:]]),
+        np.concatenate([facts.sums, state_facts(trajectory.robot, trajectory.q[-1:], trajectory.v[-1:])]),
         tau,
         increasing(np.clip(np.searchsorted(times, t - 1e-9), 0, len(facts.v))),
     )
@@ -647,7 +638,7 @@ def curves(trajectory: Trajectory, forces: ForceHistory, states: StepStates | No
         times = (t if every is None else every.t)[keep]
         return curve_data(key, title, unit, times, {name: y[keep] for name, y in lines.items()})
 
-    h = trajectory.momentum if states is None else states.facts[:, 2:]
+    h = trajectory.momentum if states is None else states.sums[:, 2:]
     plots = [plot("energy", "Energy", "J", energy_lines(trajectory, states), states)]
     if np.any(forces.total):
         plots.append(force_curve(forces))
@@ -681,7 +672,7 @@ def energy_lines(trajectory: Trajectory, states: StepStates | None) -> dict[str,
     work, total, stored = energy.work, energy.total, energy.springs
     if states is not None:
         with np.errstate(all="ignore"):
-            kinetic, potential = states.facts[:, :2].T
+            kinetic, potential = states.sums[:, :2].T
             work, total = np.interp(states.t, t, work), np.interp(states.t, t, total)
             if stored is not None:
                 stored = np.interp(states.t, t, stored)
