@@ -83,7 +83,7 @@ def _move_their_own(tree: Tree, X: Sequence[Transform]) -> bool:
     second moment about the parent's origin, r away, is (sqrt(P_i) + |r| sqrt(M_i))^2 at most. Rotors add as
     much to both sides.
     """
-    m, _, about_com = about_coms(np.moveaxis([row(I) for I in tree.I], 1, 0))
+    m, _, about_com = about_coms([np.array(x, float) for x in zip(*map(row, tree.I), strict=True)])
     if min((r for rotors in tree.armature for r in rotors), default=0.0) < 0.0 or m.min() < 0.0:
         return False
     if np.linalg.eigvalsh(about_com).min() < 0.0:
