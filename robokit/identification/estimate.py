@@ -617,13 +617,7 @@ def identify(
         rows = [np.column_stack([part.R, part.z]) * w for part, w in zip(parts, trust, strict=True)]
         T = triangle(np.vstack([np.zeros((0, columns.size + 1)), *rows]))
         R, z = T[:, :-1], T[:, -1]
-        # Places of the fitted bodies among 1..N: those with mass that the caller does not hold fixed.
-        free = np.array([i for i, row in enumerate(bodies) if row[0] > 0.0 and i + 1 not in held], dtype=int)
-        if not len(free) and len(held) < robot.nbodies:
-            raise ShapeError(
-                f"prior: no body of robot {robot.name!r} has mass, and what has none keeps none; give a "
-                "guess, prior=parameters like robot.inertial_parameters or another robot"
-            )
+        free = _free_bodies(robot, bodies, held)
         bodies[free] = nearest_possible(bodies[free])
         is_free, rest = _unknowns(columns, bodies, free, R, z)
         fit = consistent_fit(R, z, Prior(bodies, free, deviation, _scales(columns, data)))
@@ -655,6 +649,17 @@ def identify(
         possible_combinations=possible, noise=noise, residual=residual, data=data, steps=fit.steps,
         converged=fit.converged,
     )  # fmt: skip
+
+
+def _free_bodies(robot: Robot, bodies: np.ndarray, held: set[int]) -> np.ndarray:
+    """Places of the fitted bodies among 1..N: those with mass that the caller does not hold fixed."""
+    free = np.array([i for i, row in enumerate(bodies) if row[0] > 0.0 and i + 1 not in held], dtype=int)
+    if not len(free) and len(held) < robot.nbodies:
+        raise ShapeError(
+            f"prior: no body of robot {robot.name!r} has mass, and what has none keeps none; give a "
+            "guess, prior=parameters like robot.inertial_parameters or another robot"
+        )
+    return free
 
 
 def _unknowns(
