@@ -455,13 +455,15 @@ class Reader:
 
     def attributes(self, element: etree._Element, where: str, known: tuple[str, ...]) -> None:
         """Notes attributes that URDF does not have: a misspelt one would be lost silently."""
-        for name in element.keys():  # noqa: SIM118  of an XML element
-            if name not in known and not name.startswith("{") and ":" not in name:
-                tag, line = self.tag(element), self.line(element)
-                free = [each for each in known if element.get(each) is None]
-                hint = self.report.nearest(name, free, most=1) or f"known: {', '.join(known)}"
-                message = f"the attribute {name!r} of <{tag}> is not URDF and is ignored"
-                self.report.once("attribute-unknown", f"{tag}/{name}", where, line, message, hint)
+        given = element.keys()
+        unknown = [x for x in given if x not in known and not x.startswith("{") and ":" not in x]
+        if not unknown:
+            return
+        tag, line, free = self.tag(element), self.line(element), [name for name in known if name not in given]
+        for name in unknown:
+            hint = self.report.nearest(name, free, most=1) or f"known: {', '.join(known)}"
+            message = f"the attribute {name!r} of <{tag}> is not URDF and is ignored"
+            self.report.once("attribute-unknown", f"{tag}/{name}", where, line, message, hint)
 
     def text(self, element: etree._Element, attribute: str, where: str) -> str | None:
         """An attribute's text verbatim, None where it is absent; unexpanded xacro is an error."""
