@@ -736,15 +736,16 @@ def _put_of(x: Any, k: Any, add: Add) -> Callable[[Any, Vector3, Any, Vector3], 
     return put
 
 
-def gap_along(x: Any, k: Any, d: Vector3) -> Any:
-    """A gap that no contact of pair k is below: how far apart its shapes are along a direction.
+def gap_along(x: Any, m: Any, d: Vector3) -> Any:
+    """A gap that no contact of a candidate is below: how far apart its shapes are along a direction.
 
     Args:
         x: with SHAPES, PAIRS, POSES and CANDIDATES; ``apart_corners`` of the pair are read and written. That
             of a is 0 where the direction is another than the last time.
-        k: number of the pair (a, b), neither a plane nor a height field.
+        m: its place among candidates; a and b, its shapes, are neither planes nor height fields.
         d: from a to b, a unit vector in the axes of shape a.
     """
+    k = x.candidate[m]
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
     (R, p), (S, q) = shape_pose(x, a), shape_pose(x, b)
     along = R @ d
@@ -758,8 +759,8 @@ def gap_along(x: Any, k: Any, d: Vector3) -> Any:
 
     def extreme(s: Any, side: int, d: Vector3, corner_of: Callable[[Any], Any]) -> Vector3:
         def corner() -> Any:
-            i = corner_of(x.apart_corners[k, side] - 1)
-            x.apart_corners[k, side] = i + 1
+            i = corner_of(x.apart_corners[m, side] - 1)
+            x.apart_corners[m, side] = i + 1
             return tuple(vector(x.corners, i))
 
         return Vector3(*cond(x.shape_kind[s] <= POLYTOPE, corner, lambda: support(x, s, d)))

@@ -41,6 +41,8 @@ Cost: O(contacts), about 200 operations each.
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 from robokit.collision.fields import CYLINDER
@@ -82,12 +84,10 @@ def collect(x: Any) -> None:
         is_known, m = _pair(x, own, -1) == pair, minimum(own, x.n_contacts - 1)
         known, N = where(is_known, 1.0, 0.0), x.bristle_normal[m]
         turning = vector(x.bristle, m, 3) * where(N > 0.0, known, 0.0)
-        of_bodies = while_loop(  # a body that comes onto another shape of the same body touches it on
-            lambda m: (_pair(x, m, -1) >= 0) & ~_same_bodies(x, _pair(x, m, -1), pair),
-            lambda m: m + 1,
-            where(_pair(x, at, -1) == pair, at, 0),
-        )
-        stays = _pair(x, of_bodies, -1) >= 0
+        # A body that comes onto another shape of the same body touches it on. Pairs, and so bristles, ascend
+        # by their bodies: those of the same two are beside each other.
+        beside = [_pair(x, m, -1) for m in (maximum(at - 1, 0), at)]
+        stays = functools.reduce(operator.or_, ((k >= 0) & _same_bodies(x, k, pair) for k in beside))
         _add(x, c, vector(x.bristle, m, 0) * known, N * known, turning, is_known & (N == 0.0), stays)
         return at
 
