@@ -146,8 +146,8 @@ def _look_at_candidates(x: Any, balls: Any, still: Any) -> None:
 
     def overlapping(m: Any, count: Any) -> Any:
         k, a, b = x.candidate[m], x.candidate_shapes[m, 0], x.candidate_shapes[m, 1]
-        d, sum_ = _row(balls, b) - _row(balls, a), balls[a, RADIUS] + balls[b, RADIUS] - x.pair_slack[k]
-        return cond(d.dot(d) < sum_ * abs(sum_), lambda: closer(m, k, a, b, count), lambda: count)
+        d, sum_ = _row(balls, b) - _row(balls, a), balls[a, RADIUS] + balls[b, RADIUS]
+        return cond(d.dot(d) < sum_ * sum_, lambda: closer(m, k, a, b, count), lambda: count)
 
     def closer(m: Any, k: Any, a: Any, b: Any, count: Any) -> Any:
         gap, far = gap_of_balls(x, k, balls, still, dt)
@@ -322,7 +322,7 @@ def gap_of_balls(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, 
     def other() -> Any:
         return cond(x.shape_kind[a] == FIELD, above_field, both_balls)
 
-    return cond(x.shape_kind[a] == PLANE, above_plane, other) + x.pair_slack[k], far
+    return cond(x.shape_kind[a] == PLANE, above_plane, other), far
 
 
 def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
@@ -557,7 +557,9 @@ class Detector:
                 shape = self._given[a.name].shape
                 known |= {n: size for n, size in zip(a.shape, shape, strict=True) if isinstance(n, str)}
         self.arrays = {
-            a.name: np.array(self._given[a.name], a.zeros(known).dtype)
+            a.name: self._given[a.name]
+            if a in PAIRS  # nobody writes to them
+            else np.array(self._given[a.name], a.zeros(known).dtype)
             if a.name in self._given
             else a.zeros(known)
             for a in self.kernel.taken

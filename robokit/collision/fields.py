@@ -69,7 +69,6 @@ SHAPES = (
 
 PAIRS = (
     whole("pair_shapes", "n_pairs", 2),  # the shapes that may touch, sorted by their bodies
-    real("pair_slack", "n_pairs"),  # overlap that is not felt [m]
     whole("shape_partners", "n_shapes", 2),  # first of a shape's entries of `partners`, and how many
     whole("partners", "n_pairs", 2),  # later shapes that it may touch, ascending, and the pair that this is
 )
@@ -114,7 +113,7 @@ CONTACTS = (
     ),  # half-way between the surfaces, on that of b where a is the
     # world, from the origin [m]
     real("contact_frame", "n_contacts", 9, role="out"),  # rows t1, t2, n; n points from a to b
-    real("contact_gap", "n_contacts", role="out"),  # negative where they overlap, slack taken off [m]
+    real("contact_gap", "n_contacts", role="out"),  # negative where they overlap [m]
     whole("counts", 4, role="out"),  # of contacts, of near pairs, of both that there was no place for
 )
 """What detection finds. Contacts of a pair, and of two bodies, are neighbours."""

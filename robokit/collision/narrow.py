@@ -460,8 +460,8 @@ def narrow_pairs(x: Any, count: Any, pairs: Pairs, add: Callable[..., None]) -> 
         count: how many.
         pairs: these.
         add: called with each contact: ``add(k, feature, place, gap, n)`` of pair k. The place is half-way
-            between the surfaces, from the step's origin; the gap is negative where they overlap, slack taken
-            off; n is a unit vector from a to b. Place and n are in world axes.
+            between the surfaces, from the step's origin; the gap is negative where they overlap; n is a unit
+            vector from a to b. Place and n are in world axes.
     """
     cells, last = zeros(4, kind="integer"), zeros(2, kind="integer")
     found = zeros(12), zeros(10)
@@ -716,19 +716,18 @@ def on_plane(x: Any, k: Any, far: Any, corners: Any, add: Add) -> None:
 def _reach(x: Any, k: Any, far: Any) -> Any:
     """How near the cores of pair k have to be."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    return far + x.shape_radius[a] + x.shape_radius[b] - x.pair_slack[k]
+    return far + x.shape_radius[a] + x.shape_radius[b]
 
 
 def _put_of(x: Any, k: Any, add: Add) -> Callable[[Any, Vector3, Any, Vector3], None]:
     """What contacts of the cores of pair k are given to."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    slack = x.pair_slack[k]
     radii = x.shape_radius[a], x.shape_radius[b]
 
     def give(feature: Any, q: Any, gap: Any, n: Any) -> None:
         n = Vector3(*n)
         middle = Vector3(*q) + n * (0.5 * (radii[0] - radii[1]))
-        add(feature, tuple(middle), gap - radii[0] - radii[1] + slack, tuple(n))
+        add(feature, tuple(middle), gap - radii[0] - radii[1], tuple(n))
 
     def put(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
         call(give, feature, tuple(q), gap, tuple(n))
@@ -766,7 +765,7 @@ def gap_along(x: Any, m: Any, d: Vector3) -> Any:
         return Vector3(*cond(x.shape_kind[s] <= POLYTOPE, corner, lambda: support(x, s, d)))
 
     y, z = extreme(a, 0, d, of_a), extreme(b, 1, -e, of_b)
-    return along.dot(q - p) + e.dot(z) - d.dot(y) - x.shape_radius[a] - x.shape_radius[b] + x.pair_slack[k]
+    return along.dot(q - p) + e.dot(z) - d.dot(y) - x.shape_radius[a] - x.shape_radius[b]
 
 
 def nearest_cores(
