@@ -78,8 +78,7 @@ def lands(x: Any, c: Any) -> Any:
 
     def contact() -> Any:
         k = x.c_of[c]
-        pair = x.contact_pair[k]
-        fast = x.pair_impact[pair] * x.contact_hit[k] * x.contact_hit[k] > x.pair_damping[pair]
+        fast = x.pair_impact[0] * x.contact_hit[k] * x.contact_hit[k] > x.pair_damping[0]
         rests_later = (x.contact_bounces[k] == 0) & (x.contact_arrives[k] == 0.0)
         return fast & rests_later & (x.c_aim[c, 2] < x.contact_rolls[k, 2]) & (x.c_g[c, 2] > 0.0)
 
