@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from robokit.contact import closing_derivatives
 from robokit.contact.closing_derivatives import along, gather, loaded, motions, of_motion
 from robokit.contact.constraints import springs
-from robokit.contact.constraints.contacts import TANGENTIAL, impact, weight
+from robokit.contact.constraints.contacts import TANGENTIAL, impact, surface, weight
 from robokit.contact.detection_derivatives import frame_motion, gap_rate
 from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
@@ -485,6 +485,7 @@ def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion
     hits = before[2] + x.c_aims[i, 4] * closer
     du = [now[k] + where(loop, before[k], 0.0) - x.c_aims[i, 1 + k] * hits for k in range(3)]
     du[2] = du[2] - x.c_aims[i, 0] * closer - x.c_aims[i, 5] * heavier
+    turns = _of_surface(x, i, M, B)
 
     def pushed(rates: list[Any], m: int) -> Force:
         """Of r_q, r_y, r_v (m); turning friction changes with the normal impulse of its contact, too."""
@@ -497,7 +498,29 @@ def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion
                 x.c_less_N[i, m] = less
         return f
 
+    for k in range(2):
+        du[k] = du[k] - turns[k]
     of_q = pushed(du, 0) - M.cross_force(force(x.c_F, i))
     of_y = pushed(u, 1)
     by_v = [where(loop, -u[k], x.c_aims[i, 1 + k] * u[2]) for k in range(3)]
+    for k in range(2):
+        by_v[k] = by_v[k] + turns[2 + k]
     return [of_q, of_y, -pushed(by_v, 2), closing_derivatives.pushed(x, i, u)]
+
+
+def _of_surface(x: Any, i: Any, M: Motion, B: Motion) -> tuple[Any, ...]:
+    """How the aims of a contact along t1 and t2 change with its place on a turntable: as its frame moves by M
+    and its body by B; and with a change B of that body's velocity before.
+    """
+
+    def contact() -> Any:
+        c, b, half = x.c_of[i], x.c_bodies[i, 1], 0.5 * x.dt[0]
+        p, V = vector(x.contact_place, c, 0), motion(x.V_before, b)
+        spin, way = surface(x, c, p, V)
+        goes = B.lin + B.ang.cross(vector(x.p, b))
+        place = M.lin + M.ang.cross(p) + V.ang.cross(goes) * half
+        axes = [vector(x.contact_frame, c, 3 * k) for k in range(2)]
+        by_q = [M.ang.cross(t).dot(way) + t.dot(spin.cross(place)) for t in axes]
+        return (*by_q, *(t.dot(spin.cross(goes * half)) for t in axes))
+
+    return cond(x.c_kind[i] == FRICTION, contact, lambda: (0.0,) * 4)

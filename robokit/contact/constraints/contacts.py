@@ -220,7 +220,13 @@ def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar
 
 
 def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
-    """Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns.
+    """Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns."""
+    spin, way = surface(x, c, p, body_velocity(x, x.contact_bodies[c, 1]))
+    return Vector3(axes[0].dot(way), axes[1].dot(way), axes[2].dot(spin))
+
+
+def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3]:
+    """Spin of the surface that a body of velocity ``rider`` touches at p, and its velocity there.
 
     A belt's or a turntable's. A kick gives the velocity half a step after its pose. There, what rides on a
     turntable has been carried on by half a step; against the surface at the pose it would seem to slide. A
@@ -228,11 +234,8 @@ def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
     """
     shape, half = x.pair_shapes[x.contact_pair[c], 0], 0.5 * x.dt[0]
     spin, at_origin = vector(x.surface_velocity, shape, 0), vector(x.surface_velocity, shape, 3)
-    b = x.contact_bodies[c, 1]
-    rider = body_velocity(x, b)
-    carried = (rider.lin + rider.ang.cross(vector(x.p, b, 0))) * half
-    way = at_origin + spin.cross(vector(x.origin, 0) + p + carried)
-    return Vector3(axes[0].dot(way), axes[1].dot(way), axes[2].dot(spin))
+    carried = (rider.lin + rider.ang.cross(vector(x.p, x.contact_bodies[c, 1], 0))) * half
+    return spin, at_origin + spin.cross(vector(x.origin, 0) + p + carried)
 
 
 def remember(x: Any) -> None:
