@@ -258,12 +258,12 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     from friction that slides, which is mu N whatever R_t is.
     """
     pair, dt, phi = x.contact_pair[c], x.dt[0], x.contact_gap[c]
-    k, R_t, R_n = x.pair_stiffness[pair], x.c_R[i, 0], x.c_R[i, 1]
+    k, R_t, R_n = x.pair_stiffness[0], x.c_R[i, 0], x.c_R[i, 1]
     g = [x.c_g[i, m] for m in range(3)]
     hit = x.contact_hit[c]
-    rate = x.pair_impact[pair] * hit
+    rate = x.pair_impact[0] * hit
     w = x.body_mobility[x.c_bodies[i, 0]] + x.body_mobility[x.c_bodies[i, 1]]
-    _, slope = impact(rate * hit, w * dt * x.pair_damping[pair], w * dt)
+    _, slope = impact(rate * hit, w * dt * x.pair_damping[0], w * dt)
     harder = 2.0 * rate * slope * dt * where(x.struck[0] == 1, 0.0, 1.0)
     rests = where(x.struck[0] > 0, 0.0, 1.0)  # an impact aims at 0
     sticks = g[0] * g[0] + g[1] * g[1] < (x.c_mu[i] * g[2]) ** 2 * (1.0 - FLAT)
