@@ -61,8 +61,7 @@ MOTION = (
     real("S", "n_dofs", 6, role="work"),  # columns: angular first, about the step's origin, gain included
     real("I", "n_bodies", 10, role="work"),  # inertias like `inertia`, in world axes about the origin
     real("V", "n_bodies", 6, role="work"),  # velocities of the bodies at the kick's beginning
-    real("S_own", "n_dofs", 6, role="work"),  # the same about the first base of their whole, as S^T K S of
-    # a far one about the step's origin is rounding
+    real("S_own", "n_dofs", 6, role="work"),  # the same about the first base of their whole (linear.py)
     real("S_by_row", 6, "n_columns", role="work"),  # these, where dofs are rows in their order
     real("H", "n_H", 4, 4, role="work"),  # mass matrix: of each four rows the blocks from their first one to
     # the diagonal, 0 where one of `blocks` has no entry; rows of the last four beyond nv are those of ones

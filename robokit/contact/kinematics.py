@@ -2,7 +2,7 @@
 
 All vectors are in world axes about one origin, that of body 1. So columns S of joints, inertias and momenta
 are compared and summed as they are, and what is subtracted does not grow with the distance of the robot from
-the world's origin.
+the world's origin. H and A of a whole are made of columns about its own first base.
 
     V_i = V_lambda + sum of S_j v_j        H_jk = S_j . I^c_i S_k        C_j = S_j . sum of f_i
 
@@ -173,18 +173,14 @@ def _pose(x: Any, b: Any) -> None:
 
 def _column(x: Any, j: Any) -> None:
     """Column of S: that in body coordinates turned, about the origin."""
-    write_row(x.S, j, _turned(x, j, vector(x.p, x.dof_body[j])))
-
-
-def _turned(x: Any, j: Any, arm: Vector3) -> Motion:
-    """Column of a dof in world axes; ``arm``: to the place of its body from what it is about."""
-    R, s = matrix(x.R, x.dof_body[j]), motion(x.dof_axis, j) * x.dof_gain[j]
+    b, gain = x.dof_body[j], x.dof_gain[j]
+    R, s = matrix(x.R, b), motion(x.dof_axis, j) * gain
     ang = R @ s.ang
-    return Motion(ang, R @ s.lin + arm.cross(ang))
+    write_row(x.S, j, Motion(ang, R @ s.lin + vector(x.p, b).cross(ang)))
 
 
 def own_origin(x: Any, b: Any) -> Vector3:
-    """The first base of the whole of a body, from the origin: A of what is far from that is made about it."""
+    """The first base of the whole of a body, which H and A are made about, from the origin."""
     return vector(x.p, x.wholes[x.body_whole[b], 0])
 
 
@@ -192,8 +188,8 @@ def _own_columns(x: Any) -> None:
     """Columns S about the first base of their whole, and by rows."""
 
     def dof(j: Any) -> None:
-        b = x.dof_body[j]
-        column = _turned(x, j, vector(x.p, b) - own_origin(x, b))
+        S = motion(x.S, j)
+        column = Motion(S.ang, S.lin - own_origin(x, x.dof_body[j]).cross(S.ang))
         write_row(x.S_own, j, column)
 
         def by_row() -> None:
@@ -337,10 +333,7 @@ def one_way(x: Any, by_fours: Any, by_entries: Any) -> None:
 
 def powers(S: Any, f: Force, column: Any) -> list[Scalar]:
     """Powers of a force at four columns of S, given by rows, (6, n)."""
-    s = [
-        Motion(*(Vector3(*(S[h + i, column + n] for i in range(3))) for h in (0, 3)))
-        for n in range(BLOCK)
-    ]
+    s = [Motion(*(Vector3(*(S[h + i, column + n] for i in range(3))) for h in (0, 3))) for n in range(BLOCK)]
     return [each.dot(f) for each in s]
 
 

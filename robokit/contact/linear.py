@@ -2,7 +2,9 @@
 
 J is never formed. A constraint between bodies a and b adds S^T K S, K = E^T G E, for the columns S of the
 dofs on their two paths; those of constraints with the world are summed down the tree first, as composite
-inertias are. All columns are in world axes about one origin.
+inertias are. All columns are in world axes; those of a whole, trees that loops tie to each other, are about
+its first base, and K is about that, or about the lighter of two bodies of different wholes. About one origin
+for all, the rounding of what is far from it would be G d^2, with its distance d.
 
 With slopes of Coulomb's law A = U D L is not symmetric. The pattern is the same, and so is each operation:
 rows of L take from each other by the entries of U^T, and those of U^T by the entries of L. Where both are the
@@ -52,22 +54,30 @@ def place_of_K(x: Any, c: Any) -> Vector3:
     return vector(x.p, where(between, light, x.wholes[x.body_whole[body], 0]))
 
 
-def _rows_of_E(x: Any, c: Any, place: Vector3) -> list[Motion]:
-    """The rows of a constraint, about a place."""
-    E = [motion(x.c_E, c, 6 * k) for k in range(3)]
-    return [Motion(e.ang - place.cross(e.lin), e.lin) for e in E]
+def _rows_of_E(x: Any, of: Any, c: Any) -> list[Motion]:
+    """The rows of a constraint, about the place of K of another one of the same bodies, or of its own.
+
+    The first base of a robot that is alone is the step's origin.
+    """
+    E = [motion(x.c_E, of, 6 * k) for k in range(3)]
+
+    def arms() -> tuple[Any, ...]:
+        place = place_of_K(x, c)
+        return tuple(number for e in E for number in e.ang - place.cross(e.lin))
+
+    own = cond(x.n_wholes > 2, arms, lambda: tuple(number for e in E for number in e.ang))
+    return [Motion(Vector3(*own[3 * k : 3 * k + 3]), e.lin) for k, e in enumerate(E)]
 
 
 def stiffness(x: Any, c: Any) -> ArticulatedInertia:
     """The symmetric part of K, the force that the velocities of a constraint's bodies make."""
-    place = place_of_K(x, c)
-    E = _rows_of_E(x, c, place)
+    E = _rows_of_E(x, c, c)
     a, b, d, e, f, g = (x.c_G[c, k] for k in range(6))
     GE = [E[0] * row[0] + E[1] * row[1] + E[2] * row[2] for row in ((a, b, e), (b, d, f), (e, f, g))]
     K = [*_products(E, GE)]
 
     def with_load() -> tuple[Any, ...]:
-        m, n = _by_load(x, c, place)
+        m, n = _by_load(x, c)
         return tuple(p + 0.5 * q for p, q in zip(K, _products([m, n], [n, m]), strict=True))
 
     return ArticulatedInertia.of(list(cond(x.c_kind[c] == SPIN, with_load, lambda: tuple(K))))
@@ -91,10 +101,10 @@ def _products(one: list[Motion], other: list[Motion]) -> ArticulatedInertia:
     )
 
 
-def _by_load(x: Any, c: Any, place: Vector3) -> tuple[Motion, Motion]:
+def _by_load(x: Any, c: Any) -> tuple[Motion, Motion]:
     """A patch that turns takes as its contact presses: K = m n^T of these two, beside E^T G E."""
     of = x.c_of[c]
-    E, F = (_rows_of_E(x, k, place) for k in (c, of))
+    E, F = (_rows_of_E(x, k, c) for k in (c, of))
     m = E[0] * x.c_by_load[c, 0] + E[1] * x.c_by_load[c, 1] + E[2] * x.c_by_load[c, 2]
     normal = x.c_G[of, 3] - x.c_G[of, 7], x.c_G[of, 4] + x.c_G[of, 6], x.c_G[of, 5]
     return m, F[0] * normal[0] + F[1] * normal[1] + F[2] * normal[2]
@@ -123,12 +133,11 @@ class Skew(NamedTuple):
 
 def skew_stiffness(x: Any, c: Any) -> list[Any]:
     """The skew part of K: n p^T - p n^T, its 15 numbers."""
-    place = place_of_K(x, c)
-    t1, t2, n = _rows_of_E(x, c, place)
+    t1, t2, n = _rows_of_E(x, c, c)
     K = _skew_product(n, t2 * x.c_G[c, 6] - t1 * x.c_G[c, 7])
 
     def with_load() -> tuple[Any, ...]:
-        m, normal = _by_load(x, c, place)
+        m, normal = _by_load(x, c)
         return tuple(_sum(K, _skew_product(m * 0.5, normal)))
 
     return list(cond(x.c_kind[c] == SPIN, with_load, lambda: tuple(K)))
