@@ -57,7 +57,7 @@ def place_of_K(x: Any, c: Any) -> Vector3:
 def _rows_of_E(x: Any, of: Any, c: Any) -> list[Motion]:
     """The rows of a constraint, about the place of K of another one of the same bodies, or of its own.
 
-    The first base of a robot that is alone is the step's origin.
+    Where the last first base is body 1, that is the place of all, and the step's origin.
     """
     E = [motion(x.c_E, of, 6 * k) for k in range(3)]
 
@@ -65,7 +65,7 @@ def _rows_of_E(x: Any, of: Any, c: Any) -> list[Motion]:
         place = place_of_K(x, c)
         return tuple(number for e in E for number in e.ang - place.cross(e.lin))
 
-    own = cond(x.n_wholes > 2, arms, lambda: tuple(number for e in E for number in e.ang))
+    own = cond(x.wholes[x.n_wholes - 1, 0] > 1, arms, lambda: tuple(number for e in E for number in e.ang))
     return [Motion(Vector3(*own[3 * k : 3 * k + 3]), e.lin) for k, e in enumerate(E)]
 
 
