@@ -185,7 +185,7 @@ def _by_body(bodies: Bodies, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]
     for link in bodies.links:
         if link.body in differs:
             if link.name == bodies.names[link.body]:
-                m, c, I = _about_com(by_body[link.body])
+                m, c, I = about_coms(by_body[link.body])
                 link = replace(link, mass=_scalar(m), com=c, inertia=I)
             else:  # its share of the body is not known
                 link = replace(link, mass=0.0, com=np.zeros(3), inertia=np.zeros((3, 3)))
@@ -193,8 +193,8 @@ def _by_body(bodies: Bodies, change: Any) -> tuple[np.ndarray, tuple[Link, ...]]
     return given, tuple(links)
 
 
-def _about_com(values: Sequence[Any]) -> tuple[Any, np.ndarray, np.ndarray]:
-    """Mass, centre of mass and the inertia about it, of ten columns.
+def about_coms(values: Sequence[Any]) -> tuple[Any, np.ndarray, np.ndarray]:
+    """Mass, centre of mass (..., 3) and the inertia about it (..., 3, 3), of ten columns.
 
     The centre of a body without mass is its origin.
     """

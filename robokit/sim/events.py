@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import math
 import textwrap
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from itertools import pairwise
@@ -15,7 +14,7 @@ import numpy as np
 
 from robokit.algorithms.energy import rotor_energy
 from robokit.contact.measures import MONITORS, SUBJECTS, Answer, Event, RunEvents
-from robokit.dataclass_tools import frozen, short_repr
+from robokit.dataclass_tools import cached_attribute, frozen, short_repr
 from robokit.errors import counted
 from robokit.sim.integrators import Held, StepTaken, held_forces
 from robokit.sim.joint_forces import assumed_damping, pressing
@@ -376,50 +375,64 @@ def contacts_of(notes: Notes, marks: Sequence[int], q: np.ndarray, moving: bool 
     taken, begin = notes.parts(np.array(marks[1:], int) - 1)
     record = np.searchsorted(begin, np.arange(len(taken)), side="right")  # that each part of a step led to
     moves = np.array([bool(name) and program.robot.link(name).body > 0 for name in names])
-    found = [_pressing(taken.contacts(row), moves == moving) for row in range(len(taken))]
-    pairs = [[(names[int(b)], names[int(a)]) for a, b in touching[:, :2].tolist()] for touching in found]
-    most: Counter[tuple[str, str]] = Counter()
-    for each in pairs:
-        most |= Counter(each)
+    row, found = _pressing(taken, moves == moving)
     place = {link.name: k for k, link in enumerate(program.robot.links)}
-    order = sorted(most, key=lambda pair: (place[pair[0]], place.get(pair[1], -1)))
-    columns = [pair for pair in order for _ in range(most[pair])]
-    links, against = (tuple(pair[k] for pair in columns) for k in range(2))
-    first = {pair: columns.index(pair) for pair in most}
-    forces, (R, p) = np.zeros((len(q), len(columns), 3)), state_poses(program.robot, q)
+    named = ["", *place]
+    against_and_on = np.array([place.get(name, -1) + 1 for name in names], int)[found[:, :2].astype(int)]
+    numbers = against_and_on @ [1, len(named)]
+    pairs = np.array(sorted(set(numbers.tolist())), int)
+    pair = np.searchsorted(pairs, numbers)
+    nth, most = nth_of_its_kind(row * len(pairs) + pair), np.zeros(len(pairs), int)
+    np.maximum.at(most, pair, nth + 1)
+    column = (np.cumsum(most) - most)[pair] + nth
+    sides = np.divmod(np.repeat(pairs, most), len(named))
+    links, against = (tuple(named[k] for k in side.tolist()) for side in sides)
+    forces, (R, p) = np.zeros((len(q), len(links), 3)), state_poses(program.robot, q)
     points = np.zeros_like(forces)
     for k, (body, frame) in enumerate(map(program.robot.frame, links)):
         points[:, k] = p[:, body] + R[:, body] @ frame.position
     normals, moments, pressed = np.zeros_like(forces), np.zeros_like(forces), np.zeros(forces.shape[:2])
-    for row, t in enumerate(record.tolist()):
-        free = dict(first)
-        for pair, numbers in zip(pairs[row], found[row][:, 2:], strict=True):
-            at, force, normal = (t, free[pair]), numbers[3:6] * taken.share[row], numbers[9:]
-            pressed[at] += force @ normal
-            part = force @ normal / pressed[at] if pressed[at] else 1.0  # 1 of the first
-            points[at] = (1.0 - part) * points[at] + part * numbers[:3]
-            normals[at] = (1.0 - part) * normals[at] + part * normal
-            forces[at] += force
-            moments[at] += numbers[6:9] * taken.share[row]
-            free[pair] += 1
+    for part in range(int(np.bincount(record).max(initial=0))):  # of each step: one after the other
+        now = row - begin[record[row] - 1] == part
+        at, share = (record[row[now]], column[now]), taken.share[row[now], None]
+        point, force, moment, normal = np.split(found[now, 2:], 4, axis=1)
+        press = (force * share * normal).sum(axis=1)
+        pressed[at] += press
+        first = pressed[at] == 0.0
+        of_all = np.where(first, 1.0, press / np.where(first, 1.0, pressed[at]))[:, None]
+        points[at] = (1.0 - of_all) * points[at] + of_all * point
+        normals[at] = (1.0 - of_all) * normals[at] + of_all * normal
+        forces[at] += force * share
+        moments[at] += moment * share
     if len(taken) > len(begin):
         normals /= np.maximum(np.linalg.norm(normals, axis=-1, keepdims=True), np.finfo(float).tiny)
     return Contacts(points, forces, links, against, normals, moments)
 
 
-def _pressing(contacts: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+def _pressing(notes: Notes, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Contacts with the shapes that are wanted: shapes, place [m], force [N], moment [N m], normal, (K, 14).
 
-    Turning friction is noted behind its contact.
+    Before them the notes that they are of, (K,). Turning friction is noted behind its contact.
     """
+    contacts = notes.arrays["contact"]
+    row = np.repeat(np.arange(len(notes)), np.diff(notes.arrays["end"], prepend=0))
     presses = contacts[:, 5:8].any(axis=1) | contacts[:, 11:14].any(axis=1)
-    moments, of = (
-        np.zeros((presses.sum(), 3)),
-        np.cumsum(presses) - 1,
-    )  # below 0 before the first that presses
-    np.add.at(moments, of[of >= 0], contacts[of >= 0, 8:11] + contacts[of >= 0, 11:14])
+    moments, of = np.zeros((presses.sum(), 3)), np.cumsum(presses) - 1
+    own = of >= 0
+    own[own] = row[own] == row[presses][of[own]]  # not ahead of all that press in a note
+    np.add.at(moments, of[own], contacts[own, 8:11] + contacts[own, 11:14])
     found = np.hstack([contacts[presses, :8], moments, contacts[presses, 14:]])
-    return found[wanted[found[:, 0].astype(int)]]
+    kept = wanted[found[:, 0].astype(int)]
+    return row[presses][kept], found[kept]
+
+
+def nth_of_its_kind(kinds: np.ndarray) -> np.ndarray:
+    """How many of the same whole number come before each, (K,)."""
+    order = np.argsort(kinds, kind="stable")
+    first = np.flatnonzero(np.diff(kinds[order], prepend=-1))
+    found = np.empty(len(kinds), int)
+    found[order] = np.arange(len(kinds)) - np.repeat(first, np.diff(np.append(first, len(kinds))))
+    return found
 
 
 # ==== step facts ==================================================================================
@@ -444,6 +457,8 @@ class StepFacts:
     limited: np.ndarray  # 1.0 where it is at that limit, (S, D)
     met: np.ndarray  # impulse of other bodies on each body that can meet one, (S, M) [N s]
     moving: np.ndarray  # speed of the robot, the root of twice its kinetic energy over its mass, (S,) [m/s]
+    # kinetic and potential energy [J] and centroidal momentum [N m s; N s] before it, (S, 8), see state_facts
+    sums: np.ndarray
     v: np.ndarray  # velocities before the step, (S, nv) [rad/s | m/s]
     q: np.ndarray  # configurations before the step, (S, nq)
     tau: np.ndarray  # joint forces of the controller in the step, (S, nv) [N m | N]
@@ -458,7 +473,7 @@ class StepFacts:
     def __len__(self) -> int:
         return len(self.q)
 
-    @property
+    @cached_attribute
     def edges(self) -> np.ndarray:
         """Where the steps or parts begin, and the last one ends, (S + 1,) [steps]."""
         if self.lengths is None:
@@ -547,7 +562,8 @@ def step_facts(notes: Notes) -> StepFacts:
     met = np.zeros((len(notes), 0, 3))
     if subjects.meeting:
         met = _met(notes)[:, [i for _, i in subjects.meeting]]
-    energy = state_facts(robot, q, v)[:, 0] - rotor_energy(robot.tree, speeds)  # of the links
+    sums = state_facts(robot, q, v)
+    energy = sums[:, 0] - rotor_energy(robot.tree, speeds)  # of the links
     links, slides = x["link"][:, :-1], (joint for joint in robot.body_joints if joint.kind == "prismatic")
     lengths = None  # how long each stands: the one beside a gap with the smaller force stands for it, too
     if program.accuracy is not None or notes.gaps.any():
@@ -565,6 +581,7 @@ def step_facts(notes: Notes) -> StepFacts:
         x["limited"][:, [place for *_, place in subjects.driven]],
         np.linalg.norm(met, axis=-1),
         np.sqrt(np.maximum(2.0 * energy, 0.0) / max(robot.total_mass, 1e-300)),
+        sums,
         v,
         q,
         tau,

@@ -575,6 +575,8 @@ class Run:
     def go(self, steps: int, progress: bool) -> None:
         """Take the steps."""
         started, self.end = time.perf_counter(), steps
+        if self.stepper.noting:
+            self.stepper.room_for(steps, MOST_BYTES)
         self.stepper.take(0)  # so that no compiling counts as stepping
         self.compile_seconds = time.perf_counter() - started
         warn_of_length(self.stepper.refused, self.program.robot.name)

@@ -655,11 +655,11 @@ def fastest_spin(
     q, v = np.atleast_2d(q), np.atleast_2d(v)
     found, rows = (least, 0, 0), max(len(q), len(v))
     with np.errstate(all="ignore"):  # no body turns faster than all joints together
-        if not np.nanmax(np.abs(v).sum(axis=1), initial=0.0) > least:
-            return found
+        fast = np.flatnonzero(np.broadcast_to(np.abs(v).sum(axis=1) > least, rows))
     robot = robot if robot.samples is None else robot.sample(0)
-    for first in range(0, rows, ROWS):
-        x, y = (a if len(a) == 1 else a[first : first + ROWS] for a in (q, v))
+    for first in range(0, len(fast), ROWS):
+        looked = fast[first : first + ROWS]
+        x, y = (a if len(a) == 1 else a[looked] for a in (q, v))
         with np.errstate(all="ignore"):
             X = robot.tree.transforms(robot.split_q(list(x.T)))
             turning = body_velocities(robot.tree, X, robot.split_v(list(y.T)))
@@ -668,7 +668,7 @@ def fastest_spin(
             for i, speed in enumerate(speeds, 1):
                 k = int(np.where(good, speed, 0.0).argmax())
                 if good[k] and speed[k] > found[0]:
-                    found = (float(speed[k]), first + k, i)
+                    found = (float(speed[k]), int(looked[k]), i)
     return found
 
 
@@ -1046,6 +1046,11 @@ class ContactStepper(ContactState):
         """None are there any more."""
         self.arrays["noted"][:] = 0
 
+    def room_for(self, steps: int, most: int) -> None:
+        """Room for notes of so many steps, or most bytes of them: what is not written to takes no memory."""
+        size = sum(self.arrays[a.name].strides[0] for a in NOTES[1:] if a.shape[0] == "n_noted")
+        self.make_room({"n_noted": max(self.sizes["n_noted"], min(steps, most // size))})
+
     def rest(self) -> None:
         """Nobody has it any more: another one of the same program may begin with it, but for large memory."""
         self.noting = False
@@ -1172,6 +1177,9 @@ class PassiveStepper:
     def forget_notes(self) -> None:
         """See :class:`ContactStepper`."""
         self._noted = []
+
+    def room_for(self, steps: int, most: int) -> None:
+        """Notes take what room they need."""
 
     @property
     def noted_bytes(self) -> int:

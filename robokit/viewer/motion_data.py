@@ -394,36 +394,21 @@ def link_forces(forces: ForceHistory) -> list[LinkForceData]:
 class StepStates:
     """States before each of S steps, and the last one."""
 
-    robot: Robot  # the Robot
     t: np.ndarray  # times since the start, (S + 1,) [s]
     # q, v: the states, (S + 1, ...)
     q: np.ndarray
     v: np.ndarray
+    # kinetic and potential energy [J], centroidal momentum [angular; linear] in world axes [N m s; N s],
+    # (S + 1, 8)
+    sums: np.ndarray
     tau: np.ndarray | None  # the controller's joint forces, (S + 1, nv) [N m | N]; None without a controller
     records: np.ndarray  # which of them are the records of the run
-
-    def energies(self) -> tuple[np.ndarray, np.ndarray]:
-        """Kinetic and potential energy, (S + 1,) each [J]."""
-        first, counts = self._different()
-        facts = state_facts(self.robot, self.q[first], self.v[first])
-        return np.repeat(facts[:, 0], counts), np.repeat(facts[:, 1], counts)
-
-    def momenta(self) -> np.ndarray:
-        """Centroidal momentum [angular; linear], world axes, (S + 1, 6) [N m s; N s]."""
-        first, counts = self._different()
-        return np.repeat(state_facts(self.robot, self.q[first], self.v[first])[:, 2:], counts, axis=0)
 
     def shown(self, lines: Sequence[np.ndarray]) -> np.ndarray:
         """Indices that a plot of lines, (S + 1,) each, keeps: records, and the peaks between them."""
         keep = self.records[kept([y[self.records] for y in lines])]
         peaks = peaks_between(self.t, np.stack(lines, axis=1), self.t[keep])
         return increasing(np.concatenate([keep, *(np.searchsorted(self.t, times) for times, _ in peaks)]))
-
-    def _different(self) -> tuple[np.ndarray, np.ndarray]:
-        """Indices of states unlike the one before, and for how many each stands: a robot at rest has few."""
-        rows = np.concatenate([self.q, self.v], axis=1)
-        first = np.flatnonzero(np.append(True, np.any(rows[1:] != rows[:-1], axis=1)))
-        return first, np.diff(np.append(first, len(rows)))
 
 
 def step_states(trajectory: Trajectory) -> StepStates | None:
@@ -435,10 +420,10 @@ def step_states(trajectory: Trajectory) -> StepStates | None:
     times = np.append(trajectory.summary["dt"] * facts.edges[:-1], t[-1])
     tau = None if trajectory.tau is None else np.concatenate([facts.tau, trajectory.tau[-1:]])
     return StepStates(
-        trajectory.robot,
         times,
         np.concatenate([facts.q, trajectory.q[-1:]]),
         np.concatenate([facts.v, trajectory.v[-1:]]),
+        np.concatenate([facts.sums, state_facts(trajectory.robot, trajectory.q[-1:], trajectory.v[-1:])]),
         tau,
         increasing(np.clip(np.searchsorted(times, t - 1e-9), 0, len(facts.v))),
     )
@@ -653,7 +638,7 @@ def curves(trajectory: Trajectory, forces: ForceHistory, states: StepStates | No
         times = (t if every is None else every.t)[keep]
         return curve_data(key, title, unit, times, {name: y[keep] for name, y in lines.items()})
 
-    h = trajectory.momentum if states is None else states.momenta()
+    h = trajectory.momentum if states is None else states.sums[:, 2:]
     plots = [plot("energy", "Energy", "J", energy_lines(trajectory, states), states)]
     if np.any(forces.total):
         plots.append(force_curve(forces))
@@ -687,7 +672,7 @@ def energy_lines(trajectory: Trajectory, states: StepStates | None) -> dict[str,
     work, total, stored = energy.work, energy.total, energy.springs
     if states is not None:
         with np.errstate(all="ignore"):
-            kinetic, potential = states.energies()
+            kinetic, potential = states.sums[:, :2].T
             work, total = np.interp(states.t, t, work), np.interp(states.t, t, total)
             if stored is not None:
                 stored = np.interp(states.t, t, stored)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from ladder import random_tree
 
 import robokit as rk
+from robokit.dynamics import singular
 from robokit.model import couple
 
 EDGE = 1e-13  # share of what a joint carries that must be its own
@@ -162,3 +164,23 @@ def test_a_rod_among_fuller_samples_is_refused(sign, last):
     robot = b.joint("ball", "spherical", "root", "rod").build()
     robot = robot.with_inertias({"rod": (1.0, None, np.stack([full, rod] if last else [rod, full]))})
     refused(robot, "ball")
+
+
+def test_links_whose_own_inertias_are_pivots_need_no_recursion(monkeypatch):
+    """Where the short look says that nothing is singular, the recursion says so, too."""
+    rng = np.random.default_rng(5)
+    robots = [random_tree(seed, n=8) for seed in range(12)]
+    looks, found = [], []
+    for robot in robots:
+        for power in (0.0, 6.0, 12.0, 30.0):
+            shares = 10.0 ** rng.uniform(-power, 0.0, (len(robot.inertial_parameters), 1))
+            scaled = robot.with_inertias(robot.inertial_parameters * shares)
+            q = robot.random_configuration(rng)
+            looks.append(
+                singular._move_their_own(scaled.tree, scaled.tree.transforms(scaled.tree.split_q(q)))
+            )
+            with monkeypatch.context() as patch:
+                patch.setattr(singular, "_move_their_own", lambda *_: False)
+                found.append(singular.singular_joint(scaled, q) is not None)
+    assert not any(own and joint for own, joint in zip(looks, found, strict=True))
+    assert any(looks) and any(found)

@@ -106,10 +106,11 @@ class Graph:
     def add(self, node: Node) -> int:
         """Number of the node, recorded now if it is new."""
         nodes = self.nodes
-        found = self.index.setdefault(node, len(nodes))
-        if found == len(nodes):
+        new = len(nodes)
+        found = self.index.setdefault(node, new)
+        if found == new:
             nodes.append(node)
-            if found > self.budget:
+            if new > self.budget:
                 raise TraceTooLarge(f"more than {self.budget} operations")
         return found
 

@@ -186,7 +186,7 @@ class Scalar:
         if b < 0:
             b, sign = -b, -sign
         node = (MUL, a, b) if a < b else (MUL, b, a)
-        number = graph.index.get(node) or graph.add(node)  # a call less where it is known: tracing is hot
+        number = graph.add(node)
         found = _new(Scalar)
         found.graph, found.ref = graph, number if sign > 0 else -number
         return found
@@ -349,7 +349,7 @@ def _sum(graph: Graph, a: int, b: int) -> Any:
         else:
             b = -b
         node, sign = ((SUB, a, b), 1) if a < b else ((SUB, b, a), -1)
-    number = graph.index.get(node) or graph.add(node)
+    number = graph.add(node)
     found = _new(Scalar)
     found.graph, found.ref = graph, number if sign > 0 else -number
     return found
