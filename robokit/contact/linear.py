@@ -354,11 +354,6 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia, place: Vector3
     """
     count = apart(x, one, other)
 
-    def column(m: Any) -> None:
-        s = motion(x.S_own, x.pair_dofs[m])
-        arm = place - own_origin(x, x.dof_body[x.pair_dofs[m]])
-        write_row(x.pair_S, m, Motion(s.ang, s.lin - arm.cross(s.ang)) * x.pair_signs[m])
-
     def of_dof(enter: Any) -> None:
         """Call enter(m, A, force) for all dofs, with the force on its row in A and in its skew part."""
 
@@ -399,21 +394,34 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia, place: Vector3
 
     def by_fours() -> None:
         blocks = blocks_of_pair(x, count)
-
-        def empty(z: Any) -> None:
-            for k in range(6):
-                write(x.pair_S_by_row[k], BLOCK * x.pair_blocks[z], [0.0] * BLOCK)
-
-        def by_row(m: Any) -> None:
-            for k in range(6):
-                x.pair_S_by_row[k, x.pair_dofs[m]] = x.pair_S[m, k]
-
-        for_range(blocks, empty)
-        for_range(count, by_row)
+        _pair_by_row(x, count, blocks)
         of_dof(lambda m, A, F: fours(m, A, F, blocks))
 
-    for_range(count, column)
+    for_range(count, lambda m: _pair_column(x, m, place))
     one_way(x, by_fours, lambda: of_dof(entries))
+
+
+def _pair_column(x: Any, m: Any, place: Vector3) -> None:
+    """The column of a dof of a pair about a place, with its sign."""
+    j = x.pair_dofs[m]
+    S = motion(x.S_own, j)
+    arm = place - own_origin(x, x.dof_body[j])
+    write_row(x.pair_S, m, Motion(S.ang, S.lin - arm.cross(S.ang)) * x.pair_signs[m])
+
+
+def _pair_by_row(x: Any, count: Any, blocks: Any) -> None:
+    """So many of these by rows, in as many blocks; 0 in the other columns of the blocks."""
+
+    def empty(z: Any) -> None:
+        for k in range(6):
+            write(x.pair_S_by_row[k], BLOCK * x.pair_blocks[z], [0.0] * BLOCK)
+
+    def column(m: Any) -> None:
+        for k in range(6):
+            x.pair_S_by_row[k, x.pair_dofs[m]] = x.pair_S[m, k]
+
+    for_range(blocks, empty)
+    for_range(count, column)
 
 
 def add(x: Any, A: Any, row: Any, k: Any, value: Any) -> None:
