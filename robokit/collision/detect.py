@@ -142,24 +142,23 @@ def _look_at_candidates(x: Any, balls: Any, still: Any) -> None:
     near = _Near(zeros(LISTED, kind="integer"), zeros(LISTED, 2))
 
     def pair(m: Any, count: Any) -> Any:
-        k = x.candidate[m]
-        return m + 1, cond(_stays_apart(x, k, balls), lambda: count, lambda: overlapping(k, count))
+        return m + 1, cond(_stays_apart(x, m, balls), lambda: count, lambda: overlapping(m, count))
 
-    def overlapping(k: Any, count: Any) -> Any:
-        a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-        d, sum_ = _row(balls, b) - _row(balls, a), balls[a, RADIUS] + balls[b, RADIUS] - x.pair_slack[k]
-        return cond(d.dot(d) < sum_ * abs(sum_), lambda: closer(k, a, b, count), lambda: count)
+    def overlapping(m: Any, count: Any) -> Any:
+        k, a, b = x.candidate[m], x.candidate_shapes[m, 0], x.candidate_shapes[m, 1]
+        d, sum_ = _row(balls, b) - _row(balls, a), balls[a, RADIUS] + balls[b, RADIUS]
+        return cond(d.dot(d) < sum_ * sum_, lambda: closer(m, k, a, b, count), lambda: count)
 
-    def closer(k: Any, a: Any, b: Any, count: Any) -> Any:
+    def closer(m: Any, k: Any, a: Any, b: Any, count: Any) -> Any:
         gap, far = gap_of_balls(x, k, balls, still, dt)
 
         def is_near() -> Any:
-            near.pair[count], near.reach[count, 0] = k, far
+            near.candidate[count], near.reach[count, 0] = m, far
             near.reach[count, 1] = rounding(GUARD, 0.5) * (far + balls[a, SIZE] + balls[b, SIZE])
             return count + 1
 
         def is_apart() -> Any:
-            x.least_gap[k] = gap
+            x.least_gap[m] = gap
             return count
 
         return cond(gap < far, is_near, is_apart)
@@ -174,22 +173,22 @@ def _look_at_candidates(x: Any, balls: Any, still: Any) -> None:
     for_range(last.count - n, lambda k: _put(x.near_pair, n + k, -1))
 
 
-def _stays_apart(x: Any, k: Any, balls: Any) -> Any:
-    """Whether the gap of a pair, less what both have moved, is above far: that is at most the sums here."""
-    a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    gap = (x.least_gap[k] - (balls[a, MOVED] + balls[b, MOVED])) * (1.0 - rounding(GUARD, 0.5))
+def _stays_apart(x: Any, m: Any, balls: Any) -> Any:
+    """Whether the gap of a candidate, less what both have moved, is above far, at most the sums here."""
+    a, b = x.candidate_shapes[m, 0], x.candidate_shapes[m, 1]
+    gap = (x.least_gap[m] - (balls[a, MOVED] + balls[b, MOVED])) * (1.0 - rounding(GUARD, 0.5))
     gap = maximum(gap, 0.0)
-    x.least_gap[k] = gap
+    x.least_gap[m] = gap
     turn = balls[a, TURN] + balls[b, TURN] + rounding(GUARD, 0.5)
     return gap > balls[a, MORE] + balls[b, MORE] + turn * (balls[a, SIZE] + balls[b, SIZE])
 
 
 class _Near(NamedTuple):
-    """Pairs that are near: their numbers, and the gap below which contacts count, with how much more rules
-    them out beyond rounding [m].
+    """Candidates that are near: their places in the list, and the gap below which contacts count, with how
+    much more rules them out beyond rounding [m].
     """
 
-    pair: Any
+    candidate: Any
     reach: Any
 
 
@@ -229,8 +228,9 @@ def _look(x: Any, near: _Near, count: Any, last: _Last) -> None:
     direction, corners = zeros(3), zeros(CORNERS, kind="integer")
 
     def begin(i: Any) -> Any:
-        k = near.pair[i]
-        at = while_loop(lambda m: _entry(last.pair, last.count, m) < k, lambda m: m + 1, last.at[0])
+        m = near.candidate[i]
+        k = x.candidate[m]
+        at = while_loop(lambda n: _entry(last.pair, last.count, n) < k, lambda n: n + 1, last.at[0])
         last.at[0] = at
         is_known = _entry(last.pair, last.count, at) == k
 
@@ -243,12 +243,12 @@ def _look(x: Any, near: _Near, count: Any, last: _Last) -> None:
             _put_all(corners, [-1] * CORNERS)
 
         def along() -> Any:
-            return gap_along(x, k, middle_of_part(x.apart_along[k], DIRECTIONS))
+            return gap_along(x, m, middle_of_part(x.apart_along[m], DIRECTIONS))
 
         gap = cond(both_convex(x, k) & ~is_known, along, lambda: 0.0)
 
         def is_apart() -> Any:
-            x.least_gap[k] = gap
+            x.least_gap[m] = gap
             return 0
 
         def goes() -> Any:
@@ -258,13 +258,13 @@ def _look(x: Any, near: _Near, count: Any, last: _Last) -> None:
         return cond(gap > near.reach[i, 0] + near.reach[i, 1], is_apart, goes)
 
     def end(i: Any, touches: Any) -> None:
-        k = near.pair[i]
+        m = near.candidate[i]
 
         def note() -> None:
-            x.apart_along[k] = part_of_cube(_row(direction, 0), DIRECTIONS)
-            x.apart_corners[k, 0] = 0
+            x.apart_along[m] = part_of_cube(_row(direction, 0), DIRECTIONS)
+            x.apart_corners[m, 0] = 0
 
-        cond(touches > 0, lambda: _remember(x, k, direction, corners), note)
+        cond(touches > 0, lambda: _remember(x, x.candidate[m], direction, corners), note)
 
     def add_one(k: Any, feature: Any, point: Any, gap: Any, n: Any) -> None:
         add_contact(x, k, feature, Vector3(*point), gap, Vector3(*n))
@@ -273,7 +273,7 @@ def _look(x: Any, near: _Near, count: Any, last: _Last) -> None:
         call(add_one, *contact)
 
     def pair(i: Any) -> tuple[Any, Any]:
-        return 1 * near.pair[i], near.reach[i, 0]
+        return 1 * x.candidate[near.candidate[i]], near.reach[i, 0]
 
     narrow_pairs(x, count, Pairs(pair, direction, corners, begin, end), add)
 
@@ -322,7 +322,7 @@ def gap_of_balls(x: Any, k: Any, balls: Any, still: Any, dt: Any) -> tuple[Any, 
     def other() -> Any:
         return cond(x.shape_kind[a] == FIELD, above_field, both_balls)
 
-    return cond(x.shape_kind[a] == PLANE, above_plane, other) + x.pair_slack[k], far
+    return cond(x.shape_kind[a] == PLANE, above_plane, other), far
 
 
 def add_contact(x: Any, k: Any, feature: Any, point: Vector3, gap: Any, n: Vector3) -> None:
@@ -557,7 +557,9 @@ class Detector:
                 shape = self._given[a.name].shape
                 known |= {n: size for n, size in zip(a.shape, shape, strict=True) if isinstance(n, str)}
         self.arrays = {
-            a.name: np.array(self._given[a.name], a.zeros(known).dtype)
+            a.name: self._given[a.name]
+            if a in PAIRS  # nobody writes to them
+            else np.array(self._given[a.name], a.zeros(known).dtype)
             if a.name in self._given
             else a.zeros(known)
             for a in self.kernel.taken
@@ -609,7 +611,8 @@ def _find(x: Any, balls: Any) -> None:
 
     for_range(x.n_shapes, enlarge)
     for_range(x.n_shapes, lambda t: _sort_in(x.sweep, ends, t))
-    may_touch = zeros(x.n_pairs, kind="integer")
+    last = _kept(x, x.candidates[0] * known)
+    x.candidates[0] = 0
 
     def from_here(t: Any) -> None:
         s = x.sweep[t]
@@ -618,7 +621,7 @@ def _find(x: Any, balls: Any) -> None:
             o = x.sweep[u]
             d, reach = _centre(balls, o) - _centre(balls, s), ends[s, 2] + ends[o, 2]
             near = (d.dot(d) < reach * reach) & (x.shape_body[s] != x.shape_body[o])
-            cond(near, lambda: _mark(x, s, o, may_touch), lambda: None)
+            cond(near, lambda: _enter(x, s, o), lambda: None)
             return u + 1
 
         def overlaps(u: Any) -> Any:
@@ -628,14 +631,81 @@ def _find(x: Any, balls: Any) -> None:
         while_loop(overlaps, beside, t + 1)
 
     for_range(x.n_shapes, from_here)
-
-    def keep(k: Any, n: Any) -> Any:
-        x.candidate[n] = k
-        x.least_gap[k] = where(may_touch[k] * known > 0, x.least_gap[k], 0.0)
-        return n + may_touch[k]
-
-    x.candidates[0] = for_range(x.n_pairs, keep, 0)
+    _sort(x)
+    for_range(x.candidates[0], functools.partial(_hand_on, x, last), 0)
     x.candidates[1] = 1
+
+
+class _Kept(NamedTuple):
+    """A copy of what is known of candidates."""
+
+    count: Any
+    pair: Any
+    gap: Any
+    along: Any
+    corners: Any
+
+
+def _kept(x: Any, count: Any) -> _Kept:
+    """Of the first ones, so many."""
+    kept = _Kept(
+        count,
+        zeros(count, kind="integer"),
+        zeros(count),
+        zeros(count, kind="integer"),
+        zeros(count, 2, kind="integer"),
+    )
+
+    def keep(m: Any) -> None:
+        kept.pair[m], kept.gap[m] = 1 * x.candidate[m], 1.0 * x.least_gap[m]
+        kept.along[m] = 1 * x.apart_along[m]
+        _write(kept.corners, m, [x.apart_corners[m, side] for side in range(2)])
+
+    for_range(count, keep)
+    return kept
+
+
+def _hand_on(x: Any, kept: _Kept, m: Any, at: Any) -> Any:
+    """What was known of a candidate; ``at``: of those before, where pairs begin that are none below it."""
+    k = x.candidate[m]
+    _write(x.candidate_shapes, m, [x.pair_shapes[k, side] for side in range(2)])
+    at = while_loop(lambda n: _entry(kept.pair, kept.count, n) < k, lambda n: n + 1, at)
+
+    def known() -> None:
+        x.least_gap[m], x.apart_along[m] = 1.0 * kept.gap[at], 1 * kept.along[at]
+        _write(x.apart_corners, m, [kept.corners[at, side] for side in range(2)])
+
+    def new() -> None:
+        x.least_gap[m], x.apart_along[m] = 0.0, 0
+        _write(x.apart_corners, m, [0, 0])
+
+    cond(_entry(kept.pair, kept.count, at) == k, known, new)
+    return at
+
+
+def _sort(x: Any) -> None:
+    """Sort candidates by their last digit, then by their first one, of numbers with n_shapes to a digit."""
+    count = x.candidates[0]
+    found = zeros(count, kind="integer")
+    for digit in (lambda k: k % x.n_shapes, lambda k: k // x.n_shapes):
+        first = zeros(x.n_shapes + 1, kind="integer")
+
+        def note(m: Any, digit: Any = digit, first: Any = first) -> None:
+            found[m] = 1 * x.candidate[m]
+            d = digit(found[m]) + 1
+            first[d] = first[d] + 1
+
+        def place_one(m: Any, digit: Any = digit, first: Any = first) -> None:
+            d = digit(found[m])
+            x.candidate[first[d]] = 1 * found[m]
+            first[d] = first[d] + 1
+
+        def add(d: Any, first: Any = first) -> None:
+            first[d + 1] = first[d + 1] + first[d]
+
+        for_range(count, note)
+        for_range(x.n_shapes, add)
+        for_range(count, place_one)
 
 
 def _widest(x: Any, balls: Any) -> Any:
@@ -677,8 +747,8 @@ def _sort_in(order: Any, ends: Any, t: Any) -> None:
     order[while_loop(is_lower, move, t)] = s
 
 
-def _mark(x: Any, s: Any, o: Any, may_touch: Any) -> None:
-    """Mark the pair of two shapes, if it is one."""
+def _enter(x: Any, s: Any, o: Any) -> None:
+    """Put the pair of two shapes at the end of the candidates, if it is one."""
     a, b = minimum(s, o), maximum(s, o)
     first, count = x.shape_partners[a, 0], x.shape_partners[a, 1]
 
@@ -689,8 +759,12 @@ def _mark(x: Any, s: Any, o: Any, may_touch: Any) -> None:
 
     at, _ = while_loop(lambda low, high: low < high, halve, first, first + count)
 
+    def put() -> None:
+        x.candidate[x.candidates[0]] = 1 * x.partners[at, 1]
+        x.candidates[0] = x.candidates[0] + 1
+
     def found() -> None:
-        cond(x.partners[at, 0] == b, lambda: _put(may_touch, x.partners[at, 1], 1), lambda: None)
+        cond(x.partners[at, 0] == b, put, lambda: None)
 
     cond(at < first + count, found, lambda: None)
 

@@ -69,23 +69,25 @@ SHAPES = (
 
 PAIRS = (
     whole("pair_shapes", "n_pairs", 2),  # the shapes that may touch, sorted by their bodies
-    real("pair_slack", "n_pairs"),  # overlap that is not felt [m]
     whole("shape_partners", "n_shapes", 2),  # first of a shape's entries of `partners`, and how many
     whole("partners", "n_pairs", 2),  # later shapes that it may touch, ascending, and the pair that this is
 )
 
 CANDIDATES = (
     whole("candidate", "n_pairs", role="inout"),  # pairs that may touch within some steps, ascending
+    whole("candidate_shapes", "n_pairs", 2, role="inout"),  # the shapes of each of them, in their order
     whole("candidates", 2, role="inout"),  # how many; 1 once they are found
     real("ball_then", "n_shapes", 4, role="inout"),  # centre of each ball then, and its margin [m]
     whole("sweep", "n_shapes", role="inout"),  # shapes by the lower ends of their balls along an axis
-    real("least_gap", "n_pairs", role="inout"),  # of candidates: no contact has a smaller one [m], or 0
+    # Of each candidate, likewise: no contact has a smaller gap [m], or 0
+    real("least_gap", "n_pairs", role="inout", is_hint=True),
     whole("apart_along", "n_pairs", role="inout"),  # number of the direction along which that was found
     whole("apart_corners", "n_pairs", 2, role="inout"),  # one more than the rows of corners of a and b there
     real("centre_before", "n_shapes", 3, role="inout"),  # of each ball in the last step [m]
     real("R_before", "n_bodies", 9, role="inout"),  # rotation of each body then
 )
-"""What tells pairs that cannot touch. No contact depends on it: all 0 finds the same."""
+"""What tells pairs that cannot touch. No contact depends on it: all 0 finds the same. There is room for all
+pairs, of which no more than that of candidates is ever looked at or written to."""
 
 POSES = (
     real("R", "n_bodies", 9),  # rotation of each body, by rows: x_world = R x_body + p
@@ -111,7 +113,7 @@ CONTACTS = (
     ),  # half-way between the surfaces, on that of b where a is the
     # world, from the origin [m]
     real("contact_frame", "n_contacts", 9, role="out"),  # rows t1, t2, n; n points from a to b
-    real("contact_gap", "n_contacts", role="out"),  # negative where they overlap, slack taken off [m]
+    real("contact_gap", "n_contacts", role="out"),  # negative where they overlap [m]
     whole("counts", 4, role="out"),  # of contacts, of near pairs, of both that there was no place for
 )
 """What detection finds. Contacts of a pair, and of two bodies, are neighbours."""

@@ -460,8 +460,8 @@ def narrow_pairs(x: Any, count: Any, pairs: Pairs, add: Callable[..., None]) -> 
         count: how many.
         pairs: these.
         add: called with each contact: ``add(k, feature, place, gap, n)`` of pair k. The place is half-way
-            between the surfaces, from the step's origin; the gap is negative where they overlap, slack taken
-            off; n is a unit vector from a to b. Place and n are in world axes.
+            between the surfaces, from the step's origin; the gap is negative where they overlap; n is a unit
+            vector from a to b. Place and n are in world axes.
     """
     cells, last = zeros(4, kind="integer"), zeros(2, kind="integer")
     found = zeros(12), zeros(10)
@@ -716,19 +716,18 @@ def on_plane(x: Any, k: Any, far: Any, corners: Any, add: Add) -> None:
 def _reach(x: Any, k: Any, far: Any) -> Any:
     """How near the cores of pair k have to be."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    return far + x.shape_radius[a] + x.shape_radius[b] - x.pair_slack[k]
+    return far + x.shape_radius[a] + x.shape_radius[b]
 
 
 def _put_of(x: Any, k: Any, add: Add) -> Callable[[Any, Vector3, Any, Vector3], None]:
     """What contacts of the cores of pair k are given to."""
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
-    slack = x.pair_slack[k]
     radii = x.shape_radius[a], x.shape_radius[b]
 
     def give(feature: Any, q: Any, gap: Any, n: Any) -> None:
         n = Vector3(*n)
         middle = Vector3(*q) + n * (0.5 * (radii[0] - radii[1]))
-        add(feature, tuple(middle), gap - radii[0] - radii[1] + slack, tuple(n))
+        add(feature, tuple(middle), gap - radii[0] - radii[1], tuple(n))
 
     def put(feature: Any, q: Vector3, gap: Any, n: Vector3) -> None:
         call(give, feature, tuple(q), gap, tuple(n))
@@ -736,15 +735,16 @@ def _put_of(x: Any, k: Any, add: Add) -> Callable[[Any, Vector3, Any, Vector3], 
     return put
 
 
-def gap_along(x: Any, k: Any, d: Vector3) -> Any:
-    """A gap that no contact of pair k is below: how far apart its shapes are along a direction.
+def gap_along(x: Any, m: Any, d: Vector3) -> Any:
+    """A gap that no contact of a candidate is below: how far apart its shapes are along a direction.
 
     Args:
         x: with SHAPES, PAIRS, POSES and CANDIDATES; ``apart_corners`` of the pair are read and written. That
             of a is 0 where the direction is another than the last time.
-        k: number of the pair (a, b), neither a plane nor a height field.
+        m: its place among candidates; a and b, its shapes, are neither planes nor height fields.
         d: from a to b, a unit vector in the axes of shape a.
     """
+    k = x.candidate[m]
     a, b = x.pair_shapes[k, 0], x.pair_shapes[k, 1]
     (R, p), (S, q) = shape_pose(x, a), shape_pose(x, b)
     along = R @ d
@@ -758,14 +758,14 @@ def gap_along(x: Any, k: Any, d: Vector3) -> Any:
 
     def extreme(s: Any, side: int, d: Vector3, corner_of: Callable[[Any], Any]) -> Vector3:
         def corner() -> Any:
-            i = corner_of(x.apart_corners[k, side] - 1)
-            x.apart_corners[k, side] = i + 1
+            i = corner_of(x.apart_corners[m, side] - 1)
+            x.apart_corners[m, side] = i + 1
             return tuple(vector(x.corners, i))
 
         return Vector3(*cond(x.shape_kind[s] <= POLYTOPE, corner, lambda: support(x, s, d)))
 
     y, z = extreme(a, 0, d, of_a), extreme(b, 1, -e, of_b)
-    return along.dot(q - p) + e.dot(z) - d.dot(y) - x.shape_radius[a] - x.shape_radius[b] + x.pair_slack[k]
+    return along.dot(q - p) + e.dot(z) - d.dot(y) - x.shape_radius[a] - x.shape_radius[b]
 
 
 def nearest_cores(

@@ -127,30 +127,28 @@ def _pairs(body: np.ndarray, still: int, own: Any) -> np.ndarray:
     ``body``: of each shape, ascending; the first ``still`` are the ground's, which all bodies may touch;
     ``own``: pairs of bodies besides, (m, 2).
     """
-    own = np.asarray(own, dtype=np.int64).reshape(-1, 2)
-    many = max(body.max(initial=0), own.max(initial=0)) + 1
-    first = np.searchsorted(body, np.arange(many + 1)).astype(np.int32)
-    first[0] = still  # of a link that is fixed to the world
-    keys = np.minimum(*own.T) * many + np.maximum(*own.T)
-    keys = keys if (keys[1:] > keys[:-1]).all() else np.unique(keys)
-    i, j = np.divmod(keys, many)
-    spans = [first[i], first[i + 1], first[j], first[j + 1]]  # of the shapes of both
+    own = np.asarray(own, dtype=np.int32).reshape(-1, 2)
+    i, j = own.T
+    if not ((i < j).all() and ((i[1:] > i[:-1]) | ((i[1:] == i[:-1]) & (j[1:] > j[:-1]))).all()):
+        i, j = np.unique(np.sort(own, axis=1), axis=0).T
+    many = int(max(body.max(initial=0), j.max(initial=0))) + 1
+    pairs = np.stack([i, j], axis=1) + 1  # 0: the ground; 1: links that are fixed to the world
     if still:
-        above = np.arange(1, many)
-        of_ground = [np.zeros_like(above), np.full_like(above, still), first[above], first[above + 1]]
-        at = np.searchsorted(keys, above)  # a link that is fixed to the world comes after the ground
-        spans = [
-            np.insert(one, at, each.astype(np.int32)) for one, each in zip(spans, of_ground, strict=True)
-        ]
-    at, end, other, other_end = spans
-    width = other_end - other
-    counts = (end - at) * width
-    if (counts == 1).all():
-        return np.stack([at, other], axis=1)
+        above = np.arange(1, many, dtype=np.int32)
+        at = np.searchsorted(j[: np.count_nonzero(i == 0)], above)
+        pairs = np.insert(pairs, at, np.stack([np.zeros_like(above), above + 1], axis=1), axis=0)
+    first = np.searchsorted(body, np.arange(many + 1)).astype(np.int32)
+    first = np.concatenate([[0, still], first[1:]], dtype=np.int32)
+    sizes, found = np.diff(first), first[pairs]
+    has = np.zeros(len(sizes), bool)
+    has[pairs] = True
+    if (sizes[has] == 1).all():
+        return found
+    width = sizes[pairs[:, 1]]
+    counts = sizes[pairs[:, 0]] * width
     which = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     number = np.arange(len(which), dtype=np.int32) - (np.cumsum(counts, dtype=np.int32) - counts)[which]
-    across, along = np.divmod(number, width[which])
-    return np.stack([at[which] + across, other[which] + along], axis=1)
+    return found[which] + np.stack(np.divmod(number, width[which]), axis=1)
 
 
 # ---- a robot ----------------------------------------------------------------------------------------------
@@ -245,24 +243,29 @@ def touching_pairs(robot: Robot, error: float = ERROR) -> np.ndarray:
 
 def _touching_pairs(robot: Robot, error: float) -> np.ndarray:
     placed = robot_shapes(robot, error).placed
-    bodies = sorted({c.body for c in placed})
+    bodies = np.array(sorted({c.body for c in placed}), np.int32)
     root, many = roots(robot), robot.nbodies + 1
 
     def without(pairs: np.ndarray, gone: set[tuple[int, int]]) -> np.ndarray:
         """Those of ascending pairs that are not in a set."""
+        if not gone:
+            return pairs
         keys, out = pairs @ np.array([many, 1]), np.array(sorted(i * many + j for i, j in gone), int)
         at = np.minimum(np.searchsorted(keys, out), max(len(keys) - 1, 0))
         return np.delete(pairs, at[keys[at] == out] if len(keys) else [], axis=0)
 
-    pairs = np.array(bodies, int)[np.stack(np.triu_indices(len(bodies), 1), axis=1)]
-    found, own_root = without(pairs, neighbours(robot, set(bodies), root)), np.array(root)
+    after = np.arange(len(bodies) - 1, -1, -1)  # of each body, those that come after it
+    pairs = np.empty((after.sum(), 2), np.int32)
+    pairs[:, 0] = np.repeat(bodies, after)
+    pairs[:, 1] = np.concatenate([bodies[:0], *(bodies[k:] for k in range(1, len(bodies)))])
+    found, own_root = without(pairs, neighbours(robot, set(bodies.tolist()), root)), np.array(root, np.int32)
     of_one = own_root[found[:, 0]] == own_root[found[:, 1]]
     touch, may_touch = _meeting(robot, placed, found[of_one])
     if may_touch:
         left = {body for pair in may_touch for body in pair}
         exact, _ = _placed_cores(robot, [link for link in robot.links if link.body in left], None)
         touch |= _meeting(robot, exact, np.array([*may_touch]))[0]
-    found = without(found, kept_apart(robot) | touch).astype(np.int32)
+    found = without(found, kept_apart(robot) | touch)
     found.flags.writeable = False
     return found
 

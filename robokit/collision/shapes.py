@@ -566,18 +566,17 @@ def cube_directions() -> np.ndarray:
     return np.concatenate(sides)
 
 
-def pair_arrays(pairs: np.ndarray, shapes: int, slack: Any = 0.0) -> Arrays:
+def pair_arrays(pairs: np.ndarray, shapes: int) -> Arrays:
     """The arrays PAIRS.
 
     ``pairs``: of shapes, (n, 2), the first one's number below the second one's; ``shapes``: how many there
-    are; ``slack``: of each pair, (n,), or of all [m].
+    are.
     """
     pairs = np.asarray(pairs, dtype=np.int32).reshape(-1, 2)
     order = np.argsort(pairs[:, 0].astype(np.int64) * shapes + pairs[:, 1], kind="stable")
     counts = np.bincount(pairs[:, 0], minlength=shapes)
     return {
         "pair_shapes": pairs,
-        "pair_slack": np.array(np.broadcast_to(slack, len(pairs)), dtype=float),
         "shape_partners": _spans(counts),
         "partners": np.stack([pairs[order, 1], order], axis=1).astype(np.int32),
     }

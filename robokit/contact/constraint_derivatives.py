@@ -258,13 +258,13 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     change of the aim by -g dR, apart from friction that slides, which is mu N whatever R_t is.
     """
     pair, dt, phi = x.contact_pair[c], x.dt[0], x.contact_gap[c]
-    k, R_t, R_n = x.pair_stiffness[pair], x.c_R[i, 0], x.c_R[i, 1]
+    k, R_t, R_n = x.pair_stiffness[0], x.c_R[i, 0], x.c_R[i, 1]
     g = [x.c_g[i, m] for m in range(3)]
     hit = x.contact_hit[c]
-    rate = x.pair_impact[pair] * hit
+    rate = x.pair_impact[0] * hit
     w = x.body_mobility[x.c_bodies[i, 0]] + x.body_mobility[x.c_bodies[i, 1]]
-    more, slope = impact(rate * hit, w * dt * x.pair_damping[pair], w * dt)
-    kd, _, kd_t = stiffnesses(x, pair)
+    more, slope = impact(rate * hit, w * dt * x.pair_damping[0], w * dt)
+    kd, _, kd_t = stiffnesses(x)
     least = in_precision(*HARDEST) * w
     changes_t, changes_n = R_t > least, R_n > least
     own_t = where(changes_t, R_t, 1.0 / (dt * (kd_t + TANGENTIAL**0.5 * more)))

@@ -32,7 +32,7 @@ from robokit.spatial.control_flow import cond, for_range, while_loop, zeros
 from robokit.spatial.scalars import added, sqrt, where
 
 FROM_STEP = """
-    gravity dt R p V pair_shapes pair_slack near_pair near_direction near_corners
+    gravity dt R p V pair_shapes near_pair near_direction near_corners
     counts contact_pair contact_feature contact_constraint contact_bounces c_g c_ahead
 """
 """Arrays that the step has left, or was given, besides the shapes."""

@@ -285,9 +285,9 @@ STATE = (
 
 FORCES = (
     # Contacts
-    real("pair_stiffness", "n_pairs"),  # k [N/m]
-    real("pair_damping", "n_pairs"),  # d [N s/m]
-    real("pair_impact", "n_pairs"),  # of an impact, over its speed^2: d' [N s^3/m^3]
+    real("pair_stiffness", 1),  # of all pairs: k [N/m]
+    real("pair_damping", 1),  # d [N s/m]
+    real("pair_impact", 1),  # of an impact, over its speed^2: d' [N s^3/m^3]
     real("pair_friction", "n_pairs"),  # Coulomb's coefficient
     real("pair_restitution", "n_pairs"),  # share of the speed of approach with which it leaves
     real("pair_torsion", "n_pairs"),  # arm of the friction against turning about the normal [m]

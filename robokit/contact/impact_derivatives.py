@@ -7,7 +7,7 @@ The turns are taken again, and tangents follow them: dy by q and v in the middle
 so with the slopes G of the laws (step_derivatives.py), of a pose that changes and of aims that change,
 
     (H + J^T G J) dy' = H dy + J^T G daim - r_q dq      dg = G (daim - du)
-    ds = s_phi dphi + s_u (J dy + dJ y)
+    ds = s_phi dphi + s_u (J dy + dJ y)      of dampers and motors: aim = J y
 
 The aims of the step follow from the velocities after the last turn, and from what the compliance of bounces
 has left. The impulses of these aims are linear in them, so r_q and r_v of the step get -J^T G daim.
@@ -36,10 +36,17 @@ from robokit.contact.constraints.contacts import RIGID, weight
 from robokit.contact.fields import FRICTION, IMPACT_DERIVATIVES
 from robokit.contact.impacts import hits_now, pass_on
 from robokit.contact.kinematics import entries_of_H, velocities
+from robokit.contact.landings import damps
 from robokit.contact.linear import back_substitute_unsymmetric, factor_unsymmetric
 from robokit.contact.pattern import rows_of
 from robokit.contact.step import ARRAYS
-from robokit.contact.step_derivatives import inverse_dynamics_derivatives, kernel_of_copies
+from robokit.contact.step_derivatives import (
+    by_own_inertia,
+    follows_aim,
+    inverse_dynamics_derivatives,
+    kernel_of_copies,
+    opposes,
+)
 from robokit.contact.vectors import add, motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
 from robokit.engine.loops.kernel import LoopKernel
@@ -162,6 +169,22 @@ def _residual(x: Any, still: Any) -> None:
         for m in range(2):
             for_range(x.nv, lambda n, m=m: add(x.turning, (r, m, n), number * x.turned[c, m, n]))
 
+    def of_row(i: Any) -> None:
+        j, gain = x.r_row[i], x.r_gain[i]
+        opposes(x, i, x.r_first[i, 0], gain * (x.y[j] - x.v0[j]))
+        add(x.r_y, (j, j), gain * gain * follows_aim(x, i)[0] / x.r_R[i])
+
+    def goes_on(i: Any) -> None:
+        """A damper aims at the speed before the turn."""
+        j, gain = x.r_row[i], x.r_gain[i]
+        slope = where(damps(x, i), gain * gain * follows_aim(x, i)[0] / x.r_R[i], 0.0)
+
+        def column(c: Any) -> None:
+            for m in range(2):
+                add(x.turning, (j, m, c), slope * x.turned[j, m, c])
+
+        for_range(x.nv, column)
+
     def every(do: Any) -> None:
         for_range(x.nv, lambda r: for_range(x.nv, lambda c: do(r, c)))
 
@@ -169,10 +192,11 @@ def _residual(x: Any, still: Any) -> None:
     rows_of(x, x.entries, x.entries_length)
     inverse_dynamics_derivatives(still, x.mean, x.acceleration, x.r_q, x.r_v)
     every(clear)
-    for_range(x.n_of[1], lambda i: add(x.r_y, (x.r_row[i], x.r_row[i]), x.r_gain[i] ** 2 / x.r_R[i]))
+    by_own_inertia(x, of_row)
     of_constraints(still)
     every(right_side)
     entries_of_H(x, of_H)
+    for_range(x.n_of[1], goes_on)
     enter_aims(x, x.c_aimed, lambda row, m, c, less: add(x.turning, (row, m, c), less))
     factor_unsymmetric(x, x.r_y, x.r_y_inverse)
 

@@ -9,10 +9,10 @@ restitution,
     H (y' - y) = J^T g      u' = -e u where g > 0      of contacts with u = J y < 0
 
 in each group (groups.py) those at once of which none is less than half as fast as another, until none
-approaches. At e = 1 energy and
-momentum stay. Of touching balls in a row (Newton's cradle) as many fly off as come, and a box that lands on
-four corners stays upright. No turn makes energy: with friction some would (Kane's paradox), and a light link
-between two heavy ones would be passed more of it in each. The contacts that were hit bounce in the step,
+approaches. H has besides what dampers and motors oppose a change of speed by (landings.py). At e = 1 energy
+and momentum stay. Of touching balls in a row (Newton's cradle) as many fly off as come, and a box that lands
+on four corners stays upright. No turn makes energy: with friction some would (Kane's paradox), and a light
+link between two heavy ones would be passed more of it in each. The contacts that were hit bounce in the step,
 which is solved as ever, with all forces at once: they aim at the velocities that they have after the last
 turn.
 
@@ -43,6 +43,7 @@ from robokit.contact.groups import (
     each_group,
     group_of_body,
 )
+from robokit.contact.landings import damps, softness
 from robokit.contact.solver import see, solve
 from robokit.contact.vectors import motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
@@ -85,15 +86,20 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
         write_row(x.c_passed, i, (0.0, 1.0))
 
     def keep_row(i: Any) -> None:
-        x.r_bounced[i] = x.r_R[i]
-        x.r_R[i] = where(x.r_kind[i] == PRESCRIBED, x.r_R[i], math.inf)
+        write_row(x.r_first, i, [x.r_R[i], x.r_aim[i]])
+        of_others = where(damps(x, i), softness(x, i) * x.r_R[i], math.inf)
+        x.r_R[i] = where(x.r_kind[i] == PRESCRIBED, x.r_R[i], of_others)
 
     def turn(k: Any, _: Any) -> tuple[Any, Any]:
         hits = _choose(x, k)
         for_range(x.nv, lambda j: put(x.v0, j, x.y[j]))
+        for_range(x.n_of[1], goes_on)
         begun()
         for_range(where(hits > 0.0, 2, 0), solved)
         return k + 1, hits
+
+    def goes_on(i: Any) -> None:
+        x.r_aim[i] = where(damps(x, i), x.r_gain[i] * x.v0[x.r_row[i]], x.r_aim[i])
 
     def solved(again: Any) -> None:
         for_range(x.nv, lambda j: put(x.guess, j, x.y[j]))
@@ -204,6 +210,9 @@ def _aim(x: Any) -> None:
             x.c_R[i, k] = where(one, RIGID * x.c_w[i], x.c_bounced[i, k])
         cond(one, lambda: put(x.contact_bounces, x.c_of[i], 2), nothing)
 
+    def row(i: Any) -> None:
+        x.r_R[i], x.r_aim[i] = x.r_first[i, 0], x.r_first[i, 1]
+
     for_range(x.n_of[0], constraint)
-    for_range(x.n_of[1], lambda i: put(x.r_R, i, x.r_bounced[i]))
+    for_range(x.n_of[1], row)
     x.span[0], x.held[0] = x.dt[0], 1.0

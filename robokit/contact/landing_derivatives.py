@@ -3,7 +3,8 @@
     r(y1) = 0          H (y2 - v) + s(y1) - J^T g(J y2) = 0
 
 r is the residual of a step. s are the forces that an impact does not change, g the impulses of what lands,
-touches or holds. So with the derivatives of step_derivatives.py, of s at y1 and of g at y2,
+touches or holds; those of dampers depend on both. So with the derivatives of step_derivatives.py, of s at y1
+and of g at y2,
 
     dy1 = -r_y^-1 (r_q dq + r_v dv + r_tau dtau)
     dy2 = -(H + J^T G J)^-1 (r'_q dq + r'_v dv + s_y dy1 + r_tau dtau)
@@ -39,6 +40,7 @@ from robokit.contact.step_derivatives import (
     no_parameters,
     of_body,
     of_constraint,
+    opposes,
     right_sides,
     settle,
 )
@@ -159,9 +161,14 @@ def _first(x: Any) -> None:
 
 def _second(x: Any) -> None:
     """dy of the second solution, to ``dy``."""
+
+    def motor(i: Any) -> None:
+        cond(smooth_row(x, i), nothing, lambda: by_motor(x, i))
+
     _linearize(x)
     once(x, right_sides)
     for_range(x.nv, lambda j: put(x.dy, (j, 2, j), x.felt[j]))
+    cond(x.through_motors[0] > 0, lambda: for_range(x.n_of[1], motor), nothing)
     count = 3 * x.nv
     dy, first = x.dy.reshape(x.nv, count), x.dy_way.reshape(x.nv, count)
 
@@ -192,8 +199,15 @@ def _linearize(x: Any) -> None:
     for_range(x.nv, lambda r: for_range(x.nv, lambda c: separate(r, c)))
     entries_of_H(x, of_H)
     _go_to_second(x)
-    once(x, constrain)
+    constrain(x, lambda i: cond(smooth_row(x, i), nothing, lambda: _oppose(x, i)))
     once(x, settle)
+
+
+def _oppose(x: Any, i: Any) -> None:
+    """How the impulses of dampers and motors in the second solution change with y1."""
+    j, gain, R = x.r_row[i], x.r_gain[i], x.r_R_first[i]
+    acts = opposes(x, i, R, gain * 0.5 * (x.y_after[j] - x.ahead[j]))
+    add(x.r_way, (j, j), acts * gain * gain / (x.r_w[i] + R))
 
 
 def _leave_smooth(x: Any) -> None:

@@ -9,6 +9,14 @@ has the aim 0 for what lands. It gives the velocity after the step, and all impu
     y1: aim -phi/dt          y2: aim 0          q' = q + dt/2 (2 y1 - y2)
 
 It is of impulses alone: forces that an impact does not change, and velocity products, are those of the way.
+Dampers and motors of joints oppose what the impact changes of their speed u, as far as they take it within
+the step,
+
+    g(y2) = g(y1) - (u2 - u1) / (R (1 + R/w)),   R = 1/(dt b)
+
+of a dof of mobility w. That is of second order in dt, and all of b where a joint stops within a step: its
+dampers alone hold what hardly has an inertia, as a head that is a point on three axes.
+
 What touches is rigid in it: the compliance of what rests is that of a damper, which gives way to an impact of
 one step by more the shorter the step is. What lands slowly, below the speed from which the law of impacts
 exceeds that damper, has one solution. So have groups (groups.py) in which nothing lands.
@@ -24,7 +32,7 @@ import math
 from typing import Any
 
 from robokit.contact.constraints.contacts import RIGID
-from robokit.contact.fields import FRICTION, LINE, PRESCRIBED, SPRING, STOP
+from robokit.contact.fields import DAMPING, FRICTION, LINE, MOTOR, PRESCRIBED, SPRING, STOP
 from robokit.contact.groups import LANDS, each_group
 from robokit.contact.solver import attempt, begin_from, end_solution, impulses, solve
 from robokit.contact.vectors import nothing, put, write, write_row
@@ -70,8 +78,7 @@ def lands(x: Any, c: Any) -> Any:
 
     def contact() -> Any:
         k = x.c_of[c]
-        pair = x.contact_pair[k]
-        fast = x.pair_impact[pair] * x.contact_hit[k] * x.contact_hit[k] > x.pair_damping[pair]
+        fast = x.pair_impact[0] * x.contact_hit[k] * x.contact_hit[k] > x.pair_damping[0]
         rests_later = (x.contact_bounces[k] == 0) & (x.contact_arrives[k] == 0.0)
         return fast & rests_later & (x.c_aim[c, 2] < x.contact_rolls[k, 2]) & (x.c_g[c, 2] > 0.0)
 
@@ -156,18 +163,29 @@ def touches_now(x: Any, c: Any) -> Any:
 
 
 def strike_row(x: Any, i: Any) -> None:
-    """The same of a row: limits and prescribed motions have impulses, all other forces no part."""
+    """The same of a row: limits and prescribed motions have impulses, dry friction stays as it is."""
     stop, kept = x.r_kind[i] == STOP, smooth_row(x, i)
     touches = stop & ((x.r_g[i] > 0.0) | (x.r_aim[i] >= 0.0))
-    x.r_aim[i] = where(stop, 0.0, x.r_aim[i])
-    x.r_R[i] = where(kept | (stop & ~touches), math.inf, where(touches, RIGID * x.r_w[i], x.r_R[i]))
+    u, softer = x.r_gain[i] * x.y[x.r_row[i]], where(damps(x, i), softness(x, i), 1.0)
+    x.r_aim[i] = where(stop, 0.0, where(damps(x, i), u + softer * (x.r_aim[i] - u), x.r_aim[i]))
+    R = where(touches, RIGID * x.r_w[i], softer * x.r_R[i])
+    x.r_R[i] = where(kept | (stop & ~touches), math.inf, R)
     x.r_g[i] = where(kept, x.r_g[i], 0.0)
 
 
+def damps(x: Any, i: Any) -> Any:
+    """Whether a row is a damper or a motor."""
+    return (x.r_kind[i] == DAMPING) | (x.r_kind[i] == MOTOR)
+
+
+def softness(x: Any, i: Any) -> Any:
+    """Compliance of such a row in an impact, over that of a step."""
+    return 1.0 + x.r_R[i] / x.r_w[i]
+
+
 def smooth_row(x: Any, i: Any) -> Any:
-    """The same of a row: all but limits and prescribed motions."""
-    changes = (x.r_kind[i] == STOP) | (x.r_kind[i] == PRESCRIBED)
-    return ~changes | (x.by_group[x.row_group[x.r_row[i]], LANDS] == 0.0)
+    """The same of a row: where nothing lands."""
+    return x.by_group[x.row_group[x.r_row[i]], LANDS] == 0.0
 
 
 def _soften(x: Any, it: Any) -> Any:

@@ -314,6 +314,9 @@ class Surface(NamedTuple):
     rolling: float = 0.0
 
 
+GAINS = ("pair_stiffness", "pair_damping", "pair_impact")  # numbers that all pairs share
+
+
 def pair_numbers(
     shapes: Mapping[str, np.ndarray],
     pairs: np.ndarray,
@@ -321,7 +324,7 @@ def pair_numbers(
     surface: Surface,
     between: tuple[float, float],
 ) -> Arrays:
-    """Numbers of each pair of shapes, (n_pairs,), or (n, n_pairs) for rows of a batch.
+    """Numbers of each pair of shapes, (n_pairs,), or (n, n_pairs) for rows of a batch; GAINS are of all.
 
     Args:
         shapes: arrays of SHAPES.
@@ -357,9 +360,11 @@ def pair_numbers(
     leading = np.broadcast_shapes(*(np.shape(x)[:-1] for x in (*of_links.values(), friction)))
     numbers = {}
     for name, number in of_links.items():
-        numbers[name] = np.empty((*leading, len(pairs)), np.int32 if name == "pair_of_links" else float)
-        numbers[name][...] = number
+        one = np.asarray(number, np.int32 if name == "pair_of_links" else float)
+        several = 1 if name in GAINS else len(pairs)
+        numbers[name] = np.broadcast_to(one, (*leading, several))  # read-only, and of no size
         if name in of_ground:
+            numbers[name] = numbers[name].copy()
             numbers[name][..., ground] = of_ground[name]
     return numbers
 

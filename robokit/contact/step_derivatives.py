@@ -74,6 +74,7 @@ from robokit.contact.kinematics import (
     place_in_H,
     velocities,
 )
+from robokit.contact.landings import damps
 from robokit.contact.laws import slip
 from robokit.contact.linear import (
     back_substitute_transposed,
@@ -351,12 +352,22 @@ def balance(x: Any, after: Any) -> None:
     entries_of_H(x, of_H)
 
 
-def constrain(x: Any) -> None:
-    """What constraints add to r_q, r_v and r_y."""
-    for_range(x.nv, lambda j: put(x.own_change, j, 0.0))
-    for_range(x.n_of[1], lambda i: _row(x, i))
-    cond(x.n_dofs > x.nv, nothing, lambda: for_range(x.n_dofs, lambda k: _mobilities(x, k)))
+def constrain(x: Any, row_besides: Callable[[Any], None] = lambda _: None) -> None:
+    """What constraints add to r_q, r_v and r_y; ``row_besides``: called with the number of each row."""
+
+    def row(i: Any) -> None:
+        _row(x, i)
+        row_besides(i)
+
+    by_own_inertia(x, row)
     cond(x.n_of[0] > 0, lambda: of_constraints(x), nothing)
+
+
+def by_own_inertia(x: Any, do: Callable[[Any], None]) -> None:
+    """Call do(i) with all rows, which enters how their forces change with H_jj; to r_q by what j moves."""
+    for_range(x.nv, lambda j: put(x.own_change, j, 0.0))
+    for_range(x.n_of[1], do)
+    cond(x.n_dofs > x.nv, nothing, lambda: for_range(x.n_dofs, lambda k: _mobilities(x, k)))
 
 
 def settle(x: Any) -> None:
@@ -385,9 +396,7 @@ def _row(x: Any, i: Any) -> None:
     slope = follows * gain * gain / R
     limited = (room < x.r_speed_R[i] * abs(g)) & (room > 0.0)
     add(x.r_y, (j, j), slope + where(limited, gain * gain / x.r_speed_R[i], 0.0))
-    own = x.H[place_in_H(x, j, j)]
-    moves = own > 0.0  # a link without mass has compliances that nothing of its own changes
-    share = where(moves, gain / where(moves, own, 1.0), 0.0)
+    share = by_own(x, i)
     add(x.own_change, j, where(limited, where(g < 0.0, room, -room) * share / x.r_speed_R[i], 0.0))
 
     def stop() -> None:
@@ -409,6 +418,29 @@ def _row(x: Any, i: Any) -> None:
         cond(kind == DRY, lambda: add(x.own_change, j, share * follows * u / R), nothing)
 
     cond(kind == STOP, stop, lambda: cond(kind == MOTOR, motor, others))
+
+
+def by_own(x: Any, i: Any) -> Any:
+    """Gain of a row over H_jj; 0 of a link without mass, whose compliances nothing of its own changes."""
+    j = x.r_row[i]
+    own = x.H[place_in_H(x, j, j)]
+    moves = own > 0.0
+    return where(moves, x.r_gain[i] / where(moves, own, 1.0), 0.0)
+
+
+ROUNDED = 1e-12  # two products of the same numbers differ by less, relative to them
+
+
+def opposes(x: Any, i: Any, R: Any, change: Any) -> Any:
+    """Share of a damper or motor that opposes a change of its speed in an impact (landings.py), 0 of others.
+
+    ``R``: its compliance in a step. Where its mobility is 1/H_jj, that changes its force, to ``own_change``.
+    """
+    w, share = x.r_w[i], by_own(x, i)
+    acts = where(damps(x, i), follows_aim(x, i)[0], 0.0)
+    own = where(w <= (1.0 + ROUNDED) * share * x.r_gain[i], acts, 0.0)
+    add(x.own_change, x.r_row[i], -own * share * change * w / ((w + R) * (w + R)))
+    return acts
 
 
 def by_motor(x: Any, i: Any) -> None:

@@ -41,6 +41,8 @@ class ArrayOf:
     # whether all states have the same one; it is then an input, or work. What lanes write to such work is the
     # same for all of them; it is written where one of them runs.
     shared: bool = False
+    # whether no result depends on what is in it: what is not finite there ends no run
+    is_hint: bool = False
 
     def __post_init__(self) -> None:
         arguments.one_of("role", self.role, ROLES, f"(array {self.name!r})")

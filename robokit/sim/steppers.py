@@ -24,7 +24,7 @@ import numpy as np
 from robokit.algorithms.energy import kinetic_energy, potential_energy
 from robokit.algorithms.kinematics import forward_kinematics
 from robokit.arguments import is_finite
-from robokit.collision.fields import FIELD
+from robokit.collision.fields import FIELD, PAIRS
 from robokit.collision.scene import ERROR, Scene, scene, touches_as_its_inertia
 from robokit.contact import accounts
 from robokit.contact.accounts import FIXED, FREE, NOTHING
@@ -390,9 +390,16 @@ class ContactState:
         n = self.sizes
         n |= sizes_of_matrices(given)
         n["n_rows"] = 2 * n["n_dofs"] + n["n_stops"] + n["n_motors"] + n["n_motions"]  # all that can be
-        self.arrays: Arrays = {a.name: a.zeros(n, self.dtype) for a in self.kernel.taken}
-        for name in given.keys() & self.arrays.keys():
-            self.arrays[name][...] = given[name]
+        shared = {a.name for a in PAIRS if a.name in given}  # nobody writes to them
+        self.arrays: Arrays = {
+            a.name: np.ascontiguousarray(given[a.name], np.int32)
+            if a.name in shared
+            else a.zeros(n, self.dtype)
+            for a in self.kernel.taken
+        }
+        for name in given.keys() & self.arrays.keys() - shared:
+            if np.any(given[name]):  # memory to which nothing is written takes none
+                self.arrays[name][...] = given[name]
         self.work: Arrays = {}
         self.refused: str | None = None
         self.plain = "python" in (engine(), options.get("engine"))

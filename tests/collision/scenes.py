@@ -170,7 +170,6 @@ def arrays(shapes: list[dict], pairs: list[tuple[int, int]], poses: list | None 
         "heights": np.zeros(1),
         "field": np.ones(2, np.int32),
         "pair_shapes": np.array(pairs, np.int32).reshape(-1, 2),
-        "pair_slack": np.zeros(len(pairs)),
         "shape_partners": np.zeros((n, 2), np.int32),
         "partners": np.zeros((len(pairs), 2), np.int32),
         "R": np.array([np.asarray(R).ravel() for R, _ in poses]),

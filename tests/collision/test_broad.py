@@ -137,6 +137,18 @@ def test_of_many_balls_few_pairs_are_candidates() -> None:
     assert found["candidates"].tolist() == [0, 1]
 
 
+def test_what_is_known_of_candidates_lies_in_their_order() -> None:
+    """The last two of 300 balls are near: memory of one of the 44,850 pairs is written to."""
+    at = 0.3 * grid(7)[:300]
+    at[299] = at[298] + np.array([0.22, 0.0, 0.0])
+    found = found_of_balls(at, 8)
+    assert found["candidates"].tolist() == [1, 1]
+    assert found["candidate_shapes"][0].tolist() == [298, 299]
+    assert found["pair_shapes"][found["candidate"][0]].tolist() == [298, 299]
+    for name in ("candidate", "candidate_shapes", "least_gap", "apart_along", "apart_corners"):
+        assert not found[name][1:].any()
+
+
 def test_more_pairs_may_touch_than_are_listed_at_once() -> None:
     """64 balls overlap their neighbours in a grid: all 144 pairs have their contact, in their order."""
     at = 0.19 * grid(4)

@@ -14,7 +14,6 @@ from scenes import (
     capsule,
     cone,
     contacts,
-    contacts_of,
     cylinder,
     ellipsoid,
     flat,
@@ -574,14 +573,6 @@ def test_a_warm_direction_changes_no_result() -> None:
             contacts(ANY[i], ANY[j], P, Q, direction=d / np.linalg.norm(d)),
         )
         assert abs(deepest(cold)[0] - deepest(warm)[0]) < 1e-8
-
-
-def test_slack_is_overlap_that_is_not_felt() -> None:
-    given = arrays([box(1, 1, 1), box(1, 1, 1)], [(0, 1)], [HERE, at(0, 0, 1.95)])
-    given["pair_slack"] = np.array([0.03])
-    assert np.allclose(contacts_of(given, 0.01)["gap"], -0.02)
-    given["pair_slack"] = np.array([0.07])
-    assert len(contacts_of(given, 0.01)["gap"]) == 0
 
 
 def test_features_tell_contacts_of_a_pair_apart() -> None:

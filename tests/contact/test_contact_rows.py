@@ -314,9 +314,9 @@ def stacked(tmp_path, light, heavy):
         {"a": body(tmp_path, light, (0.0067 * light,) * 3), "b": body(tmp_path, heavy, (0.0067 * heavy,) * 3)}
     )
     k = (light + heavy) * 9.81 / SINK
-    numbers = {"pair_stiffness": k, "pair_damping": k * TIME, "pair_friction": 0.5, "pair_restitution": 0.0}
-    numbers |= {"pair_torsion": 0.0, "pair_rolling": 0.0}
+    numbers = {"pair_friction": 0.5, "pair_restitution": 0.0, "pair_torsion": 0.0, "pair_rolling": 0.0}
     numbers = {name: np.full(2, value) for name, value in numbers.items()}
+    numbers |= {"pair_stiffness": np.array([k]), "pair_damping": np.array([k * TIME])}
     step = ForcesStep(world, DT, pair_shapes=np.array([[0, 1], [0, 1]], np.int32), **numbers)
 
     def find(x):

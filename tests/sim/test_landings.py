@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import robokit as rk
-from robokit.model import Box, ModelBuilder, Robot, Shape
+from robokit.model import Box, ModelBuilder, Placement, Robot, Shape
 
 
 def a_box() -> Robot:
@@ -112,3 +112,29 @@ def test_a_loop_stays_closed_while_something_lands_far_away() -> None:
     assert both.contact_force[-1, 2] > 0.0 and np.ptp(one.q[:, 0]) > 0.1
     assert both.summary["loop_gap"] < 1e-8
     np.testing.assert_allclose(both.q[:, : robot.nq], one.q, rtol=0.0, atol=1e-4)
+
+
+def nodding() -> Robot:
+    """A box with a head that is a point, so that turning about the line to it takes next to no inertia."""
+    inertia, neck = np.diag([0.02, 0.03, 0.04]), ("pitch", "roll", "yaw")
+    builder = ModelBuilder("nods").link("b", 4.0, inertia=inertia, collisions=[Shape(Box((0.2, 0.3, 0.4)))])
+    builder = builder.link("pitch", 0.1).link("roll", 0.1).link("yaw", 1.3, com=(0.02, 0.0, 0.11))
+    places = (0.0, 0.0, 0.2), (0.01, 0.0, 0.0), (0.0, 0.0, 0.0)
+    for k, (link, place) in enumerate(zip(neck, places, strict=True)):
+        where = Placement(position=np.array(place))
+        parent, axis = ("b", *neck)[k], np.eye(3)[(1, 0, 2)[k]]
+        builder = builder.joint(f"to {link}", "revolute", parent, link, where, axis=axis, damping=1.0)
+    return builder.build("floating")
+
+
+@pytest.mark.parametrize("restitution", [0.0, 0.5])
+def test_dampers_alone_hold_what_hardly_has_an_inertia(restitution: float) -> None:
+    """Without them in impacts, the head turned at up to 340 rad/s, and 9 of 16 falls did not stay finite."""
+    robot, rows = nodding(), 16
+    q = [rk.standing_configuration(robot, height=0.05, tilt=0.4, seed=k) for k in range(rows)]
+    v = 0.5 * np.random.default_rng(0).normal(size=(rows, robot.nv))
+    how = {"duration": 0.6, "dt": 1e-3, "ground": rk.Ground(restitution=restitution), "record_every": 1}
+    single, double = (rk.rollout(robot, q, v, dtype=dtype, **how) for dtype in ("float32", "float64"))
+    for run in (single, double):
+        assert not len(run.failed) and np.abs(run.v[..., 6:]).max() < 30.0
+    assert np.median(np.abs(single.v - double.v).max(axis=(0, 2))) < 0.02

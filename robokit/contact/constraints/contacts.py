@@ -41,6 +41,8 @@ Cost: O(contacts), about 200 operations each.
 
 from __future__ import annotations
 
+import functools
+import operator
 from typing import Any
 
 from robokit.collision.fields import CYLINDER
@@ -85,12 +87,10 @@ def collect(x: Any) -> None:
         is_known, m = _pair(x, own, -1) == pair, minimum(own, x.n_contacts - 1)
         known, N = where(is_known, 1.0, 0.0), x.bristle_normal[m]
         turning = vector(x.bristle, m, 3) * where(N > 0.0, known, 0.0)
-        of_bodies = while_loop(  # a body that comes onto another shape of the same body touches it on
-            lambda m: (_pair(x, m, -1) >= 0) & ~_same_bodies(x, _pair(x, m, -1), pair),
-            lambda m: m + 1,
-            where(_pair(x, at, -1) == pair, at, 0),
-        )
-        stays = _pair(x, of_bodies, -1) >= 0
+        # A body that comes onto another shape of the same body touches it on. Pairs, and so bristles, ascend
+        # by their bodies: those of the same two are beside each other.
+        beside = [_pair(x, m, -1) for m in (maximum(at - 1, 0), at)]
+        stays = functools.reduce(operator.or_, ((k >= 0) & _same_bodies(x, k, pair) for k in beside))
         _add(x, c, vector(x.bristle, m, 0) * known, N * known, turning, is_known & (N == 0.0), stays)
         return at
 
@@ -127,14 +127,14 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     axes = [vector(x.contact_frame, c, 3 * k) for k in range(3)]
     E = [Motion(p.cross(t), t) for t in axes]
     u = row(E[2], body_velocity(x, b) - body_velocity(x, a))
-    k = x.pair_stiffness[pair]
+    k = x.pair_stiffness[0]
     w = x.body_mobility[a] + x.body_mobility[b]
-    kd, k_t, kd_t = stiffnesses(x, pair)
+    kd, k_t, kd_t = stiffnesses(x)
     rolls = rolling_velocity(x, c, p, axes[2]) * where(stays, 1.0, 0.0)
     rolls_n = axes[2].dot(rolls)
     hit = minimum(u + rolls_n + dt * k * w * maximum(-phi, 0.0), 0.0)
     x.contact_hit[c] = hit
-    more = _impact(x, pair, hit, w)
+    more = _impact(x, hit, w)
     kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
     N, taken = maximum(N, 0.0), maximum(-N, 0.0)
     falls, bounces, back, arrives = once(x, bounce, c, u - taken, N * w)
@@ -170,20 +170,20 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     add_spin(x, i, pair, (a, b), axes, R[0], surface.z, w, turning)
 
 
-def stiffnesses(x: Any, pair: Any) -> tuple[Scalar, Scalar, Scalar]:
-    """kd, k_t and kd_t of a pair of shapes."""
-    k, d, dt = x.pair_stiffness[pair], x.pair_damping[pair], x.dt[0]
+def stiffnesses(x: Any) -> tuple[Scalar, Scalar, Scalar]:
+    """kd, k_t and kd_t of contacts."""
+    k, d, dt = x.pair_stiffness[0], x.pair_damping[0], x.dt[0]
     k_t = TANGENTIAL * k
     return k * dt + d, k_t, k_t * dt + TANGENTIAL**0.5 * d
 
 
-def _impact(x: Any, pair: Any, hit: Scalar, w: Scalar) -> Scalar:
+def _impact(x: Any, hit: Scalar, w: Scalar) -> Scalar:
     """Damping of an impact, beyond that of what rests [N s/m].
 
     Its speed is that along the normal beyond what the spring takes of it in a step: what rolls or rocks meets
     the ground anew in every step.
     """
-    return impact(x.pair_impact[pair] * hit**2, w * x.dt[0] * x.pair_damping[pair], w * x.dt[0])[0]
+    return impact(x.pair_impact[0] * hit**2, w * x.dt[0] * x.pair_damping[0], w * x.dt[0])[0]
 
 
 def impact(more: Scalar, a: Scalar, w: Scalar) -> tuple[Scalar, Scalar]:
@@ -253,7 +253,7 @@ def remember(x: Any) -> None:
         kept = leaves | (N > 0.0)
         memory = where(x.contact_arrives[c] > 0.0, minimum(-x.contact_arrives[c] - u, 0.0), N)
         pair = x.contact_pair[c]
-        _, k_t, _ = stiffnesses(x, pair)
+        _, k_t, _ = stiffnesses(x)
         e = _bent(x, c, i, N / (dt * k_t))
 
         def turning() -> None:

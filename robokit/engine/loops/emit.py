@@ -986,13 +986,14 @@ class Driver:
     def once(self) -> str:
         """``i64 NAME_once(ptr args, ptr env)``: one state, in place; 1 where it may run again.
 
-        It may not where a call fails, or an array that is read and written is no longer finite.
+        It may not where a call fails, or an array that is read and written, and no hint, is no longer finite.
         """
         out = self._begin()
         status = out(f"call i64 @{self.name}_linked(ptr %args, ptr %env, i64 -1)")
         total, kind = constant(1, 0.0, self.real), self.real.kind
         for place, k in enumerate(self.taken):
-            if self.arrays[k].role == "inout" and self.arrays[k].kind == REAL:
+            a = self.arrays[k]
+            if a.role == "inout" and a.kind == REAL and not a.is_hint:
                 pointer = out(f"load ptr, ptr {out.pointer('%args', place, 'ptr')}")
                 total = out(f"call {kind} @no_times({kind} {total}, ptr {pointer}, i64 {self.lengths[k]})")
         well = out(f"fcmp ord {kind} {total}, {total}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -227,13 +228,13 @@ class KnownKernel(LoopKernel):
             x.unrolls, x.instead = set(unrolls), instead
             function(x)
 
-        fixed = [ArrayOf(a.name, a.at(sizes), a.role, a.kind, a.shared) for a in arrays]
+        fixed = [replace(a, shape=a.at(sizes)) for a in arrays]
         super().__init__(name, run, [], fixed, reproducible)
 
 
-def real(name: str, *shape: int | str, role: str = "in") -> ArrayOf:
+def real(name: str, *shape: int | str, role: str = "in", is_hint: bool = False) -> ArrayOf:
     """An array of real numbers."""
-    return ArrayOf(name, shape, role)
+    return ArrayOf(name, shape, role, is_hint=is_hint)
 
 
 def whole(name: str, *shape: int | str, role: str = "in") -> ArrayOf:

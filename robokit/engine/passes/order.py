@@ -68,8 +68,8 @@ def _nested_alike(found: set[Path]) -> bool:
 
 def _paths(program: Program, common: Common) -> dict[int, Path]:
     """The same, where what is read under several paths is inside what they have in common."""
-    nodes = program.nodes
-    conditions = {nodes[n][1] for n in program.order if nodes[n][0] == GUARD}
+    nodes, arrays = program.nodes, program.arrays
+    conditions = set(arrays.word[arrays.begin[:-1][arrays.code == GUARD] + 1].tolist())
     if not conditions:
         return {}
     found: list[Any] = [None] * len(nodes)  # None: nothing has read it so far
@@ -155,8 +155,10 @@ def _beginning(a: Path, b: Path) -> Path:
 def opened(program: Program) -> Program:
     """The same program without choices inside a guard on its own condition: there the value is as good."""
     inside = paths(program)
+    if not inside:
+        return program
     nodes, same = list(program.nodes), dict[int, int]()
-    for number in program.order if inside else ():
+    for number in program.order:
         node = nodes[number]
         if not same.keys().isdisjoint(node[1:]):
             nodes[number] = (node[0], *(same.get(operand, operand) for operand in node[1:]))

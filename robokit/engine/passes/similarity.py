@@ -87,10 +87,11 @@ class Similarity:
         below 0 outside of the line; ``within``: by node, what is the same of it in pieces that are alike;
         ``stored``: by node, whether a piece that leaves it must leave it in the same place.
         """
-        x, by, begin = pieces.word.copy(), pieces.by, pieces.begin
-        tags = np.full(len(x), _OUTSIDE, np.int8)
-        tags[pieces.home[x] == by] = _INSIDE
-        tags[(pieces.home[x] < 0) & (owner[x] >= 0)] = _CONSTANT
+        x, by, begin = pieces.word.astype(np.intp), pieces.by, pieces.begin
+        home = pieces.home[x]
+        tags = np.where(home == by, np.int8(_INSIDE), np.int8(_OUTSIDE))
+        none = np.flatnonzero(home < 0)
+        tags[none[owner[x[none]] >= 0]] = _CONSTANT
         # Where operands commute, those of the piece come before others, and constants before none.
         first = begin[_COMMUTES[pieces.code]] + 1
         first = first[_LATE[tags[first]] > _LATE[tags[first + 1]]]
@@ -99,11 +100,11 @@ class Similarity:
         tags[begin] = np.where(stored[pieces.line], _OUTSIDE, _OPERATION)  # named as what is elsewhere
         inside, fixed, outside = (np.flatnonzero(tags == tag) for tag in (_INSIDE, _CONSTANT, _OUTSIDE))
         word = tags.astype(np.int64)
-        word[inside] += pieces.at[x[inside]].astype(np.int64) << 32
+        word[inside] = _INSIDE + (pieces.at[x[inside]].astype(np.int64) << 32)
         rank, constants = _named(pieces.count, by[fixed], x[fixed])
-        word[fixed] += rank << 32
+        word[fixed] = _CONSTANT + (rank << 32)
         rank, named = _named(pieces.count, by[outside], owner[x[outside]])
-        word[outside] += (rank << 32) + (within[x[outside]] << 8)
+        word[outside] = _OUTSIDE + (rank << 32) + (within[x[outside]] << 8)
         word[begin] += 1 + pieces.code.astype(np.int64) << 2
         return Similarity(program, (word, np.searchsorted(by, np.arange(pieces.count + 1))), named, constants)
 
