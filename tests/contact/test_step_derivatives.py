@@ -176,6 +176,15 @@ def test_a_body_that_sticks_to_the_ground(name: str) -> None:
     assert _on_ground(name, friction=20.0) < BOUND.get(name, 2e-7)
 
 
+@pytest.mark.parametrize("name", ["ball slides", "box on a corner"])
+def test_a_body_on_ground_that_is_harder_than_rounding_lets_it_be(name: str) -> None:
+    """Its compliance is a share of the mobility, and does not change with the speed of an impact.
+
+    The bound is rounding, beside slopes of 2^30: with the compliance of the ground as given it was 0.02.
+    """
+    assert _on_ground(name, friction=20.0, sink=1e-15) < 1e-4
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ON_GROUND)
 def test_a_body_that_slides_on_the_ground(name: str) -> None:

@@ -63,10 +63,13 @@ would be back after eight steps, and what rests would be taken to bounce."""
 
 RIGID = 1e-4  # compliance of a bounce over the mobility of the two bodies: what is left of the velocity
 
-HARDEST = 0.0, 1e-3
-"""Least compliance over the mobility, in double and in single precision: A = H + J^T G J is made about one
-origin, where its rounding is that of G d^2 for a contact at the distance d. What an impact leaves of its
-speed is as little."""
+HARDEST = 2.0**-30, 1e-3
+"""Least compliance over the mobility, in double and in single precision: what an impact leaves of its speed.
+
+Impulses have the rounding of velocities over their compliance: here 2^-23 of the momentum of a body of that
+mobility, a tenth of the tolerance. A light body beside heavy ones would have harder contacts, as the weight
+of all decides on their stiffness. In single precision the bound is for A = H + J^T G J, whose rounding is
+that of G d^2 for a contact at the distance d from the base."""
 
 
 def collect(x: Any) -> None:
@@ -126,7 +129,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     u = row(E[2], body_velocity(x, b) - body_velocity(x, a))
     k = x.pair_stiffness[0]
     w = x.body_mobility[a] + x.body_mobility[b]
-    kd, k_t, kd_t = _stiffnesses(x)
+    kd, k_t, kd_t = stiffnesses(x)
     rolls = rolling_velocity(x, c, p, axes[2]) * where(stays, 1.0, 0.0)
     rolls_n = axes[2].dot(rolls)
     hit = minimum(u + rolls_n + dt * k * w * maximum(-phi, 0.0), 0.0)
@@ -167,7 +170,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     add_spin(x, i, pair, (a, b), axes, R[0], surface.z, w, turning)
 
 
-def _stiffnesses(x: Any) -> tuple[Scalar, Scalar, Scalar]:
+def stiffnesses(x: Any) -> tuple[Scalar, Scalar, Scalar]:
     """kd, k_t and kd_t of contacts."""
     k, d, dt = x.pair_stiffness[0], x.pair_damping[0], x.dt[0]
     k_t = TANGENTIAL * k
@@ -253,7 +256,7 @@ def remember(x: Any) -> None:
         kept = leaves | (N > 0.0)
         memory = where(x.contact_arrives[c] > 0.0, minimum(-x.contact_arrives[c] - u, 0.0), N)
         pair = x.contact_pair[c]
-        _, k_t, _ = _stiffnesses(x)
+        _, k_t, _ = stiffnesses(x)
         e = _bent(x, c, i, N / (dt * k_t))
 
         def turning() -> None:
