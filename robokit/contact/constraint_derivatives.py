@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from robokit.contact import closing_derivatives
 from robokit.contact.closing_derivatives import along, gather, loaded, motions, of_motion
 from robokit.contact.constraints import springs
-from robokit.contact.constraints.contacts import TANGENTIAL, impact, weight
+from robokit.contact.constraints.contacts import HARDEST, TANGENTIAL, impact, stiffnesses, surface, weight
 from robokit.contact.detection_derivatives import frame_motion, gap_rate
 from robokit.contact.fields import FRICTION, LINE, SPIN, SPRING
 from robokit.contact.kinematics import velocities
@@ -28,7 +28,7 @@ from robokit.contact.solver import HERE, load, mobility, relative, tried_of
 from robokit.contact.vectors import add, force, motion, nothing, of_force, put, vector, write_row
 from robokit.engine.loops.fields import once
 from robokit.spatial import Force, Motion, Vector3
-from robokit.spatial.control_flow import cond, for_range, smallest, while_loop
+from robokit.spatial.control_flow import cond, for_range, in_precision, smallest, while_loop
 from robokit.spatial.scalars import sqrt, where
 
 # ==== forces of contacts and loops ================================================================
@@ -254,8 +254,8 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     """How a contact's aim changes with its gap, along t1, t2, n with its speed before; that speed with its
     gap; and its aim with gravity along its normal.
 
-    With that its compliance changes, R = 1 / (dt kd). To the law that is a change of the aim by -g dR, apart
-    from friction that slides, which is mu N whatever R_t is.
+    With that its compliance changes, R = 1 / (dt kd), unless that is less than R may be. To the law that is a
+    change of the aim by -g dR, apart from friction that slides, which is mu N whatever R_t is.
     """
     pair, dt, phi = x.contact_pair[c], x.dt[0], x.contact_gap[c]
     k, R_t, R_n = x.pair_stiffness[0], x.c_R[i, 0], x.c_R[i, 1]
@@ -263,20 +263,26 @@ def _of_impact(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
     hit = x.contact_hit[c]
     rate = x.pair_impact[0] * hit
     w = x.body_mobility[x.c_bodies[i, 0]] + x.body_mobility[x.c_bodies[i, 1]]
-    _, slope = impact(rate * hit, w * dt * x.pair_damping[0], w * dt)
+    more, slope = impact(rate * hit, w * dt * x.pair_damping[0], w * dt)
+    kd, _, kd_t = stiffnesses(x)
+    least = in_precision(*HARDEST) * w
+    changes_t, changes_n = R_t > least, R_n > least
+    own_t = where(changes_t, R_t, 1.0 / (dt * (kd_t + TANGENTIAL**0.5 * more)))
+    own_n = where(changes_n, R_n, 1.0 / (dt * (kd + more)))
     harder = 2.0 * rate * slope * dt * where(x.struck[0] == 1, 0.0, 1.0)
     rests = where(x.struck[0] > 0, 0.0, 1.0)  # an impact aims at 0
     sticks = g[0] * g[0] + g[1] * g[1] < (x.c_mu[i] * g[2]) ** 2 * (1.0 - FLAT)
     changes = []
     for m in range(2):
-        bent = -rests * x.contact_bristle[c, m] * TANGENTIAL * k * dt * R_t
-        changes.append((where(sticks, g[m] * R_t, 0.0) - bent) * R_t * harder * TANGENTIAL**0.5)
+        bent = -rests * x.contact_bristle[c, m] * TANGENTIAL * k * dt * own_t
+        held = where(sticks & changes_t, g[m] * R_t, 0.0)
+        changes.append((held - bent) * own_t * harder * TANGENTIAL**0.5)
     overlaps = phi < TOUCHES * x.shape_bound[x.pair_shapes[pair, 1]]
     springs = x.contact_bounces[c] > -1  # its gap is 0 where it leaves
-    by_gap = rests * where(springs, where(overlaps, -k * dt * R_n, -1.0 / dt), 0.0)
+    by_gap = rests * where(springs, where(overlaps, -k * dt * own_n, -1.0 / dt), 0.0)
     spring = rests * where(overlaps, x.c_aim[i, 2], 0.0)
     by_depth = where(springs & (phi < 0.0), -dt * k * w, 0.0)
-    return by_gap, *changes, (g[2] * R_n - spring) * R_n * harder, by_depth, 0.0
+    return by_gap, *changes, (where(changes_n, g[2] * R_n, 0.0) - spring) * own_n * harder, by_depth, 0.0
 
 
 def _of_bounce(x: Any, i: Any, c: Any) -> tuple[Any, ...]:
@@ -485,6 +491,7 @@ def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion
     hits = before[2] + x.c_aims[i, 4] * closer
     du = [now[k] + where(loop, before[k], 0.0) - x.c_aims[i, 1 + k] * hits for k in range(3)]
     du[2] = du[2] - x.c_aims[i, 0] * closer - x.c_aims[i, 5] * heavier
+    turns = _of_surface(x, i, M, B)
 
     def pushed(rates: list[Any], m: int) -> Force:
         """Of r_q, r_y, r_v (m); turning friction changes with the normal impulse of its contact, too."""
@@ -497,7 +504,29 @@ def _changes(x: Any, i: Any, A: Motion, B: Motion, opens: Motion, opened: Motion
                 x.c_less_N[i, m] = less
         return f
 
+    for k in range(2):
+        du[k] = du[k] - turns[k]
     of_q = pushed(du, 0) - M.cross_force(force(x.c_F, i))
     of_y = pushed(u, 1)
     by_v = [where(loop, -u[k], x.c_aims[i, 1 + k] * u[2]) for k in range(3)]
+    for k in range(2):
+        by_v[k] = by_v[k] + turns[2 + k]
     return [of_q, of_y, -pushed(by_v, 2), closing_derivatives.pushed(x, i, u)]
+
+
+def _of_surface(x: Any, i: Any, M: Motion, B: Motion) -> tuple[Any, ...]:
+    """How the aims of a contact along t1 and t2 change with its place on a turntable: as its frame moves by M
+    and its body by B; and with a change B of that body's velocity before.
+    """
+
+    def contact() -> Any:
+        c, b, half = x.c_of[i], x.c_bodies[i, 1], 0.5 * x.dt[0]
+        p, V = vector(x.contact_place, c, 0), motion(x.V_before, b)
+        spin, way = surface(x, c, p, V)
+        goes = B.lin + B.ang.cross(vector(x.p, b))
+        place = M.lin + M.ang.cross(p) + V.ang.cross(goes) * half
+        axes = [vector(x.contact_frame, c, 3 * k) for k in range(2)]
+        by_q = [M.ang.cross(t).dot(way) + t.dot(spin.cross(place)) for t in axes]
+        return (*by_q, *(t.dot(spin.cross(goes * half)) for t in axes))
+
+    return cond(x.c_kind[i] == FRICTION, contact, lambda: (0.0,) * 4)

@@ -61,7 +61,8 @@ MOTION = (
     real("S", "n_dofs", 6, role="work"),  # columns: angular first, about the step's origin, gain included
     real("I", "n_bodies", 10, role="work"),  # inertias like `inertia`, in world axes about the origin
     real("V", "n_bodies", 6, role="work"),  # velocities of the bodies at the kick's beginning
-    real("S_by_row", 6, "n_columns", role="work"),  # the same, where dofs are rows in their order
+    real("S_own", "n_dofs", 6, role="work"),  # the same about the first base of their whole (linear.py)
+    real("S_by_row", 6, "n_columns", role="work"),  # these, where dofs are rows in their order
     real("H", "n_H", 4, 4, role="work"),  # mass matrix: of each four rows the blocks from their first one to
     # the diagonal, 0 where one of `blocks` has no entry; rows of the last four beyond nv are those of ones
     real(
@@ -416,7 +417,8 @@ SOLVER = (
     whole("pair_dofs", "n_dofs", role="work"),  # dofs on the path of one of two bodies alone, descending
     real("pair_signs", "n_dofs", role="work"),  # 1 for those of b, -1 for those of a
     whole("pair_blocks", "n_dofs", role="work"),  # their blocks
-    real("column_signs", "n_columns", role="work"),  # their signs by columns of A
+    real("pair_S", "n_dofs", 6, role="work"),  # their columns with these signs, about the place of K
+    real("pair_S_by_row", 6, "n_columns", role="work"),  # these by columns of A, 0 where there is none
     real("K", "n_bodies", 36, role="work"),  # S^T K S is what constraints with the world add to A:
     # 21 numbers of the symmetric part of K, 15 of the skew one
     whole("has_K", "n_bodies", role="work"),  # 1 where there is one

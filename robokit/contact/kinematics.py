@@ -2,7 +2,7 @@
 
 All vectors are in world axes about one origin, that of body 1. So columns S of joints, inertias and momenta
 are compared and summed as they are, and what is subtracted does not grow with the distance of the robot from
-the world's origin.
+the world's origin. H and A of a whole are made of columns about its own first base.
 
     V_i = V_lambda + sum of S_j v_j        H_jk = S_j . I^c_i S_k        C_j = S_j . sum of f_i
 
@@ -106,8 +106,7 @@ def place_bodies(x: Any, q: Any, apart: Any = 0) -> None:
     """
     write_row(x.I, 0, [0.0] * 10)
     place_links(x, q)
-    if not in_lanes(x):
-        pad(x, *(x.S_by_row[k] for k in range(6)))
+    cond(apart > 0, nothing, lambda: _own_columns(x))
     for_range(x.n_bodies - 1, lambda m: _inertia_here(x, m + 1, apart))
 
 
@@ -177,15 +176,32 @@ def _column(x: Any, j: Any) -> None:
     b, gain = x.dof_body[j], x.dof_gain[j]
     R, s = matrix(x.R, b), motion(x.dof_axis, j) * gain
     ang = R @ s.ang
-    column = Motion(ang, R @ s.lin + vector(x.p, b).cross(ang))
-    write_row(x.S, j, column)
+    write_row(x.S, j, Motion(ang, R @ s.lin + vector(x.p, b).cross(ang)))
 
-    def by_row() -> None:
-        for k, number in enumerate(column):
-            x.S_by_row[k, j] = number
 
-    if not in_lanes(x) and hasattr(x, "S_by_row"):
-        cond(j < x.n_columns, by_row, nothing)
+def own_origin(x: Any, b: Any) -> Vector3:
+    """The first base of the whole of a body, which H and A are made about, from the origin."""
+    return vector(x.p, x.wholes[x.body_whole[b], 0])
+
+
+def _own_columns(x: Any) -> None:
+    """Columns S about the first base of their whole, and by rows."""
+
+    def dof(j: Any) -> None:
+        S = motion(x.S, j)
+        column = Motion(S.ang, S.lin - own_origin(x, x.dof_body[j]).cross(S.ang))
+        write_row(x.S_own, j, column)
+
+        def by_row() -> None:
+            for k, number in enumerate(column):
+                x.S_by_row[k, j] = number
+
+        if not in_lanes(x):
+            cond(j < x.n_columns, by_row, nothing)
+
+    if not in_lanes(x):
+        pad(x, *(x.S_by_row[k] for k in range(6)))
+    for_range(x.n_dofs, dof)
 
 
 def _inertia_here(x: Any, b: Any, apart: Any) -> None:
@@ -242,6 +258,7 @@ def mass_matrix(x: Any) -> None:
 
     def dof(j: Any) -> None:
         row, f = x.dof_row[j], inertia(x.composite, x.dof_body[j]) @ motion(x.S, j)
+        f = Force(f.ang - own_origin(x, x.dof_body[j]).cross(f.lin), f.lin)
 
         def by_fours() -> None:
             of_band(x, j, lambda c, e, n: write_row(x.H, row_in_H(j, e, n), powers_of_row(x, f, c, e, n)))
@@ -251,14 +268,14 @@ def mass_matrix(x: Any) -> None:
 
             def ancestor(n: Any) -> None:
                 k = x.ancestors[first + n]
-                other, power = x.dof_row[k], motion(x.S, k).dot(f)
+                other, power = x.dof_row[k], motion(x.S_own, k).dot(f)
                 # Two dofs of one row meet on its diagonal from both sides.
                 twice = where(other < row, power, where(row < other, power, 2.0 * power))
                 high, low = where(row < other, other, row), where(row < other, row, other)
                 cond(other < 0, nothing, lambda: add(x.H, place_in_H(x, high, low), twice))
 
             def moves() -> None:
-                add(x.H, place_in_H(x, row, row), motion(x.S, j).dot(f))
+                add(x.H, place_in_H(x, row, row), motion(x.S_own, j).dot(f))
                 for_range(x.path[j, 1], ancestor)
 
             cond(row < 0, nothing, moves)
@@ -314,18 +331,15 @@ def one_way(x: Any, by_fours: Any, by_entries: Any) -> None:
         cond((x.n_dofs > x.nv) | (x.n_parts > FEW), by_entries, by_fours)
 
 
-def powers(x: Any, f: Force, column: Any) -> list[Scalar]:
-    """Powers of a force at four columns S, where dofs are rows in their order."""
-    s = [
-        Motion(*(Vector3(*(x.S_by_row[h + i, column + n] for i in range(3))) for h in (0, 3)))
-        for n in range(BLOCK)
-    ]
+def powers(S: Any, f: Force, column: Any) -> list[Scalar]:
+    """Powers of a force at four columns of S, given by rows, (6, n)."""
+    s = [Motion(*(Vector3(*(S[h + i, column + n] for i in range(3))) for h in (0, 3))) for n in range(BLOCK)]
     return [each.dot(f) for each in s]
 
 
 def powers_of_row(x: Any, f: Force, column: Any, e: Any, r: Any) -> list[Scalar]:
     """The same of a block, 0 where row r of it has no entry (:func:`of_band`)."""
-    return [x.block_mask[e, r, n] * power for n, power in enumerate(powers(x, f, column))]
+    return [x.block_mask[e, r, n] * power for n, power in enumerate(powers(x.S_by_row, f, column))]
 
 
 def entries_of_H(x: Any, do: Any) -> None:

@@ -2,7 +2,9 @@
 
 J is never formed. A constraint between bodies a and b adds S^T K S, K = E^T G E, for the columns S of the
 dofs on their two paths; those of constraints with the world are summed down the tree first, as composite
-inertias are. All columns are in world axes about one origin.
+inertias are. All columns are in world axes; those of a whole, trees that loops tie to each other, are about
+its first base, and K is about that, or about the lighter of two bodies of different wholes. About one origin
+for all, the rounding of what is far from it would be G d^2, with its distance d.
 
 With slopes of Coulomb's law A = U D L is not symmetric. The pattern is the same, and so is each operation:
 rows of L take from each other by the entries of U^T, and those of U^T by the entries of L. Where both are the
@@ -17,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from robokit.contact.fields import SPIN
-from robokit.contact.kinematics import of_band, one_way, place_in_H, powers, powers_of_row
+from robokit.contact.kinematics import of_band, one_way, own_origin, place_in_H, powers, powers_of_row
 from robokit.contact.pattern import apart, blocks_of_pair, place, place_of_dof
 from robokit.contact.robot_data import BLOCK, FEW
 from robokit.contact.vectors import add as add_to
@@ -29,6 +31,7 @@ from robokit.contact.vectors import (
     one_by_one,
     put,
     vector,
+    write,
     write_row,
 )
 from robokit.engine.loops.fields import once
@@ -38,9 +41,37 @@ from robokit.spatial.scalars import where
 from robokit.spatial.vectors import ArticulatedInertia
 
 
+def place_of_K(x: Any, c: Any) -> Vector3:
+    """What K of a constraint is about, from the step's origin: the first base of the whole that it acts on.
+
+    Between two wholes: the body that gives way more. Its inertia is small, and K of long arms would have
+    more rounding than that.
+    """
+    a, b = x.c_bodies[c, 0], x.c_bodies[c, 1]
+    body = where(x.body_tip[a] < 0, b, a)
+    between = (body == a) & (x.body_tip[b] >= 0) & (x.body_whole[a] != x.body_whole[b])
+    light = where(x.body_mobility[a] > x.body_mobility[b], a, b)
+    return vector(x.p, where(between, light, x.wholes[x.body_whole[body], 0]))
+
+
+def _rows_of_E(x: Any, of: Any, c: Any) -> list[Motion]:
+    """The rows of a constraint, about the place of K of another one of the same bodies, or of its own.
+
+    Where the last first base is body 1, that is the place of all, and the step's origin.
+    """
+    E = [motion(x.c_E, of, 6 * k) for k in range(3)]
+
+    def arms() -> tuple[Any, ...]:
+        place = place_of_K(x, c)
+        return tuple(number for e in E for number in e.ang - place.cross(e.lin))
+
+    own = cond(x.wholes[x.n_wholes - 1, 0] > 1, arms, lambda: tuple(number for e in E for number in e.ang))
+    return [Motion(Vector3(*own[3 * k : 3 * k + 3]), e.lin) for k, e in enumerate(E)]
+
+
 def stiffness(x: Any, c: Any) -> ArticulatedInertia:
     """The symmetric part of K, the force that the velocities of a constraint's bodies make."""
-    E = [motion(x.c_E, c, 6 * k) for k in range(3)]
+    E = _rows_of_E(x, c, c)
     a, b, d, e, f, g = (x.c_G[c, k] for k in range(6))
     GE = [E[0] * row[0] + E[1] * row[1] + E[2] * row[2] for row in ((a, b, e), (b, d, f), (e, f, g))]
     K = [*_products(E, GE)]
@@ -73,7 +104,7 @@ def _products(one: list[Motion], other: list[Motion]) -> ArticulatedInertia:
 def _by_load(x: Any, c: Any) -> tuple[Motion, Motion]:
     """A patch that turns takes as its contact presses: K = m n^T of these two, beside E^T G E."""
     of = x.c_of[c]
-    E, F = ([motion(x.c_E, k, 6 * n) for n in range(3)] for k in (c, of))
+    E, F = (_rows_of_E(x, k, c) for k in (c, of))
     m = E[0] * x.c_by_load[c, 0] + E[1] * x.c_by_load[c, 1] + E[2] * x.c_by_load[c, 2]
     normal = x.c_G[of, 3] - x.c_G[of, 7], x.c_G[of, 4] + x.c_G[of, 6], x.c_G[of, 5]
     return m, F[0] * normal[0] + F[1] * normal[1] + F[2] * normal[2]
@@ -102,7 +133,7 @@ class Skew(NamedTuple):
 
 def skew_stiffness(x: Any, c: Any) -> list[Any]:
     """The skew part of K: n p^T - p n^T, its 15 numbers."""
-    t1, t2, n = (motion(x.c_E, c, 6 * k) for k in range(3))
+    t1, t2, n = _rows_of_E(x, c, c)
     K = _skew_product(n, t2 * x.c_G[c, 6] - t1 * x.c_G[c, 7])
 
     def with_load() -> tuple[Any, ...]:
@@ -231,7 +262,7 @@ def _of_bodies(x: Any, constraints: Any) -> None:
 
     def whole_pair(c: Any) -> None:
         one, other = x.body_tip[x.c_bodies[c, 0]], x.body_tip[x.c_bodies[c, 1]]
-        _of_pair(x, one, other, ArticulatedInertia.of(_symmetric(x, 0)))
+        _of_pair(x, one, other, ArticulatedInertia.of(_symmetric(x, 0)), place_of_K(x, c))
         x.has_K[0] = 0
 
     def down(m: Any) -> None:
@@ -300,11 +331,11 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
 
         def of_ancestor(e: Any) -> None:
             k = x.ancestors[first + e]
-            add(x, A, row, k, motion(x.S, k).dot(F))
+            add(x, A, row, k, motion(x.S_own, k).dot(F))
 
         def moving() -> None:
             if A is x.A:
-                add_at(x, A, row, row, motion(x.S, j).dot(F))
+                add_at(x, A, row, row, motion(x.S_own, j).dot(F))
             for_range(x.path[j, 1], of_ancestor)
 
         cond(row < 0, nothing, moving)
@@ -312,19 +343,22 @@ def _of_dof(x: Any, j: Any, K: ArticulatedInertia, b: Any) -> None:
     def enter(A: Any, F: Force) -> None:
         one_way(x, lambda: by_fours(A, F), lambda: by_entries(A, F))
 
-    enter(x.A, K @ motion(x.S, j))
-    cond(x.n_of[4] > 0, lambda: enter(x.A_skew, -(Skew.of_row(x.K, b) @ motion(x.S, j))), nothing)
+    enter(x.A, K @ motion(x.S_own, j))
+    cond(x.n_of[4] > 0, lambda: enter(x.A_skew, -(Skew.of_row(x.K, b) @ motion(x.S_own, j))), nothing)
 
 
-def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
-    """Add S^T K S of two paths that end with these dofs: dofs that carry both bodies see nothing of it."""
+def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia, place: Vector3) -> None:
+    """Add S^T K S of two paths that end with these dofs: dofs that carry both bodies see nothing of it.
+
+    ``place``: what K is about.
+    """
     count = apart(x, one, other)
 
     def of_dof(enter: Any) -> None:
         """Call enter(m, A, force) for all dofs, with the force on its row in A and in its skew part."""
 
         def dof(m: Any) -> None:
-            s = motion(x.S, x.pair_dofs[m]) * x.pair_signs[m]
+            s = motion(x.pair_S, m)
             enter(m, x.A, K @ s)
             cond(x.n_of[4] > 0, lambda: enter(m, x.A_skew, -(Skew.of_row(x.K, 0) @ s)), nothing)
 
@@ -335,12 +369,11 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
         row = place_of_dof(x, j)
 
         def of_other(e: Any) -> None:
-            k, sign = x.pair_dofs[m + 1 + e], x.pair_signs[m + 1 + e]
-            add(x, A, row, k, motion(x.S, k).dot(F) * sign)
+            add(x, A, row, x.pair_dofs[m + 1 + e], motion(x.pair_S, m + 1 + e).dot(F))
 
         def moving() -> None:
             if A is x.A:
-                add_at(x, A, row, row, motion(x.S, j).dot(F) * x.pair_signs[m])
+                add_at(x, A, row, row, motion(x.pair_S, m).dot(F))
             for_range(count - 1 - m, of_other)
 
         cond(row < 0, nothing, moving)
@@ -353,19 +386,42 @@ def _of_pair(x: Any, one: Any, other: Any, K: ArticulatedInertia) -> None:
             c = x.pair_blocks[z]
             row = block(x, k, c), j - BLOCK * k
             last = j if A is x.A else j - 1  # of a skew part the diagonal is 0
-            signs = [where(BLOCK * c + n <= last, x.column_signs[BLOCK * c + n], 0.0) for n in range(BLOCK)]
-            more = [a * b for a, b in zip(signs, powers(x, F, BLOCK * c), strict=True)]
+            found = powers(x.pair_S_by_row, F, BLOCK * c)
+            more = [where(BLOCK * c + n <= last, power, 0.0) for n, power in enumerate(found)]
             write_row_of(A, row, [a + b for a, b in zip(row_of(A, row), more, strict=True)])
 
         for_range(blocks, lambda z: cond(x.pair_blocks[z] > k, nothing, lambda: four(z)))
 
     def by_fours() -> None:
         blocks = blocks_of_pair(x, count)
-        for_range(x.n_columns, lambda c: put(x.column_signs, c, 0.0))
-        for_range(count, lambda m: put(x.column_signs, x.pair_dofs[m], x.pair_signs[m]))
+        _pair_by_row(x, count, blocks)
         of_dof(lambda m, A, F: fours(m, A, F, blocks))
 
+    for_range(count, lambda m: _pair_column(x, m, place))
     one_way(x, by_fours, lambda: of_dof(entries))
+
+
+def _pair_column(x: Any, m: Any, place: Vector3) -> None:
+    """The column of a dof of a pair about a place, with its sign."""
+    j = x.pair_dofs[m]
+    S = motion(x.S_own, j)
+    arm = place - own_origin(x, x.dof_body[j])
+    write_row(x.pair_S, m, Motion(S.ang, S.lin - arm.cross(S.ang)) * x.pair_signs[m])
+
+
+def _pair_by_row(x: Any, count: Any, blocks: Any) -> None:
+    """So many of these by rows, in as many blocks; 0 in the other columns of the blocks."""
+
+    def empty(z: Any) -> None:
+        for k in range(6):
+            write(x.pair_S_by_row[k], BLOCK * x.pair_blocks[z], [0.0] * BLOCK)
+
+    def column(m: Any) -> None:
+        for k in range(6):
+            x.pair_S_by_row[k, x.pair_dofs[m]] = x.pair_S[m, k]
+
+    for_range(blocks, empty)
+    for_range(count, column)
 
 
 def add(x: Any, A: Any, row: Any, k: Any, value: Any) -> None:

@@ -16,8 +16,8 @@ derivatives of the drifts (closing_derivatives.py).
 
 Places and normals of contacts move with the bodies, see detection_derivatives.py. What is held: bristles,
 in the world; what turning friction aims at; compliances that are a share of the mobility, but those of dry
-friction and of largest speeds of joints; what belts and rolling add to velocities; and what the end of
-a step corrects to conserve. What closes loops is in closing_derivatives.py, impacts that follow one another
+friction and of largest speeds of joints; what rolling adds to velocities; and what the end of a step
+corrects to conserve. What closes loops is in closing_derivatives.py, impacts that follow one another
 in impact_derivatives.py, what lands fast in landing_derivatives.py.
 
 It takes the arrays of a step that has stopped before its second drift (``keeps`` -1).
@@ -241,7 +241,8 @@ FROM_STEP = """
 """Arrays that the step has left."""
 
 GIVEN_TO_STEP = """
-    dt v_before shape_bound pair_shapes pair_stiffness pair_damping pair_impact pair_restitution body_mobility
+    dt v_before shape_bound surface_velocity
+    pair_shapes pair_stiffness pair_damping pair_impact pair_restitution body_mobility
     motor_gains motor_inertia stop_gains stop_bound
     loop_bodies loop_placement loop_axes loop_length loop_turns loop_mobility
     spring_bodies spring_points spring_dof

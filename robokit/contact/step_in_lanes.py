@@ -84,7 +84,6 @@ WORK = (
     "pair_dofs",
     "pair_signs",
     "pair_blocks",
-    "column_signs",
 )
 """Work arrays that lanes share: what rows of joints are, and which entries A has."""
 

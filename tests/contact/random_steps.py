@@ -24,17 +24,17 @@ Arrays = dict[str, np.ndarray]
 
 TREE = ["parent", "body_dofs", "dof_parent", "dof_body", "dof_row", "path", "ancestors", "gravity"]
 TREE += ["row_path", "row_columns", "part_rows", "body_part", "column_row", "block_part", "body_tip"]
-TREE += ["bands", "blocks", "block_mask"]
+TREE += ["bands", "blocks", "block_mask", "wholes", "body_whole"]
+MOTION = ("S", "S_own", "S_by_row", "p", "H", "V", "composite")
+FORCES = ("motion_dof", "motion_values", "body_mobility")  # none, and of all bodies
 
 
 def taken() -> list[Any]:
     """The arrays of the solver, all of them to be looked at."""
     robot = [a for a in fields.ROBOT if a.name in TREE]
-    motion = [
-        replace(a, role="in") for a in fields.MOTION if a.name in ("S", "S_by_row", "H", "V", "composite")
-    ]
+    motion = [replace(a, role="in") for a in fields.MOTION if a.name in MOTION]
     motion += [replace(a, role="inout") for a in fields.MOTION if a.name == "W"]
-    motion += [a for a in fields.FORCES if a.name in ("motion_dof", "motion_values")]  # none
+    motion += [a for a in fields.FORCES if a.name in FORCES]
     rest = [replace(a, role="inout") for a in (*fields.CONSTRAINTS, *fields.SOLVER) if a.role == "work"]
     return [*robot, *motion, *rest, *(a for a in fields.SOLVER if a.role != "work")]
 
@@ -194,10 +194,26 @@ def random_tree(
     whole |= blocks_of(whole["part_rows"].tolist(), nv)
     x = {k: np.ascontiguousarray(a, np.int32) for k, a in whole.items()}
     wide = len(x["column_row"])
+    x |= _of_wholes(parent, body, S)
     x |= {"block_mask": mask, "S_by_row": np.zeros((6, wide))}
-    x["S_by_row"][:, : min(n_dofs, wide)] = S.T[:, :wide]
+    x["S_by_row"][:, : min(n_dofs, wide)] = x["S_own"].T[:, :wide]
     x["H"] = in_blocks(H, x["bands"])
     return x | {"S": S, "gravity": np.array([-9.81, 0.05, 0.0]), "J_bodies": J, "full_H": H}
+
+
+def _of_wholes(parent: np.ndarray, dof_body: np.ndarray, S: np.ndarray) -> Arrays:
+    """Each tree on the world is a whole of its own, whose first base is anywhere; that of the first is 0."""
+    rng, n_bodies = np.random.default_rng(0), len(parent)
+    bases, of = [1], np.zeros(n_bodies, np.int32)
+    for b in range(1, n_bodies):
+        of[b] = of[parent[b]] if parent[b] > 0 else len(bases)
+        bases += [b] if parent[b] == 0 else []
+    p = rng.normal(size=(n_bodies, 3))
+    p[:2] = 0.0
+    arms = p[np.array(bases)[of[dof_body]]]
+    S_own = np.hstack([S[:, :3], S[:, 3:] - np.cross(arms, S[:, :3])])
+    wholes = np.array([(b, 0) for b in bases], np.int32)
+    return {"wholes": wholes, "body_whole": of, "p": p, "S_own": S_own, "body_mobility": rng.random(n_bodies)}
 
 
 def random_problem(
@@ -216,6 +232,7 @@ def random_problem(
     sizes = {"n_bodies": n_bodies, "nv": nv, "n_dofs": len(tree["dof_row"]), "n_constraints": n + place}
     sizes |= {"n_motions": 0, "n_rows": rows + place, "n_path": len(tree["ancestors"])}
     sizes |= {"n_entries": len(tree["row_columns"]), "n_parts": len(tree["part_rows"])}
+    sizes |= {"n_wholes": len(tree["wholes"])}
     sizes |= {"n_columns": len(tree["column_row"]), "n_blocks": len(tree["block_part"])}
     sizes |= {"n_bands": len(tree["bands"]), "n_H_blocks": len(tree["blocks"])}
     sizes |= sizes_of_matrices(tree)

@@ -63,10 +63,13 @@ would be back after eight steps, and what rests would be taken to bounce."""
 
 RIGID = 1e-4  # compliance of a bounce over the mobility of the two bodies: what is left of the velocity
 
-HARDEST = 0.0, 1e-3
-"""Least compliance over the mobility, in double and in single precision: A = H + J^T G J is made about one
-origin, where its rounding is that of G d^2 for a contact at the distance d. What an impact leaves of its
-speed is as little."""
+HARDEST = 2.0**-30, 1e-3
+"""Least compliance over the mobility, in double and in single precision: what an impact leaves of its speed.
+
+Impulses have the rounding of velocities over their compliance: here 2^-23 of the momentum of a body of that
+mobility, a tenth of the tolerance. A light body beside heavy ones would have harder contacts, as the weight
+of all decides on their stiffness. In single precision the bound is for A = H + J^T G J, whose rounding is
+that of G d^2 for a contact at the distance d from the base."""
 
 
 def collect(x: Any) -> None:
@@ -126,7 +129,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     u = row(E[2], body_velocity(x, b) - body_velocity(x, a))
     k = x.pair_stiffness[0]
     w = x.body_mobility[a] + x.body_mobility[b]
-    kd, k_t, kd_t = _stiffnesses(x)
+    kd, k_t, kd_t = stiffnesses(x)
     rolls = rolling_velocity(x, c, p, axes[2]) * where(stays, 1.0, 0.0)
     rolls_n = axes[2].dot(rolls)
     hit = minimum(u + rolls_n + dt * k * w * maximum(-phi, 0.0), 0.0)
@@ -167,7 +170,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     add_spin(x, i, pair, (a, b), axes, R[0], surface.z, w, turning)
 
 
-def _stiffnesses(x: Any) -> tuple[Scalar, Scalar, Scalar]:
+def stiffnesses(x: Any) -> tuple[Scalar, Scalar, Scalar]:
     """kd, k_t and kd_t of contacts."""
     k, d, dt = x.pair_stiffness[0], x.pair_damping[0], x.dt[0]
     k_t = TANGENTIAL * k
@@ -220,7 +223,13 @@ def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar
 
 
 def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
-    """Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns.
+    """Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns."""
+    spin, way = surface(x, c, p, body_velocity(x, x.contact_bodies[c, 1]))
+    return Vector3(axes[0].dot(way), axes[1].dot(way), axes[2].dot(spin))
+
+
+def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3]:
+    """Spin of the surface that a body of velocity ``rider`` touches at p, and its velocity there.
 
     A belt's or a turntable's. A kick gives the velocity half a step after its pose. There, what rides on a
     turntable has been carried on by half a step; against the surface at the pose it would seem to slide. A
@@ -228,11 +237,8 @@ def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
     """
     shape, half = x.pair_shapes[x.contact_pair[c], 0], 0.5 * x.dt[0]
     spin, at_origin = vector(x.surface_velocity, shape, 0), vector(x.surface_velocity, shape, 3)
-    b = x.contact_bodies[c, 1]
-    rider = body_velocity(x, b)
-    carried = (rider.lin + rider.ang.cross(vector(x.p, b, 0))) * half
-    way = at_origin + spin.cross(vector(x.origin, 0) + p + carried)
-    return Vector3(axes[0].dot(way), axes[1].dot(way), axes[2].dot(spin))
+    carried = (rider.lin + rider.ang.cross(vector(x.p, x.contact_bodies[c, 1], 0))) * half
+    return spin, at_origin + spin.cross(vector(x.origin, 0) + p + carried)
 
 
 def remember(x: Any) -> None:
@@ -250,7 +256,7 @@ def remember(x: Any) -> None:
         kept = leaves | (N > 0.0)
         memory = where(x.contact_arrives[c] > 0.0, minimum(-x.contact_arrives[c] - u, 0.0), N)
         pair = x.contact_pair[c]
-        _, k_t, _ = _stiffnesses(x)
+        _, k_t, _ = stiffnesses(x)
         e = _bent(x, c, i, N / (dt * k_t))
 
         def turning() -> None:
