@@ -32,7 +32,7 @@ from robokit.contact.constraint_derivatives import (
     rates_of,
     seen,
 )
-from robokit.contact.constraints.contacts import RIGID, weight
+from robokit.contact.constraints.contacts import rigid, weight
 from robokit.contact.fields import FRICTION, IMPACT_DERIVATIVES
 from robokit.contact.impacts import hits_now, pass_on
 from robokit.contact.kinematics import entries_of_H, velocities
@@ -139,7 +139,7 @@ def _solved(x: Any, still: Any, again: Any, count: Any) -> None:
         def column(c: Any) -> None:
             for m in range(2):
                 g = x.c_slopes[i, 8] * (x.c_aimed[i, m, c] - _of_speed(x, i, x.turning, m, c))
-                add(x.c_aimed, (i, m, c), RIGID * x.c_w[i] * g)
+                add(x.c_aimed, (i, m, c), rigid() * x.c_w[i] * g)
                 add(x.c_passes, (i, m, c), where(again > 0, g, 0.0))
 
         for_range(x.nv, column)
@@ -207,7 +207,7 @@ def _left(x: Any, i: Any) -> None:
 
     def column(c: Any) -> None:
         for m in range(2):
-            left = RIGID * x.c_w[i] * x.c_passes[i, m, c]
+            left = rigid() * x.c_w[i] * x.c_passes[i, m, c]
             x.c_turned[i, m, c] = moves * _of_speed(x, i, x.turned, m, c) + left
         add(x.c_turned, (i, 0, c), -moves * x.dt[0] * x.c_heavier[i, c])
 

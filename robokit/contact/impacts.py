@@ -30,7 +30,7 @@ from collections.abc import Callable
 from typing import Any
 
 from robokit.contact.bounces import bounces
-from robokit.contact.constraints.contacts import RIGID, bounce, weight
+from robokit.contact.constraints.contacts import RIGID, bounce, rigid, weight
 from robokit.contact.fields import FRICTION, LINE, PRESCRIBED
 from robokit.contact.groups import (
     FASTEST,
@@ -47,7 +47,7 @@ from robokit.contact.landings import damps, softness
 from robokit.contact.solver import see, solve
 from robokit.contact.vectors import motion, nothing, put, write_row
 from robokit.engine.loops.fields import once
-from robokit.spatial.control_flow import cond, for_range, rounding, while_loop
+from robokit.spatial.control_flow import cond, for_range, in_precision, rounding, while_loop
 from robokit.spatial.scalars import maximum, sqrt, where
 
 AT_ONCE = 0.5
@@ -103,16 +103,13 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
 
     def solved(again: Any) -> None:
         for_range(x.nv, lambda j: put(x.guess, j, x.y[j]))
-        once(x, solve)
-        x.passed[0] = x.passed[0] + x.solved[0]
-        for k in (1, 2):
-            x.passed[k] = maximum(x.passed[k], x.solved[k])
+        _solve(x)
         found(again)
         for_range(x.n_of[0], lambda i: beyond(i, again))
 
     def beyond(i: Any, again: Any) -> None:
         g = where((x.c_kind[i] == FRICTION) & (x.c_R[i, 1] < math.inf), x.c_g[i, 2], 0.0)
-        x.c_aim[i, 2] = x.c_aim[i, 2] + RIGID * x.c_w[i] * g
+        x.c_aim[i, 2] = x.c_aim[i, 2] + rigid() * x.c_w[i] * g
         x.c_passed[i, 0] = x.c_passed[i, 0] + where(again > 0, g, 0.0)
 
     def moves(b: Any) -> None:
@@ -122,6 +119,7 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
     for_range(x.n_of[0], keep)
     for_range(x.n_of[1], keep_row)
     x.span[0] = 0.0
+    for_range(x.nv, lambda j: put(x.C, j, 0.0))  # before the first step it may be no number, which 0 times is, too
     for_range(x.nv, lambda j: put(x.y, j, x.v[j]))
     once(x, see, x.v, x.c_u)
     each_group(x, lambda p: write_row(x.by_group, p, [0.0] * 6))
@@ -130,6 +128,32 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
     _, hits = while_loop(lambda k, hits: (hits > 0.0) & (k < MOST), turn, 0, 1.0, most=MOST)
     x.passed[2] = maximum(x.passed[2], where(hits > 0.0, 1.0, 0.0))
     _aim(x)
+
+
+def hold(x: Any) -> None:
+    """In single precision the step's own bounces aim beyond by what their compliance leaves more than in double.
+
+    That is known from a first solution; those that were hit one after another aim beyond by all of it.
+    """
+    more = in_precision(0.0, RIGID[1] - RIGID[0])
+
+    def beyond(i: Any) -> None:
+        one = bounces(x, i) & (x.contact_bounces[where(bounces(x, i), x.c_of[i], 0)] == 1)
+        left = where(one, more * x.c_w[i], 0.0)
+        write_row(x.c_aim, i, [x.c_aim[i, k] + left * x.c_g[i, k] for k in range(3)])
+
+    def again() -> None:
+        _solve(x)
+        for_range(x.n_of[0], beyond)
+
+    cond((x.n_of[2] > 0) & (more > 0.0), again, nothing)
+
+
+def _solve(x: Any) -> None:
+    once(x, solve)
+    x.passed[0] = x.passed[0] + x.solved[0]
+    for k in (1, 2):
+        x.passed[k] = maximum(x.passed[k], x.solved[k])
 
 
 def _choose(x: Any, k: Any) -> Any:
@@ -191,7 +215,7 @@ def hit(x: Any, i: Any) -> Any:
     def of_contact() -> None:
         c = x.c_of[i]
         x.contact_bounces[c], x.contact_arrives[c] = 1, 0.0
-        x.c_R[i, 1], x.c_aim[i, 2] = RIGID * x.c_w[i], x.c_du[i, 1]
+        x.c_R[i, 1], x.c_aim[i, 2] = rigid() * x.c_w[i], x.c_du[i, 1]
         x.c_passed[i, 1] = x.c_passed[i, 1] * x.pair_restitution[x.contact_pair[c]]
 
     cond(one, of_contact, nothing)
@@ -204,10 +228,10 @@ def _aim(x: Any) -> None:
     def constraint(i: Any) -> None:
         one = (x.by_group[x.c_group[i], FOLLOWS] > 0.0) & bounces(x, i)
         lifts = x.dt[0] * once(x, weight, where(one, x.c_of[i], 0))
-        left = RIGID * x.c_w[i] * x.c_passed[i, 0]
+        left = rigid() * x.c_w[i] * x.c_passed[i, 0]
         x.c_aim[i, 2] = where(one, maximum(x.c_u[i, 2] - lifts, 0.0) + left, x.c_bounced[i, 2])
         for k in range(2):
-            x.c_R[i, k] = where(one, RIGID * x.c_w[i], x.c_bounced[i, k])
+            x.c_R[i, k] = where(one, rigid() * x.c_w[i], x.c_bounced[i, k])
         cond(one, lambda: put(x.contact_bounces, x.c_of[i], 2), nothing)
 
     def row(i: Any) -> None:

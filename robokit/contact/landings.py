@@ -31,7 +31,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from robokit.contact.constraints.contacts import RIGID
+from robokit.contact.constraints.contacts import rigid
 from robokit.contact.fields import DAMPING, FRICTION, LINE, MOTOR, PRESCRIBED, SPRING, STOP
 from robokit.contact.groups import LANDS, each_group
 from robokit.contact.solver import attempt, begin_from, end_solution, impulses, solve
@@ -144,7 +144,7 @@ def strike(x: Any, c: Any) -> None:
     no_part = kept | (friction & ~touches)
     for k in range(2):
         R = where(no_part, math.inf, x.c_R[c, k])
-        x.c_R[c, k] = where(touches, RIGID * x.c_w[c], R)
+        x.c_R[c, k] = where(touches, rigid() * x.c_w[c], R)
     write_row(x.c_g, c, [where(kept, x.c_g[c, k], 0.0) for k in range(3)])
 
 
@@ -168,7 +168,7 @@ def strike_row(x: Any, i: Any) -> None:
     touches = stop & ((x.r_g[i] > 0.0) | (x.r_aim[i] >= 0.0))
     u, softer = x.r_gain[i] * x.y[x.r_row[i]], where(damps(x, i), softness(x, i), 1.0)
     x.r_aim[i] = where(stop, 0.0, where(damps(x, i), u + softer * (x.r_aim[i] - u), x.r_aim[i]))
-    R = where(touches, RIGID * x.r_w[i], softer * x.r_R[i])
+    R = where(touches, rigid() * x.r_w[i], softer * x.r_R[i])
     x.r_R[i] = where(kept | (stop & ~touches), math.inf, R)
     x.r_g[i] = where(kept, x.r_g[i], 0.0)
 

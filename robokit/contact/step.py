@@ -41,7 +41,7 @@ from robokit.contact.fields import (
     STEP,
 )
 from robokit.contact.groups import connect
-from robokit.contact.impacts import pass_on
+from robokit.contact.impacts import hold, pass_on
 from robokit.contact.kinematics import advance, generalized, mass_matrix, place_bodies, velocities
 from robokit.contact.monitor import MONITOR, NOTES, monitor, notes
 from robokit.contact.pattern import symbolic
@@ -175,6 +175,7 @@ def give(x: Any) -> None:
     pass_on(x)
     for_range(x.nv, dof)
     for_range(x.n_bodies - 1, body)
+    hold(x)
 
 
 def set_velocity(x: Any) -> None:

@@ -61,9 +61,12 @@ SHORT = 4.0
 """Speed below which a contact does not bounce, over what gravity and the contact's load change in a step: it
 would be back after eight steps, and what rests would be taken to bounce."""
 
-RIGID = 1e-4  # compliance of a bounce over the mobility of the two bodies: what is left of the velocity
+RIGID = 1e-4, 1e-3
+"""Compliance of an impact over the mobility of the two bodies, in double and in single precision.
 
-HARDEST = 2.0**-30, 1e-3
+The first is what a bounce leaves of the velocity, in both precisions (impacts.py)."""
+
+HARDEST = 2.0**-30, RIGID[1]
 """Least compliance over the mobility, in double and in single precision: what an impact leaves of its speed.
 
 Impulses have the rounding of velocities over their compliance: here 2^-23 of the momentum of a body of that
@@ -153,7 +156,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     still = surface + Vector3(*(t.dot(rolls) for t in axes))
     aim = [s - q * k_t / kd_t for s, q in zip(still, bent, strict=False)]
     least = in_precision(*HARDEST) * w
-    R = [where(bounces > 0.5, RIGID * w, maximum(1.0 / (dt * s), least)) for s in (kd_t, kd)]
+    R = [where(bounces > 0.5, rigid() * w, maximum(1.0 / (dt * s), least)) for s in (kd_t, kd)]
     i = add_constraint(
         x,
         FRICTION,
@@ -196,6 +199,11 @@ def impact(more: Scalar, a: Scalar, w: Scalar) -> tuple[Scalar, Scalar]:
     return (1.0 + a) * share * more / (1.0 + root), 0.5 * (1.0 + a) * share / root
 
 
+def rigid() -> Any:
+    """Compliance of an impact over the mobility."""
+    return in_precision(*RIGID)
+
+
 def weight(x: Any, c: Any) -> Scalar:
     """What gravity does to the gap of a contact with the world [m/s^2]; 0 of others."""
     n, gravity = vector(x.contact_frame, c, 6), vector(x.gravity, 0)
@@ -214,7 +222,7 @@ def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar
     g = once(x, weight, c)
     arrives, lifts = 0.5 * dt * g - u, 2.0 * g * (phi - 0.125 * g * dt * dt)
     square = share * share * (arrives * arrives + lifts) - lifts
-    fast, reached, returns = (share > 0.0) & (u < -slow), phi + (1.0 + RIGID) * dt * u < 0.0, square > 0.0
+    fast, reached, returns = (share > 0.0) & (u < -slow), phi + (1.0 + rigid()) * dt * u < 0.0, square > 0.0
     back = where(reached, sqrt(maximum(square, 0.0)) - 0.5 * dt * g, minimum(2.0 * u, -phi / dt))
     lands = where(
         fast & reached & ~returns, sqrt(maximum(arrives * arrives + lifts, 0.0)) - 0.5 * dt * g, 0.0
