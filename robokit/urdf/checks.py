@@ -124,15 +124,7 @@ def check_joints(robot: RobotDescription, report: Report) -> None:
     """Axes, limits and dynamics of every joint."""
     for joint in robot.joints:
         if joint.has_axis and not abs(math.hypot(*joint.axis) - 1) <= AXIS_TOLERANCE:
-            length = math.hypot(*joint.axis)
-            place = f"joint {joint.name!r} axis"
-            shown = " ".join(f"{x:g}" for x in joint.axis)
-            if length == 0:
-                text = f"the axis of this {joint.type} joint is {shown}: it has no direction"
-                report.add("axis-zero", place, joint.axis_line, text)
-            else:
-                text = f"({shown}) has length {length:.4g}; it was normalised"
-                report.add("axis-not-unit", place, joint.axis_line, text)
+            _check_axis(joint, report)
         if joint.type == "fixed":
             continue
         if not _has_usual_limit(joint):
@@ -150,6 +142,18 @@ def check_joints(robot: RobotDescription, report: Report) -> None:
                 "it outweighs what the joint moves, H is not positive definite and nothing can be accelerated"
             )
             report.add("armature-negative", f"joint {joint.name!r} dynamics", dynamics.line, message)
+
+
+def _check_axis(joint: JointDescription, report: Report) -> None:
+    length = math.hypot(*joint.axis)
+    where = f"joint {joint.name!r} axis"
+    shown = " ".join(f"{x:g}" for x in joint.axis)
+    if length == 0:
+        message = f"the axis of this {joint.type} joint is {shown}: it has no direction"
+        report.add("axis-zero", where, joint.axis_line, message)
+    else:
+        message = f"({shown}) has length {length:.4g}; it was normalised"
+        report.add("axis-not-unit", where, joint.axis_line, message)
 
 
 def _has_usual_limit(joint: JointDescription) -> bool:
