@@ -180,7 +180,18 @@ def damps(x: Any, i: Any) -> Any:
 
 def softness(x: Any, i: Any) -> Any:
     """Compliance of such a row in an impact, over that of a step."""
-    return 1.0 + x.r_R[i] / x.r_w[i]
+    return 1.0 + x.r_R[i] / maximum(x.r_w[i], x.r_loose[i])
+
+
+SLIGHT = 1e-3  # a motor that gives less than it wants by a larger share is at a limit; less is rounding
+
+
+def limited(x: Any, i: Any) -> Any:
+    """1.0 where the motor of a row is at a limit, else 0.0; after both solutions."""
+    y, ahead = x.y[x.r_row[i]], x.ahead[x.r_row[i]]
+    first, change = 0.5 * x.r_gain[i] * (y + ahead), 0.5 * x.r_gain[i] * (y - ahead)
+    wanted = (x.r_aim[i] - first - change / softness(x, i)) / x.r_R[i]
+    return where(abs(wanted - x.r_g[i]) > SLIGHT * abs(wanted), 1.0, 0.0)
 
 
 def smooth_row(x: Any, i: Any) -> Any:
