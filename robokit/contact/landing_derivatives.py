@@ -227,7 +227,7 @@ def _leave_smooth(x: Any) -> None:
 
 
 def _go_to_second(x: Any) -> None:
-    """To the second solution, of impulses alone; all other forces have no part."""
+    """To the second solution and its laws."""
     soft = x.landed[1] > 0
 
     def compliance(now: Any, first: Any, gives: Any = True) -> Any:

@@ -14,8 +14,9 @@ the step,
 
     g(y2) = g(y1) - (u2 - u1) / (R (1 + R/w)),   R = 1/(dt b)
 
-of a dof of mobility w. That is of second order in dt, and all of b where a joint stops within a step: its
-dampers alone hold what hardly has an inertia, as a head that is a point on three axes.
+of a dof of mobility w, with all else free. That is of second order in dt, and all of b where a joint stops
+within a step: its dampers alone hold what hardly has an inertia, as a head that is a point on three axes. Of
+what has none in the neutral pose w is infinite.
 
 What touches is rigid in it: the compliance of what rests is that of a damper, which gives way to an impact of
 one step by more the shorter the step is. What lands slowly, below the speed from which the law of impacts
