@@ -77,14 +77,6 @@ def _search_path(given: list[str]) -> list[str]:
     return [*(p for p in own if not p.endswith(("site-packages", "dist-packages"))), *given]
 
 
-def _answering(file: str) -> Any:
-    spec = importlib.util.spec_from_file_location("robokit_answers", file)
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.answer
-
-
 def _answered(answer: Any, question: Any) -> bytes:
     try:
         return pickle.dumps(("answer", answer(question)))
@@ -106,7 +98,11 @@ def main() -> None:
     os.dup2(2, 1)  # what a reader prints is no answer
     start = pickle.loads(read(source))
     sys.path[:] = _search_path(start["sys_path"])
-    answer = _answering(start["file"])
+    spec = importlib.util.spec_from_file_location("robokit_answers", start["file"])
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    answer = module.answer
     with contextlib.suppress(EOFError):
         while True:
             question = pickle.loads(read(source))

@@ -115,7 +115,15 @@ def convert(
     refuse_input(file, robot)
     told: list[str] = []
     with warnings_into(told):
-        _see_what_moves(robot, target)
+        if target == "mjcf":
+            held = ("spherical", "revolute", "continuous", "fixed", "floating", "distance")
+            lost = [loop for loop in robot.loop_joints if loop.kind not in held]
+            if lost:
+                shown = ", ".join(f"{loop.name!r} ({loop.kind})" for loop in lost[:5])
+                raise ModelError(
+                    f"robot {robot.name!r} cannot be written as MJCF: it has no constraint for the loop "
+                    f"joints {shown}, and without them the robot would move differently"
+                )
         files = _Files(file, target, meshes)
         written = files.robot(robot)
         with files.removed_on_error():
@@ -148,19 +156,6 @@ def format_to_write(file: Path, to: str | None) -> str:
 
 
 # ---- What a format cannot say --------------------------------------------------------------------
-
-
-def _see_what_moves(robot: Robot, target: str) -> None:
-    """Refuse what would make the robot move differently, beyond what the writers refuse themselves."""
-    if target == "mjcf":
-        held = ("spherical", "revolute", "continuous", "fixed", "floating", "distance")
-        lost = [loop for loop in robot.loop_joints if loop.kind not in held]
-        if lost:
-            shown = ", ".join(f"{loop.name!r} ({loop.kind})" for loop in lost[:5])
-            raise ModelError(
-                f"robot {robot.name!r} cannot be written as MJCF: it has no constraint for the loop joints "
-                f"{shown}, and without them the robot would move differently"
-            )
 
 
 def _beside(robot: Robot, target: str) -> Iterator[str]:

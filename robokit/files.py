@@ -81,7 +81,16 @@ def read_arrays(path: str | os.PathLike[str], names: Collection[str] | None = No
         size, where = os.fstat(file.fileno()).st_size, "no archive"
         try:
             with zipfile.ZipFile(file) as packed:
-                _check_members(packed.infolist(), size)
+                members = packed.infolist()
+                if len({info.filename for info in members}) != len(members):
+                    raise _Refused("two arrays have the same name")
+                total = sum(info.file_size for info in members)
+                allowed = UNPACKED_BYTES + UNPACKED_RATIO * size
+                if total > allowed:
+                    raise _Refused(
+                        f"{size:,} bytes would unpack to {total:,}; a file of this size may hold at most "
+                        f"{allowed:,}"
+                    )
                 arrays = {}
                 for info in packed.infolist():
                     name = info.filename.removesuffix(".npy")
@@ -99,22 +108,16 @@ class _Refused(ValueError):
     """An error whose text was written here."""
 
 
-def _check_members(members: list[zipfile.ZipInfo], packed: int) -> None:
-    if len({info.filename for info in members}) != len(members):
-        raise _Refused("two arrays have the same name")
-    total, allowed = sum(info.file_size for info in members), UNPACKED_BYTES + UNPACKED_RATIO * packed
-    if total > allowed:
-        raise _Refused(
-            f"{packed:,} bytes would unpack to {total:,}; a file of this size may hold at most {allowed:,}"
-        )
-
-
 def _array(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     """One array, once its shape is known to fit the bytes that are there."""
     if info.compress_type not in _PACKED:
         raise _Refused(f"array {info.filename!r} is not packed as numpy.savez packs")
     with packed.open(info) as file:
-        shape, dtype = _header(file)
+        version = np.lib.format.read_magic(file)
+        reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+        if version not in reader:
+            raise _Refused(f"an array of version {version}")
+        shape, _, dtype = reader[version](file)
         size = dtype.itemsize
         for n in shape:
             size *= n
@@ -122,15 +125,6 @@ def _array(packed: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
             raise _Refused(f"array {info.filename!r} says {shape} of {dtype}, which is not what it holds")
     with packed.open(info) as file:
         return np.lib.format.read_array(file, allow_pickle=False)
-
-
-def _header(file: IO[bytes]) -> tuple[tuple[int, ...], np.dtype]:
-    version = np.lib.format.read_magic(file)
-    reader = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    if version not in reader:
-        raise _Refused(f"an array of version {version}")
-    shape, _, dtype = reader[version](file)
-    return shape, dtype
 
 
 # ---- Files that functions write: looked at before any work, written whole or not at all, with clear errors
@@ -182,7 +176,7 @@ def obstacle(path: Path) -> tuple[int, str] | None:
         if target.is_dir():
             return errno.EISDIR, "is a folder; give the name of a file"
         if not target.parent.is_dir():
-            named = _named(path, target)
+            named = target if path.is_symlink() else path
             for above in named.parents:
                 if above.exists() and not above.is_dir():
                     return errno.ENOTDIR, f"{str(above)!r} is a file, not a folder; give another name"
@@ -201,11 +195,6 @@ def _exists(path: Path) -> bool:
     except FileNotFoundError:
         return False
     return True
-
-
-def _named(path: Path, target: Path) -> Path:
-    """The name for messages: as it was given, or the end of its links."""
-    return target if path.is_symlink() else path
 
 
 @contextmanager

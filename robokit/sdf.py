@@ -174,15 +174,31 @@ class _Writer:
             if name == self.world:
                 continue
             if joint is not None and self._is_frame(joint):
-                self._frame(model, link, joint)
+                frame = self._named(ET.SubElement(model, "frame", name=self._link(link.name)), link.name)
+                frame.set("attached_to", self._link(joint.parent_link))
+                _text(frame, "pose", _pose(joint.origin))
                 continue
             element = self._named(ET.SubElement(model, "link", name=self._link(name)), name)
             if joint is not None and joint.kind == "floating":
-                self._released(element, joint)
+                # SDF has no joint that floats: the link hangs on nothing.
+                if joint.parent_link != self.world:
+                    raise ModelError(
+                        f"joint {joint.name!r} is floating; in SDF only a link that hangs on nothing is "
+                        f"free: its parent {joint.parent_link!r} has to be a root called 'world' without "
+                        "mass and shapes"
+                    )
+                _text(element, "pose", _pose(joint.origin))
             elif joint is not None:
                 pose = ET.SubElement(element, "pose", relative_to=self.names["joint", joint.name])
                 pose.text = _pose(Placement())
-            self._inertial(element, link)
+            if not link.mass > 0.0:
+                self._say("links without mass, which Gazebo refuses", link.name)
+            inertial = ET.SubElement(element, "inertial")
+            _text(inertial, "pose", f"{numbers(link.com)} 0 0 0")
+            _text(inertial, "mass", repr(float(link.mass)))
+            inertia = ET.SubElement(inertial, "inertia")
+            for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
+                _text(inertia, f"i{'xyz'[i]}{'xyz'[j]}", repr(float(link.inertia[i, j])))
             self._shapes(element, link)
         for joint in self._joints():
             if joint.kind != "floating" and not self._is_frame(joint):
@@ -209,22 +225,6 @@ class _Writer:
         link = self.robot.link(joint.child_link)
         shapes = link.collisions or (link.visuals and self.visuals)
         return not (link.mass or np.any(link.inertia) or shapes)
-
-    def _frame(self, model: ET.Element, link: Link, joint: Joint) -> None:
-        """A link without mass and shapes, fixed to another."""
-        frame = self._named(ET.SubElement(model, "frame", name=self._link(link.name)), link.name)
-        frame.set("attached_to", self._link(joint.parent_link))
-        _text(frame, "pose", _pose(joint.origin))
-
-    def _inertial(self, element: ET.Element, link: Link) -> None:
-        if not link.mass > 0.0:
-            self._say("links without mass, which Gazebo refuses", link.name)
-        inertial = ET.SubElement(element, "inertial")
-        _text(inertial, "pose", f"{numbers(link.com)} 0 0 0")
-        _text(inertial, "mass", repr(float(link.mass)))
-        inertia = ET.SubElement(inertial, "inertia")
-        for i, j in ((0, 0), (0, 1), (0, 2), (1, 1), (1, 2), (2, 2)):
-            _text(inertia, f"i{'xyz'[i]}{'xyz'[j]}", repr(float(link.inertia[i, j])))
 
     def _shapes(self, element: ET.Element, link: Link) -> None:
         for what, shapes in (
@@ -361,15 +361,6 @@ class _Writer:
             dynamics = ET.SubElement(element, "dynamics")
             _text(dynamics, "damping", repr(float(joint.damping)))
             _text(dynamics, "friction", repr(float(joint.friction)))
-
-    def _released(self, link: ET.Element, joint: Joint) -> None:
-        """A link that hangs on nothing: SDF has no joint that floats."""
-        if joint.parent_link != self.world:
-            raise ModelError(
-                f"joint {joint.name!r} is floating; in SDF only a link that hangs on nothing is free: its "
-                f"parent {joint.parent_link!r} has to be a root called 'world' without mass and shapes"
-            )
-        _text(link, "pose", _pose(joint.origin))
 
     def _loop(self, model: ET.Element, loop: LoopJoint) -> None:
         if loop.kind == "floating":

@@ -110,7 +110,8 @@ def identify(arguments: argparse.Namespace) -> int:
         progress=shows_progress(),
     )  # fmt: skip
     tell(f"  low-pass      {fit.cutoff:.3g} Hz, {counted(fit.states, 'state')} fitted")
-    tell(f"  excitation    {_wrapped(fit.excitation())}")
+    excitation = ("\n" + 16 * " ").join(textwrap.wrap(fit.excitation(), 64))
+    tell(f"  excitation    {excitation}")
     tell(f"\nResiduals of {fit.judged_by}, root mean square [N m | N]")
     tell("\n".join(fit.table()))
     tell("")
@@ -124,10 +125,6 @@ def identify(arguments: argparse.Namespace) -> int:
         fit.found.plot(plot)
         tell(f"  figure        {plot}")
     return 0
-
-
-def _wrapped(text: str) -> str:
-    return ("\n" + 16 * " ").join(textwrap.wrap(text, 64))
 
 
 def _read(arguments: argparse.Namespace, path: str, robot: Any = None) -> Any:

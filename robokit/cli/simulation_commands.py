@@ -506,7 +506,13 @@ def _opened(folder: str) -> Any:
 def _new(arguments: argparse.Namespace, shown: bool) -> Any:
     import robokit as rk
 
-    robots, given = _robots(arguments), parameters(arguments)
+    loaded = [load(name, arguments.base, arguments.mimic, arguments) for name in arguments.robots]
+    own = [robot.name for robot in loaded]
+    if len(set(own)) < len(own):
+        own = list(arguments.robots)
+    if len(set(own)) < len(own):
+        raise WrongUsage("sweep: a robot is given twice")
+    robots, given = dict(zip(own, loaded, strict=True)), parameters(arguments)
     if arguments.count is None and not any(isinstance(x, rk.Grid) for x in given.values()):
         raise WrongUsage(
             "--count N: how many rows? Only a grid (--grid N, --tilt grid:0:20:11) says so itself"
@@ -532,17 +538,6 @@ def _new(arguments: argparse.Namespace, shown: bool) -> Any:
         self_collision=arguments.self_collision,
         device=arguments.device,
     )
-
-
-def _robots(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The robots by their names, or by what was typed where two have one name."""
-    robots = [load(name, arguments.base, arguments.mimic, arguments) for name in arguments.robots]
-    own = [robot.name for robot in robots]
-    if len(set(own)) < len(own):
-        own = list(arguments.robots)
-    if len(set(own)) < len(own):
-        raise WrongUsage("sweep: a robot is given twice")
-    return dict(zip(own, robots, strict=True))
 
 
 def _summary(found: Any) -> list[str]:

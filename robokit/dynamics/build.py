@@ -123,19 +123,14 @@ def _written(row: Algorithm, robot: Robot, key: Key, parameters: bool) -> Flat:
     made = Flat(function, tuple(inputs), tuple(shapes), int(parameters))
     if not row.users:
         return made
-    once = _recorded_once(row, robot, made)
-    return replace(made, function=once, looped=once.looped)
-
-
-def _recorded_once(row: Algorithm, robot: Robot, made: Flat) -> RecordedOnce:
-    """The function of a user for a robot, always the same; it is a function of numbers."""
+    # The function of a user for a robot, always the same; it is a function of numbers.
     shared = made.constants > 0  # by all robots that differ in their inertias
     kept = robot.kernels_of_all_inertias() if shared else robot.kernels
     place = "recorded once", row.function, shared
     if place not in kept:
         kept.setdefault(place, RecordedOnce(one_by_one(made.function), made.sizes, made.outputs))
-    found: RecordedOnce = kept[place]
-    return found
+    once: RecordedOnce = kept[place]
+    return replace(made, function=once, looped=once.looped)
 
 
 def recorded_key(row: Algorithm, robot: Robot, parameters: bool = False) -> bytes:

@@ -509,7 +509,8 @@ def _layout(robot: Robot) -> _Layout:
 def _spatial_inertia(link: Link) -> np.ndarray:
     """Spatial inertia about the body's origin in its axes, (6, 6) or (B, 6, 6)."""
     R, m = link.placement.rotation, np.asarray(link.mass, dtype=float)
-    c = _cross_matrix(link.com @ R.T + link.placement.position)
+    # The matrix whose product with y is c cross y.
+    c = -np.cross((link.com @ R.T + link.placement.position)[..., None, :], np.eye(3))
     mass = m[..., None, None]
     found = np.zeros((*np.broadcast_shapes(mass.shape[:-2], c.shape[:-2]), 6, 6))
     found[..., :3, :3] = R @ link.inertia @ R.T - mass * (c @ c)
@@ -628,8 +629,3 @@ def _moved(wrench: Any, r: np.ndarray) -> np.ndarray:
     moment = wrench[..., :3] + np.cross(r, wrench[..., 3:])
     force = np.broadcast_to(wrench[..., 3:], moment.shape)
     return np.concatenate([moment, force], axis=-1)
-
-
-def _cross_matrix(x: np.ndarray) -> np.ndarray:
-    """The matrix whose product with y is x cross y, (..., 3, 3)."""
-    return -np.cross(x[..., None, :], np.eye(3))

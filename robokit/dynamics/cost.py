@@ -209,10 +209,10 @@ def algorithm_cost(robot: Robot, name: str, before: bool = True) -> AlgorithmCos
     """
     if KERNELS[name].floating and robot.base != "floating":
         return AlgorithmCost(name, GROWTH[name], note="not defined, the base is fixed")
-    from robokit.dynamics.long_robots import is_written_out  # `import robokit` stays light
+    from robokit.dynamics.long_robots import long_way  # `import robokit` stays light
 
     # What the formulas of RBDA 6.5 count is counted even so.
-    if name not in ("ltdl", "ltdl_solve") and not is_written_out(robot, name):
+    if name not in ("ltdl", "ltdl_solve") and long_way(robot, name) is not None:
         return AlgorithmCost(name, GROWTH[name], note="not counted: with so many joints, loops compute it")
     key = example_key(KERNELS[name], robot)
     fresh = key not in robot.kernels

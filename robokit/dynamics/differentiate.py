@@ -73,11 +73,8 @@ class Derivation:
 
     def __call__(self, robot: Robot, name: str, flat: Flat) -> Flat:
         """The derived function of a function; ShapeError for the gradient of what is no number."""
-        return WAYS[self.how](robot, name, flat, [_place(flat, each) for each in self.of])
-
-
-def _place(flat: Flat, name: str) -> int:
-    return [each.name for each in flat.inputs].index(name)
+        names = [each.name for each in flat.inputs]
+        return WAYS[self.how](robot, name, flat, [names.index(each) for each in self.of])
 
 
 def _moved(robot: Robot, flat: Flat, of: Sequence[int]) -> tuple[FlatFunction, list[tuple[str, int]]]:

@@ -58,11 +58,6 @@ def long_way(robot: Robot, name: Key, dtype: str = "float64") -> Callable[..., A
     return found
 
 
-def is_written_out(robot: Robot, name: str) -> bool:
-    """Whether a kernel is code for this robot."""
-    return long_way(robot, name) is None
-
-
 def _cost(robot: Robot, what: str) -> int:
     """Operations to write out, roughly.
 

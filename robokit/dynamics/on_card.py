@@ -199,7 +199,13 @@ def run_on_card(
     if found is not None and found.library is arrays.JAX:
         return run_jax(robot, key, found, reproducible, arguments, out)
     if found is not None and found.library is arrays.TORCH and _differentiated(arguments):
-        return _with_gradient(robot, key, arguments, out)
+        # A step of autograd, whose derivative is robokit's.
+        if out is not None:
+            raise ShapeError(
+                "out: expected None where a tensor requires a gradient; PyTorch cannot follow it"
+            )
+        outputs = hooks.call("autograd", robot, key, arguments)
+        return tuple(outputs) if isinstance(outputs, tuple) else outputs
     real = dtype or (found.dtype if found else None) or _real(arguments)
     own = kernel(robot, key, real, reproducible)
     last = [_Fixed(x) for x in own._last] if isinstance(own, Bound) else []
@@ -271,14 +277,6 @@ def _differentiated(arguments: Sequence[Any]) -> bool:
             if torch._C._functorch.is_functorch_wrapped_tensor(x):
                 return True
     return False
-
-
-def _with_gradient(robot: Robot, key: Key, arguments: Sequence[Any], out: Any) -> Any:
-    """The same as a step of autograd, whose derivative is robokit's."""
-    if out is not None:
-        raise ShapeError("out: expected None where a tensor requires a gradient; PyTorch cannot follow it")
-    found = hooks.call("autograd", robot, key, arguments)
-    return tuple(found) if isinstance(found, tuple) else found
 
 
 def _real(arguments: Sequence[Any]) -> str:

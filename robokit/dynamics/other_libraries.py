@@ -222,7 +222,7 @@ def casadi_function(
     for (input_name, _), shape in zip(flat.sizes, shapes, strict=True):
         symbol = ca.SX.sym(input_name, *_matrix(shape))
         arguments.append(symbol)
-        flat_arguments.append(_rows(symbol))
+        flat_arguments.append([symbol[i, j] for i in range(symbol.shape[0]) for j in range(symbol.shape[1])])
     flat_arguments.append([ca.SX(x) for x in constants])
     value = node_values(program, flat_arguments)
     outputs = []
@@ -239,11 +239,6 @@ def casadi_function(
 def _matrix(shape: tuple[int, ...]) -> tuple[int, int]:
     """The shape of an array as rows and columns: CasADi has matrices only."""
     return (math.prod(shape[:-1]), shape[-1]) if len(shape) > 1 else (math.prod(shape), 1)
-
-
-def _rows(symbol: Any) -> list[Any]:
-    """The scalars row by row."""
-    return [symbol[i, j] for i in range(symbol.shape[0]) for j in range(symbol.shape[1])]
 
 
 # ---- JAX ----------------------------------------------------------------------------------------------

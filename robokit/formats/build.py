@@ -150,11 +150,26 @@ class _Build:
             body = self.side.bodies.get(name) or DescribedBody(name, Placement())
             if name == WORLD:
                 body = DescribedBody(WORLD, Placement(), frames=body.frames)
-            self._link(body)
+            shapes = [
+                tuple(made for shape in those if (made := self._shape(body.name, shape)) is not None)
+                for those in (body.visuals, body.collisions)
+            ]
+            self.builder.link(body.name, body.mass, body.com, 0.5 * (body.inertia + body.inertia.T), *shapes)
             if name != self.root:
                 self._joint(self.into[name], mimics)
             placed.add(name)
-            self._frames(body)
+            for frame, pose in body.frames.items():
+                if (
+                    frame == body.name
+                    and not pose.position.any()
+                    and np.array_equal(pose.rotation, np.eye(3))
+                ):
+                    continue  # it is the body's own
+                link = free_name(frame, self.links, "_frame")
+                self.builder.link(link)
+                self.builder.joint(
+                    free_name(f"{frame}_fixed", self.joints, "_joint"), "fixed", body.name, link, pose
+                )
         kept = self._loops(placed | {WORLD})
         for loop in kept:
             self._loop(loop)
@@ -174,13 +189,6 @@ class _Build:
         self.builder.scene = self._scene(placed)
         gravity = None if self.side.gravity is None else self.side.gravity.tolist()
         return self.builder.build(self.base, self.side.said, gravity)
-
-    def _link(self, body: DescribedBody) -> None:
-        shapes = [
-            tuple(made for shape in those if (made := self._shape(body.name, shape)) is not None)
-            for those in (body.visuals, body.collisions)
-        ]
-        self.builder.link(body.name, body.mass, body.com, _symmetric(body.inertia), *shapes)
 
     def _joint(self, joint: DescribedJoint, mimics: Mapping[str, Mimic]) -> None:
         """The joint that carries a body; where it is not at the body's frame, with a link of its own."""
@@ -243,16 +251,6 @@ class _Build:
     def _effort(self, joint: DescribedJoint) -> float | None:
         ends = [abs(x) for x in (joint.effort, joint.effort_lower) if x is not None and math.isfinite(x)]
         return max(ends) if joint.effort is not None and ends else None
-
-    def _frames(self, body: DescribedBody) -> None:
-        for name, pose in body.frames.items():
-            if name == body.name and not pose.position.any() and np.array_equal(pose.rotation, np.eye(3)):
-                continue  # it is the body's own
-            link = free_name(name, self.links, "_frame")
-            self.builder.link(link)
-            self.builder.joint(
-                free_name(f"{name}_fixed", self.joints, "_joint"), "fixed", body.name, link, pose
-            )
 
     def _loop(self, loop: DescribedLoop) -> None:
         name = free_name(loop.name or f"{loop.predecessor}_{loop.successor}", self.joints, "_joint")
@@ -525,10 +523,6 @@ class PowerLaw:
         for d in reversed(self.damping):
             damper = d + damper * size
         return spring + damper * rate
-
-
-def _symmetric(inertia: np.ndarray) -> np.ndarray:
-    return 0.5 * (inertia + inertia.T)
 
 
 def _limit(value: float | None) -> float | None:

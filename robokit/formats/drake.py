@@ -181,7 +181,15 @@ def _describe(plant: Any, graph: Any, format: str, file: str) -> Description:
     bodies = {}
     for each in everything:
         name = names[_key(plant, each)]
-        bodies[name] = _body(plant, each, context, name)
+        pose = plant.EvalBodyPoseInWorld(context, each)
+        out = DescribedBody(name, _placement(pose), static=int(each.index()) == 0)
+        if not out.static:
+            M = each.CalcSpatialInertiaInBodyFrame(context)
+            out.mass = float(M.get_mass())
+            if out.mass > 0.0:
+                out.com = np.array(M.get_com())
+                out.inertia = np.array(M.Shift(M.get_com()).CalcRotationalInertia().CopyToFullMatrix3())
+        bodies[name] = out
     drives: dict[int, list[Any]] = {}
     for each in plant.GetJointActuatorIndices():
         actuator = plant.get_joint_actuator(each)
@@ -221,18 +229,6 @@ def _index(k: int) -> Any:
     from pydrake.multibody.tree import BodyIndex
 
     return BodyIndex(k)
-
-
-def _body(plant: Any, body: Any, context: Any, name: str) -> DescribedBody:
-    X = plant.EvalBodyPoseInWorld(context, body)
-    out = DescribedBody(name, _placement(X), static=int(body.index()) == 0)
-    if not out.static:
-        M = body.CalcSpatialInertiaInBodyFrame(context)
-        out.mass = float(M.get_mass())
-        if out.mass > 0.0:
-            out.com = np.array(M.get_com())
-            out.inertia = np.array(M.Shift(M.get_com()).CalcRotationalInertia().CopyToFullMatrix3())
-    return out
 
 
 def _joint(joint: Any, name: str, ends: list[str], context: Any, actuators: list[Any]) -> DescribedJoint:
@@ -423,7 +419,19 @@ class DrakeFiles(SdfFiles):
                 else:
                     element.find("uri").text = names[found.resolve()].as_uri()
             self._strip(own, version_of(own))
-            self._place_meshes(own, Resolver(real.parent, self._package_dirs), meshes)
+            finder = Resolver(real.parent, self._package_dirs)
+            for mesh in list(own.iter("mesh")):
+                uri = mesh.find("uri")
+                path = finder((uri.text or "").strip()).path if uri is not None else None
+                if meshes and path is not None and Path(path).suffix.lower() in MESHES:
+                    uri.text = Path(path).absolute().as_uri()
+                    continue
+                collision = mesh.getparent().getparent()
+                if collision is not None and collision.getparent() is not None:
+                    collision.getparent().remove(collision)
+                    self.meshes_left_out = True
+                    if meshes:
+                        self._left["mesh"] += 1
             names[real].write_bytes(etree.tostring(own))
         for how, wanted in ("set aside, as they have no rigid-body dynamics", False), ("not compared", True):
             some = sorted((tag, n) for tag, n in self._left.items() if n and (tag in DYNAMIC) == wanted)
@@ -458,17 +466,3 @@ class DrakeFiles(SdfFiles):
         if tag not in UNSAID and not (tag in DYNAMIC and idle(child)):
             self._left[tag] += 1
         element.remove(child)
-
-    def _place_meshes(self, root: Any, finder: Resolver, meshes: bool) -> None:
-        for mesh in list(root.iter("mesh")):
-            uri = mesh.find("uri")
-            path = finder((uri.text or "").strip()).path if uri is not None else None
-            if meshes and path is not None and Path(path).suffix.lower() in MESHES:
-                uri.text = Path(path).absolute().as_uri()
-                continue
-            collision = mesh.getparent().getparent()
-            if collision is not None and collision.getparent() is not None:
-                collision.getparent().remove(collision)
-                self.meshes_left_out = True
-                if meshes:
-                    self._left["mesh"] += 1

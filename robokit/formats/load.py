@@ -117,7 +117,10 @@ def format_of(file: Path) -> str:
         head = stream.read(HEAD_BYTES)
     if file.suffix.lower() in USD_ENDINGS or head.startswith(USD_BEGINNINGS):
         return "USD"
-    tag = _outermost(head)
+    # Name of the outermost element; none if it is not XML.
+    text = re.sub(rb"<!--.*?-->|<\?.*?\?>|<![^>]*>", b"", head.replace(b"\0", b""), flags=re.DOTALL)
+    found = re.search(rb"<\s*([A-Za-z_][\w.-]*)", text)
+    tag = found.group(1).decode() if found else ""
     return "MJCF" if tag == "mujoco" else "SDF" if tag in ("sdf", "model", "world") else "URDF"
 
 
@@ -174,13 +177,6 @@ def _described(
         raise RobokitError(said if os.fspath(file) in said else f"{file}: {said}") from None
 
 
-def _outermost(head: bytes) -> str:
-    """Name of the outermost element of XML that begins so; "" if it is not XML."""
-    text = re.sub(rb"<!--.*?-->|<\?.*?\?>|<![^>]*>", b"", head.replace(b"\0", b""), flags=re.DOTALL)
-    found = re.search(rb"<\s*([A-Za-z_][\w.-]*)", text)
-    return found.group(1).decode() if found else ""
-
-
 # ---- the robot -----------------------------------------------------------------------------------
 
 PathLike = str | os.PathLike[str]
@@ -231,7 +227,12 @@ def load(
         >>> robot.nv
         37
     """
-    _check_choices(base, mimic, mesh_up_axis, loops)
+    if base is not None:
+        one_of("base", base, BASES)
+    if mimic is not None:
+        one_of("treatment of mimic joints", mimic, MIMICS)
+    one_of("treatment of up axes", mesh_up_axis, UP_AXES)
+    one_of("treatment of loops", loops, LOOPS)
     if not isinstance(path, (str, os.PathLike)):
         raise WrongType("path", path, "the path of a file or the name of a robot")
 
@@ -270,15 +271,6 @@ def _other(
         raise
     except RobokitError as problem:
         raise LoadError(str(problem)) from problem
-
-
-def _check_choices(base: str | None, mimic: str | None, mesh_up_axis: str, loops: str) -> None:
-    if base is not None:
-        one_of("base", base, BASES)
-    if mimic is not None:
-        one_of("treatment of mimic joints", mimic, MIMICS)
-    one_of("treatment of up axes", mesh_up_axis, UP_AXES)
-    one_of("treatment of loops", loops, LOOPS)
 
 
 # ---- what ``robokit check`` finds in files that are no URDF --------------------------------------

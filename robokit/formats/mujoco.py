@@ -151,7 +151,18 @@ def describe_model(model: Any, format: str, file: str = "") -> Description:
     data = data_at_zero(model)
     bodies, joints = {}, []
     for b in range(model.nbody):
-        body = _body(model, data, b)
+        name = name_of(model, "body", b)
+        axes = placement_of(model.body_iquat[b], model.body_ipos[b])
+        R = axes.rotation
+        body = DescribedBody(
+            name,
+            Placement(data.xmat[b].reshape(3, 3).copy(), data.xpos[b].copy()),
+            float(model.body_mass[b]),
+            axes.position,
+            R @ np.diag(model.body_inertia[b]) @ R.T,
+            gravity=1.0 - float(model.body_gravcomp[b]),
+            static=b == 0,
+        )
         for joint in _joints(model, data, b) if b else []:
             if joint.child != body.name:  # several joints are a chain with bodies without mass between them
                 place = Placement(body.pose.rotation, joint.anchor)
@@ -202,21 +213,6 @@ def name_of(model: Any, kind: str, k: int) -> str:
 def names_of(model: Any, kind: str, count: int) -> list[str]:
     """The names of all elements of a kind."""
     return [name_of(model, kind, k) for k in range(count)]
-
-
-def _body(model: Any, data: Any, b: int) -> DescribedBody:
-    name = name_of(model, "body", b)
-    axes = placement_of(model.body_iquat[b], model.body_ipos[b])
-    R = axes.rotation
-    return DescribedBody(
-        name,
-        Placement(data.xmat[b].reshape(3, 3).copy(), data.xpos[b].copy()),
-        float(model.body_mass[b]),
-        axes.position,
-        R @ np.diag(model.body_inertia[b]) @ R.T,
-        gravity=1.0 - float(model.body_gravcomp[b]),
-        static=b == 0,
-    )
 
 
 def _joints(model: Any, data: Any, b: int) -> list[DescribedJoint]:
@@ -615,7 +611,15 @@ def add_scene(side: Description, model: Any, data: Any, spec: Any) -> None:
     _apart(scene, model, says)
     _actuators(scene, model, says)
     _springs(side, scene, model, says)
-    _configurations(scene, model, says)
+    # Keyframes, and where the bodies are in the file itself ("initial").
+    scene.configurations["initial"] = _configuration(model, model.qpos0)
+    moving = []
+    for k in range(model.nkey):
+        name = name_of(model, "key", k)
+        scene.configurations[name] = _configuration(model, model.key_qpos[k])
+        if model.key_qvel[k].any() or model.key_act[k].any() or model.key_ctrl[k].any():
+            moving.append(name)
+    says("ignored", "keyframes", moving, "only positions are kept: no velocities, controls, activations")
     _say_of_joints(model, side, says)
     _say_of_constraints(model, says)
     _say_of_contacts(model, says)
@@ -1023,18 +1027,6 @@ def _has(model: Any, name: str, k: int) -> bool:
     """Whether an element has numbers other than 0 in an array, which older versions of MuJoCo do not have."""
     array = getattr(model, name, None)
     return array is not None and bool(np.any(array[k]))
-
-
-def _configurations(scene: DescribedScene, model: Any, says: Says) -> None:
-    """Keyframes, and where the bodies are in the file itself ("initial")."""
-    scene.configurations["initial"] = _configuration(model, model.qpos0)
-    moving = []
-    for k in range(model.nkey):
-        name = name_of(model, "key", k)
-        scene.configurations[name] = _configuration(model, model.key_qpos[k])
-        if model.key_qvel[k].any() or model.key_act[k].any() or model.key_ctrl[k].any():
-            moving.append(name)
-    says("ignored", "keyframes", moving, "only positions are kept: no velocities, controls, activations")
 
 
 def _configuration(model: Any, qpos: Any) -> dict[str, tuple[float, ...]]:

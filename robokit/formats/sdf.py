@@ -206,7 +206,10 @@ def _parse(path: Path, text: bytes | None = None) -> Any:
     if not path.is_file() or path.stat().st_size > MAX_BYTES:
         raise RobokitError(f"{path} is no file of at most {MAX_BYTES} bytes")
     try:
-        root = etree.fromstring(_without_comments(path.read_bytes() if text is None else text), parser)
+        # Gazebo's parser, unlike XML, allows "--" in comments, and a comment before the XML declaration.
+        given = path.read_bytes() if text is None else text
+        plain = re.sub(rb"<!--.*?-->", _blank_lines, given, flags=re.DOTALL)
+        root = etree.fromstring(re.sub(rb"^\s+<\?xml.*?\?>", _blank_lines, plain, flags=re.DOTALL), parser)
         said = [e for e in parser.error_log if e.domain_name != "NAMESPACE"]
         problem = f"{said[0].message}, line {said[0].line}" if said else "it is empty" if root is None else ""
     except (etree.XMLSyntaxError, ValueError, OSError) as error:
@@ -214,15 +217,6 @@ def _parse(path: Path, text: bytes | None = None) -> Any:
     if problem:
         raise RobokitError(f"{path}: no XML that can be read: {problem}")
     return root
-
-
-def _without_comments(text: bytes) -> bytes:
-    """Without comments, in which Gazebo's parser, unlike XML, allows "--"; every line keeps its number.
-
-    Nor does that parser mind a comment before the XML declaration.
-    """
-    plain = re.sub(rb"<!--.*?-->", _blank_lines, text, flags=re.DOTALL)
-    return re.sub(rb"^\s+<\?xml.*?\?>", _blank_lines, plain, flags=re.DOTALL)
 
 
 def _blank_lines(found: re.Match[bytes]) -> bytes:
@@ -683,7 +677,16 @@ class _Reader:
         where = {joint.name: free_coordinates(bodies[joint.child].pose) for joint in loose}
         if any(each != (1.0, *(0.0,) * 6) for each in where.values()):
             side.scene.configurations["initial"] = where
-        self._remark(side)
+        others = [m for scope in (self.root, *self.root.worlds) for m in scope.models if m is not self.robot]
+        for other in others:
+            if other.static and other.outer is self.robot.outer:
+                self._say("rewritten", "models", other.name, "static: they are in robot.scene.ground")
+            else:
+                self._say("ignored", "models", other.name, "other models of the file, no part of the robot")
+        for note in dict.fromkeys(self.files.notes):
+            self._say("ignored", "<include>s", note, "it is beside the robot")
+        for (code, what, text), names in self._said.items():
+            side.say(code, what, names, text)
         return side
 
     # ---- what a robot cannot have ----------------------------------------------------------------
@@ -745,18 +748,6 @@ class _Reader:
             return
         for shape, _ in self._shape(model, element, Placement(), model.name):
             scene.grounds.append(DescribedGround("solid", pose, _friction(element), shape))
-
-    def _remark(self, side: Description) -> None:
-        others = [m for scope in (self.root, *self.root.worlds) for m in scope.models if m is not self.robot]
-        for other in others:
-            if other.static and other.outer is self.robot.outer:
-                self._say("rewritten", "models", other.name, "static: they are in robot.scene.ground")
-            else:
-                self._say("ignored", "models", other.name, "other models of the file, no part of the robot")
-        for note in dict.fromkeys(self.files.notes):
-            self._say("ignored", "<include>s", note, "it is beside the robot")
-        for (code, what, text), names in self._said.items():
-            side.say(code, what, names, text)
 
     # ---- links -----------------------------------------------------------------------------------
 
@@ -945,7 +936,12 @@ class _Reader:
             self._read_axis(model, joint, axis, at, name)
         if kind in ("revolute", "prismatic", "continuous", "helical") and axis is None:
             raise RobokitError(f"{self.file}: {where} (line {element.sourceline}): needs an <axis>")
-        joint.armature = _rotor(element)
+        # Inertia of the rotor as the joint feels it, an extension of Drake's.
+        said = {
+            re.sub(r"^.*[:}]", "", str(child.tag)): child for child in element if "drake" in str(child.tag)
+        }
+        inertia, ratio = (_numbers(said.get(name), 1) for name in ("rotor_inertia", "gear_ratio"))
+        joint.armature = inertia[0] * (ratio[0] if ratio else 1.0) ** 2 if inertia else 0.0
         if not joint.laws:
             own_laws = (each for each in element if re.search(r"drake.*[:}]mimic$", str(each.tag)))
             joint.laws = tuple(self._law_of_drake(model, each) for each in own_laws)
@@ -1213,13 +1209,6 @@ def _thread(joint: Any) -> float:
     if joint.findtext("screw_thread_pitch"):
         return number(joint, "screw_thread_pitch", 0.0)
     return -2.0 * math.pi / (number(joint, "thread_pitch", 1.0) or 1.0)
-
-
-def _rotor(joint: Any) -> float:
-    """Inertia of a joint's rotor as the joint feels it, an extension of Drake's."""
-    said = {re.sub(r"^.*[:}]", "", str(child.tag)): child for child in joint if "drake" in str(child.tag)}
-    inertia, ratio = (_numbers(said.get(name), 1) for name in ("rotor_inertia", "gear_ratio"))
-    return inertia[0] * (ratio[0] if ratio else 1.0) ** 2 if inertia else 0.0
 
 
 def _size(kind: Any) -> tuple[float, ...]:

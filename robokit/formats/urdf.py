@@ -10,7 +10,6 @@ from pathlib import Path
 
 import numpy as np
 
-from robokit.errors import Diagnostic
 from robokit.formats.description import (
     DescribedBody,
     DescribedJoint,
@@ -50,9 +49,15 @@ def read_urdf(
     """Read a URDF, or a xacro file with its arguments; UrdfError for no tree of links and joints."""
     args = xacro_args if is_xacro(path) else None
     description, found = check_urdf(path, "either", package_dirs, xacro_args=args, loops=loops)
-    _refuse_if_broken(str(path), found)
+    broken = [d for d in found if d.severity == "error" and d.code not in JUDGED]
+    refused = refusal(str(path), broken)
+    if refused is not None:
+        raise refused
     assert description is not None
-    return describe_urdf(description, _extensions(path, package_dirs, args))
+    # The XML, if it has elements outside URDF that matter here.
+    text = robot_text(path, args, package_dirs) if Path(path).is_file() else b""
+    outside = re.search(rb"<\s*(gazebo|mujoco|transmission|ros2_control)\b", text)
+    return describe_urdf(description, text if outside else b"")
 
 
 def describe_urdf(robot: RobotDescription, extensions: bytes = b"") -> Description:
@@ -88,13 +93,6 @@ def describe_urdf(robot: RobotDescription, extensions: bytes = b"") -> Descripti
         side.base = None if base is None else "floating" if base.kind == "floating" else "fixed"
     _extend(side, extensions)
     return side
-
-
-def _refuse_if_broken(file: str, found: Sequence[Diagnostic]) -> None:
-    broken = [d for d in found if d.severity == "error" and d.code not in JUDGED]
-    refused = refusal(file, broken)
-    if refused is not None:
-        raise refused
 
 
 def _body(link: LinkDescription) -> DescribedBody:
@@ -174,16 +172,6 @@ def robot_text(
     return (
         expand_xacro(path, xacro_args, package_dirs).encode() if is_xacro(path) else Path(path).read_bytes()
     )
-
-
-def _extensions(
-    path: str | os.PathLike[str],
-    package_dirs: Sequence[str | os.PathLike[str]],
-    xacro_args: Mapping[str, str] | None,
-) -> bytes:
-    """The XML, if it has elements outside URDF that matter here."""
-    text = robot_text(path, xacro_args, package_dirs) if Path(path).is_file() else b""
-    return text if re.search(rb"<\s*(gazebo|mujoco|transmission|ros2_control)\b", text) else b""
 
 
 def _extend(side: Description, text: bytes) -> None:

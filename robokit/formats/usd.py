@@ -113,16 +113,13 @@ class _Stage:
         self.scene = DescribedScene()
         self._said: dict[tuple[str, str, str], list[str]] = {}
         for prim in self.prims:
-            self._check_types(prim)
-
-    def _check_types(self, prim: Any) -> None:
-        """Tell of values that are not of their attributes' types, which USD lets pass."""
-        for attribute in prim.GetAuthoredAttributes():
-            if attribute.GetName().startswith("xformOp"):  # USD reads them itself, and a wrong one as nothing
-                _at_first(attribute)
-            elif _mistyped(attribute, _raw(attribute)):
-                path = str(attribute.GetPath())
-                self.say("ignored", "attributes", path, "their values are of another type")
+            for attribute in prim.GetAuthoredAttributes():
+                # USD reads transforms itself, and a wrong one as nothing.
+                if attribute.GetName().startswith("xformOp"):
+                    _at_first(attribute)
+                elif _mistyped(attribute, _raw(attribute)):
+                    place = str(attribute.GetPath())
+                    self.say("ignored", "attributes", place, "their values are of another type")
 
     def say(self, code: str, what: str, name: str, text: str) -> None:
         """Collect what the robot will not have, or has in another form, for the diagnostics."""
@@ -134,7 +131,16 @@ class _Stage:
 
         for prim in self.prims:
             if prim.HasAPI(UsdPhysics.RigidBodyAPI):
-                self._add_body(prim)
+                body = _body(prim, self.metres, self.kilograms, self.up)
+                if body.name in self.bodies or body.name == WORLD:
+                    body.name = str(prim.GetPath())
+                self.names[str(prim.GetPath())] = body.name
+                self.bodies[body.name] = body
+                enabled = _get(prim.GetAttribute("physics:rigidBodyEnabled"), True)
+                if not enabled or _get(prim.GetAttribute("physics:kinematicEnabled"), False):
+                    self.still.append(body.name)
+                if self.whole:
+                    self._read_shapes(prim, body)
         if not self.names:
             raise RobokitError(f"{self.path}: no prim with PhysicsRigidBodyAPI: there is no robot in it")
         tree: list[Edge] = []
@@ -163,18 +169,6 @@ class _Stage:
         if self.whole:
             self._read_rest(side)
         return side
-
-    def _add_body(self, prim: Any) -> None:
-        body = _body(prim, self.metres, self.kilograms, self.up)
-        if body.name in self.bodies or body.name == WORLD:
-            body.name = str(prim.GetPath())
-        self.names[str(prim.GetPath())] = body.name
-        self.bodies[body.name] = body
-        enabled = _get(prim.GetAttribute("physics:rigidBodyEnabled"), True)
-        if not enabled or _get(prim.GetAttribute("physics:kinematicEnabled"), False):
-            self.still.append(body.name)
-        if self.whole:
-            self._read_shapes(prim, body)
 
     # ---- joints ---------------------------------------------------------------------------------
 
@@ -351,15 +345,14 @@ class _Stage:
             return out
         out.axis = frame.rotation @ axis
         _read_axis(out, prim, letter, self.metres, self.kilograms)
-        out.laws = tuple(replace(law, leader=self._leader(law.leader)) for law in out.laws or ())
+        out.laws = tuple(
+            replace(law, leader=self.joint_names.get(law.leader, law.leader.rpartition("/")[2]))
+            for law in out.laws or ()
+        )
         drive = _drive(prim, letter or ("angular" if kind == "revolute" else "linear"))
         if drive and self.whole:
             self._read_drive(out, drive)
         return out
-
-    def _leader(self, path: str) -> str:
-        """The joint that a mimic law names by its path."""
-        return self.joint_names.get(path, path.rpartition("/")[2])
 
     def _read_drive(self, joint: DescribedJoint, drive: Any) -> None:
         gain = 1.0 / DEGREE if joint.kind == "revolute" else 1.0 / self.metres

@@ -599,7 +599,9 @@ def identify(
     columns = Columns(robot, (*_friction_kinds(friction), *([MOTOR] if armature else [])))
     bodies = _prior_bodies(robot, prior)
     deviation = real_number("prior_deviation", prior_deviation, above=0.0)
-    held = _held_bodies(robot, fixed)
+    if isinstance(fixed, str | bytes) or not isinstance(fixed, Iterable):
+        raise WrongType("fixed", fixed, "names of links")
+    held = {robot.link(name).body for name in fixed}
     data = check_measurements(robot, q, v, a, tau, f_ext, weights)
     if robot.loop_joints and f_ext is None:
         warn(
@@ -611,13 +613,19 @@ def identify(
         parts = compress_equations(columns, data, progress)
         noise = _noise(robot, parts) if data.weights is None else np.zeros(robot.nv)
         trust = 1.0 / noise if data.weights is None else np.ones(robot.nv)
-        R, z = _weighted_equations(parts, trust, columns.size)
+        # R and z of all equations, each joint's times its trust.
+        rows = [np.column_stack([part.R, part.z]) * w for part, w in zip(parts, trust, strict=True)]
+        T = triangle(np.vstack([np.zeros((0, columns.size + 1)), *rows]))
+        R, z = T[:, :-1], T[:, -1]
         free = _free_bodies(robot, bodies, held)
         bodies[free] = nearest_possible(bodies[free])
         is_free, rest = _unknowns(columns, bodies, free, R, z)
         fit = consistent_fit(R, z, Prior(bodies, free, deviation, _scales(columns, data)))
         base = combinations(columns.names(), R * is_free)
-        values, covariance = _least_squares(R[:, base.independent], rest)
+        # What the data alone say of independent combinations.
+        W = R[:, base.independent]
+        inverse = np.linalg.solve(triangle(W), np.eye(W.shape[1]))
+        values, covariance = np.linalg.lstsq(W, rest, rcond=None)[0], inverse @ inverse.T
         possible = len(structural_combinations(columns, is_free))
     if not fit.converged:
         warn(f"identify: Newton's method stopped after {fit.steps} steps", UserWarning)
@@ -671,13 +679,6 @@ def _unknowns(
     return is_free, rest
 
 
-def _least_squares(W: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the data alone say of independent combinations: values (n,), covariance (n, n)."""
-    values = np.linalg.lstsq(W, z, rcond=None)[0]
-    inverse = np.linalg.solve(triangle(W), np.eye(W.shape[1]))
-    return values, inverse @ inverse.T
-
-
 def _friction_kinds(kinds: bool | str | Iterable[str]) -> tuple[str, ...]:
     if isinstance(kinds, bool | np.bool_):
         return FRICTION if kinds else ()
@@ -713,12 +714,6 @@ def _prior_bodies(robot: Robot, prior: Any) -> np.ndarray:
     return np.array(array[1:])
 
 
-def _held_bodies(robot: Robot, fixed: Iterable[str]) -> set[int]:
-    if isinstance(fixed, str | bytes) or not isinstance(fixed, Iterable):
-        raise WrongType("fixed", fixed, "names of links")
-    return {robot.link(name).body for name in fixed}
-
-
 def _noise(robot: Robot, parts: Sequence[CompressedEquations]) -> np.ndarray:
     """Standard deviation of each joint force, from what its own best parameters leave, (nv,)."""
     for name, part in zip(dof_names(robot), parts, strict=True):
@@ -730,15 +725,6 @@ def _noise(robot: Robot, parts: Sequence[CompressedEquations]) -> np.ndarray:
             )
     least = LEAST_NOISE * np.sqrt(np.mean([part.scale for part in parts] or [0.0])) or LEAST_NOISE
     return np.array([max(np.sqrt(part.rest / (part.count - part.rank)), least) for part in parts])
-
-
-def _weighted_equations(
-    parts: Sequence[CompressedEquations], trust: np.ndarray, p: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """R and z of all equations, each joint's times its trust."""
-    rows = [np.column_stack([part.R, part.z]) * w for part, w in zip(parts, trust, strict=True)]
-    T = triangle(np.vstack([np.zeros((0, p + 1)), *rows]))
-    return T[:, :-1], T[:, -1]
 
 
 def _scales(columns: Columns, data: Measurements) -> np.ndarray:

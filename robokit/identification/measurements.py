@@ -184,11 +184,6 @@ FRICTION = ("viscous", "coulomb")  # proportional to velocity; constant against 
 MOTOR = "armature"  # inertia of a motor as its joint feels it
 
 
-def inertial_names(robot: Robot) -> list[str]:
-    """Of the bodies 1..N, 10 N of them: "link m", "link m c_x", ...; a body has the name of its link."""
-    return [f"{robot.body_name(i)} {s}" for i in range(1, robot.nbodies + 1) for s in SYMBOLS]
-
-
 def dof_names(robot: Robot) -> list[str]:
     """Of each degree of freedom: its joint's name, with [k] where the joint has several."""
     names = [""] * robot.nv
@@ -233,7 +228,9 @@ class Columns:
     def names(self) -> list[str]:
         """Names of all parameters."""
         joints = dof_names(self.robot)
-        return inertial_names(self.robot) + [f"{joints[k]} {kind}" for kind in self.kinds for k in self.dofs]
+        bodies = [self.robot.body_name(i) for i in range(1, self.robot.nbodies + 1)]
+        inertial = [f"{body} {symbol}" for body in bodies for symbol in SYMBOLS]
+        return inertial + [f"{joints[k]} {kind}" for kind in self.kinds for k in self.dofs]
 
     def by_dof(self, x: np.ndarray, kind: str) -> np.ndarray:
         """The parameters of a kind by degree of freedom, (nv,); zero where there are none."""

@@ -64,7 +64,8 @@ def answer(question: tuple[str, Any]) -> dict[str, Any]:
     what, about = question
     try:
         if what == "open":
-            _STATE["bag"] = bag = _bag(Path(about))
+            path = Path(about)
+            _STATE["bag"] = bag = _Mcap(path) if path.suffix.lower() == ".mcap" else _Rosbag(path)
             return {"topics": bag.topics}
         if what == "read":
             _STATE["messages"] = _STATE["bag"].messages(set(about))
@@ -86,12 +87,6 @@ _STATE: dict[str, Any] = {}
 def short_type(name: str) -> str:
     """A type's name as ROS 1 writes it: "sensor_msgs/JointState"."""
     return name.replace("/msg/", "/")
-
-
-def _bag(path: Path) -> Any:
-    if path.suffix.lower() == ".mcap":
-        return _Mcap(path)
-    return _Rosbag(path)
 
 
 class _Rosbag:
@@ -380,7 +375,9 @@ def joint_state(message: Any) -> JointState:
     ):
         names = _names(message_field(message, "name"))
         values = [_numbers(names, quantity, message_field(message, quantity)) for quantity in QUANTITIES]
-        return _with_values(names, values, stamp)
+        if names and all(x is None for x in values):
+            raise ValueError(f"{len(names)} names without position, velocity and effort")
+        return JointState(names, tuple(values), stamp)
     if isinstance(message, Mapping):
         numbers = {k: x for k, x in message.items() if k not in ("stamp", "timestamp", "header")}
         if numbers and all(_is_number(x) for x in numbers.values()):
@@ -388,12 +385,6 @@ def joint_state(message: Any) -> JointState:
                 tuple(map(str, numbers)), ([float(x) for x in numbers.values()], None, None), stamp
             )
     raise ValueError("no joint states: expected name and position, or numbers by joint")
-
-
-def _with_values(names: tuple[str, ...], values: Sequence[Any], stamp: int) -> JointState:
-    if names and all(x is None for x in values):
-        raise ValueError(f"{len(names)} names without position, velocity and effort")
-    return JointState(names, tuple(values), stamp)
 
 
 def _of_list(joints: list[Any]) -> tuple[tuple[str, ...], tuple[list[float] | None, ...]]:

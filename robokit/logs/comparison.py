@@ -97,7 +97,11 @@ def smooth(log: Trajectory, cutoff: float | None = None) -> SmoothMotion:
     step = float(np.median(np.diff(t)))
     even = t[0] + step * np.arange(round(float(t[-1] - t[0]) / step) + 1)
     q = log.q.copy()
-    places = quaternion_places(robot)
+    places = []
+    for joint in robot.joints:
+        offset = robot.tree.joint[joint.body].kind.quaternion
+        if offset is not None:
+            places.append(slice(joint.q_slice.start + offset, joint.q_slice.start + offset + 4))
     for place in places:
         q[:, place] = continuous(q[:, place])
     q = np.stack([np.interp(even, t, x) for x in q.T], axis=1)
@@ -155,16 +159,6 @@ def efforts_of(log: Trajectory) -> tuple[str, ...]:
     if log.tau is None and log.actuator_force is None:
         return ()
     return tuple(j.name for j in robot.joints if j.name != FLOATING_BASE)
-
-
-def quaternion_places(robot: Robot) -> list[slice]:
-    """Where q holds quaternions."""
-    out = []
-    for joint in robot.joints:
-        offset = robot.tree.joint[joint.body].kind.quaternion
-        if offset is not None:
-            out.append(slice(joint.q_slice.start + offset, joint.q_slice.start + offset + 4))
-    return out
 
 
 def _units(robot: Robot) -> np.ndarray:
@@ -227,7 +221,14 @@ def best_cutoff(q: np.ndarray, rate: float) -> float:
 def _derivatives(robot: Robot, q: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
     """v and a of configurations at equal steps, (T, nv) each."""
     v, a = np.zeros((len(q), robot.nv)), np.zeros((len(q), robot.nv))
-    first, second = _differences(q, step)
+    # Of fourth order; of second order next to the ends.
+    first = np.gradient(q, step, axis=0)
+    second = np.gradient(first, step, axis=0)
+    second[1:-1] = (q[2:] - 2 * q[1:-1] + q[:-2]) / step**2
+    far, near = q[4:] - q[:-4], q[3:-1] - q[1:-3]
+    first[2:-2] = (8 * near - far) / (12 * step)
+    sums = q[4:] + q[:-4], q[3:-1] + q[1:-3]
+    second[2:-2] = (16 * sums[1] - sums[0] - 30 * q[2:-2]) / (12 * step**2)
     for joint in robot.joints:
         x, y = joint.q_slice, joint.v_slice
         if joint.kind not in ("floating", "spherical"):
@@ -243,18 +244,6 @@ def _derivatives(robot: Robot, q: np.ndarray, step: float) -> tuple[np.ndarray, 
             # v is in axes that turn: its components change by omega x v less than the point accelerates.
             a[:, shift] = np.einsum("tji,tj->ti", R, second[:, place]) - np.cross(v[:, spin], v[:, shift])
     return v, a
-
-
-def _differences(x: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
-    """First and second derivatives of columns (T, n), of fourth order; of second order next to the ends."""
-    first = np.gradient(x, step, axis=0)
-    second = np.gradient(first, step, axis=0)
-    second[1:-1] = (x[2:] - 2 * x[1:-1] + x[:-2]) / step**2
-    far, near = x[4:] - x[:-4], x[3:-1] - x[1:-3]
-    first[2:-2] = (8 * near - far) / (12 * step)
-    sums = x[4:] + x[:-4], x[3:-1] + x[1:-3]
-    second[2:-2] = (16 * sums[1] - sums[0] - 30 * x[2:-2]) / (12 * step**2)
-    return first, second
 
 
 def _good(even: np.ndarray, t: np.ndarray, step: float, cutoff: float) -> np.ndarray:
@@ -733,7 +722,9 @@ def simulate_log(log: Trajectory, ground: Ground | bool | None = None, progress:
     t = log.t - log.t[0]
     usual = float(np.median(np.diff(t)))
     if ground is None and robot.base == "floating":
-        ground = _ground(robot, log)
+        # The horizontal plane that the robot's lowest point reaches in the log.
+        chosen = np.unique(np.linspace(0, len(log.q) - 1, STATES).astype(int))
+        ground = Ground(height=float(ground_gaps(robot, log.q[chosen], Ground()).min()))
     # A whole part of the log's step, no longer than the simulator would choose.
     dt = usual / max(1, math.ceil(usual / default_step(robot, bool(ground)) - 1e-9))
     steps = max(1, round(float(t[-1]) / dt))
@@ -745,12 +736,6 @@ def simulate_log(log: Trajectory, ground: Ground | bool | None = None, progress:
         )  # fmt: skip
     except SimulationError as error:
         return error.trajectory
-
-
-def _ground(robot: Robot, log: Trajectory) -> Ground:
-    """The horizontal plane that the robot's lowest point reaches in a log."""
-    chosen = np.unique(np.linspace(0, len(log.q) - 1, STATES).astype(int))
-    return Ground(height=float(ground_gaps(robot, log.q[chosen], Ground()).min()))
 
 
 def _actuators(robot: Robot, log: Trajectory, t: np.ndarray, middle: np.ndarray) -> list[Any]:

@@ -86,16 +86,25 @@ def base_motion(
             if not any(name.startswith(FLOATING_BASE) for x in recording.blocks for name in x.names):
                 recording.notes.append("the log does not say how the base moves: it stays where it is")
             return None
-        R, p = _composed(chain, t)
+        # Rotation and position of the first frame of the chain in the outermost one.
+        R, p = _interpolated(chain[0], t)
+        for edge in chain[1:]:
+            R_up, p_up = _interpolated(edge, t)
+            R, p = R_up @ R, p_up + np.einsum("tij,tj->ti", R_up, p)
         frame, name, twist, times = chain[0].child, chain[0].topic, None, chain[0].t
     notes = _late(name, t, times)
     root = next(j.child_link for j in robot.joints if j.name == FLOATING_BASE)
     if frame not in links and frame:
         notes.append(f"{name}: frame {frame!r} is no link of the robot, taken as {root!r}")
     if frame in links and frame != root:
-        R, p = _of_root(robot, frame, R, p, q)
+        # The base's pose from that of the link.
+        at_origin = q.copy()
+        at_origin[:, :7] = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+        R_link, p_link = forward_kinematics(robot, at_origin)[frame]
+        R_base = R @ np.swapaxes(R_link, 1, 2)
+        R, p = R_base, p - np.einsum("tij,tj->ti", R_base, p_link)
         twist = None
-    base = np.column_stack([_quaternions(R), p])
+    base = np.column_stack([continuous(np.stack(rotation_to_quat_wxyz(np.moveaxis(R, 0, 2)), axis=1)), p])
     rate = rates_of("floating", (t - t[0]) * 1e-9, base)
     return BaseMotion(name, base, _velocity(name, twist, times, t, R, rate, notes), notes)
 
@@ -137,15 +146,6 @@ def _chain(edges: Sequence[Poses], links: set[str]) -> list[Poses]:
     return chain
 
 
-def _composed(chain: Sequence[Poses], t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rotation and position of the first frame of a chain in the outermost one, (T, 3, 3), (T, 3)."""
-    R, p = _interpolated(chain[0], t)
-    for edge in chain[1:]:
-        R_up, p_up = _interpolated(edge, t)
-        R, p = R_up @ R, p_up + np.einsum("tij,tj->ti", R_up, p)
-    return R, p
-
-
 def _interpolated(poses: Poses, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rotations (T, 3, 3) and positions (T, 3) at stamps t; held before the first and after the last."""
     if not len(poses.t):
@@ -166,22 +166,6 @@ def rotations(quaternions: np.ndarray) -> np.ndarray:
     """Rotation matrices (T, 3, 3) of quaternions wxyz (T, 4) of any length."""
     unit = quaternions / np.linalg.norm(quaternions, axis=1, keepdims=True)
     return np.moveaxis(np.array(quat_wxyz_to_rotation(unit.T).rows), 2, 0)
-
-
-def _quaternions(R: np.ndarray) -> np.ndarray:
-    """Unit quaternions wxyz (T, 4) of rotations (T, 3, 3), each near the one before."""
-    return continuous(np.stack(rotation_to_quat_wxyz(np.moveaxis(R, 0, 2)), axis=1))
-
-
-def _of_root(
-    robot: Robot, link: str, R: np.ndarray, p: np.ndarray, q: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Pose of the base from that of a link, (T, 3, 3) and (T, 3)."""
-    at_origin = q.copy()
-    at_origin[:, :7] = (1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-    R_link, p_link = forward_kinematics(robot, at_origin)[link]
-    R_base = R @ np.swapaxes(R_link, 1, 2)
-    return R_base, p - np.einsum("tij,tj->ti", R_base, p_link)
 
 
 def quaternion_rates(quaternions: np.ndarray, rates: np.ndarray) -> np.ndarray:
@@ -336,7 +320,11 @@ def read_log(
             raise WrongType(what, given, "a mapping by name, or None")
     options = _Options(base_topic, start, end, degrees, rename or {}, missing or {})
     if robot is not None:
-        _check_names(robot, options)
+        for option, names in (("rename", options.rename.values()), ("missing", options.missing)):
+            for name in names:
+                known = {*robot.joint_names, *(j.name for j in robot.mimic_joints)}
+                if name not in known:
+                    raise UnknownName("joint", name, known, f"in robot {robot.name!r} ({option})")
     if is_bag(path):
         recording = read_bag(path, topics, progress)
         robot = robot or _described(recording, base)
@@ -575,24 +563,6 @@ def _interval(series: Sequence[_Series], options: _Options, source: str) -> tupl
     return t, origin
 
 
-def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray, turns: bool) -> np.ndarray:
-    """Values (M,) at other times (T,), straight between samples; NaN are left out, all NaN stay.
-
-    Those of a joint that turns without end may jump from pi to -pi.
-    """
-    good = np.isfinite(values)
-    if not good.any():
-        return np.full(len(t), np.nan)
-    if good.all() and len(own) == len(t) and np.array_equal(own, t):
-        return values
-    known = np.unwrap(values[good]) if turns else values[good]
-    return np.interp((t - t[0]).astype(float), (own[good] - t[0]).astype(float), known)
-
-
-def _warn(text: str) -> None:
-    warn(text, UserWarning)
-
-
 def _trajectory(recording: Recording, robot: Robot, options: _Options) -> Trajectory:
     """The recording as states of the robot."""
     source = recording.source
@@ -614,7 +584,7 @@ def _trajectory(recording: Recording, robot: Robot, options: _Options) -> Trajec
     notes = recording.notes + table.notes + ([] if base is None else base.notes) + gaps(t)
     notes += check_states(robot, table.measured, q, options.degrees)
     for note in [*notes, *check_rates(robot, t, table.velocities, q, v)]:
-        _warn(f"{source}: {note}")
+        warn(f"{source}: {note}", UserWarning)
     summary = {
         "robot": robot.name, "source": source, "dt": float(np.median(np.diff(t))) * 1e-9,
         "start": origin * 1e-9, "joints": list(robot.joint_names), "measured": table.measured,
@@ -640,15 +610,6 @@ def logged_trajectory(
     work = np.concatenate([[0.0], np.cumsum(0.5 * (power[1:] + power[:-1]) * np.diff(t))])
     energy = Energy(kinetic, potential, np.zeros(T), work)
     return Trajectory(t, q, v, energy, momentum, np.zeros((T, 3)), robot, tau, summary=summary)
-
-
-def _check_names(robot: Robot, options: _Options) -> None:
-    """Raise UnknownName unless the robot has the joints that ``rename`` and ``missing`` name."""
-    for what, names in (("rename", options.rename.values()), ("missing", options.missing)):
-        for name in names:
-            known = {*robot.joint_names, *(j.name for j in robot.mimic_joints)}
-            if name not in known:
-                raise UnknownName("joint", name, known, f"in robot {robot.name!r} ({what})")
 
 
 def _no_joint(robot: Robot, names: list[str], source: str) -> None:
@@ -738,7 +699,16 @@ class _Table:
         bad = int(np.count_nonzero(~np.isfinite(values)))
         if 0 < bad < len(values):
             self._broken[f" of {name!r} ({QUANTITIES[m]}) without a usable number: interpolated"] = bad
-        return _at(self.t, series.t, values, kind == "continuous" and m == 0)
+        # Straight between samples; NaN are left out, all NaN stay. Joints that turn without end may jump
+        # from pi to -pi.
+        t, turns = self.t, kind == "continuous" and m == 0
+        good = np.isfinite(values)
+        if not good.any():
+            return np.full(len(t), np.nan)
+        if good.all() and len(series.t) == len(t) and np.array_equal(series.t, t):
+            return values
+        known = np.unwrap(values[good]) if turns else values[good]
+        return np.interp((t - t[0]).astype(float), (series.t[good] - t[0]).astype(float), known)
 
     def states(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """q (T, nq), v (T, nv) and tau (T, nv)."""
@@ -768,7 +738,14 @@ class _Table:
             if name in measured and name not in velocities and len(self.t) > 1:
                 differences.append(name)
                 v[:, joint.v_slice] = self._differences(joint, q)
-        self._tell(differences, unwrapped)
+        if differences:
+            whose = "any joint" if len(differences) == len(self.measured) else listed(differences)
+            self.notes.append(f"no velocities of {whose}: they are differences of its positions")
+        if unwrapped:
+            self.notes.append(f"turns of +-pi are taken out of {listed(unwrapped)}")
+        lacking = [name for name in self.measured if name not in self.efforts and name != FLOATING_BASE]
+        if self.efforts and lacking:
+            self.notes.append(f"no efforts of {listed(lacking)}: 0")
         self._check_followers(q)
         return q, v, tau
 
@@ -787,16 +764,6 @@ class _Table:
         if joint.kind in ("floating", "spherical"):
             return rates_of(joint.kind, t, q[:, joint.q_slice])
         return np.gradient(q[:, joint.q_slice], t, axis=0)
-
-    def _tell(self, differences: Sequence[str], unwrapped: Sequence[str]) -> None:
-        if differences:
-            whose = "any joint" if len(differences) == len(self.measured) else listed(differences)
-            self.notes.append(f"no velocities of {whose}: they are differences of its positions")
-        if unwrapped:
-            self.notes.append(f"turns of +-pi are taken out of {listed(unwrapped)}")
-        lacking = [name for name in self.measured if name not in self.efforts and name != FLOATING_BASE]
-        if self.efforts and lacking:
-            self.notes.append(f"no efforts of {listed(lacking)}: 0")
 
     def _check_followers(self, q: np.ndarray) -> None:
         """Note coupled mimic joints that the log has elsewhere than the joint that they follow says."""

@@ -582,16 +582,8 @@ def _rows(
             io.StringIO(body), delimiter=delimiter, usecols=places, ndmin=2, comments="#", quotechar='"'
         )
     except ValueError:
-        return _slow_rows(recording, text, delimiter, places, headers, start)
-
-
-EMPTY = {"", "nan", "none", "null", "na", "n/a", "-"}
-
-
-def _slow_rows(
-    recording: Recording, text: str, delimiter: str | None, places: list[int], headers: list[str], start: int
-) -> np.ndarray:
-    """As :func:`_rows`, for a table with empty cells, decimal commas or an incomplete last line."""
+        pass
+    # A table with empty cells, decimal commas or an incomplete last line is read row by row.
     rows, short = list[list[float]](), 0
     line = text.count("\n", 0, start)
     lines = text[start:].splitlines()
@@ -611,6 +603,9 @@ def _slow_rows(
     if short:
         recording.notes.append(f"line {short}, the last one, breaks off: left out")
     return np.array(rows, float).reshape(len(rows), len(places))
+
+
+EMPTY = {"", "nan", "none", "null", "na", "n/a", "-"}
 
 
 def _cell(recording: Recording, cell: str, delimiter: str | None, header: str, line: int) -> float:

@@ -418,7 +418,13 @@ def read_with_trimesh(path: Path, content: bytes, budget: Budget) -> Iterator[Su
     if kind == "stl":
         content, binary = _checked_stl(content)
         if binary:
-            yield _binary_stl(content, budget)
+            # 80 bytes, the number of triangles, and of each 12 float32 and 2 bytes.
+            count = int.from_bytes(content[80:84], "little")
+            budget.piece(count)
+            row = np.dtype([("numbers", "<f4", 12), ("more", "<u2")])
+            rows = np.frombuffer(content, row, count, offset=84)
+            corners = rows["numbers"][:, 3:].reshape(-1, 3).astype(float)
+            yield Surface(corners, np.arange(3 * count).reshape(-1, 3))
             return
     elif kind == "obj":
         content = _checked_obj(content)
@@ -477,15 +483,6 @@ class _Materials(Mapping[str, bytes]):
 
     def __len__(self) -> int:
         return 0
-
-
-def _binary_stl(content: bytes, budget: Budget) -> Surface:
-    """The triangles of a binary STL file: 80 bytes, their number, and of each 12 float32 and 2 bytes."""
-    count = int.from_bytes(content[80:84], "little")
-    budget.piece(count)
-    rows = np.frombuffer(content, np.dtype([("numbers", "<f4", 12), ("more", "<u2")]), count, offset=84)
-    vertices = rows["numbers"][:, 3:].reshape(-1, 3).astype(float)
-    return Surface(vertices, np.arange(3 * count).reshape(-1, 3))
 
 
 def _checked_stl(content: bytes) -> tuple[bytes, bool]:
@@ -607,7 +604,9 @@ def read_mesh(path: Path) -> Iterator[Surface]:
     try:
         for surface in reader(path, content, Budget(len(content))):
             if len(surface.faces):
-                _check(surface)
+                check_coordinates(surface.vertices)
+                if surface.faces.min() < 0 or surface.faces.max() >= len(surface.vertices):
+                    raise ValueError(f"a face names vertex {surface.faces.max()} of {len(surface.vertices)}")
                 yield _with_merged_vertices(_with_used_vertices(_with_valid_picture(surface)))
     except (ValueError, OSError, MemoryError):
         raise
@@ -643,10 +642,3 @@ def _with_merged_vertices(surface: Surface) -> Surface:
         return surface
     colours = None if surface.colours is None else surface.colours[first]
     return replace(surface, vertices=vertices, faces=merged.reshape(-1)[surface.faces], colours=colours)
-
-
-def _check(surface: Surface) -> None:
-    """Raise ValueError for what no computation should meet."""
-    check_coordinates(surface.vertices)
-    if surface.faces.min() < 0 or surface.faces.max() >= len(surface.vertices):
-        raise ValueError(f"a face names vertex {surface.faces.max()} of {len(surface.vertices)}")

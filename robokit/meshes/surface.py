@@ -162,7 +162,15 @@ def array_text(array: np.ndarray) -> str:
 
 def simplify_surface(surface: Surface, budget: int) -> Surface:
     """The same surface with about `budget` triangles; each looks as the nearest part of the old one."""
-    vertices, faces = simplify_triangles(surface.vertices, surface.faces, budget)
+    import fast_simplification
+
+    before = np.asarray(surface.vertices, dtype=np.float32), np.asarray(surface.faces, dtype=np.int32)
+    points, triangles = cache.arrays(
+        "simplified mesh",
+        ("simplified", *(a.tobytes() for a in before), budget),
+        lambda: fast_simplification.simplify(*before, target_count=budget),
+    )
+    vertices, faces = np.asarray(points, dtype=float), triangles
     colours, uv = None, None
     if len(faces) and (surface.colours is not None or surface.uv is not None):
         from scipy.spatial import KDTree
@@ -204,16 +212,3 @@ def _extrapolate_uv(triangles: np.ndarray, uv: np.ndarray, points: np.ndarray) -
     along = np.stack([bb * pa - ab * pb, aa * pb - ab * pa]) / np.maximum(aa * bb - ab * ab, 1e-30)
     s, t = np.clip(along, -30.0, 31.0)[..., None]
     return uv[:, 0] + s * (uv[:, 1] - uv[:, 0]) + t * (uv[:, 2] - uv[:, 0])
-
-
-def simplify_triangles(vertices: np.ndarray, faces: np.ndarray, budget: int) -> tuple[np.ndarray, np.ndarray]:
-    """Vertices and faces of the same surface with about `budget` triangles, by quadric edge collapse."""
-    import fast_simplification
-
-    before = np.asarray(vertices, dtype=np.float32), np.asarray(faces, dtype=np.int32)
-    points, triangles = cache.arrays(
-        "simplified mesh",
-        ("simplified", *(a.tobytes() for a in before), budget),
-        lambda: fast_simplification.simplify(*before, target_count=budget),
-    )
-    return np.asarray(points, dtype=float), triangles

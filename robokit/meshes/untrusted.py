@@ -251,11 +251,6 @@ def note_names(names: Iterable[str]) -> None:
         noted.update(dict.fromkeys(names))
 
 
-def names_others(path: Path) -> bool:
-    """Whether a mesh file may name others; an STL file has nothing but triangles."""
-    return path.suffix.lower() != ".stl"
-
-
 def state_beside(folder: Path, names: Iterable[str]) -> list[str]:
     """All that a mesh depends on of files with these names: where each is, and the hash of what is read."""
     found = []

@@ -205,7 +205,16 @@ def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot
             parts.setdefault(above, []).append((robot.link(name), placed))
             del builder._links[name], builder._joints[joint.name]
     for name, merged in parts.items():
-        builder._links[name] = _with_parts(builder._links[name], merged)
+        own = builder._links[name]
+        shapes = [
+            tuple(replace(s, placement=at @ s.placement) for link, at in merged for s in getattr(link, which))
+            for which in ("visuals", "collisions")
+        ]
+        mass, com, inertia = _sum((own.mass, own.com, own.inertia), merged)
+        visuals, collisions = own.visuals + shapes[0], own.collisions + shapes[1]
+        builder._links[name] = replace(
+            own, mass=mass, com=com, inertia=inertia, visuals=visuals, collisions=collisions
+        )
     for name, d in builder._joints.items():
         above, there = host[d.parent_link]
         if there is not None:
@@ -222,17 +231,6 @@ def merge_links(robot: Robot, links: Iterable[str] | str | None = None) -> Robot
     order = joint_order(robot, {name: d.parent_link for name, d in builder._joints.items()})
     builder._joints = {name: builder._joints[name] for name in order}
     return _rebuilt(robot, builder)
-
-
-def _with_parts(own: Link, merged: list[tuple[Link, Placement]]) -> Link:
-    """A link with the masses and shapes of others that are placed on it."""
-    shapes = [
-        tuple(replace(s, placement=at @ s.placement) for link, at in merged for s in getattr(link, which))
-        for which in ("visuals", "collisions")
-    ]
-    mass, com, inertia = _sum((own.mass, own.com, own.inertia), merged)
-    visuals, collisions = own.visuals + shapes[0], own.collisions + shapes[1]
-    return replace(own, mass=mass, com=com, inertia=inertia, visuals=visuals, collisions=collisions)
 
 
 def replace_inertia(robot: Robot, inertials: Mapping[str, Inertial]) -> Robot:
@@ -557,7 +555,12 @@ def together(robots: Mapping[str, Any], name: str = WORLD) -> Robot:
         if robot.parameters is not None:
             raise ModelError(f"robots[{key!r}]: its inertias are an input; give a robot as it was loaded")
         first = first or robot
-        _add(builder, robot, prefix, checked_placement(f"placement of robot {key!r}", placement))
+        root = outward(robot, children(robot))[0]
+        kind = "floating" if robot.base == "floating" else "fixed"
+        rotor = robot.body_joints[0].armature if robot.base == "floating" else 0.0
+        placement = checked_placement(f"placement of robot {key!r}", placement)
+        builder.joint(f"{prefix}{FLOATING_BASE}", kind, WORLD, prefix + root, placement, armature=rotor)
+        builder._include(ModelBuilder.from_robot(robot), prefix)
         if robot.coupling is not None:
             coupled.append(key)
         elif any(joint.mimic is not None for joint in robot.joints):
@@ -577,12 +580,3 @@ def together(robots: Mapping[str, Any], name: str = WORLD) -> Robot:
     builder.scene = Scene(apart=tuple(apart)) if apart else None
     built = builder.build("fixed", gravity=first.tree.gravity)
     return couple(built) if coupled else built
-
-
-def _add(builder: ModelBuilder, robot: Robot, prefix: str, placement: Placement) -> None:
-    """Adds a robot's links and joints under another name, and the joint that carries its root."""
-    root = outward(robot, children(robot))[0]
-    kind = "floating" if robot.base == "floating" else "fixed"
-    rotor = robot.body_joints[0].armature if robot.base == "floating" else 0.0
-    builder.joint(f"{prefix}{FLOATING_BASE}", kind, WORLD, prefix + root, placement, armature=rotor)
-    builder._include(ModelBuilder.from_robot(robot), prefix)

@@ -31,7 +31,7 @@ from robokit.model.joints import MotionSubspace
 from robokit.model.robot import Robot
 from robokit.model.tree import Tree
 from robokit.spatial import Matrix3, RigidInertia, Symmetric3, Transform, Vector3
-from robokit.spatial.scalars import Scalar, added
+from robokit.spatial.scalars import added
 
 SECOND_MOMENTS = (4, 6, 9)  # places of I_xx, I_yy and I_zz in the ten parameters of a body
 
@@ -50,7 +50,8 @@ def regrouped(tree: Tree, to_ground: bool) -> tuple[RigidInertia, ...]:
             moved = _through_parent(found[i], S)
             if p != 0:
                 found[p] = found[p] + tree.XT[i].T @ moved @ tree.XT[i]
-            found[i] = without_places(found[i] + _times(moved, -1.0), places_left_empty(S))
+            rest = found[i] + rigid_inertia([x * -1.0 for x in row(moved)])
+            found[i] = without_places(rest, places_left_empty(S))
     return tuple(found)
 
 
@@ -120,10 +121,6 @@ def _joint_motion(S: MotionSubspace) -> tuple[list[Vector3], bool]:
 def _across(u: Vector3) -> int:
     """The coordinate axis whose second moment goes: the one farthest from the joint's axis."""
     return max(range(3), key=lambda k: (-abs(tuple(u)[k]), k))
-
-
-def _times(I: RigidInertia, s: Scalar) -> RigidInertia:
-    return rigid_inertia([x * s for x in row(I)])
 
 
 # ---- body frames slid along their joints' axes ---------------------------------------------------

@@ -145,7 +145,9 @@ class Bodies:
         heavy = [link for link in links if self.a[link].mass > 0.0 or self.a[link].inertia.any()]
         if len(heavy) > 1 and (best is None or _rank(best[1])):
             slack = self._slack(total, len(links))
-            whole = [found for found in _scale_causes(total, theirs, slack) if "inertia are" in found[1]]
+            rougher = slack.roundings(total, theirs)
+            scaled = next(filter(None, (scale_causes(total, theirs, each) for each in rougher)), [])
+            whole = [found for found in scaled if "inertia are" in found[1]]
             best = (heavy[0], whole) if whole else best
         if best is None:
             best = self._together(links, total, theirs)
@@ -192,12 +194,7 @@ class Bodies:
             return []
         left = self._of(*(link for link in links if link not in dict(missing)))
         slack = self._slack(total, len(links))
-        fits = (
-            slack.rougher(rounding).same(left, theirs)
-            for rounding in ROUNDINGS
-            if not rounding or not slack.rougher(CAUSE_THRESHOLD * rounding).same(total, theirs)
-        )
-        if not any(fits):
+        if not any(each.same(left, theirs) for each in slack.roundings(total, theirs)):
             return []
         told = []
         for link, joint in missing:
@@ -315,17 +312,6 @@ def _ranked_by_support(told: list[tuple[Finding, list[Found]]]) -> Iterator[Find
 def _sign(found: Found) -> Found:
     """What findings of one cause have in common: a number that was taken from B, if any."""
     return found[0], found[1].partition(":")[0] if found[0] in WEAK_CAUSES else ""
-
-
-def _scale_causes(a: Rigid, b: Rigid, slack: Slack) -> list[Found]:
-    """:func:`scale_causes`, with the rounding that it takes."""
-    for rounding in ROUNDINGS:
-        if rounding and slack.rougher(CAUSE_THRESHOLD * rounding).same(a, b):
-            break
-        found = scale_causes(a, b, slack.rougher(rounding))
-        if found:
-            return found
-    return []
 
 
 def _rigid(body: DescribedBody) -> Rigid:

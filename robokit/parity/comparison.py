@@ -190,7 +190,11 @@ def open_mujoco(text: bytes, robot: Robot, changes: list[str]) -> Answering:
     import mujoco
 
     try:
-        model = _mujoco_urdf(text, robot)
+        names = names_there(robot)
+        spec = mujoco.MjSpec.from_string(plain_text(text, names.get(THEIR_WORLD, THEIR_WORLD)))
+        if robot.base == "floating":
+            spec.body(names[root_link(robot)]).add_freejoint()
+        model = spec.compile()
     except Exception as refusal:  # of any type; robokit's MJCF may still load
         try:
             with warnings_into([]):  # what cannot be written is not compared either
@@ -273,16 +277,6 @@ def mujoco_poses(
             R, p = own[link]
         found.append((R.reshape(3, 3).copy(), p.copy()))
     return [R for R, _ in found], [p for _, p in found]
-
-
-def _mujoco_urdf(text: bytes, robot: Robot) -> Any:
-    import mujoco
-
-    names = names_there(robot)
-    spec = mujoco.MjSpec.from_string(plain_text(text, names.get(THEIR_WORLD, THEIR_WORLD)))
-    if robot.base == "floating":
-        spec.body(names[root_link(robot)]).add_freejoint()
-    return spec.compile()
 
 
 # ---- Drake's answers for a URDF, with the inertias of the file -----------------------------------
@@ -372,7 +366,8 @@ def _inertias_as_written(robot: Robot, bodies: list[Any], context: Any, changes:
         theirs = body.CalcSpatialInertiaInBodyFrame(context)
         its = theirs.CalcRotationalInertia().CopyToFullMatrix3()
         I = inertias[k] + steiner(link.mass, link.com)
-        if abs(theirs.get_mass() - link.mass) <= 1e-9 * link.mass and _near(its, I):
+        same = np.abs(its - I).max() <= 1e-9 * np.abs(I).max()
+        if same and abs(theirs.get_mass() - link.mass) <= 1e-9 * link.mass:
             continue
         if link.mass > 0.0:
             changed.append(k)
@@ -400,10 +395,6 @@ def _inertias_as_written(robot: Robot, bodies: list[Any], context: Any, changes:
             f"it makes {count_and_names(kept)}, with inertia but no mass, a ball of 1 kg: masses and forces "
             "differ"
         )
-
-
-def _near(a: np.ndarray, b: np.ndarray) -> bool:
-    return bool(np.abs(a - b).max() <= 1e-9 * np.abs(b).max())
 
 
 def _set(body: Any, context: Any, link: Link, inertia: np.ndarray) -> None:

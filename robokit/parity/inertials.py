@@ -109,6 +109,13 @@ class Slack:
         """Whether two bodies agree in everything."""
         return self.mass_same(a, b) and self.com_same(a, b) and self.inertia_same(a, b)
 
+    def roundings(self, a: Rigid, b: Rigid) -> Iterator[Slack]:
+        """Itself and rougher ones, for the roundings of files, as long as the bodies differ by more."""
+        for rounding in ROUNDINGS:
+            if rounding and self.rougher(CAUSE_THRESHOLD * rounding).same(a, b):
+                return
+            yield self.rougher(rounding)
+
 
 # ---- What a reader makes of <inertial> if it goes wrong in a known way: a list of candidates for B's inertia
 
@@ -360,10 +367,7 @@ def causes_of(
     candidates that come before the others, such as those of merged links.
     """
     weak: list[Found] = []
-    for rounding in ROUNDINGS:
-        rougher = slack.rougher(rounding)
-        if rounding and slack.rougher(CAUSE_THRESHOLD * rounding).same(a, b):
-            break
+    for rougher in slack.roundings(a, b):
         found = _causes_within(own, a, b, rougher, shapes, more)
         if _exact(found):
             return found

@@ -461,7 +461,8 @@ class Aligner:
         if ours.mass > 0.0 and not there.static:
             its = (there, *(self.b.bodies[name] for name in self.pairing.beside.get(home, ())))
             theirs = sum((Rigid(x.mass, x.com, x.inertia).at(option @ x.pose) for x in its), NO_MASS)
-            size = Rigid(ours.mass, np.zeros(3), ours.inertia).size + self._reach(home)
+            reach = max(float(np.linalg.norm(self.a.bodies[link].com)) for link in self._heads[home])
+            size = Rigid(ours.mass, np.zeros(3), ours.inertia).size + reach
             yield bool(np.abs(ours.com - theirs.com).max() <= 10 * self.tolerance * max(size, 1e-3))
             yield Slack(10 * self.tolerance).inertia_same(ours, theirs)
         links = self._heads[home]
@@ -470,10 +471,6 @@ class Aligner:
             for shape, other in zip(body.collisions, there.collisions, strict=False):
                 off = (body.pose @ shape.pose).position - (option @ there.pose @ other.pose).position
                 yield bool(np.abs(off).max() <= 10 * self.tolerance * self.size)
-
-    def _reach(self, home: str) -> float:
-        """Largest distance of a centre of mass from its link's frame."""
-        return max(float(np.linalg.norm(self.a.bodies[link].com)) for link in self._heads[home])
 
     def _joint_fits(self, a: DescribedJoint, b: DescribedJoint, option: Placement) -> bool:
         """Whether B's axis, as a line without direction, is A's."""

@@ -17,7 +17,6 @@ from robokit.dataclass_tools import frozen
 from robokit.errors import RobokitError, listed
 from robokit.formats.description import (
     WORLD,
-    DescribedJoint,
     DescribedLoop,
     Description,
     frame_along,
@@ -211,7 +210,8 @@ def _mechanisms(
         other = pairing.joints.get(joint.name)
         if other is None or other.kind != joint.kind or joint.kind not in WIDTHS:
             continue
-        axes = _axes(joint.axis)
+        # Three directions of which the first is the axis, as rows; the world's where there is none.
+        axes = frame_along(np.zeros(3), joint.axis).rotation.T[[2, 0, 1]] if joint.axis.any() else np.eye(3)
         ours[joint.child] = Hinge(joint.kind, len(names), axes, joint.anchor)
         turned = lay.rotation @ other.axis
         # Frames of joints with several coordinates are the format's own; the axis is compared elsewhere.
@@ -225,17 +225,18 @@ def _mechanisms(
         return None
     gravities = _gravities(pairing, lay if fixed else Placement())
     alone = a.side.format != b.side.format  # then the switches of A's <gazebo> elements are not compared
-    armatures = _armatures(pairing, ours, len(names))
+    n = len(names)
+    armatures = np.zeros(n), np.zeros(n)
+    for each in pairing.a.side.movable:
+        if each.child in ours and WIDTHS[each.kind] == 1:
+            values = each.armature, pairing.joints[each.name].armature
+            for side, value in zip(armatures, values, strict=True):
+                side[ours[each.child].first] = 0.0 if None in values else value
     first = _mechanism(a, ours, Placement(), root, roots[0], gravities[0], armatures[0], alone)
     second = _mechanism(b, theirs, lay, root, roots[1], gravities[1], armatures[1], False)
     if not any(body.mass > 0.0 for body in first.bodies):
         return None
     return first, second, names, ranges
-
-
-def _axes(axis: np.ndarray) -> np.ndarray:
-    """Three directions of which the first is the axis, as rows; the world's where there is none."""
-    return frame_along(np.zeros(3), axis).rotation.T[[2, 0, 1]] if axis.any() else np.eye(3)
 
 
 def _gravities(pairing: Pairing, lay: Placement) -> tuple[np.ndarray, np.ndarray]:
@@ -249,17 +250,6 @@ def _gravities(pairing: Pairing, lay: Placement) -> tuple[np.ndarray, np.ndarray
     ours = default if a is None else a
     theirs = ours if b is None else b
     return ours, lay.rotation @ theirs
-
-
-def _armatures(pairing: Pairing, ours: dict[str, Hinge], n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rotor inertias where both sides know them."""
-    found = np.zeros(n), np.zeros(n)
-    for joint in pairing.a.side.movable:
-        if joint.child in ours and WIDTHS[joint.kind] == 1:
-            values = joint.armature, pairing.joints[joint.name].armature
-            for side, value in zip(found, values, strict=True):
-                side[ours[joint.child].first] = 0.0 if None in values else value
-    return found
 
 
 def _mechanism(
@@ -303,13 +293,9 @@ def _states(m: Mechanism, ranges: dict[int, tuple[float, float]], rng: np.random
         else:
             quaternions = rng.standard_normal((STATE_COUNT, 4))
             far = rng.standard_normal((STATE_COUNT, 3)) * (hinge.kind == "floating")
-            moved[hinge.first] = (_rotations(quaternions), far)
+            unit = quaternions / np.linalg.norm(quaternions, axis=1)[:, None]
+            moved[hinge.first] = (np.moveaxis(np.array(quat_wxyz_to_rotation(unit.T).rows), 2, 0), far)
     return States(moved, rng.standard_normal((STATE_COUNT, max(nv, len(m.armature)))))
-
-
-def _rotations(quaternions: np.ndarray) -> np.ndarray:
-    unit = quaternions / np.linalg.norm(quaternions, axis=1)[:, None]
-    return np.moveaxis(np.array(quat_wxyz_to_rotation(unit.T).rows), 2, 0)
 
 
 def _displacement(hinge: Hinge, states: States) -> tuple[np.ndarray, np.ndarray]:
@@ -319,7 +305,7 @@ def _displacement(hinge: Hinge, states: States) -> tuple[np.ndarray, np.ndarray]
     if hinge.kind == "prismatic":
         return np.broadcast_to(np.eye(3), (STATE_COUNT, 3, 3)), first[:, None] * axis
     if hinge.kind in ("revolute", "planar"):
-        K = _skew(axis)
+        K = np.array([[0.0, -axis[2], axis[1]], [axis[2], 0.0, -axis[0]], [-axis[1], axis[0], 0.0]])
         R = np.eye(3) + np.sin(first)[:, None, None] * K + (1 - np.cos(first))[:, None, None] * (K @ K)
     else:
         R = hinge.axes.T @ first @ hinge.axes
@@ -339,10 +325,6 @@ def _twists(hinge: Hinge) -> np.ndarray:
         "planar": np.vstack([turn[:1], slide[1:]]),
         "floating": np.vstack([turn, slide]),
     }[hinge.kind]
-
-
-def _skew(x: np.ndarray) -> np.ndarray:
-    return np.array([[0.0, -x[2], x[1]], [x[2], 0.0, -x[0]], [-x[1], x[0], 0.0]])
 
 
 def _cross(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -527,7 +509,10 @@ def with_the_same_root(a: Description, b: Description) -> tuple[Description, Fin
     root = next((name for name in ours.members[g] if name in b.bodies), None)
     if is_static(ours, g) or root is None or any(theirs.group.get(name) == h for name in ours.members[g]):
         return b, None
-    path = _to_the_root(theirs, root)
+    path, up = [], theirs.into.get(root)
+    while up is not None and not (up.kind == "floating" and theirs.side.is_base(up)):
+        path.append(up)
+        up = theirs.into.get(up.parent)
     old, through = path[-1].parent, next(joint for joint in path if joint.moves)
     text = f"B's root is {old!r}; A's is {root!r}, which hangs in B on {through.name!r}"
     found = Finding("root-differs", "robot", a.name or "robot", 0, text)
@@ -539,14 +524,6 @@ def with_the_same_root(a: Description, b: Description) -> tuple[Description, Fin
     floats = WORLD in b.bodies and b.bodies[WORLD].static
     bodies = parents_first(b.bodies, joints, WORLD if floats else root)
     return replace(b, joints=joints, bodies=bodies), found
-
-
-def _to_the_root(tree: Tree, name: str) -> list[DescribedJoint]:
-    path, joint = [], tree.into.get(name)
-    while joint is not None and not (joint.kind == "floating" and tree.side.is_base(joint)):
-        path.append(joint)
-        joint = tree.into.get(joint.parent)
-    return path
 
 
 # ---- Joints and constraints that close loops: missing, added, or elsewhere -----------------------
@@ -786,7 +763,12 @@ def _order(pairing: Pairing, notes: list[str]) -> Iterator[Text]:
     kept = set(theirs)
     movable = [joint for joint in a.movable if joint.name in kept]
     written = [joint.name for joint in movable]
-    deep, broad = _deep(a, kept), _broad(a, movable)
+    into = a.into()
+    deep = [into[name].name for name in a.bodies if name in into and into[name].name in kept]
+    depth: dict[str, int] = {}
+    for name in a.bodies:
+        depth[name] = depth[into[name].parent] + 1 if name in into else 0
+    broad = [joint.name for joint in sorted(movable, key=lambda joint: depth[joint.child])]
     if theirs == written:
         return
     if theirs == deep:  # as tree walks give them, and as writers write them
@@ -804,21 +786,6 @@ def _order(pairing: Pairing, notes: list[str]) -> Iterator[Text]:
         notes.append(f"{text}; match by name")
     else:
         yield "joint-order", text
-
-
-def _deep(side: Description, kept: set[str]) -> list[str]:
-    into = side.into()
-    names = (into[name].name for name in side.bodies if name in into)
-    return [name for name in names if name in kept]
-
-
-def _broad(side: Description, movable: list[DescribedJoint]) -> list[str]:
-    into = side.into()
-    depth: dict[str, int] = {}
-    for name in side.bodies:
-        joint = into.get(name)
-        depth[name] = 0 if joint is None else depth[joint.parent] + 1
-    return [joint.name for joint in sorted(movable, key=lambda joint: depth[joint.child])]
 
 
 def shared_factor(findings: list[Finding], massive: int) -> list[Finding]:

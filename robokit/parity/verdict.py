@@ -303,7 +303,8 @@ def verdict_lines(verdict: Verdict, width: int | None = None, most: int | None =
     for finding in verdict.findings:
         shown[finding.cause] += 1
         if most is None or shown[finding.cause] <= most:
-            lines += _wrap(_line(finding), width, "    ")
+            also = f"; or {', '.join(finding.also)}" if finding.also else ""
+            lines += _wrap(f"{finding} [{finding.cause}{also}]", width, "    ")
         elif shown[finding.cause] == most + 1:
             lines.append(f"... and {count[finding.cause] - most} more [{finding.cause}] (--all shows them)")
     for note in verdict.notes:
@@ -319,11 +320,6 @@ def verdict_table(verdict: Verdict) -> dict[str, Any]:
         asdict(f) | {"meaning": CAUSES[f.cause].meaning, "fix": CAUSES[f.cause].fix} for f in verdict.findings
     ]
     return asdict(verdict) | {"same": verdict.same, "findings": findings}
-
-
-def _line(finding: Finding) -> str:
-    also = f"; or {', '.join(finding.also)}" if finding.also else ""
-    return f"{finding} [{finding.cause}{also}]"
 
 
 def _dynamics(found: Dynamics) -> str:

@@ -326,7 +326,13 @@ class Sweep:
             found = self.recipe.trajectory(row, record_every)
             name = self.recipe.robot_of(row)
             if found.robot is not None:
-                found.robot = _with_shapes(found.robot, self.recipe.robots[name].with_meshes())
+                # The visual shapes of another robot of the same links.
+                shown = self.recipe.robots[name].with_meshes()
+                links = tuple(
+                    replace(mine, visuals=theirs.visuals, collisions=theirs.collisions)
+                    for mine, theirs in zip(found.robot.links, shown.links, strict=True)
+                )
+                found.robot = replace(found.robot, links=links)
         if recorded is not None and recorded[FAILURE] is None:
             again = int(state_hash(found.q[-1], found.v[-1]))
             found.summary["same_bits"] = again == recorded.get(HASH)
@@ -483,12 +489,3 @@ def save_trajectories(sweep: Sweep) -> None:
         finally:
             with contextlib.suppress(OSError):
                 beside.unlink(missing_ok=True)
-
-
-def _with_shapes(robot: Any, shown: Any) -> Any:
-    """A robot with the visual shapes of another of the same links."""
-    links = tuple(
-        replace(mine, visuals=theirs.visuals, collisions=theirs.collisions)
-        for mine, theirs in zip(robot.links, shown.links, strict=True)
-    )
-    return replace(robot, links=links)

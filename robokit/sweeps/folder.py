@@ -110,10 +110,6 @@ class SweepFile:
         """Of each chunk the first row and the row after its last, one after the other: there may be many."""
         return ((k, min(k + self.chunk, self.count)) for k in range(0, self.count, self.chunk))
 
-    def rows_from(self, first: int) -> int:
-        """The rows of the chunk that begins with this row; 0 where none does."""
-        return max(0, min(self.chunk, self.count - first)) if first % self.chunk == 0 else 0
-
     @property
     def hash(self) -> str:
         """SHA-256 of the layout, the size of chunks, the number of rows and the recipe."""
@@ -326,11 +322,6 @@ class Chunk:
     table: RowTable  # its rows, or those of their columns that were asked for
 
 
-def chunk_name(first: int, count: int, content: str) -> str:
-    """Name of the file of a chunk that begins with row ``first`` of ``count``; names sort as the rows do."""
-    return f"{first:0{len(str(max(count - 1, 0)))}d}-{content}.parquet"
-
-
 def chunk_files(folder: Path) -> list[ChunkFile]:
     """The chunks of a sweep's folder by their names, ascending; their content is not looked at.
 
@@ -411,7 +402,12 @@ def open_chunk(
             raise DamagedChunk(cut if content else "is empty")
         recipe, rows, table = read_parquet(content, columns if is_whole else None)
         if not is_whole:
-            _check_values(file, table, hash_of(recipe))
+            if content_hash(table, hash_of(recipe)) != file.hash:
+                raise DamagedChunk("does not have the content that its name says")
+            if table.num_rows and table["row"][0] != file.first:
+                raise DamagedChunk(
+                    f"has the rows from {table['row'][0]} on, its name those from {file.first} on"
+                )
     except (DamagedChunk, MissingDependency):
         raise
     except OSError as error:
@@ -423,17 +419,13 @@ def open_chunk(
     return Chunk(file, rows, recipe, table)
 
 
-def _check_values(file: ChunkFile, table: Any, recipe_hash: str) -> None:
-    """Whether a chunk without a seal holds what its name says."""
-    if content_hash(table, recipe_hash) != file.hash:
-        raise DamagedChunk("does not have the content that its name says")
-    if table.num_rows and table["row"][0] != file.first:
-        raise DamagedChunk(f"has the rows from {table['row'][0]} on, its name those from {file.first} on")
-
-
 def check_belongs(chunk: Chunk, folder: Path, sweep_file: SweepFile) -> None:
     """Raise RobokitError for a chunk that is sound and contradicts sweep.json."""
-    wanted = sweep_file.rows_from(chunk.file.first)
+    wanted = (
+        max(0, min(sweep_file.chunk, sweep_file.count - chunk.file.first))
+        if chunk.file.first % sweep_file.chunk == 0
+        else 0
+    )
     if chunk.recipe != sweep_file.recipe:
         what = f"the chunk's recipe {difference(chunk.recipe, sweep_file.recipe)}"
     elif chunk.rows != wanted:
@@ -512,13 +504,21 @@ def compute_chunk(
     ``reader`` makes the recipe of its text. Raises RobokitError if this process has another robokit than the
     command.
     """
-    _check_source(place)
+    # Rows are not computed by another text than the command's; an unknown one (edited files) is let be.
+    here = source_digest()
+    if here and place.source and here != place.source:
+        raise RobokitError(
+            f"worker {socket.gethostname()}:{os.getpid()} has another robokit, in "
+            f"{Path(__file__).resolve().parents[1]}, than the command; install the same one, and start the "
+            "worker again"
+        )
     recipe = _cached_recipe(reader, text)
     how = {} if place.device is None else {"device": card_of_worker(place.device)}
     table = recipe.compute_rows(first, last, **how)
     if table.num_rows != last - first:
         raise RobokitError(f"rows {first} to {last - 1}: {table.num_rows} rows were computed")
-    name = chunk_name(first, place.count, content_hash(table, recipe.hash))
+    # Names sort as the rows do.
+    name = f"{first:0{len(str(max(place.count - 1, 0)))}d}-{content_hash(table, recipe.hash)}.parquet"
     content = add_seal(parquet_bytes(table, text), name)
     handed_back = None if _write_here(place, name, content) else content
     return ComputedChunk(first, last - first, table.failures, name, handed_back, peak_memory())
@@ -563,17 +563,6 @@ def _write_here(place: Place, name: str, content: bytes) -> bool:
             write_whole(folder / CHUNKS / name, content)
             return True
     return False
-
-
-def _check_source(place: Place) -> None:
-    """Refuse to compute rows by another text than the command's; an unknown one (edited files) is let be."""
-    here = source_digest()
-    if here and place.source and here != place.source:
-        raise RobokitError(
-            f"worker {socket.gethostname()}:{os.getpid()} has another robokit, in "
-            f"{Path(__file__).resolve().parents[1]}, than the command; install the same one, and start the "
-            "worker again"
-        )
 
 
 # ---- the same arithmetic -----------------------------------------------------------------------

@@ -58,6 +58,13 @@ class Parameter:
     ground: bool = False  # whether it needs a ground
     words: bool = False  # whether its values are words
 
+    def outside(self, values: np.ndarray) -> np.ndarray:
+        """Which of its values make no sense, (B,)."""
+        if self.words:
+            return np.zeros(len(values), bool)
+        low = values <= self.least if self.above else values < self.least
+        return np.asarray(low | (values > self.most))
+
 
 _ANGULAR = "angular velocity of the base in world axes at the start"
 _LINEAR = "velocity of the base's origin in world axes at the start"
@@ -222,7 +229,13 @@ def _check_parameter(name: Any, value: Any, robots: Mapping[str, Robot], ground:
     found = distribution(name, value)
     check_kind(name, found)
     if not row.words:
-        _check_bounds(name, row, found)
+        low, high = found.bounds()
+        if found.kind == "normal":  # its tails are the rows' matter, unless all of it is wrong
+            low = high = found.mean  # type: ignore[attr-defined]
+        if row.outside(np.array([low, high])).any():
+            words = f"above {row.least:g}" if row.above else f"from {row.least:g} to {row.most:g}"
+            words = words.replace(" to inf", " on")
+            raise ShapeError(f"{name}: expected values {words}, got {distribution_text(found)}")
     if row.ground and not ground:
         raise ShapeError(f"{name}: there is no ground; give ground=True or leave this out")
     for robot in robots.values():
@@ -262,17 +275,6 @@ def _check_names(row: Parameter, name: str, what: str, found: Distribution, robo
             raise ShapeError(f"{name}: expected a joint of one degree of freedom, got a {joint.kind} one")
 
 
-def _check_bounds(name: str, row: Parameter, found: Distribution) -> None:
-    low, high = found.bounds()
-    if found.kind == "normal":  # its tails are the rows' matter, unless all of it is wrong
-        low = high = found.mean  # type: ignore[attr-defined]
-    bad = low < row.least or high > row.most or (row.above and low <= row.least)
-    if bad:
-        words = f"above {row.least:g}" if row.above else f"from {row.least:g} to {row.most:g}"
-        words = words.replace(" to inf", " on")
-        raise ShapeError(f"{name}: expected values {words}, got {distribution_text(found)}")
-
-
 def _listed(name: str, found: Distribution, what: str) -> Sequence[Any]:
     values = found.values()
     if values is None:
@@ -281,15 +283,6 @@ def _listed(name: str, found: Distribution, what: str) -> Sequence[Any]:
             f"{distribution_text(found)}"
         )
     return values
-
-
-def out_of_range(name: str, values: np.ndarray) -> np.ndarray:
-    """Which values of a parameter make no sense, (B,): what a normal distribution's tail may give."""
-    row = parameter(name)
-    if row.words:
-        return np.zeros(len(values), bool)
-    low = values <= row.least if row.above else values < row.least
-    return np.asarray(low | (values > row.most))
 
 
 # ---- the parameters of rows --------------------------------------------------------------------
@@ -389,7 +382,13 @@ def start_states(
         return q, v
     turned = any(name in values for name in ORIENTATION_PARAMETERS)
     if turned:
-        _lean_base(q, values)
+        # The base turns by yaw about the vertical, then by tilt about the horizontal axis across direction.
+        zero = np.zeros(len(q))
+        half_yaw, half = 0.5 * values.get("yaw", zero), 0.5 * values.get("tilt", zero)
+        where = values.get("direction", zero)
+        turn = [cos(half), -sin(where) * sin(half), cos(where) * sin(half), zero]
+        turn = list(quat_multiply(turn, [cos(half_yaw), zero, zero, sin(half_yaw)]))
+        q[:, :4] = np.stack(quat_normalized(quat_multiply(turn, list(q[:, :4].T))), axis=1)
     ground = grounds[1]
     moved = turned or "ground_tilt" in values
     moved |= any(name.partition("_")[0].partition(":")[0] == "joint" for name in values)
@@ -461,16 +460,6 @@ def _check_starts(robot: Robot, q: np.ndarray, broken: dict[int, str]) -> np.nda
         broken[row] = reason.partition("; start closer")[0].removeprefix("start: ")
         q[row] = np.nan
     return q
-
-
-def _lean_base(q: np.ndarray, values: Values) -> None:
-    """Turn the base by yaw about the vertical, then by tilt about the horizontal axis across direction."""
-    zero = np.zeros(len(q))
-    half_yaw, half = 0.5 * values.get("yaw", zero), 0.5 * values.get("tilt", zero)
-    where = values.get("direction", zero)
-    turn = [cos(half), -sin(where) * sin(half), cos(where) * sin(half), zero]
-    turn = list(quat_multiply(turn, [cos(half_yaw), zero, zero, sin(half_yaw)]))
-    q[:, :4] = np.stack(quat_normalized(quat_multiply(turn, list(q[:, :4].T))), axis=1)
 
 
 def _add_velocity(q: np.ndarray, v: np.ndarray, values: Values) -> None:
@@ -633,7 +622,7 @@ def replace_invalid(values: Values) -> tuple[dict[str, np.ndarray], dict[int, st
     found: dict[int, str] = {}
     sound = dict(values)
     for name, column in values.items():
-        bad = out_of_range(name, column)
+        bad = parameter(name).outside(column)
         for row in np.flatnonzero(bad).tolist():
             found.setdefault(row, f"{name} = {column[row]:.6g} makes no sense")
         if bad.any():

@@ -650,7 +650,9 @@ def make_recipe(
                 raise UnknownName("robot", str(name), named, "in this sweep (actuators)")
     if gravity is not None:
         named = {name: robot.with_gravity(gravity) for name, robot in named.items()}
-    ground = _checked_ground(ground)
+    ground = ground_of(ground)
+    if ground is not None and ground.rows is not None:
+        raise ShapeError("ground: a sweep's friction by row is its parameter friction=rk.Uniform(...)")
     start_parameters, states = _split_starts(starts)
     values = dict(start_parameters)
     for name, value in (parameters or {}).items():
@@ -667,7 +669,11 @@ def make_recipe(
         raise ShapeError("ground_tilt: expected a ground that is one horizontal plane at rest, to be tilted")
     if sobol:
         drawn = {n: Sobol(x.low, x.high) if type(x) is Uniform else x for n, x in drawn.items()}
-    count = _row_count(count, drawn)
+    if count is None:
+        count = grid_size(drawn)
+        if count == 1:
+            raise ShapeError("count: expected the number of rows; only rk.Grid determines it by itself")
+    count = whole_number("count", count, 1, MAX_ROWS)
     steps = {name: _time_step(robot, ground, dt, duration) for name, robot in named.items()}
     drives = {
         name: _checked_actuators(name, robot, actuators, (steps[name], duration), start[name][0])
@@ -720,13 +726,6 @@ def named_robots(robots: Any) -> dict[str, Robot]:
     return named
 
 
-def _checked_ground(ground: Any) -> Ground | None:
-    surface = ground_of(ground)
-    if surface is not None and surface.rows is not None:
-        raise ShapeError("ground: a sweep's friction by row is its parameter friction=rk.Uniform(...)")
-    return surface
-
-
 def _split_starts(starts: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """Parameters of the start, and states to start from: q and v."""
     if starts is None:
@@ -767,14 +766,6 @@ def _state_rows(what: str, states: Any, n: int) -> np.ndarray:
     if not np.isfinite(rows).all():
         raise ShapeError(f"{what}: expected finite numbers")
     return rows
-
-
-def _row_count(count: int | None, drawn: Mapping[str, Distribution]) -> int:
-    if count is None:
-        count = grid_size(drawn)
-        if count == 1:
-            raise ShapeError("count: expected the number of rows; only rk.Grid determines it by itself")
-    return whole_number("count", count, 1, MAX_ROWS)
 
 
 def _time_step(robot: Robot, ground: Ground | None, dt: float | None, duration: float) -> float:

@@ -395,7 +395,14 @@ def report_data(sweep: Any, rows: int | None, replay: bool) -> ReportData:
     infos = {name: _column_info(recipe, name, table.units.get(name, "")) for name in table.columns}
     failures = [why for why in table[FAILURE] if why]
     most = min(MAX_ROWS, max(1000, MAX_NUMBERS // len(infos)))
-    held = _page_rows(table, infos, most if rows is None else whole_number("rows", rows, 1))
+    failed = np.array([bool(why) for why in table[FAILURE]])
+    measures = {
+        name: values.astype(float)
+        for name, values in table.columns.items()
+        if values.dtype.kind in "fiu" and infos[name].role == "measure" and name not in ("row", HASH)
+    }
+    most = most if rows is None else whole_number("rows", rows, 1)
+    held = page_rows(table.num_rows, measures, failed, most)
     columns = [
         column_data(name, values, infos[name], held.places)
         for name, values in table.columns.items()
@@ -405,13 +412,21 @@ def report_data(sweep: Any, rows: int | None, replay: bool) -> ReportData:
     columns.sort(key=lambda column: column.role != "parameter")
     sorted_by, across, up, tinted = first_choices(columns)
     reruns = [rerun_data(each) for each in _robot_rows(recipe, table, held)] if replay else []
+    simulated = _time_text(table.num_rows * recipe.duration)
+    figures = [("each", f"{recipe.duration:g} s"), ("simulated", simulated), ("failed", f"{len(failures):,}")]
+    if table.num_rows < recipe.count:
+        figures.insert(0, ("computed", f"{table.num_rows:,} of {recipe.count:,}"))
+    runnable = sum(count for _, count in reruns) if reruns else None
+    few = runnable is not None and runnable < len(held.places)
+    again = f"{runnable or 0:,} of them run again in the page".replace(",", " ")
+    more = ": those that failed or are most extreme first, the others at equal distances" if runnable else ""
     return ReportData(
         title="Sweep" if sweep.folder is None else one_line(Path(sweep.folder).resolve().name),
         robots=", ".join(recipe.robots),
         rows=table.num_rows,
         held=len(held.places),
-        sample=_sample(held, sum(count for _, count in reruns) if reruns else None),
-        figures=_figures(recipe, table.num_rows, len(failures)),
+        sample=" ".join(part for part in (held.sentence, f"{again}{more}." if few else "") if part),
+        figures=[(label, text.replace(",", " ")) for label, text in figures],
         recipe=recipe_words(recipe),
         openings=[] if sweep.folder is None else _openings(str(sweep.folder)),
         numbers=deflate_text(np.asarray(table["row"][held.places], "<u4").tobytes()),
@@ -427,17 +442,6 @@ def report_data(sweep: Any, rows: int | None, replay: bool) -> ReportData:
         else f"robokit replay {shell_word(sweep.folder)} ROW",
         reruns=[data for data, _ in reruns],
     )
-
-
-def _page_rows(table: RowTable, infos: Mapping[str, ColumnInfo], most: int) -> PageRows:
-    """Places of the rows that the page of a table holds, and which these are, in words."""
-    failed = np.array([bool(why) for why in table[FAILURE]])
-    measures = {
-        name: values.astype(float)
-        for name, values in table.columns.items()
-        if values.dtype.kind in "fiu" and infos[name].role == "measure" and name not in ("row", HASH)
-    }
-    return page_rows(table.num_rows, measures, failed, most)
 
 
 def _column_info(recipe: Recipe, column: str, unit: str) -> ColumnInfo:
@@ -464,15 +468,6 @@ def _measures_by_column() -> dict[str, tuple[Monitor, Column]]:
             head, slash, _ = column.name.partition("/")
             columns[head + slash] = measure, column
     return columns
-
-
-def _figures(recipe: Recipe, count: int, failed: int) -> list[tuple[str, str]]:
-    """Label and text of each figure in the header."""
-    simulated = _time_text(count * recipe.duration)
-    figures = [("each", f"{recipe.duration:g} s"), ("simulated", simulated), ("failed", f"{failed:,}")]
-    if count < recipe.count:
-        figures.insert(0, ("computed", f"{count:,} of {recipe.count:,}"))
-    return [(label, text.replace(",", " ")) for label, text in figures]
 
 
 def _time_text(seconds: float) -> str:
@@ -526,14 +521,6 @@ def _robot_rows(recipe: Recipe, table: RowTable, held: PageRows) -> Iterator[Rob
             hashes=rows[HASH][places],
             problem="the targets of its actuators change with time" if moving else "",
         )
-
-
-def _sample(held: PageRows, runnable: int | None) -> str:
-    """Which rows the page holds, and which of them it can run again; "" where it can all."""
-    few = runnable is not None and runnable < len(held.places)
-    again = f"{runnable or 0:,} of them run again in the page".replace(",", " ")
-    more = ": those that failed or are most extreme first, the others at equal distances" if runnable else ""
-    return " ".join(part for part in (held.sentence, f"{again}{more}." if few else "") if part)
 
 
 # ---- the recipe in words -----------------------------------------------------------------------
@@ -671,7 +658,10 @@ def column_data(name: str, values: np.ndarray, about: ColumnInfo, held: np.ndarr
     whole = whole or bool(len(known) and np.array_equal(known, np.round(known)) and abs(high) < 1e9)
     singles = numbers[held].astype(np.float32)
     if not whole:
-        singles = five_digits(singles)
+        # Rounded to a share of 2e-5 of each: their lowest bytes are 0 and take no room.
+        bits = singles.view(np.uint32)
+        rounded = (bits + np.uint32(0x80)) & np.uint32(0xFFFFFF00)
+        singles = np.where(np.isfinite(singles), rounded, bits).astype(np.uint32).view(np.float32)
     return ColumnData(
         name, title, unit, about.text, about.role, None, in_planes(singles), low, high,
         [int(n) for n in counts], int(len(values) - len(known)), whole,
@@ -688,13 +678,6 @@ def bins_of(known: np.ndarray, low: float, high: float) -> int:
         return min(BINS, math.ceil(2.0 * math.cbrt(len(known))))
     uneven = {m: np.histogram(ticks, m, (low, high))[0].std() * m for m in range(BINS, BINS // 2 - 1, -1)}
     return min(uneven, key=lambda m: uneven[m])
-
-
-def five_digits(values: np.ndarray) -> np.ndarray:
-    """Single numbers rounded to a share of 2e-5 of each: their lowest bytes are 0 and take no room."""
-    bits = values.view(np.uint32)
-    rounded = (bits + np.uint32(0x80)) & np.uint32(0xFFFFFF00)
-    return np.where(np.isfinite(values), rounded, bits).astype(np.uint32).view(np.float32)
 
 
 def _labels(name: str, title: str, values: np.ndarray, about: ColumnInfo, held: np.ndarray) -> ColumnData:

@@ -108,11 +108,18 @@ class RobotRecord:
             "starts_v": np.array(v, dtype=float),
         }
         error = (ground or Ground()).shape_error
-        pairs = _pairs_apart(robot, apart, ground)
+        pairs = None
+        if len(body_contacts(robot, apart, ground is not None).bodies):
+            pairs = apart if isinstance(apart, CollisionPairs) else collision_pairs(robot)
         shapes = None if ground is None and pairs is None else robot_shapes(robot, error)
         shares = {link: link_share(robot, link) for link in links}
         words = {name: about[name] for name in WORDS}
-        return cls(words, found, shapes, shares, mesh_hashes(robot), pairs, tuple(actuators), Looks.of(robot))
+        meshes: dict[str, str] = {}
+        for shape in _shapes(robot):
+            mesh = shape.geometry
+            if isinstance(mesh, Mesh) and mesh.path is not None and mesh.filename not in meshes:
+                meshes[mesh.filename] = _hash(Path(mesh.path))
+        return cls(words, found, shapes, shares, _known(meshes), pairs, tuple(actuators), Looks.of(robot))
 
     @property
     def name(self) -> str:
@@ -174,7 +181,15 @@ class RobotRecord:
     def from_json(cls, content: Mapping[str, Any]) -> RobotRecord:
         """What :meth:`to_json` gave; raises LookupError, TypeError or ValueError for anything else."""
         about = {name: content[name] for name in WORDS}
-        _check_words(about)
+        for word, value in about.items():
+            if word == "gravity":
+                good = len(value) == 3 and all(real_number("gravity", each) is not None for each in value)
+            elif word in ("joint_names", "joint_kinds"):
+                good = isinstance(value, list) and all(isinstance(each, str) for each in value)
+            else:
+                good = isinstance(value, str) or (word == "mimic" and value is None)
+            if not good:
+                raise TypeError(f"{word!r} of a robot is {shown(value)}")
         numbers = {name: array_from_json(content["numbers"][name]) for name in NUMBERS}
         n = len(numbers["joints"])
         for name, wide in NUMBERS.items():
@@ -199,15 +214,6 @@ class RobotRecord:
         )
 
 
-def _pairs_apart(
-    robot: Robot, apart: CollisionPairs | bool | None, ground: Ground | None
-) -> CollisionPairs | None:
-    """The pairs of bodies that are kept apart; None for none."""
-    if not len(body_contacts(robot, apart, ground is not None).bodies):
-        return None
-    return apart if isinstance(apart, CollisionPairs) else collision_pairs(robot)
-
-
 def _pairs_from_json(content: Any) -> CollisionPairs | None:
     """Pairs that are kept apart, with each number that the rows follow from."""
     pairs = from_json(CollisionPairs | None, content, "pairs")
@@ -221,19 +227,6 @@ def _require(kind: Any, content: Mapping[str, Any]) -> None:
     """Refuse an object without a field that has a default: another default would make other rows."""
     for each in fields(kind):
         content[each.name]
-
-
-def _check_words(about: Mapping[str, Any]) -> None:
-    """Refuse words of a record that are of another type."""
-    for name, x in about.items():
-        if name == "gravity":
-            good = len(x) == 3 and all(real_number("gravity", each) is not None for each in x)
-        elif name in ("joint_names", "joint_kinds"):
-            good = isinstance(x, list) and all(isinstance(each, str) for each in x)
-        else:
-            good = isinstance(x, str) or (name == "mimic" and x is None)
-        if not good:
-            raise TypeError(f"{name!r} of a robot is {shown(x)}")
 
 
 def _share(link: str, x: np.ndarray) -> np.ndarray:
@@ -416,16 +409,6 @@ class Looks:
                     found = files_named(Path(mesh.path))
                     named[mesh.filename] = _known({name: _hash(path) for name, path in found.items()})
         return cls(_known(pictures), {name: x for name, x in sorted(named.items()) if x})
-
-
-def mesh_hashes(robot: Robot) -> dict[str, str]:
-    """SHA-256 of the files of all meshes that are there, by name."""
-    found: dict[str, str] = {}
-    for shape in _shapes(robot):
-        mesh = shape.geometry
-        if isinstance(mesh, Mesh) and mesh.path is not None and mesh.filename not in found:
-            found[mesh.filename] = _hash(Path(mesh.path))
-    return _known(found)
 
 
 @functools.cache

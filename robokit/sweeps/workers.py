@@ -377,7 +377,15 @@ class LocalProcesses:
     def close(self) -> None:
         """End the processes at once: chunks are written whole or not at all, so there is nothing to lose."""
         if self._process is not None:
-            _kill(self._process)
+            process = self._process
+            with contextlib.suppress(OSError):
+                if hasattr(os, "killpg"):
+                    os.killpg(process.pid, signal.SIGKILL)
+                else:
+                    process.kill()
+            if process.stdin is not None:
+                with contextlib.suppress(OSError):
+                    process.stdin.close()
         _close(self.client, self._scheduler)
         if self._process is not None:
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -459,18 +467,6 @@ class RunningScheduler:
 
 
 Cluster = LocalProcesses | RunningScheduler
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """End a process and those that it started."""
-    with contextlib.suppress(OSError):
-        if hasattr(os, "killpg"):
-            os.killpg(process.pid, signal.SIGKILL)
-        else:
-            process.kill()
-    if process.stdin is not None:
-        with contextlib.suppress(OSError):
-            process.stdin.close()
 
 
 def _close(client: Any, scheduler: Any) -> None:
@@ -639,8 +635,15 @@ class _Run:
         missing, there, failures = self._look_through()
         self.progress = seen = SweepProgress(self.sweep_file.count, there, failures, progress)
         reader = type(self.recipe).from_json
+        kept = {file.first for file in self._kept}
         chunks = ChunkQueue(
-            self._missing(), missing, self.sweep_file.recipe, reader, self.place, self._keep, seen.wait
+            (each for each in self.sweep_file.chunks() if each[0] not in kept),
+            missing,
+            self.sweep_file.recipe,
+            reader,
+            self.place,
+            self._keep,
+            seen.wait,
         )
         try:
             if missing and self._kept:
@@ -661,7 +664,10 @@ class _Run:
             with contextlib.suppress(OSError):
                 remove_temporary(self.folder)
         if chunks.failed:
-            raise RobokitError(self._how_to_go_on(_failures(chunks.failed))) from chunks.error
+            (first, last), why = min(chunks.failed.items())
+            more = f" (and those of {len(chunks.failed) - 1} more chunks)" if len(chunks.failed) > 1 else ""
+            why = f"rows {first} to {last - 1} could not be computed{more}: {why}"
+            raise RobokitError(self._how_to_go_on(why)) from chunks.error
         return RunSummary(
             self.sweep_file.count, seen.rows - there, seen.failures, seen.seconds, self.memory, tuple(redone)
         )
@@ -691,10 +697,6 @@ class _Run:
             rows += chunk.rows
             failures += chunk.table.failures
         return -(-self.sweep_file.count // self.sweep_file.chunk) - len(self._kept), rows, failures
-
-    def _missing(self) -> Iterator[tuple[int, int]]:
-        there = {file.first for file in self._kept}
-        return (each for each in self.sweep_file.chunks() if each[0] not in there)
 
     def _make_room(self) -> list[str]:
         """Remove what is damaged or was left by killed processes, and move chunks of other sweeps beside.
@@ -777,12 +779,6 @@ def cards(device: str) -> int:
     return driver.count() if device == "cuda" else 1
 
 
-def _failures(failed: dict[tuple[int, int], str]) -> str:
-    (first, last), why = min(failed.items())
-    more = f" (and those of {len(failed) - 1} more chunks)" if len(failed) > 1 else ""
-    return f"rows {first} to {last - 1} could not be computed{more}: {why}"
-
-
 # ---- how far a sweep is ------------------------------------------------------------------------
 
 LINE_SECONDS = 30.0  # time between two lines where standard error is no terminal [s]
@@ -831,7 +827,16 @@ class SweepProgress:
             self._show()
             self._bar.update(rows)
         elif self._lines and time.monotonic() - self._said > LINE_SECONDS:
-            self._line()
+            self._said = time.monotonic()
+            new, seconds = self.rows - self.there, self.seconds
+            rate = new / seconds
+            left = seconds * (self.total - self.rows) / max(new, 1)
+            print(
+                f"robokit: {self.rows:,} of {self.total:,} rows, {rate:,.{0 if rate > 10 else 2}f} rows/s, "
+                f"{self.failures:,} failed, {_clock(left)} left",
+                file=sys.stderr,
+                flush=True,
+            )
 
     def wait(self, what: str) -> None:
         """Nothing moves, because of ``what``; "" when it does again. The clock goes on."""
@@ -860,18 +865,6 @@ class SweepProgress:
         failed = f"{self.failures:,} failed"
         assert self._bar is not None
         self._bar.set_postfix_str(f"{failed}, {self._waits}" if self._waits else failed, refresh=False)
-
-    def _line(self) -> None:
-        self._said = time.monotonic()
-        new, seconds = self.rows - self.there, self.seconds
-        rate = new / seconds
-        left = seconds * (self.total - self.rows) / max(new, 1)
-        print(
-            f"robokit: {self.rows:,} of {self.total:,} rows, {rate:,.{0 if rate > 10 else 2}f} rows/s, "
-            f"{self.failures:,} failed, {_clock(left)} left",
-            file=sys.stderr,
-            flush=True,
-        )
 
 
 def _clock(seconds: float) -> str:

@@ -226,7 +226,14 @@ def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Rep
     joints: list[JointDescription | None] = [tree.incoming.get(name) for name in tree.order]
     moving = [k for k, joint in enumerate(joints) if joint is not None and joint.moves]
     if not mass[0] and not turn[0]:
-        _tell_no_mass(robot, [joints[k].name for k in moving], base, report)  # type: ignore[union-attr]
+        names = [joints[k].name for k in moving]  # type: ignore[union-attr]
+        if base == "floating":
+            names.insert(0, FLOATING_BASE)
+        if names:
+            shown = listed(map(repr, names), 4)
+            joined = f"joints {shown} move" if len(names) > 1 else f"joint {shown} moves"
+            text = f"no link has a mass, so {joined} no inertia: kinematics works, but H is zero"
+            report.add("massless-subtree", "robot", robot.line, text)
         return
     bodies = _bodies(tree)
     _check_seen(tree, links, bodies, base, [m or t for m, t in zip(mass, turn, strict=True)], report)
@@ -254,17 +261,6 @@ def check_masses(robot: RobotDescription, tree: LinkTree, base: str, report: Rep
         told = _moves_what_the_base_moves(tree, joints, own_mass, own_turn, mass)
         if told is not None:
             _tell_base(robot, links[tree.order[0]], told, base, report)
-
-
-def _tell_no_mass(robot: RobotDescription, names: list[str], base: str, report: Report) -> None:
-    """Tell of a robot without any mass or inertia; ``names`` are its moving joints."""
-    if base == "floating":
-        names.insert(0, FLOATING_BASE)
-    if names:
-        shown = listed(map(repr, names), 4)
-        joined = f"joints {shown} move" if len(names) > 1 else f"joint {shown} moves"
-        message = f"no link has a mass, so {joined} no inertia: kinematics works, but H is zero"
-        report.add("massless-subtree", "robot", robot.line, message)
 
 
 def _tell_base(
@@ -676,7 +672,13 @@ def check_plausible(
             told.setdefault("inertia-implausible", turned)
         explained = {"density-implausible", "inertia-implausible"} & told.keys()  # of the same numbers
         if dense and not explained and too_dense(body.mass, _mean_moment_of(body)):
-            told["mass-too-dense"] = _dense_message(inertial), None
+            least = least_mean_moment(inertial.mass)
+            message = (
+                f"mass {inertial.mass:.4g} kg with a mean moment of inertia of {_mean_moment(inertial):.3g} "
+                "kg m^2: of the densest material, a ball of osmium (22,590 kg/m^3), it has at least "
+                f"{least:.2g}"
+            )
+            told["mass-too-dense"] = message, None
         for code, (message, hint) in told.items():
             report.add(code, f"link {link.name!r} inertial", inertial.line, message, hint)
 
@@ -708,14 +710,6 @@ def _mean_moment_of(body: RigidBody) -> float:
     coms = np.array([R @ np.array(inertial.origin.xyz) + p for inertial, (R, p) in weighed])
     apart = ((coms - masses @ coms / masses.sum()) ** 2).sum(axis=1)
     return sum(_mean_moment(inertial) for inertial, _ in weighed) + 2.0 / 3.0 * float(masses @ apart)
-
-
-def _dense_message(inertial: InertialDescription) -> str:
-    least = least_mean_moment(inertial.mass)
-    return (
-        f"mass {inertial.mass:.4g} kg with a mean moment of inertia of {_mean_moment(inertial):.3g} kg m^2: "
-        f"of the densest material, a ball of osmium (22,590 kg/m^3), it has at least {least:.2g}"
-    )
 
 
 def _oddities(

@@ -259,26 +259,22 @@ def _file_json(one: CheckedFile, strict: bool, inertias: bool) -> dict[str, Any]
         "diagnostics": [{name: getattr(d, name) for name in FINDING} for d in one.diagnostics],
     }
     if inertias and robot:
-        table["inertias"] = _inertias_json(robot)
+        table["inertias"] = [
+            {
+                "link": one_line(link),
+                "mass_kg": inertial.mass,
+                "com_m": list(inertial.origin.xyz),
+                "principal_moments_kg_m2": box.moments.tolist(),
+                "principal_axes": box.axes.T.tolist(),
+                "box_m": box.size.tolist(),
+            }
+            for link, inertial, box in link_boxes(robot)
+        ]
     return table
 
 
 def _finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
-
-
-def _inertias_json(robot: RobotDescription) -> list[dict[str, Any]]:
-    return [
-        {
-            "link": one_line(link),
-            "mass_kg": inertial.mass,
-            "com_m": list(inertial.origin.xyz),
-            "principal_moments_kg_m2": box.moments.tolist(),
-            "principal_axes": box.axes.T.tolist(),
-            "box_m": box.size.tolist(),
-        }
-        for link, inertial, box in link_boxes(robot)
-    ]
 
 
 # ---- SARIF, for GitHub and editors ---------------------------------------------------------------
@@ -317,7 +313,11 @@ def _sarif_rule(code: str) -> dict[str, Any]:
 
 
 def _sarif_result(file: str, d: Diagnostic, rule: int, strict: bool) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": _sarif_uri(file)}}
+    # Relative to the working folder, the root of a checkout, where the file is below it; else absolute.
+    path = Path(os.path.abspath(file))
+    here = Path.cwd()
+    uri = quote(path.relative_to(here).as_posix()) if path.is_relative_to(here) else path.as_uri()
+    place: dict[str, Any] = {"artifactLocation": {"uri": uri}}
     if d.line:
         place["region"] = {"startLine": d.line}
     text = f"{d.element}: {d.message}"
@@ -328,13 +328,6 @@ def _sarif_result(file: str, d: Diagnostic, rule: int, strict: bool) -> dict[str
         "message": {"text": f"{text} ({d.hint})" if d.hint else text},
         "locations": [{"physicalLocation": place, "logicalLocations": [{"fullyQualifiedName": d.element}]}],
     }
-
-
-def _sarif_uri(file: str) -> str:
-    """Relative to the working folder, the root of a checkout, where the file is below it; else absolute."""
-    path = Path(os.path.abspath(file))
-    here = Path.cwd()
-    return quote(path.relative_to(here).as_posix()) if path.is_relative_to(here) else path.as_uri()
 
 
 # ---- lines for a terminal ------------------------------------------------------------------------
@@ -378,7 +371,19 @@ def listing(checked: Sequence[CheckedFile], paint: Paint, inertias: bool = False
     for one in checked:
         yield from _file_lines(one, paint)
         if inertias and one.description:
-            yield from _inertia_lines(one.description)
+            rows = [("kg", "principal moments [kg m^2]", "equivalent box [m]", "link")]
+            for link, inertial, box in link_boxes(one.description):
+                moments, edges = (
+                    " ".join(f"{m:.3g}" for m in box.moments),
+                    " x ".join(f"{x:.2g}" for x in box.size),
+                )
+                rows.append((f"{inertial.mass:.4g}", moments, edges, one_line(link)))
+            widths = [max(len(row[k]) for row in rows) for k in range(3)]
+            for row in rows:
+                cells = [row[0].rjust(widths[0]), row[1].ljust(widths[1]), row[2].ljust(widths[2])]
+                left = "  " + "  ".join(cells) + "  "
+                room = max(WIDTH - len(left), 12)
+                yield left + (row[3] if len(row[3]) <= room else row[3][: room - 3] + "...")
         if one.diagnostics or inertias:
             yield ""
     if len(checked) > 1:
@@ -442,16 +447,3 @@ def _wrap(text: str, first: str, rest: str) -> Iterator[str]:
 
 def _counts(counts: Mapping[Severity, int], paint: Paint) -> str:
     return ", ".join(paint(s, f"{n} {s}{'s' * (n != 1)}") for s, n in counts.items() if n)
-
-
-def _inertia_lines(robot: RobotDescription) -> Iterator[str]:
-    rows = [("kg", "principal moments [kg m^2]", "equivalent box [m]", "link")]
-    for link, inertial, box in link_boxes(robot):
-        moments, edges = " ".join(f"{m:.3g}" for m in box.moments), " x ".join(f"{x:.2g}" for x in box.size)
-        rows.append((f"{inertial.mass:.4g}", moments, edges, one_line(link)))
-    widths = [max(len(row[k]) for row in rows) for k in range(3)]
-    for row in rows:
-        cells = [row[0].rjust(widths[0]), row[1].ljust(widths[1]), row[2].ljust(widths[2])]
-        left = "  " + "  ".join(cells) + "  "
-        room = max(WIDTH - len(left), 12)
-        yield left + (row[3] if len(row[3]) <= room else row[3][: room - 3] + "...")

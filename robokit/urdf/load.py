@@ -80,12 +80,6 @@ _OTHER_ROOTS = {
 }
 
 
-def parse_path(path: str | os.PathLike[str], report: Report) -> RobotDescription | None:
-    """Description of a file, or None where nothing can be read; problems go to the report."""
-    data = read_file(path, report)
-    return None if data is None else parse_text(data, report)
-
-
 def parse_text(text: str | bytes, report: Report) -> RobotDescription | None:
     """Description of a text, or None where nothing can be read; problems go to the report."""
     decoded = text if isinstance(text, str) else decode(bytes(text), report)
@@ -461,7 +455,19 @@ def read_loop(element: etree._Element, reader: Reader) -> LoopDescription:
         reader.report.add("joint-type-missing", where, line, "has no type", accepted)
     elif kind not in LOOP_TABLE:
         reader.report.add("joint-type-unknown", where, line, f"type={kind!r} is not a joint type", accepted)
-    parts = _loop_parts(element, reader, where)
+    # The two ends, whatever they are called, and the axis.
+    children = list(reader.children(element, where, _LOOP_PARTS))
+    tags = [tag for tag, _ in children]
+    twice = tags.count("link1") == 2 and not {"successor", "link2"} & set(tags)
+    parts: dict[str, etree._Element] = {}
+    for tag, child in children:
+        part = _END_OF.get(tag, tag)
+        if twice and part in parts and tag == "link1":
+            part = "successor"
+        if part in parts:
+            reader.warn_repeated(tag, child, where)
+        else:
+            parts[part] = child
     ends = [_loop_end(parts.get(which), reader, where, line, which) for which in _LOOP_ENDS]
     axis = (1.0, 0.0, 0.0)
     if "axis" in parts:
@@ -482,23 +488,6 @@ def read_loop(element: etree._Element, reader: Reader) -> LoopDescription:
     (predecessor, p_origin), (successor, s_origin) = ends
     found_ends = predecessor, successor, p_origin, s_origin
     return LoopDescription(name or "", kind or "", *found_ends, axis, line, axis2, length, pitch or 0.0)
-
-
-def _loop_parts(element: etree._Element, reader: Reader, where: str) -> dict[str, etree._Element]:
-    """The two ends, whatever they are called, and the axis."""
-    children = list(reader.children(element, where, _LOOP_PARTS))
-    tags = [tag for tag, _ in children]
-    twice = tags.count("link1") == 2 and not {"successor", "link2"} & set(tags)
-    found: dict[str, etree._Element] = {}
-    for tag, child in children:
-        part = _END_OF.get(tag, tag)
-        if twice and part in found and tag == "link1":
-            part = "successor"
-        if part in found:
-            reader.warn_repeated(tag, child, where)
-        else:
-            found[part] = child
-    return found
 
 
 def _loop_end(
@@ -679,7 +668,7 @@ def load_urdf(
     if not isinstance(path, (str, os.PathLike)):
         hint = "the text of a URDF goes to rk.loads_urdf" if isinstance(path, bytes) else ""
         raise WrongType("path", path, "the path of a URDF file, a string or a pathlib.Path", hint)
-    report, resolver = Report(os.fspath(path)), Resolver(_folder(path), folders(package_dirs))
+    report, resolver = Report(os.fspath(path)), Resolver(Path(path).absolute().parent, folders(package_dirs))
     with stage(f"reading {os.path.basename(path)}"):
         description = _description(path, report, folders(package_dirs), xacro_args)
         description = _apply_options(description, report, resolver, mesh_up_axis, loops)
@@ -775,7 +764,7 @@ def check_urdf(
     else:
         report = Report(os.fspath(path_or_text))
         description = _description(path_or_text, report, folders(package_dirs), xacro_args)
-        folder = _folder(path_or_text)
+        folder = Path(path_or_text).absolute().parent
     resolver = Resolver(folder, folders(package_dirs))
     description = _apply_options(description, report, resolver, mesh_up_axis, loops)
     if description is not None:
@@ -823,7 +812,8 @@ def _description(
                 "xacro-argument", "file", 0, f"is no .xacro file, and takes no arguments ({given})", ""
             )
             return None
-        return parse_path(path, report)
+        data = read_file(path, report)
+        return None if data is None else parse_text(data, report)
     text = expanded(path, report, dirs, xacro_args)
     return None if text is None else parse_text(text, report)
 
@@ -848,10 +838,6 @@ def _check_choices(
         one_of("mimic", mimic, MIMICS)
     one_of("mesh_up_axis", mesh_up_axis, UP_AXES)
     one_of("loops", loops, LOOPS)
-
-
-def _folder(path: PathLike) -> Path:
-    return Path(path).absolute().parent
 
 
 def _robot(

@@ -188,7 +188,15 @@ def parse_xml(text: str, report: Report) -> tuple[etree._Element, dict[etree._El
             return None
         lines = _line_table(data, root)
         if undeclared:
-            _tell_prefixes(lines, report)
+            # Each prefix that is not declared is told once; xacro's have a finding of their own.
+            mark = f"{{{UNDECLARED}"
+            for element, place in lines.items():
+                for full in (element.tag, *element.keys()):
+                    if full.startswith(mark):
+                        prefix, _, local = full.removeprefix(mark).partition("}")
+                        if prefix != "xacro":
+                            message = f"the prefix of {prefix}:{local} is declared nowhere"
+                            report.once("xml-prefix-undeclared", prefix, "file", place, message)
         return root, lines
     except etree.XMLSyntaxError as problem:
         if _has_control_characters(body, report):  # these end the parsing, too
@@ -225,18 +233,6 @@ def _with_prefixes(data: bytes) -> bytes:
     assert start is not None  # the recovering parser has found a root element
     names = "".join(f' xmlns:{prefix}="{UNDECLARED}{prefix}"' for prefix in sorted(used))
     return data[: start.end()] + names.encode() + data[start.end() :]
-
-
-def _tell_prefixes(lines: dict[etree._Element, int], report: Report) -> None:
-    """Warns once of each prefix that is not declared; xacro's have a finding of their own."""
-    mark = f"{{{UNDECLARED}"
-    for element, line in lines.items():
-        for name in (element.tag, *element.keys()):
-            if name.startswith(mark):
-                prefix, _, local = name.removeprefix(mark).partition("}")
-                if prefix != "xacro":
-                    message = f"the prefix of {prefix}:{local} is declared nowhere"
-                    report.once("xml-prefix-undeclared", prefix, "file", line, message)
 
 
 def _parser(recover: bool = False) -> etree.XMLParser:
@@ -459,18 +455,12 @@ class Reader:
 
     def attributes(self, element: etree._Element, where: str, known: tuple[str, ...]) -> None:
         """Notes attributes that URDF does not have: a misspelt one would be lost silently."""
-        for name in element.keys():  # noqa: SIM118  of an XML element
-            if name not in known:
-                self._unknown(element, where, known)
-                return
-
-    def _unknown(self, element: etree._Element, where: str, known: tuple[str, ...]) -> None:
-        tag, line = self.tag(element), self.line(element)
         given = element.keys()
-        free = [name for name in known if name not in given]
-        for name in given:
-            if name in known or name.startswith("{") or ":" in name:
-                continue
+        unknown = [x for x in given if x not in known and not x.startswith("{") and ":" not in x]
+        if not unknown:
+            return
+        tag, line, free = self.tag(element), self.line(element), [name for name in known if name not in given]
+        for name in unknown:
             hint = self.report.nearest(name, free, most=1) or f"known: {', '.join(known)}"
             message = f"the attribute {name!r} of <{tag}> is not URDF and is ignored"
             self.report.once("attribute-unknown", f"{tag}/{name}", where, line, message, hint)
@@ -585,7 +575,20 @@ class Reader:
                 self.report.add("number-invalid", where, line, f"<{tag}> quat_xyzw: zero is no rotation")
                 quat = None
             else:
-                self._judge_quaternion(quat, where, line)
+                length = math.hypot(*quat)
+                if not abs(length - 1.0) <= UNIT_TOLERANCE:
+                    shown = " ".join(f"{x:.6g}" for x in quat)
+                    message = (
+                        f"quat_xyzw ({shown}) has length {length:.4g}; it was normalised, as urdfdom does"
+                    )
+                    self.report.add("quat-not-unit", where, line, message)
+                if self.before((1, 1)):
+                    claimed = ".".join(map(str, self.version or ()))
+                    message = (
+                        f"quat_xyzw is URDF 1.1, and the file is of version {claimed}, in which urdfdom "
+                        "ignores it; MuJoCo and Drake ignore it in every version; it is taken as written"
+                    )
+                    self.report.once("quat-needs-version", "", where, line, message)
         place = self.triple(element, "xyz", where, ZERO)
         angles = self.triple(element, "rpy", where, ZERO)
         self._judge_angles(angles, where, line)
@@ -596,20 +599,6 @@ class Reader:
             shown = " ".join(f"{x:g}" for x in rpy)
             message = f"rpy ({shown}) turns by more than a full turn: angles are in radians; taken as written"
             self.report.add("angle-beyond-turn", where, line, message)
-
-    def _judge_quaternion(self, quat: tuple[float, ...], where: str, line: int) -> None:
-        length = math.hypot(*quat)
-        if not abs(length - 1.0) <= UNIT_TOLERANCE:
-            shown = " ".join(f"{x:.6g}" for x in quat)
-            message = f"quat_xyzw ({shown}) has length {length:.4g}; it was normalised, as urdfdom does"
-            self.report.add("quat-not-unit", where, line, message)
-        if self.before((1, 1)):
-            claimed = ".".join(map(str, self.version or ()))
-            message = (
-                f"quat_xyzw is URDF 1.1, and the file is of version {claimed}, in which urdfdom ignores it; "
-                "MuJoCo and Drake ignore it in every version; it is taken as written"
-            )
-            self.report.once("quat-needs-version", "", where, line, message)
 
 
 # ---- numbers -------------------------------------------------------------------------------------

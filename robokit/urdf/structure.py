@@ -19,7 +19,6 @@ from robokit.model.joints import JOINT_TABLE
 from robokit.model.parts import free_name
 from robokit.spatial.rotation import rotation_to_quat_wxyz
 from robokit.urdf.description import (
-    InertialDescription,
     JointDescription,
     LoopDescription,
     Origin,
@@ -78,7 +77,8 @@ def own_base(robot: RobotDescription) -> OwnBase | None:
     tied = any({loop.predecessor, loop.successor} & body for loop in robot.loops)
     if len(moving) != 1 or moving[0].type != "floating" or tied or moving[0].child is None:
         return None
-    if any(_weighs(link.inertial) for link in robot.links if link.name in body):
+    weighed = [link.inertial for link in robot.links if link.name in body and link.inertial is not None]
+    if any(inertial.mass or any(inertial.inertia) for inertial in weighed):
         return None
     return OwnBase(moving[0], frozenset(body))
 
@@ -89,10 +89,6 @@ def without_own_base(robot: RobotDescription, own: OwnBase) -> RobotDescription:
         links=tuple(link for link in robot.links if link.name not in own.links),
         joints=tuple(j for j in robot.joints if j is not own.joint and j.parent not in own.links),
     )
-
-
-def _weighs(inertial: InertialDescription | None) -> bool:
-    return inertial is not None and bool(inertial.mass or any(inertial.inertia))
 
 
 # ---- loops without <loop_joint> ------------------------------------------------------------------
@@ -436,7 +432,17 @@ def check_structure(robot: RobotDescription, report: Report) -> LinkTree | None:
     links = _unique(robot.links, "link", report)
     _unique(robot.joints, "joint", report)
     edges, dangling = _edges(robot.joints, links, report)
-    incoming = _incoming(edges, report)
+    incoming: dict[str, JointDescription] = {}
+    for joint in edges:
+        assert joint.child is not None
+        first = incoming.setdefault(joint.child, joint)
+        if first is not joint:
+            message = f"is the child of joint {first.name!r} (line {first.line}) and of joint {joint.name!r}"
+            hint = (
+                f"if they close a loop: loops='close' (on the command line --loops close) makes joint "
+                f"{joint.name!r} a loop joint; or write a <loop_joint>"
+            )
+            report.add("link-two-parents", f"link {joint.child!r}", joint.child_line, message, hint)
 
     roots = [name for name in links if name not in incoming]
     tree = _walk(roots, links, edges, incoming)
@@ -493,21 +499,6 @@ def _edges(
         else:
             edges.append(joint)  # still carries its child
     return edges, dangling
-
-
-def _incoming(edges: list[JointDescription], report: Report) -> dict[str, JointDescription]:
-    incoming: dict[str, JointDescription] = {}
-    for joint in edges:
-        assert joint.child is not None
-        first = incoming.setdefault(joint.child, joint)
-        if first is not joint:
-            message = f"is the child of joint {first.name!r} (line {first.line}) and of joint {joint.name!r}"
-            hint = (
-                f"if they close a loop: loops='close' (on the command line --loops close) makes joint "
-                f"{joint.name!r} a loop joint; or write a <loop_joint>"
-            )
-            report.add("link-two-parents", f"link {joint.child!r}", joint.child_line, message, hint)
-    return incoming
 
 
 def _walk(

@@ -196,7 +196,7 @@ def _joint(joint: Joint, losses: Losses) -> JointDescription:
     elif any(bounded) and kind != "fixed":
         losses.dropped.append(f"the position limits of {where}, which is {kind}")
         bounded = [False, False]
-    effort, velocity = (_finite(x) for x in (joint.effort, joint.velocity))
+    effort, velocity = (x if math.isfinite(x) else None for x in (joint.effort, joint.velocity))
     limit, ranged = None, kind in ("revolute", "prismatic")
     if ranged or effort is not None or velocity is not None:
         no_ends = (-UNLIMITED, UNLIMITED) if ranged else (None, None)
@@ -227,10 +227,6 @@ def _loop(loop: LoopJoint, losses: Losses) -> LoopDescription:
         length=loop.length or None,
         pitch=loop.pitch,
     )
-
-
-def _finite(x: float) -> float | None:
-    return x if math.isfinite(x) else None
 
 
 def _triple(x: np.ndarray) -> Triple:

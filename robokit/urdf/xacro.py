@@ -88,7 +88,9 @@ def expanded(
         report.add("xacro-missing", "file", 0, message, f"{INSTALL}, or expand it: xacro in.xacro > out.urdf")
         return None
     if "argument" in answer:
-        names = _arguments_without_value(text, args or {}) | {answer["argument"]: None}
+        # Arguments that the file uses and gives no default, in its order, but for those that are given.
+        given = {*(args or {}), *_DECLARED.findall(text)}
+        names = {name: None for name in _USED.findall(text) if name not in given} | {answer["argument"]: None}
         shown = ", ".join(names)
         message = f"xacro needs a value of {'arguments' if len(names) > 1 else 'the argument'} {shown}"
         values = ", ".join(f"{name!r}: ..." for name in names)
@@ -112,12 +114,6 @@ def expanded(
 
 _USED = re.compile(r"\$\(arg\s+([A-Za-z_][\w.-]*)\s*\)")
 _DECLARED = re.compile(r"<xacro:arg\s[^>]*?name\s*=\s*[\"']([^\"']*)[\"']")
-
-
-def _arguments_without_value(text: str, args: Mapping[str, str]) -> dict[str, None]:
-    """The arguments that a file uses and gives no default, in its order, but for those that are given."""
-    given = {*args, *_DECLARED.findall(text)}
-    return {name: None for name in _USED.findall(text) if name not in given}
 
 
 def _ask_child(path: str, args: dict[str, str], resolver: Resolver) -> dict[str, Any]:

@@ -50,24 +50,6 @@ from robokit.viewer.scene import (
 REPEAT = 1000  # three.js' number of a picture that repeats
 
 
-def pose_matrix(pose: np.ndarray) -> np.ndarray:
-    """Homogeneous matrix of a pose of seven numbers, (4, 4)."""
-    matrix = np.eye(4)
-    matrix[:3, :3] = rotate(pose[None, 3:], np.eye(3)).T
-    matrix[:3, 3] = pose[:3]
-    return matrix
-
-
-def node_matrix(node: Node) -> np.ndarray:
-    """Homogeneous matrix of a node in its body; meshcat's cylinders lie along y."""
-    matrix = np.eye(4)
-    matrix[:3, :3] = node.placement.rotation
-    matrix[:3, 3] = node.placement.position
-    if isinstance(node.geometry, Cylinder):
-        matrix[:3, :3] = matrix[:3, :3] @ np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])
-    return matrix
-
-
 def meshcat_geometry(geometry: Drawable) -> Any:
     """A geometry as one of meshcat's."""
     import meshcat.geometry as g
@@ -179,7 +161,8 @@ class Viewer:
         self._nodes = scene(robot, max_triangles)
         self._server: Any = None
         self._meshcat: Any = None
-        self._names = _path_names(robot)
+        names = (robot.body_name(i) for i in range(len(robot.tree.parent)))
+        self._names = [f"{i}_{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}" for i, name in enumerate(names)]
         self._closed = False
         self._stage = LiveStage()
 
@@ -238,7 +221,11 @@ class Viewer:
         poses = body_poses(self.robot, one_configuration(self.robot, q)[None])[0]
         root = self._start()["robot"]
         for body in range(1, len(poses)):
-            root[self._names[body]].set_transform(pose_matrix(poses[body]))
+            pose = poses[body]
+            matrix = np.eye(4)
+            matrix[:3, :3] = rotate(pose[None, 3:], np.eye(3)).T
+            matrix[:3, 3] = pose[:3]
+            root[self._names[body]].set_transform(matrix)
 
     def play(
         self, trajectory: Trajectory, speed: float = 1.0, repetitions: int = 1, max_fps: float = 60.0
@@ -368,31 +355,22 @@ class Viewer:
 
             self._server = SceneServer(page)
             self._meshcat = self._stage.meshcat = meshcat.Visualizer(window=self._server)
-            self._send_robot()
+            root = self._meshcat["robot"]
+            switched: set[tuple[int, str]] = set()
+            for k, node in enumerate(self._nodes):
+                place = root[self._names[node.body]][node.role]
+                send_node(place[str(k)], node)
+                if (node.body, node.role) not in switched:
+                    switched.add((node.body, node.role))
+                    place.set_property("visible", SHOWN[node.role])
+            for key, colour in (("top_color", [0.98, 0.99, 1.0]), ("bottom_color", [0.83, 0.86, 0.91])):
+                self._meshcat["/Background"].set_property(key, colour)
+            neutral = self.robot.neutral()
+            self.display(neutral)
+            poses = body_poses(self.robot, neutral[None])
+            box = bounds(self._nodes, poses)
+            self._stage.frame(box, float(box[0, 2]) if self.robot.base == "floating" else 0.0)
         return self._meshcat
-
-    def _send_robot(self) -> None:
-        root = self._meshcat["robot"]
-        switched: set[tuple[int, str]] = set()
-        for k, node in enumerate(self._nodes):
-            place = root[self._names[node.body]][node.role]
-            send_node(place[str(k)], node)
-            if (node.body, node.role) not in switched:
-                switched.add((node.body, node.role))
-                place.set_property("visible", SHOWN[node.role])
-        for key, colour in (("top_color", [0.98, 0.99, 1.0]), ("bottom_color", [0.83, 0.86, 0.91])):
-            self._meshcat["/Background"].set_property(key, colour)
-        neutral = self.robot.neutral()
-        self.display(neutral)
-        poses = body_poses(self.robot, neutral[None])
-        box = bounds(self._nodes, poses)
-        self._stage.frame(box, float(box[0, 2]) if self.robot.base == "floating" else 0.0)
-
-
-def _path_names(robot: Robot) -> list[str]:
-    """A scene path for each body: its number, and its name where that is harmless in a path."""
-    names = (robot.body_name(i) for i in range(len(robot.tree.parent)))
-    return [f"{i}_{re.sub(r'[^A-Za-z0-9_.-]', '_', name)}" for i, name in enumerate(names)]
 
 
 # ---- camera, grid and ground ---------------------------------------------------------------------
@@ -455,4 +433,10 @@ class LiveStage:
 def send_node(place: Any, node: Node) -> None:
     """Put a node's shape, surface and placement at a path of meshcat's scene."""
     place.set_object(meshcat_geometry(node.geometry), meshcat_material(node))
-    place.set_transform(node_matrix(node))
+    # meshcat's cylinders lie along y.
+    matrix = np.eye(4)
+    matrix[:3, :3] = node.placement.rotation
+    matrix[:3, 3] = node.placement.position
+    if isinstance(node.geometry, Cylinder):
+        matrix[:3, :3] = matrix[:3, :3] @ np.array([[1.0, 0, 0], [0, 0, -1.0], [0, 1.0, 0]])
+    place.set_transform(matrix)

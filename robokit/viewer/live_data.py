@@ -7,7 +7,6 @@ import functools
 import gzip
 import math
 import zlib
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
@@ -23,7 +22,7 @@ from robokit.model.parts import Joint
 from robokit.sim import motion
 from robokit.sim.joint_forces import Drive
 from robokit.sim.motion import hangs_on_nothing
-from robokit.sim.page_step import ARRAYS, LOOK, PageStep, contact_page, page_module, page_step
+from robokit.sim.page_step import ARRAYS, LOOK, contact_page, page_module, page_step
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import default_step, size_of
 from robokit.sim.trajectory import Trajectory
@@ -69,7 +68,16 @@ def live_data_of(
     if program.contact:
         step = _contact(program, dt, pushes)
     else:
-        step = _passive(page_step(program, reproducible, pushes), dt, parameters)
+        steps = page_step(program, reproducible, pushes)
+        given = steps.program.parameters(dt) if parameters is None else parameters
+        step = _none() | {
+            "step": module_data(steps.step),
+            "look": module_data(steps.look),
+            "parameters": base64_text(given.astype("<f8")),
+            "momentum": steps.program.layout.momentum,
+            "energy": steps.program.layout.energy,
+            "ledger": list(motion.SLOTS),
+        }
     return LiveData(
         worker="'use strict';\n" + worker,
         **step,
@@ -104,7 +112,8 @@ def _contact(program: Program, dt: float, pushes: bool) -> dict[str, Any]:
         steps=len(ARRAYS) - len(LOOK),
         numbers=base64.b64encode(zlib.compress(content, 9)).decode("ascii"),
     )
-    return _none() | {"stepper": stepper, "grips": _ends(page.grips), "ledger": list(accounts.ENTRIES)}
+    grips = [float(min(page.grips)), float(max(page.grips))] if len(page.grips) else []
+    return _none() | {"stepper": stepper, "grips": grips, "ledger": list(accounts.ENTRIES)}
 
 
 def _told(a: ArrayOf, width: int) -> str:
@@ -119,30 +128,12 @@ def _width(x: np.ndarray) -> int:
     return max(1, (int(x.max()).bit_length() + 7) // 8) if small else x.itemsize
 
 
-def _ends(numbers: Sequence[float] | np.ndarray) -> list[float]:
-    """The least and the largest of numbers, if there are any."""
-    return [float(min(numbers)), float(max(numbers))] if len(numbers) else []
-
-
 def _none() -> dict[str, Any]:
     """Empty values of the arguments that only one of the two kinds of step has."""
     return {
         "stepper": None, "step": None, "look": None, "parameters": "", "own": [], "momentum": False,
         "energy": False, "grips": [],
     }  # fmt: skip
-
-
-def _passive(steps: PageStep, dt: float, parameters: np.ndarray | None) -> dict[str, Any]:
-    """The step of passive motion."""
-    given = steps.program.parameters(dt) if parameters is None else parameters
-    return _none() | {
-        "step": module_data(steps.step),
-        "look": module_data(steps.look),
-        "parameters": base64_text(given.astype("<f8")),
-        "momentum": steps.program.layout.momentum,
-        "energy": steps.program.layout.energy,
-        "ledger": list(motion.SLOTS),
-    }
 
 
 def check_live(trajectory: Trajectory) -> None:
@@ -199,7 +190,13 @@ def motors_of(trajectory: Trajectory, program: Program) -> MotorsData | None:
     drives, inputs = program.given.drives, trajectory.inputs
     if not drives or inputs is None or not inputs.start:
         return None
-    kinds, numbers = [], _numbers(program)
+    # The numbers of each driven joint by their names.
+    values = iter(program.given_numbers)
+    numbers = [
+        {name: float(np.ravel(next(values))[0]) for name in drive.parameters}
+        for drive in program.given.drives
+    ]
+    kinds = []
     for drive, own in zip(drives, numbers, strict=True):
         kinds.append("force" if not drive.servo else "position" if own["kp"] > 0.0 else "velocity")
     # Without a constant law what is given stands for a target at rest.
@@ -224,28 +221,16 @@ def motors_of(trajectory: Trajectory, program: Program) -> MotorsData | None:
         unit = UNITS[kind][joint.kind == "prismatic"]
         bias = float(ahead[k] + rest[k])
         motors.append(MotorData(joint.name, kind, unit, low, high, float(gain[k]), bias, most))
+    # The gains stand among the parameters of the step behind dt, drive by drive.
+    names = [name for drive in program.given.drives for name in drive.parameters]
+    first = 1 + (len(program.joints.gains) if program.open else 0)
     return MotorsData(
         list=motors,
         t=packed(trajectory.summary["dt"] * start[some]),
         targets=packed(targets),
         commands=base64_text(given[0].astype("<f8")),
-        gains=_places_of_gains(program),
+        gains=[first + k for k, name in enumerate(names) if name in ("kp", "b", "lag")],
     )
-
-
-def _numbers(program: Program) -> list[dict[str, float]]:
-    """The numbers of each driven joint by their names."""
-    rest = iter(program.given_numbers)
-    return [
-        {name: float(np.ravel(next(rest))[0]) for name in drive.parameters} for drive in program.given.drives
-    ]
-
-
-def _places_of_gains(program: Program) -> list[int]:
-    """Where the gains are among the parameters of the step: behind dt, drive by drive."""
-    names = [name for drive in program.given.drives for name in drive.parameters]
-    first = 1 + (len(program.joints.gains) if program.open else 0)
-    return [first + k for k, name in enumerate(names) if name in ("kp", "b", "lag")]
 
 
 def _range(

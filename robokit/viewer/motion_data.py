@@ -362,18 +362,6 @@ def curve_data(
     return CurveData(key, title, unit, packed(t), series, hold)
 
 
-def force_curve(forces: ForceHistory) -> CurveData:
-    """The plot of the whole robot's contact force."""
-    x, y, z = forces.total.T
-    lines = {"size": np.linalg.norm(forces.total, axis=1), "x": x, "y": y, "z": z}
-    keep = kept(list(lines.values()), forces.frames)
-    title = "Contact force"
-    if forces.left_out:
-        title += ", only of the steps that were recorded"
-    shown = {name: y[keep] for name, y in lines.items()}
-    return curve_data("force", title, "N", forces.t[keep], shown, forces.hold)
-
-
 def link_forces(forces: ForceHistory) -> list[LinkForceData]:
     """The size of the force on each link that ever touches the ground, the largest first."""
     sizes = np.linalg.norm(forces.force, axis=2)
@@ -641,7 +629,14 @@ def curves(trajectory: Trajectory, forces: ForceHistory, states: StepStates | No
     h = trajectory.momentum if states is None else states.sums[:, 2:]
     plots = [plot("energy", "Energy", "J", energy_lines(trajectory, states), states)]
     if np.any(forces.total):
-        plots.append(force_curve(forces))
+        x, y, z = forces.total.T
+        lines = {"size": np.linalg.norm(forces.total, axis=1), "x": x, "y": y, "z": z}
+        keep = kept(list(lines.values()), forces.frames)
+        title = "Contact force"
+        if forces.left_out:
+            title += ", only of the steps that were recorded"
+        shown = {name: y[keep] for name, y in lines.items()}
+        plots.append(curve_data("force", title, "N", forces.t[keep], shown, forces.hold))
     for key, title, unit, first in (
         ("linear", "Linear momentum", "N s", 3),
         ("angular", "Angular momentum about the CoM", "N m s", 0),

@@ -71,16 +71,6 @@ AT_ONCE = 1_000_000  # pixels of triangles that are looked at together: about 10
 Corners = tuple[np.ndarray, np.ndarray, np.ndarray]  # corners and normals (n, 3, 3), colours (n, 3)
 
 
-def still_png(source: Robot | Trajectory) -> bytes:
-    """A picture of a robot in its neutral configuration, or of a motion, as the content of a PNG file.
-
-    Raises RobokitError for a trajectory without its robot, ShapeError for a robot with samples of masses.
-    """
-    content = io.BytesIO()
-    still(source).save(content, "PNG", optimize=True)
-    return content.getvalue()
-
-
 def still(source: Robot | Trajectory, size: tuple[int, int] = SIZE) -> Image:
     """The same as an image of Pillow."""
     from PIL import Image
@@ -330,9 +320,12 @@ def notebook_html(source: Robot | Trajectory) -> str:
         a trajectory without its robot), or needs a package that is not there, is its text and the reason.
     """
     try:
-        picture = still_png(source)
+        content = io.BytesIO()
+        still(source).save(content, "PNG", optimize=True)
+        picture = content.getvalue()
     except RobokitError as error:
-        return _text(source, f"not drawn: {error}")
+        said, reason = (html.escape(text) for text in (repr(source), f"not drawn: {error}"))
+        return f"<pre>{said}</pre><p><small>{reason}</small></p>"
     name = html.escape(repr(source), quote=True)
     width, height = SIZE
     data = base64.b64encode(picture).decode("ascii")
@@ -406,10 +399,6 @@ def embed(source: Robot | Trajectory, height: int = HEIGHT) -> Embedded:
         f'title="{html.escape(repr(source), quote=True)}" sandbox="allow-scripts allow-downloads" '
         f'style="width:100%;height:{height}px;border:1px solid #d8dde5;border-radius:8px"></iframe>'
     )
-
-
-def _text(source: Robot | Trajectory, reason: str) -> str:
-    return f"<pre>{html.escape(repr(source))}</pre><p><small>{html.escape(reason)}</small></p>"
 
 
 # ---- the server of the pages ---------------------------------------------------------------------

@@ -35,7 +35,6 @@ from robokit.viewer.payload import (
 from robokit.viewer.payload_keys import (
     CheckData,
     ComparedData,
-    CurveData,
     FindingData,
     FramesData,
     GhostData,
@@ -370,7 +369,17 @@ def write_check_page(robot: Robot, diagnostics: Sequence[Diagnostic], path: str 
 def check_payload(robot: Robot, diagnostics: Sequence[Diagnostic]) -> Payload:
     """The data of a robot's page with the findings, and with the boxes of doubtful inertias in red."""
     payload = pose_payload(robot, walk=False)
-    findings = _findings(robot, diagnostics)
+    # The findings, each with the link that its element belongs to.
+    places: dict[str, tuple[str | None, int | None]] = {
+        f"link {link.name!r}": (link.name, link.body) for link in robot.links
+    }
+    places.update({f"joint {joint.name!r}": (joint.child_link, joint.body) for joint in robot.joints})
+    findings = []
+    for d in diagnostics:
+        # "link 'arm' inertial" belongs to "link 'arm'".
+        owner = d.element if d.element in places else d.element.rpartition(" ")[0]
+        place = places.get(owner, (None, None))
+        findings.append(FindingData(d.severity, d.code, d.element, d.line, d.message, d.hint, *place))
     odd = {finding.link for finding in findings if finding.code in ODD}
     nodes = []
     for node in payload.nodes:
@@ -381,33 +390,15 @@ def check_payload(robot: Robot, diagnostics: Sequence[Diagnostic]) -> Payload:
             alpha *= min(1.0, 0.4 * payload.robot.size / max(size))
             node = replace(node, rgba=[*rgb, round(max(0.05, alpha), 3)])
         nodes.append(node)
-    return replace(payload, nodes=nodes, check=CheckData(findings, _inertias(robot, odd)))
-
-
-def _findings(robot: Robot, diagnostics: Sequence[Diagnostic]) -> list[FindingData]:
-    """The findings, each with the link that its element belongs to."""
-    places: dict[str, tuple[str | None, int | None]] = {
-        f"link {link.name!r}": (link.name, link.body) for link in robot.links
-    }
-    places.update({f"joint {joint.name!r}": (joint.child_link, joint.body) for joint in robot.joints})
-    found = []
-    for d in diagnostics:
-        # "link 'arm' inertial" belongs to "link 'arm'".
-        owner = d.element if d.element in places else d.element.rpartition(" ")[0]
-        link, body = places.get(owner, (None, None))
-        found.append(FindingData(d.severity, d.code, d.element, d.line, d.message, d.hint, link, body))
-    return found
-
-
-def _inertias(robot: Robot, odd: set[str | None]) -> list[InertiaData]:
-    """Mass, principal moments and equivalent box of every link with mass."""
-    rows = []
+    inertias = []
     for link in robot.links:
         box = equivalent_box(link.mass, link.inertia)
         if box is not None:
-            size, moments = box.size.tolist(), box.moments.tolist()
-            rows.append(InertiaData(link.name, link.body, float(link.mass), size, moments, link.name in odd))
-    return rows
+            edges, moments = box.size.tolist(), box.moments.tolist()
+            inertias.append(
+                InertiaData(link.name, link.body, float(link.mass), edges, moments, link.name in odd)
+            )
+    return replace(payload, nodes=nodes, check=CheckData(findings, inertias))
 
 
 # ==== several robots side by side =================================================================
@@ -446,12 +437,6 @@ def write_sparsity_page(robots: Sequence[Robot], path: str | Path) -> Path:
         'two.html'
     """
     path = output_path("path", path, ".html")
-    write_text(path, sparsity_html(robots))
-    return path
-
-
-def sparsity_html(robots: Sequence[Robot]) -> str:
-    """The text of the page, as :func:`write_sparsity_page` writes it."""
     if isinstance(robots, (str, Robot)) or not isinstance(robots, Sequence) or not robots:
         raise WrongType("robots", robots, "a list of one Robot or more, as [robot]")
     payloads = [structure_payload(robot) for robot in robots]
@@ -462,7 +447,8 @@ def sparsity_html(robots: Sequence[Robot]) -> str:
         "page": own_scripts(SIDE_BY_SIDE_SCRIPTS),
         "data": json_for_html(payloads),
     }
-    return filled("side_by_side.html", parts)
+    write_text(path, filled("side_by_side.html", parts))
+    return path
 
 
 # ==== two runs of one robot in one page: the second goes along as a ghost =========================
@@ -539,7 +525,33 @@ def ghost_data(
 ) -> GhostData:
     """What a page about the first run needs of the second, of the same robot, whose frames are given."""
     moving = FramesData(frames.count, frames.sane, frames.t, frames.poses, frames.q, frames.com)
-    pairs, differences = _curves(first, second, labels)
+    times = [run.t - run.t[0] for run in (first, second)]
+    t = times[0][times[0] <= times[1][-1] + 1e-9]
+    both = list(zip(times, (first, second), strict=True))
+    coms = [np.stack([np.interp(t, own, x) for x in _com(run).T], axis=1) for own, run in both]
+    heights, distance = [com[:, 2] for com in coms], np.linalg.norm(coms[1] - coms[0], axis=1)
+    energy = [np.interp(t, own, run.energy.mechanical) for own, run in both]
+    rows = (
+        ("com", "Height of the centre of mass", "m", heights, "Distance between the two", distance),
+        ("energy", "Kinetic and potential energy", "J", energy, "Difference", energy[1] - energy[0]),
+    )
+    pairs, differences = [], []
+    for key, title, unit, values, apart, difference in rows:
+        keep = kept([*values, difference])
+        lines = dict(zip(labels, (y[keep] for y in values), strict=True))
+        pairs.append(curve_data(key, title, unit, t[keep], lines))
+        lines = {f"{apart.lower()} [{unit}]": difference[keep]}
+        differences.append(curve_data(key, apart, unit, t[keep], lines))
+    sizes = [_force_sizes(run) for run in (first, second)]
+    if any(np.any(size) for _, size in sizes):
+        # At the steps of both, so that no peak of either is lost.
+        t = np.union1d(*(own[own <= t[-1]] for own, _ in sizes))
+        one, other = (np.interp(t, own, size) for own, size in sizes)
+        keep = kept([one, other, other - one])
+        lines = dict(zip(labels, (one[keep], other[keep]), strict=True))
+        pairs.append(curve_data("force", "Contact force, size", "N", t[keep], lines))
+        between = {"difference [N]": (other - one)[keep]}
+        differences.append(curve_data("force", "Difference", "N", t[keep], between))
     return GhostData(labels, moving, pairs, differences, _figures(first, second), summary(second))
 
 
@@ -569,49 +581,10 @@ def _com(run: Trajectory) -> np.ndarray:
     return np.asarray(center_of_mass(run.robot, run.q)).reshape(-1, 3)
 
 
-def _curves(
-    first: Trajectory, second: Trajectory, labels: tuple[str, str]
-) -> tuple[list[CurveData], list[CurveData]]:
-    """Curves of both and of their difference, at the states of the first that the second has reached, too."""
-    times = [run.t - run.t[0] for run in (first, second)]
-    t = times[0][times[0] <= times[1][-1] + 1e-9]
-    both = list(zip(times, (first, second), strict=True))
-    coms = [_at(t, own, _com(run)) for own, run in both]
-    heights, distance = [com[:, 2] for com in coms], np.linalg.norm(coms[1] - coms[0], axis=1)
-    energy = [np.interp(t, own, run.energy.mechanical) for own, run in both]
-    rows = (
-        ("com", "Height of the centre of mass", "m", heights, "Distance between the two", distance),
-        ("energy", "Kinetic and potential energy", "J", energy, "Difference", energy[1] - energy[0]),
-    )
-    pairs, differences = [], []
-    for key, title, unit, values, apart, difference in rows:
-        keep = kept([*values, difference])
-        lines = dict(zip(labels, (y[keep] for y in values), strict=True))
-        pairs.append(curve_data(key, title, unit, t[keep], lines))
-        lines = {f"{apart.lower()} [{unit}]": difference[keep]}
-        differences.append(curve_data(key, apart, unit, t[keep], lines))
-    sizes = [_force_sizes(run) for run in (first, second)]
-    if any(np.any(size) for _, size in sizes):
-        # At the steps of both, so that no peak of either is lost.
-        t = np.union1d(*(own[own <= t[-1]] for own, _ in sizes))
-        one, other = (np.interp(t, own, size) for own, size in sizes)
-        keep = kept([one, other, other - one])
-        lines = dict(zip(labels, (one[keep], other[keep]), strict=True))
-        pairs.append(curve_data("force", "Contact force, size", "N", t[keep], lines))
-        between = {"difference [N]": (other - one)[keep]}
-        differences.append(curve_data("force", "Difference", "N", t[keep], between))
-    return pairs, differences
-
-
 def _force_sizes(run: Trajectory) -> tuple[np.ndarray, np.ndarray]:
     """Times [s] and sizes [N] of the contact force, of every step where that is known."""
     forces = ForceHistory(run, np.array([0]))
     return forces.t, np.linalg.norm(forces.total, axis=1)
-
-
-def _at(t: np.ndarray, own: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Columns (T, n) interpolated linearly at other times."""
-    return np.stack([np.interp(t, own, column) for column in values.T], axis=1)
 
 
 def _figures(first: Trajectory, second: Trajectory) -> list[ComparedData]:

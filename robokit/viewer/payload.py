@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from robokit.arguments import check_values, real_array
-from robokit.contact.measures import KINDS, Answer, Event, EventKind, length, newtons, side_of, three
+from robokit.contact.measures import KINDS, Event, EventKind, length, newtons, side_of, three
 from robokit.dynamics.cost import GROWTH, AlgorithmCost, algorithm_cost, formulas
 from robokit.errors import RobokitError, ShapeError, WrongType
 from robokit.meshes.surface import Picture
@@ -104,11 +104,18 @@ def events(trajectory: Trajectory) -> EventsData | None:
     answers = answers_of(found, float(trajectory.t[-1]), trajectory.ground is not None)
     needed = [answer.event for answer in answers if answer.event is not None]
     kept = important(found, needed, MOST_EVENTS)
-    bodies = _bodies(robot)
+    # Body and link that are selected with a name of a joint or link; links come first.
+    joints = {joint.name: (joint.body, joint.child_link) for joint in robot.body_joints}
+    names = {robot.body_name(i): (i, robot.body_name(i)) for i in range(robot.nbodies + 1)}
+    bodies = joints | names | {link.name: (link.body, link.name) for link in robot.links}
+    places = {id(event): k for k, event in enumerate(kept)}
     return EventsData(
         happenings=[_happening(event, robot, bodies) for event in kept],
         left_out=len(found) - len(kept),
-        answers=answer_rows(answers, kept),
+        answers=[
+            AnswerData(x.label, x.value, x.note, None if x.event is None else places[id(x.event)], False)
+            for x in answers
+        ],
         sampled="" if "events" in vars(trajectory) else trajectory.sampling(),
         touched=_touched(found, kept),
         reached=_reached(found, kept),
@@ -150,13 +157,6 @@ def kind_of(event: Event) -> EventKind:
 def event_kinds() -> list[EventKindData]:
     """All kinds, the most important first."""
     return [EventKindData(x.name, x.family) for x in sorted(KINDS.values(), key=lambda kind: kind.rank)]
-
-
-def _bodies(robot: Robot) -> dict[str, tuple[int, str]]:
-    """Body and link that are selected with a name of a joint or link; links come first."""
-    joints = {joint.name: (joint.body, joint.child_link) for joint in robot.body_joints}
-    names = {robot.body_name(i): (i, robot.body_name(i)) for i in range(robot.nbodies + 1)}
-    return joints | names | {link.name: (link.body, link.name) for link in robot.links}
 
 
 def _happening(event: Event, robot: Robot, bodies: dict[str, tuple[int, str]]) -> HappeningData:
@@ -233,15 +233,6 @@ def _reached(events: Sequence[Event], kept: Sequence[Event]) -> list[ReachedData
 
 
 # ---- answers, assumptions, energy and momentum accounting ----------------------------------------
-
-
-def answer_rows(answers: Sequence[Answer], kept: Sequence[Event]) -> list[AnswerData]:
-    """The answers, with the places of their events among ``kept``, those of the page, which include them."""
-    places = {id(event): k for k, event in enumerate(kept)}
-    return [
-        AnswerData(x.label, x.value, x.note, None if x.event is None else places[id(x.event)], False)
-        for x in answers
-    ]
 
 
 def assumed(trajectory: Trajectory) -> list[AnswerData]:
@@ -467,7 +458,11 @@ def _robot_payload(
         pictures=drawing.pictures,
         structure=structure(robot),
         bounds=np.round(bounds(nodes, poses), 5).tolist(),
-        ground=None if ground is None else _ground(ground, drawing.nodes[len(nodes) :]),
+        ground=None
+        if ground is None
+        else GroundData(
+            bool(ground.plane), float(ground.height), list(ground.up), drawing.nodes[len(nodes) :]
+        ),
         frames=frames,
         ties=ties(robot),
         curves=[],
@@ -480,10 +475,6 @@ def _link(link: Link) -> LinkData:
     box = equivalent_box(link.mass, link.inertia)
     moments = None if box is None else box.moments.tolist()
     return LinkData(link.name, link.body, pose_numbers(link.placement), float(link.mass), moments)
-
-
-def _ground(ground: Ground, nodes: list[NodeData]) -> GroundData:
-    return GroundData(bool(ground.plane), float(ground.height), list(ground.up), nodes)
 
 
 def _joints(robot: Robot) -> list[JointData]:

@@ -30,7 +30,6 @@ from robokit.meshes.surface import (
 )
 from robokit.meshes.untrusted import (
     content_key,
-    names_others,
     note_names,
     noting_names,
     open_picture,
@@ -38,9 +37,9 @@ from robokit.meshes.untrusted import (
 )
 from robokit.model.geometry import RGBA, Box, Capsule, Cylinder, Geometry, Mesh, Placement, Shape, Sphere
 from robokit.model.inertial_parameters import equivalent_box
-from robokit.model.parts import Joint, Link
+from robokit.model.parts import Link
 from robokit.model.robot import Robot
-from robokit.sim.ground import Ground, HeightField, Hull, Solid
+from robokit.sim.ground import Ground, Hull
 from robokit.spatial.rotation import rotation_to_quat_wxyz
 from robokit.stages import stage
 
@@ -311,24 +310,23 @@ def scene(robot: Robot, max_triangles: int | None = None) -> list[Node]:
         True
     """
     with stage("reading and thinning meshes"):
-        nodes = _nodes_of_links(robot, _shares(robot, max_triangles))
+        most = _shares(robot, max_triangles)
+        nodes: list[Node] = []
+        seen: set[tuple[str, str]] = set()
+        for link in robot.links:
+            nodes += _shape_nodes(link, link.visuals, "visual", DEFAULT_COLOUR, most, seen)
+            nodes += _shape_nodes(link, link.collisions, "collision", COLLISION_COLOUR, most, seen)
+            if (inertia := inertia_box(link)) is not None:
+                nodes.append(Node(link.name, link.body, *inertia, INERTIA_COLOUR, "inertia"))
     _read.cache_clear()
     size = min(drawn_size(robot, nodes), LONGEST_AXIS_SIZE)
+    # A thin rod along the axis of each joint that has one, in the body that it moves.
+    rod = Cylinder(0.006 * size, 0.22 * size)
     for joint in robot.body_joints:
-        nodes += joint_axis_nodes(joint, size)
+        if joint.kind not in ("floating", "fixed", "spherical"):
+            place = Placement(rotation_from_z(np.asarray(joint.axis, dtype=float)))
+            nodes.append(Node(joint.child_link, joint.body, rod, place, AXIS_COLOUR, "axis"))
     return nodes + _stand_ins(nodes)
-
-
-def _nodes_of_links(robot: Robot, most: Mapping[Sized, int]) -> list[Node]:
-    """Visuals, collision shapes and inertia boxes."""
-    nodes: list[Node] = []
-    seen: set[tuple[str, str]] = set()
-    for link in robot.links:
-        nodes += _shape_nodes(link, link.visuals, "visual", DEFAULT_COLOUR, most, seen)
-        nodes += _shape_nodes(link, link.collisions, "collision", COLLISION_COLOUR, most, seen)
-        if (inertia := inertia_box(link)) is not None:
-            nodes.append(Node(link.name, link.body, *inertia, INERTIA_COLOUR, "inertia"))
-    return nodes
 
 
 def _shares(robot: Robot, max_triangles: int | None) -> dict[Sized, int]:
@@ -378,7 +376,8 @@ def _kept(
         return found
 
     content, beside = content_key(path) or (), list[str]()
-    for _ in range(2 if names_others(path) else 0):  # what it names, and what that names
+    # What it names, and what that names; an STL file has nothing but triangles.
+    for _ in range(0 if path.suffix.lower() == ".stl" else 2):
         names = disk_cache.arrays("names in a mesh", ("names", *content, *beside), noted)
         if not names:
             break
@@ -407,15 +406,6 @@ def inertia_box(link: Link) -> tuple[Box, Placement] | None:
         return None
     x, y, z = np.maximum(equivalent.size, LEAST_EDGE).tolist()
     return Box((x, y, z)), link.placement @ Placement(equivalent.axes, np.asarray(link.com, dtype=float))
-
-
-def joint_axis_nodes(joint: Joint, size: float) -> Iterable[Node]:
-    """A thin rod along the axis of a joint that has one, in the body that it moves."""
-    if joint.kind in ("floating", "fixed", "spherical"):
-        return
-    axis = np.asarray(joint.axis, dtype=float)
-    rod = Cylinder(0.006 * size, 0.22 * size)
-    yield Node(joint.child_link, joint.body, rod, Placement(rotation_from_z(axis)), AXIS_COLOUR, "axis")
 
 
 def rotation_from_z(axis: np.ndarray) -> np.ndarray:
@@ -556,30 +546,25 @@ MOST_LINES = 200  # lines of a height field that are drawn along each side: 80,0
 
 def ground_nodes(ground: Ground) -> list[Node]:
     """Nodes of all but the plane."""
-    nodes = [] if ground.terrain is None else [_terrain_node(ground.terrain)]
-    return nodes + [_solid_node(solid) for solid in ground.shapes]
-
-
-def _terrain_node(field: HeightField) -> Node:
-    z = np.asarray(field.heights)
-    rows, columns = (
-        np.unique(np.linspace(0, n - 1, min(n, MOST_LINES)).round().astype(int)) for n in z.shape
-    )
-    z = z[np.ix_(rows, columns)]
-    (dx, dy), (x0, y0, z0) = field.cell, field.origin
-    x, y = np.meshgrid(x0 + dx * rows, y0 + dy * columns, indexing="ij")
-    vertices = np.stack([x, y, z0 + z], axis=-1).reshape(-1, 3)
-    number = np.arange(z.size).reshape(z.shape)
-    a, b, c, d = number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]
-    faces = np.stack([a, b, c, a, c, d], axis=-1).reshape(-1, 3)
-    return Node("", 0, Triangles(vertices, faces), Placement(), TERRAIN_COLOUR, "ground")
-
-
-def _solid_node(solid: Solid) -> Node:
-    shape = solid.geometry
-    if isinstance(shape, Hull):
-        shape = hull_triangles(shape.points)
-    return Node("", 0, shape, solid.placement, solid.rgba or SOLID_COLOUR, "ground")
+    nodes = []
+    if (field := ground.terrain) is not None:
+        z = np.asarray(field.heights)
+        rows, columns = (
+            np.unique(np.linspace(0, n - 1, min(n, MOST_LINES)).round().astype(int)) for n in z.shape
+        )
+        z = z[np.ix_(rows, columns)]
+        (dx, dy), (x0, y0, z0) = field.cell, field.origin
+        x, y = np.meshgrid(x0 + dx * rows, y0 + dy * columns, indexing="ij")
+        vertices = np.stack([x, y, z0 + z], axis=-1).reshape(-1, 3)
+        number = np.arange(z.size).reshape(z.shape)
+        a, b, c, d = number[:-1, :-1], number[1:, :-1], number[1:, 1:], number[:-1, 1:]
+        faces = np.stack([a, b, c, a, c, d], axis=-1).reshape(-1, 3)
+        nodes.append(Node("", 0, Triangles(vertices, faces), Placement(), TERRAIN_COLOUR, "ground"))
+    for solid in ground.shapes:
+        shape = solid.geometry
+        drawn = hull_triangles(shape.points) if isinstance(shape, Hull) else shape
+        nodes.append(Node("", 0, drawn, solid.placement, solid.rgba or SOLID_COLOUR, "ground"))
+    return nodes
 
 
 def hull_triangles(points: np.ndarray) -> Triangles:

@@ -274,9 +274,9 @@ class SceneCommands:
         """Take a command of meshcat: its message, with "type", "path" and perhaps a property, and its
         bytes.
         """
-        kind, path = message["type"], _path(message["path"])
+        kind, path = message["type"], "/".join(part for part in message["path"].split("/") if part)
         if kind == "delete":
-            useless = [key for key in self._packed if _below(key[0], path)]
+            useless = [key for key in self._packed if not path or f"{key[0]}/".startswith(f"{path}/")]
         elif kind == "set_object":
             useless = [key for key in self._packed if key[:2] == (path, "set_property")]
         else:
@@ -299,13 +299,3 @@ class SceneCommands:
     def packed(self) -> list[bytes]:
         """All commands, first to last."""
         return list(self._packed.values())
-
-
-def _path(text: str) -> str:
-    """A path without empty parts: "/meshcat//robot/" is "meshcat/robot"."""
-    return "/".join(part for part in text.split("/") if part)
-
-
-def _below(path: str, top: str) -> bool:
-    """Whether a path is another one or leads through it."""
-    return not top or path == top or path.startswith(top + "/")

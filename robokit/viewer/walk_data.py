@@ -148,23 +148,22 @@ class Recorder:
             call = self._frames[frame]
             # The same one again: a statement of several lines, or a comprehension in it.
             if statement is not None and statement is not call.statement:
-                self._arrive(frame, call, statement)
+                self._finish(frame, call, statement)
+                if len(self.steps) >= self.most:
+                    raise _Enough
+                if frame.f_code is self.main:
+                    around = (
+                        k for k, (first, last) in enumerate(self.stages) if first <= statement.first <= last
+                    )
+                    self._stage = next(around, NOWHERE)
+                call.statement = statement
+                step = Step(statement, self._stage, self._indices(frame, statement))
+                step.seen = self._values(frame, call, statement.reads)
+                call.step, call.number = step, len(self.steps)
+                self.steps.append(step)
         elif event == "return":
             self._finish(frame, self._frames[frame], None)
         return self._event
-
-    def _arrive(self, frame: FrameType, call: _Frame, statement: Statement) -> None:
-        self._finish(frame, call, statement)
-        if len(self.steps) >= self.most:
-            raise _Enough
-        if frame.f_code is self.main:
-            around = (k for k, (first, last) in enumerate(self.stages) if first <= statement.first <= last)
-            self._stage = next(around, NOWHERE)
-        call.statement = statement
-        step = Step(statement, self._stage, self._indices(frame, statement))
-        step.seen = self._values(frame, call, statement.reads)
-        call.step, call.number = step, len(self.steps)
-        self.steps.append(step)
 
     def _finish(self, frame: FrameType, call: _Frame, after: Statement | None) -> None:
         """The statement before is done: what it wrote is there now."""
@@ -183,7 +182,13 @@ class Recorder:
                 step.indices = (NOWHERE,) * len(step.indices)
             step = Step(statement, step.stage, indices)
         step.indices = indices
-        self._note_coordinates(frame, call, statement)
+        # In which body's coordinates a new value stands.
+        body = frame.f_locals.get(self.recipe.indices[0], NOWHERE)
+        if statement.taken_back is not None:
+            body = self.parent[eval(statement.taken_back, frame.f_globals, frame.f_locals)]
+        for place in statement.writes:
+            if not place.depth:
+                call.coordinates[place.name] = body
         written = self._values(frame, call, statement.writes) + self._block(frame, statement)
         step.seen += written
         if written and step is not self.steps[call.number]:
@@ -225,16 +230,6 @@ class Recorder:
             return at[-1]
         body = known.get(self.recipe.indices[0])
         return call.coordinates.get(place.name, body if isinstance(body, int) else NOWHERE)
-
-    def _note_coordinates(self, frame: FrameType, call: _Frame, statement: Statement) -> None:
-        """In which body's coordinates a new value stands."""
-        known = frame.f_locals
-        body = known.get(self.recipe.indices[0], NOWHERE)
-        if statement.taken_back is not None:
-            body = self.parent[eval(statement.taken_back, frame.f_globals, known)]
-        for place in statement.writes:
-            if not place.depth:
-                call.coordinates[place.name] = body
 
     def _block(self, frame: FrameType, statement: Statement) -> list[Seen]:
         """The entries of the matrix that a function called by the line wrote."""
@@ -340,7 +335,14 @@ def _statement(node: ast.stmt, file: str, around: frozenset[str]) -> Statement:
     body: list[ast.stmt] = [*getattr(node, "body", []), *getattr(node, "orelse", [])]
     heads = [*reads, *writes] if body else [node]
     last = max([node.lineno, *(n.end_lineno or n.lineno for n in heads)])
-    own = _own_names(reads)
+    # Names of comprehensions mean nothing outside.
+    own = frozenset(
+        name
+        for part in reads
+        for node in ast.walk(part)
+        if isinstance(node, ast.comprehension)
+        for name in _names(node.target)
+    )
     mentioned = frozenset().union(*(_names(part) for part in (*reads, *writes))) - own
     return Statement(
         file=file,
@@ -376,17 +378,6 @@ def _parts(node: ast.stmt) -> tuple[list[ast.expr], list[ast.expr]]:
     return [], []
 
 
-def _own_names(parts: list[ast.expr]) -> frozenset[str]:
-    """Names of comprehensions: they mean nothing outside."""
-    return frozenset(
-        name
-        for part in parts
-        for node in ast.walk(part)
-        if isinstance(node, ast.comprehension)
-        for name in _names(node.target)
-    )
-
-
 def _places(node: ast.AST, own: frozenset[str], *, written: bool) -> Iterator[Place]:
     """The values of an expression; subscripts are part of a value, not values themselves."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -402,7 +393,15 @@ def _places(node: ast.AST, own: frozenset[str], *, written: bool) -> Iterator[Pl
         if isinstance(node, ast.Attribute) and node.attr != "S":
             node = node.value  # X[i].T is a view of X[i], v[i].cross a method of v[i]
         if not _names(node) & own:
-            yield _place(node, chain.id, written)
+            subscripts: list[str] = []
+            part: ast.expr = node
+            while isinstance(part, ast.Subscript | ast.Attribute):
+                if isinstance(part, ast.Subscript):
+                    subscripts.insert(0, ast.unparse(part.slice))
+                part = part.value
+            text = ast.unparse(node)
+            code = compile(f"({text}, ({''.join(f'{each}, ' for each in subscripts)}))", "<place>", "eval")
+            yield Place(text, chain.id, code, len(subscripts), written)
         return
     for child in ast.iter_child_nodes(node):
         yield from _places(child, own, written=written)
@@ -414,18 +413,6 @@ def _once(places: Iterator[Place]) -> tuple[Place, ...]:
     for place in places:
         found.setdefault(place.text, place)
     return tuple(found.values())
-
-
-def _place(node: ast.expr, name: str, written: bool) -> Place:
-    subscripts: list[str] = []
-    part: ast.expr = node
-    while isinstance(part, ast.Subscript | ast.Attribute):
-        if isinstance(part, ast.Subscript):
-            subscripts.insert(0, ast.unparse(part.slice))
-        part = part.value
-    text = ast.unparse(node)
-    code = compile(f"({text}, ({''.join(f'{each}, ' for each in subscripts)}))", "<place>", "eval")
-    return Place(text, name, code, len(subscripts), written)
 
 
 def _calls(parts: list[ast.expr]) -> Iterator[tuple[str, tuple[CodeType, ...]]]:
