@@ -150,9 +150,9 @@ def test_weak_dampers_hold_what_has_no_inertia_at_all(dtype: str) -> None:
     assert not len(run.failed) and run.summary["steps_not_settled"] == 0
 
 
-def test_motors_without_limits_are_at_none_in_a_landing() -> None:
+def test_motors_far_from_their_limits_are_at_none_in_a_landing() -> None:
     """What they give is of both solutions."""
     robot = nodding()
-    q, servo = rk.standing_configuration(robot, height=0.05, tilt=0.4), rk.PD(kp=60.0, kd=2.0, effort=np.inf)
+    q, servo = rk.standing_configuration(robot, height=0.05, tilt=0.4), rk.PD(kp=60.0, kd=2.0, effort=1e6)
     run = rk.simulate(robot, q, duration=0.2, dt=1e-3, ground=True, actuators=servo)
     assert run.contact_force.any() and run.summary["saturated"] == {}
