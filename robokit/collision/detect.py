@@ -685,27 +685,31 @@ def _hand_on(x: Any, kept: _Kept, m: Any, at: Any) -> Any:
 
 def _sort(x: Any) -> None:
     """Sort candidates by their last digit, then by their first one, of numbers with n_shapes to a digit."""
-    count = x.candidates[0]
-    found = zeros(count, kind="integer")
-    for digit in (lambda k: k % x.n_shapes, lambda k: k // x.n_shapes):
-        first = zeros(x.n_shapes + 1, kind="integer")
+    found = zeros(x.candidates[0], kind="integer")
+    _sort_by(x, found, lambda k: k % x.n_shapes)
+    _sort_by(x, found, lambda k: k // x.n_shapes)
 
-        def note(m: Any, digit: Any = digit, first: Any = first) -> None:
-            found[m] = 1 * x.candidate[m]
-            d = digit(found[m]) + 1
-            first[d] = first[d] + 1
 
-        def place_one(m: Any, digit: Any = digit, first: Any = first) -> None:
-            d = digit(found[m])
-            x.candidate[first[d]] = 1 * found[m]
-            first[d] = first[d] + 1
+def _sort_by(x: Any, found: Any, digit: Callable[[Any], Any]) -> None:
+    """Sort candidates by a digit; those with the same one stay in their order. ``found``: room for them."""
+    count, first = x.candidates[0], zeros(x.n_shapes + 1, kind="integer")
 
-        def add(d: Any, first: Any = first) -> None:
-            first[d + 1] = first[d + 1] + first[d]
+    def note(m: Any) -> None:
+        found[m] = 1 * x.candidate[m]
+        d = digit(found[m]) + 1
+        first[d] = first[d] + 1
 
-        for_range(count, note)
-        for_range(x.n_shapes, add)
-        for_range(count, place_one)
+    def add(d: Any) -> None:
+        first[d + 1] = first[d + 1] + first[d]
+
+    def put(m: Any) -> None:
+        d = digit(found[m])
+        x.candidate[first[d]] = 1 * found[m]
+        first[d] = first[d] + 1
+
+    for_range(count, note)
+    for_range(x.n_shapes, add)
+    for_range(count, put)
 
 
 def _widest(x: Any, balls: Any) -> Any:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from robokit.contact.constraints.adding import axes_of
-from robokit.contact.constraints.motors import limited
 from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPEED, SPIN, SPRING, STOP
 from robokit.contact.groups import HELD, add_to, each_group
 from robokit.contact.kinematics import (
@@ -21,6 +20,7 @@ from robokit.contact.kinematics import (
     place_bodies,
     velocities,
 )
+from robokit.contact.landings import limited
 from robokit.contact.linear import sum_of
 from robokit.contact.solver import before
 from robokit.contact.vectors import (

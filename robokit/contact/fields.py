@@ -264,6 +264,7 @@ CONSTRAINTS = (
     real("r_speed", "n_rows", role="work"),  # largest speed at which it gives way, infinite for none
     real("r_speed_R", "n_rows", role="work"),  # compliance beyond it
     real("r_w", "n_rows", role="work"),  # mobility of the dof, roughly
+    real("r_loose", "n_rows", role="work"),  # that of the neutral pose, infinite of what has no inertia there
     real("r_first", "n_rows", 3, role="work"),  # likewise: compliance, aim, impulse
     real("r_g", "n_rows", role="work"),
     real("r_G", "n_rows", role="work"),

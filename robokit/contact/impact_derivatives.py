@@ -42,6 +42,7 @@ from robokit.contact.pattern import rows_of
 from robokit.contact.step import ARRAYS
 from robokit.contact.step_derivatives import (
     by_own_inertia,
+    by_speed,
     follows_aim,
     inverse_dynamics_derivatives,
     kernel_of_copies,
@@ -170,9 +171,9 @@ def _residual(x: Any, still: Any) -> None:
             for_range(x.nv, lambda n, m=m: add(x.turning, (r, m, n), number * x.turned[c, m, n]))
 
     def of_row(i: Any) -> None:
-        j, gain = x.r_row[i], x.r_gain[i]
-        opposes(x, i, x.r_first[i, 0], gain * (x.y[j] - x.v0[j]))
-        add(x.r_y, (j, j), gain * gain * follows_aim(x, i)[0] / x.r_R[i])
+        j = x.r_row[i]
+        opposes(x, i, x.r_first[i, 0], x.r_gain[i] * (x.y[j] - x.v0[j]))
+        by_speed(x, i)
 
     def goes_on(i: Any) -> None:
         """A damper aims at the speed before the turn."""

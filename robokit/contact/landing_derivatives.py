@@ -23,7 +23,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from robokit.contact.closing_derivatives import bend, drift_tangents, pull, pulled_apart
-from robokit.contact.fields import LANDING_DERIVATIVES, STEP_PULLBACK
+from robokit.contact.fields import LANDING_DERIVATIVES, STEP_PULLBACK, STOP
 from robokit.contact.kinematics import entries_of_H, velocities
 from robokit.contact.landings import note_landings, smooth, smooth_row, strike, strike_row
 from robokit.contact.linear import back_substitute_transposed, back_substitute_unsymmetric
@@ -49,7 +49,7 @@ from robokit.engine.loops.fields import once
 from robokit.engine.loops.kernel import LoopKernel
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import cond, for_range
-from robokit.spatial.scalars import where
+from robokit.spatial.scalars import maximum, where
 
 
 @functools.cache
@@ -207,7 +207,7 @@ def _oppose(x: Any, i: Any) -> None:
     """How the impulses of dampers and motors in the second solution change with y1."""
     j, gain, R = x.r_row[i], x.r_gain[i], x.r_R_first[i]
     acts = opposes(x, i, R, gain * 0.5 * (x.y_after[j] - x.ahead[j]))
-    add(x.r_way, (j, j), acts * gain * gain / (x.r_w[i] + R))
+    add(x.r_way, (j, j), acts * gain * gain / (maximum(x.r_w[i], x.r_loose[i]) + R))
 
 
 def _leave_smooth(x: Any) -> None:
@@ -227,11 +227,11 @@ def _leave_smooth(x: Any) -> None:
 
 
 def _go_to_second(x: Any) -> None:
-    """To the second solution, of impulses alone; all other forces have no part."""
+    """To the second solution and its laws."""
     soft = x.landed[1] > 0
 
-    def compliance(now: Any, first: Any) -> Any:
-        return where(soft & (now < math.inf), first, now)
+    def compliance(now: Any, first: Any, gives: Any = True) -> Any:
+        return where(soft & gives & (now < math.inf), first, now)
 
     def constraint(c: Any) -> None:
         strike(x, c)
@@ -240,7 +240,7 @@ def _go_to_second(x: Any) -> None:
 
     def row(i: Any) -> None:
         strike_row(x, i)
-        x.r_R[i] = compliance(x.r_R[i], x.r_R_first[i])
+        x.r_R[i] = compliance(x.r_R[i], x.r_R_first[i], x.r_kind[i] == STOP)
 
     _go_to_first(x)
     x.struck[0] = where(soft, 2, 1)

@@ -14,8 +14,9 @@ the step,
 
     g(y2) = g(y1) - (u2 - u1) / (R (1 + R/w)),   R = 1/(dt b)
 
-of a dof of mobility w. That is of second order in dt, and all of b where a joint stops within a step: its
-dampers alone hold what hardly has an inertia, as a head that is a point on three axes.
+of a dof of mobility w, with all else free. That is of second order in dt, and all of b where a joint stops
+within a step: its dampers alone hold what hardly has an inertia, as a head that is a point on three axes. Of
+what has none in the neutral pose w is infinite.
 
 What touches is rigid in it: the compliance of what rests is that of a damper, which gives way to an impact of
 one step by more the shorter the step is. What lands slowly, below the speed from which the law of impacts
@@ -180,7 +181,18 @@ def damps(x: Any, i: Any) -> Any:
 
 def softness(x: Any, i: Any) -> Any:
     """Compliance of such a row in an impact, over that of a step."""
-    return 1.0 + x.r_R[i] / x.r_w[i]
+    return 1.0 + x.r_R[i] / maximum(x.r_w[i], x.r_loose[i])
+
+
+SLIGHT = 1e-3  # a motor that gives less than it wants by a larger share is at a limit; less is rounding
+
+
+def limited(x: Any, i: Any) -> Any:
+    """1.0 where the motor of a row is at a limit, else 0.0; after both solutions."""
+    y, ahead = x.y[x.r_row[i]], x.ahead[x.r_row[i]]
+    first, change = 0.5 * x.r_gain[i] * (y + ahead), 0.5 * x.r_gain[i] * (y - ahead)
+    wanted = (x.r_aim[i] - first - change / softness(x, i)) / x.r_R[i]
+    return where(abs(wanted - x.r_g[i]) > SLIGHT * abs(wanted), 1.0, 0.0)
 
 
 def smooth_row(x: Any, i: Any) -> Any:

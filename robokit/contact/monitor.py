@@ -17,8 +17,8 @@ from typing import Any
 
 from robokit.contact.accounts import about, impulse_of, late_moment, on_ground
 from robokit.contact.constraints.collecting import act
-from robokit.contact.constraints.motors import limited
 from robokit.contact.fields import FRICTION, LINE, MOTOR, PRESCRIBED, SPIN, SPRING, STOP
+from robokit.contact.landings import limited
 from robokit.contact.measures import KEPT
 from robokit.contact.solver import before
 from robokit.contact.vectors import force, nothing, put, vector, write_row

@@ -391,14 +391,9 @@ def end(x: Any, way: Any) -> None:
 def _row(x: Any, i: Any) -> None:
     """A row of a joint: it changes with the coordinate and the speed that its aim follows."""
     j, gain, kind = x.r_row[i], x.r_gain[i], x.r_kind[i]
-    dt = x.dt[0]
-    u, R = gain * x.y[j], x.r_R[i]
-    follows, g, room = follows_aim(x, i)
+    dt, u, R = x.dt[0], gain * x.y[j], x.r_R[i]
+    follows = by_speed(x, i)
     slope = follows * gain * gain / R
-    limited = (room < x.r_speed_R[i] * abs(g)) & (room > 0.0)
-    add(x.r_y, (j, j), slope + where(limited, gain * gain / x.r_speed_R[i], 0.0))
-    share = by_own(x, i)
-    add(x.own_change, j, where(limited, where(g < 0.0, room, -room) * share / x.r_speed_R[i], 0.0))
 
     def stop() -> None:
         k, d = x.stop_gains[x.r_of[i], 0], x.stop_gains[x.r_of[i], 1]
@@ -416,9 +411,20 @@ def _row(x: Any, i: Any) -> None:
         add(x.r_v, (j, j), acts * lag)
 
     def others() -> None:
-        cond(kind == DRY, lambda: add(x.own_change, j, share * follows * u / R), nothing)
+        cond(kind == DRY, lambda: add(x.own_change, j, by_own(x, i) * follows * u / R), nothing)
 
     cond(kind == STOP, stop, lambda: cond(kind == MOTOR, motor, others))
+
+
+def by_speed(x: Any, i: Any) -> Any:
+    """How a row follows its speed, to r_y, at its motor's largest speed, too; 1 where it follows its aim."""
+    j, gain = x.r_row[i], x.r_gain[i]
+    follows, g, room = follows_aim(x, i)
+    limited = (room < x.r_speed_R[i] * abs(g)) & (room > 0.0)
+    add(x.r_y, (j, j), gain * gain * (follows / x.r_R[i] + where(limited, 1.0 / x.r_speed_R[i], 0.0)))
+    share = by_own(x, i) / x.r_speed_R[i]
+    add(x.own_change, j, where(limited, where(g < 0.0, room, -room) * share, 0.0))
+    return follows
 
 
 def by_own(x: Any, i: Any) -> Any:
@@ -429,18 +435,14 @@ def by_own(x: Any, i: Any) -> Any:
     return where(moves, x.r_gain[i] / where(moves, own, 1.0), 0.0)
 
 
-ROUNDED = 1e-12  # two products of the same numbers differ by less, relative to them
-
-
 def opposes(x: Any, i: Any, R: Any, change: Any) -> Any:
     """Share of a damper or motor that opposes a change of its speed in an impact (landings.py), 0 of others.
 
     ``R``: its compliance in a step. Where its mobility is 1/H_jj, that changes its force, to ``own_change``.
     """
-    w, share = x.r_w[i], by_own(x, i)
-    acts = where(damps(x, i), follows_aim(x, i)[0], 0.0)
-    own = where(w <= (1.0 + ROUNDED) * share * x.r_gain[i], acts, 0.0)
-    add(x.own_change, x.r_row[i], -own * share * change * w / ((w + R) * (w + R)))
+    w, acts = x.r_w[i], where(damps(x, i), follows_aim(x, i)[0], 0.0)
+    own = where(w > x.r_loose[i], acts * by_own(x, i), 0.0)
+    add(x.own_change, x.r_row[i], -own * change * w / ((w + R) * (w + R)))
     return acts
 
 

@@ -77,26 +77,26 @@ def _without_pivot(robot: Robot, tree: Tree, q: np.ndarray) -> Joint | None:
 def _move_their_own(tree: Tree, X: Sequence[Transform]) -> bool:
     """Whether the links' own inertias alone are pivots, which spares the recursion, 130 us a joint.
 
-    Where no inertia is below zero, I^A_i - I_i is not, so D_i >= S^T I_i S. H_ii is at most a bound: with the
-    mass M_i of the subtree and its second moment sum m r^2 <= P_i about the joint's origin, it is
-    (|v| sqrt(M_i) + |w| sqrt(P_i))^2 for a column (w, v) of S, by the triangle inequality. By this, too, the
-    second moment about the parent's origin, r away, is (sqrt(P_i) + |r| sqrt(M_i))^2 at most. Rotors add as
-    much to both sides.
+    Where no inertia is below zero, I^A_i - I_i is not, so D_i >= S^T I_i S. H_ii is at most a bound: the root
+    of V^T I V is a seminorm of twists V = (w, v), so of a subtree with mass M_i, and with no moment of
+    inertia above P_i about the joint's origin, it is |w| sqrt(P_i) + |v| sqrt(M_i) at most. By this, too,
+    none about the parent's origin, r away, is above (sqrt(P_i) + |r| sqrt(M_i))^2. Rotors add as much to
+    both sides.
     """
     m, _, about_com = about_coms([np.array(x, float) for x in zip(*map(row, tree.I), strict=True)])
     if min((r for rotors in tree.armature for r in rotors), default=0.0) < 0.0 or m.min() < 0.0:
         return False
     if np.linalg.eigvalsh(about_com).min() < 0.0:
         return False
-    M, P = [I.m for I in tree.I], [0.5 * (I.Ibar.xx + I.Ibar.yy + I.Ibar.zz) for I in tree.I]
+    M, P = [I.m for I in tree.I], [I.Ibar.xx + I.Ibar.yy + I.Ibar.zz for I in tree.I]
     for i in tree.inward():
         p, S = tree.parent[i], tree.joint[i].S
         D = [S.T @ column for column in S.of(tree.I[i])]
-        H = [(_size(c.lin) * M[i] ** 0.5 + _size(c.ang) * P[i] ** 0.5) ** 2 for c in S.columns]
-        if not _are_pivots(D, H):
+        far = P[i] ** 0.5 + _size(X[i].r) * M[i] ** 0.5
+        root_H = (_size(c.ang) * P[i] ** 0.5 + _size(c.lin) * M[i] ** 0.5 for c in S.columns)
+        if not _are_pivots(D, [h * h for h in root_H]):  # h**2 raises an error where h * h is infinite
             return False
-        M[p] = M[p] + M[i]
-        P[p] = P[p] + (P[i] ** 0.5 + _size(X[i].r) * M[i] ** 0.5) ** 2
+        M[p], P[p] = M[p] + M[i], P[p] + far * far
     return True
 
 

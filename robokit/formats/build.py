@@ -158,18 +158,7 @@ class _Build:
             if name != self.root:
                 self._joint(self.into[name], mimics)
             placed.add(name)
-            for frame, pose in body.frames.items():
-                if (
-                    frame == body.name
-                    and not pose.position.any()
-                    and np.array_equal(pose.rotation, np.eye(3))
-                ):
-                    continue  # it is the body's own
-                link = free_name(frame, self.links, "_frame")
-                self.builder.link(link)
-                self.builder.joint(
-                    free_name(f"{frame}_fixed", self.joints, "_joint"), "fixed", body.name, link, pose
-                )
+            self._frames(body)
         kept = self._loops(placed | {WORLD})
         for loop in kept:
             self._loop(loop)
@@ -251,6 +240,16 @@ class _Build:
     def _effort(self, joint: DescribedJoint) -> float | None:
         ends = [abs(x) for x in (joint.effort, joint.effort_lower) if x is not None and math.isfinite(x)]
         return max(ends) if joint.effort is not None and ends else None
+
+    def _frames(self, body: DescribedBody) -> None:
+        for name, pose in body.frames.items():
+            if name == body.name and not pose.position.any() and np.array_equal(pose.rotation, np.eye(3)):
+                continue  # it is the body's own
+            link = free_name(name, self.links, "_frame")
+            self.builder.link(link)
+            self.builder.joint(
+                free_name(f"{name}_fixed", self.joints, "_joint"), "fixed", body.name, link, pose
+            )
 
     def _loop(self, loop: DescribedLoop) -> None:
         name = free_name(loop.name or f"{loop.predecessor}_{loop.successor}", self.joints, "_joint")

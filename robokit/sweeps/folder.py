@@ -110,6 +110,10 @@ class SweepFile:
         """Of each chunk the first row and the row after its last, one after the other: there may be many."""
         return ((k, min(k + self.chunk, self.count)) for k in range(0, self.count, self.chunk))
 
+    def rows_from(self, first: int) -> int:
+        """The rows of the chunk that begins with this row; 0 where none does."""
+        return max(0, min(self.chunk, self.count - first)) if first % self.chunk == 0 else 0
+
     @property
     def hash(self) -> str:
         """SHA-256 of the layout, the size of chunks, the number of rows and the recipe."""
@@ -421,11 +425,7 @@ def open_chunk(
 
 def check_belongs(chunk: Chunk, folder: Path, sweep_file: SweepFile) -> None:
     """Raise RobokitError for a chunk that is sound and contradicts sweep.json."""
-    wanted = (
-        max(0, min(sweep_file.chunk, sweep_file.count - chunk.file.first))
-        if chunk.file.first % sweep_file.chunk == 0
-        else 0
-    )
+    wanted = sweep_file.rows_from(chunk.file.first)
     if chunk.recipe != sweep_file.recipe:
         what = f"the chunk's recipe {difference(chunk.recipe, sweep_file.recipe)}"
     elif chunk.rows != wanted:

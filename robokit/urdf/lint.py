@@ -371,19 +371,7 @@ def listing(checked: Sequence[CheckedFile], paint: Paint, inertias: bool = False
     for one in checked:
         yield from _file_lines(one, paint)
         if inertias and one.description:
-            rows = [("kg", "principal moments [kg m^2]", "equivalent box [m]", "link")]
-            for link, inertial, box in link_boxes(one.description):
-                moments, edges = (
-                    " ".join(f"{m:.3g}" for m in box.moments),
-                    " x ".join(f"{x:.2g}" for x in box.size),
-                )
-                rows.append((f"{inertial.mass:.4g}", moments, edges, one_line(link)))
-            widths = [max(len(row[k]) for row in rows) for k in range(3)]
-            for row in rows:
-                cells = [row[0].rjust(widths[0]), row[1].ljust(widths[1]), row[2].ljust(widths[2])]
-                left = "  " + "  ".join(cells) + "  "
-                room = max(WIDTH - len(left), 12)
-                yield left + (row[3] if len(row[3]) <= room else row[3][: room - 3] + "...")
+            yield from _inertia_lines(one.description)
         if one.diagnostics or inertias:
             yield ""
     if len(checked) > 1:
@@ -447,3 +435,16 @@ def _wrap(text: str, first: str, rest: str) -> Iterator[str]:
 
 def _counts(counts: Mapping[Severity, int], paint: Paint) -> str:
     return ", ".join(paint(s, f"{n} {s}{'s' * (n != 1)}") for s, n in counts.items() if n)
+
+
+def _inertia_lines(robot: RobotDescription) -> Iterator[str]:
+    rows = [("kg", "principal moments [kg m^2]", "equivalent box [m]", "link")]
+    for link, inertial, box in link_boxes(robot):
+        moments, edges = " ".join(f"{m:.3g}" for m in box.moments), " x ".join(f"{x:.2g}" for x in box.size)
+        rows.append((f"{inertial.mass:.4g}", moments, edges, one_line(link)))
+    widths = [max(len(row[k]) for row in rows) for k in range(3)]
+    for row in rows:
+        cells = [row[0].rjust(widths[0]), row[1].ljust(widths[1]), row[2].ljust(widths[2])]
+        left = "  " + "  ".join(cells) + "  "
+        room = max(WIDTH - len(left), 12)
+        yield left + (row[3] if len(row[3]) <= room else row[3][: room - 3] + "...")

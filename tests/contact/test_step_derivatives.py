@@ -496,6 +496,26 @@ def test_a_motor_at_its_largest_speed_whose_inertia_changes() -> None:
         assert np.abs(slope - step.A[:, k]).max() < 1e-7 * np.abs(step.A[:, : robot.nv]).max()
 
 
+@pytest.mark.parametrize("speed", [1.0, 1.03])
+def test_an_impact_that_a_motor_at_its_largest_speed_passes_on(speed: float) -> None:
+    """It pushes a ball that hits one that touches another; at 1.03 m/s the limit acts in a turn."""
+    builder = ModelBuilder("rail").link("base")
+    for k, mass in enumerate((1.0, 2.0, 1.5)):
+        at, shape = Placement(position=np.array([0.2 * k, 0.0, 0.0])), Shape(Sphere(0.1))
+        builder.link(f"{k}", mass, inertia=0.01 * np.eye(3), collisions=(shape,))
+        builder.joint(f"j{k}", "prismatic", "base", f"{k}", at)
+    robot, tau = builder.build("fixed"), np.zeros(3)
+    motor = rk.Velocity(gain=1e5, target=1.0, joints=["j0"], effort=np.inf, max_velocity=1.0)
+    pairs = rk.collision_pairs(robot).with_law(restitution=0.5, friction=0.0)
+    given = {"dt": DT, "integrator": "contact", "self_collision": pairs, "actuators": motor}
+    q, v = np.array([1e-4, 0.0, -1e-5]), np.array([speed, 0.0, 0.0])
+    step = rk.step_derivatives(robot, q, v, tau, **given)
+    for k, e in enumerate(1e-6 * np.eye(6)):
+        ends = [rk.step_derivatives(robot, q + d[:3], v + d[3:], tau, **given) for d in (e, -e)]
+        slope = np.r_[ends[0].q - ends[1].q, ends[0].v - ends[1].v] / 2e-6
+        assert np.abs(slope - step.A[:, k]).max() < 1e-8
+
+
 def moving_four_bar(robot: rk.Robot) -> tuple[np.ndarray, np.ndarray]:
     """A state that its loop allows."""
     how = {"duration": 0.1, "dt": 1e-3, "integrator": "contact", "joint_damping": 0.0}

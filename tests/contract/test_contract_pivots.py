@@ -184,3 +184,13 @@ def test_links_whose_own_inertias_are_pivots_need_no_recursion(monkeypatch):
                 found.append(singular.singular_joint(scaled, q) is not None)
     assert not any(own and joint for own, joint in zip(looks, found, strict=True))
     assert any(looks) and any(found)
+
+
+def test_what_links_carry_is_beyond_floats():
+    """m r^2 of 1e320 kg m^2: the inner joints move nothing beside it, and that is what is said."""
+    b = rk.ModelBuilder("far").link("root")
+    for k in range(3):
+        b.link(f"link{k}", 1e200, inertia=np.eye(3))
+        place = rk.Placement(position=(1e60, 0.0, 0.0))
+        b.joint(f"joint{k}", "revolute", f"link{k - 1}" if k else "root", f"link{k}", place, axis=(0, 0, 1))
+    assert singular.singular_joint(b.build()).name == "joint1"

@@ -7,13 +7,14 @@ many are needed.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 from robokit.contact.kinematics import own_inertia
 from robokit.spatial import Matrix3, Motion, Vector3
 from robokit.spatial.control_flow import cond
-from robokit.spatial.scalars import Scalar, maximum
+from robokit.spatial.scalars import Scalar, maximum, where
 
 
 def add_constraint(
@@ -95,7 +96,9 @@ def add_row(
         x.r_gain[i] = side * x.dof_gain[dof]
         x.r_R[i], x.r_aim[i], x.r_low[i], x.r_high[i] = R, aim, low, high
         x.r_speed[i], x.r_speed_R[i] = speed, SPEED * mobility(x, dof)
-        x.r_w[i] = maximum(x.dof_mobility[dof], mobility(x, dof))  # of links without mass the first is 0
+        loose = x.dof_mobility[dof]  # 0 where what moves has no inertia
+        x.r_w[i] = maximum(loose, mobility(x, dof))
+        x.r_loose[i] = where(loose > 0.0, loose, math.inf)
 
     cond(i < x.n_rows, write, lambda: None)
 

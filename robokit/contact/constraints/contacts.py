@@ -41,8 +41,6 @@ Cost: O(contacts), about 200 operations each.
 
 from __future__ import annotations
 
-import functools
-import operator
 from typing import Any
 
 from robokit.collision.fields import CYLINDER
@@ -92,8 +90,8 @@ def collect(x: Any) -> None:
         turning = vector(x.bristle, m, 3) * where(N > 0.0, known, 0.0)
         # A body that comes onto another shape of the same body touches it on. Pairs, and so bristles, ascend
         # by their bodies: those of the same two are beside each other.
-        beside = [_pair(x, m, -1) for m in (maximum(at - 1, 0), at)]
-        stays = functools.reduce(operator.or_, ((k >= 0) & _same_bodies(x, k, pair) for k in beside))
+        before, there = _pair(x, maximum(at - 1, 0), -1), _pair(x, at, -1)
+        stays = _same_bodies(x, before, pair) | _same_bodies(x, there, pair)
         _add(x, c, vector(x.bristle, m, 0) * known, N * known, turning, is_known & (N == 0.0), stays)
         return at
 
@@ -107,10 +105,10 @@ def _pair(x: Any, m: Any, beyond: int) -> Any:
     return where(last, 2**31 - 1 if beyond == 0 else -1, pair)
 
 
-def _same_bodies(x: Any, some: Any, others: Any) -> Any:
-    """Whether two pairs of shapes, or -1, are of the same two bodies."""
-    a, b = ([x.shape_body[x.pair_shapes[maximum(k, 0), side]] for side in range(2)] for k in (some, others))
-    return (a[0] == b[0]) & (a[1] == b[1])
+def _same_bodies(x: Any, one: Any, pair: Any) -> Any:
+    """Whether a pair of shapes, or -1 for none, is of the same two bodies as another."""
+    a, b = ([x.shape_body[x.pair_shapes[maximum(k, 0), side]] for side in range(2)] for k in (one, pair))
+    return (one >= 0) & (a[0] == b[0]) & (a[1] == b[1])
 
 
 def _feature(x: Any, m: Any) -> Any:

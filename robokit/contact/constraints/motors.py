@@ -92,13 +92,3 @@ def decay(z: Scalar) -> Scalar:
     for _ in range(SQUARED):
         found = found * found
     return found
-
-
-def limited(x: Any, r: Any) -> Scalar:
-    """1.0 where the motor of row r is at a limit, else 0.0; after the solve."""
-    y = x.r_gain[r] * x.y[x.r_row[r]]
-    wanted = (x.r_aim[r] - y) / x.r_R[r]
-    return where(abs(wanted - x.r_g[r]) > SLIGHT * abs(wanted), 1.0, 0.0)
-
-
-SLIGHT = 1e-3  # a motor that gives less than it wants by a larger share is at a limit; less is rounding
