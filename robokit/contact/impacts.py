@@ -133,7 +133,7 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
 
 
 def hold(x: Any) -> None:
-    """In single precision the step's own bounces aim beyond by what their compliance leaves more than in double.
+    """In single precision bounces aim beyond by what their compliance leaves more than in double precision.
 
     That is known from a first solution; those that were hit one after another aim beyond by all of it.
     """
