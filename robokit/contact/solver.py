@@ -929,10 +929,10 @@ def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
 
     Else it ends where the first force changes its state, or twice as far as the last one that was cut, half
     as far for each since, if that is more, up to a quarter: of thousands of forces the first changes after
-    a thousandth. Not so where a path was needed: motors at their limits, of links that hardly have an inertia,
-    may miss each change so, time after time. Where A has a negative determinant the path to a solution goes the other way. The first
-    direction, from a guess, is taken whole, and so is one from where the error is rounding. Errors are those
-    of new velocity products: else two states may take turns.
+    a thousandth. Not so on a path: motors at their limits, of links that hardly have an inertia, may be flung
+    past a solution again and again. Where A has a negative determinant the path to a solution goes the other
+    way. The first direction, from a guess, is taken whole, and so is one from where the error is rounding.
+    Errors are those of new velocity products: else two states may take turns.
     ``later``: 0 for these; ``kept``: 1 where the tangents are those of an iteration before: that direction is
     taken whole or not at all.
     """
