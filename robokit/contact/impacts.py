@@ -119,9 +119,8 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
     for_range(x.n_of[0], keep)
     for_range(x.n_of[1], keep_row)
     x.span[0] = 0.0
-    for_range(
-        x.nv, lambda j: put(x.C, j, 0.0)
-    )  # before the first step it may be no number, which 0 times is, too
+    # Before the first step C may be no number, and 0 times that is none.
+    for_range(x.nv, lambda j: put(x.C, j, 0.0))
     for_range(x.nv, lambda j: put(x.y, j, x.v[j]))
     once(x, see, x.v, x.c_u)
     each_group(x, lambda p: write_row(x.by_group, p, [0.0] * 6))
