@@ -104,7 +104,7 @@ def begin_solution(x: Any) -> None:
 
 def begin_from(x: Any) -> None:
     """The same from a momentum Hv0 that is given."""
-    x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = 0.0
+    x.solved[0] = x.solved[1] = x.less[0] = x.less[1] = x.less[2] = 0.0
     start_anew(x, 0)
     once(x, begin)
 
@@ -929,9 +929,10 @@ def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
 
     Else it ends where the first force changes its state, or twice as far as the last one that was cut, half
     as far for each since, if that is more, up to a quarter: of thousands of forces the first changes after
-    a thousandth. Where A has a negative determinant the path to a solution goes the other way. The first
-    direction, from a guess, is taken whole, and so is one from where the error is rounding. Errors are those
-    of new velocity products: else two states may take turns.
+    a thousandth. Not so after the first path: motors at their limits, of links that hardly have an inertia,
+    may be flung past a solution again and again. Where A has a negative determinant the path to a solution
+    goes the other way. The first direction, from a guess, is taken whole, and so is one from where the error
+    is rounding. Errors are those of new velocity products: else two states may take turns.
     ``later``: 0 for these; ``kept``: 1 where the tangents are those of an iteration before: that direction is
     taken whole or not at all.
     """
@@ -959,7 +960,7 @@ def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
         beyond = maximum(once(x, first_change, sign), minimum(4.0 * x.errors[4], 0.25))
         back = where(beyond < math.inf, -beyond, 1.0)
         share = where(sign > 0.0, where(beyond < 1.0, beyond, 0.25), back)
-        x.errors[4] = abs(share)
+        x.errors[4] = where(x.less[2] > 2.0, 0.0, abs(share))
         return share, once(x, go, share)
 
     x.errors[4] = 0.5 * x.errors[4]

@@ -394,14 +394,14 @@ def report_data(sweep: Any, rows: int | None, replay: bool) -> ReportData:
         raise RobokitError(f"the sweep has no rows yet; go on with it: robokit sweep --resume {where}")
     infos = {name: _column_info(recipe, name, table.units.get(name, "")) for name in table.columns}
     failures = [why for why in table[FAILURE] if why]
-    most = min(MAX_ROWS, max(1000, MAX_NUMBERS // len(infos)))
     failed = np.array([bool(why) for why in table[FAILURE]])
     measures = {
         name: values.astype(float)
         for name, values in table.columns.items()
         if values.dtype.kind in "fiu" and infos[name].role == "measure" and name not in ("row", HASH)
     }
-    most = most if rows is None else whole_number("rows", rows, 1)
+    usual = min(MAX_ROWS, max(1000, MAX_NUMBERS // len(infos)))
+    most = usual if rows is None else whole_number("rows", rows, 1)
     held = page_rows(table.num_rows, measures, failed, most)
     columns = [
         column_data(name, values, infos[name], held.places)
@@ -416,16 +416,12 @@ def report_data(sweep: Any, rows: int | None, replay: bool) -> ReportData:
     figures = [("each", f"{recipe.duration:g} s"), ("simulated", simulated), ("failed", f"{len(failures):,}")]
     if table.num_rows < recipe.count:
         figures.insert(0, ("computed", f"{table.num_rows:,} of {recipe.count:,}"))
-    runnable = sum(count for _, count in reruns) if reruns else None
-    few = runnable is not None and runnable < len(held.places)
-    again = f"{runnable or 0:,} of them run again in the page".replace(",", " ")
-    more = ": those that failed or are most extreme first, the others at equal distances" if runnable else ""
     return ReportData(
         title="Sweep" if sweep.folder is None else one_line(Path(sweep.folder).resolve().name),
         robots=", ".join(recipe.robots),
         rows=table.num_rows,
         held=len(held.places),
-        sample=" ".join(part for part in (held.sentence, f"{again}{more}." if few else "") if part),
+        sample=_sample(held, sum(count for _, count in reruns) if reruns else None),
         figures=[(label, text.replace(",", " ")) for label, text in figures],
         recipe=recipe_words(recipe),
         openings=[] if sweep.folder is None else _openings(str(sweep.folder)),
@@ -521,6 +517,14 @@ def _robot_rows(recipe: Recipe, table: RowTable, held: PageRows) -> Iterator[Rob
             hashes=rows[HASH][places],
             problem="the targets of its actuators change with time" if moving else "",
         )
+
+
+def _sample(held: PageRows, runnable: int | None) -> str:
+    """Which rows the page holds, and which of them it can run again; "" where it can all."""
+    few = runnable is not None and runnable < len(held.places)
+    again = f"{runnable or 0:,} of them run again in the page".replace(",", " ")
+    more = ": those that failed or are most extreme first, the others at equal distances" if runnable else ""
+    return " ".join(part for part in (held.sentence, f"{again}{more}." if few else "") if part)
 
 
 # ---- the recipe in words -----------------------------------------------------------------------
