@@ -116,12 +116,13 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
         g = group_of_body(x, b)
         x.by_group[g, MOST_OF_ALL] = maximum(x.by_group[g, MOST_OF_ALL], rounding(SEEN) * speed_of(x, b))
 
+    def begins(j: Any) -> None:
+        x.y[j], x.C[j], x.C_guess[j] = x.v[j], 0.0, 0.0  # nothing has written velocity products in this step
+
     for_range(x.n_of[0], keep)
     for_range(x.n_of[1], keep_row)
     x.span[0] = 0.0
-    # Before the first step C may be no number, and 0 times that is none.
-    for_range(x.nv, lambda j: put(x.C, j, 0.0))
-    for_range(x.nv, lambda j: put(x.y, j, x.v[j]))
+    for_range(x.nv, begins)
     once(x, see, x.v, x.c_u)
     each_group(x, lambda p: write_row(x.by_group, p, [0.0] * 6))
     for_range(x.n_bodies, moves)
