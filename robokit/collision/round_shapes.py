@@ -8,7 +8,7 @@ each core, the difference of its points is
 
 and the normal n is found where n . w is the same for all pairs, and a sum of all w, with weights that are not
 negative, is parallel to n. Newton's method finds it. A pair with a negative weight does not touch, and goes.
-A round end is tried first: its normal is the axis. Of a SMOOTH shape the support function is all that it takes.
+A round end is tried first: its normal is the axis. Of SMOOTH shapes it differentiates the support function.
 
 Source: R. Schneider, Convex Bodies, 2014, sections 1.7 and 2.5 (derivatives of support functions).
 Cost: 0.1 us a turn, of which there are two to four.
