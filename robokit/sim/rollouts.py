@@ -210,6 +210,20 @@ def runner_of(program: Program, dt: float, number: int | None = None, owner: Any
     return card_runner(program, dt, number)
 
 
+def check_room(states: int, rows: int, size: int, dtype: str) -> None:
+    """Raise ShapeError for records that the machine's memory cannot hold.
+
+    ``states`` are recorded of each row, and ``size`` is how many scalars of ``dtype`` one has.
+    """
+    need = states * (rows * size * np.dtype(dtype).itemsize + 8)
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if need > memory:
+        raise ShapeError(
+            f"duration: {states:,} records of {rows:,} rows need {need / 2**30:,.0f} GiB of memory, of "
+            f"{memory / 2**30:,.0f} GiB; take a larger record_every, fewer steps or fewer rows"
+        )
+
+
 # ---- energy without a cause --------------------------------------------------------------------------------
 
 FEWEST_STEPS = 20  # steps of a rollout from which its rows are checked: in fewer, energy has no time to grow
@@ -527,14 +541,7 @@ def rollout(
     chosen = ChosenMeasures(wanted, program) if wanted else None
     program = chosen.program if chosen else program
     given = inputs.tables(total, real)
-    states = total // setup.every + 1
-    need = states * (rows * (robot.nq + robot.nv) * np.dtype(real).itemsize + 8)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if need > memory:
-        raise ShapeError(
-            f"duration: {states:,} records of {rows:,} rows need {need / 2**30:,.0f} GiB of memory, of "
-            f"{memory / 2**30:,.0f} GiB; take a larger record_every, fewer steps or fewer rows"
-        )
+    check_room(total // setup.every + 1, rows, robot.nq + robot.nv, real)
     marks = [*range(0, total, setup.every), total]
     keep = FORCE if program.ground is not None else slice(0, 0)
     if out is not None and forces is not None:  # copied where the records would be written over them
