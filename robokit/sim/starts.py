@@ -37,7 +37,7 @@ from robokit.sim.distances import CollisionPairs, body_contacts, body_names
 from robokit.sim.ground import Ground, plane_of, world_of
 from robokit.sim.motion import state_poses
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import SPIN, contact_scale, fastest_spin, ground_stiffness, scene_of
+from robokit.sim.steppers import SPIN, contact_scale, fastest_spin, ground_stiffness, hull_error, scene_of
 from robokit.spatial import Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import added, sine_and_cosine
@@ -592,19 +592,38 @@ class StartContacts:
 
 def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
     """What overlaps in the rows of q (B, nq)."""
-    ground, robot = program.ground, program.robot
+    ground = program.ground
     B = len(q)
     if ground is not None and ground.rows is not None and B == 1:
         B = ground.rows
     found = StartContacts(np.zeros(B), [""] * B, np.zeros(B), np.zeros((B, 2), int), np.zeros(B))
+    for row, depth, shapes, bodies in _contacts(program, q, B):
+        scene = scene_of(program)
+        found.energy[row] = float(np.square(np.maximum(depth, 0.0)).sum())
+        inside = np.array([not scene.links[k] for k in shapes[:, 0]])
+        for which, deepest in ((inside, found.depth), (~inside, found.overlap)):
+            if which.any():
+                at = int(np.where(which, depth, -np.inf).argmax())
+                deepest[row] = max(float(depth[at]), 0.0)
+                if which is inside:
+                    found.link[row] = scene.links[shapes[at, 1]]
+                else:
+                    found.bodies[row] = bodies[at]
+    if found.energy.any():
+        found.energy[:] *= 0.5 * ground_stiffness(program, 0)
+    return found
+
+
+def _contacts(program: Program, q: np.ndarray, B: int) -> Iterator[tuple[int, Any, Any, Any]]:
+    """Of rows of q, (B, nq) or one for all B, that have contacts: number, depths [m], shapes and bodies."""
+    ground, robot = program.ground, program.robot
     if not program.contact:
-        return found
+        return
     scene = scene_of(program)
     if not len(scene.arrays["pair_shapes"]):
-        return found
+        return
     spare: Spare[tuple[Scene, Detector]] = robot.derived.get("spare detectors", lambda: Spare(2))
     _, detector = kept = spare.take(id(scene), lambda: (scene, Detector(scene.arrays, robot.nbodies + 1)))
-    of_ground = np.array([not link for link in scene.links])
     normals = ground is not None and bool(ground.plane) and np.ndim(ground.normal) == 2
     for first in range(0, B, ROWS):
         some = q[first : first + ROWS] if len(q) == B else np.broadcast_to(q, (min(ROWS, B), q.shape[1]))
@@ -618,24 +637,58 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
                 placement = np.concatenate([plane.rotation.ravel(), plane.position])
                 detector.arrays["shape_placement"][0] = placement
             contacts = detector.at(R[m], p[m])
-            depth = -contacts["contact_gap"]
-            if not len(depth):
-                continue
-            found.energy[row] = float(np.square(np.maximum(depth, 0.0)).sum())
-            shapes = scene.arrays["pair_shapes"][contacts["contact_pair"]]
-            inside = of_ground[shapes[:, 0]]
-            for which, deepest in ((inside, found.depth), (~inside, found.overlap)):
-                if which.any():
-                    at = int(np.where(which, depth, -np.inf).argmax())
-                    deepest[row] = max(float(depth[at]), 0.0)
-                    if which is inside:
-                        found.link[row] = scene.links[shapes[at, 1]]
-                    else:
-                        found.bodies[row] = contacts["contact_bodies"][at]
+            if len(contacts["contact_gap"]):
+                shapes = scene.arrays["pair_shapes"][contacts["contact_pair"]]
+                yield row, -contacts["contact_gap"], shapes, contacts["contact_bodies"]
     if not normals:  # else its plane is not that of the scene
         spare.give(id(scene), kept)
-    if found.energy.any():
-        found.energy[:] *= 0.5 * ground_stiffness(program, 0)
+
+
+# ---- bodies that have gone into each other -----------------------------------------------------------------
+
+
+def half_widths(program: Program) -> np.ndarray:
+    """Of each shape of a program's scene half of its least width [m]; infinite for the world's and points.
+
+    A shape that overlaps another one by more has its middle inside the other: no contact says any more on
+    which side it should be. Of hulls it is the least width across a face.
+    """
+    scene, error = scene_of(program), hull_error(program)
+    placed = robot_shapes(program.robot, error).placed
+
+    def make() -> np.ndarray:
+        return np.array([_half_width(each.core) for each in placed])
+
+    own = program.robot.derived.get(("half widths", error), make)
+    return np.concatenate([np.full(len(scene.links) - len(own), np.inf), own])
+
+
+def _half_width(core: Core) -> float:
+    if core.hull is not None and len(core.hull.normals):
+        heights = core.hull.corners @ core.hull.normals.T
+        half = 0.5 * float(np.ptp(heights, axis=0).min())
+    elif core.kind in SUPPORTS:
+        half = min(size for size in core.size if size > 0.0)
+    else:
+        half = 0.0
+    return core.radius + half or math.inf
+
+
+def entered(program: Program, q: np.ndarray) -> tuple[float, float, int, tuple[str, str]] | None:
+    """The overlap of two bodies in the states q (T, nq) that is most, over the half width of the thinner one.
+
+    Its depth and that half width [m], the number of the state, and the names of both bodies; None where no
+    middle is inside the other.
+    """
+    half, most, found = half_widths(program), 1.0, None
+    names = body_names(program.robot)
+    for row, depth, shapes, bodies in _contacts(program, q, len(q)):
+        thin = half[shapes].min(axis=1)
+        share = np.where(bodies[:, 0] > 0, depth / thin, 0.0)
+        k = int(share.argmax())
+        if share[k] > most:
+            first, second = (names[i] for i in bodies[k].tolist())
+            most, found = share[k], (float(depth[k]), float(thin[k]), row, (first, second))
     return found
 
 
