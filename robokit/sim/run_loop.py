@@ -116,15 +116,19 @@ def warn_of_length(refused: str | None, name: str) -> None:
         )
 
 
-def warn_of(s: dict[str, Any], start: float = 0.0) -> None:
+def warn_of(s: dict[str, Any], start: float = 0.0, states: tuple[Program, np.ndarray] | None = None) -> None:
     """Warn of a run whose contacts are not to be trusted, by its summary s.
 
-    ``start``: depth of the start in the ground that was warned of [m]; 0 where none was.
+    ``start``: depth of the start in the ground that was warned of [m]; 0 where none was; ``states``: program
+    and configurations of the run (T, nq), which say what link it was.
     """
     fine = s.get("deepest_fine", DEEP)
     if s.get("deepest_penetration", 0.0) > start + fine:
+        found = None if states is None else start_contacts(*states)
+        link = "" if found is None else found.link[int(found.depth.argmax())]
+        what = f"a contact of link {link!r}" if link else "a contact"
         warn(
-            f"a contact penetrated the ground by {1e3 * s['deepest_penetration']:.3g} mm "
+            f"{what} penetrated the ground by {1e3 * s['deepest_penetration']:.3g} mm "
             f"({1e3 * fine:.3g} mm is fine): start above the ground, use a shorter dt or a smaller "
             "Ground(sink=...)",
         )
@@ -148,18 +152,19 @@ def warn_of(s: dict[str, Any], start: float = 0.0) -> None:
 
 
 def warn_of_entered(program: Program, s: dict[str, Any], q: np.ndarray, t: np.ndarray) -> None:
-    """Warn of a body whose middle is inside another one, in the states q (T, nq) at the times t (T,) [s].
+    """Warn of a shape whose middle is inside another one, in the states q (T, nq) at the times t (T,) [s].
 
-    ``s``: summary of the run, whose largest overlap says whether there is anything to look for.
+    ``s``: summary of the run, whose largest depths say whether there is anything to look for.
     """
-    if s.get("deepest_overlap", 0.0) <= half_widths(program).min(initial=math.inf):
+    deepest = max(s.get("deepest_overlap", 0.0), s.get("deepest_penetration", 0.0))
+    if not program.contact or deepest <= half_widths(program).min(initial=math.inf):
         return
     if (found := entered(program, q)) is not None:
         depth, half, row, (first, second) = found
         warn(
-            f"bodies {first!r} and {second!r} overlap by {1e3 * depth:.3g} mm at t = {t[row]:.4g} s, more "
-            f"than half of the thinner one ({1e3 * half:.3g} mm), which is pressed into the other or goes "
-            "through it: use a shorter dt, a smaller Ground(sink=...), or masses that differ less",
+            f"{second} is {1e3 * depth:.3g} mm deep in {first} at t = {t[row]:.4g} s, more than half of the "
+            f"thinner one ({1e3 * half:.3g} mm), which is pressed into the other or goes through it: use a "
+            "shorter dt, a smaller Ground(sink=...), or masses that differ less",
         )
 
 

@@ -21,7 +21,7 @@ from robokit.arguments import (
 )
 from robokit.collision.detect import Arrays, Detector
 from robokit.collision.fields import FIELD, PLANE
-from robokit.collision.scene import Scene, robot_shapes, scene
+from robokit.collision.scene import Scene, robot_shapes, scene, world_shapes
 from robokit.collision.shapes import Core, PlacedCore
 from robokit.collision.support import SUPPORTS
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
@@ -648,19 +648,21 @@ def _contacts(program: Program, q: np.ndarray, B: int) -> Iterator[tuple[int, An
 
 
 def half_widths(program: Program) -> np.ndarray:
-    """Of each shape of a program's scene half of its least width [m]; infinite for the world's and points.
+    """Of each shape of a program's scene half of its least width [m].
 
     A shape that overlaps another one by more has its middle inside the other: no contact says any more on
-    which side it should be. Of hulls it is the least width across a face.
+    which side it should be. Of hulls it is the least width across a face. Infinite for what has none: points,
+    planes and height fields.
     """
-    scene, error = scene_of(program), hull_error(program)
+    error, ground = hull_error(program), program.ground
+    still = [] if ground is None else world_shapes(world_of(ground))
     placed = robot_shapes(program.robot, error).placed
 
     def make() -> np.ndarray:
         return np.array([_half_width(each.core) for each in placed])
 
     own = program.robot.derived.get(("half widths", error), make)
-    return np.concatenate([np.full(len(scene.links) - len(own), np.inf), own])
+    return np.concatenate([[_half_width(each.core) for each in still], own])
 
 
 def _half_width(core: Core) -> float:
@@ -674,21 +676,22 @@ def _half_width(core: Core) -> float:
     return core.radius + half or math.inf
 
 
-def entered(program: Program, q: np.ndarray) -> tuple[float, float, int, tuple[str, str]] | None:
-    """The overlap of two bodies in the states q (T, nq) that is most, over the half width of the thinner one.
+def entered(program: Program, q: np.ndarray) -> tuple[float, float, int, list[str]] | None:
+    """The overlap of two shapes in the states q (T, nq) that is most, over the half width of the thinner one.
 
-    Its depth and that half width [m], the number of the state, and the names of both bodies; None where no
-    middle is inside the other.
+    Its depth and that half width [m], the number of the state, and whose the shapes are, in words; None where
+    no middle is inside the other. Planes and height fields are left out: they have one side.
     """
     half, most, found = half_widths(program), 1.0, None
-    names = body_names(program.robot)
+    scene, names = scene_of(program), body_names(program.robot)
+    one_sided = np.isin(scene.arrays["shape_kind"], (PLANE, FIELD))
     for row, depth, shapes, bodies in _contacts(program, q, len(q)):
-        thin = half[shapes].min(axis=1)
-        share = np.where(bodies[:, 0] > 0, depth / thin, 0.0)
-        k = int(share.argmax())
-        if share[k] > most:
-            first, second = (names[i] for i in bodies[k].tolist())
-            most, found = share[k], (float(depth[k]), float(thin[k]), row, (first, second))
+        thin = np.where(one_sided[shapes].any(axis=1), np.inf, half[shapes].min(axis=1))
+        k = int((depth / thin).argmax())
+        if depth[k] > most * thin[k]:
+            most, own = depth[k] / thin[k], zip(shapes[k].tolist(), bodies[k].tolist(), strict=True)
+            whose = [f"body {names[i]!r}" if scene.links[s] else f"solid {scene.solid[s]}" for s, i in own]
+            found = float(depth[k]), float(thin[k]), row, whose
     return found
 
 

@@ -166,7 +166,7 @@ def test_a_mass_that_goes_through_a_light_body_is_named_with_it(run, edge):
     """The small cube has the big one's weight to carry; up to a ton it does."""
     for mass, through in ((1e3, False), (1e6, True), (1e9, True), (1e12, True)):
         robot, q = cubes(mass, edge)
-        words = [x for x in said(run, robot, q, **(ON_GROUND | {"duration": 0.3})) if "overlap" in x]
+        words = [x for x in said(run, robot, q, **(ON_GROUND | {"duration": 0.3})) if "mm deep in" in x]
         assert len(words) == through, (mass, words)
         assert all("'small/cube'" in x and "'big/cube'" in x and "(0.5 mm)" in x for x in words)
 
@@ -214,3 +214,21 @@ def test_steps_that_miss_half_of_the_energy_say_so_and_name_what_is_fast(dt, mis
         rk.simulate, robot, q, 0.3 * rng.normal(size=robot.nv), actuators=rk.PD(60.0, 2.0, effort=5.0), **how
     )
     assert sum("steps missed" in x and "'yaw'" in x for x in words) == missed, words
+
+
+def test_a_plate_that_is_thrown_into_a_thin_wall_is_named_with_the_wall():
+    """A corner that the hit turns into the wall within the step is no contact of the step."""
+    edges, x = np.array([0.3, 0.3, 1e-3]), np.random.default_rng(3).normal(size=4)
+    x /= np.linalg.norm(x)
+    s, v = x[0], -x[1:]
+    fly = np.array([10.0, 0.0, 0.0])
+    plate = rk.ModelBuilder("plate").link(
+        "plate", 0.1, inertia=np.eye(3) * 1e-4, collisions=(Shape(Box(tuple(edges))),)
+    )
+    wall = rk.Solid(Box((1e-3, 4.0, 4.0)), Placement(position=np.array([0.0, 0.0, 1.0])))
+    how = {"duration": 0.05, "ground": rk.Ground(shapes=[wall], restitution=0.2, height=-9.0)}
+    start = [*x, -0.45, 0.0, 1.2], [0.0] * 3 + [*(fly + 2.0 * np.cross(v, np.cross(v, fly) + s * fly))]
+    for dt, deep in ((1e-3, True), (1.25e-4, False)):
+        words = said(rk.simulate, plate.build("floating"), *start, dt=dt, gravity=(0, 0, 0), **how)
+        assert sum("body 'plate' is" in w and "deep in solid 0 at t = 0.03" in w for w in words) == deep
+        assert sum("a contact of link 'plate' penetrated" in w for w in words) == deep, words
