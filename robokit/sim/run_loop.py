@@ -771,7 +771,8 @@ class Run:
         """
         records, program = self.records, self.program
         self.look_at = 2 * len(records.steps)
-        kinetic, potential = records.facts(program.robot)[:, :2].T
+        facts = records.facts(program.robot)[:, :2].T  # not finite where an angle has no digits for its sine
+        kinetic, potential = np.where(np.isfinite(facts).all(axis=0), facts, [[np.inf], [0.0]])
         sums, least = np.array(records.entries) - records.entries[0], negligible(program)
         dissipated = sums[:, [motion.AT[name] for name in motion.DISSIPATED]].sum(axis=1)
         found = kinetic, potential, sums[:, motion.AT["work"]]
@@ -784,8 +785,9 @@ class Run:
         energies = records.facts(self.program.robot)[:, :2]
         mechanical = (energies[k] - energies[0]).sum() - entries[motion.AT["work"]]
         given = -sum(entries[motion.AT[name]] for name in motion.DISSIPATED)  # by contacts
-        what = f"the energy has grown by {max(mechanical, given):.3g} J without a cause "
-        what += f"({self._step()}); {self._fastest(k)}"
+        what = f"the energy has grown by {max(mechanical, given):.3g} J without a cause"
+        what = what if np.isfinite(mechanical) else "the state is no longer finite"
+        what += f" ({self._step()}); {self._fastest(k)}"
         self.stop = Stop(self.now, what, self._remedy())
         records.cut(k)
         self.look_at = max(FIRST, min(self.look_at, 2 * k))
