@@ -21,7 +21,7 @@ from robokit.arguments import (
 )
 from robokit.collision.detect import Arrays, Detector
 from robokit.collision.fields import FIELD, PLANE
-from robokit.collision.scene import Scene, robot_shapes, scene, world_shapes
+from robokit.collision.scene import Scene, robot_shapes, scene
 from robokit.collision.shapes import Core, PlacedCore
 from robokit.collision.support import SUPPORTS
 from robokit.conventions import UNIT_QUATERNION_TOLERANCE
@@ -37,7 +37,7 @@ from robokit.sim.distances import CollisionPairs, body_contacts, body_names
 from robokit.sim.ground import Ground, plane_of, world_of
 from robokit.sim.motion import state_poses
 from robokit.sim.step_kernel import Program
-from robokit.sim.steppers import SPIN, contact_scale, fastest_spin, ground_stiffness, hull_error, scene_of
+from robokit.sim.steppers import SPIN, contact_scale, fastest_spin, ground_stiffness, scene_of
 from robokit.spatial import Vector3
 from robokit.spatial.linear import ldl, ldl_solve
 from robokit.spatial.scalars import added, sine_and_cosine
@@ -654,26 +654,17 @@ def half_widths(program: Program) -> np.ndarray:
     which side it should be. Of hulls it is the least width across a face. Infinite for what has none: points,
     planes and height fields.
     """
-    error, ground = hull_error(program), program.ground
-    still = [] if ground is None else world_shapes(world_of(ground))
-    placed = robot_shapes(program.robot, error).placed
-
-    def make() -> np.ndarray:
-        return np.array([_half_width(each.core) for each in placed])
-
-    own = program.robot.derived.get(("half widths", error), make)
-    return np.concatenate([[_half_width(each.core) for each in still], own])
-
-
-def _half_width(core: Core) -> float:
-    if core.hull is not None and len(core.hull.normals):
-        heights = core.hull.corners @ core.hull.normals.T
-        half = 0.5 * float(np.ptp(heights, axis=0).min())
-    elif core.kind in SUPPORTS:
-        half = min(size for size in core.size if size > 0.0)
-    else:
-        half = 0.0
-    return core.radius + half or math.inf
+    shapes = scene_of(program).arrays
+    half = shapes["shape_radius"].copy()
+    for k, kind in enumerate(shapes["shape_kind"].tolist()):
+        first, many = shapes["shape_faces"][k]
+        if kind in SUPPORTS:
+            half[k] += min(size for size in shapes["shape_size"][k].tolist() if size > 0.0)
+        elif many:
+            at, count = shapes["shape_corners"][k]
+            normals = shapes["face_normal"][first : first + many]
+            half[k] += 0.5 * np.ptp(shapes["corners"][at : at + count] @ normals.T, axis=0).min()
+    return np.where(half > 0.0, half, np.inf)
 
 
 def entered(program: Program, q: np.ndarray) -> tuple[float, float, int, list[str]] | None:

@@ -225,7 +225,7 @@ def _pairs(program: Program, scene: Scene, row: int | np.ndarray) -> Arrays:
 
 def _gains(program: Program, scene: Scene, law: Ground) -> tuple[Any, Any]:
     """Stiffness [N/m] and damping [N s/m] of a contact, one per row where they differ."""
-    robot, error = program.robot, hull_error(program)
+    robot, error = program.robot, _error(program)
     size, steady = robot.derived.get(("sizes that touch", error), lambda: sizes(robot, scene.arrays))
     return law.gains(robot, size, steady)
 
@@ -247,7 +247,7 @@ def scene_of(program: Program) -> Scene:
     known: Scene | None = vars(program).get("scene")
     if known is not None:
         return known
-    robot, ground, error, bodies = program.robot, program.ground, hull_error(program), program.between.bodies
+    robot, ground, error, bodies = program.robot, program.ground, _error(program), program.between.bodies
 
     def make() -> Scene:
         return scene(robot, None if ground is None else world_of(ground), bodies, error)
@@ -262,7 +262,7 @@ def scene_of(program: Program) -> Scene:
     return found
 
 
-def hull_error(program: Program) -> float:
+def _error(program: Program) -> float:
     """How far meshes may reach out of their hulls [m]."""
     return ERROR if program.ground is None else program.ground.shape_error
 
