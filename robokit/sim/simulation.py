@@ -1103,27 +1103,24 @@ class ManyStates:
         """
         before, done = self.state(), self.done
         try:
-            self._go(tau, u, steps)
+            self.arrays[2][0] = 0.0 if tau is None else tau
+            end = self.done + steps
+            while self.done < end:
+                if self.done >= self.change:
+                    given, self.change = self._at(self.done, len(self.q))
+                    self.arrays[6:] = given
+                if u is not None:
+                    self.arrays[6][0] = u
+                marks = [self.done, min(end, self.change)]
+                with np.errstate(all="ignore"):
+                    run = self.arrays, len(self.q), marks, lambda *_: None, self.threads
+                    if self.runner.roll(*run)[1]:
+                        raise KeyboardInterrupt
+                self.failed[:] = not_finite(self.q, self.v)
+                self.done = marks[1]
         except BaseException:  # Ctrl-C: threads have come to different steps
             self.restore(before, done)
             raise
-
-    def _go(self, tau: np.ndarray | None, u: np.ndarray | None, steps: int) -> None:
-        self.arrays[2][0] = 0.0 if tau is None else tau
-        end = self.done + steps
-        while self.done < end:
-            if self.done >= self.change:
-                given, self.change = self._at(self.done, len(self.q))
-                self.arrays[6:] = given
-            if u is not None:
-                self.arrays[6][0] = u
-            marks = [self.done, min(end, self.change)]
-            with np.errstate(all="ignore"):
-                run = self.arrays, len(self.q), marks, lambda *_: None, self.threads
-                if self.runner.roll(*run)[1]:
-                    raise KeyboardInterrupt
-            self.failed[:] = not_finite(self.q, self.v)
-            self.done = marks[1]
 
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some rows, by number, to states (n, ...): nothing was before."""
