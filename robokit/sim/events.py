@@ -182,6 +182,12 @@ class Notes:
         return np.floor(self.begin).astype(int)
 
     @property
+    def kicks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Configurations at which forces acted, (S, nq), and when [s]; of free motion those before it."""
+        at = "kick" if "kick" in self.arrays else "q"
+        return self.arrays[at], self.dt * (self.begin + 0.5 * self.share * (at == "kick"))
+
+    @property
     def gaps(self) -> np.ndarray:
         """What lies between each and the next one, (S - 1,) [steps]."""
         return np.diff(self.begin) - self.share[:-1]

@@ -53,7 +53,15 @@ from robokit.sim.run_inputs import (
     set_up_run,
     states_at_start,
 )
-from robokit.sim.run_loop import Controller, History, Run, warn_of, warn_of_whips
+from robokit.sim.run_loop import (
+    Controller,
+    History,
+    Run,
+    warn_of,
+    warn_of_entered,
+    warn_of_missed_energy,
+    warn_of_whips,
+)
 from robokit.sim.sensors import Imu, JointForce, Sensors
 from robokit.sim.starts import closed_start
 from robokit.sim.step_kernel import Program
@@ -247,8 +255,9 @@ def simulate(
 
     Warns:
         SimulationWarning: a step too long for contact; a start past a joint's limit, with bodies that
-            overlap, inside the ground, or that spins by more than 0.3 rad a step; deep penetration, steps
-            that did not converge; a light link that is whipped about too fast for the step.
+            overlap, inside the ground, or that spins by more than 0.3 rad a step; deep penetration, a shape
+            whose middle is inside another one, steps that did not converge or missed much energy; a light
+            link that is whipped about too fast for the step.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -275,7 +284,10 @@ def simulate(
     if estimate and not run.interrupted:
         finer = _taken(_with_half_steps(setup), controller, progress).trajectory()
         trajectory.summary["estimate"] = compare(trajectory, finer)
-    warn_of(trajectory.summary, setup.depth)
+    q, t = (trajectory.q, trajectory.t) if trajectory.notes is None else trajectory.notes.kicks
+    warn_of(trajectory.summary, setup.depth, (run.program, q))
+    warn_of_entered(run.program, trajectory.summary, q, t)
+    warn_of_missed_energy(trajectory)
     if not fastest_spin(setup.moving, setup.q, setup.v, SPIN / setup.dt)[2]:  # of that the start was warned
         warn_of_whips(trajectory)
     return trajectory
