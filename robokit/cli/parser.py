@@ -189,7 +189,7 @@ def make_parser(first: str | None = None) -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"robokit {__version__}")
     parser.set_defaults(command=None)
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND")
-    named = first in (command.__name__ for command, _, _ in COMMANDS)
+    named = first in [command.__name__ for command, _, _ in COMMANDS]
     for command, add, example in COMMANDS:
         text = (command.__doc__ or "").strip()
         sub = subparsers.add_parser(
