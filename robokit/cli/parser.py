@@ -177,7 +177,8 @@ def options(sub: Sub, table: str, **more: Any) -> None:
 def make_parser(first: str | None = None) -> argparse.ArgumentParser:
     """The parser of the whole command line.
 
-    ``first``: its first word. If that is a command, the options of others are left out: nearly all the time.
+    ``first``: the first word that it will read. If that is a command, the others get no options, which would
+    take nearly all of the time.
     """
     from robokit import __version__
 

@@ -142,7 +142,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     N, taken = maximum(N, 0.0), maximum(-N, 0.0)
     falls, bounces, back, arrives = once(x, bounce, c, u - taken, N * w)
     # Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns.
-    spin, way = surface(x, c, p, body_velocity(x, x.contact_bodies[c, 1]))
+    spin, way = surface(x, c, p, body_velocity(x, b))
     moves = Vector3(axes[0].dot(way), axes[1].dot(way), axes[2].dot(spin))
     bent = [axes[i].dot(e) * (1.0 - bounces) for i in range(2)]
     for i in range(2):
