@@ -191,13 +191,15 @@ def warn_of_missed_energy(run: Trajectory) -> None:
 
 
 def _fastest_link(run: Trajectory, least: float) -> tuple[float, str, float]:
-    """Largest speed of rotation above ``least`` [rad/s]; the link, "" if none is faster; when [s]."""
+    """Largest speed of rotation above ``least`` [rad/s]; the link; when [s]. "" and 0 if none is faster."""
     program, notes = run.program, run.notes
     assert program is not None
     q, v = (run.q, run.v) if notes is None else (notes.arrays["q"], notes.arrays["v"])
     speed, row, body = fastest_spin(program.robot, q, v, least)
+    if not body:
+        return speed, "", 0.0
     t = run.t[row] if notes is None else run.summary["dt"] * notes.begin[row]
-    return speed, program.robot.body_name(body) if body else "", float(t)
+    return speed, program.robot.body_name(body), float(t)
 
 
 # ---- whips ------------------------------------------------------------------------------------------------
