@@ -631,7 +631,10 @@ def _find(x: Any, balls: Any) -> None:
         while_loop(overlaps, beside, t + 1)
 
     for_range(x.n_shapes, from_here)
-    _sort(x)
+    # By their last digit, then by their first one, of numbers with n_shapes to a digit.
+    found = zeros(x.candidates[0], kind="integer")
+    _sort_by(x, found, lambda k: k % x.n_shapes)
+    _sort_by(x, found, lambda k: k // x.n_shapes)
     for_range(x.candidates[0], functools.partial(_hand_on, x, last), 0)
     x.candidates[1] = 1
 
@@ -681,13 +684,6 @@ def _hand_on(x: Any, kept: _Kept, m: Any, at: Any) -> Any:
 
     cond(_entry(kept.pair, kept.count, at) == k, known, new)
     return at
-
-
-def _sort(x: Any) -> None:
-    """Sort candidates by their last digit, then by their first one, of numbers with n_shapes to a digit."""
-    found = zeros(x.candidates[0], kind="integer")
-    _sort_by(x, found, lambda k: k % x.n_shapes)
-    _sort_by(x, found, lambda k: k // x.n_shapes)
 
 
 def _sort_by(x: Any, found: Any, digit: Callable[[Any], Any]) -> None:

@@ -121,16 +121,22 @@ def support(x: Any, s: Any, d: Vector3) -> Triple:
     """
     kind = x.shape_kind[s]
 
-    def of_table(kinds: Sequence[int]) -> Triple:
+    def other() -> Triple:
+        return cond(kind == FIELD, lambda: tuple(support_of_cell(x, d)), lambda: of_kinds(x, s, d))
+
+    return cond(kind <= POLYTOPE, lambda: tuple(vector(x.corners, farthest(x, s, d))), other)
+
+
+def of_kinds(x: Any, s: Any, d: Vector3, least: int = 0) -> Triple:
+    """As :func:`support`, for a shape of one of the kinds of SUPPORTS from ``least`` on."""
+
+    def found(kinds: Sequence[int]) -> Triple:
         def own() -> Triple:
             return tuple(SUPPORTS[kinds[0]](vector(x.shape_size, s), d))
 
-        return cond(kind == kinds[0], own, lambda: of_table(kinds[1:])) if kinds[1:] else own()
+        return cond(x.shape_kind[s] == kinds[0], own, lambda: found(kinds[1:])) if kinds[1:] else own()
 
-    def other() -> Triple:
-        return cond(kind == FIELD, lambda: tuple(support_of_cell(x, d)), lambda: of_table(tuple(SUPPORTS)))
-
-    return cond(kind <= POLYTOPE, lambda: tuple(vector(x.corners, farthest(x, s, d))), other)
+    return found([kind for kind in SUPPORTS if kind >= least])
 
 
 CUBE = 4  # parts of the edge of a cube of directions: 96 in all

@@ -114,7 +114,13 @@ def account(x: Any) -> None:
     for_range(x.n_of[0], lambda i: _constraint(x, i, com))
     for_range(x.n_of[1], lambda i: _row(x, i))
     cond(x.landed[0] > 0, lambda: once(x, _land), nothing)
-    _solution(x)
+    iterations, residual = x.solved[0] + x.passed[0], maximum(x.solved[1], x.passed[1])
+    largest(x, "residual", residual)
+    add(x, "residual_sum", residual)
+    add(x, "steps", 1.0)
+    add(x, "iterations", iterations)
+    largest(x, "most", iterations)
+    add(x, "missed", maximum(x.solved[2], x.passed[2]))
 
 
 def touch(x: Any) -> None:
@@ -432,16 +438,6 @@ def enter_closing(x: Any) -> None:
 
 
 # ---- the solver -------------------------------------------------------------------------------------------
-
-
-def _solution(x: Any) -> None:
-    iterations, residual = x.solved[0] + x.passed[0], maximum(x.solved[1], x.passed[1])
-    largest(x, "residual", residual)
-    add(x, "residual_sum", residual)
-    add(x, "steps", 1.0)
-    add(x, "iterations", iterations)
-    largest(x, "most", iterations)
-    add(x, "missed", maximum(x.solved[2], x.passed[2]))
 
 
 # ==== What keeps momentum, energy and the path of the centre of mass at the end of a step ==============

@@ -68,7 +68,9 @@ def limited(x: Any) -> None:
     once(x, drift_tangents, 0, x.v_before, x.v_before)
     _by_share(x)
     for_range(2, lambda k: _solution(x, k))
-    _mixed(x)
+    # What W changes with the velocities at this share, to W_by_start.
+    _weigh_mixed(x)
+    _enter(x, x.dy_now)
 
     def direction(m: int, c: Any) -> None:
         def row(j: Any) -> None:
@@ -245,12 +247,6 @@ def _of_parameters(x: Any) -> None:
 def _driven(x: Any, i: Any) -> None:
     by_motor(x, i)
     cond(x.r_kind[i] == MOTOR, lambda: put(x.W_of, (3, x.r_row[i]), 0.0), nothing)
-
-
-def _mixed(x: Any) -> None:
-    """What W changes with the velocities at this share, to W_by_start."""
-    _weigh_mixed(x)
-    _enter(x, x.dy_now)
 
 
 def _weigh_mixed(x: Any) -> None:

@@ -228,7 +228,9 @@ def loop_motion(x: Any, i: Any, A: Motion, B: Motion) -> Motion:
     full = (x.c_of[i] % 2 == 0) & (x.loop_turns[k] > 2)
     w = A.ang + (B.ang - A.ang) * where(full, 0.5, 0.0)
     v = B.lin + B.ang.cross(p)
-    a = _axis_of_cross(x, k)
+    # The axis of loop k on its predecessor, in world axes.
+    own = Matrix3([[x.loop_placement[k, 0, 3 * r + c] for c in range(3)] for r in range(3)])
+    a = matrix(x.R, x.loop_bodies[k, 0]) @ (own @ vector(x.loop_axes, k, 6))
     cross = (x.c_of[i] % 2 == 0) & (x.loop_turns[k] == 1)
     w = w + a * where(cross, a.dot(B.ang - A.ang), 0.0)
     length, n = x.loop_length[k], vector(x.c_E, i, 3)
@@ -237,12 +239,6 @@ def loop_motion(x: Any, i: Any, A: Motion, B: Motion) -> Motion:
     turned = n.cross(apart) * where(rod, 1.0 / where(rod, length, 1.0), 0.0)
     w = Vector3(*(where(rod, s, t) for s, t in zip(turned, w, strict=True)))
     return Motion(w, v - w.cross(p))
-
-
-def _axis_of_cross(x: Any, k: Any) -> Vector3:
-    """The axis of loop k on its predecessor, in world axes."""
-    own = Matrix3([[x.loop_placement[k, 0, 3 * r + c] for c in range(3)] for r in range(3)])
-    return matrix(x.R, x.loop_bodies[k, 0]) @ (own @ vector(x.loop_axes, k, 6))
 
 
 def prepare(x: Any) -> None:

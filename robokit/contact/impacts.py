@@ -114,7 +114,8 @@ def _pass_on(x: Any, begun: Callable[[], None], found: Callable[[Any], None]) ->
 
     def moves(b: Any) -> None:
         g = group_of_body(x, b)
-        x.by_group[g, MOST_OF_ALL] = maximum(x.by_group[g, MOST_OF_ALL], rounding(SEEN) * speed_of(x, b))
+        v = motion(x.Vd, b).lin
+        x.by_group[g, MOST_OF_ALL] = maximum(x.by_group[g, MOST_OF_ALL], rounding(SEEN) * sqrt(v.dot(v)))
 
     def begins(j: Any) -> None:
         x.y[j], x.C[j], x.C_guess[j] = x.v[j], 0.0, 0.0  # nothing has written velocity products in this step
@@ -182,12 +183,6 @@ def _choose(x: Any, k: Any) -> Any:
     each_group(x, choose)
     for_range(x.n_of[0], lambda i: add_to(x, x.c_group[i], HITS, hit(x, i)))
     return each_group(x, note, 0.0)
-
-
-def speed_of(x: Any, b: Any) -> Any:
-    """That of a body, about the origin of the step, as it is added up [m/s]."""
-    v = motion(x.Vd, b).lin
-    return sqrt(v.dot(v))
 
 
 def speed(x: Any, i: Any, k: Any) -> Any:

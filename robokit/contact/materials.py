@@ -455,7 +455,9 @@ def loop_numbers(robot: Robot) -> Arrays:
         "loop_bodies": bodies,
         "loop_placement": np.array(frames, dtype=float).reshape(n, 2, 12),
         "loop_axes": np.array([_axes(m) for m in models], dtype=float).reshape(n, 9),
-        "loop_pitch": np.array([_pitch(m) for m in models], dtype=float),
+        "loop_pitch": np.array(
+            [float(m.joint.pitch) if m.joint.kind.name == "helical" else 0.0 for m in models], dtype=float
+        ),
         "loop_length": np.array([m.length for m in models], dtype=float),
         "loop_turns": np.array([TURNS.get(m.joint.kind.name, 2) for m in models], dtype=np.int32),
         "loop_holds": np.array(
@@ -490,7 +492,3 @@ def _axes(model: LoopModel) -> list[float]:
     if model.joint.kind.name == "universal":  # t1 is the axis on the successor
         return [float(s) for t in (model.axis2, a.cross(model.axis2), a) for s in t]
     return [float(s) for t in (*plane_axes(a), a) for s in t]
-
-
-def _pitch(model: LoopModel) -> float:
-    return float(model.joint.pitch) if model.joint.kind.name == "helical" else 0.0

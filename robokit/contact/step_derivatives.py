@@ -129,7 +129,16 @@ def inverse_dynamics_derivatives(x: Any, w: Any, a: Any, dq: Any, dv: Any) -> No
     It takes R, p, S and I of the configuration; composites, W, a and f are written.
     """
     _forces(x, w, a)
-    _sums(x)
+    # Inertias, Coriolis matrices and forces, of each body and all that it carries.
+    composites(x)
+
+    def inward(m: Any) -> None:
+        b = x.n_bodies - 1 - m
+        parent = x.parent[b]
+        write_row(x.B, parent, [x.B[parent, k] + x.B[b, k] for k in range(12)])
+        write_row(x.f, parent, force(x.f, parent) + force(x.f, b))
+
+    for_range(x.n_bodies - 1, inward)
     for_range(x.n_dofs, lambda k: _rates(x, k))
     for each in (dq, dv):
         for_range(x.nv, lambda r, D=each: for_range(x.nv, lambda c: put(D, (r, c), 0.0)))
@@ -160,19 +169,6 @@ def _forces(x: Any, w: Any, a: Any) -> None:
         write_row(x.B, b, [*entries(B.K), *B.p])
 
     for_range(x.n_bodies - 1, body)
-
-
-def _sums(x: Any) -> None:
-    """Inertias, Coriolis matrices and forces, of each body and all that it carries."""
-    composites(x)
-
-    def inward(m: Any) -> None:
-        b = x.n_bodies - 1 - m
-        parent = x.parent[b]
-        write_row(x.B, parent, [x.B[parent, k] + x.B[b, k] for k in range(12)])
-        write_row(x.f, parent, force(x.f, parent) + force(x.f, b))
-
-    for_range(x.n_bodies - 1, inward)
 
 
 def _rates(x: Any, k: Any) -> None:

@@ -74,7 +74,11 @@ def kernel_of_robot(
         for a in taken
         if a.role == "in" and a.name not in rows_differ and a.name in KNOWN
     }
-    entries = _entries(arrays, sizes["nv"])
+    # Columns of the entries of each row of H, the diagonal too.
+    entries = []
+    for r in range(sizes["nv"]):
+        first, count = arrays["row_path"][r].tolist()
+        entries.append({r, *arrays["row_columns"][first : first + count].tolist()})
     zeros, instead = {"H": _zeros_of_H(arrays["bands"], entries, sizes)}, dict[Any, Any]()
     unrolls: list[Callable[..., Any]] = []
     if alone(arrays, sizes):
@@ -214,15 +218,6 @@ def alone(arrays: Arrays, sizes: Mapping[str, int]) -> bool:
         and sizes["n_loops"] == sizes["n_springs"] == 0
         and sizes["n_parts"] <= FEW
     )
-
-
-def _entries(arrays: Arrays, nv: int) -> list[set[int]]:
-    """Columns of the entries of each row of H, the diagonal too."""
-    found = []
-    for r in range(nv):
-        first, count = arrays["row_path"][r].tolist()
-        found.append({r, *arrays["row_columns"][first : first + count].tolist()})
-    return found
 
 
 def _zeros_of_H(bands: np.ndarray, entries: list[set[int]], sizes: Mapping[str, int]) -> frozenset[int]:

@@ -323,7 +323,13 @@ class Maker:
     def _file_name(self, target: Target) -> str | None:
         """Name of the cache's file, None where it takes the code's own text to tell."""
         features = target.features  # first: where there is no compiler, nothing else matters
-        sources = (disk_cache.source_digest(), _foreign_source(self.function))
+        # A function from outside robokit may change where the digest of robokit's own sources does not.
+        path = getattr(getattr(self.function, "__code__", None), "co_filename", "")
+        inside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+        sources = (
+            disk_cache.source_digest(),
+            b"" if not path or path.startswith(inside) else disk_cache.source_file(path),
+        )
         if self._key is None or not sources[0] or sources[1] is None:
             return None
         settings = (
@@ -371,13 +377,3 @@ def logged(kernel: str, part: str) -> Iterator[None]:
     finally:
         seconds = time.perf_counter() - started
         _log.info("compiled %s (%s) in %.2f s", kernel, part, seconds, extra={"seconds": seconds})
-
-
-def _foreign_source(function: FlatFunction) -> bytes | None:
-    """Source file of a function from outside robokit, whose changes the digest of robokit's own cannot see.
-
-    None where the file is not the source of the function that runs.
-    """
-    path = getattr(getattr(function, "__code__", None), "co_filename", "")
-    inside = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return b"" if not path or path.startswith(inside) else disk_cache.source_file(path)

@@ -9,7 +9,6 @@ import sys
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -130,7 +129,19 @@ class BufferPool:
             block = self._new(size + LINE_BYTES)
         loan = Loan(block, shape, dtype)
         place = id(loan)
-        self._lent[place] = weakref.ref(loan, self._death_of(place)), block
+        kept = weakref.ref(self)
+
+        def died(_: Any) -> None:
+            alive = kept()
+            if alive is not None:
+                alive._back.append(alive._lent.pop(place)[1])
+                if alive._lock.acquire(blocking=False):  # else whoever has it, or comes next, sorts it in
+                    try:
+                        alive._sort_in()
+                    finally:
+                        alive._lock.release()
+
+        self._lent[place] = weakref.ref(loan, died), block
         return np.asarray(loan)
 
     def free(self) -> int:
@@ -173,22 +184,6 @@ class BufferPool:
         total = sum(block.nbytes for _, block in self._free)
         while self._free and total > self.limit:
             total -= self._free.pop(0)[1].nbytes
-
-    def _death_of(self, place: int) -> Callable[[Any], None]:
-        """What is called when the loan of this place dies."""
-        kept = weakref.ref(self)
-
-        def died(_: Any) -> None:
-            alive = kept()
-            if alive is not None:
-                alive._back.append(alive._lent.pop(place)[1])
-                if alive._lock.acquire(blocking=False):  # else whoever has it, or comes next, sorts it in
-                    try:
-                        alive._sort_in()
-                    finally:
-                        alive._lock.release()
-
-        return died
 
 
 def _references_of_one() -> int:

@@ -627,16 +627,6 @@ def python_addresses() -> list[int]:
     found = {name: ctypes.cast(function, ctypes.c_void_p).value or 0 for name, function in functions.items()}
     objects = {"array": np.ndarray, "float64": np.dtype(np.float64), "float": float, "none": None}
     found |= {name: id(some) for name, some in objects.items()}
-    table = _numpy_api()
-    found |= {"new": table[_PYARRAY_NEW], "set_base": table[_PYARRAY_SET_BASE]}
-    return [found[name] for name in ADDRESSES]
-
-
-def _numpy_api() -> Any:
-    """NumPy's table of C functions.
-
-    Raises ImportError, AttributeError, ValueError: not there, or of an unknown ABI.
-    """
     core = "numpy._core" if int(np.__version__.split(".")[0]) >= 2 else "numpy.core"
     capsule = importlib.import_module(f"{core}._multiarray_umath")._ARRAY_API
     get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_char_p)(
@@ -648,7 +638,8 @@ def _numpy_api() -> Any:
     version = ctypes.CFUNCTYPE(ctypes.c_uint)(table[0])()
     if version >> 24 not in _ABI_VERSIONS:
         raise ValueError(f"unknown ABI {version:#x}")
-    return table
+    found |= {"new": table[_PYARRAY_NEW], "set_base": table[_PYARRAY_SET_BASE]}
+    return [found[name] for name in ADDRESSES]
 
 
 # -- Builtins -------------------------------------------------------------------------------------------

@@ -372,9 +372,9 @@ def parse_collada(content: bytes) -> Any:
         encoding="utf-8",
     )
     root = etree.fromstring(text, parser)
-    for element in root.iter():
-        if isinstance(element.tag, str):
-            element.tag = etree.QName(element).localname
+    for element in root.iter(etree.Element):
+        if element.tag[0] == "{":
+            element.tag = element.tag.partition("}")[2]
     if root.tag != "COLLADA":
         raise ValueError(f"its root is <{str(root.tag)[:40]}>; a COLLADA document begins with <COLLADA>")
     return root

@@ -152,6 +152,7 @@ class ModelBuilder:
             ModelError: a name that is taken or empty, limits out of order or of several coordinates, a number
                 that is not finite (limits may be infinite), or a placement with an improper rotation.
             UnknownName: no such kind.
+            WrongType: a mimic, safety or calibration that is none.
         """
         name = checked_name("joint", name)
         if name in self._joints or name in self._loops:
@@ -159,6 +160,10 @@ class ModelBuilder:
         if isinstance(kind, str) and kind == "distance":
             raise ModelError(f"joint {name!r}: a distance joint holds links of the tree; use loop_joint")
         kind = one_of("joint kind", kind, (*JOINT_TABLE, "universal"))
+        for given, expected in ((mimic, Mimic), (safety, Safety), (calibration, Calibration)):
+            if not isinstance(given, expected | None):
+                what = f"{expected.__name__.lower()} of joint {name!r}"
+                raise WrongType(what, given, f"a robokit.model.{expected.__name__}, or None")
         if kind == "universal":
             if mimic is not None:
                 raise ModelError(f"joint {name!r}: a universal joint has two angles and follows no other")

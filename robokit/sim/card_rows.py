@@ -235,17 +235,6 @@ class CardRunner:
         self.given: Sequence[np.ndarray] = ()
         self._finite = np.zeros(0, bool)
 
-    def _begin(self, arrays: Sequence[np.ndarray], rows: int) -> None:
-        state, self.given = self.simulation, arrays
-        changing = [x for x in (arrays[2], *arrays[6:]) if len(x) > 1]
-        numbers = sum(state.arrays[name].size for name in GIVEN) * rows * np.dtype(self.dtype).itemsize
-        held = max(1, min(max((len(x) for x in changing), default=1), HELD_BYTES // max(1, numbers)))
-        self.rows = ContactOnCard(self.program, state, self.card, rows, self.dtype, held)
-        self.rows.start(arrays[0][0], arrays[1][0])
-        self.rows.loops.write("measured", arrays[3][0, :, self.program.sums :])
-        self.sums: dict[str, np.ndarray] = {}
-        self._look()
-
     def roll(
         self,
         arrays: Sequence[np.ndarray],
@@ -256,7 +245,15 @@ class CardRunner:
         progress: Callable[[int], Any] | None = None,
     ) -> tuple[int, bool]:
         """See RolloutRunner.roll."""
-        self._begin(arrays, rows)
+        state, self.given = self.simulation, arrays
+        changing = [x for x in (arrays[2], *arrays[6:]) if len(x) > 1]
+        numbers = sum(state.arrays[name].size for name in GIVEN) * rows * np.dtype(self.dtype).itemsize
+        held = max(1, min(max((len(x) for x in changing), default=1), HELD_BYTES // max(1, numbers)))
+        self.rows = ContactOnCard(self.program, state, self.card, rows, self.dtype, held)
+        self.rows.start(arrays[0][0], arrays[1][0])
+        self.rows.loops.write("measured", arrays[3][0, :, self.program.sums :])
+        self.sums: dict[str, np.ndarray] = {}
+        self._look()
         return from_record_to_record([range(rows)], marks, self._advance, record, progress, Event())
 
     def _advance(self, _: int, first: int, last: int) -> bool:

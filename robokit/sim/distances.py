@@ -46,7 +46,8 @@ NEIGHBOURS, TOUCHING, EXCLUDED = "neighbours", "touching in the neutral pose", "
 
 @frozen
 class CollisionPairs:
-    """Pairs of bodies that can collide. Immutable: ``add`` and ``remove`` return a new object.
+    """Pairs of bodies that can collide, of :func:`collision_pairs`. Immutable: ``add``, ``remove`` and
+    ``with_law`` return a new object.
 
     Attributes:
         robot: name of the robot.

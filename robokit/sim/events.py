@@ -182,6 +182,12 @@ class Notes:
         return np.floor(self.begin).astype(int)
 
     @property
+    def kicks(self) -> tuple[np.ndarray, np.ndarray]:
+        """Configurations at which forces acted, (S, nq), and when [s]; of free motion those before it."""
+        at = "kick" if "kick" in self.arrays else "q"
+        return self.arrays[at], self.dt * (self.begin + 0.5 * self.share * (at == "kick"))
+
+    @property
     def gaps(self) -> np.ndarray:
         """What lies between each and the next one, (S - 1,) [steps]."""
         return np.diff(self.begin) - self.share[:-1]
@@ -241,18 +247,6 @@ class Notes:
 # ---- runs that are too long ------------------------------------------------------------------------------
 
 
-def around_records(notes: Notes, start: int) -> np.ndarray:
-    """The rows of the first step and of the last one, of the two from the run's start, and of the hardest.
-
-    That is the one with the largest force of the ground.
-    """
-    step = notes.step
-    kept = (step == step[0]) | (step == step[-1]) | (step < start + 2)
-    if "link" in notes.arrays:
-        kept[load(notes.arrays).argmax()] = True
-    return np.flatnonzero(kept)
-
-
 def load(noted: Mapping[str, np.ndarray]) -> np.ndarray:
     """Size of the force of the ground on the whole robot, (S,) [N]."""
     return np.asarray(np.linalg.norm(noted["link"][:, -1, :3], axis=1))
@@ -271,9 +265,9 @@ def retaken(
 ) -> Notes | None:
     """The steps of a run taken once more, of dt [s] each, from ``start`` (q and v) with their inputs.
 
-    ``marks`` counts the steps until each record; ``around``: those around the records alone are kept, see
-    :func:`around_records`. ``record``, if there is one, is given each record, see :meth:`Records.add`. None
-    where the notes would be more than ``most`` bytes.
+    ``marks`` counts the steps until each record; ``around``: those around the records alone are kept.
+    ``record``, if there is one, is given each record, see :meth:`Records.add`. None where the notes would be
+    more than ``most`` bytes.
     """
 
     def reached(steps: int) -> None:
@@ -297,7 +291,13 @@ def retaken(
             reached(last)
             if around:
                 block = Notes.taken(own, inputs, first)
-                parts.append(block.of(around_records(block, marks[0])))
+                # The first step and the last one, the two from the run's start, and the hardest: the one with
+                # the largest force of the ground.
+                step = block.step
+                kept = (step == step[0]) | (step == step[-1]) | (step < marks[0] + 2)
+                if "link" in block.arrays:
+                    kept[load(block.arrays).argmax()] = True
+                parts.append(block.of(np.flatnonzero(kept)))
             elif own.noted_bytes > most:
                 own.noting = False
                 own.forget_notes()

@@ -278,32 +278,27 @@ def springs_of(given: Any, robot: Robot) -> Springs:
     springs = several("springs", given, (Spring, JointSpring), ACCEPTED)
     rests, names = [], []
     for k, each in enumerate(springs):
-        rest, name = _fit(f"springs[{k}]", each, robot)
+        what = f"springs[{k}]"
+        if isinstance(each, JointSpring):
+            _joint(robot, each)
+            rest, name = each.rest, each.joint
+        else:
+            bodies = [_end(robot, *end)[0] for end in ((each.a, each.at_a), (each.b, each.at_b))]
+            if bodies[0] == bodies[1]:
+                raise ShapeError(f"{what}: links {each.a!r} and {each.b!r} are one body; a spring needs two")
+            rest, name = each.rest_length or 0.0, f"{each.a} - {each.b}"
+            if each.rest_length is None:
+                q = robot.neutral()[None]
+                points, _ = _ends(robot, each, q, np.zeros((1, robot.nv)))
+                rest = float(np.linalg.norm(points[0, 1] - points[0, 0]))
+        if each.force is not None:
+            _check_tension(f"{what}: force", each.force, rest)
         rests.append(rest)
         names.append(each.name if each.name is not None else name)
     for k, name in enumerate(names):
         if name in names[:k]:
             names[k] = f"{name} {names[:k].count(name) + 1}"
     return Springs(springs, tuple(rests), tuple(names))
-
-
-def _fit(what: str, spring: Spring | JointSpring, robot: Robot) -> tuple[float, str]:
-    """Length at rest and name of a spring."""
-    if isinstance(spring, JointSpring):
-        _joint(robot, spring)
-        rest, name = spring.rest, spring.joint
-    else:
-        bodies = [_end(robot, *end)[0] for end in ((spring.a, spring.at_a), (spring.b, spring.at_b))]
-        if bodies[0] == bodies[1]:
-            raise ShapeError(f"{what}: links {spring.a!r} and {spring.b!r} are one body; a spring needs two")
-        rest, name = spring.rest_length or 0.0, f"{spring.a} - {spring.b}"
-        if spring.rest_length is None:
-            q = robot.neutral()[None]
-            points, _ = _ends(robot, spring, q, np.zeros((1, robot.nv)))
-            rest = float(np.linalg.norm(points[0, 1] - points[0, 0]))
-    if spring.force is not None:
-        _check_tension(f"{what}: force", spring.force, rest)
-    return rest, name
 
 
 def _check_tension(what: str, force: Tension, rest: float) -> None:

@@ -416,10 +416,6 @@ class Ground:
             e = {link: shares(x) for link, x in e.items()} if isinstance(e, Mapping) else shares(e)
             object.__setattr__(self, "restitution", e)
         real_number("Ground(height=...)", self.height)
-        self._check_surfaces()
-        self.rows  # noqa: B018  (raises where there are several)
-
-    def _check_surfaces(self) -> None:
         if isinstance(self.shapes, str) or not isinstance(self.shapes, Sequence):
             raise WrongType("Ground(shapes=...)", self.shapes, "a list of rk.Solid(geometry, placement)")
         object.__setattr__(
@@ -456,6 +452,7 @@ class Ground:
             )
         if not self.plane and (self.moves or self.tilt or self.normal is not None):
             raise ShapeError("Ground(plane=False): tilt, normal, velocity and spin are those of the plane")
+        self.rows  # noqa: B018  (raises where there are several)
 
     @property
     def up(self) -> tuple[Any, Any, Any]:

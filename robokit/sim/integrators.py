@@ -469,29 +469,25 @@ class JointState:
         old = self.rub
         self.rub = []
         for i in range(self.tree.n + 1):
-            self._stops(i, x[i][0] if len(x[i]) else 0.0, first, last)
+            qd = x[i][0] if len(x[i]) else 0.0
+            # Which stops act, a share from 0 to 1 that the sweeps settle; at first those where the joint
+            # would get past its limit within dt.
+            stop = self.law.stop[i]
+            for m, (phi, sign) in enumerate(self._gaps(i)):
+                assert stop is not None
+                rho = stop.k / (stop.k * self.dt + stop.d)
+                far = where(phi > 0.0, phi * (1.0 / self.dt), rho * phi)
+                if first:
+                    self.on0[i].append(sign * qd + far < 0.0)
+                    self.w[i].append(where(self.on0[i][m], 1.0, 0.0))
+                elif last:
+                    N = -(stop.k * phi + (stop.k * self.dt + stop.d) * (sign * qd))
+                    self.w[i][m] = where(N > 0.0, self.w[i][m], 0.0)
+                else:
+                    on = sign * qd + where(self.on0[i][m], rho * phi, far) < 0.0
+                    self.w[i][m] = 0.5 * (self.w[i][m] + where(on, 1.0, 0.0))
             self.rub.append([self._damper(i, k, s, old[i][k] if old else None) for k, s in enumerate(x[i])])
         return self._law()
-
-    def _stops(self, i: int, qd: Scalar, first: bool, last: bool) -> None:
-        """Which stops of joint i act, a share from 0 to 1 that the sweeps settle.
-
-        At first those where the joint would get past its limit within dt.
-        """
-        stop = self.law.stop[i]
-        for m, (phi, sign) in enumerate(self._gaps(i)):
-            assert stop is not None
-            rho = stop.k / (stop.k * self.dt + stop.d)
-            far = where(phi > 0.0, phi * (1.0 / self.dt), rho * phi)
-            if first:
-                self.on0[i].append(sign * qd + far < 0.0)
-                self.w[i].append(where(self.on0[i][m], 1.0, 0.0))
-            elif last:
-                N = -(stop.k * phi + (stop.k * self.dt + stop.d) * (sign * qd))
-                self.w[i][m] = where(N > 0.0, self.w[i][m], 0.0)
-            else:
-                on = sign * qd + where(self.on0[i][m], rho * phi, far) < 0.0
-                self.w[i][m] = 0.5 * (self.w[i][m] + where(on, 1.0, 0.0))
 
     def _damper(self, i: int, k: int, qd: Scalar, old: Scalar | None) -> Scalar:
         """The slope of dry friction at the speed qd."""

@@ -86,7 +86,15 @@ class LinearSteps:
         slopes = self._run(derivatives_kernel(), "next", **turned) if apart is None else apart
         slopes = slopes.reshape(2 * nv, 3 * nv)
         if self.wanted is not None and apart is None:
-            self._through_motors(slopes[:, 2 * nv :])
+            # Joint forces of driven joints go through their motors: none is felt beyond the largest effort.
+            x = {**self.simulation.arrays, **self.simulation.work}
+            rows = np.flatnonzero(x["r_kind"][: x["n_of"][1]] == MOTOR)
+            j, gain, limit = x["r_row"][rows], x["r_gain"][rows], x["r_speed_R"][rows]
+            u = gain * x["y"][j]
+            free = (x["r_aim"][rows] - u) / x["r_R"][rows]
+            g = np.clip(free, x["r_low"][rows], x["r_high"][rows])
+            slower = x["r_speed"][rows] - np.where(g < 0.0, -u, u) < limit * np.abs(g)
+            slopes[:, 2 * nv + j[slower | (np.abs(g) < np.abs(free))]] = 0.0
         return *(closed or self._end_of_drift()), slopes
 
     def end(self, q: np.ndarray, v: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -116,17 +124,6 @@ class LinearSteps:
 
     def _end_of_drift(self) -> tuple[np.ndarray, np.ndarray]:
         return self.found["q_next"].copy(), self.found["v_next"].copy()
-
-    def _through_motors(self, by_tau: np.ndarray) -> None:
-        """Joint forces of driven joints go through their motors: none is felt beyond the largest effort."""
-        x = {**self.simulation.arrays, **self.simulation.work}
-        rows = np.flatnonzero(x["r_kind"][: x["n_of"][1]] == MOTOR)
-        j, gain, limit = x["r_row"][rows], x["r_gain"][rows], x["r_speed_R"][rows]
-        u = gain * x["y"][j]
-        free = (x["r_aim"][rows] - u) / x["r_R"][rows]
-        g = np.clip(free, x["r_low"][rows], x["r_high"][rows])
-        slower = x["r_speed"][rows] - np.where(g < 0.0, -u, u) < limit * np.abs(g)
-        by_tau[:, j[slower | (np.abs(g) < np.abs(free))]] = 0.0
 
     def pullback(
         self, q: np.ndarray, v: np.ndarray, tau: np.ndarray, of_q: np.ndarray, of_v: np.ndarray

@@ -40,6 +40,7 @@ from robokit.sim.run_loop import (
     spring_energy,
     stepping,
     trajectory_of,
+    warn_of_entered,
     warn_of_length,
     warn_of_rows,
 )
@@ -573,7 +574,21 @@ def rollout(
     }
     found.summary |= tally(program, batch.ledger)
     warn_of_rows(found.summary, found.failed, found.failed_time, setup.depth)
+    _warn_of_worst_row(found, batch.ledger)
     return found
+
+
+def _warn_of_worst_row(found: Rollout, ledger: np.ndarray) -> None:
+    """Warn of bodies that went into each other in the row with the largest overlap.
+
+    Where bodies or the ground differ between the rows, nothing is looked for.
+    """
+    program = found.program
+    assert program is not None
+    same = program.robot.samples is None and (program.ground is None or program.ground.rows is None)
+    if same and program.contact:
+        row = int(np.nan_to_num(ledger[:, motion.AT["overlap"]]).argmax())
+        warn_of_entered(program, found.summary, found.q[:, row].astype(float), found.t)
 
 
 NOT_FINITE, EXCESS = "the state is no longer finite", "the energy has grown without a cause"

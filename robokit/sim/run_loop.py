@@ -32,7 +32,17 @@ from robokit.sim.events import MOST_BYTES, Notes, StepInputs
 from robokit.sim.force_elements import NO_SPRINGS
 from robokit.sim.motion import body_velocities, hangs_on_nothing, state_facts
 from robokit.sim.run_inputs import NEVER, RunInputs
-from robokit.sim.starts import DEEP, distances, gaps, numbers, start_contacts, torn, two_digits
+from robokit.sim.starts import (
+    DEEP,
+    distances,
+    entered,
+    gaps,
+    half_widths,
+    numbers,
+    start_contacts,
+    torn,
+    two_digits,
+)
 from robokit.sim.step_kernel import Program
 from robokit.sim.steppers import SPIN, contact_scale, default_step, fastest_spin, scene_of, stepper, tally
 from robokit.sim.trajectory import Energy, Trajectory
@@ -106,15 +116,19 @@ def warn_of_length(refused: str | None, name: str) -> None:
         )
 
 
-def warn_of(s: dict[str, Any], start: float = 0.0) -> None:
+def warn_of(s: dict[str, Any], start: float = 0.0, states: tuple[Program, np.ndarray] | None = None) -> None:
     """Warn of a run whose contacts are not to be trusted, by its summary s.
 
-    ``start``: depth of the start in the ground that was warned of [m]; 0 where none was.
+    ``start``: depth of the start in the ground that was warned of [m]; 0 where none was; ``states``: program
+    and configurations of the run (T, nq), which say what link it was.
     """
     fine = s.get("deepest_fine", DEEP)
     if s.get("deepest_penetration", 0.0) > start + fine:
+        found = None if states is None else start_contacts(*states)
+        link = "" if found is None else found.link[int(found.depth.argmax())]
+        what = f"a contact of link {link!r}" if link else "a contact"
         warn(
-            f"a contact penetrated the ground by {1e3 * s['deepest_penetration']:.3g} mm "
+            f"{what} penetrated the ground by {1e3 * s['deepest_penetration']:.3g} mm "
             f"({1e3 * fine:.3g} mm is fine): start above the ground, use a shorter dt or a smaller "
             "Ground(sink=...)",
         )
@@ -135,6 +149,39 @@ def warn_of(s: dict[str, Any], start: float = 0.0) -> None:
             f"the energy balance is off by {error:.3g} J, {error / moved:.0%} of the energy that moved: "
             "use a shorter dt",
         )
+
+
+def warn_of_entered(program: Program, s: dict[str, Any], q: np.ndarray, t: np.ndarray) -> None:
+    """Warn of a shape whose middle is inside another one, in the states q (T, nq) at the times t (T,) [s].
+
+    ``s``: summary of the run, whose largest depths say whether there is anything to look for.
+    """
+    deepest = max(s.get("deepest_overlap", 0.0), s.get("deepest_penetration", 0.0))
+    if not program.contact or deepest <= half_widths(program).min(initial=math.inf):
+        return
+    if (found := entered(program, q)) is not None:
+        depth, half, row, (first, second) = found
+        warn(
+            f"{second} is {1e3 * depth:.3g} mm deep in {first} at t = {t[row]:.4g} s, more than half of the "
+            f"thinner one ({1e3 * half:.3g} mm), which is pressed into the other or goes through it: use a "
+            "shorter dt, a smaller Ground(sink=...), or masses that differ less",
+        )
+
+
+def warn_of_missed_energy(run: Trajectory) -> None:
+    """Warn of a run with contacts whose steps missed so much energy that what puts it right is no detail."""
+    program, s = run.program, run.summary
+    missed, moved = s.get("energy_corrected", 0.0), s["energy_exchanged"]
+    if program is None or program.ground is None or missed <= UNBALANCED * moved:
+        return
+    q, v = (run.q, run.v) if run.notes is None else (run.notes.arrays[name] for name in ("q", "v"))
+    speed, row, body = fastest_spin(program.robot, q, v, 0.0)
+    t = run.t[row] if run.notes is None else s["dt"] * run.notes.begin[row]
+    fastest = f"; link {program.robot.body_name(body)!r} is the fastest, {speed:.3g} rad/s at t = {t:.4g} s"
+    warn(
+        f"steps missed {missed:.3g} J in all, {missed / moved:.0%} of the energy that moved, which was given "
+        f"back or taken by a change of speeds{fastest * (body > 0)}: use a shorter dt",
+    )
 
 
 # ---- whips ------------------------------------------------------------------------------------------------
@@ -724,7 +771,8 @@ class Run:
         """
         records, program = self.records, self.program
         self.look_at = 2 * len(records.steps)
-        kinetic, potential = records.facts(program.robot)[:, :2].T
+        facts = records.facts(program.robot)[:, :2].T  # not finite where an angle has no digits for its sine
+        kinetic, potential = np.where(np.isfinite(facts).all(axis=0), facts, [[np.inf], [0.0]])
         sums, least = np.array(records.entries) - records.entries[0], negligible(program)
         dissipated = sums[:, [motion.AT[name] for name in motion.DISSIPATED]].sum(axis=1)
         found = kinetic, potential, sums[:, motion.AT["work"]]
@@ -737,8 +785,9 @@ class Run:
         energies = records.facts(self.program.robot)[:, :2]
         mechanical = (energies[k] - energies[0]).sum() - entries[motion.AT["work"]]
         given = -sum(entries[motion.AT[name]] for name in motion.DISSIPATED)  # by contacts
-        what = f"the energy has grown by {max(mechanical, given):.3g} J without a cause "
-        what += f"({self._step()}); {self._fastest(k)}"
+        what = f"the energy has grown by {max(mechanical, given):.3g} J without a cause"
+        what = what if np.isfinite(mechanical) else "the state is no longer finite"
+        what += f" ({self._step()}); {self._fastest(k)}"
         self.stop = Stop(self.now, what, self._remedy())
         records.cut(k)
         self.look_at = max(FIRST, min(self.look_at, 2 * k))

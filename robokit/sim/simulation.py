@@ -53,7 +53,15 @@ from robokit.sim.run_inputs import (
     set_up_run,
     states_at_start,
 )
-from robokit.sim.run_loop import Controller, History, Run, warn_of, warn_of_whips
+from robokit.sim.run_loop import (
+    Controller,
+    History,
+    Run,
+    warn_of,
+    warn_of_entered,
+    warn_of_missed_energy,
+    warn_of_whips,
+)
 from robokit.sim.sensors import Imu, JointForce, Sensors
 from robokit.sim.starts import closed_start
 from robokit.sim.step_kernel import Program
@@ -247,8 +255,9 @@ def simulate(
 
     Warns:
         SimulationWarning: a step too long for contact; a start past a joint's limit, with bodies that
-            overlap, inside the ground, or that spins by more than 0.3 rad a step; deep penetration, steps
-            that did not converge; a light link that is whipped about too fast for the step.
+            overlap, inside the ground, or that spins by more than 0.3 rad a step; deep penetration, a shape
+            whose middle is inside another one, steps that did not converge or missed much energy; a light
+            link that is whipped about too fast for the step.
 
     Example:
         >>> robot = rk.load_urdf(rk.find_robot("double_pendulum"))
@@ -275,7 +284,10 @@ def simulate(
     if estimate and not run.interrupted:
         finer = _taken(_with_half_steps(setup), controller, progress).trajectory()
         trajectory.summary["estimate"] = compare(trajectory, finer)
-    warn_of(trajectory.summary, setup.depth)
+    q, t = (trajectory.q, trajectory.t) if trajectory.notes is None else trajectory.notes.kicks
+    warn_of(trajectory.summary, setup.depth, (run.program, q))
+    warn_of_entered(run.program, trajectory.summary, q, t)
+    warn_of_missed_energy(trajectory)
     if not fastest_spin(setup.moving, setup.q, setup.v, SPIN / setup.dt)[2]:  # of that the start was warned
         warn_of_whips(trajectory)
     return trajectory
@@ -1091,27 +1103,24 @@ class ManyStates:
         """
         before, done = self.state(), self.done
         try:
-            self._go(tau, u, steps)
+            self.arrays[2][0] = 0.0 if tau is None else tau
+            end = self.done + steps
+            while self.done < end:
+                if self.done >= self.change:
+                    given, self.change = self._at(self.done, len(self.q))
+                    self.arrays[6:] = given
+                if u is not None:
+                    self.arrays[6][0] = u
+                marks = [self.done, min(end, self.change)]
+                with np.errstate(all="ignore"):
+                    run = self.arrays, len(self.q), marks, lambda *_: None, self.threads
+                    if self.runner.roll(*run)[1]:
+                        raise KeyboardInterrupt
+                self.failed[:] = not_finite(self.q, self.v)
+                self.done = marks[1]
         except BaseException:  # Ctrl-C: threads have come to different steps
             self.restore(before, done)
             raise
-
-    def _go(self, tau: np.ndarray | None, u: np.ndarray | None, steps: int) -> None:
-        self.arrays[2][0] = 0.0 if tau is None else tau
-        end = self.done + steps
-        while self.done < end:
-            if self.done >= self.change:
-                given, self.change = self._at(self.done, len(self.q))
-                self.arrays[6:] = given
-            if u is not None:
-                self.arrays[6][0] = u
-            marks = [self.done, min(end, self.change)]
-            with np.errstate(all="ignore"):
-                run = self.arrays, len(self.q), marks, lambda *_: None, self.threads
-                if self.runner.roll(*run)[1]:
-                    raise KeyboardInterrupt
-            self.failed[:] = not_finite(self.q, self.v)
-            self.done = marks[1]
 
     def reset(self, rows: np.ndarray, q: np.ndarray, v: np.ndarray) -> None:
         """Set some rows, by number, to states (n, ...): nothing was before."""

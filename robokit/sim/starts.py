@@ -592,19 +592,38 @@ class StartContacts:
 
 def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
     """What overlaps in the rows of q (B, nq)."""
-    ground, robot = program.ground, program.robot
+    ground = program.ground
     B = len(q)
     if ground is not None and ground.rows is not None and B == 1:
         B = ground.rows
     found = StartContacts(np.zeros(B), [""] * B, np.zeros(B), np.zeros((B, 2), int), np.zeros(B))
+    for row, depth, shapes, bodies in _contacts(program, q, B):
+        scene = scene_of(program)
+        found.energy[row] = float(np.square(np.maximum(depth, 0.0)).sum())
+        inside = np.array([not scene.links[k] for k in shapes[:, 0]])
+        for which, deepest in ((inside, found.depth), (~inside, found.overlap)):
+            if which.any():
+                at = int(np.where(which, depth, -np.inf).argmax())
+                deepest[row] = max(float(depth[at]), 0.0)
+                if which is inside:
+                    found.link[row] = scene.links[shapes[at, 1]]
+                else:
+                    found.bodies[row] = bodies[at]
+    if found.energy.any():
+        found.energy[:] *= 0.5 * ground_stiffness(program, 0)
+    return found
+
+
+def _contacts(program: Program, q: np.ndarray, B: int) -> Iterator[tuple[int, Any, Any, Any]]:
+    """Of rows of q, (B, nq) or one for all B, that have contacts: number, depths [m], shapes and bodies."""
+    ground, robot = program.ground, program.robot
     if not program.contact:
-        return found
+        return
     scene = scene_of(program)
     if not len(scene.arrays["pair_shapes"]):
-        return found
+        return
     spare: Spare[tuple[Scene, Detector]] = robot.derived.get("spare detectors", lambda: Spare(2))
     _, detector = kept = spare.take(id(scene), lambda: (scene, Detector(scene.arrays, robot.nbodies + 1)))
-    of_ground = np.array([not link for link in scene.links])
     normals = ground is not None and bool(ground.plane) and np.ndim(ground.normal) == 2
     for first in range(0, B, ROWS):
         some = q[first : first + ROWS] if len(q) == B else np.broadcast_to(q, (min(ROWS, B), q.shape[1]))
@@ -618,24 +637,52 @@ def start_contacts(program: Program, q: np.ndarray) -> StartContacts:
                 placement = np.concatenate([plane.rotation.ravel(), plane.position])
                 detector.arrays["shape_placement"][0] = placement
             contacts = detector.at(R[m], p[m])
-            depth = -contacts["contact_gap"]
-            if not len(depth):
-                continue
-            found.energy[row] = float(np.square(np.maximum(depth, 0.0)).sum())
-            shapes = scene.arrays["pair_shapes"][contacts["contact_pair"]]
-            inside = of_ground[shapes[:, 0]]
-            for which, deepest in ((inside, found.depth), (~inside, found.overlap)):
-                if which.any():
-                    at = int(np.where(which, depth, -np.inf).argmax())
-                    deepest[row] = max(float(depth[at]), 0.0)
-                    if which is inside:
-                        found.link[row] = scene.links[shapes[at, 1]]
-                    else:
-                        found.bodies[row] = contacts["contact_bodies"][at]
+            if len(contacts["contact_gap"]):
+                shapes = scene.arrays["pair_shapes"][contacts["contact_pair"]]
+                yield row, -contacts["contact_gap"], shapes, contacts["contact_bodies"]
     if not normals:  # else its plane is not that of the scene
         spare.give(id(scene), kept)
-    if found.energy.any():
-        found.energy[:] *= 0.5 * ground_stiffness(program, 0)
+
+
+# ---- bodies that have gone into each other -----------------------------------------------------------------
+
+
+def half_widths(program: Program) -> np.ndarray:
+    """Of each shape of a program's scene half of its least width [m].
+
+    A shape that overlaps another one by more has its middle inside the other: no contact says any more on
+    which side it should be. Of hulls it is the least width across a face. Infinite for what has none: points,
+    planes and height fields.
+    """
+    shapes = scene_of(program).arrays
+    half = shapes["shape_radius"].copy()
+    for k, kind in enumerate(shapes["shape_kind"].tolist()):
+        first, many = shapes["shape_faces"][k]
+        if kind in SUPPORTS:
+            half[k] += min(size for size in shapes["shape_size"][k].tolist() if size > 0.0)
+        elif many:
+            at, count = shapes["shape_corners"][k]
+            normals = shapes["face_normal"][first : first + many]
+            half[k] += 0.5 * np.ptp(shapes["corners"][at : at + count] @ normals.T, axis=0).min()
+    return np.where(half > 0.0, half, np.inf)
+
+
+def entered(program: Program, q: np.ndarray) -> tuple[float, float, int, list[str]] | None:
+    """The overlap of two shapes in the states q (T, nq) that is most, over the half width of the thinner one.
+
+    Its depth and that half width [m], the number of the state, and whose the shapes are, in words; None where
+    no middle is inside the other. Planes and height fields are left out: they have one side.
+    """
+    half, most, found = half_widths(program), 1.0, None
+    scene, names = scene_of(program), body_names(program.robot)
+    one_sided = np.isin(scene.arrays["shape_kind"], (PLANE, FIELD))
+    for row, depth, shapes, bodies in _contacts(program, q, len(q)):
+        thin = np.where(one_sided[shapes].any(axis=1), np.inf, half[shapes].min(axis=1))
+        k = int((depth / thin).argmax())
+        if depth[k] > most * thin[k]:
+            most, own = depth[k] / thin[k], zip(shapes[k].tolist(), bodies[k].tolist(), strict=True)
+            whose = [f"body {names[i]!r}" if scene.links[s] else f"solid {scene.solid[s]}" for s, i in own]
+            found = float(depth[k]), float(thin[k]), row, whose
     return found
 
 

@@ -913,6 +913,7 @@ def tally(program: Program, entries: np.ndarray) -> dict[str, Any]:
         "contact_iterations_most": int(most.max(initial=0.0)),
         "residual_largest": float(last[:, motion.AT["residual"]].max(initial=0.0)),
         "steps_not_settled": int(missed.sum()),
+        "deepest_overlap": float(last[:, motion.AT["overlap"]].max(initial=0.0)),
     }
 
 

@@ -360,7 +360,7 @@ def carried_on(returned: Any, start: tuple[Any, ...]) -> tuple[Any, ...]:
 
     Raises TypeError: it returned another number of them, or none.
     """
-    found = (returned,) if len(start) == 1 else () if returned is None and not start else returned
+    found = () if returned is None else (returned,) if len(start) == 1 else returned
     if not isinstance(found, tuple | list) or len(flat(list(found))) != len(flat(list(start))):
         raise TypeError(
             f"the body of a loop carries {len(flat(list(start)))} numbers and returned "

@@ -28,11 +28,11 @@ from scipy.spatial import ConvexHull
 from robokit.collision.fields import SHAPES
 from robokit.collision.gjk import nearest_sets
 from robokit.collision.narrow import AS_DEEP
-from robokit.collision.support import vector
+from robokit.collision.support import SUPPORTS, vector
 from robokit.engine.loops.fields import kernel_of, real, whole
 from robokit.spatial import Vector3
 from robokit.spatial.control_flow import for_range, zeros
-from robokit.spatial.scalars import where
+from robokit.spatial.scalars import sqrt, where
 
 HERE = np.eye(3), np.zeros(3)
 LYING = np.array([[0.0, 0.0, 1.0], [0.0, 1.0, 0.0], [-1.0, 0.0, 0.0]])  # turns z to x
@@ -211,6 +211,27 @@ def test_an_ellipsoid_has_exact_normals_at_its_equator(i: int) -> None:
         p = support(egg, n) - R @ support(other, -R.T @ n) + n * (other.get("radius", 0.0) + gap)
         found, normal = deepest(contacts(egg, other, HERE, (R, p)))
         assert abs(found - gap) < 1e-12 and np.abs(normal - n).max() < 1e-12, (k, gap)
+
+
+def test_a_new_kind_is_its_support_function_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the manual says in "Adding your own contact model": here |x/a|^3 + |y/b|^3 + |z/c|^3 <= 1."""
+
+    def farthest(axes: Any, d: Any) -> Vector3:
+        across = [abs(a * x) for a, x in zip(axes, d, strict=True)]
+        k = sum(x * sqrt(x) for x in across) ** (-1.0 / 3.0)
+        each = zip(axes, d, across, strict=True)
+        return Vector3(*(where(x < 0.0, -a, a) * sqrt(s) * k for a, x, s in each))
+
+    kind, size, rng = 1 + max(SUPPORTS), (0.5, 0.3, 0.4), np.random.default_rng(5)
+    monkeypatch.setitem(SUPPORTS, kind, farthest)
+    for gap in (-0.04, 0.1, 0.3) * 4:
+        R, n = turned(len(ANY)), rng.normal(size=3)
+        n /= np.linalg.norm(n)
+        p = R @ np.array([*farthest(Vector3(*size), Vector3(*(R.T @ n)))]) + n * (0.4 + gap)
+        found, normal = deepest(
+            contacts({"kind": kind, "size": size}, sphere(0.4), at(0, 0, 0, R=R), at(*p), engine="python")
+        )
+        assert abs(found - gap) < 1e-12 and np.abs(normal - n).max() < 1e-9, gap
 
 
 def test_sphere_and_cylinder() -> None:

@@ -334,6 +334,9 @@ def test_errors_say_what_is_wrong():
         kernel.forward("z")
     with pytest.raises(rk.UnknownName, match="input named 'out'"):
         kernel.forward(["x", "out"])
+    for wrong in ("x", 0, 2.0):
+        with pytest.raises(rk.ShapeError, match=f"directions: expected a whole number >= 1, got {wrong!r}"):
+            kernel.forward("x", wrong)
     with pytest.raises(rk.WrongType, match="k"):
         kernel.forward("k")
     with pytest.raises(TypeError, match="no branch"):

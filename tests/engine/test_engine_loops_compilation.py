@@ -2,7 +2,6 @@
 
 import logging
 import os
-import re
 import threading
 
 import numpy as np
@@ -176,7 +175,6 @@ def test_a_long_module_is_compiled_in_parts_and_has_the_same_bits(monkeypatch):
     assert not made().text(1, FLOAT64).startswith(llvm.LOOPS + llvm.LONG)
     wanted = made()(**given)["out"]
     monkeypatch.setattr(llvm, "LONG_FROM", 1)
-    monkeypatch.setattr(llvm, "SMALL", 0)
     long = made().text(1, FLOAT64)
     for text, mark, own in (
         (long, llvm.LONG, llvm.LONG + llvm.ONCE),
@@ -194,32 +192,3 @@ def test_a_long_module_is_compiled_in_parts_and_has_the_same_bits(monkeypatch):
             assert declared == (2 if k else 0)
         monkeypatch.setattr(maker, "TIERED", mark == llvm.SOON)
         np.testing.assert_array_equal(made()(**given)["out"], wanted)
-
-
-def test_parts_of_a_long_module_have_small_functions_that_they_call_for_themselves(monkeypatch):
-    """Of two functions one calls the other, and the kernel both: the small one is in both parts."""
-    arrays = [ArrayOf("x", ("n",)), ArrayOf("y", ("n",)), ArrayOf("out", ("n",), "out")]
-    given = {"x": np.linspace(-1.0, 1.0, 37), "y": np.linspace(0.3, 2.0, 37)}
-
-    def half(a):
-        return 0.5 * a * a + 0.3
-
-    def sums(a, b):
-        return for_range(7, lambda k, total: total + call(half, a + k) * b, 1.0)
-
-    def both(n, x, y, out):
-        for_range(n, lambda k: out.__setitem__(k, call(sums, x[k], y[k]) + call(half, y[k])))
-
-    wanted = LoopKernel("both", both, ["n"], arrays)(**given)["out"]
-    monkeypatch.setattr(llvm, "LONG_FROM", 1)
-    kernel = LoopKernel("both", both, ["n"], arrays)
-    text = kernel.text(1, FLOAT64)
-    small, large = sorted(
-        re.findall(r"define internal {double} @both_function[12].*?\n}\n", text, re.S), key=len
-    )
-    monkeypatch.setattr(llvm, "SMALL", len(large))
-    parts = llvm.called_apart(text)
-    assert len(parts) == 2 and all(part.count(small) == 1 for part in parts)
-    assert large.replace("internal", "hidden", 1) in parts[1] and "@both_function0(" in parts[0]
-    monkeypatch.setattr(maker, "TIERED", False)
-    np.testing.assert_array_equal(kernel(**given)["out"], wanted)

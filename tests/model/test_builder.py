@@ -273,3 +273,11 @@ def test_limits_that_would_not_act_are_refused(kind):
         with pytest.raises(ModelError, match=f"joint 'j': {kind} joints have no position limits"):
             ends.joint("j", kind, "a", "b", **bounds)
     assert ends.joint("j", kind, "a", "b", lower=-np.inf, upper=np.inf).build().joint("j").kind == kind
+
+
+@pytest.mark.parametrize("what", ["mimic", "safety", "calibration"])
+def test_what_belongs_to_a_joint_is_of_its_class(what):
+    """A tuple in place of a Mimic made a joint that followed nothing."""
+    b = ModelBuilder("r").link("a").link("b", 1.0)
+    with pytest.raises(rk.WrongType, match=f"{what} of joint 'j'.*{what.title()}, or None, got tuple"):
+        b.joint("j", "revolute", "a", "b", **{what: ("k", -1.0, 0.0)})

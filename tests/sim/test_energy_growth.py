@@ -90,6 +90,13 @@ def test_a_step_of_a_second_is_stopped_at_once():
     assert caught.value.trajectory.summary["stopped"]["time"] <= 3.0
 
 
+@pytest.mark.parametrize("integrator, dt", [("rkmk4", 20.0), ("midpoint", 200.0)])
+def test_a_last_angle_without_digits_for_its_sine_stops_a_run(integrator, dt):
+    with pytest.raises(rk.SimulationError, match="no longer finite") as caught:
+        rk.simulate(m.double_pendulum(), [2.0, 1.0], duration=dt, dt=dt, integrator=integrator)
+    assert caught.value.trajectory.q.tolist() == [[2.0, 1.0]]
+
+
 LONG_CODE = pytest.mark.slow  # with self-collision
 
 

@@ -34,7 +34,7 @@ def swing(robot, duration):
         H, C = rk.crba(robot, q), rk.bias_forces(robot, q, v) + damping * v
         return [y[1], (-C[1] - H[1, 0] * acceleration(t)) / H[1, 1]]
 
-    return solve_ivp(law, (0, duration), [0.5, 0.0], rtol=1e-10, atol=1e-11, dense_output=True).sol
+    return solve_ivp(law, (0, duration), [0.5, 0.0], "DOP853", rtol=1e-10, atol=1e-11, dense_output=True).sol
 
 
 def test_the_joint_is_where_it_is_said_to_be_and_the_rest_swings_as_it_must(pendulum):

@@ -70,7 +70,7 @@ def test_a_pendulum_on_a_tilted_revolute_joint(method):
     down = tilt.T @ [0, 0, -G]  # in the joint's frame: (0, -c g, -c g)
     path = solve_ivp(
         lambda t, y: [y[1], m * l * (np.cos(y[0]) * down[1] - np.sin(y[0]) * down[0]) / (I + m * l * l)],
-        (0, 1), [0.3, 1.0], rtol=1e-12, atol=1e-12, dense_output=True,
+        (0, 1), [0.3, 1.0], "DOP853", rtol=1e-12, atol=1e-12, dense_output=True,
     )  # fmt: skip
 
     def closed(t):

@@ -31,7 +31,12 @@ def hung_at(robot, angle, length=0.5):
 def test_a_ball_on_a_rod_is_a_pendulum_in_each_method():
     robot, start, duration = hung_ball(), 1.0, 1.0
     law = solve_ivp(
-        lambda t, y: [y[1], -G / 0.5 * np.sin(y[0])], (0, duration), [start, 0.0], rtol=1e-12, atol=1e-12
+        lambda t, y: [y[1], -G / 0.5 * np.sin(y[0])],
+        (0, duration),
+        [start, 0.0],
+        "DOP853",
+        rtol=1e-12,
+        atol=1e-12,
     )
     for method, order, small in (("contact", 2, 1e-4), ("rkmk4", 4, 1e-9)):
         errors = []
@@ -59,7 +64,7 @@ def test_the_force_of_a_rod_in_steps_with_contact_is_of_second_order():
     """Of the pendulum in the middle of each step: m (g cos a + l a'^2)."""
     robot, errors = hung_ball(), []
     law = solve_ivp(
-        lambda t, y: [y[1], -G / 0.5 * np.sin(y[0])], (0, 0.5), [1.0, 0.0],
+        lambda t, y: [y[1], -G / 0.5 * np.sin(y[0])], (0, 0.5), [1.0, 0.0], "DOP853",
         rtol=1e-12, atol=1e-12, dense_output=True,
     ).sol  # fmt: skip
     for dt in (4e-3, 2e-3):
@@ -144,7 +149,9 @@ def test_a_rod_without_mass_is_moved_by_its_loop():
         run = rk.simulate(robot, start, [10.0, 0.0, 0.0], duration=0.5, dt=dt)
         assert run.summary["integrator"] == "contact"
         k = inertia(start[0]) * run.v[0, 0] ** 2
-        law = solve_ivp(lambda t, y, k=k: np.sqrt(k / inertia(y)), (0, 0.5), [0.7], rtol=1e-12, atol=1e-12)
+        law = solve_ivp(
+            lambda t, y, k=k: np.sqrt(k / inertia(y)), (0, 0.5), [0.7], "DOP853", rtol=1e-12, atol=1e-12
+        )
         errors.append(abs(run.q[-1, 0] - law.y[0, -1]))
         assert run.summary["loop_gap"] < 1e-12
         assert np.ptp(run.energy.total) < 1e-12
@@ -236,7 +243,7 @@ def test_two_rods_are_the_double_pendulum():
         C = [-0.8 * w * w * s - 2.0 * G * np.sin(a), u * u * s - G * np.sin(b)]
         return [u, w, *np.linalg.solve(H, C)]
 
-    a, b, _, _ = solve_ivp(law, (0, 1), start, rtol=1e-11, atol=1e-12).y[:, -1]
+    a, b, _, _ = solve_ivp(law, (0, 1), start, "DOP853", rtol=1e-11, atol=1e-12).y[:, -1]
     for method, close in (("rkmk4", 1e-9), ("contact", 1e-4)):
         run = rk.simulate(robot, q, duration=1.0, dt=1e-3, integrator=method)
         upper, lower = run.q[-1, 1:3], run.q[-1, 4:6] - run.q[-1, 1:3]

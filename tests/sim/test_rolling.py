@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -121,12 +122,19 @@ def _matrix(wxyz):
     return Rotation.from_quat(np.roll(wxyz, -1)).as_matrix()
 
 
-def _rolled(place, inertia, q0, w0, duration):
+def _leaning(tilt):
+    return np.array([math.cos(0.5 * tilt), math.sin(0.5 * tilt), 0.0, 0.0])
+
+
+@cache
+def _rolled(place, moments, tilt, spin, duration):
     """A body of 1 kg that rolls without slip: turn wxyz, angular velocity in its axes and x, y at the end.
 
     ``place``: of the contact from the middle, for the direction up, both in body axes. The force there
-    keeps the body's point at rest, so the middle moves at w x place the other way.
+    keeps the body's point at rest, so the middle moves at w x place the other way. ``moments``: of inertia
+    about the body's axes [kg m^2]. It starts turned by ``tilt`` about x, with the angular velocity ``spin``.
     """
+    inertia = np.diag(moments)
 
     def rate(_, s):
         w, turn = s[4:7], _matrix(s[:4])
@@ -139,7 +147,8 @@ def _rolled(place, inertia, q0, w0, duration):
         turns = 0.5 * np.array([-s[1:4] @ w, *(s[0] * w + np.cross(s[1:4], w))])
         return [*turns, *np.linalg.solve(inertia - cross @ cross, rest), *(turn @ np.cross(p, w))[:2]]
 
-    found = solve_ivp(rate, (0.0, duration), [*q0, *w0, 0.0, 0.0], rtol=1e-9, atol=1e-11, method="DOP853")
+    start = [*_leaning(tilt), *spin, 0.0, 0.0]
+    found = solve_ivp(rate, (0.0, duration), start, rtol=1e-9, atol=1e-11, method="DOP853")
     return found.y[:, -1]
 
 
@@ -152,22 +161,26 @@ def test_what_rolls_on_a_place_that_moves_on_follows_rigid_body_dynamics(kind, m
     """
     if kind == "ball":
         shape = Shape(Sphere(BALL), Placement(position=OFF))
-        place, tilt, inertia, spin = _ball, 0.3, np.diag([2e-3, 3e-3, 4e-3]), [15.0, 5.0, 10.0]
+        place, tilt, moments, spin = _ball, 0.3, (2e-3, 3e-3, 4e-3), (15.0, 5.0, 10.0)
     elif kind == "top":
         shape = Shape(Sphere(TIP), Placement(position=np.array([0.0, 0.0, -HIGH])))
-        place, tilt, inertia, spin = _tip, 0.5, np.diag([2e-3, 2e-3, 3e-3]), [0.0, 0.0, 100.0]
+        place, tilt, moments, spin = _tip, 0.5, (2e-3, 2e-3, 3e-3), (0.0, 0.0, 100.0)
     else:
         shape, across = Shape(Cylinder(RIM, 2.0 * HALF)), (3.0 * RIM**2 + 4.0 * HALF**2) / 12.0
-        place, tilt, inertia, spin = _rim, 1.0, np.diag([across, across, 0.5 * RIM**2]), [0.0, 2.0, 9.0]
+        place, tilt, moments, spin = _rim, 1.0, (across, across, 0.5 * RIM**2), (0.0, 2.0, 9.0)
     shape = replace(shape, placement=Placement(position=shape.placement.position + middle))
-    body = ModelBuilder(kind).link(kind, 1.0, middle, inertia=inertia, collisions=(shape,)).build("floating")
-    turn, w = np.array([math.cos(0.5 * tilt), math.sin(0.5 * tilt), 0.0, 0.0]), np.array(spin)
+    body = (
+        ModelBuilder(kind)
+        .link(kind, 1.0, middle, inertia=np.diag(moments), collisions=(shape,))
+        .build("floating")
+    )
+    turn, w = _leaning(tilt), np.array(spin)
     up = _matrix(turn).T @ [0.0, 0.0, 1.0]
     at = [0.0, 0.0, -place(up) @ up] - _matrix(turn) @ middle
     q0, v0 = [*turn, *at], [*w, *np.cross(place(up) + middle, w)]
     ground = rk.Ground(friction=5.0, sink=1e-6)
     run = rk.simulate(body, q0, v0, duration=1.0, dt=dt, ground=ground)
-    found = _rolled(place, inertia, turn, w, 1.0)
+    found = _rolled(place, moments, tilt, spin, 1.0)
     # The body's friction and depth are not those of rigid bodies; along the normal rims are of first order.
     bound = 2.0 * (dt / 1e-3) ** (1.5 if kind == "top" else 1.0)
     axis, wanted = (_matrix(q)[:, 2] for q in (run.q[-1, :4], found[:4]))

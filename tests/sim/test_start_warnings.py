@@ -10,7 +10,8 @@ import pytest
 import sim_models as m
 
 import robokit as rk
-from robokit.model import Box, Placement, Shape, Sphere
+from robokit.model import Box, Capsule, Cylinder, Placement, Shape, Sphere
+from robokit.sim.starts import half_widths
 
 
 def said(run, *arguments, **how):
@@ -140,3 +141,94 @@ def test_how_deep_a_fall_may_go_goes_with_the_robot(times):
         depths.append(sum("penetrated the ground" in each for each in words))
         assert all(f"({10.0 * times:.3g} mm is fine)" in each for each in words if "penetrated" in each)
     assert depths == [0, 1]
+
+
+# ---- runs that end up wrong --------------------------------------------------------------------------------
+
+
+def cubes(mass, edge):
+    """A cube of a milligram and a millimetre on the ground, one of that mass and edge on it; their start."""
+    world = {}
+    for name, heavy, a in (("small", 1e-6, 1e-3), ("big", mass, edge)):
+        shape = (Shape(Box((a,) * 3)),)
+        inertia = np.eye(3) * heavy * a**2 / 6.0
+        one = rk.ModelBuilder(name).link("cube", heavy, inertia=inertia, collisions=shape)
+        world[name] = one.build("floating")
+    return rk.together(world), [1, *[0.0] * 5, 5e-4, 1, *[0.0] * 5, 1e-3 + 0.5 * edge]
+
+
+ON_GROUND = {"dt": 1e-3, "ground": rk.Ground(), "self_collision": True}
+
+
+@pytest.mark.parametrize("edge", [1e-3, 0.1])
+@pytest.mark.parametrize("run", [rk.simulate, rk.rollout])
+def test_a_mass_that_goes_through_a_light_body_is_named_with_it(run, edge):
+    """The small cube has the big one's weight to carry; up to a ton it does."""
+    for mass, through in ((1e3, False), (1e6, True), (1e9, True), (1e12, True)):
+        robot, q = cubes(mass, edge)
+        words = [x for x in said(run, robot, q, **(ON_GROUND | {"duration": 0.3})) if "mm deep in" in x]
+        assert len(words) == through, (mass, words)
+        assert all("'small/cube'" in x and "'big/cube'" in x and "(0.5 mm)" in x for x in words)
+
+
+@pytest.mark.parametrize("geometry, half", [
+    (Box((0.3, 0.02, 0.1)), 0.01),
+    (Sphere(0.03), 0.03),
+    (Capsule(0.02, 0.3), 0.02),
+    (Cylinder(0.2, 0.01), 0.005),
+    (Cylinder(0.01, 0.2), 0.01),
+])  # fmt: skip
+def test_half_of_the_least_width_of_a_shape_is_known_whichever_way_it_lies(geometry, half):
+    """Where it is on a link is no part of it."""
+    turn = Placement(np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0], np.array([1.0, 2.0, 3.0]))
+    turn = turn if np.linalg.det(turn.rotation) > 0 else Placement(-turn.rotation, turn.position)
+    shape = (Shape(geometry, turn),)
+    robot = rk.ModelBuilder("one").link("b", 1.0, inertia=np.eye(3), collisions=shape).build("floating")
+    program = rk.simulate(robot, duration=2e-3, ground=rk.Ground(height=-5.0)).program
+    world, own = half_widths(program)
+    assert world == np.inf and own == pytest.approx(half, rel=1e-12)
+
+
+def nodding(damping):
+    """A box with a head whose two gimbals have no inertia of their own."""
+    b = rk.ModelBuilder("nods").link(
+        "b", 4.0, inertia=np.diag([0.02, 0.03, 0.04]), collisions=(Shape(Box((0.2, 0.3, 0.4))),)
+    )
+    b.link("pitch", 0.1).link("roll", 0.1).link("yaw", 1.3, com=(0.02, 0.0, 0.11))
+    places, axes = ((0.0, 0.0, 0.2), (0.01, 0.0, 0.0), (0.0, 0.0, 0.0)), np.eye(3)[[1, 0, 2]]
+    for parent, name, place, axis in zip(
+        ("b", "pitch", "roll"), ("pitch", "roll", "yaw"), places, axes, strict=True
+    ):
+        where = Placement(position=np.array(place))
+        b.joint(f"to {name}", "revolute", parent, name, where, axis=axis, damping=damping)
+    return b.build("floating")
+
+
+@pytest.mark.parametrize("dt, missed", [(1e-3, True), (5e-4, False)])
+def test_steps_that_miss_half_of_the_energy_say_so_and_name_what_is_fast(dt, missed):
+    """The projection hides it: the balance is 1 % of it. With half the step, less than 1 % is missed."""
+    robot, rng = nodding(1e-2), np.random.default_rng(1)
+    q = rk.standing_configuration(robot, height=0.1, tilt=0.4, seed=1)
+    how = {"duration": 0.6, "dt": dt, "ground": rk.Ground(restitution=1.0)}
+    words = said(
+        rk.simulate, robot, q, 0.3 * rng.normal(size=robot.nv), actuators=rk.PD(60.0, 2.0, effort=5.0), **how
+    )
+    assert sum("steps missed" in x and "'yaw'" in x for x in words) == missed, words
+
+
+def test_a_plate_that_is_thrown_into_a_thin_wall_is_named_with_the_wall():
+    """A corner that the hit turns into the wall within the step is no contact of the step."""
+    edges, x = np.array([0.3, 0.3, 1e-3]), np.random.default_rng(3).normal(size=4)
+    x /= np.linalg.norm(x)
+    s, v = x[0], -x[1:]
+    fly = np.array([10.0, 0.0, 0.0])
+    plate = rk.ModelBuilder("plate").link(
+        "plate", 0.1, inertia=np.eye(3) * 1e-4, collisions=(Shape(Box(tuple(edges))),)
+    )
+    wall = rk.Solid(Box((1e-3, 4.0, 4.0)), Placement(position=np.array([0.0, 0.0, 1.0])))
+    how = {"duration": 0.05, "ground": rk.Ground(shapes=[wall], restitution=0.2, height=-9.0)}
+    start = [*x, -0.45, 0.0, 1.2], [0.0] * 3 + [*(fly + 2.0 * np.cross(v, np.cross(v, fly) + s * fly))]
+    for dt, deep in ((1e-3, True), (1.25e-4, False)):
+        words = said(rk.simulate, plate.build("floating"), *start, dt=dt, gravity=(0, 0, 0), **how)
+        assert sum("body 'plate' is" in w and "deep in solid 0 at t = 0.03" in w for w in words) == deep
+        assert sum("a contact of link 'plate' penetrated" in w for w in words) == deep, words

@@ -263,6 +263,7 @@ def test_counts_and_whole_numbers():
     "wrong, message",
     [
         (lambda: for_range(2, lambda k, s: (s, s), 0.0), "carries 1 numbers and returned 2"),
+        (lambda: for_range(2, lambda k, s: None, 0.0), "carries 1 numbers and returned nothing"),
         (lambda: for_range(2, lambda k, s, t: None, 0.0, 1.0), "carries 2 numbers and returned nothing"),
         (lambda: for_range(2, lambda k, s: s + 0.5, 0), "0.0 is a real number and 0 a whole one"),
         (lambda: for_range(2, lambda k, s: 1, 0.0), "0.0 is a real number and 0 a whole one"),

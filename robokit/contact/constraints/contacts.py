@@ -135,15 +135,19 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     rolls_n = axes[2].dot(rolls)
     hit = minimum(u + rolls_n + dt * k * w * maximum(-phi, 0.0), 0.0)
     x.contact_hit[c] = hit
-    more = _impact(x, hit, w)
+    # Damping of an impact, beyond that of what rests [N s/m]. Its speed is that along the normal beyond what
+    # the spring takes of it in a step: what rolls or rocks meets the ground anew in every step.
+    more = impact(x.pair_impact[0] * hit**2, w * dt * x.pair_damping[0], w * dt)[0]
     kd, kd_t = kd + more, kd_t + TANGENTIAL**0.5 * more
     N, taken = maximum(N, 0.0), maximum(-N, 0.0)
     falls, bounces, back, arrives = once(x, bounce, c, u - taken, N * w)
-    surface = _surface(x, c, p, axes)
+    # Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns.
+    spin, way = surface(x, c, p, body_velocity(x, x.contact_bodies[c, 1]))
+    moves = Vector3(axes[0].dot(way), axes[1].dot(way), axes[2].dot(spin))
     bent = [axes[i].dot(e) * (1.0 - bounces) for i in range(2)]
     for i in range(2):
         x.contact_bristle[c, i] = bent[i]
-    for i, s in enumerate(surface):
+    for i, s in enumerate(moves):
         x.contact_surface[c, i] = s
     for i in range(3):
         x.contact_rolls[c, i] = axes[i].dot(rolls)
@@ -151,7 +155,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
     x.contact_taken[c], x.contact_arrives[c] = taken, arrives
     x.n_of[2] = x.n_of[2] + where(bounces > 0.5, 1, 0)
     spring = where(phi < 0.0, -phi * k / kd, -phi / dt) + rolls_n
-    still = surface + Vector3(*(t.dot(rolls) for t in axes))
+    still = moves + Vector3(*(t.dot(rolls) for t in axes))
     aim = [s - q * k_t / kd_t for s, q in zip(still, bent, strict=False)]
     least = in_precision(*HARDEST) * w
     R = [where(bounces > 0.5, rigid() * w, maximum(1.0 / (dt * s), least)) for s in (kd_t, kd)]
@@ -168,7 +172,7 @@ def _add(x: Any, c: Any, e: Vector3, N: Scalar, turning: Vector3, leaves: Any, s
         last=(*(-dt * k_t * q for q in bent), N * (1.0 - bounces)),
     )
     x.contact_constraint[c] = i
-    add_spin(x, i, pair, (a, b), axes, R[0], surface.z, w, turning)
+    add_spin(x, i, pair, (a, b), axes, R[0], moves.z, w, turning)
 
 
 def stiffnesses(x: Any) -> tuple[Scalar, Scalar, Scalar]:
@@ -176,15 +180,6 @@ def stiffnesses(x: Any) -> tuple[Scalar, Scalar, Scalar]:
     k, d, dt = x.pair_stiffness[0], x.pair_damping[0], x.dt[0]
     k_t = TANGENTIAL * k
     return k * dt + d, k_t, k_t * dt + TANGENTIAL**0.5 * d
-
-
-def _impact(x: Any, hit: Scalar, w: Scalar) -> Scalar:
-    """Damping of an impact, beyond that of what rests [N s/m].
-
-    Its speed is that along the normal beyond what the spring takes of it in a step: what rolls or rocks meets
-    the ground anew in every step.
-    """
-    return impact(x.pair_impact[0] * hit**2, w * x.dt[0] * x.pair_damping[0], w * x.dt[0])[0]
 
 
 def impact(more: Scalar, a: Scalar, w: Scalar) -> tuple[Scalar, Scalar]:
@@ -226,12 +221,6 @@ def bounce(x: Any, c: Any, u: Scalar, load: Scalar) -> tuple[Any, Scalar, Scalar
         fast & reached & ~returns, sqrt(maximum(arrives * arrives + lifts, 0.0)) - 0.5 * dt * g, 0.0
     )
     return fast & ~reached, where(fast & reached & returns, 1.0, 0.0), back, lands
-
-
-def _surface(x: Any, c: Any, p: Vector3, axes: list[Vector3]) -> Vector3:
-    """Velocity along t1 and t2 at which nothing slides, and about n at which nothing turns."""
-    spin, way = surface(x, c, p, body_velocity(x, x.contact_bodies[c, 1]))
-    return Vector3(axes[0].dot(way), axes[1].dot(way), axes[2].dot(spin))
 
 
 def surface(x: Any, c: Any, p: Vector3, rider: Motion) -> tuple[Vector3, Vector3]:

@@ -106,7 +106,9 @@ def halves(x: Any, k: Any, rows: Any) -> None:
         full, cross = x.loop_turns[k] > 2, x.loop_turns[k] == 1
         delta = [where(full, s, t) for s, t in zip(all_of_them[1], tilts[1], strict=True)]
         E = [chosen(full, s, t) for s, t in zip(all_of_them[0], tilts[0], strict=True)]
-        right_angle = _right_angle(R, axes)
+        # a . b of the axes of a cross, a on the predecessor and b = R t1.
+        b, none = R @ axes[0], Vector3.zero()
+        right_angle = [b.cross(axes[2]), none, none], [axes[2].dot(b), 0.0, 0.0]
         delta = [where(cross, s, t) for s, t in zip(right_angle[1], delta, strict=True)]
         E = [chosen(cross, s, t) for s, t in zip(right_angle[0], E, strict=True)]
         rows(0, [in_world(Force(f, Vector3.zero())) for f in E], delta)
@@ -149,12 +151,6 @@ def _tilts(R: Matrix3, axes: list[Vector3]) -> tuple[list[Vector3], list[Scalar]
         rows.append(n.cross(m - a * h) * (2.0 * k))
         delta.append(2.0 * h)
     return [*rows, Vector3.zero()], [*delta, 0.0]
-
-
-def _right_angle(R: Matrix3, axes: list[Vector3]) -> tuple[list[Vector3], list[Scalar]]:
-    """A . b of the axes of a cross, a on the predecessor and b = R t1."""
-    b, none = R @ axes[0], Vector3.zero()
-    return [b.cross(axes[2]), none, none], [axes[2].dot(b), 0.0, 0.0]
 
 
 def _positions(

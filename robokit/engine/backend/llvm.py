@@ -640,12 +640,6 @@ selection of instructions, it takes a twelfth of the time or less; the code is h
 a long one call, selection is not the quick one: a step with contacts takes a second more, once a machine, and
 every run of it is faster (Talos falls in 0.9 s and not in 1.3)."""
 
-SMALL = 20_000
-"""Characters up to which each part of a long module has the functions that it calls for itself. LLVM writes
-some in place of their calls: a step with contacts takes 2 to 3 % less, of thirty boxes 5 %, and compiles in
-as long. With 36,000 steps take a tenth more.
-"""
-
 LONG_FROM = 500_000  # characters of such a module
 
 _CALLED = re.compile(r"define internal ([^@\n]*@\w+_function[1-9]\d*\([^\n]*\) #2) \{")
@@ -695,19 +689,15 @@ def sines_apart(text: str) -> tuple[str, str]:
 def called_apart(text: str) -> list[str]:
     """A module with loops as several: its kernels' own functions, each of which runs once a call, and others.
 
-    Small ones are in each that calls them.
-
     The first is compiled in less time than the others, if it is not there soon anyway. These are about as
     long as a module that is left whole: LLVM works at one without a break, which a fork and the end of the
     program wait for.
     """
     mark = LOOPS + (LONG if text.startswith(LOOPS + LONG) else SOON)
-    own, called, small, shared = list[str](), dict[str, str](), dict[str, str](), list[str]()
+    own, called, shared = list[str](), dict[str, str](), list[str]()
     for part in _parts(text.removeprefix(mark)):
         found = _CALLED.match(part)
-        if found and len(part) < SMALL:
-            small[_NAMES.findall(part)[0]] = part
-        elif found:
+        if found:
             called[f"declare hidden {found[1]}\n"] = part.replace("define internal", "define hidden", 1)
         else:
             (own if _OWN.match(part) else shared).append(part)
@@ -723,10 +713,6 @@ def called_apart(text: str) -> list[str]:
     parts = [[*called, *(part for part in own if part not in memset)]]
     parts += [[part if home[name] == k else name for name, part in called.items()] for k in range(len(sizes))]
     parts[1] += memset  # loops call it in all of them
-    for texts in parts:
-        for each in texts:  # those that are added call others
-            names = (name for name in dict.fromkeys(_NAMES.findall(each)) if name in small)
-            texts += [small[name] for name in names if small[name] not in texts]
     return ["".join([marks[k > 0], *shared, *part]) for k, part in enumerate(parts)]
 
 

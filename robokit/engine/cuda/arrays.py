@@ -598,7 +598,9 @@ def register(jax: Any, name: str, launch: Launch) -> str:
         try:
             launch(_arrays(frame.inputs), _arrays(frame.outputs), _stream(frame))
         except Exception as error:
-            return _error(frame, f"robokit: {name}: {error}")
+            made = _Problem(ctypes.sizeof(_Problem), None, f"robokit: {name}: {error}".encode(), INTERNAL)
+            found: int | None = _Function(frame.api.contents.create_error)(ctypes.addressof(made))
+            return found
         return None
 
     handler = _Handler(handle)
@@ -626,9 +628,3 @@ def _stream(frame: Any) -> int:
     if problem:
         raise RuntimeError("XLA has no stream for it")
     return asked.stream or 0
-
-
-def _error(frame: Any, text: str) -> int | None:
-    made = _Problem(ctypes.sizeof(_Problem), None, text.encode(), INTERNAL)
-    found: int | None = _Function(frame.api.contents.create_error)(ctypes.addressof(made))
-    return found

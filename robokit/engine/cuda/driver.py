@@ -144,7 +144,11 @@ class Card:
         self.capability = self._attribute(_MAJOR), self._attribute(_MINOR)
         self.multiprocessors = self._attribute(_MULTIPROCESSORS)
         self._call("cuDevicePrimaryCtxRetain", ctypes.byref(self._context), self._device)
-        self._keep_memory()
+        # Memory that is given back stays at hand, up to a share of the card: else each wait hands it to the
+        # system, from which it takes some milliseconds to have it again.
+        pool, kept = ctypes.c_void_p(), ctypes.c_uint64(self.size // KEPT)
+        self._call("cuDeviceGetDefaultMemPool", ctypes.byref(pool), self._device)
+        self._call("cuMemPoolSetAttribute", pool, _RELEASE_THRESHOLD, ctypes.byref(kept))
         stream = ctypes.c_void_p()
         with self.current():
             self._call("cuStreamCreate", ctypes.byref(stream), APART)
@@ -194,14 +198,6 @@ class Card:
                 f"does not run what {assemble.release()} makes; update the NVIDIA driver"
             )
         raise DeviceError(f"{where}: {function}: {_sentence(self._library, status)}")
-
-    def _keep_memory(self) -> None:
-        """Memory that is given back stays at hand, up to a share of the card: else each wait hands it to the
-        system, from which it takes some milliseconds to have it again.
-        """
-        pool, kept = ctypes.c_void_p(), ctypes.c_uint64(self.size // KEPT)
-        self._call("cuDeviceGetDefaultMemPool", ctypes.byref(pool), self._device)
-        self._call("cuMemPoolSetAttribute", pool, _RELEASE_THRESHOLD, ctypes.byref(kept))
 
     def _attribute(self, which: int) -> int:
         value = ctypes.c_int()

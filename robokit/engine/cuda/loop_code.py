@@ -232,20 +232,18 @@ class Known:
         if value is not None:
             return frozenset([value])
         arguments: Sequence[int] = ()
-        if node[0] == LOAD and self.array(node[1]) in self.contents:
-            return self._kinds(self.array(node[1]))
+        array = self.array(node[1]) if node[0] == LOAD else None
+        if array is not None and array in self.contents:
+            if array not in self._found:
+                kinds = np.unique(self.contents[array])
+                self._found[array] = frozenset(kinds.tolist()) if len(kinds) <= FEW_KINDS else None
+            return self._found[array]
         if node[0] == PARAMETER and number in self.same:
             arguments = list(self.same[number])
         elif node[0] == WHOLE_SELECT:
             arguments = node[2:]
         found = [self.choices(k) for k in arguments]
         return frozenset().union(*found) if found and None not in found else None  # type: ignore[arg-type]
-
-    def _kinds(self, array: Any) -> frozenset[int] | None:
-        if array not in self._found:
-            kinds = np.unique(self.contents[array])
-            self._found[array] = frozenset(kinds.tolist()) if len(kinds) <= FEW_KINDS else None
-        return self._found[array]
 
 
 COMPARISONS = (WHOLE_LT, WHOLE_LE, WHOLE_EQ)
@@ -296,12 +294,6 @@ class CardWriter(ModuleWriter):
         """Elements of an array of zeros, if that is known."""
         sizes = [self.known.value(k) for k in node[2:]]
         return None if None in sizes else max(1, math.prod(sizes))
-
-    def more_work(self, length: int) -> Place:
-        """Memory to work with, of so many elements."""
-        start = self.layout.sizes["work"]
-        self.layout.sizes["work"] += length + -length % self.layout.beside
-        return Place("%work", start)
 
     def fails(self, function: int) -> bool:
         """Whether a call of it may fail."""
@@ -536,7 +528,9 @@ class CardFunction(FunctionWriter):
             self._fill(place, str(length))
             return
         if length is not None:  # a place of its own: no function calls itself
-            place = self.places[array] = self.cards.more_work(length)
+            sizes = self.cards.layout.sizes
+            place = self.places[array] = Place("%work", sizes["work"])
+            sizes["work"] += length + -length % self.cards.layout.beside
             self._fill(Place(self._pointer(array), 0, place.space, place.tiled), str(length))
             return
         count = self._count(number, node[2:])
@@ -655,7 +649,7 @@ class CardFunction(FunctionWriter):
                 if n in ahead:
                     self._write(n)
             own.append({n: self.names[n] for n in (index, *ahead) if n in self.names})
-        values = [f"%c{k}x{p}" for p in range(len(carried))]
+        names = values = [f"%several{k}x{p}" for p in range(len(carried))]
         for turn, each in enumerate(own):
             if turns == MOST_TURNS:
                 self.turn_of[index] = f"%i{k}", turn
@@ -671,36 +665,12 @@ class CardFunction(FunctionWriter):
         out.lines[at : at + 1] = [
             f"%i{k} = phi i32 [0, %{before}], [%j{k}, %{self.label}]",
             *(
-                f"%c{k}x{p} = phi {t} [{first}, %{before}], [{value}, %{self.label}]"
-                for p, (t, first, value) in enumerate(zip(types, firsts, values, strict=True))
+                f"{name} = phi {t} [{first}, %{before}], [{value}, %{self.label}]"
+                for name, t, first, value in zip(names, types, firsts, values, strict=True)
             ),
         ]
         self._block(f"rest{k}")
-        self._rest(number, node, k, count)
-
-    def _rest(self, number: int, node: tuple, k: int, count: str) -> None:
-        """The turns that are left of a loop, from %i on."""
-        out, region = self.out, self.graph.regions[node[1]]
-        index, *carried = region.parameters
-        out.do(f"br label %head{k}")
-        self._block(f"head{k}")
-        at = len(out.lines)
-        out.do("")
-        out.do(f"br i1 {out(f'icmp slt i32 %r{k}, {count}')}, label %one{k}, label %done{k}")
-        self._block(f"one{k}")
-        self.names |= {index: f"%r{k}"} | {c: f"%d{k}x{p}" for p, c in enumerate(carried)}
-        self._region(region)
-        out.do(f"%s{k} = add nsw i32 %r{k}, 1")
-        values = [self._value(n, False) for n in region.results]
-        out.do(f"br label %head{k}")
-        lines = [f"%r{k} = phi i32 [%i{k}, %rest{k}], [%s{k}, %{self.label}]"]
-        for p, (c, value) in enumerate(zip(carried, values, strict=True)):
-            lines.append(
-                f"%d{k}x{p} = phi {self._type_of(c)} [%c{k}x{p}, %rest{k}], [{value}, %{self.label}]"
-            )
-            self.control[number, p] = f"%d{k}x{p}"
-        out.lines[at : at + 1] = lines
-        self._block(f"done{k}")
+        self._turns(number, node, f"%i{k}", names)
 
     def _cond(self, number: int, node: tuple) -> None:
         condition = self.known.value(node[1])

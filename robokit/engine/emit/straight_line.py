@@ -386,18 +386,13 @@ class ChunkWriter:
             add(f"{name} = load double, ptr {place}, align 8")
         else:
             self._address(number, place)
-            name = self._loaded(number, place)
+            lanes, name = self._lanes(number), self.fresh()
+            t = vector(lanes, self.real.kind)
+            self.lines.append(f"{name} = load {t}, ptr {place}, align {self.real.bytes * lanes}")
+            if self._is_truth(number):
+                real, name = name, self.fresh()  # truths are numbers in memory
+                self.lines.append(f"{name} = fcmp une {t} {real}, {constant(lanes, 0.0, self.real)}")
         self.known[number] = name
-        return name
-
-    def _loaded(self, number: int, place: str) -> str:
-        """A node's value from memory; truths are numbers there."""
-        lanes, name = self._lanes(number), self.fresh()
-        t = vector(lanes, self.real.kind)
-        self.lines.append(f"{name} = load {t}, ptr {place}, align {self.real.bytes * lanes}")
-        if self._is_truth(number):
-            number_of, name = name, self.fresh()
-            self.lines.append(f"{name} = fcmp une {t} {number_of}, {constant(lanes, 0.0, self.real)}")
         return name
 
     def _store(self, number: int, value: str) -> None:
@@ -434,7 +429,11 @@ class ChunkWriter:
         elif number in self.plan.copies:
             self._copy(self.plan.copies[number])
         elif opcode == RESULT:
-            self._result(number)
+            block = self.program.blocks[called(self.program, self.program.nodes[number][1])]
+            result = int(block.results[result_of(self.program, number)])
+            self._element(result, lane_of(self.program, number), f"%y{number}")
+            t, align = vector(self._lanes(number), self.real.kind), self.real.bytes * self._lanes(number)
+            self.lines.append(f"%v{number} = load {t}, ptr %y{number}, align {align}")
         else:
             values = [self._value(n) for n in operands]
             if OPERATIONS[opcode].paired:
@@ -462,14 +461,6 @@ class ChunkWriter:
                 self._begin_of_frame(number, f"%b{number}")
                 arguments += f", ptr %b{number}"
             self.lines.append(f"call void @chunk{chunk}({arguments})")
-
-    def _result(self, number: int) -> None:
-        """A value that a call has left."""
-        block = self.program.blocks[called(self.program, self.program.nodes[number][1])]
-        result = int(block.results[result_of(self.program, number)])
-        self._element(result, lane_of(self.program, number), f"%y{number}")
-        t, align = vector(self._lanes(number), self.real.kind), self.real.bytes * self._lanes(number)
-        self.lines.append(f"%v{number} = load {t}, ptr %y{number}, align {align}")
 
     def _arguments(self, call: int, parameter: int, place: int, count: int) -> None:
         """Write what a parameter is in each lane, where it is not there yet."""

@@ -714,25 +714,27 @@ class FunctionWriter:
     # -- control ------------------------------------------------------------------------------------
 
     def _begin(
-        self, k: int, number: int, starts: tuple[int, ...], parameters: list[int]
+        self, k: int, number: int, firsts: Sequence[str], parameters: list[int]
     ) -> list[tuple[str, str, str]]:
-        """Phis of what a loop carries: (name, type, value to come)."""
+        """Phis of what a loop carries, at first these values: (name, type, value to come)."""
         made = []
-        firsts = []
-        for start, parameter in zip(starts, parameters, strict=True):
-            wide = self._width(parameter)
-            firsts.append((self._value(start, wide), wide))
         before = self.label
         self.out.do(f"br label %head{k}")
         self._block(f"head{k}")
-        for position, ((first, wide), parameter) in enumerate(zip(firsts, parameters, strict=True)):
-            t = self._type(self.graph.kinds[parameter], wide)
-            name = f"%c{number}x{position}"
-            self.names[parameter] = name
-            made.append((name, t, f"[{first}, %{before}]"))
+        for position, (first, parameter) in enumerate(zip(firsts, parameters, strict=True)):
+            self.names[parameter] = name = f"%c{number}x{position}"
+            made.append((name, self._type_of(parameter), f"[{first}, %{before}]"))
         return made
 
+    def _firsts(self, starts: Sequence[int], parameters: Sequence[int]) -> list[str]:
+        pairs = zip(starts, parameters, strict=True)
+        return [self._value(start, self._width(parameter)) for start, parameter in pairs]
+
     def _for(self, number: int, node: tuple) -> None:
+        self._turns(number, node)
+
+    def _turns(self, number: int, node: tuple, turn: str = "0", firsts: Sequence[str] | None = None) -> None:
+        """Turns of a loop, from one on; ``firsts``: what is carried to it, if not what starts the loop."""
         graph, out, k = self.graph, self.out, self._fresh()
         region, count, starts = graph.regions[node[1]], node[2], node[3:]
         index, *carried = region.parameters
@@ -747,7 +749,7 @@ class FunctionWriter:
         if innermost and graph.nodes[count][0] != WHOLE:  # nothing disturbs it, and it ends in seconds
             self._look(most)
         before = self.label
-        phis = self._begin(k, number, starts, carried)
+        phis = self._begin(k, number, self._firsts(starts, carried) if firsts is None else firsts, carried)
         self.names[index] = f"%i{k}"
         at = len(out.lines)
         out.do("")  # the phis, once their other values are known
@@ -764,14 +766,14 @@ class FunctionWriter:
         self.mask, self.memory = outer, memory
         out.do(f"%j{k} = add nsw i32 %i{k}, 1")
         out.do(f"br label %head{k}")
-        lines = [f"%i{k} = phi i32 [0, %{before}], [%j{k}, %{self.label}]"]
+        lines = [f"%i{k} = phi i32 [{turn}, %{before}], [%j{k}, %{self.label}]"]
         self._end(k, number, at, phis, nexts, lines)
 
     def _while(self, number: int, node: tuple) -> None:
         graph, out, k = self.graph, self.out, self._fresh()
         region, starts = graph.regions[node[1]], node[2:]
         outer, memory, differs, before = self.mask, self.memory, self._width(region.test), self.label
-        phis = self._begin(k, number, starts, region.parameters)
+        phis = self._begin(k, number, self._firsts(starts, region.parameters), region.parameters)
         at = len(out.lines)
         out.do("")
         if differs:

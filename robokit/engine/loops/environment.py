@@ -169,7 +169,10 @@ def record_call(graph: LoopGraph, kernel: Callee, arguments: Sequence[Any]) -> N
             raise TypeError(f"{what}: expected an array of {a.kind}s, got one of {x.kind}s{where}")
         if a.role != "in" and not x.writable:
             raise TypeError(f"{what} is written, but the array given is an input{where}")
-        if a.shared != _shared(graph, x):
+        number = graph.array_here(x.number)  # of the outermost function
+        for frame in reversed(graph.frames[1:]):
+            number = next(outer for outer, own in frame.captured.items() if own == number)
+        if a.shared != (number in graph.common):
             words = "all states share", "every state has one of its own"
             raise TypeError(f"{what}: {words[not a.shared]}, of the array given {words[a.shared]}{where}")
     sizes, arrays, claims = matched(kernel, arguments)
@@ -211,14 +214,6 @@ def note_claims(claims: Sequence[Claim]) -> None:
 def _same(a: Link, b: Link) -> bool:
     numbers = [[n if isinstance(n, int) else ("number", n.number) for n in link.sizes] for link in (a, b)]
     return a.kernel is b.kernel and numbers[0] == numbers[1]
-
-
-def _shared(graph: LoopGraph, array: Array) -> bool:
-    """Whether all states share an array."""
-    number = graph.array_here(array.number)
-    for frame in reversed(graph.frames[1:]):
-        number = next(outer for outer, own in frame.captured.items() if own == number)
-    return number in graph.common
 
 
 def _apart(kernel: Callee, arrays: Sequence[Array], where: str) -> None:
@@ -287,7 +282,7 @@ class Context:
         self._blocks: Blocks = []
         self._numbers = (ctypes.c_int64 * 7)()
         self._numbers[3], self._numbers[4] = TURNS, int(time.time())
-        self._numbers[5:7] = [_clock(), _interrupted()]
+        self._numbers[5:7] = [_clock(), ctypes.c_void_p.from_buffer(_callback()).value or 0]
         # No method and no cast, which are cycles of references: large memory must not wait for the collector.
         more = functools.partial(_add, self._blocks)
         self._more = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)(more)
@@ -324,11 +319,6 @@ def _clock() -> int:
 def _callback() -> Any:
     # No Python runs in it, so nothing handles the signal before the call is over.
     return ctypes.CFUNCTYPE(ctypes.c_int)(ctypes.pythonapi.PyOS_InterruptOccurred)
-
-
-def _interrupted() -> int:
-    """Address of a function that says whether Ctrl-C was pressed, to the main thread."""
-    return ctypes.c_void_p.from_buffer(_callback()).value or 0
 
 
 def _add(blocks: Blocks, after: int | None, size: int) -> int | None:

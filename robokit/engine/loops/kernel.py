@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from robokit import disk_cache, shipped_code
-from robokit.arguments import one_of
+from robokit.arguments import one_of, whole_number
 from robokit.dataclass_tools import frozen
 from robokit.engine import maker
 from robokit.engine.backend import llvm
@@ -411,7 +411,9 @@ class LoopKernel:
         Raises:
             UnknownName: no such input.
             WrongType: its numbers are whole ones.
+            ShapeError: directions is no whole number above 0.
         """
+        directions = None if directions is None else whole_number("directions", directions, least=1)
         wrt = (wrt,) if isinstance(wrt, str) else tuple(wrt)
         inputs = {a.name: a for a in self.arrays if a.role in ("in", "inout")}
         for name in wrt:

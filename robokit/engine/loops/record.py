@@ -961,7 +961,16 @@ class Recorder:
         """As :func:`robokit.spatial.control_flow.while_loop`."""
         graph = self.graph
         if most is not None:
-            return self._bounded(test, body, start, most)
+
+            def another(*carried: Any) -> Any:
+                return test(*carried[:-1]) & (carried[-1] < most)
+
+            def counted(*carried: Any) -> Any:
+                returned = body(*carried[:-1])
+                own = (returned,) if len(start) == 1 else returned if start else ()
+                return *own, carried[-1] + 1
+
+            return self.while_loop(another, counted, (*start, 0), None)[:-1]
         with self._loop(start) as (region, starts, carried):
             held = test(*carried)
             if not isinstance(held, (Truth, int, np.bool_)):
@@ -989,22 +998,6 @@ class Recorder:
         region.results = _same(
             self.graph, returned, expected, "the body of a loop", "what it carries began as"
         )
-
-    def _bounded(
-        self, test: Callable[..., Any], body: Callable[..., Any], start: tuple[Any, ...], most: Any
-    ) -> tuple[Any, ...]:
-        """A while-loop that counts its turns."""
-
-        def another(*carried: Any) -> Any:
-            return test(*carried[:-1]) & (carried[-1] < most)
-
-        def counted(*carried: Any) -> Any:
-            returned = body(*carried[:-1])
-            own = (returned,) if len(start) == 1 else returned if start else ()
-            return *own, carried[-1] + 1
-
-        found = self.while_loop(another, counted, (*start, 0), None)
-        return found[:-1]
 
     def solution(
         self, residual: Callable[..., Any], unknown: Any, parameters: tuple[Any, ...], solve: Any

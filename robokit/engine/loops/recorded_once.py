@@ -75,7 +75,17 @@ class RecordedOnce:
     def again(self, *arguments: Sequence[Any]) -> Sequence[Sequence[Any]]:
         """The outputs, by what was recorded."""
         if self.loops is not None:
-            return _played_with_loops(self.loops, arguments, [size for _, size in sizes_of(self.outputs)])
+            graph = self.loops
+            sizes = [size for _, size in sizes_of(self.outputs)]
+            own = graph.functions[0].arrays
+            moving = {node[1] for node in graph.nodes if node[0] == LOAD and graph.nodes[node[2]][0] != WHOLE}
+            moving |= {number for node in graph.nodes if node[0] in (CALL, VMAP) for number in node[2]}
+            rows = [
+                _memory(row) if number in moving else row for number, row in zip(own, arguments, strict=False)
+            ]
+            found = [control_flow.zeros(size) for size in sizes]
+            interpret(graph, [*rows, *found])
+            return [[x[k] for k in range(size)] for x, size in zip(found, sizes, strict=True)]
         if not all(isinstance(x, float | int | np.number) for row in arguments for x in row):
             return replayed(self.program, arguments)
         with np.errstate(all="ignore"):  # known numbers: NumPy's answer NaN where Python's raise
@@ -204,19 +214,6 @@ def write(rows: Sequence[Sequence[Any]], arrays: Sequence[Any]) -> None:
             if isinstance(x, Scalar):
                 x = Scalar(x.graph, x.graph.add((ADD, x.graph.plain(x.ref), x.graph.constant(0.0))))
             array[k] = x
-
-
-def _played_with_loops(
-    graph: LoopGraph, arguments: Sequence[Sequence[Any]], sizes: Sequence[int]
-) -> list[list[Any]]:
-    """The outputs on other scalars."""
-    own = graph.functions[0].arrays
-    moving = {node[1] for node in graph.nodes if node[0] == LOAD and graph.nodes[node[2]][0] != WHOLE}
-    moving |= {number for node in graph.nodes if node[0] in (CALL, VMAP) for number in node[2]}
-    rows = [_memory(row) if number in moving else row for number, row in zip(own, arguments, strict=False)]
-    found = [control_flow.zeros(size) for size in sizes]
-    interpret(graph, [*rows, *found])
-    return [[x[k] for k in range(size)] for x, size in zip(found, sizes, strict=True)]
 
 
 def _memory(row: Sequence[Any]) -> Any:

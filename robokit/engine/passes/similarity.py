@@ -122,13 +122,6 @@ class Similarity:
             if len(same) >= least:
                 yield same
 
-    def owners(self, group: np.ndarray) -> np.ndarray:
-        """Owners of what each of some pieces that are alike reads from elsewhere and of what it leaves.
-
-        A row for each piece, in order of first use.
-        """
-        return _rows(self.named, group)
-
     def values(self, group: np.ndarray) -> np.ndarray:
         """The same for their constants."""
         found = _rows(self.constants, group)
@@ -399,7 +392,7 @@ def _plan(program: Program, fixed: Plan, line: Line, starts: np.ndarray) -> Rero
         first = nodes(group[0])
         if len(first) > LONGEST:
             continue
-        bundles, values = alike.owners(group), alike.values(group)
+        bundles, values = _rows(alike.named, group), alike.values(group)
         differ = np.flatnonzero((values != values[0]).any(axis=0))
         table = np.where(bundles >= 0, np.r_[start, 0][np.maximum(bundles, 0)], -1 - bundles)
         for k, row, own in zip(group.tolist(), table.tolist(), values[:, differ].tolist(), strict=True):

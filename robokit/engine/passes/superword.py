@@ -100,16 +100,13 @@ class _Search:
                 self.partner[a], self.partner[b] = b, a
         for _ in range(ROUNDS):
             self.alike.clear()
-            self._round()
+            nodes, partner = self.nodes, self.partner
+            for n in self.program.order:
+                if not partner[n]:
+                    for x in nodes[n][1:]:
+                        if partner[x] and self._reader(n, x):
+                            break
         return self.partner
-
-    def _round(self) -> None:
-        nodes, partner = self.nodes, self.partner
-        for n in self.program.order:
-            if not partner[n]:
-                for x in nodes[n][1:]:
-                    if partner[x] and self._reader(n, x):
-                        break
 
     def _reader(self, n: int, x: int) -> bool:
         """Make a node that reads x the partner of a reader of x's partner, if one does the same."""
