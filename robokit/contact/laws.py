@@ -59,22 +59,18 @@ def nearest(kind: Any, p: Any, mu: Any, arm: Any, N: Any) -> tuple[Any, Any, Any
     row, the only one.
     """
 
-    def kept(normal: Any, share: Any) -> tuple[Any, Any, Any]:
-        return p[0] * share, p[1] * share, normal
-
-    return cond(
+    normal, share = cond(
         kind == FRICTION,
-        lambda: kept(*rubs(p, mu)[:2]),
+        lambda: rubs(p, mu)[:2],
         lambda: cond(
             kind == LINE,
-            lambda: tuple(p),
+            lambda: (p[2], 1.0),
             lambda: cond(
-                kind == SPIN,
-                lambda: kept(*spins(p, mu, arm, N)[:2]),
-                lambda: kept(clamp(p[2], mu, arm), 0.0),
+                kind == SPIN, lambda: spins(p, mu, arm, N)[:2], lambda: (clamp(p[2], mu, arm), 0.0)
             ),
         ),
     )
+    return p[0] * share, p[1] * share, normal  # out here products are fused alike where kinds are known
 
 
 Tangent = tuple[tuple[Any, ...], tuple[Any, ...]]
