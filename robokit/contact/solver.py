@@ -80,12 +80,12 @@ HARDEST = 2.0**-14, 1.0
 """The same over that of the first iteration at least; in single precision less of it adds only rounding."""
 
 LESS = 0.9
-"""Of the square of the error, or of the direction, what a share has to leave no more than: at 1 two states may
-take turns."""
+"""Of the square of the error, or of a direction, what a share has to leave no more than: at 1 two states
+may take turns."""
 
 SOFTER = 4.0
-"""How much softer tangents become where even half of their direction was not taken. With 2 or 10 instead, heaps
-take as many iterations or a fifth more."""
+"""How much softer tangents become where not even half of their direction was taken. With 2 or 10 instead,
+heaps take as many iterations or a fifth more."""
 
 BEYOND = 1e-6, 1e-5
 """How far a share goes beyond the place where the first force changes its state, relative to it: in double
@@ -200,7 +200,7 @@ def start_anew(x: Any, before: Any) -> None:
 
 
 def soften(x: Any, cut: Any, e: Any) -> None:
-    """Tangents become soft where a second direction in a row was cut short: by the error, and by more each time.
+    """Tangents become soft where a second direction in a row is cut: by the error, and by more each time.
 
     ``cut``: whether this one was; ``e``: the error at its end.
     """
@@ -953,16 +953,16 @@ def impulses(x: Any, constraints: Any, rows: Any) -> None:
 
 
 def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
-    """Take a share of d: all of it, or half, where that leads nearer; the share, and the error there.
+    """Take a share of d: all of it where that leads nearer, or half; the share, and the error there.
 
-    Soft ones (:func:`soften`) do also where the direction
-    that would follow is shorter (:func:`is_shorter`). Where neither share does, they end where the first force
-    changes its state, or twice as far as the last one that was cut, half as far for each since, if that is
-    more, up to a quarter: of thousands of forces the first changes after a thousandth. Not so after the first
-    path: motors at their limits, of links that hardly have an inertia, may be flung past a solution again and
-    again. Where A has a negative determinant the path to a solution goes the other way. The first
-    direction, from a guess, is taken whole, and so is one from where the error is rounding. Errors are those
-    of new velocity products: else two states may take turns.
+    It does where the error is less, and where tangents are soft (:func:`soften`) also where the direction
+    that follows is shorter (:func:`is_shorter`). Else it ends where the first force changes its state, or
+    twice as far as the last one that was cut, half as far for each since, if that is more, up to a quarter:
+    of thousands of forces the first changes after a thousandth. Not so after the first path: motors at their
+    limits, of links that hardly have an inertia, may be flung past a solution again and again. Where A has a
+    negative determinant the path to a solution goes the other way. The first direction, from a guess, is
+    taken whole, and so is one from where the error is rounding. Errors are those of new velocity products:
+    else two states may take turns.
     ``later``: 0 for these; ``kept``: 1 where the tangents are those of an iteration before: that direction is
     taken whole or not at all.
     """
@@ -1000,11 +1000,11 @@ def search(x: Any, later: Any, kept: Any) -> tuple[Any, Any]:
 
 
 def is_shorter(x: Any) -> Any:
-    """Whether the direction that the tangents of this one have from here is shorter, by energy.
+    """Whether the direction that the factors of this one give from here is shorter; all but Vd and Jg stay.
 
-    That it leads nearer a solution can then be seen where it cannot by the error: of forces that hardly move
-    anything, as those of a body that is wedged in, a small error may be a long way from none, and on that
-    way it is larger, as where the direction of friction turns.
+    That shows that it leads nearer where the error does not: forces that hardly move anything, as those of a
+    body that is wedged in, may be far from a solution where the error is small, and on that way it is larger,
+    as where the direction of friction turns.
     """
 
     def keep(c: Any) -> None:
