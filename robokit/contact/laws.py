@@ -58,19 +58,17 @@ def nearest(kind: Any, p: Any, mu: Any, arm: Any, N: Any) -> tuple[Any, Any, Any
     friction; of SPIN arms of rolling and torsion, and N of its contact; of SPRING the bounds of its third
     row, the only one.
     """
-
     normal, share = cond(
         kind == FRICTION,
         lambda: rubs(p, mu)[:2],
         lambda: cond(
             kind == LINE,
             lambda: (p[2], 1.0),
-            lambda: cond(
-                kind == SPIN, lambda: spins(p, mu, arm, N)[:2], lambda: (clamp(p[2], mu, arm), 0.0)
-            ),
+            lambda: cond(kind == SPIN, lambda: spins(p, mu, arm, N)[:2], lambda: (clamp(p[2], mu, arm), 0.0)),
         ),
     )
-    return p[0] * share, p[1] * share, normal  # out here products are fused alike where kinds are known
+    # Out here these products are fused with the same sums where kinds are known, as in lanes.
+    return p[0] * share, p[1] * share, normal
 
 
 Tangent = tuple[tuple[Any, ...], tuple[Any, ...]]
