@@ -1038,8 +1038,8 @@ def size_of_direction(x: Any) -> Any:
     """d.H d + sum of w |change of g|^2 [J]."""
 
     def of_constraint(c: Any, total: Any) -> Any:
-        changes = [x.c_expected[c, k] for k in range(3)]
-        return total + x.c_w[c] * sum(change * change for change in changes)
+        change = Vector3(*(x.c_expected[c, k] for k in range(3)))
+        return total + x.c_w[c] * change.dot(change)
 
     total = for_range(x.nv, lambda j, total: total + x.d[j] * x.Hd[j], 0.0)
     total = for_range(x.n_of[0], of_constraint, total)
