@@ -70,7 +70,7 @@ def parallelogram(cranks: int = 3) -> rk.Robot:
 
 
 def peaucellier() -> rk.Robot:
-    """Peaucellier's straight-line linkage about z: a rhombus on two long bars, a corner of which a crank leads.
+    """Peaucellier's straight-line linkage about z: a rhombus on two long bars; a crank leads a corner.
 
     A bar of the length l is l / 2 [kg] and begins at its joint. Joints: pb (crank), oa, ab, ad, oc, cb, cd.
     """

@@ -122,10 +122,11 @@ def loop_dynamics(
     """Accelerations by joint [rad/s^2 | m/s^2], loop forces lambda by row, and the system they are of.
 
     They hold delta'' = 0; f_ext as in the RNEA. K is that of the nearest configuration that closes the loops,
-    and K' qd that of the nearest velocity that they allow, so that q and qd may lie beside them, as the stages
-    of a step do. Some linkages move only because their rows repeat each other while they are closed (Bennett's,
-    Sarrus's): at an open configuration the rows would be independent, and hold them fast. Where rows are about to
-    repeat each other, a velocity that opens the loops would take an acceleration without bounds.
+    and K' qd that of the nearest velocity that they allow, so that q and qd may lie beside them, as the
+    stages of a step do. Some linkages move only because their rows repeat each other while they are closed
+    (Bennett's, Sarrus's): at an open configuration the rows would be independent, and hold them fast. Where
+    rows are about to repeat each other, a velocity that opens the loops would take an acceleration without
+    bounds.
     """
     free, factor = free_dynamics(tree, q, qd, tau, f_ext)
     system = LoopSystem(factor, closed_loops(tree, models, tree.transforms(q)), proximal)

@@ -179,10 +179,8 @@ def swing_of_peaucellier(start: float, t: np.ndarray) -> np.ndarray:
     def both(a):  # inertia, and its slope and that of the potential
         w = bars_of_peaucellier(a + 1e-30j)
         w, rate = w.real, w.imag * 1e30
-        ends = lengths * np.exp(1j * w)
-        feet = np.array([0.0 if k is None else ends[k] for k in below])
-        moved = np.array([0.0 if k is None else 1j * ends[k] * rate[k] for k in below])
-        at, u = feet + ends / 2, moved + 0.5j * ends * rate
+        turned = 1j * lengths * np.exp(1j * w) * rate  # velocities of the bars' ends against their feet
+        u = np.array([0.0 if k is None else turned[k] for k in below]) + turned / 2
         m = lengths / 2
         return (m * abs(u) ** 2 + m * lengths**2 / 12 * rate**2).sum(), (m * 9.81 * u.imag).sum()
 
