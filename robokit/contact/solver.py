@@ -84,8 +84,8 @@ LESS = 0.9
 may take turns."""
 
 SOFTER = 4.0
-"""How much softer tangents become where not even half of their direction was taken. With 2 or 10 instead,
-heaps take as many iterations or a fifth more."""
+"""How much softer tangents become where not even half of their direction was taken, and how much less soft at
+most where it was. With 2 or 10 instead, heaps take as many iterations or a fifth more."""
 
 BEYOND = 1e-6, 1e-5
 """How far a share goes beyond the place where the first force changes its state, relative to it: in double
@@ -202,11 +202,13 @@ def start_anew(x: Any, before: Any) -> None:
 def soften(x: Any, cut: Any, e: Any) -> None:
     """Tangents become soft where a second direction in a row is cut: by the error, and by more each time.
 
+    From there on their softness follows the error down, but no faster than it grows: an error that is small
+    by chance would let the next direction lead far away, and by the same states back again without end.
     An error of 1 or more says nothing of how much, and so do many cuts, as of loops that are torn open:
     there tangents are as they are.
     ``cut``: whether this one was; ``e``: the error at its end.
     """
-    softer = where(cut, maximum(e, SOFTER * x.errors[5]), e)
+    softer = maximum(e, where(cut, SOFTER, 1.0 / SOFTER) * x.errors[5])
     soft = (softer < 1.0) & ((x.errors[5] > 0.0) | (cut & (x.errors[6] > 0.0)))
     x.errors[5] = where(soft, softer, 0.0)
     x.errors[6] = where(cut, 1.0, 0.0)
